@@ -1,4 +1,7 @@
-"""What `cdk` runs: one deployment file in, the stacks out. `-c stage=` chooses the file, `-c deployments=` its folder."""
+"""What `cdk` runs: one deployment file in, the stacks out.
+
+`-c stage=` chooses the file, `-c deployments=` its folder.
+"""
 
 from __future__ import annotations
 

@@ -3,8 +3,9 @@
 Hypothesis tries the same examples each time, so that only a change of the code makes a test fail;
 `pytest --hypothesis-profile=search` looks for others. All tests share one embedded AWS and one Spark session.
 
-Tests marked `cluster` run a second time at night on executors that are processes of their own, as Glue's are, and that import the
-job from the zip that ships; those marked `only` run nowhere else. The whole Spark suite runs there with
+Tests marked `cluster` run a second time at night on executors that are processes of their own, as Glue's are,
+and that import the job from the zip that ships; those marked `only` run nowhere else. The whole Spark suite
+runs there with
 
     pytest -m 'not deep' tests/spark tests/faults --master 'local-cluster[2,1,1024]'
 """
@@ -40,8 +41,8 @@ settings.register_profile("steady", derandomize=True, **_PATIENT)
 settings.register_profile("search", max_examples=2_000, print_blob=True, **_PATIENT)
 settings.load_profile("steady")
 
-# boto3's sessions share their loader: parsing the descriptions of all services takes half a second, and every deployment of a
-# test has a session of its own.
+# boto3's sessions share their loader: parsing the descriptions of all services takes half a second, and every
+# deployment of a test has a session of its own.
 botocore.session.create_loader = functools.cache(botocore.session.create_loader)
 
 #: Files whose tests use one Spark session.
@@ -58,9 +59,11 @@ _CAMPAIGNS = (_LONGEST, "tests/faults/test_kill_everywhere.py", "tests/vendors/t
 
 
 class BySparkSession(LoadScopeScheduling):
-    """Distributes tests to processes (`-n 2`): tests that share a Spark session to one of them, all others by file.
+    """Distributes tests to processes (`-n 2`): tests that share a Spark session to one of them, all others by
+    file.
 
-    Each case of a campaign in `_CAMPAIGNS` is a group of its own: it takes long and needs nothing of the others.
+    Each case of a campaign in `_CAMPAIGNS` is a group of its own: it takes long and needs nothing of the
+    others.
     """
 
     def _split_scope(self, nodeid):
@@ -73,7 +76,8 @@ class BySparkSession(LoadScopeScheduling):
 
 
 def pytest_configure():
-    """Restore the defaults of signals. A shell starts background commands with interrupts ignored, `nohup` with SIGHUP ignored.
+    """Restore the defaults of signals. A shell starts background commands with interrupts ignored, `nohup`
+    with SIGHUP ignored.
 
     Children would inherit that.
     """
@@ -90,7 +94,10 @@ CLUSTER = "local-cluster[2,1,1024]"
 def pytest_addoption(parser):
     parser.addoption("--master", help=f"the Spark master of all tests that run the job, like {CLUSTER}")
     parser.addoption(
-        "--sample-seed", type=int, default=17, help="draws the cases of tests marked `sampled`, and the lives of resources"
+        "--sample-seed",
+        type=int,
+        default=17,
+        help="draws the cases of tests marked `sampled`, and the lives of resources",
     )
 
 
@@ -98,8 +105,9 @@ def pytest_addoption(parser):
 def pytest_collection_modifyitems(config, items):
     """Put the longest campaign first, and mark the cases of a sampled test that are not drawn as slow.
 
-    pytest-xdist deals out groups in this order, and a process gets its next group before it has ended the last one. Each of the
-    first groups goes to another process; later, one process would get several long ones and run them one after another.
+    pytest-xdist deals out groups in this order, and a process gets its next group before it has ended the
+    last one. Each of the first groups goes to another process; later, one process would get several long ones
+    and run them one after another.
     """
     items.sort(key=lambda item: not (item.nodeid.startswith(_LONGEST) and item.get_closest_marker("deep")))
     cases = defaultdict(list)
@@ -108,7 +116,9 @@ def pytest_collection_modifyitems(config, items):
             cases[item.path, item.originalname].append(item)
     for (_, name), all_of_them in cases.items():
         (count,) = all_of_them[0].get_closest_marker("sampled").args
-        drawn = random.Random(f"{config.getoption('sample_seed')} {name}").sample(all_of_them, min(count, len(all_of_them)))
+        drawn = random.Random(f"{config.getoption('sample_seed')} {name}").sample(
+            all_of_them, min(count, len(all_of_them))
+        )
         for item in all_of_them:
             if item not in drawn:
                 item.add_marker(pytest.mark.slow)
@@ -119,11 +129,16 @@ def pytest_terminal_summary(terminalreporter, config):
 
 
 def pytest_generate_tests(metafunc):
-    if (marked := metafunc.definition.get_closest_marker("cluster")) and not metafunc.config.getoption("master"):
+    if (marked := metafunc.definition.get_closest_marker("cluster")) and not metafunc.config.getoption(
+        "master"
+    ):
         if marked.kwargs.get("only"):
             masters = [pytest.param(CLUSTER, id="cluster")]
         else:  # a test without this parameter gets None too, so that both share a session
-            masters = [pytest.param(None, id="local"), pytest.param(CLUSTER, id="cluster", marks=pytest.mark.deep)]
+            masters = [
+                pytest.param(None, id="local"),
+                pytest.param(CLUSTER, id="cluster", marks=pytest.mark.deep),
+            ]
         metafunc.parametrize("spark", masters, indirect=True, scope="session")
 
 
@@ -150,7 +165,9 @@ def lake_aws():
 @pytest.fixture(scope="session")
 def warehouse(lake_aws):
     """Return the location of the tests' tables."""
-    boto3.client("s3").create_bucket(Bucket="warehouse", CreateBucketConfiguration={"LocationConstraint": lake_aws.region})
+    boto3.client("s3").create_bucket(
+        Bucket="warehouse", CreateBucketConfiguration={"LocationConstraint": lake_aws.region}
+    )
     return "s3://warehouse/warehouse"
 
 
@@ -161,9 +178,12 @@ def spark(lake_aws, warehouse, request):
     path = list(sys.path)
     java_home = local_spark.prepare(master=master, code=glue_zip if local_spark.is_cluster(master) else None)
     shipped = os.environ["SPARK_SUBMIT_OPTS"]
-    # Each query of a test runs once or twice, so the second compiler, which optimises hot code, only costs time: a fifth of it.
+    # Each query of a test runs once or twice, so the second compiler, which optimises hot code, only costs
+    # time: a fifth of it.
     os.environ["SPARK_SUBMIT_OPTS"] = f"{shipped} -XX:TieredStopAtLevel=1"
-    started = session.start_in_background(warehouse)()  # as the job starts it; `export.run` activates it in its own thread
+    started = session.start_in_background(
+        warehouse
+    )()  # as the job starts it; `export.run` activates it in its own thread
     os.environ["SPARK_SUBMIT_OPTS"] = shipped  # for jobs in processes of their own
     yield started
     local_spark.end(java_home)

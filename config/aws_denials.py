@@ -1,9 +1,9 @@
 """What denied a call of AWS, according to the words of AWS. Job, functions and commands share it.
 
-The phrases are those of IAM's user guide ("Troubleshoot access denied error messages"): "with an explicit deny in a service
-control policy", since 2026 with the policy's ARN, or "because no permissions boundary allows the … action". Lake Formation's
-are from public bug reports: "Insufficient Lake Formation permission(s): Required Describe on …", and "Access is not allowed.
-(Service: LakeFormation, …)" from Java.
+The phrases are those of IAM's user guide ("Troubleshoot access denied error messages"): "with an explicit
+deny in a service control policy", since 2026 with the policy's ARN, or "because no permissions boundary
+allows the … action". Lake Formation's are from public bug reports: "Insufficient Lake Formation
+permission(s): Required Describe on …", and "Access is not allowed. (Service: LakeFormation, …)" from Java.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-#: Error codes of a missing permission. SNS has two of its own; HEAD of S3 has no body, so only the status is known.
+#: Error codes of a missing permission. SNS has two of its own; HEAD of S3 has no body, so only the status is
+#: known.
 DENIED: Final = frozenset(
     "403 AccessDenied AccessDeniedException AuthorizationError AuthorizationErrorException Forbidden "
     "KMSAccessDeniedException NotAuthorized UnauthorizedOperation".split()
@@ -25,7 +26,9 @@ _GUIDE: Final = "docs/how-to/prepare-aws.md"
 
 
 class Denial(NamedTuple):
-    """`by` names what denied the call, `pattern` recognizes it in AWS's message, and `remedy` says who can allow the call."""
+    """`by` names what denied the call, `pattern` recognizes it in AWS's message, and `remedy` says who can
+    allow the call.
+    """
 
     by: str
     pattern: re.Pattern[str]
@@ -41,14 +44,14 @@ DENIALS: Final = (
     _denial(
         "a service control policy",
         r"(?i)service control polic",
-        "No permission inside the account can help: ask whoever manages AWS Organizations to allow the action that the message "
-        f"names; {_GUIDE} says what a deployment needs. Then try again.",
+        "No permission inside the account can help: ask whoever manages AWS Organizations to allow the "
+        f"action that the message names; {_GUIDE} says what a deployment needs. Then try again.",
     ),
     _denial(
         "a resource control policy",
         r"(?i)resource control polic",
-        "Ask whoever manages AWS Organizations to except the caller that the message names: such a policy also binds callers "
-        f"from outside, as Confluent and Snowflake are ({_GUIDE}). Then try again.",
+        "Ask whoever manages AWS Organizations to except the caller that the message names: such a policy "
+        f"also binds callers from outside, as Confluent and Snowflake are ({_GUIDE}). Then try again.",
     ),
     _denial(
         "a permissions boundary",
@@ -59,8 +62,8 @@ DENIALS: Final = (
     _denial(
         "a session policy",
         r"(?i)session polic",
-        "The login has fewer permissions than its role: log in without a session policy, or with one that allows the action. "
-        "Then try again.",
+        "The login has fewer permissions than its role: log in without a session policy, or with one that "
+        "allows the action. Then try again.",
     ),
     _denial(
         "the policy of a VPC endpoint",
@@ -70,15 +73,16 @@ DENIALS: Final = (
     _denial(
         "Lake Formation",
         r"Lake Formation|\blakeformation:[A-Z]|Service: (?:AWS)?LakeFormation|LakeFormationException",
-        "IAM's permissions don't suffice: ask a data lake administrator to grant the permission in Lake Formation to the role "
+        "IAM's permissions don't suffice: ask a data lake administrator to grant the permission in Lake "
+        "Formation to the role "
         f'that was used ({_GUIDE}, "Lake Formation"). Then try again.',
     ),
     _denial(
         "the policy of a KMS key",
         r"\bkms:[A-Z]|\bKMS\b.*(?:denied|not allowed|disabled|pending deletion)|KMS\w*Exception|Access to KMS"
         r"|(?i:customer master key)",
-        "Ask the owner of the KMS key to enable it, and to allow this action in the key's policy to the role that was used. "
-        "Then try again.",
+        "Ask the owner of the KMS key to enable it, and to allow this action in the key's policy to the "
+        "role that was used. Then try again.",
     ),
     _denial(
         "the role's trust policy",
@@ -88,20 +92,26 @@ DENIALS: Final = (
     _denial(
         "the resource's own policy",
         r"(?i)with an explicit deny in a resource-based polic",
-        "Change the policy of the bucket, secret, topic or Glue catalog that the message names: it denies the call, so no "
-        "permission of the role can help. Then try again.",
+        "Change the policy of the bucket, secret, topic or Glue catalog that the message names: it denies "
+        "the call, so no permission of the role can help. Then try again.",
     ),
 )
 
 
 def denial_of(message: str) -> Denial | None:
-    """Return what denied a call. None if the message doesn't name it, or names only the role's own policies."""
+    """Return what denied a call.
+
+    None if the message doesn't name it, or names only the role's own policies.
+    """
     return next((denial for denial in DENIALS if denial.pattern.search(message)), None)
 
 
 def answer_of(error: Mapping[str, Any]) -> str:
-    """Return the code of boto3's `Error`, and for a denial AWS's message: only the message says what denied the call."""
-    code, message = str(error.get("Code") or "unknown"), " ".join(str(error.get("Message") or "").split())
+    """Return the code of boto3's `Error`, and for a denial AWS's message: only the message says what denied
+    the call.
+    """
+    code = str(error.get("Code") or "unknown")
+    message = " ".join(str(error.get("Message") or "").split())
     if not message or message == code or not _WITH_MESSAGE.search(code):
         return code
     return f"{code}: {shorten(message, MESSAGE_LENGTH).rstrip('.')}"

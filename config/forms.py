@@ -9,12 +9,18 @@ from datetime import date
 
 from config.toml_model import Form
 
-NAME = Form(r"[a-z][a-z0-9_]{0,62}", "a name of at most 63 lower-case letters, digits and underscores that starts with a letter")
-PATH = Form(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*", "the name of a field, with dots inside records: customer.email")
+NAME = Form(
+    r"[a-z][a-z0-9_]{0,62}",
+    "a name of at most 63 lower-case letters, digits and underscores that starts with a letter",
+)
+PATH = Form(
+    r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*",
+    "the name of a field, with dots inside records: customer.email",
+)
 TOPIC = Form(
     r"[a-z0-9._-]{1,249}",
-    "a topic's name: lower-case letters, digits, dots, hyphens and underscores. Glue keeps table names in lower case, so that "
-    "two topics could become one table",
+    "a topic's name: lower-case letters, digits, dots, hyphens and underscores. Glue keeps table names in "
+    "lower case, so that two topics could become one table",
 )
 TYPE = Form(
     r"text|integer|date|timestamp|boolean|decimal\([0-9]{1,2},[0-9]{1,2}\)",
@@ -22,7 +28,8 @@ TYPE = Form(
 )
 NULL_TEXT = Form(r'[^",;\t\r\n]{0,16}', "at most 16 characters, without quotes, delimiters or line breaks")
 #: The tz database is reliable between these days, and no topic has events outside of them.
-_FIRST_DAY, _LAST_DAY = date(1990, 1, 1), date(2100, 12, 31)
+_FIRST_DAY = date(1990, 1, 1)
+_LAST_DAY = date(2100, 12, 31)
 
 
 def zone_problem(name: str) -> str | None:
@@ -36,8 +43,12 @@ def zone_problem(name: str) -> str | None:
 
 
 #: The kinds of values that the scan of the finished file knows, as `may_contain` names them.
-EMAIL, PHONE, IBAN, CARD = "email", "phone", "iban", "card"
-#: What other regular expressions have and RE2 lacks: lookaround, atomic and conditional groups, backreferences, possessiveness.
+EMAIL = "email"
+PHONE = "phone"
+IBAN = "iban"
+CARD = "card"
+#: What other regular expressions have and RE2 lacks: lookaround, atomic and conditional groups,
+#: backreferences, possessiveness.
 _NOT_RE2 = re.compile(r"(?<!\\)(?:\\\\)*(?:\(\?(?:=|!|<=|<!|>|\(|P=|#)|\\[1-9]|\\Z|[*+?}]\+)")
 #: What RE2 has and Python writes in another way: classes in braces, the end of the text, flags inside.
 _ONLY_RE2 = re.compile(r"\\[pP](?:\{[^}]*\}|.)|\\x\{[0-9A-Fa-f]+\}|\\[zCQE]|\(\?[imsU-]+\)")
@@ -56,11 +67,18 @@ def pattern_problem(pattern: str) -> str | None:
         compiled = re.compile(plain)
     except re.error as error:
         return f"is not a regular expression ({error.msg}). Correct it"
-    return "matches a text without any character, so every cell. Make it say more" if compiled.search("") else None
+    return (
+        "matches a text without any character, so every cell. Make it say more"
+        if compiled.search("")
+        else None
+    )
 
 
 def implausible_day(day: date) -> str | None:
-    """Return why windows can't begin on this day, or None. From a day too long ago, a run would never catch up."""
+    """Return why windows can't begin on this day, or None.
+
+    From a day too long ago, a run would never catch up.
+    """
     if not _FIRST_DAY <= day <= _LAST_DAY:
         return f"{day} is not a day on which windows can begin: from {_FIRST_DAY} to {_LAST_DAY}"
     return None

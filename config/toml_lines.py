@@ -12,7 +12,10 @@ _SCALAR = re.compile(r"[^,\]}\s#][^,\]}\n#]*")
 
 
 def key_lines(text: str) -> dict[str, int]:
-    """Map paths like `column[2].type` to line numbers, which start at 1. Tables and list items are included."""
+    """Map paths like `column[2].type` to line numbers, which start at 1.
+
+    Tables and list items are included.
+    """
     return _Scanner(text).run()
 
 

@@ -1,8 +1,9 @@
 """Read a TOML file as a model, and report all of its mistakes at once, by key and line.
 
-Export contracts and deployment files use it. A model is a set of attrs classes whose fields are declared with `setting`. `read`
-returns an instance, or raises BadFile with all problems. If a part can't be read, the instance lacks that attribute, so that
-rules about the rest still run and their problems are reported too. `toml_schema` makes a JSON Schema of a model for editors.
+Export contracts and deployment files use it. A model is a set of attrs classes whose fields are declared with
+`setting`. `read` returns an instance, or raises BadFile with all problems. If a part can't be read, the
+instance lacks that attribute, so that rules about the rest still run and their problems are reported too.
+`toml_schema` makes a JSON Schema of a model for editors.
 """
 
 from __future__ import annotations
@@ -43,7 +44,10 @@ class Problem:
 
 @attrs.frozen
 class Form:
-    """The form of a text. `description` completes "must be …" in messages and is shown in the reference documentation."""
+    """The form of a text.
+
+    `description` completes "must be …" in messages and is shown in the reference documentation.
+    """
 
     pattern: str
     description: str
@@ -72,11 +76,19 @@ def setting(
     maximum: int | None = None,
     check: Callable[[Any], str | None] | None = None,
 ) -> Any:
-    """Declare a field of a model. `name` is the key in the file if it can't be an attribute's name, such as `from`.
+    """Declare a field of a model. `name` is the key in the file if it can't be an attribute's name, such as
+    `from`.
 
     `check` returns what is wrong with a value, or None.
     """
-    metadata = {"doc": doc, "name": name, "form": form, "minimum": minimum, "maximum": maximum, "check": check}
+    metadata = {
+        "doc": doc,
+        "name": name,
+        "form": form,
+        "minimum": minimum,
+        "maximum": maximum,
+        "check": check,
+    }
     given = attrs.Factory(default) if default in (list, dict) else default
     return attrs.field(default=given, metadata=metadata, kw_only=True)
 
@@ -93,7 +105,10 @@ def read_text(file: Path, name: str) -> str:
 
 
 def read(model: type[T], text: str, rules: Iterable[Rule[T]] = (), *, name: str) -> T:
-    """Read `text` (TOML) as `model`. Raises BadFile with a syntax error, or with all wrong keys and values and broken rules."""
+    """Read `text` (TOML) as `model`.
+
+    Raises BadFile with a syntax error, or with all wrong keys and values and broken rules.
+    """
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -105,7 +120,9 @@ def read(model: type[T], text: str, rules: Iterable[Rule[T]] = (), *, name: str)
         reader.problems.extend(_findings(rule, instance, whole))
     if reader.problems:
         lines = key_lines(text)
-        raise BadFile(name, sorted({Problem(_line(lines, path), path, message) for path, message in reader.problems}))
+        raise BadFile(
+            name, sorted({Problem(_line(lines, path), path, message) for path, message in reader.problems})
+        )
     return instance
 
 
@@ -151,10 +168,14 @@ class _Reader(Generic[T]):
         hints = get_type_hints(cls)
         for name, field in known.items():
             with self._at(name):
-                object.__setattr__(instance, field.name, self._structure_field(name, field, hints[field.name], data))
+                object.__setattr__(
+                    instance, field.name, self._structure_field(name, field, hints[field.name], data)
+                )
         return instance
 
-    def _structure_field(self, name: str, field: attrs.Attribute[Any], kind: Any, data: dict[str, Any]) -> Any:
+    def _structure_field(
+        self, name: str, field: attrs.Attribute[Any], kind: Any, data: dict[str, Any]
+    ) -> Any:
         if name in data:
             value = self._converter.structure(data[name], kind)
             self._require(field, value)
@@ -187,7 +208,10 @@ class _Reader(Generic[T]):
         return values
 
     def _structure_map(self, data: Any, kind: Any) -> dict[str, Any]:
-        """Read a table whose keys the author of the file chooses. The field's `form` and `check` apply to its values."""
+        """Read a table whose keys the author of the file chooses.
+
+        The field's `form` and `check` apply to its values.
+        """
         if not isinstance(data, dict):
             raise ValueError(f"must be a table, not {_shown(data)}")
         values = {}
@@ -252,7 +276,9 @@ def _structure_plain(data: Any, kind: type) -> Any:
 def _structure_literal(data: Any, kind: Any) -> Any:
     choices = get_args(kind)
     if not any(type(data) is type(choice) and data == choice for choice in choices):
-        shown = ", ".join(str(choice) if re.search(r"\w", str(choice)) else json.dumps(choice) for choice in choices)
+        shown = ", ".join(
+            str(choice) if re.search(r"\w", str(choice)) else json.dumps(choice) for choice in choices
+        )
         raise ValueError(f"{_shown(data)} is none of: {shown}" + _did_you_mean(str(data), map(str, choices)))
     return data
 
@@ -298,7 +324,9 @@ def _line(lines: dict[str, int], path: str) -> int:
 
 def _syntax_problem(error: tomllib.TOMLDecodeError, text: str) -> Problem:
     if text.startswith("\ufeff"):
-        return Problem(1, "", "begins with a byte order mark, which TOML doesn't know. Save the file as UTF-8 without it")
+        return Problem(
+            1, "", "begins with a byte order mark, which TOML doesn't know. Save the file as UTF-8 without it"
+        )
     where = re.search(r"\(at line (\d+), column \d+\)", str(error))
     message = re.sub(r"\s*\(at .*\)$", "", str(error))
     if re.match(r"Cannot (overwrite|declare)|Duplicate", message):

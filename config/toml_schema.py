@@ -12,7 +12,11 @@ from config.toml_model import default_of, is_map, is_optional, setting_name, set
 
 def json_schema(model: type, *, title: str, description: str) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a model of `setting` fields."""
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, "description": description}
+    head = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": title,
+        "description": description,
+    }
     return head | _class_schema(model)
 
 

@@ -1,4 +1,5 @@
-"""Look up known vulnerabilities of all locked packages: `make audit`. It needs the network, and exits with 1 if it finds one.
+"""Look up known vulnerabilities of all locked packages: `make audit`. It needs the network, and exits with 1
+if it finds one.
 
 pip-audit exits with 0 for a package that it could not look up; this script reports that as a failure.
 """
@@ -26,7 +27,17 @@ _LIMIT_SECONDS: Final = 900
 
 
 def command(lock: str) -> list[str]:
-    return [sys.executable, "-m", "pip_audit", "--format", "json", "--disable-pip", "--require-hashes", "--requirement", lock]
+    return [
+        sys.executable,
+        "-m",
+        "pip_audit",
+        "--format",
+        "json",
+        "--disable-pip",
+        "--require-hashes",
+        "--requirement",
+        lock,
+    ]
 
 
 def findings(report: str) -> Iterator[str]:
@@ -50,7 +61,9 @@ def main(locks: Sequence[str] = LOCKS) -> int:
             lines = list(findings(done.stdout))
         except (ValueError, KeyError):
             lines = [f"pip-audit failed: {(done.stderr.strip().splitlines() or ['it gave no reason'])[-1]}"]
-        sys.stdout.write("".join(f"{lock}: {line}\n" for line in lines) or f"{lock}: no known vulnerability\n")
+        sys.stdout.write(
+            "".join(f"{lock}: {line}\n" for line in lines) or f"{lock}: no known vulnerability\n"
+        )
         count += len(lines)
     return 1 if count else 0
 

@@ -1,6 +1,7 @@
 """Write software bills of materials: `make sbom` writes one CycloneDX document for each deployed asset.
 
-They list the packages in the lock files that the assets are installed from, which are exactly those that ship.
+They list the packages in the lock files that the assets are installed from, which are exactly those that
+ship.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ _LINUX: Final = {"sys_platform": "linux", "platform_system": "Linux", "os_name":
 
 @attrs.frozen
 class Asset:
-    """A deployed asset. `environment` has the values of dependency markers (PEP 508) on the asset's platform."""
+    """A deployed asset.
+
+    `environment` has the values of dependency markers (PEP 508) on the asset's platform.
+    """
 
     name: str
     lock: Path
@@ -50,7 +54,9 @@ GLUE: Final = Asset(
 def document(asset: Asset) -> str:
     """Return a CycloneDX 1.6 document as JSON."""
     bom = Bom()
-    root = bom.metadata.component = Component(name=asset.name, type=ComponentType.APPLICATION, bom_ref=asset.name)
+    root = bom.metadata.component = Component(
+        name=asset.name, type=ComponentType.APPLICATION, bom_ref=asset.name
+    )
     parts = [_component(requirement) for requirement in requirements(asset)]
     bom.components.update(parts)
     bom.register_dependency(root, parts)
@@ -74,7 +80,10 @@ def _component(requirement: Requirement) -> Component:
 
 
 def main() -> None:
-    """Write the documents. The argument is the stage, whose deployment file names the functions' version of Python."""
+    """Write the documents.
+
+    The argument is the stage, whose deployment file names the functions' version of Python.
+    """
     deployment = deployment_file.load_stage(sys.argv[1], judge=deployment_file.NOT_JUDGED).deployment
     FOLDER.mkdir(parents=True, exist_ok=True)
     for asset in (functions(deployment.aws.lambda_python), GLUE):

@@ -1,4 +1,7 @@
-"""Copy the shipped deployment files to where the tests read them: `python -m dev.shipped`. For changes of these files only."""
+"""Copy the shipped deployment files to where the tests read them: `python -m dev.shipped`.
+
+For changes of these files only.
+"""
 
 from __future__ import annotations
 

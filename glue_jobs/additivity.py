@@ -73,7 +73,10 @@ class _Node:
         return all(child.is_constant for child in self.children)
 
     def has_two(self, names: set[str]) -> bool:
-        """Return whether the node is one of these operators, with two arguments. Spark's analyser refuses another number."""
+        """Return whether the node is one of these operators, with two arguments.
+
+        Spark's analyser refuses another number.
+        """
         return self.name in names and len(self.arguments) == 2
 
     def each(self) -> Iterator[_Node]:

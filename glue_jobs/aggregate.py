@@ -19,8 +19,13 @@ _NEXT = "$next_smallest"
 
 
 def lines_and_events(lines: DataFrame) -> DataFrame:
-    """Duplicate each row that counts an event: one row for its line, one for the event. Rows of lines then have no outcome."""
-    both = F.when(F.col(outcomes.OUTCOME).isNull(), F.array(F.lit(False))).otherwise(F.array(F.lit(False), F.lit(True)))
+    """Duplicate each row that counts an event: one row for its line, one for the event.
+
+    Rows of lines then have no outcome.
+    """
+    both = F.when(F.col(outcomes.OUTCOME).isNull(), F.array(F.lit(False))).otherwise(
+        F.array(F.lit(False), F.lit(True))
+    )
     rows = lines.withColumn(_IS_EVENT, F.explode(both))
     event = F.col(_IS_EVENT)
     is_kept = (F.col(outcomes.OUTCOME) == outcomes.KEPT).cast("bigint")
@@ -34,11 +39,14 @@ def lines_and_events(lines: DataFrame) -> DataFrame:
     return rows.withColumns(about).filter(event | F.col(outcomes.LINE_STATE).isNotNull())
 
 
-def grouped(rows: DataFrame, contract: Contract, keys: dict[str, Column], measures: dict[str, Column]) -> DataFrame:
-    """Return one row for each group of delivered lines, and rows that count the events and the lines that are left out.
+def grouped(
+    rows: DataFrame, contract: Contract, keys: dict[str, Column], measures: dict[str, Column]
+) -> DataFrame:
+    """Return one row for each group of delivered lines, and rows that count the events and the lines that are
+    left out.
 
-    `measures` must not fail in a line that isn't delivered. They aren't shown for a group of such lines, where a measure could
-    divide by a count of 0.
+    `measures` must not fail in a line that isn't delivered. They aren't shown for a group of such lines,
+    where a measure could divide by a count of 0.
     """
     delivered = F.col(outcomes.LINE_STATE) == outcomes.DELIVERED
     person_id = contract.aggregate.person_id if contract.aggregate else None
@@ -48,7 +56,12 @@ def grouped(rows: DataFrame, contract: Contract, keys: dict[str, Column], measur
     is_event = F.col(_IS_EVENT)
     return (
         rows.withColumns({_PERSON: spelling} | {f"$key_{name}": value for name, value in keys.items()})
-        .groupBy(outcomes.OUTCOME, outcomes.PARTITION, outcomes.LINE_STATE, *[F.col(f"$key_{name}").alias(name) for name in keys])
+        .groupBy(
+            outcomes.OUTCOME,
+            outcomes.PARTITION,
+            outcomes.LINE_STATE,
+            *[F.col(f"$key_{name}").alias(name) for name in keys],
+        )
         .agg(
             F.count_if(is_event).alias(outcomes.EVENTS),
             F.count_if(~is_event).alias(outcomes.LINES),
@@ -63,11 +76,14 @@ def grouped(rows: DataFrame, contract: Contract, keys: dict[str, Column], measur
 
 def _kind(contract: Contract, person_id: str) -> str:
     """Return the kind of text that a person's id is: that of the column which hashes it, if there is one."""
-    return next((c.personal.kind or "text" for c in contract.hashed if c.personal and c.field == person_id), "text")
+    return next(
+        (c.personal.kind or "text" for c in contract.hashed if c.personal and c.field == person_id), "text"
+    )
 
 
 def suppressed(groups: DataFrame, rule: Aggregate, keys: list[str]) -> DataFrame:
-    """Mark groups with fewer people than the rule allows. If that is only one group, mark the next smallest too.
+    """Mark groups with fewer people than the rule allows. If that is only one group, mark the next smallest
+    too.
 
     Runs a query on `groups`, which should be cached.
     """

@@ -1,7 +1,9 @@
-"""Aggregates in an Iceberg table of Lakeferry: one row for each group and window, with the id of the run that published it.
+"""Aggregates in an Iceberg table of Lakeferry: one row for each group and window, with the id of the run that
+published it.
 
-The manifest decides what is visible, and the table follows it. If a run dies between the two, the next run updates the table.
-A slow run can't restore old rows: Iceberg refuses the commit if the window was changed since the manifest was read.
+The manifest decides what is visible, and the table follows it. If a run dies between the two, the next run
+updates the table. A slow run can't restore old rows: Iceberg refuses the commit if the window was changed
+since the manifest was read.
 """
 
 from __future__ import annotations
@@ -42,14 +44,18 @@ class AggregateTable:
         return f"{self.database}.{self.contract.name}"
 
     def published_runs(self, windows: list[str]) -> dict[str, str] | None:
-        """Return the id of the run that published each of these windows, if the table has it, by label. None without a table."""
+        """Return the id of the run that published each of these windows, if the table has it, by label.
+
+        None without a table.
+        """
         if not self._exists():
             return None
         rows = self.spark().table(self._identifier).filter(F.col("window").isin(windows))
         return {row["window"]: row["run_id"] for row in rows.select("window", "run_id").distinct().collect()}
 
     def write(self, location: WindowLocation, window: Window, visible: Manifest, groups: DataFrame) -> None:
-        """Replace the window's rows with those of the manifest `visible`, unless another run's manifest is visible by now.
+        """Replace the window's rows with those of the manifest `visible`, unless another run's manifest is
+        visible by now.
 
         Raises SourceProblem if other writers keep changing the table.
         """
@@ -63,8 +69,13 @@ class AggregateTable:
             if holds(self.published_runs([location.window]), visible):
                 return
             try:
-                rows.writeTo(self._identifier).options(**options).overwrite(F.col("window") == location.window)
-            except (PySparkException, Py4JJavaError) as error:  # Py4JJavaError: PySpark has no class for the error
+                rows.writeTo(self._identifier).options(**options).overwrite(
+                    F.col("window") == location.window
+                )
+            except (
+                PySparkException,
+                Py4JJavaError,
+            ) as error:  # Py4JJavaError: PySpark has no class for the error
                 if "ValidationException" not in str(error) and "CommitFailedException" not in str(error):
                     raise
             else:
@@ -82,7 +93,9 @@ class AggregateTable:
         """Return options with which Iceberg refuses the commit if the window changes after this moment."""
         options = {"isolation-level": "serializable"}
         with suppress(SourceProblem):  # without a snapshot, Iceberg validates against all commits
-            options["validate-from-snapshot-id"] = str(pin(self.services, self.database, self.contract.name).snapshot_id)
+            options["validate-from-snapshot-id"] = str(
+                pin(self.services, self.database, self.contract.name).snapshot_id
+            )
         return options
 
     def _rows(self, groups: DataFrame, window: Window, run_id: str) -> DataFrame:
@@ -95,9 +108,15 @@ class AggregateTable:
         }
         columns = {column.name: F.col(column.name) for column in self.contract.columns}
         # The table keeps columns that the contract no longer has, because older windows have them.
-        former = [field for field in self.spark().table(self._identifier).schema if field.name not in about | columns]
+        former = [
+            field
+            for field in self.spark().table(self._identifier).schema
+            if field.name not in about | columns
+        ]
         gone = {field.name: F.lit(None).cast(field.dataType) for field in former}
-        return shown.select(*[value.alias(name) for name, value in (about | columns | gone).items()]).coalesce(1)
+        return shown.select(
+            *[value.alias(name) for name, value in (about | columns | gone).items()]
+        ).coalesce(1)
 
     def _create(self) -> None:
         spark = self.spark()
@@ -106,15 +125,25 @@ class AggregateTable:
         if not self._exists():
             spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quoted(CATALOG)}.{quoted(self.database)}")
             columns = ", ".join(f"{quoted(name)} {type_}" for name, type_ in wanted.items())
-            spark.sql(f"CREATE TABLE IF NOT EXISTS {self._identifier} ({columns}) USING iceberg PARTITIONED BY (window)")
+            spark.sql(
+                f"CREATE TABLE IF NOT EXISTS {self._identifier} ({columns}) USING iceberg PARTITIONED BY "
+                "(window)"
+            )
             return
         self._evolve(wanted)
 
     def _evolve(self, wanted: dict[str, str]) -> None:
-        """Add columns that are new in the contract. Raises SourceProblem if a column has another type in the table."""
-        existing = {field.name: field.dataType.simpleString() for field in self.spark().table(self._identifier).schema}
+        """Add columns that are new in the contract.
+
+        Raises SourceProblem if a column has another type in the table.
+        """
+        existing = {
+            field.name: field.dataType.simpleString() for field in self.spark().table(self._identifier).schema
+        }
         differing = [
-            f"{name} is {existing[name]}, not {type_}" for name, type_ in wanted.items() if existing.get(name, type_) != type_
+            f"{name} is {existing[name]}, not {type_}"
+            for name, type_ in wanted.items()
+            if existing.get(name, type_) != type_
         ]
         if differing:
             raise SourceProblem(
@@ -127,7 +156,10 @@ class AggregateTable:
 
 
 def holds(published: dict[str, str] | None, manifest: Manifest) -> bool:
-    """Return whether the table has the rows of the manifest's run. A window without rows has none in the table either."""
+    """Return whether the table has the rows of the manifest's run.
+
+    A window without rows has none in the table either.
+    """
     if published is None:
         return False
     run_id = published.get(manifest["window"]["label"])

@@ -1,7 +1,7 @@
 """Analyse a contract's expressions and types with Spark, on the table's columns and without reading a row.
 
-The job does it with the table, and `lakeferry export check` with the columns that the topic's schema gives the table, so that
-both accept the same contracts.
+The job does it with the table, and `lakeferry export check` with the columns that the topic's schema gives
+the table, so that both accept the same contracts.
 """
 
 from __future__ import annotations
@@ -35,16 +35,24 @@ NOT_ADDITIVE: Final = "EXP-NOT-ADDITIVE"
 #: The codes, the most urgent first, with their exceptions and what to do.
 _RAISED: Final = {
     NOT_ALLOWED: (BadInput, "Correct the contract"),
-    BAD_ARGUMENT: (BadInput, "Correct the contract: a date format is like 'yyyy-MM-dd', a time zone like 'Europe/Berlin'"),
+    BAD_ARGUMENT: (
+        BadInput,
+        "Correct the contract: a date format is like 'yyyy-MM-dd', a time zone like 'Europe/Berlin'",
+    ),
     WRONG_TYPE: (BadInput, "Correct the contract. If a file was already published, also increase `version`"),
     NOT_ADDITIVE: (BadInput, "Correct the contract"),
     UNKNOWN_FIELD: (SourceProblem, "Correct the expression, or put the field back"),
-    OTHER_TYPE: (SourceProblem, "Correct the type in the contract. If a file was already published, also increase `version`"),
+    OTHER_TYPE: (
+        SourceProblem,
+        "Correct the type in the contract. If a file was already published, also increase `version`",
+    ),
 }
-_UNKNOWN: Final = re.compile(r"UNRESOLVED_(COLUMN|FIELD|MAP_KEY)|FIELD_NOT_FOUND|INVALID_EXTRACT_BASE_FIELD_TYPE")
+_UNKNOWN: Final = re.compile(
+    r"UNRESOLVED_(COLUMN|FIELD|MAP_KEY)|FIELD_NOT_FOUND|INVALID_EXTRACT_BASE_FIELD_TYPE"
+)
 _CLOCK: Final = (
-    "a text such as 'now' or 'today', or a function, gives the time of the run, so the result would differ between runs. Write "
-    f"the time in digits, or use {' and '.join(WINDOW_FIELDS)}"
+    "a text such as 'now' or 'today', or a function, gives the time of the run, so the result would differ "
+    f"between runs. Write the time in digits, or use {' and '.join(WINDOW_FIELDS)}"
 )
 
 
@@ -85,7 +93,10 @@ class _Analyser:
     _sizes: dict[str, tuple[int, int]]
 
     def __init__(self, contract: Contract, events: DataFrame) -> None:
-        self.findings, self.reads, self.counts, self.types = [], {}, [], []
+        self.findings = []
+        self.reads = {}
+        self.counts = []
+        self.types = []
         self._contract = contract
         self._frames = _frames(contract, events)
         self._values = {}
@@ -106,12 +117,18 @@ class _Analyser:
             return
         hidden = [name for node in nodes if (name := _attribute(node)) and name not in _visible(frame)]
         if hidden:
-            self._add(expression, [self._unknown(expression, name) for name in hidden], self._unknown_code(expression))
+            self._add(
+                expression,
+                [self._unknown(expression, name) for name in hidden],
+                self._unknown_code(expression),
+            )
             return
         uses_clock = expressions.uses_clock(analysed, nodes)
         if uses_clock:
             self._add(expression, [_CLOCK], NOT_ALLOWED)
-        refused = [message for node in nodes if (message := expressions.bad_argument(frame.sparkSession, node))]
+        refused = [
+            message for node in nodes if (message := expressions.bad_argument(frame.sparkSession, node))
+        ]
         if not (refused or uses_clock) and (failure := expressions.constant_failure(_root(analysed))):
             refused.append(failure)
         self._add(expression, refused, BAD_ARGUMENT)
@@ -139,10 +156,16 @@ class _Analyser:
             return
         value = F.expr(expression.text)
         try:  # as the job uses it
-            self._frames[expression.of].select(~value if expression.of == "file_row" else F.coalesce(value, F.lit(False)))
+            self._frames[expression.of].select(
+                ~value if expression.of == "file_row" else F.coalesce(value, F.lit(False))
+            )
         except AnalysisException:
             given = columns.described(type_)
-            self._add(expression, [f"gives {given}, and a condition is true or false. Compare it with something"], WRONG_TYPE)
+            self._add(
+                expression,
+                [f"gives {given}, and a condition is true or false. Compare it with something"],
+                WRONG_TYPE,
+            )
 
     def add_column(self, index: int, column: Column) -> None:
         """Compare the column's type with that of its value, unless the value itself has a finding."""
@@ -166,7 +189,10 @@ class _Analyser:
                 type_ = _type_of(self._frames["row"], path)
                 if type_ and "map<" in type_.simpleString():
                     key = f"deduplicate.{name}[{index}]"
-                    message = f"{path} is {columns.described(type_)}, and Spark can't compare maps, nor what contains one"
+                    message = (
+                        f"{path} is {columns.described(type_)}, and Spark can't compare maps, nor what "
+                        "contains one"
+                    )
                     self.findings.append(AnalysisFinding(key, key, message, OTHER_TYPE))
 
     def add_sums(self) -> None:
@@ -174,7 +200,9 @@ class _Analyser:
         for key, message in additivity.problems(self._frames["row"].sparkSession, self._contract):
             self.findings.append(AnalysisFinding(key, key, message, NOT_ADDITIVE))
 
-    def _add_error(self, expression: Expression, parsed: expressions.Parsed, error: AnalysisException) -> None:
+    def _add_error(
+        self, expression: Expression, parsed: expressions.Parsed, error: AnalysisException
+    ) -> None:
         code = _condition(error)
         if not _UNKNOWN.match(code):
             is_argument = translated(error).code == BAD_ARGUMENT
@@ -184,15 +212,22 @@ class _Analyser:
         names = [name for name in dict.fromkeys(parsed.fields) if not _resolves(frame, name)]
         if not names:  # a field inside the result of another expression, or a name inside a lambda function
             parameters = error.getMessageParameters() or {}
-            names = [(parameters.get("objectName") or parameters.get("fieldName") or "a field").replace("`", "")]
-        self._add(expression, [self._unknown(expression, name) for name in names], self._unknown_code(expression))
+            names = [
+                (parameters.get("objectName") or parameters.get("fieldName") or "a field").replace("`", "")
+            ]
+        self._add(
+            expression, [self._unknown(expression, name) for name in names], self._unknown_code(expression)
+        )
 
     def _unknown(self, expression: Expression, name: str) -> str:
         known = _known(self._frames[expression.of])
         if expression.of == "file_row":
             return f"{name} is not a column of the file{did_you_mean(name, known)}"
         if expression.of == "file":
-            return f"{name} is neither `rows` nor the sum_x, min_x or max_x of a numeric column x{did_you_mean(name, known)}"
+            return (
+                f"{name} is neither `rows` nor the sum_x, min_x or max_x of a numeric column "
+                f"x{did_you_mean(name, known)}"
+            )
         topic = self._contract.source.topic
         return f"{name} is neither a field of {topic} nor another name known here{did_you_mean(name, known)}"
 
@@ -211,9 +246,18 @@ def _frames(contract: Contract, events: DataFrame) -> dict[str, DataFrame]:
         item = F.explode_outer(F.col(contract.explode.array)).alias(contract.explode.alias)
         lines = lines.select("*", item)
     one_row = events.sparkSession.range(1)
-    cells = one_row.select([columns.cast_to(F.lit(None), column.type).alias(column.name) for column in contract.columns])
-    numbers = [f"{total}_{column.name}" for column in contract.columns if column.numeric for total in ("sum", "min", "max")]
-    totals = one_row.select(F.lit(0).alias("rows"), *[F.lit(None).cast("decimal(38,6)").alias(name) for name in numbers])
+    cells = one_row.select(
+        [columns.cast_to(F.lit(None), column.type).alias(column.name) for column in contract.columns]
+    )
+    numbers = [
+        f"{total}_{column.name}"
+        for column in contract.columns
+        if column.numeric
+        for total in ("sum", "min", "max")
+    ]
+    totals = one_row.select(
+        F.lit(0).alias("rows"), *[F.lit(None).cast("decimal(38,6)").alias(name) for name in numbers]
+    )
     return {"row": lines, "group": lines, "file_row": cells, "file": totals}
 
 
@@ -250,7 +294,9 @@ def _known_in(field: StructField) -> Iterator[str]:
 
 
 def _visible(frame: DataFrame) -> set[str]:
-    """Return the columns that an expression may use: not those of Iceberg's metadata, which Spark also resolves."""
+    """Return the columns that an expression may use: not those of Iceberg's metadata, which Spark also
+    resolves.
+    """
     return {name for name in frame.columns if not name.startswith("$")}
 
 
@@ -268,7 +314,10 @@ def _attribute(node: Any) -> str | None:
 
 
 def _paths(node: Any) -> Iterator[str]:
-    """Yield the paths of the fields that the expression uses. A record that is used as a whole has the path of the record."""
+    """Yield the paths of the fields that the expression uses.
+
+    A record that is used as a whole has the path of the record.
+    """
     parts: list[str] = []
     while step := _step(node):
         part, key = step
@@ -285,7 +334,9 @@ def _paths(node: Any) -> Iterator[str]:
 
 
 def _step(node: Any) -> tuple[str, Any] | None:
-    """Return what an access to a part of a value adds to its path, and the key or index; None if the node is no such access."""
+    """Return what an access to a part of a value adds to its path, and the key or index; None if the node is
+    no such access.
+    """
     match node.getClass().getSimpleName():
         case "GetStructField":
             return f".{node.extractFieldName()}", None
@@ -299,7 +350,10 @@ def _step(node: Any) -> tuple[str, Any] | None:
 
 
 def _condition(error: AnalysisException) -> str:
-    """Return Spark's name of the error. `getErrorClass` is deprecated in Spark 4, and Spark 3 has no other method."""
+    """Return Spark's name of the error.
+
+    `getErrorClass` is deprecated in Spark 4, and Spark 3 has no other method.
+    """
     name = error.getCondition() if hasattr(error, "getCondition") else error.getErrorClass()
     return str(name)
 

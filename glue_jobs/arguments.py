@@ -21,9 +21,9 @@ _JOB_RUN_ID = "JOB_RUN_ID"
 
 @attrs.frozen
 class Arguments:
-    """Times are in UTC. `table` is empty if it has the name of the contract's topic, `first_day` is None if the contract's day
-    applies, `region` is empty if that of the environment applies, `partitions` is 0 if it isn't known, and `job_run_id` is None
-    outside Glue.
+    """Times are in UTC. `table` is empty if it has the name of the contract's topic, `first_day` is None if
+    the contract's day applies, `region` is empty if that of the environment applies, `partitions` is 0 if it
+    isn't known, and `job_run_id` is None outside Glue.
     """
 
     export: str
@@ -50,19 +50,27 @@ class Arguments:
 def parse(argv: Sequence[str], *, now: datetime) -> Arguments:
     """Raises BadInput with all mistakes. Unknown arguments are ignored, because Glue adds some."""
     values = dict(DEFAULT_ARGUMENTS) | _pairs(argv)
-    mistakes = [f"--{name} is missing ({ARGUMENTS[name]})" for name in REQUIRED_ARGUMENTS if not values.get(name)]
+    mistakes = [
+        f"--{name} is missing ({ARGUMENTS[name]})" for name in REQUIRED_ARGUMENTS if not values.get(name)
+    ]
     as_of = _instant("as-of", values, now, mistakes)
     complete_until = _instant("complete-until", values, now, mistakes)
     minutes = _number("time-limit-minutes", values, 10_080, mistakes)
     partitions = _number("partitions", values, 100_000, mistakes) if values["partitions"] else 0
     first_day = _day(values["first-day"], mistakes)
     mistakes += [
-        f"--{name} is {values[name]!r}; say true or false" for name in _SWITCHES if values[name] not in ("true", "false")
+        f"--{name} is {values[name]!r}; say true or false"
+        for name in _SWITCHES
+        if values[name] not in ("true", "false")
     ]
     if values.get("bucket") and not re.fullmatch(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]", values["bucket"]):
-        mistakes.append(f"--bucket {values['bucket']!r} is not a bucket name (lower case, digits and hyphens, no dots)")
+        mistakes.append(
+            f"--bucket {values['bucket']!r} is not a bucket name (lower case, digits and hyphens, no dots)"
+        )
     if mistakes or as_of is None:
-        raise BadInput("EXP-ARGUMENTS", "; ".join(mistakes), "Correct the arguments; nothing was read or written")
+        raise BadInput(
+            "EXP-ARGUMENTS", "; ".join(mistakes), "Correct the arguments; nothing was read or written"
+        )
     return Arguments(
         export=values["export"],
         as_of=as_of,
@@ -109,7 +117,9 @@ def _instant(name: str, values: Mapping[str, str], now: datetime, mistakes: list
         mistakes.append(f"--{name} {text!r} has no offset; write it like 2026-11-16T06:00:00Z or …+01:00")
         return None
     if instant > now + timedelta(minutes=5):
-        mistakes.append(f"--{name} {text} is in the future (it is {now:%Y-%m-%dT%H:%M:%SZ} now); {_WHY_PAST[name]}")
+        mistakes.append(
+            f"--{name} {text} is in the future (it is {now:%Y-%m-%dT%H:%M:%SZ} now); {_WHY_PAST[name]}"
+        )
     return instant
 
 

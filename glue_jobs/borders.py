@@ -1,7 +1,8 @@
 """Whether windows of a run fit the published windows beside them that the run doesn't publish again.
 
-If an edit of the contract moves events between windows, such as another time zone, an event near the border to such a window
-can be in no file or in two. Both files look complete, so the run doesn't publish the window unless somebody accepts that.
+If an edit of the contract moves events between windows, such as another time zone, an event near the border
+to such a window can be in no file or in two. Both files look complete, so the run doesn't publish the window
+unless somebody accepts that.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from glue_jobs.delivery.manifest import Manifest, accepted_of, membership
 
 #: What to do about a border.
 REMEDY = (
-    "Publish the older windows again: raise window.restate_for_days, and set window.from (or first_day of the deployment file) "
-    "to an earlier day if they begin before it. Or accept it: run once with --accept-window-change true"
+    "Publish the older windows again: raise window.restate_for_days, and set window.from (or first_day of "
+    "the deployment file) to an earlier day if they begin before it. Or accept it: run once with "
+    "--accept-window-change true"
 )
 
-#: Keys that only move the bounds of windows. If those meet all the same, as with another name of a time zone, no event moves.
+#: Keys that only move the bounds of windows. If those meet all the same, as with another name of a time zone,
+#: no event moves.
 _BOUNDS = frozenset({"window.every", "window.zone"})
 
 
@@ -36,7 +39,10 @@ class Border:
 
 @attrs.frozen
 class Borders:
-    """`planned` are the windows of the run, `published` the labels of visible ones. `read` returns a window's manifest."""
+    """`planned` are the windows of the run, `published` the labels of visible ones.
+
+    `read` returns a window's manifest.
+    """
 
     contract: Contract
     planned: list[Window]
@@ -46,14 +52,20 @@ class Borders:
     def find(self, *, accept: bool) -> dict[str, list[Border]]:
         """Return the borders that don't fit, by the label of the planned window.
 
-        A window that is blocked for its border stays as it is, so that its other neighbour may not fit either. If they are
-        accepted, all planned windows are published.
+        A window that is blocked for its border stays as it is, so that its other neighbour may not fit
+        either. If they are accepted, all planned windows are published.
         """
         found: dict[str, list[Border]] = {}
         while True:
-            frozen = set(self.published) - {window.label for window in self.planned if accept or window.label not in found}
+            frozen = set(self.published) - {
+                window.label for window in self.planned if accept or window.label not in found
+            }
             waiting = [window for window in self.planned if window.label not in found]
-            new = {window.label: borders for window in waiting if (borders := list(self._borders(window, frozen)))}
+            new = {
+                window.label: borders
+                for window in waiting
+                if (borders := list(self._borders(window, frozen)))
+            }
             found |= new
             if not new or accept:
                 return found
@@ -67,7 +79,9 @@ class Borders:
         yield from borders
 
     def _beside(self, window: Window, frozen: set[str]) -> Iterator[str]:
-        """Yield the frozen windows of the same kind beside this one, unless one that is published in this run is between them."""
+        """Yield the frozen windows of the same kind beside this one, unless one that is published in this run
+        is between them.
+        """
         going = {planned.label for planned in self.planned} - frozen
         same = sorted(label for label in frozen | going if kind_of(label) == kind_of(window.label))
         earlier = [label for label in same if label < window.label][-1:]
@@ -75,12 +89,22 @@ class Borders:
         yield from (label for label in (*earlier, *later) if label in frozen)
 
     def _of_other_kinds(self, window: Window, frozen: set[str]) -> Iterator[str]:
-        """Yield the first and the last window of another kind that overlaps this one, and one that ends shortly before it."""
-        others = [window_named(label, self.contract.window) for label in frozen if kind_of(label) != kind_of(window.label)]
+        """Yield the first and the last window of another kind that overlaps this one, and one that ends
+        shortly before it.
+        """
+        others = [
+            window_named(label, self.contract.window)
+            for label in frozen
+            if kind_of(label) != kind_of(window.label)
+        ]
         near = timedelta(days=longest_days(self.contract.window.every))
-        is_first = not any(label < window.label for label in self.published if kind_of(label) == kind_of(window.label))
+        is_first = not any(
+            label < window.label for label in self.published if kind_of(label) == kind_of(window.label)
+        )
         start = window.start - near if is_first else window.start
-        overlapping = sorted(published for published in others if published.start < window.end and start < published.end)
+        overlapping = sorted(
+            published for published in others if published.start < window.end and start < published.end
+        )
         yield from dict.fromkeys(published.label for published in (*overlapping[:1], *overlapping[-1:]))
 
     def _border(self, window: Window, label: str) -> Border | None:
@@ -93,29 +117,43 @@ class Borders:
             return None
         keys = f"the contract has changed ({', '.join(changed)})" if changed else "they don't meet"
         effect = gap or "an event may be in both files, or in neither"
-        what = f"window {window.label} is beside {label}, which this run doesn't publish again, and {keys}: {effect}"
+        what = (
+            f"window {window.label} is beside {label}, which this run doesn't publish again, and {keys}: "
+            f"{effect}"
+        )
         return Border(label, what)
 
     def _gap(self, window: Window, other: dict[str, str]) -> str:
-        """Return what happens to events between the two windows, or "" if the windows meet, or others are between them."""
-        start, end = window.start.isoformat(), window.end.isoformat()
+        """Return what happens to events between the two windows, or "" if the windows meet, or others are
+        between them.
+        """
+        start = window.start.isoformat()
+        end = window.end.isoformat()
         if other["start"] < end and start < other["end"]:
             both = max(start, other["start"]), min(end, other["end"])
             return f"events from {both[0]} to {both[1]} are in both files"
         first, second = sorted([(start, end), (other["start"], other["end"])])
         are_neighbours = self._are_neighbours(window, other)
-        return f"events from {first[1]} to {second[0]} are in neither file" if first[1] < second[0] and are_neighbours else ""
+        return (
+            f"events from {first[1]} to {second[0]} are in neither file"
+            if first[1] < second[0] and are_neighbours
+            else ""
+        )
 
     def _are_neighbours(self, window: Window, other: dict[str, str]) -> bool:
         rule = self.contract.window
         if other["every"] != rule.every:
             return True
         beside = window_named(other["label"], rule)
-        return next_window(beside, rule).label == window.label or next_window(window, rule).label == beside.label
+        return (
+            next_window(beside, rule).label == window.label or next_window(window, rule).label == beside.label
+        )
 
 
 def _changed(manifest: Manifest, contract: Contract) -> list[str]:
-    """Return the keys of the contract that decide to which window an event belongs and that are known to differ."""
+    """Return the keys of the contract that decide to which window an event belongs and that are known to
+    differ.
+    """
     now: dict[str, Any] = membership(contract)
     window = {f"window.{name}": manifest["window"][name] for name in ("every", "zone")}
     before = manifest.get("membership") or {"source.topic": manifest["source"]["topic"], **window}

@@ -1,4 +1,6 @@
-"""The contract's columns as expressions: where each value comes from, its type, and how personal data is treated."""
+"""The contract's columns as expressions: where each value comes from, its type, and how personal data is
+treated.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,10 @@ def raw(column: Column) -> Expression:
 
 
 def misfit(column: Column, spark_type: DataType) -> str | None:
-    """Return why a value of this type can't be the column's, and what to do; None if it can. The type is that of `raw`."""
+    """Return why a value of this type can't be the column's, and what to do; None if it can.
+
+    The type is that of `raw`.
+    """
     if not column.delivered or _can_be(column, spark_type):
         return None
     origin = "its expression gives" if column.expression or column.measure else "the field is"
@@ -66,7 +71,11 @@ def misfit(column: Column, spark_type: DataType) -> str | None:
     if isinstance(spark_type, _NESTED):
         return f"{given}; name a field inside it, or explode an array with [explode]"
     if column.personal and column.personal.treatment != "keep":
-        wanted = "text. Cast it" if column.personal.treatment in ("hash", "mask") else _GENERALISED[column.personal.to or ""]
+        wanted = (
+            "text. Cast it"
+            if column.personal.treatment in ("hash", "mask")
+            else _GENERALISED[column.personal.to or ""]
+        )
         return f"{given}, and {column.personal.to or column.personal.treatment} needs {wanted}"
     if isinstance(spark_type, DoubleType | FloatType) and column.measure:
         return "is a double, and sums of doubles depend on their order: cast to decimal inside the aggregate"
@@ -95,15 +104,19 @@ def described(spark_type: DataType) -> str:
     return spark_type.simpleString()
 
 
-def treated(column: Column, value: Expression, spark_type: DataType, key: bytes, delivered: Expression) -> Expression:
-    """Return the value as it is exported, in the contract's type. Raises ValueError for a column to hash without a valid key.
+def treated(
+    column: Column, value: Expression, spark_type: DataType, key: bytes, delivered: Expression
+) -> Expression:
+    """Return the value as it is exported, in the contract's type. Raises ValueError for a column to hash
+    without a valid key.
 
-    `value` is the column's raw value. That of an expression must be null in rows that are not delivered, because hashing
-    evaluates it for every row. `delivered` tells these rows apart.
+    `value` is the column's raw value. That of an expression must be null in rows that are not delivered,
+    because hashing evaluates it for every row. `delivered` tells these rows apart.
     """
     value = printable(_finite(value, column, spark_type), column, spark_type, delivered)
     if isinstance(spark_type, FloatType):
-        # Spark casts a double by its shortest text, but a float by its value as a double: 0.1 would be 0.10000000149011612.
+        # Spark casts a double by its shortest text, but a float by its value as a double: 0.1 would be
+        # 0.10000000149011612.
         value = value.cast("string")
     personal = column.personal
     if personal is None or personal.treatment == "keep":
@@ -116,7 +129,9 @@ def treated(column: Column, value: Expression, spark_type: DataType, key: bytes,
 
 
 def may_fail(column: Column, spark_type: DataType) -> bool:
-    """Return whether `treated` may fail on a value: an expression may, and a number may not fit the column's decimal type."""
+    """Return whether `treated` may fail on a value: an expression may, and a number may not fit the column's
+    decimal type.
+    """
     narrows = decimal_type(column.type) is not None and spark_type.simpleString() != column.type
     return column.expression is not None or narrows
 
@@ -136,7 +151,10 @@ def _finite(value: Expression, column: Column, type_: DataType) -> Expression:
 
 
 def printable(value: Expression, column: Column, type_: DataType, delivered: Expression) -> Expression:
-    """Make a date or time outside of the years 1 to 9999 an error in delivered lines. Nobody's calendar has a text for it."""
+    """Make a date or time outside of the years 1 to 9999 an error in delivered lines.
+
+    Nobody's calendar has a text for it.
+    """
     if not isinstance(type_, DateType | TimestampType):
         return value
     unit = "date_from_unix_date({})" if isinstance(type_, DateType) else "timestamp_seconds({} * 86400L)"
@@ -148,7 +166,9 @@ def printable(value: Expression, column: Column, type_: DataType, delivered: Exp
 
 def is_blank(text: Expression) -> Expression:
     """Return whether a text consists of white space, control and format characters; null for null."""
-    begins_visibly = (text >= "!") & (text < "\x7f")  # most texts do, and a comparison of bytes is faster than a pattern
+    begins_visibly = (text >= "!") & (
+        text < "\x7f"
+    )  # most texts do, and a comparison of bytes is faster than a pattern
     return ~(begins_visibly | text.rlike(r"[^\p{Z}\p{Cc}\p{Cf}]"))
 
 
@@ -192,7 +212,8 @@ def _fits(column: Column, spark_type: DataType) -> bool:
         }
         return isinstance(spark_type, wanted[column.type])
     if isinstance(spark_type, DecimalType):
-        # A field must not lose digits. An expression is rounded half up, which its author requests with the type.
+        # A field must not lose digits. An expression is rounded half up, which its author requests with the
+        # type.
         return spark_type.scale <= size[1] or column.field is None
     if isinstance(spark_type, DoubleType | FloatType):
         return column.measure is None

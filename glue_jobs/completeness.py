@@ -1,12 +1,14 @@
-"""Whether the table has all events of a window: proved for each Kafka partition, stated by somebody, or not known.
+"""Whether the table has all events of a window: proved for each Kafka partition, stated by somebody, or not
+known.
 
-Tableflow writes the events of a Kafka partition in the order of their offsets. So it has written all that Kafka received before
-the window's end if the table has an event of the partition that Kafka received at the end or later. The time of a commit proves
-nothing: while Tableflow loads a topic's history, every commit is of today.
+Tableflow writes the events of a Kafka partition in the order of their offsets. So it has written all that
+Kafka received before the window's end if the table has an event of the partition that Kafka received at the
+end or later. The time of a commit proves nothing: while Tableflow loads a topic's history, every commit is of
+today.
 
-A partition that receives no events never has such an event. It counts as idle if the table has received other events, and none of
-this partition for an hour. That proves nothing while Tableflow loads a topic's history, one partition after the other, so the
-table's newest events must be as new as its commits.
+A partition that receives no events never has such an event. It counts as idle if the table has received other
+events, and none of this partition for an hour. That proves nothing while Tableflow loads a topic's history,
+one partition after the other, so the table's newest events must be as new as its commits.
 """
 
 from __future__ import annotations
@@ -25,14 +27,17 @@ from glue_jobs.rows import ExportQuery
 from glue_jobs.source import NEVER, Snapshot
 from glue_jobs.table_fields import OFFSET, PARTITION, TIMESTAMP
 
-#: A commit of Tableflow may have new events of only some Kafka partitions, and the next one comes within minutes.
+#: A commit of Tableflow may have new events of only some Kafka partitions, and the next one comes within
+#: minutes.
 _IDLE_AFTER = timedelta(hours=1)
 _PROVED = "Each Kafka partition has an event from after the window's end, or is idle."
 
 
 @attrs.frozen
 class Verdict:
-    """`evidence` is a sentence that says how it is known that the table has all events of the window, or why it is not known."""
+    """`evidence` is a sentence that says how it is known that the table has all events of the window, or why
+    it is not known.
+    """
 
     is_complete: bool
     evidence: str
@@ -40,10 +45,11 @@ class Verdict:
 
 @attrs.frozen(slots=False)  # for `cached_property`
 class Completeness:
-    """What is known about the Kafka partitions of the pinned table. It is looked up at most once for all windows of a run.
+    """What is known about the Kafka partitions of the pinned table. It is looked up at most once for all
+    windows of a run.
 
-    `partitions` is how many the topic has, or 0 if that isn't known. Somebody states that the table has all events that Kafka
-    received before `stated_until`.
+    `partitions` is how many the topic has, or 0 if that isn't known. Somebody states that the table has all
+    events that Kafka received before `stated_until`.
     """
 
     query: ExportQuery
@@ -57,14 +63,18 @@ class Completeness:
         return Verdict(not missing, missing or _PROVED)
 
     def _missing(self, window: Window) -> str:
-        """Return why events of the window may be missing, or "" if the table is proved to have all of them."""
+        """Return why events of the window may be missing, or "" if the table is proved to have all of
+        them.
+        """
         appended_at = self.query.table.appended_at
         if appended_at == NEVER:
             return "the table has no events"
         last = f"the table's last new data is of {appended_at:%Y-%m-%d %H:%M} UTC"
         if appended_at < window.end:
             return f"{last}, before the window's end"
-        behind = [partition for partition in self._behind_last_window if not self._has_passed(partition, window)]
+        behind = [
+            partition for partition in self._behind_last_window if not self._has_passed(partition, window)
+        ]
         if not (activity := self._activity(behind, window)):
             return ""
         missing = f"no events that Kafka partitions {_named(behind)} received after the window's end"
@@ -80,7 +90,11 @@ class Completeness:
             return "No snapshot of an hour earlier shows whether they are idle"
         if active := [partition for partition in behind if partition not in self._idle]:
             return f"In the hour before, its events of Kafka partitions {_named(active)} changed"
-        return "" if self._is_current else "Kafka received none of its events in the hour before, so it may still load older ones"
+        return (
+            ""
+            if self._is_current
+            else "Kafka received none of its events in the hour before, so it may still load older ones"
+        )
 
     def _has_passed(self, partition: int, window: Window) -> bool:
         return partition in self._newest and self._newest[partition] >= to_micros(window.end)
@@ -100,26 +114,36 @@ class Completeness:
 
     @cached_property
     def _newest(self) -> dict[int, int]:
-        """Return the newest time, from the end of the first window on, of partitions that are behind the last window."""
+        """Return the newest time, from the end of the first window on, of partitions that are behind the last
+        window.
+        """
         return self._newest_since(min(window.end for window in self.query.windows), self._behind_last_window)
 
     @cached_property
     def _hour_before(self) -> Snapshot | None:
         """Return the newest known snapshot that is at least an hour older than the last new data."""
         latest = self.query.table.appended_at - _IDLE_AFTER
-        return next((snapshot for snapshot in self.query.table.history if snapshot.committed_at <= latest), None)
+        return next(
+            (snapshot for snapshot in self.query.table.history if snapshot.committed_at <= latest), None
+        )
 
     @cached_property
     def _idle(self) -> list[int]:
-        """Return the partitions, of those behind the last window, of which the table has received no events for an hour."""
+        """Return the partitions, of those behind the last window, of which the table has received no events
+        for an hour.
+        """
         if self._hour_before is None:
             return []
         before, now = map(self._highest_offsets, (self._hour_before, self._now))
-        return [partition for partition in self._behind_last_window if before.get(partition) == now.get(partition)]
+        return [
+            partition for partition in self._behind_last_window if before.get(partition) == now.get(partition)
+        ]
 
     @cached_property
     def _is_current(self) -> bool:
-        """Return whether the table has events that Kafka received in the hour before it last received events."""
+        """Return whether the table has events that Kafka received in the hour before it last received
+        events.
+        """
         since = self.query.table.appended_at - _IDLE_AFTER
         partitions = list(range(self._count))
         return bool(self._greatest(TIMESTAMP, self._now, partitions, since=since, enough=to_micros(since)))
@@ -130,7 +154,9 @@ class Completeness:
         return Snapshot(table.snapshot_id, table.committed_at, table.has_deletes)
 
     def _newest_since(self, since: datetime, partitions: list[int]) -> dict[int, int]:
-        """Return the newest time in microseconds of each partition that has events which Kafka received since then."""
+        """Return the newest time in microseconds of each partition that has events which Kafka received since
+        then.
+        """
         enough = to_micros(max(window.end for window in self.query.windows))
         return self._greatest(TIMESTAMP, self._now, partitions, since=since, enough=enough)
 
@@ -138,18 +164,28 @@ class Completeness:
         return self._greatest(OFFSET, snapshot, self._behind_last_window)
 
     def _greatest(
-        self, name: str, snapshot: Snapshot, partitions: list[int], *, since: datetime | None = None, enough: int | None = None
+        self,
+        name: str,
+        snapshot: Snapshot,
+        partitions: list[int],
+        *,
+        since: datetime | None = None,
+        enough: int | None = None,
     ) -> dict[int, int]:
-        """Return the greatest value of a column by partition, or any that is `enough`, of events that Kafka received since then.
+        """Return the greatest value of a column by partition, or any that is `enough`, of events that Kafka
+        received since then.
 
-        The statistics of files decide where a file has events of one partition and none is deleted. A query decides elsewhere. A
-        time after the table's last commit is of a clock that is wrong, and doesn't count.
+        The statistics of files decide where a file has events of one partition and none is deleted. A query
+        decides elsewhere. A time after the table's last commit is of a clock that is wrong, and doesn't
+        count.
         """
         if not partitions:
             return {}
         greatest: dict[int, int] = {}
         undecided: set[int] = set()
-        for file in list_partition_files(self.query.events, self.query.table, snapshot.id, partitions, since=since):
+        for file in list_partition_files(
+            self.query.events, self.query.table, snapshot.id, partitions, since=since
+        ):
             upper = (file.received if name == TIMESTAMP else file.offset)[1]
             is_wrong = name == TIMESTAMP and upper is not None and upper > self._last_possible
             if snapshot.has_deletes or file.only_partition is None or upper is None or is_wrong:
@@ -164,7 +200,9 @@ class Completeness:
     def _last_possible(self) -> int:
         return to_micros(self.query.table.committed_at)
 
-    def _query(self, name: str, snapshot: Snapshot, partitions: list[int], since: datetime | None) -> dict[int, int]:
+    def _query(
+        self, name: str, snapshot: Snapshot, partitions: list[int], since: datetime | None
+    ) -> dict[int, int]:
         table = attrs.evolve(self.query.table, snapshot_id=snapshot.id)
         events = source.events(self.query.spark, table).filter(F.col(PARTITION).isin(partitions))
         if since is not None:

@@ -1,6 +1,7 @@
 """What stacks, local runs and the job share: versions, jars, arguments and Spark settings.
 
-It imports only the standard library, because `stacks` and `lakeferry.local.bootstrap` import it without Spark or boto3.
+It imports only the standard library, because `stacks` and `lakeferry.local.bootstrap` import it without Spark
+or boto3.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ JAVA_VERSION: Final = 17
 
 #: File name extensions of code: modules, and the report's template and style sheet.
 CODE: Final = (".py", ".j2", ".css")
-#: Files and folders that only authors of deployment files, contracts and schemas need. They import parsers that the job and the
-#: functions don't have.
+#: Files and folders that only authors of deployment files, contracts and schemas need. They import parsers
+#: that the job and the functions don't have.
 NOT_SHIPPED: Final = (
     "config/deployments/",
     "config/exports/avro_schema.py",
@@ -37,7 +38,10 @@ CATALOG: Final = "lake"
 
 
 class Jar(NamedTuple):
-    """A jar of Maven Central. Glue provides it, and a local run downloads it. `sha512` is the file's hash in hex."""
+    """A jar of Maven Central.
+
+    Glue provides it, and a local run downloads it. `sha512` is the file's hash in hex.
+    """
 
     group: str
     artifact: str
@@ -112,7 +116,8 @@ RELEASES: Final = {
 #: The release if the deployment file names none. The .venv of a clone has its Python and Spark.
 DEFAULT_RELEASE: Final = RELEASES["5.1"]
 
-#: Names and descriptions of the job's arguments, for the job's driver and the stacks: `--name value` on the command line.
+#: Names and descriptions of the job's arguments, for the job's driver and the stacks: `--name value` on the
+#: command line.
 ARGUMENTS: Final = {
     "export": "name of a contract in project/exports/, or the path of a .toml file",
     "as-of": "the instant up to which windows count as closed, ISO 8601 with an offset",
@@ -131,7 +136,10 @@ ARGUMENTS: Final = {
     "probe": "true to check what the job relies on in its environment, instead of exporting",
     "accept-window-change": "true to publish a window although older windows were published by other rules of the contract",
     "partitions": "number of the topic's Kafka partitions; without it, those that have events in the table count",
-    "complete-until": "states that the table has all events that Kafka received before this instant, ISO 8601 with an offset",
+    "complete-until": (
+        "states that the table has all events that Kafka received before this instant, ISO 8601 with an "
+        "offset"
+    ),
 }
 REQUIRED_ARGUMENTS: Final = ("export", "as-of", "database", "bucket")
 DEFAULT_ARGUMENTS: Final = {
@@ -151,19 +159,23 @@ DEFAULT_ARGUMENTS: Final = {
     "complete-until": "",
 }
 
-#: Settings of every session: Glue, the embedded Glue, a laptop and tests get them through `--conf` and add only a master, jars,
-#: memory and an endpoint. No value contains a space: Glue splits its `--conf` argument, and AWS does not document how.
+#: Settings of every session: Glue, the embedded Glue, a laptop and tests get them through `--conf` and add
+#: only a master, jars, memory and an endpoint. No value contains a space: Glue splits its `--conf` argument,
+#: and AWS does not document how.
 SPARK_SETTINGS: Final = {
     "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
     f"spark.sql.catalog.{CATALOG}": "org.apache.iceberg.spark.SparkCatalog",
     f"spark.sql.catalog.{CATALOG}.catalog-impl": "org.apache.iceberg.aws.glue.GlueCatalog",
     f"spark.sql.catalog.{CATALOG}.io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
-    # Tableflow names the Glue database after the Kafka cluster. The name has a hyphen, which Iceberg's validation refuses.
+    # Tableflow names the Glue database after the Kafka cluster. The name has a hyphen, which Iceberg's
+    # validation refuses.
     f"spark.sql.catalog.{CATALOG}.glue.skip-name-validation": "true",
-    # Iceberg would cache a table for 30 s or more, and a run in a session that has just read it would not find its snapshot.
+    # Iceberg would cache a table for 30 s or more, and a run in a session that has just read it would not
+    # find its snapshot.
     f"spark.sql.catalog.{CATALOG}.cache-enabled": "false",
-    # Iceberg 1.10 caches equality deletes with their columns in the order of the first read. A query that selects other columns
-    # may have another order. It then finds no match in the cache, and deleted rows reappear.
+    # Iceberg 1.10 caches equality deletes with their columns in the order of the first read. A query that
+    # selects other columns may have another order. It then finds no match in the cache, and deleted rows
+    # reappear.
     "spark.sql.iceberg.executor-cache.enabled": "false",
     # Each Iceberg manifest is read only once, for both the listing of files and the rows.
     f"spark.sql.catalog.{CATALOG}.io.manifest.cache-enabled": "true",
@@ -172,33 +184,37 @@ SPARK_SETTINGS: Final = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.storeAssignmentPolicy": "ANSI",
     "spark.sql.caseSensitive": "true",
-    # Spark's default reduces the decimal places of a sum, a product or an average of long decimals, and rounds, without an error.
+    # Spark's default reduces the decimal places of a sum, a product or an average of long decimals, and
+    # rounds, without an error.
     "spark.sql.decimalOperations.allowPrecisionLoss": "false",
-    # The same result in Spark 3.5 and 4: case mapping of Java 17, the replacement character for malformed bytes, all charsets of
-    # Java, a common type of two decimals that keeps the decimal places of both, and one date parser.
+    # The same result in Spark 3.5 and 4: case mapping of Java 17, the replacement character for malformed
+    # bytes, all charsets of Java, a common type of two decimals that keeps the decimal places of both, and
+    # one date parser.
     "spark.sql.icu.caseMappings.enabled": "false",
     "spark.sql.legacy.codingErrorAction": "true",
     "spark.sql.legacy.javaCharsets": "true",
     "spark.sql.legacy.decimal.retainFractionDigitsOnTruncate": "true",
     "spark.sql.legacy.timeParserPolicy": "CORRECTED",
-    # Java does not compile methods of more than 8,000 bytes of bytecode, and interpreting one is ten times slower. Above this
-    # limit, Spark generates a method for each operator instead of one for a whole stage.
+    # Java does not compile methods of more than 8,000 bytes of bytecode, and interpreting one is ten times
+    # slower. Above this limit, Spark generates a method for each operator instead of one for a whole stage.
     "spark.sql.codegen.hugeMethodLimit": "8000",
     # A task uploads parts of the file, so a second, speculative attempt would be a waste at best.
     "spark.speculation": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "4096",
-    # The job chooses the number of partitions itself, because it numbers the parts of a file by partition. There is no skew that
-    # adaptive execution could split, so planning again after each shuffle would only cost time.
+    # The job chooses the number of partitions itself, because it numbers the parts of a file by partition.
+    # There is no skew that adaptive execution could split, so planning again after each shuffle would only
+    # cost time.
     "spark.sql.adaptive.enabled": "false",
     # Spark logs the values on which an expression failed. The job logs the cause itself, without values.
     "spark.log.level": "FATAL",
-    # In Spark 3.5, `spark.log.level` only affects the driver. Without a file of the name in the first option, Log4j uses its
-    # built-in configuration, whose level is the second option. So executors need no file before they log.
+    # In Spark 3.5, `spark.log.level` only affects the driver. Without a file of the name in the first option,
+    # Log4j uses its built-in configuration, whose level is the second option. So executors need no file
+    # before they log.
     "spark.executor.syncLogLevel.enabled": "true",
     "spark.executor.defaultJavaOptions": "-Dlog4j2.configurationFile=none",
     "spark.executor.extraJavaOptions": "-Dlog4j2.level=FATAL",
-    # Case mapping depends on the language of the machine: in Turkish, I is not the upper case of i. `session.start` sets language
-    # and time zone of the driver.
+    # Case mapping depends on the language of the machine: in Turkish, I is not the upper case of i.
+    # `session.start` sets language and time zone of the driver.
     "spark.executorEnv.LC_ALL": "C.UTF-8",
     "spark.executorEnv.TZ": "UTC",
 }

@@ -1,7 +1,9 @@
-"""Which operations of an expression lose digits of decimals without an error, by the types that Spark's analyser gives them.
+"""Which operations of an expression lose digits of decimals without an error, by the types that Spark's
+analyser gives them.
 
-The job sets `spark.sql.decimalOperations.allowPrecisionLoss` to false. Spark then keeps the decimal places of a sum, a
-difference, a product and a common type, and a value that doesn't fit is an error. These are the exceptions.
+The job sets `spark.sql.decimalOperations.allowPrecisionLoss` to false. Spark then keeps the decimal places of
+a sum, a difference, a product and a common type, and a value that doesn't fit is an error. These are the
+exceptions.
 """
 
 from __future__ import annotations
@@ -14,16 +16,18 @@ from pyspark.sql import SparkSession
 
 #: The most digits of a decimal, all of which may be decimal places.
 _MOST: Final = 38
-#: A quotient and an average are rounded half up. They must keep this number of decimal places, or more if the column has more.
+#: A quotient and an average are rounded half up. They must keep this number of decimal places, or more if the
+#: column has more.
 QUOTIENT_PLACES: Final = 6
 #: Integers of at most this number of digits fit into a bigint.
 _BIGINT_DIGITS: Final = 18
 #: Each decimal of at most this number of digits is the shortest form of a double.
 _DOUBLE_DIGITS: Final = 15
-#: Operations that cast an exact number to a double if another operand is a double or a text. A division of integers does so too.
+#: Operations that cast an exact number to a double if another operand is a double or a text. A division of
+#: integers does so too.
 _COMPUTING: Final = frozenset(
-    "Add Subtract Multiply Divide Remainder Pmod EqualTo EqualNullSafe LessThan LessThanOrEqual GreaterThan GreaterThanOrEqual "
-    "In".split()
+    "Add Subtract Multiply Divide Remainder Pmod EqualTo EqualNullSafe LessThan LessThanOrEqual "
+    "GreaterThan GreaterThanOrEqual In".split()
 )
 #: Operations that return one of their operands, after such a cast.
 _PASSING: Final = frozenset("Coalesce CaseWhen If Greatest Least".split())
@@ -37,7 +41,10 @@ def why_inexact(spark: SparkSession, node: Any, size: tuple[int, int]) -> str | 
     digits_of_column, places = size
     kind = node.getClass().getSimpleName()
     if kind in ("Floor", "Ceil") and _is_double(node.children().apply(0)):
-        return "rounds a double to an integer, which turns NaN into 0: write floor(cast(cast(x as string) as decimal(18,6)))"
+        return (
+            "rounds a double to an integer, which turns NaN into 0: write floor(cast(cast(x as string) as "
+            "decimal(18,6)))"
+        )
     if kind == "Multiply" and _both_decimals(node):
         return _of_product(*(_size(node.children().apply(index))[1] for index in (0, 1)))
     if kind == "Divide" and _both_decimals(node):
@@ -57,31 +64,35 @@ def why_inexact(spark: SparkSession, node: Any, size: tuple[int, int]) -> str | 
 def _describe_doubles(spark: SparkSession, node: Any) -> str | None:
     """Return what Spark does to an exact number that it casts to a double by itself.
 
-    The result of a computation with a double of the table is a double anyway, so that nothing more is lost there.
+    The result of a computation with a double of the table is a double anyway, so that nothing more is lost
+    there.
     """
     children = [node.children().apply(index) for index in range(node.children().size())]
     cast_children = [child for child in children if _is_cast_to_double(spark, child)]
     has_real_double = any(
-        _is_double(child) and child not in cast_children and not _is_constant_or_text(child) for child in children
+        _is_double(child) and child not in cast_children and not _is_constant_or_text(child)
+        for child in children
     )
     if has_real_double and node.getClass().getSimpleName() in _COMPUTING:
         return None
     types = {child.children().apply(0).dataType().sql().lower() for child in cast_children}
     if "float" in types:
         return (
-            "turns a float into a double, which has other digits (0.1 becomes 0.10000000149011612): cast it first, such as "
-            "cast(cast(x as string) as decimal(18,6))"
+            "turns a float into a double, which has other digits (0.1 becomes 0.10000000149011612): cast "
+            "it first, such as cast(cast(x as string) as decimal(18,6))"
         )
     if types:
         return (
-            f"turns a {min(types)} into a double, which keeps 15 digits: write constants without quotes and exponents, and cast "
-            "other operands to decimals, such as cast(x as decimal(18,0))"
+            f"turns a {min(types)} into a double, which keeps 15 digits: write constants without quotes "
+            "and exponents, and cast other operands to decimals, such as cast(x as decimal(18,0))"
         )
     return None
 
 
 def _is_cast_to_double(spark: SparkSession, node: Any) -> bool:
-    """Return whether Spark, not the author, casts a number of a row to a double that can't hold each of its values."""
+    """Return whether Spark, not the author, casts a number of a row to a double that can't hold each of its
+    values.
+    """
     if not _is_double(node) or node.getClass().getSimpleName() != "Cast" or node.foldable():
         return False
     jvm: Any = spark._jvm
@@ -100,8 +111,8 @@ def _of_product(left: int, right: int) -> str | None:
     if left + right <= _MOST:
         return None
     return (
-        f"multiplies decimals with {left} and {right} decimal places, and a product has at most {_MOST}: cast the factors to "
-        "decimals with fewer places"
+        f"multiplies decimals with {left} and {right} decimal places, and a product has at most {_MOST}: "
+        "cast the factors to decimals with fewer places"
     )
 
 
@@ -110,8 +121,9 @@ def _of_quotient(noun: str, scale: int, places: int) -> str | None:
     if scale >= wanted:
         return None
     return (
-        f"has {noun} that Spark rounds to {scale} decimal places, and {wanted} are needed: cast the dividend to a decimal with "
-        "fewer digits before the point, or choose a column type with fewer decimal places"
+        f"has {noun} that Spark rounds to {scale} decimal places, and {wanted} are needed: cast the "
+        "dividend to a decimal with fewer digits before the point, or choose a column type with fewer "
+        "decimal places"
     )
 
 
@@ -128,7 +140,8 @@ def _exact_places(dividend: Any, divisor: Any) -> float:
     whole = int("".join(map(str, digits)))
     if not whole or not isinstance(exponent, int):
         return math.inf
-    twos, fives = _times_divisible(whole, 2), _times_divisible(whole, 5)
+    twos = _times_divisible(whole, 2)
+    fives = _times_divisible(whole, 5)
     ends = whole == 2**twos * 5**fives
     return max(0, _size(dividend)[1] + max(twos, fives) + exponent) if ends else math.inf
 
@@ -145,8 +158,8 @@ def _of_integral_quotient(digits: int) -> str | None:
     if digits <= _BIGINT_DIGITS:
         return None
     return (
-        f"has an integral quotient (div) of up to {digits} digits, and an integer has {_BIGINT_DIGITS}: cast the operands to "
-        "bigint, or to decimals with fewer digits"
+        f"has an integral quotient (div) of up to {digits} digits, and an integer has {_BIGINT_DIGITS}: "
+        "cast the operands to bigint, or to decimals with fewer digits"
     )
 
 

@@ -64,7 +64,8 @@ _CAST: tuple[type[ExportError], str, str, str] = (
     DataProblem,
     "EXP-CAST",
     "a text can't be read as the number or date that an expression wants",
-    "Use try_cast(), try_to_timestamp() or try_to_number(), which give null for such a text, and decide what null means",
+    "Use try_cast(), try_to_timestamp() or try_to_number(), which give null for such a text, and decide "
+    "what null means",
 )
 
 #: (pattern in the exception's text, class, code, what, remedy). The first match is used.
@@ -81,14 +82,17 @@ _KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
         SourceProblem,
         "EXP-SCHEMA-CHANGED",
         "the table has another name for a field, or no longer has it, since its last commit",
-        "Change the contract to the field's new name, which it can read after the table's next commit, or put the field back",
+        "Change the contract to the field's new name, which it can read after the table's next commit, or "
+        "put the field back",
     ),
     (
-        # Iceberg finds out only when it reads an old file, because it looks for any column of the map or array there.
+        # Iceberg finds out only when it reads an old file, because it looks for any column of the map or
+        # array there.
         r"IllegalArgumentException: \[[^\]]+\] .* is not in the store",
         SourceProblem,
         "EXP-SCHEMA-CHANGED",
-        "a record in a map or an array has none of the fields that it had in older files, and Iceberg can't read these files",
+        "a record in a map or an array has none of the fields that it had in older files, and Iceberg "
+        "can't read these files",
         "Remove the field from the contract, or put one of the former fields back into the topic",
     ),
     (
@@ -97,8 +101,8 @@ _KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
         BadInput,
         "EXP-EXPRESSION",
         "a [[check]] names a column that the file doesn't have",
-        "Correct the check: `each_row` sees the file's columns, `overall` sees `rows`, and sum_x, min_x and max_x of numeric "
-        "columns x",
+        "Correct the check: `each_row` sees the file's columns, `overall` sees `rows`, and sum_x, min_x "
+        "and max_x of numeric columns x",
     ),
     (
         r"UNRESOLVED_COLUMN|FIELD_NOT_FOUND|INVALID_EXTRACT_(BASE|VALUE)|cannot be resolved",
@@ -126,8 +130,8 @@ _KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
         DataProblem,
         "EXP-DATE-RANGE",
         "a date or time is outside of the years 1 to 9999",
-        "Such values often mean that there is none: leave these events out by a [[filter]], or give null with an "
-        "expression such as if(due between DATE '0001-01-01' and DATE '9999-12-31', due, null)",
+        "Such values often mean that there is none: leave these events out by a [[filter]], or give null "
+        "with an expression such as if(due between DATE '0001-01-01' and DATE '9999-12-31', due, null)",
     ),
     (
         r"ARITHMETIC_OVERFLOW|NUMERIC_VALUE_OUT_OF_RANGE|CAST_OVERFLOW|cannot be represented as Decimal|Division impossible"
@@ -135,8 +139,9 @@ _KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
         DataProblem,
         "EXP-OVERFLOW",
         "a number is too large for its type",
-        "Widen the column's type in the contract, for instance decimal(18,2) to decimal(24,2). A decimal has at most 38 "
-        "digits, and a product has the decimal places of both factors: cast factors to types with fewer places",
+        "Widen the column's type in the contract, for instance decimal(18,2) to decimal(24,2). A decimal "
+        "has at most 38 digits, and a product has the decimal places of both factors: cast factors to "
+        "types with fewer places",
     ),
     (
         r"(DIVIDE|REMAINDER)_BY_ZERO",
@@ -150,7 +155,8 @@ _KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
         *_CAST,
     ),
     (
-        # Spark 4 has codes for most of these; otherwise Spark throws texts and classes of Java's own libraries.
+        # Spark 4 has codes for most of these; otherwise Spark throws texts and classes of Java's own
+        # libraries.
         r"INVALID_PARAMETER_VALUE|INVALID_FORMAT|DATETIME_PATTERN|INVALID_REGEXP|INVALID_TIMEZONE|DAY_OF_WEEK|CANNOT_DECODE_URL"
         r"|DUPLICATED_MAP_KEY|UNSUPPORTED_DATATYPE|(Unknown|Illegal|Too many) pattern |week-based patterns|Pattern ends with"
         r"|(Malformed|separators in|characters? in|character '.' in|symbols in) pattern"
@@ -159,18 +165,18 @@ _KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
         r"|UnsupportedEncodingException|Illegal sequence boundaries|Unexpected value for \w+ in function",
         DataProblem,  # the argument may be the value of a field
         "EXP-FUNCTION-ARGUMENT",
-        "an expression gives a function an argument that it doesn't accept, such as a date format, a regular expression or a "
-        "time zone that Spark doesn't know",
-        "Correct it: a date format is like 'yyyy-MM-dd', a time zone like 'Europe/Berlin'. If the argument is a field, leave "
-        "events with other values out by a [[filter]]",
+        "an expression gives a function an argument that it doesn't accept, such as a date format, a "
+        "regular expression or a time zone that Spark doesn't know",
+        "Correct it: a date format is like 'yyyy-MM-dd', a time zone like 'Europe/Berlin'. If the argument "
+        "is a field, leave events with other values out by a [[filter]]",
     ),
     (
         r"INVALID_ARRAY_INDEX|INVALID_INDEX_OF_ZERO",
         DataProblem,
         "EXP-INDEX",
         "an expression reads an item that an array doesn't have",
-        "Use get(items, 0), which counts from 0 and gives null (element_at() counts from 1), or leave such events out by a "
-        "[[filter]]",
+        "Use get(items, 0), which counts from 0 and gives null (element_at() counts from 1), or leave such "
+        "events out by a [[filter]]",
     ),
     (
         r"DateTimeException",
@@ -216,7 +222,9 @@ _KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
 
 
 def translated(error: BaseException) -> ExportError:
-    """Translate an exception of Spark, Iceberg or an executor into an ExportError: the cause in a sentence, without data."""
+    """Translate an exception of Spark, Iceberg or an executor into an ExportError: the cause in a sentence,
+    without data.
+    """
     if isinstance(error, ExportError):
         return error
     text = f"{type(error).__name__}: {error}"
@@ -237,17 +245,22 @@ def _where(text: str, code: str) -> str:
     """Return the column that Spark names. The name comes from the contract and is not data."""
     if code in ("EXP-SCHEMA-CHANGED", "EXP-EXPRESSION") and (
         name := re.search(
-            r"with name `([^']+?)` cannot be resolved|No such struct field `([^`]+)`|Cannot find field '([^']+)'", text
+            r"with name `([^']+?)` cannot be resolved|No such struct field `([^`]+)`|Cannot find field '([^']+)'",
+            text,
         )
     ):
         return f": {(name[1] or name[2] or name[3]).replace('`', '')}"
-    if code in ("EXP-NOT-A-NUMBER", "EXP-DATE-RANGE") and (name := re.search(r"column (\w+): (NaN|a date or time)", text)):
+    if code in ("EXP-NOT-A-NUMBER", "EXP-DATE-RANGE") and (
+        name := re.search(r"column (\w+): (NaN|a date or time)", text)
+    ):
         return f" (column {name[1]})"
     return ""
 
 
 def log_cause(error: BaseException) -> None:
-    """Log the classes and stack frames of an error, but not its text, which may contain the rows on which it failed."""
+    """Log the classes and stack frames of an error, but not its text, which may contain the rows on which it
+    failed.
+    """
     frames = "".join(traceback.format_tb(error.__traceback__))
     java = list(dict.fromkeys(_JAVA_CLASS.findall(str(error))))
     _LOG.error("%s from %s\n%s", type(error).__name__, ", ".join(java) or "Python", frames)

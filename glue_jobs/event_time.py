@@ -1,8 +1,8 @@
 """When an event happened: the bounds of windows and of valid times, as the table stores the event time.
 
-A field with a zone has instants, and a window begins and ends at an instant. A field without a zone has what clocks showed, so a
-window begins at midnight of its first day and ends at midnight of the next window's first day, even where clocks skip that
-midnight.
+A field with a zone has instants, and a window begins and ends at an instant. A field without a zone has what
+clocks showed, so a window begins at midnight of its first day and ends at midnight of the next window's first
+day, even where clocks skip that midnight.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from config.exports.contract import Contract
 from config.exports.windows import Window, next_window
 from glue_jobs.source import LOCAL, TIMESTAMPS, PinnedTable, instant
 
-#: Producers' clocks may be fast. The time of an event that is further ahead of the table's last commit than this is not valid.
+#: Producers' clocks may be fast. The time of an event that is further ahead of the table's last commit than
+#: this is not valid.
 _AHEAD = timedelta(days=1)
 
 #: A start (inclusive) and an end (exclusive) as stored. Their tzinfo is UTC, also if the field has no zone.
@@ -42,7 +43,8 @@ class EventTime:
 
     def bounds(self, windows: Iterable[Window]) -> Bounds:
         """Return the start of the first of these windows and the end of the last one."""
-        first, last = min(windows), max(windows)
+        first = min(windows)
+        last = max(windows)
         if not self._is_local:
             return first.start, last.end
         following = next_window(last, self.contract.window)
@@ -73,11 +75,16 @@ class EventTime:
         return moment.isNull() | (moment < earliest) | (moment >= end)
 
     def may_matter(self, expressions: Any, column: str, windows: list[Window]) -> Any:
-        """Return an expression of Iceberg for files that may have events of these windows, or events without a valid time."""
+        """Return an expression of Iceberg for files that may have events of these windows, or events without
+        a valid time.
+        """
         start, end = map(self._text, self.bounds(windows))
         earliest, latest = map(self._text, self.valid_bounds())
-        inside = getattr(expressions, "and")(expressions.greaterThanOrEqual(column, start), expressions.lessThan(column, end))
-        too_early, too_late = expressions.lessThan(column, earliest), expressions.greaterThanOrEqual(column, latest)
+        inside = getattr(expressions, "and")(
+            expressions.greaterThanOrEqual(column, start), expressions.lessThan(column, end)
+        )
+        too_early = expressions.lessThan(column, earliest)
+        too_late = expressions.greaterThanOrEqual(column, latest)
         either = getattr(expressions, "or")
         return either(either(inside, expressions.isNull(column)), either(too_early, too_late))
 

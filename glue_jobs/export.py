@@ -42,7 +42,10 @@ _CANCELLED = ExportError("EXP-CANCELLED", "the run was stopped", "Run again; not
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run an export and return the exit code, which is 0 also if a window has to wait. The run's record has the details."""
+    """Run an export and return the exit code, which is 0 also if a window has to wait.
+
+    The run's record has the details.
+    """
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s")
     try:
         args = arguments.parse(sys.argv[1:] if argv is None else argv, now=runs.utc_now())
@@ -60,7 +63,11 @@ def log_phase(window: str, phase: str) -> None:
 
 
 def run(
-    args: Arguments, *, spark: SparkSession | None = None, on_phase: OnPhase = log_phase, clock: Clock = runs.utc_now
+    args: Arguments,
+    *,
+    spark: SparkSession | None = None,
+    on_phase: OnPhase = log_phase,
+    clock: Clock = runs.utc_now,
 ) -> RunRecord:
     """Run an export, in the session `spark` if there is one.
 
@@ -70,7 +77,9 @@ def run(
         contract = contracts.load(args.export)
     except BadFile as bad:
         mistakes = str(bad).removesuffix(".")
-        raise BadInput("EXP-CONTRACT", mistakes, "Correct the contract; `lakeferry export check` gives the same answer") from None
+        raise BadInput(
+            "EXP-CONTRACT", mistakes, "Correct the contract; `lakeferry export check` gives the same answer"
+        ) from None
     services = connect(args.region)
     bucket = Bucket(services.s3, args.bucket, args.prefix)
     record = runs.begin(bucket, contract.name, args.as_of, args.time_limit, clock, job_run_id=args.job_run_id)
@@ -81,14 +90,23 @@ def run(
         require_fields(contract, table)
         keeps_table = contract.aggregate is not None and contract.aggregate.keep_as_table
         listing = Listing.read(bucket, contract.name)
-        earlier = runs.latest(bucket, contract.name, [run_id for run_id in listing.labels("runs") if run_id != record.id])
+        earlier = runs.latest(
+            bucket, contract.name, [run_id for run_id in listing.labels("runs") if run_id != record.id]
+        )
         cleanup.clean_up_dead_runs(listing, record.id, earlier, clock())
         first_day = args.first_day or contract.window.first
         contract = contract.starting_by(first_day)
         rule = attrs.evolve(contract.window, first=first_day)
         published, skipped = map(listing.labels, ("manifests", "skipped"))
         unfinished = runs.unfinished(earlier, keeps_table=keeps_table)
-        planned = plan(rule, args.as_of, published=published, skipped=skipped, tried=runs.tried(earlier), unfinished=unfinished)
+        planned = plan(
+            rule,
+            args.as_of,
+            published=published,
+            skipped=skipped,
+            tried=runs.tried(earlier),
+            unfinished=unfinished,
+        )
         context = RunContext(
             spark=get_spark,
             contract=contract,
@@ -101,7 +119,9 @@ def run(
             computed=runs.computed(earlier),
             clock=clock,
             on_phase=on_phase,
-            aggregates=AggregateTable(services, get_spark, contract, args.aggregates_database) if keeps_table else None,
+            aggregates=AggregateTable(services, get_spark, contract, args.aggregates_database)
+            if keeps_table
+            else None,
             dry_run=args.dry_run,
             accept_fewer_events=args.accept_fewer_events,
             accept_window_change=args.accept_window_change,
@@ -142,17 +162,18 @@ def plan(
 ) -> list[Window]:
     """Return windows in the order in which the run processes them.
 
-    The window that closed last comes first, so that no older one can delay it, except the one before it if both
-    are new, because the report compares them. Then come missing windows, oldest first; published windows that
-    late events may still change; and windows that failed in an earlier run, least recently tried first. So a
-    window that fails in each run, or ends each run, does not delay others.
+    The window that closed last comes first, so that no older one can delay it, except the one before it if
+    both are new, because the report compares them. Then come missing windows, oldest first; published windows
+    that late events may still change; and windows that failed in an earlier run, least recently tried first.
+    So a window that fails in each run, or ends each run, does not delay others.
 
-    `published` has the labels of windows with a manifest, and `skipped` those of windows that were empty and need none.
-    `tried` has the id of the run that last tried a window and failed. `unfinished` has published windows that are processed
-    regardless of their age (`runs.unfinished`).
+    `published` has the labels of windows with a manifest, and `skipped` those of windows that were empty and
+    need none. `tried` has the id of the run that last tried a window and failed. `unfinished` has published
+    windows that are processed regardless of their age (`runs.unfinished`).
     """
     closed = list(closed_windows(rule, as_of))
-    last, earlier = closed[-1:], closed[:-1]
+    last = closed[-1:]
+    earlier = closed[:-1]
     missing = [window for window in earlier if window.label not in published and window.label not in skipped]
     done = [window for window in (*last, *earlier) if window.label in published or window.label in skipped]
     restated = timedelta(days=rule.restate_for_days)
@@ -171,7 +192,8 @@ def plan(
 def _export_windows(run: RunContext, durations: dict[str, float]) -> None:
     """Export the windows one after another. `durations` has the seconds that earlier runs took, by window.
 
-    A window that is expected to take longer than the time that is left is not begun, unless it is the run's first.
+    A window that is expected to take longer than the time that is left is not begun, unless it is the run's
+    first.
     """
     record = run.record
     record.windows_left = len(run.windows)
@@ -196,7 +218,9 @@ def _export_windows(run: RunContext, durations: dict[str, float]) -> None:
 
 
 def _expected(window: Window, durations: dict[str, float]) -> float:
-    """Return the seconds that a window is expected to take: as long as the last time or, if that is unknown, as the longest."""
+    """Return the seconds that a window is expected to take: as long as the last time or, if that is unknown,
+    as the longest.
+    """
     return durations.get(window.label, max(durations.values(), default=0.0))
 
 
@@ -231,9 +255,11 @@ def _explain(window: Window, error: ExportError, *, is_unsure: bool) -> dict[str
 def _end(record: RunRecord, bucket: Bucket, clock: Clock, error: ExportError | None) -> None:
     failed = [window for window in record.windows if window.get("exit_code")]
     if error is not None:
-        record.state, record.reason = "failed", f"{error.code}  {error.what}. {error.remedy}"
+        record.state = "failed"
+        record.reason = f"{error.code}  {error.what}. {error.remedy}"
     elif failed:
-        record.state, record.reason = failed[0]["state"], f"{failed[0]['code']}  {failed[0]['reason']}. {failed[0]['remedy']}"
+        record.state = failed[0]["state"]
+        record.reason = f"{failed[0]['code']}  {failed[0]['reason']}. {failed[0]['remedy']}"
     else:
         record.state = "done"
     record.ended_at = clock()

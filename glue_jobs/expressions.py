@@ -1,6 +1,8 @@
-"""What the job allows in a contract's expressions, by Spark's own parser and analyser, because anybody may write a contract.
+"""What the job allows in a contract's expressions, by Spark's own parser and analyser, because anybody may
+write a contract.
 
-A parsed expression may contain only the listed classes of nodes, so that an unknown way to call code is refused.
+A parsed expression may contain only the listed classes of nodes, so that an unknown way to call code is
+refused.
 """
 
 from __future__ import annotations
@@ -29,8 +31,8 @@ from config.exports.allowed_functions import (
 from config.exports.contract import Contract, Expression
 from glue_jobs.errors import BadInput, DataProblem, translated
 
-#: Classes of Spark's unresolved expressions: operators, literals, fields, function calls (whose names are checked),
-#: and functions with their own syntax.
+#: Classes of Spark's unresolved expressions: operators, literals, fields, function calls (whose names are
+#: checked), and functions with their own syntax.
 _ALLOWED = frozenset(
     """
     Add Alias And BitwiseAnd BitwiseNot BitwiseOr BitwiseXor CaseWhen Cast Concat CreateNamedStruct Divide EqualNullSafe
@@ -61,9 +63,12 @@ _COUNTS = ("count", "count_if")
 #: Expressions that compute some of their parts for some rows only.
 _CONDITIONS = ("And", "CaseWhen", "Coalesce", "If", "NaNvl", "Or")
 #: The nodes of a measure that counts people.
-_OF_COUNTS = frozenset("Cast Literal Lower StringTrim UnresolvedAttribute UnresolvedExtractValue UnresolvedFunction".split())
+_OF_COUNTS = frozenset(
+    "Cast Literal Lower StringTrim UnresolvedAttribute UnresolvedExtractValue UnresolvedFunction".split()
+)
 _TIMES = {"date", "timestamp", "timestamp_ntz"}
-#: The required form of a typed literal. The words that Spark replaces with the current time begin with a letter.
+#: The required form of a typed literal. The words that Spark replaces with the current time begin with a
+#: letter.
 _FIXED_TIME = re.compile(r"\w+\s*(['\"])\s*[-+]?[0-9][^'\"\\]*\1")
 
 
@@ -93,7 +98,9 @@ def require_allowed(spark: SparkSession, contract: Contract) -> list[str]:
         if expression.of in ("row", "group"):
             fields += parsed.fields
     if mistakes:
-        raise BadInput("EXP-EXPRESSION", f"contract {contract.name}: " + "; ".join(mistakes), "Correct the contract")
+        raise BadInput(
+            "EXP-EXPRESSION", f"contract {contract.name}: " + "; ".join(mistakes), "Correct the contract"
+        )
     return list(dict.fromkeys(fields))
 
 
@@ -101,7 +108,10 @@ def parse(spark: SparkSession, expression: Expression, contract: Contract) -> Pa
     parser: Any = spark._jsparkSession.sessionState().sqlParser()
     try:
         tree = parser.parseExpression(expression.text)
-    except (ParseException, ArithmeticException) as error:  # the second is for a decimal of more than 38 digits
+    except (
+        ParseException,
+        ArithmeticException,
+    ) as error:  # the second is for a decimal of more than 38 digits
         return Parsed([f"not a Spark SQL expression ({_first_line(error)})"], [])
     nodes = json.loads(tree.toJSON())
     mistakes = [*_mistakes(nodes, expression.of == "group"), *_clock_literals(tree, nodes, expression.text)]
@@ -137,7 +147,9 @@ def _named_fields(tree: tuple[dict[str, Any], list[Any]], variables: frozenset[s
         yield from _named_fields(child, variables)
 
 
-def _shows_one_person(contract: Contract, measure: Expression, nodes: list[dict[str, Any]], named: list[str]) -> str | None:
+def _shows_one_person(
+    contract: Contract, measure: Expression, nodes: list[dict[str, Any]], named: list[str]
+) -> str | None:
     """Return why a measure may show one person's value, None if it doesn't or has a reason."""
     person_id = contract.aggregate.person_id if contract.aggregate else None
     excused = {column.measure for column in contract.column if column.shows_one_person_because}
@@ -159,7 +171,9 @@ def _contains(path: str, person_id: str, contract: Contract) -> bool:
 
 
 def _first_line(error: PySparkException) -> str:
-    """Return Spark's sentence about the mistake, without the name of its class, and with its place in the text."""
+    """Return Spark's sentence about the mistake, without the name of its class, and with its place in the
+    text.
+    """
     line = str(error).strip().splitlines()[0]
     sentence = re.sub(r"\s*SQLSTATE: \w+", "", re.sub(r"^\[[\w.]+\]\s*", "", line))
     place = re.search(r"\(line (\d+), pos (\d+)\)", sentence)
@@ -170,11 +184,14 @@ def _first_line(error: PySparkException) -> str:
 
 
 def inexact(node: Any) -> str | None:
-    """Return a message about a sum of doubles, which depends on the order of rows, or about a cast of a double to a decimal,
-    which turns NaN and infinity into null.
+    """Return a message about a sum of doubles, which depends on the order of rows, or about a cast of a
+    double to a decimal, which turns NaN and infinity into null.
     """
     kind = node.getClass().getSimpleName()
-    if kind not in ("Cast", "Sum", "Average") or node.children().apply(0).dataType().typeName() not in ("double", "float"):
+    if kind not in ("Cast", "Sum", "Average") or node.children().apply(0).dataType().typeName() not in (
+        "double",
+        "float",
+    ):
         return None
     if kind != "Cast":
         return SUMS_DOUBLES
@@ -185,17 +202,24 @@ def inexact(node: Any) -> str | None:
 def bad_argument(spark: SparkSession, node: Any) -> str | None:
     """Return a message about a function that doesn't accept one of its constant texts, such as a date format.
 
-    The function is computed with these constants, and with neutral values in the place of everything else. What a text of a row
-    may be isn't known, so a function with such an argument is not computed, but for the first argument, its subject.
+    The function is computed with these constants, and with neutral values in the place of everything else.
+    What a text of a row may be isn't known, so a function with such an argument is not computed, but for the
+    first argument, its subject.
     """
     arguments = [node.children().apply(index) for index in range(node.children().size())]
-    texts = [argument for argument in arguments if argument.foldable() and argument.dataType().typeName() == "string"]
+    texts = [
+        argument
+        for argument in arguments
+        if argument.foldable() and argument.dataType().typeName() == "string"
+    ]
     others = [argument for argument in arguments[1:] if not argument.foldable()]
     if not texts or any(argument.dataType().typeName() not in _NEUTRAL for argument in others):
         return None
     jvm: Any = spark._jvm
     literal = jvm.org.apache.spark.sql.catalyst.expressions.Literal
-    neutral = [argument if argument.foldable() else literal.default(argument.dataType()) for argument in arguments]
+    neutral = [
+        argument if argument.foldable() else literal.default(argument.dataType()) for argument in arguments
+    ]
     subjects = [neutral[0]]
     if not arguments[0].foldable() and arguments[0].dataType().typeName() == "string":
         parser: Any = spark._jsparkSession.sessionState().sqlParser()
@@ -225,7 +249,9 @@ def constant_failure(node: Any) -> str | None:
         node.eval(None)
     except (Py4JJavaError, PySparkException) as error:
         problem = translated(error)
-        return f"{node.sql()} fails for each row: {problem.what}" if isinstance(problem, DataProblem) else None
+        return (
+            f"{node.sql()} fails for each row: {problem.what}" if isinstance(problem, DataProblem) else None
+        )
     return None
 
 
@@ -239,12 +265,15 @@ def _always_computed(node: Any) -> list[Any]:
 
 def _mistakes(nodes: list[dict[str, Any]], measure: bool) -> Iterator[str]:
     for node in nodes:
-        kind, names = _kind(node), _names(node)
+        kind = _kind(node)
+        names = _names(node)
         if kind == "AggregateExpression":
             continue  # the aggregate function that it contains is refused
         if kind not in _ALLOWED:
             yield _WHY_REFUSED.get(
-                kind, f"{kind} is not among the functions and operators that a contract may use (docs/reference/expressions.md)"
+                kind,
+                f"{kind} is not among the functions and operators that a contract may use "
+                "(docs/reference/expressions.md)",
             )
         elif kind == "UnresolvedFunction" and names != _BETWEEN:
             yield from (why_forbidden(name) for name in forbidden([".".join(names)], aggregate=measure))
@@ -255,7 +284,8 @@ def _mistakes(nodes: list[dict[str, Any]], measure: bool) -> Iterator[str]:
 def _clock_literals(tree: Any, nodes: list[dict[str, Any]], text: str) -> Iterator[str]:
     """Yield a message for each date or timestamp literal that isn't written in digits.
 
-    The parser replaces TIMESTAMP 'now' with the current time, so only the text of the expression still has the word.
+    The parser replaces TIMESTAMP 'now' with the current time, so only the text of the expression still has
+    the word.
     """
     if not any(_kind(node) == "Literal" and node["dataType"] in _TIMES for node in nodes):
         return
@@ -264,14 +294,18 @@ def _clock_literals(tree: Any, nodes: list[dict[str, Any]], text: str) -> Iterat
             origin = node.origin()
             source = text[origin.startIndex().get() : origin.stopIndex().get() + 1]
             if not _FIXED_TIME.fullmatch(source):
-                yield f"{source} may change with time, so the result would differ between runs. Write it like DATE '2026-01-31'"
+                yield (
+                    f"{source} may change with time, so the result would differ between runs. Write it "
+                    "like DATE '2026-01-31'"
+                )
 
 
 def uses_clock(frame: DataFrame, nodes: list[Any]) -> bool:
-    """Return whether the result of the frame's expressions, whose analysed nodes are given, differs between runs or users.
+    """Return whether the result of the frame's expressions, whose analysed nodes are given, differs between
+    runs or users.
 
-    Spark replaces a text with the time of the run wherever it casts a constant text to a date or a timestamp, as in
-    `ordered_at < 'now'`, and only its analyser knows where.
+    Spark replaces a text with the time of the run wherever it casts a constant text to a date or a timestamp,
+    as in `ordered_at < 'now'`, and only its analyser knows where.
     """
     if any(_CLOCKS.fullmatch(node.getClass().getSimpleName()) for node in nodes):
         return True

@@ -1,7 +1,8 @@
 """Find the columns, filters and checks whose expressions fail on a value, after a window has failed.
 
-Spark's own message names the expression only sometimes, and always has the value, so it isn't used. Instead, the window is
-computed again with some of the expressions at a time. That happens only after a failure, and the rows go nowhere.
+Spark's own message names the expression only sometimes, and always has the value, so it isn't used. Instead,
+the window is computed again with some of the expressions at a time. That happens only after a failure, and
+the rows go nowhere.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ def naming_expressions(find: Callable[[str], list[str]]) -> Iterator[None]:
 
 
 def failing_expressions(query: WindowQuery, code: str) -> list[str]:
-    """Return labels like "column total" or "filter[0].where" of expressions of rows and groups that fail with this code.
+    """Return labels like "column total" or "filter[0].where" of expressions of rows and groups that fail with
+    this code.
 
     Columns are tried if all filters can be computed, and checks if all columns can.
     """
@@ -60,7 +62,10 @@ def failing_expressions(query: WindowQuery, code: str) -> list[str]:
 
 
 def failing_totals(totals: DataFrame, checks: list[Check], code: str) -> list[str]:
-    """Return labels like "check balance" of checks of the whole file that fail with this code. `totals` has the file's totals."""
+    """Return labels like "check balance" of checks of the whole file that fail with this code.
+
+    `totals` has the file's totals.
+    """
 
     def fails(check: Check) -> bool:
         return _code(lambda: totals.select(F.expr(check.overall or ""))) == code
@@ -83,13 +88,17 @@ def _with_filters(contract: Contract, number: int) -> Contract:
     offset = Column(name="offset", source=OFFSET, type="integer", title="", description="")
     delivery = attrs.evolve(contract.delivery, order_by=[offset.name])
     filters = contract.filter[:number]
-    return attrs.evolve(contract, filter=filters, column=[offset], check=[], aggregate=None, delivery=delivery)
+    return attrs.evolve(
+        contract, filter=filters, column=[offset], check=[], aggregate=None, delivery=delivery
+    )
 
 
 def _with_columns(contract: Contract, names: list[str]) -> Contract:
     """Return the contract with these columns. With a measure, the columns that make the groups stay."""
     measured = any(column.measure and column.name in names for column in contract.columns)
-    kept = [column for column in contract.columns if column.name in names or (measured and not column.measure)]
+    kept = [
+        column for column in contract.columns if column.name in names or (measured and not column.measure)
+    ]
     delivery = attrs.evolve(contract.delivery, order_by=[kept[0].name])
     return attrs.evolve(contract, column=kept, check=[], delivery=delivery)
 

@@ -1,7 +1,7 @@
 """The files of the pinned snapshot that determine the rows of a run's windows, from Iceberg's scan planning.
 
-They are listed once for the whole run. The list shows how many events a window may have, which files to sample, and whether any
-file that can change a window has changed since a run computed it.
+They are listed once for the whole run. The list shows how many events a window may have, which files to
+sample, and whether any file that can change a window has changed since a run computed it.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ Bounds = tuple[int | None, int | None]
 
 @attrs.frozen
 class DataFile:
-    """`size` is in bytes. `times` and `received` are the bounds of the event time and of Kafka's timestamp in microseconds, as
-    stored. `deletes` are the delete files that apply to this file.
+    """`size` is in bytes. `times` and `received` are the bounds of the event time and of Kafka's timestamp in
+    microseconds, as stored. `deletes` are the delete files that apply to this file.
     """
 
     location: str
@@ -44,7 +44,9 @@ class DataFile:
 
 @attrs.frozen
 class PartitionFile:
-    """The bounds of the Kafka partition, of the offset and of Kafka's timestamp, in microseconds, in a data file."""
+    """The bounds of the Kafka partition, of the offset and of Kafka's timestamp, in microseconds, in a data
+    file.
+    """
 
     partition: Bounds
     offset: Bounds
@@ -52,7 +54,9 @@ class PartitionFile:
 
     @property
     def only_partition(self) -> int | None:
-        """Return the Kafka partition of all events of the file, or None if there are several or it is unknown."""
+        """Return the Kafka partition of all events of the file, or None if there are several or it is
+        unknown.
+        """
         least, greatest = self.partition
         return least if least == greatest else None
 
@@ -69,7 +73,8 @@ class TableFiles:
     data: list[DataFile]
 
     def of_window(self, window: Window) -> list[DataFile]:
-        """Return the data files that may have events of the window; their `rows` are estimates of the number of these events.
+        """Return the data files that may have events of the window; their `rows` are estimates of the number
+        of these events.
 
         Return all files, unchanged, if the window is applied after deduplication.
         """
@@ -87,8 +92,14 @@ class TableFiles:
         return self._event_time.micros(self._event_time.bounds([window]))
 
     def digest(self, window: Window) -> str:
-        """Return a hash of all that determines the window's rows and counts beside the contract's file and the code."""
-        relevant = self.of_window(window) if self._all_count else [*self.of_window(window), *self._with_invalid_times(window)]
+        """Return a hash of all that determines the window's rows and counts beside the contract's file and
+        the code.
+        """
+        relevant = (
+            self.of_window(window)
+            if self._all_count
+            else [*self.of_window(window), *self._with_invalid_times(window)]
+        )
         locations = {location for file in relevant for location in (file.location, *file.deletes)}
         parts = [str(self.table.schema_id), self.contract.min_event_date.isoformat(), *sorted(locations)]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
@@ -102,26 +113,36 @@ class TableFiles:
         return self.contract.window.filter_stage == "after_deduplication"
 
     def _with_invalid_times(self, window: Window) -> list[DataFile]:
-        """Return files that may have events without a valid time that Kafka received during the window. They are counted too."""
+        """Return files that may have events without a valid time that Kafka received during the window.
+
+        They are counted too.
+        """
         earliest, latest = self._event_time.micros(self._event_time.valid_bounds())
-        start, end = to_micros(window.start), to_micros(window.end)
+        start = to_micros(window.start)
+        end = to_micros(window.end)
         return [
             file
             for file in self.data
-            if (file.has_nulls or not _within(file.times, earliest, latest)) and _overlap(file.received, start, end)
+            if (file.has_nulls or not _within(file.times, earliest, latest))
+            and _overlap(file.received, start, end)
         ]
 
 
-def list_files(events: DataFrame, table: PinnedTable, contract: Contract, windows: list[Window]) -> TableFiles:
+def list_files(
+    events: DataFrame, table: PinnedTable, contract: Contract, windows: list[Window]
+) -> TableFiles:
     """List the files that may have events of these windows, or events without a valid time.
 
-    Iceberg plans the scan without a Spark job. It uses the table object that Spark has loaded for `events`, because the cache of
-    manifests belongs to it, so Spark does not read the manifests again.
+    Iceberg plans the scan without a Spark job. It uses the table object that Spark has loaded for `events`,
+    because the cache of manifests belongs to it, so Spark does not read the manifests again.
     """
     jvm, loaded = _loaded(events)
     when = EventTime(contract, table)
-    event_time, received = table.fields[when.field], table.fields[TIMESTAMP]
-    columns = [loaded.schemas().get(table.schema_id).findColumnName(field.id) for field in (event_time, received)]
+    event_time = table.fields[when.field]
+    received = table.fields[TIMESTAMP]
+    columns = [
+        loaded.schemas().get(table.schema_id).findColumnName(field.id) for field in (event_time, received)
+    ]
     scan = loaded.newScan().useSnapshot(table.snapshot_id).includeColumnStats(columns)
     if contract.window.filter_stage == "before_deduplication" and when.is_timestamp:
         scan = scan.filter(when.may_matter(jvm.Expressions, columns[0], windows))
@@ -130,12 +151,21 @@ def list_files(events: DataFrame, table: PinnedTable, contract: Contract, window
 
 
 def list_partition_files(
-    events: DataFrame, table: PinnedTable, snapshot_id: int, partitions: list[int], *, since: datetime | None = None
+    events: DataFrame,
+    table: PinnedTable,
+    snapshot_id: int,
+    partitions: list[int],
+    *,
+    since: datetime | None = None,
 ) -> list[PartitionFile]:
-    """List the data files of a snapshot that may have events of these Kafka partitions that Kafka received since then."""
+    """List the data files of a snapshot that may have events of these Kafka partitions that Kafka received
+    since then.
+    """
     jvm, loaded = _loaded(events)
     fields = [table.fields[name] for name in (PARTITION, OFFSET, TIMESTAMP)]
-    partition, offset, received = (loaded.schemas().get(table.schema_id).findColumnName(field.id) for field in fields)
+    partition, offset, received = (
+        loaded.schemas().get(table.schema_id).findColumnName(field.id) for field in fields
+    )
     wanted = jvm.java.util.ArrayList()
     for number in partitions:
         wanted.add(number)
@@ -143,12 +173,22 @@ def list_partition_files(
     if since is not None:
         later = jvm.Expressions.greaterThanOrEqual(received, since.isoformat())
         condition = getattr(jvm.Expressions, "and")(condition, later)
-    scan = loaded.newScan().useSnapshot(snapshot_id).includeColumnStats([partition, offset, received]).filter(condition)
-    return [PartitionFile(*(_bounds(task["data-file"], field) for field in fields)) for task in _planned(jvm, scan)]
+    scan = (
+        loaded.newScan()
+        .useSnapshot(snapshot_id)
+        .includeColumnStats([partition, offset, received])
+        .filter(condition)
+    )
+    return [
+        PartitionFile(*(_bounds(task["data-file"], field) for field in fields))
+        for task in _planned(jvm, scan)
+    ]
 
 
 def _loaded(events: DataFrame) -> tuple[Any, Any]:
-    """Return the JVM, with Iceberg's expressions imported, and the table object that Spark has loaded for `events`."""
+    """Return the JVM, with Iceberg's expressions imported, and the table object that Spark has loaded for
+    `events`.
+    """
     jvm: Any = events.sparkSession._jvm
     java_import(jvm, "org.apache.iceberg.expressions.Expressions")
     return jvm, events._jdf.queryExecution().analyzed().collectLeaves().head().table().table()

@@ -13,25 +13,30 @@ from pyspark.sql import Column, SparkSession
 from config.exports.allowed_functions import AGGREGATE
 from glue_jobs import outcomes
 
-#: Spark doesn't compute a branch of CASE whose condition is false. FILTER would not do: Spark computes common parts of the
-#: arguments of two aggregate functions before it looks at their filters.
+#: Spark doesn't compute a branch of CASE whose condition is false. FILTER would not do: Spark computes common
+#: parts of the arguments of two aggregate functions before it looks at their filters.
 _IF_DELIVERED = f"CASE WHEN `{outcomes.LINE_STATE}` = {outcomes.DELIVERED} THEN 0 END"
 
 
 def of_delivered_lines(spark: SparkSession, text: str) -> Column:
-    """Return the measure with each argument and filter of an aggregate function null in lines that are not delivered.
+    """Return the measure with each argument and filter of an aggregate function null in lines that are not
+    delivered.
 
     Aggregate functions ignore null, and a group has either only delivered lines or none.
     """
     parser: Any = spark._jsparkSession.sessionState().sqlParser()
-    return _column(spark, _guarded(spark, parser.parseExpression(text), parser.parseExpression(_IF_DELIVERED)))
+    return _column(
+        spark, _guarded(spark, parser.parseExpression(text), parser.parseExpression(_IF_DELIVERED))
+    )
 
 
 def _guarded(spark: SparkSession, node: Any, template: Any) -> Any:
     children = list(_items(node.children()))
     if _is_aggregate(node):
         condition = template.children().apply(0)
-        replaced = [child if _is_star(child) else _with(spark, template, [condition, child]) for child in children]
+        replaced = [
+            child if _is_star(child) else _with(spark, template, [condition, child]) for child in children
+        ]
     else:
         replaced = [_guarded(spark, child, template) for child in children]
     return _with(spark, node, replaced) if children else node

@@ -1,8 +1,8 @@
 """Columns with the outcome of each event and each line. The executors that write the file add them up.
 
-An event is counted on exactly one row: the one whose `$outcome` is not null. `$line_state` is null if a row has no line. Without
-an aggregate, a row has at most one event and one line, and no columns for their numbers; the rows of an aggregate have all
-columns. Executors import this module, so it doesn't import Spark.
+An event is counted on exactly one row: the one whose `$outcome` is not null. `$line_state` is null if a row
+has no line. Without an aggregate, a row has at most one event and one line, and no columns for their numbers;
+the rows of an aggregate have all columns. Executors import this module, so it doesn't import Spark.
 """
 
 from __future__ import annotations

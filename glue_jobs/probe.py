@@ -1,7 +1,8 @@
-"""Check what the job relies on in its environment. The job's argument `--probe true` runs this instead of an export.
+"""Check what the job relies on in its environment. The job's argument `--probe true` runs this instead of an
+export.
 
-It reads the table's metadata and counts its rows, lists one key of the bucket, and writes nothing. AWS does not document all that
-the job relies on; docs/how-to/check-the-glue-environment.md says what each line means.
+It reads the table's metadata and counts its rows, lists one key of the bucket, and writes nothing. AWS does
+not document all that the job relies on; docs/how-to/check-the-glue-environment.md says what each line means.
 """
 
 from __future__ import annotations
@@ -88,7 +89,10 @@ def look(args: Arguments) -> Iterator[Finding]:
 
 
 def _checked(name: str, check: Callable[[], tuple[bool, Any]]) -> Finding:
-    """Return the finding of a check. Of an error, it has the class only, because the text may contain data."""
+    """Return the finding of a check.
+
+    Of an error, it has the class only, because the text may contain data.
+    """
     try:
         holds, seen = check()
     except Exception as error:  # Spark, py4j, boto3 and pyarrow raise many classes
@@ -116,7 +120,11 @@ def _release(spark: SparkSession) -> tuple[bool, Any]:
 def _settings_of_session(spark: SparkSession) -> tuple[bool, Any]:
     configured = dict(spark.sparkContext.getConf().getAll())
     # Spark prepends the module options that Java 17 needs.
-    right = {name: value for name, value in SPARK_SETTINGS.items() if f" {configured.get(name)}".endswith(f" {value}")}
+    right = {
+        name: value
+        for name, value in SPARK_SETTINGS.items()
+        if f" {configured.get(name)}".endswith(f" {value}")
+    }
     seen = {name: configured.get(name) for name in SPARK_SETTINGS} | right
     return seen == SPARK_SETTINGS, seen
 
@@ -155,7 +163,9 @@ def _iceberg(spark: SparkSession) -> tuple[bool, Any]:
 def _failures(spark: SparkSession) -> tuple[bool, Any]:
     """Check that expressions fail as ANSI mode says, instead of giving null or a wrong number."""
     value = _value(spark)
-    seen = {expression: _failure(value.select(F.expr(expression)), code) for expression, code in _FAILING.items()}
+    seen = {
+        expression: _failure(value.select(F.expr(expression)), code) for expression, code in _FAILING.items()
+    }
     return all(seen.values()), seen
 
 
@@ -211,7 +221,9 @@ def _of_executors(spark: SparkSession, args: Arguments) -> Iterator[Finding]:
 
 def _executor_jvms(spark: SparkSession) -> tuple[bool, Any]:
     tasks = 2 * spark.sparkContext.defaultParallelism
-    columns = [F.expr(f"java_method({', '.join(map(repr, call))})").alias(name) for name, call in _JVM.items()]
+    columns = [
+        F.expr(f"java_method({', '.join(map(repr, call))})").alias(name) for name, call in _JVM.items()
+    ]
     rows = [row.asDict() for row in spark.range(0, tasks, 1, tasks).select(*columns).distinct().collect()]
     seen = [row | {"log_level": _level(row["log_level"])} for row in rows]
     return all(row == _EXPECTED_JVM for row in seen), seen
@@ -224,7 +236,9 @@ def _level(logger: str) -> str:
 
 def _workers(spark: SparkSession, args: Arguments) -> list[dict[str, Any]]:
     """Return what Python sees in tasks, each different answer once."""
-    region, bucket, names = connect(args.region).s3.meta.region_name, args.bucket, tuple(_sql_settings())
+    region = connect(args.region).s3.meta.region_name
+    bucket = args.bucket
+    names = tuple(_sql_settings())
     tasks = 2 * spark.sparkContext.defaultParallelism
 
     def look_from_task(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
@@ -266,5 +280,9 @@ def _table(spark: SparkSession, args: Arguments) -> tuple[bool, Any]:
     services: Services = connect(args.region)
     name = args.table or contracts.load(args.export).source.topic
     pinned = pin(services, args.database, name)
-    rows = spark.read.option("versionAsOf", pinned.snapshot_id).table(f"{CATALOG}.`{args.database}`.`{name}`").count()
+    rows = (
+        spark.read.option("versionAsOf", pinned.snapshot_id)
+        .table(f"{CATALOG}.`{args.database}`.`{name}`")
+        .count()
+    )
     return True, {"snapshot": pinned.snapshot_id, "rows": rows}

@@ -1,8 +1,8 @@
 """Pseudonyms: HMAC-SHA-256 with a key from Secrets Manager, computed for one Arrow batch at a time.
 
-Executors hash values just before they write them, so only delivered rows are hashed. The key is sent to them as part of the
-function that writes the file, so it is in no plan, event log or UI page. If Spark itself needs pseudonyms, because it groups or
-sorts by them or a check names them, the same function runs as a UDF.
+Executors hash values just before they write them, so only delivered rows are hashed. The key is sent to them
+as part of the function that writes the file, so it is in no plan, event log or UI page. If Spark itself needs
+pseudonyms, because it groups or sorts by them or a check names them, the same function runs as a UDF.
 """
 
 import base64
@@ -29,17 +29,24 @@ if TYPE_CHECKING:
 _BLOCK = 64
 _BLANKS = " \t\n\r"
 _BLANK_RUN = re.compile(f"[{_BLANKS}]+")
-#: Categories of characters that nobody sees: white space, control characters, and format characters such as the zero-width space.
+#: Categories of characters that nobody sees: white space, control characters, and format characters such as
+#: the zero-width space.
 _INVISIBLE = ("Zs", "Zl", "Zp", "Cc", "Cf")
-#: Invisible characters of other categories: those of Unicode's Default_Ignorable_Code_Point, and the blank braille pattern.
-_FILLERS = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+#: Invisible characters of other categories: those of Unicode's Default_Ignorable_Code_Point, and the blank
+#: braille pattern.
+_FILLERS = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
 _ASCII_INVISIBLE = "[\\x00-\\x20\\x7f]"
 _NOT_IN_PHONE_NUMBERS = re.compile("[^0-9+]")
 
 
 @attrs.frozen
 class PseudonymKey:
-    """`version` identifies the key without revealing it. Pseudonyms of different versions can't be compared."""
+    """`version` identifies the key without revealing it.
+
+    Pseudonyms of different versions can't be compared.
+    """
 
     value: bytes = attrs.field(repr=False)
     version: str
@@ -53,7 +60,9 @@ def fetch_key(services: "Services", secret: str) -> PseudonymKey:
     from glue_jobs.store import aws_errors  # noqa: PLC0415 - executors import this module, and boto3 takes a while
 
     if not secret:
-        raise BadInput("EXP-KEY-MISSING", "the contract hashes columns, but no key was named", "Give --pseudonym-secret")
+        raise BadInput(
+            "EXP-KEY-MISSING", "the contract hashes columns, but no key was named", "Give --pseudonym-secret"
+        )
     try:
         with aws_errors(f"reading the secret {secret}"):
             answer = services.secrets.get_secret_value(SecretId=secret)
@@ -61,7 +70,8 @@ def fetch_key(services: "Services", secret: str) -> PseudonymKey:
         raise StorageProblem(
             "EXP-KEY-UNREADABLE",
             f"the pseudonymisation key can't be read: {problem.what}",
-            "Check the secret's name and the role's permission to read it. Nothing is exported without the key",
+            "Check the secret's name and the role's permission to read it. Nothing is exported without the "
+            "key",
         ) from None
     try:
         value = base64.b64decode(json.loads(answer.get("SecretString", ""))["key"], validate=True)
@@ -76,7 +86,10 @@ def fetch_key(services: "Services", secret: str) -> PseudonymKey:
 
 
 def _pads(key: bytes) -> tuple[bytes, bytes]:
-    """Return HMAC's inner and outer pad. Raises ValueError for a key under 32 bytes, which could be guessed, or over 64."""
+    """Return HMAC's inner and outer pad.
+
+    Raises ValueError for a key under 32 bytes, which could be guessed, or over 64.
+    """
     if not 32 <= len(key) <= _BLOCK:
         raise ValueError(f"the key has {len(key)} bytes; it must have 32 to {_BLOCK}")
     block = key.ljust(_BLOCK, b"\0")
@@ -84,9 +97,9 @@ def _pads(key: bytes) -> tuple[bytes, bytes]:
 
 
 def hasher(key: bytes, kind: str) -> Callable[[pa.Array], pa.Array]:
-    """Return a function that turns texts into pseudonyms of 64 hex digits. All spellings of a value (see `normalize`) have the
-    same pseudonym. Null, blank texts and telephone numbers without digits become null. Raises ValueError for a key of the wrong
-    length.
+    """Return a function that turns texts into pseudonyms of 64 hex digits. All spellings of a value (see
+    `normalize`) have the same pseudonym. Null, blank texts and telephone numbers without digits become null.
+    Raises ValueError for a key of the wrong length.
     """
     inner, outer = (hashlib.sha256(pad) for pad in _pads(key))
     inner.update(f"v1|{kind}|".encode())  # so that a text has different pseudonyms in different kinds
@@ -95,9 +108,11 @@ def hasher(key: bytes, kind: str) -> Callable[[pa.Array], pa.Array]:
         distinct = values.dictionary_encode()
         texts = _normalized(distinct.dictionary, kind)
         digests = []
-        # HMAC (RFC 2104). Copying the hash states after the pads takes a third of the time of Python's `hmac`.
+        # HMAC (RFC 2104). Copying the hash states after the pads takes a third of the time of Python's
+        # `hmac`.
         for text in texts.cast(pa.binary()).to_numpy(zero_copy_only=False).tolist():
-            message, sealed = inner.copy(), outer.copy()
+            message = inner.copy()
+            sealed = outer.copy()
             message.update(text)
             sealed.update(message.digest())
             digests.append(sealed.digest())
@@ -114,7 +129,10 @@ def _hex(digests: list[bytes]) -> pa.Array:
 
 
 def _is_empty(texts: pa.Array, kind: str) -> pa.Array:
-    """Return for each text whether it has no value. All telephone numbers like "n/a" would share one pseudonym."""
+    """Return for each text whether it has no value.
+
+    All telephone numbers like "n/a" would share one pseudonym.
+    """
     return pc.invert(pc.match_substring_regex(texts, "[0-9]")) if kind == "phone" else pc.equal(texts, "")
 
 
@@ -134,7 +152,9 @@ def _normalized(values: pa.Array, kind: str) -> pa.Array:
 
 
 def _replaced(values: pa.Array, where: str, pattern: str, by: str) -> pa.Array:
-    """Replace matches of a pattern if any text matches `where`: replacing takes several times as long as searching."""
+    """Replace matches of a pattern if any text matches `where`: replacing takes several times as long as
+    searching.
+    """
     matches = pc.any(pc.match_substring_regex(values, where)).as_py()
     return pc.replace_substring_regex(values, pattern, by) if matches else values
 
@@ -142,7 +162,8 @@ def _replaced(values: pa.Array, where: str, pattern: str, by: str) -> pa.Array:
 def normalize(text: str, kind: str) -> str:
     """Return the normalised spelling: NFKC, trimmed and, except for ids, in lower case.
 
-    A telephone number keeps only its digits and plus signs. In texts and names, each run of white space becomes one space.
+    A telephone number keeps only its digits and plus signs. In texts and names, each run of white space
+    becomes one space.
     """
     text = unicodedata.normalize("NFKC", text).strip(_BLANKS)
     if kind == "id":
@@ -155,10 +176,12 @@ def normalize(text: str, kind: str) -> str:
 
 
 def spelling_of_person(text: str, kind: str) -> str:
-    """Return a text that all spellings of a person's id share. It is empty for an id that has no visible character.
+    """Return a text that all spellings of a person's id share. It is empty for an id that has no visible
+    character.
 
-    Ids with the same pseudonym have the same spelling here. In addition, white space inside of an id, case, and characters that
-    nobody sees make no difference. People who are counted as one make a group smaller, so that it is rather left out.
+    Ids with the same pseudonym have the same spelling here. In addition, white space inside of an id, case,
+    and characters that nobody sees make no difference. People who are counted as one make a group smaller, so
+    that it is rather left out.
     """
     text = normalize(text, kind)
     visible = (sign for sign in text if unicodedata.category(sign) not in _INVISIBLE)
@@ -187,7 +210,9 @@ def person(value: "Column", kind: str) -> "Column":
 def pseudonym(value: "Column", kind: str, key: bytes) -> "Column":
     """Return pseudonyms as a Spark column. Raises ValueError for a key of the wrong length."""
     _pads(key)  # checked here, before any task runs
-    return _computed(value, lambda: hasher(key, kind))  # made in the tasks, because a hash state can't be sent to executors
+    return _computed(
+        value, lambda: hasher(key, kind)
+    )  # made in the tasks, because a hash state can't be sent to executors
 
 
 def _computed(value: "Column", function: Callable[[], Callable[[pa.Array], pa.Array]]) -> "Column":

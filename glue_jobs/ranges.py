@@ -1,9 +1,10 @@
 """Distribute rows over partitions so that one shuffle is enough to deduplicate and to sort them.
 
-Each partition gets a range of the first ordering column. To choose the ranges, the job estimates the number of events and the
-distribution of the column. Spark's own range partitioning computes every row twice for the distribution; this module uses the
-table's manifests and a few range requests for its data files. A bad estimate makes partitions uneven, but the result is still
-correct: the file's bytes don't depend on the ranges.
+Each partition gets a range of the first ordering column. To choose the ranges, the job estimates the number
+of events and the distribution of the column. Spark's own range partitioning computes every row twice for the
+distribution; this module uses the table's manifests and a few range requests for its data files. A bad
+estimate makes partitions uneven, but the result is still correct: the file's bytes don't depend on the
+ranges.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 BUCKET = "$bucket"
 _ROWS_PER_PARTITION = 1_000_000
 _ROWS_WORTH_A_TASK = 100_000
-#: Each partition may return up to 10 MiB to the driver (see `multipart`). In total, that is less than spark.driver.maxResultSize,
-#: which is 1 GiB.
+#: Each partition may return up to 10 MiB to the driver (see `multipart`). In total, that is less than
+#: spark.driver.maxResultSize, which is 1 GiB.
 MOST_PARTITIONS = 100
 
 
@@ -45,7 +46,10 @@ class Layout:
     cuts: tuple[Any, ...]
 
     def spread(self, frame: DataFrame, by: Column) -> DataFrame:
-        """Add `$bucket`, and put the ranges of `by` into consecutive partitions. Nulls come first, as in a sort."""
+        """Add `$bucket`, and put the ranges of `by` into consecutive partitions.
+
+        Nulls come first, as in a sort.
+        """
         salts = _salts(self.partitions)
         bucket = F.lit(salts[-1])
         for cut, salt in reversed(list(zip(self.cuts, salts, strict=False))):
@@ -69,8 +73,8 @@ def plan(rows: float, sample: list[Any], parallelism: int) -> Layout | None:
 
 
 def wanted(rows: float, parallelism: int) -> int:
-    """Return the number of partitions for this many rows. Below the maximum, a number above `parallelism` is a multiple of it,
-    because the last of five tasks on two cores would run alone.
+    """Return the number of partitions for this many rows. Below the maximum, a number above `parallelism` is
+    a multiple of it, because the last of five tasks on two cores would run alone.
     """
     rounds = math.ceil(rows / _ROWS_PER_PARTITION / parallelism)
     tasks = rounds * parallelism if rounds > 1 else min(parallelism, int(rows // _ROWS_WORTH_A_TASK))
@@ -78,7 +82,10 @@ def wanted(rows: float, parallelism: int) -> int:
 
 
 def _salts(partitions: int) -> list[int]:
-    """Return for each partition a number that Spark's hash partitioning puts there. In Spark 3.5, rows can't name a partition."""
+    """Return for each partition a number that Spark's hash partitioning puts there.
+
+    In Spark 3.5, rows can't name a partition.
+    """
     numbers: dict[int, int] = {}
     number = 0
     while len(numbers) < partitions:
@@ -105,29 +112,42 @@ _POSITIONS = 16
 _VALUES = 500
 
 
-def values(s3: S3Client, files: list[DataFile], field_id: int, time_id: int, inside: tuple[int, int]) -> list[Any]:
-    """Return a sample of a field's values in events of the window, from a few of the files, with more values from large ones.
+def values(
+    s3: S3Client, files: list[DataFile], field_id: int, time_id: int, inside: tuple[int, int]
+) -> list[Any]:
+    """Return a sample of a field's values in events of the window, from a few of the files, with more values
+    from large ones.
 
-    `field_id` and `time_id` are the Iceberg ids of the field and of the event time, `inside` are the window's bounds
-    (`TableFiles.bounds`). Only events of the window are used, because a file's events are not spread evenly over its times: most
-    are recent and a few are late. Files that lack the field, have it inside a record or aren't Parquet give no values.
+    `field_id` and `time_id` are the Iceberg ids of the field and of the event time, `inside` are the window's
+    bounds (`TableFiles.bounds`). Only events of the window are used, because a file's events are not spread
+    evenly over its times: most are recent and a few are late. Files that lack the field, have it inside a
+    record or aren't Parquet give no values.
     """
     with ThreadPoolExecutor(_POSITIONS // 2) as pool:
-        by_file = pool.map(lambda part: _values(s3, part[0], part[1] * _VALUES, (field_id, time_id), inside), _spread(files))
+        by_file = pool.map(
+            lambda part: _values(s3, part[0], part[1] * _VALUES, (field_id, time_id), inside), _spread(files)
+        )
         return [value for values_of_file in by_file for value in values_of_file]
 
 
 def _spread(files: list[DataFile]) -> Iterator[tuple[DataFile, int]]:
-    """Yield the files at a few positions at equal distances in bytes, each with the number of positions in it."""
-    total, passed, positions = sum(file.size for file in files), 0, 0
+    """Yield the files at a few positions at equal distances in bytes, each with the number of positions in
+    it.
+    """
+    total = sum(file.size for file in files)
+    passed = 0
+    positions = 0
     for file in files:
-        passed, before = passed + file.size, positions
+        passed = passed + file.size
+        before = positions
         positions = int(passed / total * _POSITIONS + 0.5)
         if positions > before:
             yield file, positions - before
 
 
-def _values(s3: S3Client, file: DataFile, most: int, field_ids: tuple[int, int], inside: tuple[int, int]) -> list[Any]:
+def _values(
+    s3: S3Client, file: DataFile, most: int, field_ids: tuple[int, int], inside: tuple[int, int]
+) -> list[Any]:
     try:
         with aws_errors(f"reading {file.location}"):
             parquet = pq.ParquetFile(io.BufferedReader(_Ranges(s3, file), 1 << 16))
@@ -150,22 +170,36 @@ def _values(s3: S3Client, file: DataFile, most: int, field_ids: tuple[int, int],
     if not pa.types.is_string(column.type):
         return list(column.to_pylist())
     # A file may have bytes that are not valid UTF-8.
-    return [None if raw is None else raw.decode(errors="replace") for raw in column.cast(pa.binary()).to_pylist()]
+    return [
+        None if raw is None else raw.decode(errors="replace") for raw in column.cast(pa.binary()).to_pylist()
+    ]
 
 
 def _of_python(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the dates or times that Python has. The others are refused when the rows are computed, if they are delivered."""
+    """Return the dates or times that Python has.
+
+    The others are refused when the rows are computed, if they are delivered.
+    """
     is_date = pa.types.is_date(values.type)
-    number = values.cast(pa.int32()) if is_date else values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64())
+    number = (
+        values.cast(pa.int32())
+        if is_date
+        else values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64())
+    )
     unit = 1 if is_date else csv.DAY_OF_MICROSECONDS
     inside = pc.and_(pc.greater_equal(number, csv.FIRST_DAY * unit), pc.less(number, csv.END_DAY * unit))
     return values.filter(pc.or_kleene(inside, pc.is_null(values)))
 
 
 def _leaf(schema: pa.Schema, field_id: int) -> str | None:
-    """Return the name of the top-level column with this Iceberg id. A file keeps the names from when it was written."""
+    """Return the name of the top-level column with this Iceberg id.
+
+    A file keeps the names from when it was written.
+    """
     wanted = str(field_id).encode()
-    return next((field.name for field in schema if (field.metadata or {}).get(b"PARQUET:field_id") == wanted), None)
+    return next(
+        (field.name for field in schema if (field.metadata or {}).get(b"PARQUET:field_id") == wanted), None
+    )
 
 
 class _Ranges(io.RawIOBase):

@@ -1,7 +1,8 @@
-"""Turn the pinned table into rows that are ready to be written: deduplicate, explode, filter, treat personal data and sort.
+"""Turn the pinned table into rows that are ready to be written: deduplicate, explode, filter, treat personal
+data and sort.
 
-Events of other windows may be left out before deduplication. No other valid event is dropped on the way: each gets an outcome
-(see `outcomes`), and the executors that write the file count them.
+Events of other windows may be left out before deduplication. No other valid event is dropped on the way: each
+gets an outcome (see `outcomes`), and the executors that write the file count them.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
 _FEW_GROUPS = 500_000
 _IS_LATEST = "$is_latest"
 _POSITION = "$position"
-#: Kafka's order, which is that of the offsets. Timestamps come second, because a producer whose clock is slow gives a later event
-#: an earlier one; they and the partition only break ties between partitions.
+#: Kafka's order, which is that of the offsets. Timestamps come second, because a producer whose clock is slow
+#: gives a later event an earlier one; they and the partition only break ties between partitions.
 _TIE_BREAKS = (OFFSET, TIMESTAMP, PARTITION)
 
 
@@ -55,7 +56,10 @@ class WindowFrame:
 
 @attrs.frozen(slots=False)  # for `cached_property`
 class ExportQuery:
-    """What all `windows` of a run share. The table is loaded, listed and analysed once, when a window first needs it."""
+    """What all `windows` of a run share.
+
+    The table is loaded, listed and analysed once, when a window first needs it.
+    """
 
     spark: SparkSession
     contract: Contract
@@ -79,7 +83,10 @@ class ExportQuery:
 
     @cached_property
     def types(self) -> StructType:
-        """Spark's types of the columns' raw values. Raises SourceProblem or BadInput if the contract does not fit the table."""
+        """Spark's types of the columns' raw values.
+
+        Raises SourceProblem or BadInput if the contract does not fit the table.
+        """
         analysis, types = analyse(self.contract, self.events)
         require_sound(analysis, self.contract, f"{self.table.database}.{self.table.name}")
         reads = [path for paths in analysis.reads.values() for path in paths]
@@ -88,7 +95,9 @@ class ExportQuery:
 
     @cached_property
     def records(self) -> int:
-        """Return the number of events in the table: from its metadata or, if rows are deleted, from a query."""
+        """Return the number of events in the table: from its metadata or, if rows are deleted, from a
+        query.
+        """
         return self.events.count() if self.table.records is None else self.table.records
 
 
@@ -114,12 +123,14 @@ class WindowQuery:
     def count_read(self) -> dict[str, int]:
         """Count the events as they are read, by the names of `ReadCounts`.
 
-        This is a separate query and not an `Observation` on the rows: adaptive execution drops the observing node from a plan
-        whose shuffle is empty, and `Observation.get` then waits forever (SPARK-54620). Also, rows that Spark computes again
-        after the loss of an executor would be counted twice.
+        This is a separate query and not an `Observation` on the rows: adaptive execution drops the observing
+        node from a plan whose shuffle is empty, and `Observation.get` then waits forever (SPARK-54620). Also,
+        rows that Spark computes again after the loss of an executor would be counted twice.
         """
         received = F.col(TIMESTAMP)
-        in_time = (received >= source.instant(self.window.start)) & (received < source.instant(self.window.end))
+        in_time = (received >= source.instant(self.window.start)) & (
+            received < source.instant(self.window.end)
+        )
         invalid, inside = self._invalid_and_inside()
         null_key = _has_null_key(self.contract.deduplicate)
         counts = {
@@ -131,7 +142,9 @@ class WindowQuery:
         if not self._window_first:
             in_window = ~invalid & self._event_time.is_inside(self.window)
             counts |= {"in_window": in_window, "null_key_in_window": in_window & null_key}
-        totals = self._events_to_read().agg(*[F.count_if(condition).alias(name) for name, condition in counts.items()])
+        totals = self._events_to_read().agg(
+            *[F.count_if(condition).alias(name) for name, condition in counts.items()]
+        )
         return dict(totals.collect()[0].asDict())
 
     def _events(self) -> DataFrame:
@@ -139,13 +152,18 @@ class WindowQuery:
         return self.export.events.withColumns({name: source.instant(moment) for name, moment in bounds})
 
     def _events_to_read(self) -> DataFrame:
-        """Return the window's events and those with an invalid time; all events if the window is applied after deduplication."""
+        """Return the window's events and those with an invalid time; all events if the window is applied
+        after deduplication.
+        """
         if not self._window_first:
             return self._events()
         return self._events().filter(self._event_time.is_inside(self.window) | self._event_time.is_invalid())
 
     def _valid_events(self) -> DataFrame:
-        """Return the events that are deduplicated. `count_read` counts those without a valid time or a key."""
+        """Return the events that are deduplicated.
+
+        `count_read` counts those without a valid time or a key.
+        """
         _, inside = self._invalid_and_inside()
         return self._events_to_read().filter(inside & ~_has_null_key(self.contract.deduplicate))
 
@@ -165,12 +183,15 @@ class WindowQuery:
     def _lines(self) -> WindowFrame:
         contract = self.contract
         first = next(column for column in contract.columns if column.name == contract.delivery.order_by[0])
-        files, late = self.export.files.of_window(self.window), _hashed_late(contract)
+        files = self.export.files.of_window(self.window)
+        late = _hashed_late(contract)
         rows = sum(file.rows for file in files)
         layout = None
         if first.field and _ranges_hold_keys(contract, first):
-            fields, inside = self.table.fields, self.export.files.bounds(self.window)
-            of_column, of_time = fields[first.field].id, fields[contract.source.event_time].id
+            fields = self.table.fields
+            inside = self.export.files.bounds(self.window)
+            of_column = fields[first.field].id
+            of_time = fields[contract.source.event_time].id
             sample = ranges.values(self.export.s3, files, of_column, of_time, inside)
             layout = ranges.plan(rows, sample, self._parallelism)
         if layout is not None and first.field:
@@ -188,11 +209,13 @@ class WindowQuery:
         return WindowFrame(self._finished(values, late), partitions, late)
 
     def _groups(self) -> WindowFrame:
-        contract, types = self.contract, self.export.types
+        contract = self.contract
+        types = self.export.types
         rows_read = sum(file.rows for file in self.export.files.of_window(self.window))
         partitions = ranges.wanted(rows_read, self._parallelism)
         self.export.spark.conf.set("spark.sql.shuffle.partitions", partitions)
-        keys, measures = {}, {}
+        keys = {}
+        measures = {}
         for column in contract.columns:
             spark_type = types[column.name].dataType
             if column.measure:
@@ -201,7 +224,9 @@ class WindowQuery:
                 measures[column.name] = columns.cast_to(value, column.type)
             else:
                 value = _of_delivered(column)
-                keys[column.name] = columns.treated(column, value, spark_type, self.export.key, _is_delivered())
+                keys[column.name] = columns.treated(
+                    column, value, spark_type, self.export.key, _is_delivered()
+                )
         rows = aggregate.lines_and_events(self._deduplicated_lines(partitions))
         groups = aggregate.grouped(rows, contract, keys, measures).persist()
         few = groups.count() <= _FEW_GROUPS
@@ -211,7 +236,8 @@ class WindowQuery:
         return WindowFrame(self._finished(ordered), 1 if few else partitions, groups=shown)
 
     def _deduplicated_lines(self, partitions: int) -> DataFrame:
-        rule, events = self.contract.deduplicate, self._valid_events()
+        rule = self.contract.deduplicate
+        events = self._valid_events()
         events = events.repartition(partitions, *rule.key) if rule else events
         return self._to_lines(with_latest_flag(events, rule))
 
@@ -220,7 +246,10 @@ class WindowQuery:
         return to_lines(events, self.contract, inside)
 
     def _values(self, lines: DataFrame, hashed_late: frozenset[str]) -> DataFrame:
-        """Replace the source's columns with the contract's. In rows without a delivered line, their values mean nothing."""
+        """Replace the source's columns with the contract's.
+
+        In rows without a delivered line, their values mean nothing.
+        """
         values = []
         for column in self.contract.columns:
             is_late = column.name in hashed_late
@@ -246,8 +275,9 @@ class WindowQuery:
     def _cell(self, column: Column) -> Expression:
         value = F.col(column.name)
         if column.type == "text" and self.contract.delivery.dialect == "excel":
-            # Keep one character more than fits, so that `csv` counts the text as too long. Cut it before it is sent to
-            # Python, because the size of a batch is limited in rows, and a text may have megabytes.
+            # Keep one character more than fits, so that `csv` counts the text as too long. Cut it before it
+            # is sent to Python, because the size of a batch is limited in rows, and a text may have
+            # megabytes.
             cut = F.substring(value, 1, csv.LONGEST_TEXT + 1)
             return F.when(F.octet_length(value) > csv.LONGEST_TEXT, cut).otherwise(value)
         return value.cast("string") if csv.written_by_spark(column) else value
@@ -255,9 +285,12 @@ class WindowQuery:
     def _total_order(self, hashed_late: frozenset[str] = frozenset()) -> list[Expression]:
         order_by = self.contract.delivery.order_by
         rest = [column.name for column in self.contract.columns if column.name not in order_by]
-        # The order of values that are hashed later would reveal something about them. Kafka's order decides instead.
+        # The order of values that are hashed later would reveal something about them. Kafka's order decides
+        # instead.
         position = (
-            [outcomes.PARTITION, outcomes.OFFSET_MIN, *([_POSITION] if self.contract.explode else [])] if hashed_late else []
+            [outcomes.PARTITION, outcomes.OFFSET_MIN, *([_POSITION] if self.contract.explode else [])]
+            if hashed_late
+            else []
         )
         names = [name for name in (*order_by, *rest, *position) if name not in hashed_late]
         return [F.col(name).asc_nulls_first() for name in names]
@@ -267,32 +300,41 @@ class WindowQuery:
         return self.export.spark.sparkContext.defaultParallelism
 
 
-def with_latest_flag(events: DataFrame, rule: Deduplicate | None, *, within: tuple[str, ...] = ()) -> DataFrame:
+def with_latest_flag(
+    events: DataFrame, rule: Deduplicate | None, *, within: tuple[str, ...] = ()
+) -> DataFrame:
     """Add `$is_latest`, which is true for the one event of each key that is kept.
 
-    `within` names columns that the key determines and by which `events` is already partitioned, so that no second
-    shuffle is needed. The result is sorted by `within`, then by key.
+    `within` names columns that the key determines and by which `events` is already partitioned, so that no
+    second shuffle is needed. The result is sorted by `within`, then by key.
     """
     if rule is None:
         return events.withColumn(_IS_LATEST, F.lit(True))
     order = [F.col(path) for path in dict.fromkeys((*rule.order, *_TIE_BREAKS))]
-    # Nulls come first, so that an event without a value is never preferred to one with a value: the last one is kept.
-    directed = [column.asc_nulls_first() if rule.keep == "latest" else column.desc_nulls_first() for column in order]
+    # Nulls come first, so that an event without a value is never preferred to one with a value: the last one
+    # is kept.
+    directed = [
+        column.asc_nulls_first() if rule.keep == "latest" else column.desc_nulls_first() for column in order
+    ]
     of_key = SparkWindow.partitionBy(*within, *rule.key).orderBy(*directed)
-    # The last row of each key has no next row. This is cheaper than a rank, because nothing is sorted before the shuffle.
+    # The last row of each key has no next row. This is cheaper than a rank, because nothing is sorted before
+    # the shuffle.
     return events.withColumn(_IS_LATEST, F.lead(F.lit(1)).over(of_key).isNull())
 
 
 def to_lines(events: DataFrame, contract: Contract, inside: Expression) -> DataFrame:
-    """Return one row for each line, with the outcome of its event and its own state. Removes the column `$is_latest`.
+    """Return one row for each line, with the outcome of its event and its own state. Removes the column
+    `$is_latest`.
 
-    `inside` marks events of the window if the window is applied after deduplication. An event without lines keeps one row. An
-    event is counted on its first row.
+    `inside` marks events of the window if the window is applied after deduplication. An event without lines
+    keeps one row. An event is counted on its first row.
     """
     outcome = (
         F.when(~F.col(_IS_LATEST), outcomes.DUPLICATE)
         .when(~F.coalesce(inside, F.lit(False)), outcomes.OUTSIDE)
-        .when(~_all([filter_.where for filter_ in contract.filter if filter_.on == "events"]), outcomes.FILTERED)
+        .when(
+            ~_all([filter_.where for filter_ in contract.filter if filter_.on == "events"]), outcomes.FILTERED
+        )
         .otherwise(outcomes.KEPT)
     )
     kept = outcome == outcomes.KEPT
@@ -308,10 +350,14 @@ def to_lines(events: DataFrame, contract: Contract, inside: Expression) -> DataF
     # Null where the event isn't kept, so that its array is never exploded.
     items = F.when(kept, F.col(contract.explode.array))
     counted[outcomes.ITEMS] = F.greatest(F.coalesce(F.size(items), F.lit(0)), F.lit(0)).cast("bigint")
-    exploded = events.withColumns(counted).select("*", F.posexplode_outer(items).alias(_POSITION, contract.explode.alias))
+    exploded = events.withColumns(counted).select(
+        "*", F.posexplode_outer(items).alias(_POSITION, contract.explode.alias)
+    )
     first = F.col(_POSITION).isNull() | (F.col(_POSITION) == 0)
     once = {name: F.when(first, F.col(name)) for name in (outcomes.OUTCOME, outcomes.ITEMS)}
-    return exploded.withColumns(once | {outcomes.LINE_STATE: F.when(F.col(_POSITION).isNotNull(), state)}).drop(_IS_LATEST)
+    return exploded.withColumns(
+        once | {outcomes.LINE_STATE: F.when(F.col(_POSITION).isNotNull(), state)}
+    ).drop(_IS_LATEST)
 
 
 def _has_null_key(rule: Deduplicate | None) -> Expression:
@@ -325,14 +371,17 @@ def _ranges_hold_keys(contract: Contract, first: Column) -> bool:
 
     One shuffle is then enough.
     """
-    rule, early = contract.deduplicate, contract.window.filter_stage == "before_deduplication"
+    rule = contract.deduplicate
+    early = contract.window.filter_stage == "before_deduplication"
     return rule is not None and early and _is_untouched(first) and first.field == rule.key[0]
 
 
 def _key_orders_all(contract: Contract) -> bool:
-    """Return whether deduplication already returns rows in the file's order, given that ranges hold whole keys.
+    """Return whether deduplication already returns rows in the file's order, given that ranges hold whole
+    keys.
 
-    `order_by` must name the whole key, so that no two rows tie: the file breaks ties by other columns than the rest of the key.
+    `order_by` must name the whole key, so that no two rows tie: the file breaks ties by other columns than
+    the rest of the key.
     """
     rule = contract.deduplicate
     if rule is None or contract.explode:
@@ -349,7 +398,9 @@ def _is_untouched(column: Column) -> bool:
 
 
 def _hashed_late(contract: Contract) -> frozenset[str]:
-    """Return the columns that executors can hash when they write: the file isn't sorted by them, and no check names them."""
+    """Return the columns that executors can hash when they write: the file isn't sorted by them, and no check
+    names them.
+    """
     checks = " ".join(check.each_row for check in contract.check if check.each_row)
     return frozenset(
         column.name
@@ -363,13 +414,19 @@ def _is_delivered() -> Expression:
 
 
 def _of_delivered(column: Column) -> Expression:
-    """Return the raw value, or null in lines that aren't delivered: a filter may be what prevents a division by zero."""
+    """Return the raw value, or null in lines that aren't delivered: a filter may be what prevents a division
+    by zero.
+    """
     return F.when(_is_delivered(), columns.raw(column))
 
 
 def _flags(conditions: list[Expression]) -> dict[str, Expression]:
-    """Return columns with a bit for each condition that is true. A condition is a failure: null passes, as in SQL's CHECK."""
-    size, result = outcomes.FLAGS_PER_COLUMN, {}
+    """Return columns with a bit for each condition that is true.
+
+    A condition is a failure: null passes, as in SQL's CHECK.
+    """
+    size = outcomes.FLAGS_PER_COLUMN
+    result = {}
     for start in range(0, len(conditions), size):
         bits = [
             F.when(condition, F.lit(1 << bit).cast("bigint")).otherwise(F.lit(0).cast("bigint"))

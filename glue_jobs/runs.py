@@ -1,7 +1,7 @@
 """The record of a run: what it did with each window, also if it failed; and which runs are dead.
 
-`runs/<id>.json` is written before anything else, before each window and at the end. A run that finds files of another run in a
-window can thus tell whether that run still works on it.
+`runs/<id>.json` is written before anything else, before each window and at the end. A run that finds files of
+another run in a window can thus tell whether that run still works on it.
 """
 
 from __future__ import annotations
@@ -25,15 +25,18 @@ from glue_jobs.errors import ExportError
 from glue_jobs.store import Bucket
 
 _DIED = ExportError(
-    "EXP-DIED", "the run's process ended without saying why", "Nothing to do: a later run removed the files it left"
+    "EXP-DIED",
+    "the run's process ended without saying why",
+    "Nothing to do: a later run removed the files it left",
 )
-#: How many records are read at a time. The next run notices a dead run or, if its time limit hasn't passed then, one soon after.
+#: How many records are read at a time. The next run notices a dead run or, if its time limit hasn't passed
+#: then, one soon after.
 _LATEST = 20
-#: How many records are read at most. Runs that failed before their first window say nothing about windows, so older records are
-#: read too: an hourly export may fail for almost three weeks.
+#: How many records are read at most. Runs that failed before their first window say nothing about windows, so
+#: older records are read too: an hourly export may fail for almost three weeks.
 _MOST = 500
-#: The time between the moment at which a run stops publishing and the one at which others remove its files. It is longer than the
-#: last write can take with all its retries (see `store`).
+#: The time between the moment at which a run stops publishing and the one at which others remove its files.
+#: It is longer than the last write can take with all its retries (see `store`).
 _GRACE = timedelta(minutes=10)
 
 Clock = Callable[[], datetime]
@@ -51,18 +54,21 @@ def new_run_id(now: datetime) -> str:
 
 
 def _host() -> str:
-    """Return the host name and, on Linux, the boot id and the PID namespace: a PID is only valid within them."""
-    boot, namespace = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")
+    """Return the host name and, on Linux, the boot id and the PID namespace: a PID is only valid within
+    them.
+    """
+    boot = Path("/proc/sys/kernel/random/boot_id")
+    namespace = Path("/proc/self/ns/pid")
     since = boot.read_text().strip() if boot.exists() else ""
     return f"{socket.gethostname()}/{since}/{namespace.readlink() if namespace.is_symlink() else ''}"
 
 
 @attrs.define
 class RunRecord:
-    """`windows` has a document for each processed window, and `phases` the seconds by phase over all of them. `working_on` is the
-    window in progress, so that a window that kills its run can be recognised. `windows_left` counts windows that the run planned
-    and didn't begin. `job_run_id` is Glue's id of the run, None outside
-    Glue; the mail about the run finds its record by it. Times are in UTC."""
+    """`windows` has a document for each processed window, and `phases` the seconds by phase over all of them.
+    `working_on` is the window in progress, so that a window that kills its run can be recognised.
+    `windows_left` counts windows that the run planned and didn't begin. `job_run_id` is Glue's id of the run,
+    None outside Glue; the mail about the run finds its record by it. Times are in UTC."""
 
     id: str
     export: str
@@ -89,9 +95,10 @@ class RunRecord:
         if now >= self.expires_at:
             raise ExportError(
                 "EXP-TIME-LIMIT",
-                f"the run's time limit passed at {self.expires_at:%Y-%m-%d %H:%M} UTC, so it publishes nothing more",
-                "Run again: it carries on where this one stopped. If it takes as long again, raise --time-limit-minutes (in a "
-                "deployment, aws.glue_timeout_minutes)",
+                f"the run's time limit passed at {self.expires_at:%Y-%m-%d %H:%M} UTC, so it publishes "
+                "nothing more",
+                "Run again: it carries on where this one stopped. If it takes as long again, raise "
+                "--time-limit-minutes (in a deployment, aws.glue_timeout_minutes)",
             )
 
     @contextmanager
@@ -104,11 +111,19 @@ class RunRecord:
             self.phases[name] = round(self.phases.get(name, 0.0) + time.monotonic() - started, 3)
 
     def save(self, bucket: Bucket) -> None:
-        bucket.write(self.key, _json(attrs.asdict(self) | {"code_version": code_version()}), "application/json")
+        bucket.write(
+            self.key, _json(attrs.asdict(self) | {"code_version": code_version()}), "application/json"
+        )
 
 
 def begin(
-    bucket: Bucket, export: str, as_of: datetime, limit: timedelta, clock: Clock, *, job_run_id: str | None = None
+    bucket: Bucket,
+    export: str,
+    as_of: datetime,
+    limit: timedelta,
+    clock: Clock,
+    *,
+    job_run_id: str | None = None,
 ) -> RunRecord:
     now = clock()
     record = RunRecord(new_run_id(now), export, as_of, now, now + limit, job_run_id)
@@ -123,8 +138,9 @@ def run_key(export: str, run_id: str) -> str:
 def may_be_removed(bucket: Bucket, export: str, run_id: str, window: str, now: datetime) -> bool:
     """Return whether files that a run left in a window, and that no manifest names, may be removed.
 
-    They are kept if the run's record says that it published the window, because somebody deleted the manifest. They are also
-    kept if the run has just ended and doesn't know whether it published the window, because S3 may still write the manifest.
+    They are kept if the run's record says that it published the window, because somebody deleted the
+    manifest. They are also kept if the run has just ended and doesn't know whether it published the window,
+    because S3 may still write the manifest.
     """
     stored = bucket.read_json(run_key(export, run_id))
     if stored is None:
@@ -143,7 +159,9 @@ def _unsure(record: dict[str, Any]) -> set[str]:
 
 
 def _is_over(record: dict[str, Any], now: datetime) -> bool:
-    """Return whether a run has ended: its record says so, its process is gone, or its time limit has passed."""
+    """Return whether a run has ended: its record says so, its process is gone, or its time limit has
+    passed.
+    """
     if record["state"] != "running":
         return True
     gone = record["host"] == _host() and not _is_alive(record["pid"])
@@ -151,7 +169,8 @@ def _is_over(record: dict[str, Any], now: datetime) -> bool:
 
 
 def latest(bucket: Bucket, export: str, run_ids: list[str]) -> list[dict[str, Any]]:
-    """Return the records of the latest of these runs, oldest first. Older records are read until one has a window.
+    """Return the records of the latest of these runs, oldest first. Older records are read until one has a
+    window.
 
     `run_ids` must be sorted; their order is exact to the second.
     """
@@ -177,7 +196,9 @@ def list_unsure_runs(records: list[dict[str, Any]]) -> dict[str, set[str]]:
 
 
 def tried(records: list[dict[str, Any]]) -> dict[str, str]:
-    """Return windows that failed, were blocked, or were in progress when their run ended, with the id of the last such run."""
+    """Return windows that failed, were blocked, or were in progress when their run ended, with the id of the
+    last such run.
+    """
     last: dict[str, str] = {}
     for record in records:
         ended = {window["window"] for window in record["windows"]}
@@ -188,21 +209,30 @@ def tried(records: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def computed(records: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return, by window, the latest document with a hash of its inputs: the window was computed or was up to date."""
-    return {window["window"]: window for record in records for window in record["windows"] if window.get("inputs_sha256")}
+    """Return, by window, the latest document with a hash of its inputs: the window was computed or was up to
+    date.
+    """
+    return {
+        window["window"]: window
+        for record in records
+        for window in record["windows"]
+        if window.get("inputs_sha256")
+    }
 
 
 def durations(records: list[dict[str, Any]]) -> dict[str, float]:
     """Return, by window, the seconds that the last run took that published it."""
-    published = [window for record in records for window in record["windows"] if window["state"] == "published"]
+    published = [
+        window for record in records for window in record["windows"] if window["state"] == "published"
+    ]
     return {window["window"]: window["seconds"] for window in published if "seconds" in window}
 
 
 def unfinished(records: list[dict[str, Any]], *, keeps_table: bool) -> set[str]:
     """Return published windows that a run must check regardless of their age.
 
-    Their events may not all have been in the table or, if the export keeps a table of aggregates, their run may have ended after
-    it wrote the file and before it wrote the table.
+    Their events may not all have been in the table or, if the export keeps a table of aggregates, their run
+    may have ended after it wrote the file and before it wrote the table.
     """
     found: set[str] = set()
     for record in records:

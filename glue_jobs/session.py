@@ -1,9 +1,11 @@
 """The Spark session: the same under Glue and on a laptop.
 
-What differs between the two (master, jars, memory, endpoints) comes from the environment that starts the process.
+What differs between the two (master, jars, memory, endpoints) comes from the environment that starts the
+process.
 
-Spark reads the settings with which it builds an expression, ANSI mode among them, from the session that is active in the current
-thread; in a thread without one, it uses its own defaults. So a thread that builds expressions must `activate` the session first.
+Spark reads the settings with which it builds an expression, ANSI mode among them, from the session that is
+active in the current thread; in a thread without one, it uses its own defaults. So a thread that builds
+expressions must `activate` the session first.
 """
 
 from __future__ import annotations
@@ -21,14 +23,21 @@ from pyspark.sql import SparkSession
 from glue_jobs.contract import SPARK_SETTINGS, spark_settings
 from glue_jobs.errors import Inconsistent
 
-#: Loggers of PySpark 4 for Spark's errors, with the values on which an expression failed. The job logs the cause itself.
+#: Loggers of PySpark 4 for Spark's errors, with the values on which an expression failed. The job logs the
+#: cause itself.
 _ERROR_LOGS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 #: Log4j's root logger, and loggers with the errors of tasks.
-_TASK_LOGS: Final = ("", "org.apache.spark", "org.apache.spark.executor.Executor", "org.apache.spark.util.Utils")
+_TASK_LOGS: Final = (
+    "",
+    "org.apache.spark",
+    "org.apache.spark.executor.Executor",
+    "org.apache.spark.util.Utils",
+)
 
 
 def start(warehouse: str, region: str = "") -> SparkSession:
-    """Start the session, or return the running one. Settings that a JVM reads when it starts must be passed by `--conf`.
+    """Start the session, or return the running one. Settings that a JVM reads when it starts must be passed
+    by `--conf`.
 
     Without `region`, Iceberg takes the region of the environment.
     """
@@ -40,13 +49,17 @@ def start(warehouse: str, region: str = "") -> SparkSession:
     session = builder.getOrCreate()
     _set_up_driver(session)
     _set_up_executors(session)
-    # Spark's default, 200, is for large clusters: here, these tasks would be nearly empty. Code with other needs sets it.
+    # Spark's default, 200, is for large clusters: here, these tasks would be nearly empty. Code with other
+    # needs sets it.
     session.conf.set("spark.sql.shuffle.partitions", session.sparkContext.defaultParallelism)
     return session
 
 
 def _set_up_driver(session: SparkSession) -> None:
-    """Set language, time zone and log levels of the driver's JVM. AWS does not document that Java options reach it."""
+    """Set language, time zone and log levels of the driver's JVM.
+
+    AWS does not document that Java options reach it.
+    """
     jvm: Any = session._jvm
     jvm.java.util.Locale.setDefault(jvm.java.util.Locale.ENGLISH)
     jvm.java.util.TimeZone.setDefault(jvm.java.util.TimeZone.getTimeZone("UTC"))
@@ -58,9 +71,11 @@ def _set_up_driver(session: SparkSession) -> None:
 
 
 def _set_up_executors(session: SparkSession) -> None:
-    """Send the job's zip to executors that are processes of their own, and set the log levels of those that are running.
+    """Send the job's zip to executors that are processes of their own, and set the log levels of those that
+    are running.
 
-    AWS documents `--extra-py-files` for the driver only. Executors that start later have the levels of their Java options.
+    AWS documents `--extra-py-files` for the driver only. Executors that start later have the levels of their
+    Java options.
     """
     context = session.sparkContext
     loader = sys.modules[__name__].__loader__
@@ -78,11 +93,16 @@ def _set_up_executors(session: SparkSession) -> None:
 def _log4j_loggers(session: SparkSession) -> list[Any]:
     """Return the loggers of the driver that have a level of their own."""
     jvm: Any = session._jvm
-    return list(jvm.org.apache.logging.log4j.LogManager.getContext(False).getConfiguration().getLoggers().values())
+    return list(
+        jvm.org.apache.logging.log4j.LogManager.getContext(False).getConfiguration().getLoggers().values()
+    )
 
 
 def start_in_background(warehouse: str, region: str = "") -> Callable[[], SparkSession]:
-    """Start the session in a thread while the run plans. The returned function waits for the session, and raises its error."""
+    """Start the session in a thread while the run plans.
+
+    The returned function waits for the session, and raises its error.
+    """
     started: Future[SparkSession] = Future()
 
     def run() -> None:
@@ -109,7 +129,9 @@ def activate(session: SparkSession) -> SparkSession:
     if differing:
         raise Inconsistent(
             "EXP-SETTINGS",
-            f"Spark has other values for {', '.join(differing)} than the job needs, so results could be wrong",
-            "Start the job with the settings of its deployment (the argument --conf), and don't change them for a run",
+            f"Spark has other values for {', '.join(differing)} than the job needs, so results could be "
+            "wrong",
+            "Start the job with the settings of its deployment (the argument --conf), and don't change "
+            "them for a run",
         )
     return session

@@ -1,8 +1,8 @@
 """The source table: its current snapshot, changes of its schema, and the events of a window.
 
-The job reads the table's metadata file without Spark, so that it can plan, or refuse, before it needs a JVM. All later steps use
-the snapshot in this file. Spark reads that version and prunes files by time. Kafka's metadata has the same column names under
-both of Tableflow's naming schemes.
+The job reads the table's metadata file without Spark, so that it can plan, or refuse, before it needs a JVM.
+All later steps use the snapshot in this file. Spark reads that version and prunes files by time. Kafka's
+metadata has the same column names under both of Tableflow's naming schemes.
 """
 
 from __future__ import annotations
@@ -35,14 +35,18 @@ from glue_jobs.table_fields import (
     named_in_expressions,
 )
 
-#: Snapshot operations of Iceberg's spec that add no events: compaction replaces files, and retention deletes rows.
+#: Snapshot operations of Iceberg's spec that add no events: compaction replaces files, and retention deletes
+#: rows.
 _BRING_NO_EVENTS = ("replace", "delete")
 NEVER = datetime.fromtimestamp(0, UTC)
 
 
 @attrs.frozen
 class Snapshot:
-    """A snapshot of the table that is known and can be read. `has_deletes` says whether rows of its data files are deleted."""
+    """A snapshot of the table that is known and can be read.
+
+    `has_deletes` says whether rows of its data files are deleted.
+    """
 
     id: int
     committed_at: datetime
@@ -53,11 +57,12 @@ class Snapshot:
 class PinnedTable:
     """One snapshot of one table. Times are in UTC.
 
-    `current_since` is when the snapshot became current; after a rollback, that is later than its commit. `appended_at` is when
-    events were last added, which a compaction doesn't do. It is the epoch if all snapshots that added events have expired (see
-    `with_appended_at`). `records` is None if deletes make the number of rows unknown from metadata alone. `upserts` says whether
-    rows are replaced and deleted by key. `former` has the field ids that each path ever had. Kafka's metadata are in `fields` as
-    `$kafka_…` and, if the topic has no such field, as `kafka_…`. `history` has the pinned snapshot and those that it was made
+    `current_since` is when the snapshot became current; after a rollback, that is later than its commit.
+    `appended_at` is when events were last added, which a compaction doesn't do. It is the epoch if all
+    snapshots that added events have expired (see `with_appended_at`). `records` is None if deletes make the
+    number of rows unknown from metadata alone. `upserts` says whether rows are replaced and deleted by key.
+    `former` has the field ids that each path ever had. Kafka's metadata are in `fields` as `$kafka_…` and, if
+    the topic has no such field, as `kafka_…`. `history` has the pinned snapshot and those that it was made
     from, newest first, as far as they have not expired.
     """
 
@@ -98,7 +103,10 @@ class PinnedTable:
 
 
 def pin(services: Services, database: str, name: str) -> PinnedTable:
-    """Return the table's current snapshot. Raises SourceProblem if there is no such Iceberg table, or no snapshot yet."""
+    """Return the table's current snapshot.
+
+    Raises SourceProblem if there is no such Iceberg table, or no snapshot yet.
+    """
     location = _metadata_location(services, database, name)
     raw = read_location(services, location)
     metadata = json.loads(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
@@ -107,7 +115,8 @@ def pin(services: Services, database: str, name: str) -> PinnedTable:
     if snapshot_id not in snapshots:
         raise SourceProblem(
             "EXP-TABLE-NOT-READY",
-            f"table {database}.{name} exists but has no snapshot: Tableflow has not materialised the topic yet",
+            f"table {database}.{name} exists but has no snapshot: Tableflow has not materialised the topic "
+            "yet",
             "Wait until the topic's first commit (about ten minutes), then run again",
         )
     snapshot = snapshots[snapshot_id]
@@ -121,7 +130,10 @@ def pin(services: Services, database: str, name: str) -> PinnedTable:
         current_since=_instant(_current_since(metadata, snapshot)),
         appended_at=_last_append(snapshots, snapshot),
         records=_live_records(snapshot.get("summary", {})),
-        upserts=any(int(snapshot.get("summary", {}).get("total-equality-deletes", 0)) for snapshot in snapshots.values()),
+        upserts=any(
+            int(snapshot.get("summary", {}).get("total-equality-deletes", 0))
+            for snapshot in snapshots.values()
+        ),
         fields=named_in_expressions(fields_of(_schema(metadata, snapshot))),
         former=_former_ids(metadata),
         history=tuple(_history(snapshots, snapshot)),
@@ -136,12 +148,15 @@ def _metadata_location(services: Services, database: str, name: str) -> str:
             raise SourceProblem(
                 "EXP-TABLE-MISSING",
                 f"the Glue catalog has no table {database}.{name}",
-                "Check the database (the Kafka cluster's id) and that Tableflow and its Glue integration are on for the topic",
+                "Check the database (the Kafka cluster's id) and that Tableflow and its Glue integration "
+                "are on for the topic",
             ) from None
     location = table.get("Parameters", {}).get("metadata_location")
     if not location:
         raise SourceProblem(
-            "EXP-NOT-ICEBERG", f"table {database}.{name} is not an Iceberg table", "Name a table that Tableflow writes"
+            "EXP-NOT-ICEBERG",
+            f"table {database}.{name} is not an Iceberg table",
+            "Name a table that Tableflow writes",
         )
     return str(location)
 
@@ -153,12 +168,16 @@ def _schema(metadata: dict[str, Any], snapshot: dict[str, Any]) -> dict[str, Any
 
 
 def _current_since(metadata: dict[str, Any], snapshot: dict[str, Any]) -> int:
-    entries = [entry for entry in metadata.get("snapshot-log", []) if entry["snapshot-id"] == snapshot["snapshot-id"]]
+    entries = [
+        entry for entry in metadata.get("snapshot-log", []) if entry["snapshot-id"] == snapshot["snapshot-id"]
+    ]
     return int(entries[-1]["timestamp-ms"] if entries else snapshot["timestamp-ms"])
 
 
 def _last_append(snapshots: dict[int, dict[str, Any]], snapshot: dict[str, Any] | None) -> datetime:
-    """Return the time of the newest snapshot, from this one back, that added events, or the epoch if all of those expired."""
+    """Return the time of the newest snapshot, from this one back, that added events, or the epoch if all of
+    those expired.
+    """
     while snapshot and snapshot.get("summary", {}).get("operation") in _BRING_NO_EVENTS:
         snapshot = snapshots.get(snapshot.get("parent-snapshot-id", -1))
     return _instant(snapshot["timestamp-ms"]) if snapshot else NEVER
@@ -195,7 +214,8 @@ TIMESTAMPS = (LOCAL, "timestamptz")
 
 
 def events(spark: SparkSession, table: PinnedTable) -> DataFrame:
-    """Return all events of the pinned snapshot, in its own schema, with Kafka's metadata as `PinnedTable.fields` names them.
+    """Return all events of the pinned snapshot, in its own schema, with Kafka's metadata as
+    `PinnedTable.fields` names them.
 
     Other columns that begin with `$` are left out, because the job's own columns do.
     """
@@ -210,7 +230,8 @@ def events(spark: SparkSession, table: PinnedTable) -> DataFrame:
 
 
 def with_appended_at(spark: SparkSession, table: PinnedTable) -> PinnedTable:
-    """Return the table with the newest of Kafka's timestamps as `appended_at` if no known snapshot added events.
+    """Return the table with the newest of Kafka's timestamps as `appended_at` if no known snapshot added
+    events.
 
     Events were added at that time or later.
     """
@@ -224,7 +245,9 @@ def with_appended_at(spark: SparkSession, table: PinnedTable) -> PinnedTable:
 
 
 def require_fields(contract: Contract, table: PinnedTable) -> None:
-    """Raises SourceProblem if a field of the contract is gone, was renamed, was replaced, or has an unsuitable type or name."""
+    """Raises SourceProblem if a field of the contract is gone, was renamed, was replaced, or has an
+    unsuitable type or name.
+    """
     if lacking := [name.removeprefix("$") for name in REQUIRED if name not in table.fields]:
         raise SourceProblem(
             "EXP-NOT-TABLEFLOW",
@@ -236,18 +259,30 @@ def require_fields(contract: Contract, table: PinnedTable) -> None:
     event_time = contract.source.event_time
     if event_time in table.fields and (type_ := table.fields[event_time].type) not in TIMESTAMPS:
         problems.append(f"{event_time}, the event time, is {type_}, not a timestamp")
-    problems += [f"{name} is the name of the export's own column" for name in WINDOW_FIELDS if name in table.fields]
+    problems += [
+        f"{name} is the name of the export's own column" for name in WINDOW_FIELDS if name in table.fields
+    ]
     if contract.explode and contract.explode.alias in (*table.columns, *WINDOW_FIELDS):
         problems.append(f"a field {contract.explode.alias} has the name that explode.as gives to an item")
     _require_none(problems, table)
 
 
 def require_same_fields(paths: list[str], contract: Contract, table: PinnedTable) -> None:
-    """Raises SourceProblem if a field was replaced by another one of the same name. `paths` are as in expressions."""
+    """Raises SourceProblem if a field was replaced by another one of the same name.
+
+    `paths` are as in expressions.
+    """
     _require_unambiguous(paths, table)
     read = [table_path(path, contract) for path in paths]
     inside = [field for field in table.fields for path in read if is_inside(field, path)]
-    _require_none([problem for path in dict.fromkeys([*read, *inside]) if (problem := _replaced(path, contract, table))], table)
+    _require_none(
+        [
+            problem
+            for path in dict.fromkeys([*read, *inside])
+            if (problem := _replaced(path, contract, table))
+        ],
+        table,
+    )
 
 
 def _require_unambiguous(paths: list[str], table: PinnedTable) -> None:
@@ -255,9 +290,10 @@ def _require_unambiguous(paths: list[str], table: PinnedTable) -> None:
     if names := [name for name in table.ambiguous if any(is_inside(path, name) for path in paths)]:
         raise SourceProblem(
             "EXP-AMBIGUOUS-FIELD",
-            f"the topic of table {table.database}.{table.name} has fields of its own with the names of Kafka's or "
-            f"Iceberg's metadata ({', '.join(names)}), and the contract names them",
-            "Remove these names from the contract, or rename the fields in the topic. Without them, the topic can be exported",
+            f"the topic of table {table.database}.{table.name} has fields of its own with the names of "
+            f"Kafka's or Iceberg's metadata ({', '.join(names)}), and the contract names them",
+            "Remove these names from the contract, or rename the fields in the topic. Without them, the "
+            "topic can be exported",
         )
 
 
@@ -265,19 +301,25 @@ def _require_none(problems: list[str], table: PinnedTable) -> None:
     if problems:
         raise SourceProblem(
             "EXP-SCHEMA-CHANGED",
-            f"table {table.database}.{table.name} no longer has what the contract reads: " + "; ".join(dict.fromkeys(problems)),
+            f"table {table.database}.{table.name} no longer has what the contract reads: "
+            + "; ".join(dict.fromkeys(problems)),
             "Change the contract (and its version), or put the field back",
         )
 
 
 def _named_fields(contract: Contract) -> Iterator[str]:
-    """Yield the fields that the contract names outside of expressions, as paths of the table. Spark's parser finds the others."""
+    """Yield the fields that the contract names outside of expressions, as paths of the table.
+
+    Spark's parser finds the others.
+    """
     for key, path in contract.fields():
         yield table_path(path, contract) if key.startswith(("aggregate", "column")) else path
 
 
 def table_path(path: str, contract: Contract) -> str:
-    """Return the path in the table: a path through the alias of the exploded array becomes one through the array."""
+    """Return the path in the table: a path through the alias of the exploded array becomes one through the
+    array.
+    """
     head, _, rest = path.partition(".")
     if contract.explode and head == contract.explode.alias:
         return f"{contract.explode.array}[].{rest}" if rest else f"{contract.explode.array}[]"
@@ -289,14 +331,22 @@ def _problem(path: str, contract: Contract, table: PinnedTable) -> str | None:
     if field is None:
         if renamed := table.renamed_to(path):
             return f"{path} was renamed to {renamed}"
-        close = difflib.get_close_matches(path, [name for name in table.fields if not name.startswith("$")], n=1)
-        return f"{path} is gone" if path in table.former else f"{path} does not exist" + (f" ({close[0]}?)" if close else "")
+        close = difflib.get_close_matches(
+            path, [name for name in table.fields if not name.startswith("$")], n=1
+        )
+        return (
+            f"{path} is gone"
+            if path in table.former
+            else f"{path} does not exist" + (f" ({close[0]}?)" if close else "")
+        )
     return _replaced(path, contract, table)
 
 
 def _replaced(path: str, contract: Contract, table: PinnedTable) -> str | None:
     """Return a problem if `path`, or a record, array or map that it is in, was dropped and added again."""
-    again = [field for field in table.fields if is_inside(path, field) and len(table.former.get(field, ())) > 1]
+    again = [
+        field for field in table.fields if is_inside(path, field) and len(table.former.get(field, ())) > 1
+    ]
     if not again or any(is_inside(path, meant) for meant in contract.source.replaced_fields):
         return None
     return (

@@ -1,4 +1,6 @@
-"""The AWS clients of a run, and the bucket that it writes to: reads, conditional writes, listings and deletion."""
+"""The AWS clients of a run, and the bucket that it writes to: reads, conditional writes, listings and
+deletion.
+"""
 
 from __future__ import annotations
 
@@ -54,8 +56,8 @@ Pause = Callable[[float], None]
 _PAUSES = (0.5, 1.0, 2.0, 4.0)
 _CHUNK = 1 << 20
 
-#: Retries with backoff, and timeouts in seconds. Parts of an upload have no S3 checksums, because with them S3 requires
-#: consecutive part numbers.
+#: Retries with backoff, and timeouts in seconds. Parts of an upload have no S3 checksums, because with them
+#: S3 requires consecutive part numbers.
 _CONFIG = Config(
     connect_timeout=10,
     read_timeout=60,
@@ -65,7 +67,8 @@ _CONFIG = Config(
 
 
 def connect(region: str = "") -> Services:
-    """Return clients of a region, or of the environment's. Credentials and endpoints come from the environment.
+    """Return clients of a region, or of the environment's. Credentials and endpoints come from the
+    environment.
 
     Raises StorageProblem if no region is known.
     """
@@ -84,20 +87,34 @@ def connect_s3(region: str) -> S3Client:
 
 
 class ObjectBody:
-    """The bytes of an object, or those from `start` to `end`. If the connection breaks, reading goes on where it stopped.
+    """The bytes of an object, or those from `start` to `end`. If the connection breaks, reading goes on where
+    it stopped.
 
-    boto3 retries requests, but not the bodies of their answers. The rest must be of an object with the same ETag.
+    boto3 retries requests, but not the bodies of their answers. The rest must be of an object with the same
+    ETag.
     """
 
     def __init__(
-        self, s3: S3Client, bucket: str, key: str, pause: Pause = time.sleep, *, start: int = 0, end: int | None = None
+        self,
+        s3: S3Client,
+        bucket: str,
+        key: str,
+        pause: Pause = time.sleep,
+        *,
+        start: int = 0,
+        end: int | None = None,
     ) -> None:
-        self._s3, self._bucket, self._key, self._pause = s3, bucket, key, pause
-        self._at, self._end = start, end
+        self._s3 = s3
+        self._bucket = bucket
+        self._key = key
+        self._pause = pause
+        self._at = start
+        self._end = end
         span = {} if end is None else {"Range": f"bytes={start}-{end}"}
         answer = s3.get_object(Bucket=bucket, Key=key, **span)  # type: ignore[arg-type]
         self.etag: str = answer["ETag"]
-        self._body, self._left = answer["Body"], answer["ContentLength"]
+        self._body = answer["Body"]
+        self._left = answer["ContentLength"]
 
     def read(self, amount: int = -1) -> bytes:
         """Return up to `amount` bytes, all that are left for -1, and none at the end."""
@@ -106,7 +123,8 @@ class ObjectBody:
         if not self._left:
             return b""
         data = self._next(min(amount, self._left))
-        self._at, self._left = self._at + len(data), self._left - len(data)
+        self._at = self._at + len(data)
+        self._left = self._left - len(data)
         return data
 
     def _next(self, amount: int) -> bytes:
@@ -125,7 +143,9 @@ class ObjectBody:
     def _rest(self) -> Any:
         span = f"bytes={self._at}-{'' if self._end is None else self._end}"
         try:
-            return self._s3.get_object(Bucket=self._bucket, Key=self._key, Range=span, IfMatch=self.etag)["Body"]
+            return self._s3.get_object(Bucket=self._bucket, Key=self._key, Range=span, IfMatch=self.etag)[
+                "Body"
+            ]
         except ClientError as error:
             if error.response["Error"]["Code"] not in _CONFLICT:
                 raise
@@ -142,7 +162,9 @@ def read_location(services: Services, location: str, pause: Pause = time.sleep) 
 
 @contextmanager
 def aws_errors(doing: str) -> Iterator[None]:
-    """Turn errors of AWS into a StorageProblem with one sentence, or into Conflict, which the caller handles."""
+    """Turn errors of AWS into a StorageProblem with one sentence, or into Conflict, which the caller
+    handles.
+    """
     try:
         yield
     except ClientError as error:
@@ -152,10 +174,14 @@ def aws_errors(doing: str) -> Iterator[None]:
         unsure = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500) >= 500
         kind = Gone if code in _GONE else Unanswered if unsure else StorageProblem
         answer = answer_of(error.response["Error"])
-        raise kind(_CODES.get(code, "EXP-AWS-FAILED"), f"{doing} failed: {answer}", _remedy(code, answer)) from error
+        raise kind(
+            _CODES.get(code, "EXP-AWS-FAILED"), f"{doing} failed: {answer}", _remedy(code, answer)
+        ) from error
     except BotoCoreError as error:
         raise Unanswered(
-            "EXP-AWS-UNREACHABLE", f"{doing} failed: {error}", "Check network, region and credentials, then run again"
+            "EXP-AWS-UNREACHABLE",
+            f"{doing} failed: {error}",
+            "Check network, region and credentials, then run again",
         ) from error
 
 
@@ -163,7 +189,9 @@ def _remedy(code: str, answer: str) -> str:
     if code in DENIED and (denial := denial_of(answer)):
         return f"It is denied by {denial.by}. {denial.remedy}"
     if code in DENIED:
-        return "Give the job's role this permission (docs/reference/iam.md lists what it needs), then run again"
+        return (
+            "Give the job's role this permission (docs/reference/iam.md lists what it needs), then run again"
+        )
     if code == "NoSuchBucket":
         return "Check --bucket; the run never creates buckets"
     return "Run again; if it fails again, look up the code in the service's documentation"
@@ -200,7 +228,9 @@ class Bucket:
     def write(self, relative: str, content: bytes, content_type: str, **condition: Any) -> None:
         """`condition` is IfMatch or IfNoneMatch. Raises Conflict where it doesn't hold."""
         with aws_errors(f"writing s3://{self.name}/{self.key(relative)}"):
-            self.s3.put_object(Bucket=self.name, Key=self.key(relative), Body=content, ContentType=content_type, **condition)
+            self.s3.put_object(
+                Bucket=self.name, Key=self.key(relative), Body=content, ContentType=content_type, **condition
+            )
 
     def write_if(self, relative: str, content: bytes, content_type: str, *, etag: str | None) -> None:
         """Write only if the object still has this ETag or, for None, doesn't exist yet. Raises Conflict."""
@@ -211,7 +241,9 @@ class Bucket:
             raise Conflict from None  # somebody deleted the object meanwhile
 
     def size_of(self, key: str) -> int | None:
-        """Return the size in bytes of the object with this absolute key, as in manifests, or None if there is none."""
+        """Return the size in bytes of the object with this absolute key, as in manifests, or None if there is
+        none.
+        """
         try:
             with aws_errors(f"asking for s3://{self.name}/{key}"):
                 return self.s3.head_object(Bucket=self.name, Key=key)["ContentLength"]
@@ -232,7 +264,9 @@ class Bucket:
 
     def uploads(self, below: str) -> Iterator[tuple[str, str]]:
         """List (relative key, upload id) of multipart uploads that were neither completed nor aborted."""
-        pages = self.s3.get_paginator("list_multipart_uploads").paginate(Bucket=self.name, Prefix=self.key(below))
+        pages = self.s3.get_paginator("list_multipart_uploads").paginate(
+            Bucket=self.name, Prefix=self.key(below)
+        )
         with aws_errors(f"listing uploads of s3://{self.name}/{self.key(below)}"):
             for page in pages:
                 for item in page.get("Uploads", []):
@@ -244,7 +278,8 @@ class Bucket:
             with aws_errors(f"deleting below s3://{self.name}/{self.prefix}"):
                 answer = self.s3.delete_objects(Bucket=self.name, Delete={"Objects": objects, "Quiet": True})  # type: ignore[typeddict-item]
             for error in answer.get("Errors", []):  # the call itself succeeds even if some objects remain
-                code, said = error.get("Code", "unknown"), answer_of(error)
+                code = error.get("Code", "unknown")
+                said = answer_of(error)
                 what = f"deleting s3://{self.name}/{error.get('Key', '')} failed: {said}"
                 raise StorageProblem(_CODES.get(code, "EXP-AWS-FAILED"), what, _remedy(code, said))
 

@@ -1,6 +1,8 @@
-"""The fields of an Iceberg schema, by their paths, with Kafka's metadata under the names that the job and expressions use.
+"""The fields of an Iceberg schema, by their paths, with Kafka's metadata under the names that the job and
+expressions use.
 
-In a path, a dot precedes a field of a record, `[]` means the items of an array, `{}` the values of a map and `{key}` its keys.
+In a path, a dot precedes a field of a record, `[]` means the items of an array, `{}` the values of a map and
+`{key}` its keys.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ import attrs
 
 from config.exports.allowed_functions import KAFKA_FIELDS
 
-#: The job's own names of the metadata that it reads with any contract. A contract can name no field that begins with `$`.
+#: The job's own names of the metadata that it reads with any contract. A contract can name no field that
+#: begins with `$`.
 OFFSET: Final = "$kafka_offset"
 PARTITION: Final = "$kafka_partition"
 TIMESTAMP: Final = "$kafka_timestamp"
@@ -34,7 +37,8 @@ class Field:
 
 
 def metadata_columns(columns: Iterable[str]) -> dict[str, str]:
-    """Return the names in expressions of the columns with Kafka's metadata. A table has the names of one scheme.
+    """Return the names in expressions of the columns with Kafka's metadata. A table has the names of one
+    scheme.
 
     A topic may have fields with the names of the other one.
     """
@@ -55,7 +59,9 @@ def fields_of(schema: dict[str, Any]) -> Iterator[Field]:
 
 
 def named_in_expressions(fields: Iterable[Field]) -> dict[str, Field]:
-    """Return the fields by path, with Kafka's metadata also as kafka_… where the topic has no field of this name."""
+    """Return the fields by path, with Kafka's metadata also as kafka_… where the topic has no field of this
+    name.
+    """
     by_path = {field.path: field for field in fields}
     aliases = {path.removeprefix("$"): field for path, field in by_path.items() if path.startswith("$")}
     own = {path for path in by_path if is_top_level(path)}

@@ -64,8 +64,9 @@ _MANIFEST_KEYS_IN_RECORD = (
 
 @attrs.frozen(slots=False)  # for `cached_property`
 class RunContext:
-    """What the windows of a run share. `spark` returns the session, and waits for it if it is still starting; a run without
-    windows never calls it. `computed` has, by window, the document of the last run that computed it or found it up to date.
+    """What the windows of a run share. `spark` returns the session, and waits for it if it is still starting;
+    a run without windows never calls it. `computed` has, by window, the document of the last run that
+    computed it or found it up to date.
     """
 
     spark: Callable[[], SparkSession]
@@ -84,7 +85,8 @@ class RunContext:
     dry_run: bool
     #: Whether a window may be published again without events that its published generation counted.
     accept_fewer_events: bool = False
-    #: Whether a window may be published although it doesn't fit an older window that the run doesn't publish again.
+    #: Whether a window may be published although it doesn't fit an older window that the run doesn't publish
+    #: again.
     accept_window_change: bool = False
     #: How many partitions the topic has, or 0 if that isn't known.
     partitions: int = 0
@@ -134,13 +136,16 @@ class RunContext:
 def export_window(run: RunContext, window: Window) -> dict[str, Any]:
     """Export a window and return its document for the run's record.
 
-    If an error stops it, it removes the files that it wrote, unless a manifest that names them may still appear.
+    If an error stops it, it removes the files that it wrote, unless a manifest that names them may still
+    appear.
     """
     location = run.location(window)
     run.record.require_time(run.clock())
     with run.phase(window, "look for changes"):
         current, _ = location.current() or (None, None)
-        cleanup.clean_window(location, current, run.listing.leftovers(window.label), run.record.id, run.clock())
+        cleanup.clean_window(
+            location, current, run.listing.leftovers(window.label), run.record.id, run.clock()
+        )
         inputs = {"inputs_sha256": _inputs(run, window)}
     require_no_newer_contract(current, run.contract.version)
     _require_fitting_borders(run, window)
@@ -165,12 +170,21 @@ def export_window(run: RunContext, window: Window) -> dict[str, Any]:
 
 def _inputs(run: RunContext, window: Window) -> str:
     """Return a hash of everything that determines the rows of a window. While it is the same, so are they."""
-    parts = [run.table.uuid, run.query.files.digest(window), run.contract.sha256, run.key_version, code_version()]
+    parts = [
+        run.table.uuid,
+        run.query.files.digest(window),
+        run.contract.sha256,
+        run.key_version,
+        code_version(),
+    ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def _if_up_to_date(run: RunContext, window: Window, current: Manifest | None, inputs: dict[str, str]) -> dict[str, Any] | None:
-    """Return the document of a window that was computed from the same inputs, and whose files and aggregate are present.
+def _if_up_to_date(
+    run: RunContext, window: Window, current: Manifest | None, inputs: dict[str, str]
+) -> dict[str, Any] | None:
+    """Return the document of a window that was computed from the same inputs, and whose files and aggregate
+    are present.
 
     None if it must be computed.
     """
@@ -178,7 +192,9 @@ def _if_up_to_date(run: RunContext, window: Window, current: Manifest | None, in
     if before.get("inputs_sha256") != inputs["inputs_sha256"]:
         return None
     if current is None:
-        return before if before["state"] == SKIPPED and window.label in run.listing.labels("skipped") else None
+        return (
+            before if before["state"] == SKIPPED and window.label in run.listing.labels("skipped") else None
+        )
     if before["run_id"] != current["run_id"] or not run.listing.has_files(current):
         return None
     if run.aggregates and not holds(run.aggregated, current):
@@ -187,7 +203,9 @@ def _if_up_to_date(run: RunContext, window: Window, current: Manifest | None, in
 
 
 def _require_fitting_borders(run: RunContext, window: Window) -> None:
-    """Raises Blocked also for a window that is up to date: its neighbour may have failed in the run that published it."""
+    """Raises Blocked also for a window that is up to date: its neighbour may have failed in the run that
+    published it.
+    """
     borders = run.borders.get(window.label, [])
     if borders and not run.accept_window_change:
         raise Blocked("EXP-WINDOW-CHANGED", "; ".join(border.what for border in borders), REMEDY)
@@ -197,13 +215,16 @@ def _accepted(run: RunContext, window: Window, current: Manifest | None) -> Acce
     """Return what was accepted for the published generation, and what is accepted now."""
     borders = run.borders.get(window.label, [])
     sentences = [f"{border.what[0].upper()}{border.what[1:]}. That was accepted." for border in borders]
-    return manifest.accepted_of(current, run.contract).with_neighbours((border.neighbour for border in borders), sentences)
+    return manifest.accepted_of(current, run.contract).with_neighbours(
+        (border.neighbour for border in borders), sentences
+    )
 
 
 def _verdict(run: RunContext, window: Window, current: Manifest | None) -> Verdict:
     """Return whether the table has all events of the window.
 
-    What was known when the window was published stays true: the table has not lost events of the window unnoticed.
+    What was known when the window was published stays true: the table has not lost events of the window
+    unnoticed.
     """
     if current is not None and manifest.was_complete(current, window, run.table):
         return Verdict(True, current["completeness"])
@@ -216,22 +237,26 @@ def _incomplete_document(run: RunContext, window: Window, verdict: Verdict) -> d
         raise DataProblem(
             "EXP-SOURCE-INCOMPLETE",
             f"window {window.label}: {verdict.evidence}",
-            "Wait for newer data, then run again. If you know that the table has all events up to an instant, run once with "
-            "--complete-until",
+            "Wait for newer data, then run again. If you know that the table has all events up to an "
+            "instant, run once with --complete-until",
         )
     return {"window": window.label, "state": "incomplete", "reason": verdict.evidence}
 
 
 def _export(run: RunContext, window: Window, verdict: Verdict) -> dict[str, Any]:
-    location, previous = run.location(window), _manifest_before(run, window)
+    location = run.location(window)
+    previous = _manifest_before(run, window)
     try:
         frame, stored = _compute(run, window)
         with run.phase(window, "verify"), ThreadPoolExecutor(1) as pool:
-            # Only this thread uses Spark, because Spark's settings belong to a thread. Another one reads the file meanwhile.
+            # Only this thread uses Spark, because Spark's settings belong to a thread. Another one reads the
+            # file meanwhile.
             reading = pool.submit(_read_back, run, stored)
             read = _count_read(run, window)
             stats = reading.result()
-            counted = counts.reconcile(read, stored.report, stats, aggregated=run.contract.aggregate is not None)
+            counted = counts.reconcile(
+                read, stored.report, stats, aggregated=run.contract.aggregate is not None
+            )
             counts.require_valid(read, run.contract.source.max_invalid_percent, window.label)
             checks = _checks(run, stored.report, stats)
         _require_clean(run, window, stats, checks)
@@ -255,7 +280,9 @@ def _export(run: RunContext, window: Window, verdict: Verdict) -> dict[str, Any]
             aggregate_table=run.aggregates.name if run.aggregates else None,
         )
         if empty and run.contract.window.on_empty == "fail":
-            raise DataProblem("EXP-EMPTY", f'window {window.label} has no rows, and on_empty is "fail"', "Check the source")
+            raise DataProblem(
+                "EXP-EMPTY", f'window {window.label} has no rows, and on_empty is "fail"', "Check the source"
+            )
         current, _ = location.current() or (None, None)
         result = attrs.evolve(result, accepted=_accepted(run, window, current))
         result = accept_loss(current, result, accept=run.accept_fewer_events)
@@ -263,7 +290,8 @@ def _export(run: RunContext, window: Window, verdict: Verdict) -> dict[str, Any]
         if run.dry_run:
             cleanup.discard_files(location, run.record.id)
             return _document(window, "dry_run", _manifest(run, result))
-        # A published window that has become empty is published again as empty. Skipping it would leave its rows visible.
+        # A published window that has become empty is published again as empty. Skipping it would leave its
+        # rows visible.
         if empty and run.contract.window.on_empty == "skip" and current is None:
             cleanup.discard_files(location, run.record.id)
             if not verdict.is_complete:
@@ -287,7 +315,11 @@ def _manifest_before(run: RunContext, window: Window) -> Manifest | None:
     published = [window["window"] for window in run.record.windows if window["state"] == PUBLISHED]
     labels = (*run.listing.labels("manifests"), *published)
     earlier = [label for label in labels if label < window.label and kind_of(label) == kind_of(window.label)]
-    stored = run.bucket.read_json(WindowLocation(run.bucket, run.contract.name, max(earlier)).manifest_key) if earlier else None
+    stored = (
+        run.bucket.read_json(WindowLocation(run.bucket, run.contract.name, max(earlier)).manifest_key)
+        if earlier
+        else None
+    )
     return stored[0] if stored else None
 
 
@@ -302,14 +334,22 @@ def _compute(run: RunContext, window: Window) -> tuple[WindowFrame, StoredFile]:
         form = CsvFormat(run.contract.columns, run.contract.delivery, frame.hashed_late, run.query.key)
         stored = write_file(frame.frame, frame.partitions, run.bucket, key, form)
     for unfinished, upload_id in run.bucket.uploads(folder):
-        run.bucket.abort(unfinished, upload_id)  # boto3 retries a request without an answer, so S3 may have begun two
+        run.bucket.abort(
+            unfinished, upload_id
+        )  # boto3 retries a request without an answer, so S3 may have begun two
     return frame, stored
 
 
 def _read_back(run: RunContext, stored: StoredFile) -> FileStats:
     with aws_errors(f"reading back s3://{run.bucket.name}/{stored.key}"):
         body = ObjectBody(run.bucket.s3, run.bucket.name, stored.key, run.bucket.pause)
-        return verify_file(stored.key, body, stored.parts, run.contract, csv.header(run.contract.columns, run.contract.delivery))
+        return verify_file(
+            stored.key,
+            body,
+            stored.parts,
+            run.contract,
+            csv.header(run.contract.columns, run.contract.delivery),
+        )
 
 
 def _count_read(run: RunContext, window: Window) -> ReadCounts:
@@ -324,14 +364,22 @@ def _checks(run: RunContext, report: PartitionReport, stats: FileStats) -> list[
     results = implied_checks(run.contract, stats)
     of_rows = [check for check in run.contract.check if check.each_row]
     for number, check in enumerate(of_rows):
-        results.append(CheckResult(check.id, check.severity, check.message, report.flagged.get(str(number), 0)))
+        results.append(
+            CheckResult(check.id, check.severity, check.message, report.flagged.get(str(number), 0))
+        )
     overall = [check for check in run.contract.check if check.overall]
     if overall:
-        totals = {f"{kind}_{name}": value for name, numbers in stats.totals.items() for kind, value in numbers.items()}
+        totals = {
+            f"{kind}_{name}": value
+            for name, numbers in stats.totals.items()
+            for kind, value in numbers.items()
+        }
         values = {"rows": stats.rows} | {name: totals[name] for name in run.contract.total_names}
         row = run.spark().range(1).select([F.lit(value).alias(name) for name, value in values.items()])
         with naming_expressions(partial(failing_totals, row, overall)):
-            held = row.select([F.coalesce(F.expr(check.overall or ""), F.lit(True)) for check in overall]).collect()[0]
+            held = row.select(
+                [F.coalesce(F.expr(check.overall or ""), F.lit(True)) for check in overall]
+            ).collect()[0]
         for check, passed in zip(overall, held, strict=True):
             results.append(CheckResult(check.id, check.severity, check.message, 0 if passed else 1, "file"))
     return results
@@ -343,7 +391,8 @@ def _require_clean(run: RunContext, window: Window, stats: FileStats, checks: li
         raise Blocked(
             "EXP-PERSONAL-DATA",
             f"the file of {window.label} holds what looks like personal data ({hits})",
-            "Give the column a treatment in the contract. If it may have such values, keep it with a reason and name their kind, "
+            "Give the column a treatment in the contract. If it may have such values, keep it with a "
+            "reason and name their kind, "
             'for instance may_contain = ["email"]',
         )
     failed = [check for check in checks if check.severity == "block" and not check.passed]
@@ -393,4 +442,6 @@ def _manifest(run: RunContext, result: WindowResult) -> Manifest:
 
 
 def _document(window: Window, state: str, visible: Manifest) -> dict[str, Any]:
-    return {"window": window.label, "state": state, "reason": None} | {part: visible[part] for part in _MANIFEST_KEYS_IN_RECORD}
+    return {"window": window.label, "state": state, "reason": None} | {
+        part: visible[part] for part in _MANIFEST_KEYS_IN_RECORD
+    }

@@ -44,7 +44,10 @@ app = typer.Typer(
     name=cli.NAME,
     cls=cli.Root,
     callback=cli.common,
-    help="Kafka topics on Confluent Cloud as Iceberg tables in your S3 bucket, and clean CSV files from them on a schedule.",
+    help=(
+        "Kafka topics on Confluent Cloud as Iceberg tables in your S3 bucket, and clean CSV files from "
+        "them on a schedule."
+    ),
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -62,7 +65,9 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 def main() -> None:
     for ending in _ENDING:
-        if signal.getsignal(ending) is signal.SIG_DFL:  # nohup ignores the end of the terminal, and so do commands below it
+        if (
+            signal.getsignal(ending) is signal.SIG_DFL
+        ):  # nohup ignores the end of the terminal, and so do commands below it
             signal.signal(ending, _interrupt)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # not every terminal shows every character

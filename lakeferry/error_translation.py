@@ -1,4 +1,6 @@
-"""Translates exceptions into errors for the user of a command: exceptions of Lakeferry, of AWS, and unexpected ones."""
+"""Translates exceptions into errors for the user of a command: exceptions of Lakeferry, of AWS, and
+unexpected ones.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ def as_failure(error: Exception) -> CommandFailed:
             return _of_aws(error.__context__, error.doing + _without_answer(error.what, error.__context__))
         why = errors.entry(error.row.code).cause
         hint = "" if error.remedy == error.row.remedy else error.remedy
-        return CommandFailed(error.row.code, f"{error.doing}{error.what}", hint, why=why, trace=trace_of(error))
+        return CommandFailed(
+            error.row.code, f"{error.doing}{error.what}", hint, why=why, trace=trace_of(error)
+        )
     if isinstance(error, ExportError):
         return CommandFailed(error.code, redact(error.what), error.remedy, trace=trace_of(error))
     if isinstance(error, BotoCoreError | ClientError):
@@ -53,7 +57,9 @@ def as_failure(error: Exception) -> CommandFailed:
 
 
 def is_aws_denial(error: Exception) -> bool:
-    """Return whether AWS denied a call because of a missing permission, also if the exception is translated already."""
+    """Return whether AWS denied a call because of a missing permission, also if the exception is translated
+    already.
+    """
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, ClientError):
         code = cause.row.code if isinstance(cause, LakeferryError) else getattr(cause, "code", "")
@@ -78,7 +84,8 @@ def _of_aws(error: BotoCoreError | ClientError, doing: str) -> CommandFailed:
 
 
 def _unexpected(error: Exception) -> CommandFailed:
-    trace, kept = trace_of(error), False
+    trace = trace_of(error)
+    kept = False
     try:
         TRACE.parent.mkdir(exist_ok=True)
         TRACE.write_text(trace, encoding="utf-8")
@@ -98,13 +105,20 @@ def _unexpected(error: Exception) -> CommandFailed:
 def _where(error: Exception) -> str:
     """Return the last file and line of this repository in the traceback, "" if there is none."""
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [frame for frame in frames if Path(frame.filename).is_relative_to(ROOT) and ".venv" not in frame.filename]
+    ours = [
+        frame
+        for frame in frames
+        if Path(frame.filename).is_relative_to(ROOT) and ".venv" not in frame.filename
+    ]
     return f" in {Path(ours[-1].filename).relative_to(ROOT)}, line {ours[-1].lineno}" if ours else ""
 
 
 @contextmanager
 def translate_aws_errors(doing: str) -> Iterator[None]:
-    """Translate exceptions of boto3 into CommandFailed. `doing` begins the message, for instance "reading the stacks"."""
+    """Translate exceptions of boto3 into CommandFailed.
+
+    `doing` begins the message, for instance "reading the stacks".
+    """
     try:
         yield
     except (ClientError, BotoCoreError) as error:
@@ -121,18 +135,30 @@ def _translated(error: ClientError | BotoCoreError, doing: str) -> CommandFailed
 
 
 def _unreachable(doing: str, error: BotoCoreError) -> CommandFailed:
-    """Name the address if the environment has another one than AWS's, because the program at that address has mostly ended."""
+    """Name the address if the environment has another one than AWS's, because the program at that address has
+    mostly ended.
+    """
     message = f"{doing}: {type(error).__name__}"
     address = os.environ.get("AWS_ENDPOINT_URL", "")
     if not address:
         return CommandFailed("AWS-UNREACHABLE", message)
-    hint = "Is the rehearsal of that terminal still running? For AWS itself: `unset AWS_ENDPOINT_URL`, or open another terminal"
-    return CommandFailed("AWS-UNREACHABLE", f"{message}. {address}, which AWS_ENDPOINT_URL names, does not answer", hint)
+    hint = (
+        "Is the rehearsal of that terminal still running? For AWS itself: `unset AWS_ENDPOINT_URL`, or "
+        "open another terminal"
+    )
+    return CommandFailed(
+        "AWS-UNREACHABLE", f"{message}. {address}, which AWS_ENDPOINT_URL names, does not answer", hint
+    )
 
 
 def _refused(doing: str, error: ClientError) -> CommandFailed:
-    code, answer = error_code(error), redact(answer_to(error))
-    if "ExpiredToken" in code or code in ("InvalidClientTokenId", "UnrecognizedClientException", "RequestExpired"):
+    code = error_code(error)
+    answer = redact(answer_to(error))
+    if "ExpiredToken" in code or code in (
+        "InvalidClientTokenId",
+        "UnrecognizedClientException",
+        "RequestExpired",
+    ):
         return CommandFailed("AWS-CREDENTIALS", f"AWS rejects the credentials ({code})")
     denial = denial_of(answer) if code in DENIED else None
     if denial:

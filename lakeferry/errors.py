@@ -1,4 +1,7 @@
-"""Typed access to errors.toml, the catalogue of errors. Commands, `lakeferry explain` and the generated pages read it here."""
+"""Typed access to errors.toml, the catalogue of errors.
+
+Commands, `lakeferry explain` and the generated pages read it here.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +27,9 @@ from lambdas.snowflake import errors as snowflake
 FILE: Final = Path(__file__).with_name("errors.toml")
 #: One page explains all errors; each code has an anchor there.
 PAGE: Final = "docs/reference/errors.md"
-#: Exit codes from 0 to 7: success; failure; invalid input; this machine or something that `doctor` checks is not ready; there are
-#: changes (`plan --check`); not possible yet, try later; stopped by the user; blocked by a check.
+#: Exit codes from 0 to 7: success; failure; invalid input; this machine or something that `doctor` checks is
+#: not ready; there are changes (`plan --check`); not possible yet, try later; stopped by the user; blocked by
+#: a check.
 DONE, FAILED, WRONG_INPUT, NOT_SET_UP, CHANGES, LATER, STOPPED, KEPT_BACK = range(8)
 #: Titles of the parts of Lakeferry by their names in errors.toml, in the order of the generated page.
 PARTS: Final = {
@@ -77,7 +81,9 @@ class Reported:
 
     @property
     def remedy(self) -> str:
-        """What the function advised: against what denied a call of AWS, if the message names it, else the catalogue's advice."""
+        """What the function advised: against what denied a call of AWS, if the message names it, else the
+        catalogue's advice.
+        """
         denial = denial_of(self.what)
         return denial.remedy if denial else self.entry.remedy
 
@@ -88,11 +94,14 @@ class Reported:
 class CommandFailed(Exception):
     """Ends a command with an error, which is shown as text or, with --json, as a document.
 
-    The catalogue must have `code`; it gives the exit code. `hint` replaces the catalogue's remedy where there is more specific
-    advice. `why` is the likely cause, `details` goes into the document, `trace` is shown with --verbose. Raises UnknownCode.
+    The catalogue must have `code`; it gives the exit code. `hint` replaces the catalogue's remedy where there
+    is more specific advice. `why` is the likely cause, `details` goes into the document, `trace` is shown
+    with --verbose. Raises UnknownCode.
     """
 
-    def __init__(self, code: str, message: str, hint: str = "", details: Any = None, *, why: str = "", trace: str = "") -> None:
+    def __init__(
+        self, code: str, message: str, hint: str = "", details: Any = None, *, why: str = "", trace: str = ""
+    ) -> None:
         super().__init__(message)
         known = entry(code)
         self.exit_code = known.exit_code
@@ -111,7 +120,9 @@ def catalogue() -> Mapping[str, Entry]:
     remedies = {row.code: row.remedy for row in rows()}
     parts = tomllib.loads(FILE.read_text(encoding="utf-8"))
     return {
-        code: _entry(code, part, entry, remedies) for part, entries in parts.items() for code, entry in sorted(entries.items())
+        code: _entry(code, part, entry, remedies)
+        for part, entries in parts.items()
+        for code, entry in sorted(entries.items())
     }
 
 
@@ -123,12 +134,18 @@ def entry(code: str) -> Entry:
 
 
 def rows() -> list[ErrorRow]:
-    """Return every error that lambdas raise. Their remedies are in the code of lambdas, because their messages contain them."""
+    """Return every error that lambdas raise.
+
+    Their remedies are in the code of lambdas, because their messages contain them.
+    """
     return [row for module in ROWS for row in vars(module).values() if isinstance(row, ErrorRow)]
 
 
 def read(message: str) -> Reported | None:
-    """Parse the message of an error that a function reported. Return None if it has no error of the catalogue."""
+    """Parse the message of an error that a function reported.
+
+    Return None if it has no error of the catalogue.
+    """
     match = _REPORTED.search(redact(message))
     if match is None or (known := catalogue().get(match["code"])) is None:
         return None
@@ -136,7 +153,9 @@ def read(message: str) -> Reported | None:
 
 
 def plain(markdown: str) -> str:
-    """Replace each Markdown link by its text and its target, with the path of a file relative to the root of the repository."""
+    """Replace each Markdown link by its text and its target, with the path of a file relative to the root of
+    the repository.
+    """
     return _LINK.sub(lambda link: f"{link[1]} ({_target(link[2])})", markdown)
 
 
@@ -147,6 +166,7 @@ def _target(link: str) -> str:
 
 
 def _entry(code: str, part: str, given: Mapping[str, Any], remedies: Mapping[str, str]) -> Entry:
-    title, cause = given["title"], " ".join(given["cause"].split())
+    title = given["title"]
+    cause = " ".join(given["cause"].split())
     remedy = " ".join(given["remedy"].split()) if "remedy" in given else remedies[code]
     return Entry(code, part, title, cause, remedy, given.get("exit", FAILED))

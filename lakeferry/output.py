@@ -1,4 +1,7 @@
-"""Output of commands. Results go to stdout, as text or with `--json` as one JSON document. Progress and errors go to stderr."""
+"""Output of commands.
+
+Results go to stdout, as text or with `--json` as one JSON document. Progress and errors go to stderr.
+"""
 
 from __future__ import annotations
 
@@ -33,16 +36,23 @@ FAILURE: Final = ("message", "why", "hint", "docs", "details", "exit_code")
 
 
 class Output:
-    """The output of a command. `as_json` prints the JSON document instead of results; `quiet` prints only results and errors."""
+    """The output of a command.
 
-    def __init__(self, *, as_json: bool = False, quiet: bool = False, verbose: bool = False, color: bool = True) -> None:
+    `as_json` prints the JSON document instead of results; `quiet` prints only results and errors.
+    """
+
+    def __init__(
+        self, *, as_json: bool = False, quiet: bool = False, verbose: bool = False, color: bool = True
+    ) -> None:
         self.as_json = as_json
         self.quiet = quiet
         self.verbose = verbose
         self.request_id = uuid.uuid4().hex[:12]
         # Rich checks NO_COLOR itself, and whether the stream is a terminal.
         self.out, self.err = (
-            Console(stderr=stderr, highlight=False, emoji=False, soft_wrap=True, no_color=None if color else True)
+            Console(
+                stderr=stderr, highlight=False, emoji=False, soft_wrap=True, no_color=None if color else True
+            )
             for stderr in (False, True)
         )
         self._has_spinner = False
@@ -54,7 +64,9 @@ class Output:
 
     @property
     def can_prompt(self) -> bool:
-        """Return whether a user can answer a prompt: stdin and stderr are a terminal, and --json was not given."""
+        """Return whether a user can answer a prompt: stdin and stderr are a terminal, and --json was not
+        given.
+        """
         return not self.as_json and self.err.is_terminal and sys.stdin.isatty()
 
     def info(self, text: str) -> None:
@@ -67,7 +79,10 @@ class Output:
             self.err.print(text, markup=False, style="dim")
 
     def print(self, text: str, *, alarm: bool = False) -> None:
-        """Print a result. `alarm` prints it in red, but the text must make sense without colour: not every terminal shows it."""
+        """Print a result.
+
+        `alarm` prints it in red, but the text must make sense without colour: not every terminal shows it.
+        """
         if self.as_json:
             return
         shown = Text(text, style="bold red" if alarm else "")
@@ -81,7 +96,9 @@ class Output:
 
     @property
     def width(self) -> int | None:
-        """Return the width of the terminal that shows results in columns, or None if stdout is not a terminal."""
+        """Return the width of the terminal that shows results in columns, or None if stdout is not a
+        terminal.
+        """
         return self.out.width if self.out.is_terminal else None
 
     def table(self, columns: list[str], rows: list[list[str]]) -> None:
@@ -114,7 +131,9 @@ class Output:
 
 
 def program_name() -> str:
-    """Return the command as the user has to type it: its name, or its path if the virtual environment isn't on PATH."""
+    """Return the command as the user has to type it: its name, or its path if the virtual environment isn't
+    on PATH.
+    """
     if shutil.which("lakeferry"):
         return "lakeferry"
     executable = Path(sys.executable).with_name("lakeferry")
@@ -131,7 +150,10 @@ def format_duration(seconds: float) -> str:
 
 
 def format_table(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int | None) -> list[str]:
-    """Return lines with aligned columns. If they are wider than `width`, wrap the last column or put it below each row."""
+    """Return lines with aligned columns.
+
+    If they are wider than `width`, wrap the last column or put it below each row.
+    """
     whole = aligned(columns, rows)
     if _fits(whole, width):
         return whole
@@ -139,14 +161,25 @@ def format_table(columns: Sequence[str], rows: Sequence[Sequence[str]], width: i
     lasts = [columns[-1], *[row[-1] for row in rows]]
     left = max(map(cell_len, heads)) + len(_GAP)
     if width is not None and left + _MIN_LAST_COLUMN <= width:
-        beside = [line for head, last in zip(heads, lasts, strict=True) for line in _beside(head, left, last, width - left)]
+        beside = [
+            line
+            for head, last in zip(heads, lasts, strict=True)
+            for line in _beside(head, left, last, width - left)
+        ]
         if _fits(beside, width):
             return beside
-    return [line for head, last in zip(heads, lasts, strict=True) for line in (head, f"{_GAP}{last}") if line.strip()]
+    return [
+        line
+        for head, last in zip(heads, lasts, strict=True)
+        for line in (head, f"{_GAP}{last}")
+        if line.strip()
+    ]
 
 
 def format_answer(columns: Sequence[str], rows: Sequence[Sequence[Any]], width: int | None) -> list[str]:
-    """Return the lines of a query's result: aligned columns, or one line for each value if the columns are too wide."""
+    """Return the lines of a query's result: aligned columns, or one line for each value if the columns are
+    too wide.
+    """
     texts = [[text(value) for value in row] for row in rows]
     whole = aligned(columns, texts)
     return whole if _fits(whole, width) else list(_records(columns, texts))
@@ -154,10 +187,14 @@ def format_answer(columns: Sequence[str], rows: Sequence[Sequence[Any]], width: 
 
 def aligned(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(map(cell_len, column)) for column in zip(columns, *rows, strict=True)]
-    right = [bool(rows) and all(_NUMBER.fullmatch(cell) for cell in column) for column in zip(*rows, strict=True)]
+    right = [
+        bool(rows) and all(_NUMBER.fullmatch(cell) for cell in column) for column in zip(*rows, strict=True)
+    ]
     right = right or [False] * len(columns)
     return [
-        _GAP.join(_padded(cell, *form) for cell, form in zip(row, zip(widths, right, strict=True), strict=True)).rstrip()
+        _GAP.join(
+            _padded(cell, *form) for cell, form in zip(row, zip(widths, right, strict=True), strict=True)
+        ).rstrip()
         for row in (columns, *rows)
     ]
 
@@ -167,7 +204,9 @@ def text(value: Any) -> str:
     if value is None:
         return "NULL"
     nested = isinstance(value, dict | list)
-    shown = json.dumps(value, ensure_ascii=False, default=to_json_value) if nested else str(to_json_value(value))
+    shown = (
+        json.dumps(value, ensure_ascii=False, default=to_json_value) if nested else str(to_json_value(value))
+    )
     return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in shown)
 
 
@@ -198,7 +237,9 @@ def _records(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[
     longest = max(map(cell_len, columns))
     for number, row in enumerate(rows, start=1):
         yield f"-- row {number}"
-        yield from (f"{_padded(name, longest, False)}{_GAP}{cell}" for name, cell in zip(columns, row, strict=True))
+        yield from (
+            f"{_padded(name, longest, False)}{_GAP}{cell}" for name, cell in zip(columns, row, strict=True)
+        )
 
 
 def _fits(lines: list[str], width: int | None) -> bool:

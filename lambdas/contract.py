@@ -1,4 +1,7 @@
-"""Names, limits and resource types that stacks, CLI and Lambda functions share. Imports only the standard library."""
+"""Names, limits and resource types that stacks, CLI and Lambda functions share.
+
+Imports only the standard library.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ import hashlib
 import re
 from typing import Final, NamedTuple
 
-#: A property that no resource type reads. A new value makes CloudFormation update a resource whose object is missing.
+#: A property that no resource type reads. A new value makes CloudFormation update a resource whose object is
+#: missing.
 REPAIR: Final = "repair"
 CUSTOM_RESOURCE: Final = "lambdas.handlers.custom_resource.handle"
 CLEANUP: Final = "lambdas.handlers.cleanup.handle"
@@ -47,8 +51,8 @@ ROTATION_GRACE_DAYS: Final = "LAKEFERRY_ROTATION_GRACE_DAYS"
 #: The bucket and the prefix of exports, for the notification and monitoring functions.
 LAKE_BUCKET: Final = "LAKEFERRY_BUCKET"
 LAKE_PREFIX: Final = "LAKEFERRY_PREFIX"
-#: s3://bucket/key of a JSON object with the tables, exports and secrets. They may exceed the 4 KB that Lambda allows for
-#: environment variables.
+#: s3://bucket/key of a JSON object with the tables, exports and secrets. They may exceed the 4 KB that Lambda
+#: allows for environment variables.
 SETTINGS: Final = "LAKEFERRY_SETTINGS"
 #: The common prefix of the ARNs of the exports' SNS topics. An export's name completes it.
 TOPIC_ARNS: Final = "LAKEFERRY_TOPIC_ARNS"
@@ -65,8 +69,11 @@ ALARM_TOPIC: Final = "LAKEFERRY_ALARM_TOPIC"
 METRICS: Final = "Lakeferry"
 DEPLOYMENT_DIMENSION: Final = "Deployment"
 METRIC_DIMENSIONS: Final = {
-    **dict.fromkeys(("TopicAgeHours", "IcebergAgeHours", "GlueAgeHours", "SnowflakeAgeHours", "TableflowStopped"), "Table"),
-    # The Kafka cluster whose records Tableflow skipped, or the topic that it writes them to (`on_error = "LOG"`).
+    **dict.fromkeys(
+        ("TopicAgeHours", "IcebergAgeHours", "GlueAgeHours", "SnowflakeAgeHours", "TableflowStopped"), "Table"
+    ),
+    # The Kafka cluster whose records Tableflow skipped, or the topic that it writes them to (`on_error =
+    # "LOG"`).
     "RowsSkipped": "Source",
     **dict.fromkeys(("ExportLateHours", "RecipientsUnconfirmed"), "Export"),
     **dict.fromkeys(("KeyAgeDays", "RotationOverdueDays", "DeployerKeyAgeDays"), "Secret"),
@@ -76,25 +83,27 @@ UNMEASURED: Final = "Unmeasured"
 UNMEASURED_DIMENSION: Final = "Metric"
 WATCH_MINUTES: Final = 15
 
-#: A resource of this type has one of the properties in CLEANUPS. Its bucket or database is emptied when the whole stack is
-#: deleted.
+#: A resource of this type has one of the properties in CLEANUPS. Its bucket or database is emptied when the
+#: whole stack is deleted.
 CLEANUP_TYPE: Final = "Custom::LakeferryCleanup"
 CLEANUPS: Final = ("bucket", "glue_database")
 #: Prefix of its physical id, followed by the property's name and value: cleanup:bucket:NAME.
 CLEANUP_ID: Final = "cleanup"
 
-#: Rotation: how many keys of a secret are valid between two rotations, and the grace period of a replaced key, in days.
+#: Rotation: how many keys of a secret are valid between two rotations, and the grace period of a replaced
+#: key, in days.
 KEYS_KEPT: Final = 2
 GRACE_DAYS: Final = 7.0
-#: A tag on the secret of a Snowflake user: the role that may set the user's keys; without it, the user's own role.
+#: A tag on the secret of a Snowflake user: the role that may set the user's keys; without it, the user's own
+#: role.
 ROTATION_ROLE_TAG: Final = "lakeferry:rotation-role"
 
 #: The DynamoDB table of resource states: its partition key, a string, and its time-to-live attribute.
 STATE_KEY: Final = "id"
 STATE_EXPIRY: Final = "expires"
 
-#: The lowest limit of Confluent's resource types (provider integration). The name of a Flink statement is up to 14 characters
-#: longer.
+#: The lowest limit of Confluent's resource types (provider integration). The name of a Flink statement is up
+#: to 14 characters longer.
 NAME_LENGTH: Final = 60
 _HASH_LENGTH: Final = 8
 
@@ -104,7 +113,9 @@ def resource_type(kind: str) -> str:
     return "Custom::Lakeferry" + "".join(word.capitalize() for word in kind.split("_"))
 
 
-def object_name(*, project: str, stage: str, region: str, account: str, stack: str, logical_id: str, generation: str) -> str:
+def object_name(
+    *, project: str, stage: str, region: str, account: str, stack: str, logical_id: str, generation: str
+) -> str:
     """Return a resource's name at the vendor: a-z, 0-9 and hyphens, at most NAME_LENGTH characters.
 
     A readable part is followed by a hash of all arguments, so the name is unique across stages and accounts.
@@ -121,7 +132,10 @@ def name_prefix(project: str, stage: str, region: str) -> str:
 
 
 class Role(NamedTuple):
-    """A role of one of ACCOUNTS. `name` is a pattern, or "" if the scope is one object whose id the stack knows."""
+    """A role of one of ACCOUNTS.
+
+    `name` is a pattern, or "" if the scope is one object whose id the stack knows.
+    """
 
     account: str
     role: str
@@ -140,11 +154,12 @@ class Acl(NamedTuple):
 
 
 ACCOUNTS: Final = (
-    "app_manager", "app_producer", "app_consumer", "app_connector", "schema_registry", "flink_runner", "watcher",
+    "app_manager", "app_producer", "app_consumer", "app_connector", "schema_registry", "flink_runner",
+    "watcher",
 )  # fmt: skip
-#: Least privilege. The roles are narrower than the Terraform kickstarter's in two ways: FlinkDeveloper is bound to the
-#: environment, not to the organization, and ResourceOwner of transactional ids is limited to Flink's prefix. The manager can read
-#: subjects because Tableflow requires it.
+#: Least privilege. The roles are narrower than the Terraform kickstarter's in two ways: FlinkDeveloper is
+#: bound to the environment, not to the organization, and ResourceOwner of transactional ids is limited to
+#: Flink's prefix. The manager can read subjects because Tableflow requires it.
 ROLES: Final = (
     Role("app_manager", "CloudClusterAdmin", "cluster"),
     Role("app_manager", "ResourceOwner", "provider_integration"),
@@ -159,11 +174,12 @@ ROLES: Final = (
     Role("flink_runner", "ResourceOwner", "subject", "*"),
     Role("flink_runner", "ResourceOwner", "transactional_id", "_confluent-flink_*"),
     Role("watcher", "MetricsViewer", "cluster"),
-    # The narrowest role that may list Tableflow's tables (docs.confluent.io, "Grant Role-Based Access for Tableflow").
+    # The narrowest role that may list Tableflow's tables (docs.confluent.io, "Grant Role-Based Access for
+    # Tableflow").
     Role("watcher", "Operator", "cluster"),
 )
-#: The consumer reads every topic of the deployment, including those that Flink writes to. Datagen writes previews of its data
-#: to topics of its own.
+#: The consumer reads every topic of the deployment, including those that Flink writes to. Datagen writes
+#: previews of its data to topics of its own.
 ACLS: Final = (
     Acl("app_producer", "WRITE", "TOPIC"),
     Acl("app_consumer", "READ", "TOPIC"),
@@ -173,9 +189,9 @@ ACLS: Final = (
     Acl("app_connector", "CREATE", "TOPIC", "data-preview", "PREFIXED"),
     Acl("app_connector", "WRITE", "TOPIC", "data-preview", "PREFIXED"),
 )
-#: IAM actions of the roles that the vendors assume: on Tableflow's bucket, on its objects, and on the Glue database and its
-#: tables. Confluent's examples disagree about s3:DeleteObject. Its documentation lists it, for files that compaction and
-#: expiration leave behind.
+#: IAM actions of the roles that the vendors assume: on Tableflow's bucket, on its objects, and on the Glue
+#: database and its tables. Confluent's examples disagree about s3:DeleteObject. Its documentation lists it,
+#: for files that compaction and expiration leave behind.
 TABLEFLOW_NEEDS: Final = {
     "bucket": ("s3:GetBucketLocation", "s3:ListBucket", "s3:ListBucketMultipartUploads"),
     "objects": (
@@ -195,14 +211,17 @@ SNOWFLAKE_NEEDS: Final = {
 
 
 class SnowflakeGrant(NamedTuple):
-    """A privilege of one of SNOWFLAKE_ROLES on an object of the deployment, in the terms of snowflake_grant's properties."""
+    """A privilege of one of SNOWFLAKE_ROLES on an object of the deployment, in the terms of snowflake_grant's
+    properties.
+    """
 
     role: str
     privilege: str
     on: str
 
 
-#: Account privileges of the deployer's role, which needs no ACCOUNTADMIN. It owns all other objects, because it creates them.
+#: Account privileges of the deployer's role, which needs no ACCOUNTADMIN. It owns all other objects, because
+#: it creates them.
 SNOWFLAKE_ACCOUNT_PRIVILEGES: Final = (
     "CREATE WAREHOUSE",
     "CREATE DATABASE",
@@ -229,6 +248,7 @@ def snowflake_refuses(write_mode: str) -> str:
     if write_mode.upper() in ("", "APPEND"):
         return ""
     return (
-        f"write mode {write_mode}: Tableflow may write equality deletes, which Snowflake can't read (091968): it refuses such "
-        "a table, or stops refreshing it. In Snowflake, use topics with cleanup.policy=delete and append-only values only"
+        f"write mode {write_mode}: Tableflow may write equality deletes, which Snowflake can't read "
+        "(091968): it refuses such a table, or stops refreshing it. In Snowflake, use topics with "
+        "cleanup.policy=delete and append-only values only"
     )

@@ -1,1 +1,3 @@
-"""Infrastructure: one file per stack; `constructs/` is shared by stacks, `assets` builds the code that ships."""
+"""Infrastructure: one file per stack; `constructs/` is shared by stacks, `assets` builds the code that
+ships.
+"""

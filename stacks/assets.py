@@ -1,6 +1,8 @@
-"""Build the code assets: one folder for all functions, one zip for the job. It needs no Docker, and builds are reproducible.
+"""Build the code assets: one folder for all functions, one zip for the job. It needs no Docker, and builds
+are reproducible.
 
-The folder of a build has a hash of all its inputs in its name, so an existing build is used again, without the network.
+The folder of a build has a hash of all its inputs in its name, so an existing build is used again, without
+the network.
 """
 
 from __future__ import annotations
@@ -92,9 +94,19 @@ def _built(asset: str, lock: str, sources: tuple[str, ...], platform: Platform, 
 def _install(lock: str, folder: Path, platform: Platform) -> None:
     """Install wheels whose hashes are in the lock file, without files that differ between builds."""
     uv = Path(sys.executable).with_name("uv")
-    command = [str(uv if uv.exists() else "uv"), "pip", "install", "--quiet", "--target", str(folder), *platform.options]
+    command = [
+        str(uv if uv.exists() else "uv"),
+        "pip",
+        "install",
+        "--quiet",
+        "--target",
+        str(folder),
+        *platform.options,
+    ]
     command += ["--only-binary", ":all:", "--require-hashes", "--no-deps", "--requirement", str(ROOT / lock)]
-    environment = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")
+    }
     try:
         answer = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT)
     except OSError as error:
@@ -128,9 +140,11 @@ def _files(sources: tuple[str, ...]) -> list[Path]:
 
 
 def _zipped(folder: Path) -> Path:
-    """Return a folder with a zip of `folder` that is always the same: sorted, with one time and mode, not compressed.
+    """Return a folder with a zip of `folder` that is always the same: sorted, with one time and mode, not
+    compressed.
 
-    Compiled code is left out: Python loads none from a zip. MarkupSafe, the only package with some, works without it.
+    Compiled code is left out: Python loads none from a zip. MarkupSafe, the only package with some, works
+    without it.
     """
     target = folder.with_name("zipped")
     target.mkdir()
@@ -144,13 +158,18 @@ def _zipped(folder: Path) -> Path:
 
 
 def _publish(built: Path, target: Path) -> None:
-    """Move a build to its final name and remove old builds. Another process may have made the same build meanwhile."""
+    """Move a build to its final name and remove old builds.
+
+    Another process may have made the same build meanwhile.
+    """
     try:
         built.rename(target)
     except OSError:
         if not target.exists():
             raise
-    earlier = sorted(target.parent.glob(f"{target.name.partition('-')[0]}-*"), key=lambda folder: folder.stat().st_mtime)
+    earlier = sorted(
+        target.parent.glob(f"{target.name.partition('-')[0]}-*"), key=lambda folder: folder.stat().st_mtime
+    )
     for old in earlier[:-_KEPT]:
         shutil.rmtree(old, ignore_errors=True)
 

@@ -23,10 +23,11 @@ from config.deployments.model import Deployment
 
 @attrs.frozen
 class SynthOptions:
-    """Options from the CDK context: URLs of APIs ("" for the vendor's own), the platform of functions, and repairs.
+    """Options from the CDK context: URLs of APIs ("" for the vendor's own), the platform of functions, and
+    repairs.
 
-    `repairs` has the resources, as stack/logical id, whose missing object is to be created again. `repair` is a value that no
-    earlier deployment used.
+    `repairs` has the resources, as stack/logical id, whose missing object is to be created again. `repair` is
+    a value that no earlier deployment used.
     """
 
     confluent_url: str = ""
@@ -65,20 +66,25 @@ class RolePath:
 class LakeferryStack(Stack):
     """`part` is the stack's name within the deployment, `purpose` a sentence for CloudFormation's console.
 
-    Values for other stacks are always exported by `export_value`: a stack that stops importing a value is deployed after this
-    one, and CloudFormation refuses to remove an export in use.
+    Values for other stacks are always exported by `export_value`: a stack that stops importing a value is
+    deployed after this one, and CloudFormation refuses to remove an export in use.
     """
 
     def __init__(self, scope: Construct, part: str, *, loaded: LoadedDeployment, purpose: str) -> None:
-        deployment, aws = loaded.deployment, loaded.deployment.aws
+        deployment = loaded.deployment
+        aws = loaded.deployment.aws
         super().__init__(
             scope,
             f"{deployment.prefix}-{part}",
             description=f"Lakeferry {deployment.prefix}: {purpose}",
             env=Environment(account=aws.account, region=aws.region),
             termination_protection=deployment.keeps_data,
-            permissions_boundary=PermissionsBoundary.from_arn(aws.permissions_boundary) if aws.permissions_boundary else None,
-            synthesizer=DefaultStackSynthesizer(qualifier=aws.bootstrap_qualifier) if aws.bootstrap_qualifier else None,
+            permissions_boundary=PermissionsBoundary.from_arn(aws.permissions_boundary)
+            if aws.permissions_boundary
+            else None,
+            synthesizer=DefaultStackSynthesizer(qualifier=aws.bootstrap_qualifier)
+            if aws.bootstrap_qualifier
+            else None,
         )
         if aws.iam_path:
             Aspects.of(self).add(RolePath(aws.iam_path))

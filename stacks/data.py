@@ -1,4 +1,6 @@
-"""Storage: buckets of Tableflow and exports, Glue database of aggregates, Athena's workgroup, pseudonymisation key."""
+"""Storage: buckets of Tableflow and exports, Glue database of aggregates, Athena's workgroup,
+pseudonymisation key.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,12 @@ class DataStack(LakeferryStack):
     """The data stack. It depends on no other stack."""
 
     def __init__(self, scope: Construct, *, loaded: LoadedDeployment) -> None:
-        super().__init__(scope, "data", loaded=loaded, purpose="buckets, catalog of aggregates, queries, pseudonymisation key")
+        super().__init__(
+            scope,
+            "data",
+            loaded=loaded,
+            purpose="buckets, catalog of aggregates, queries, pseudonymisation key",
+        )
         self.tableflow_bucket = self._tableflow_bucket()
         self.lake_bucket = self._lake_bucket()
         self.aggregates = self._aggregates()
@@ -53,15 +60,25 @@ class DataStack(LakeferryStack):
 
     @property
     def _removal(self) -> RemovalPolicy:
-        """Return the removal policy of data. If the first deployment fails, nothing is kept: there is no data yet."""
-        return RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if self.deployment.keeps_data else RemovalPolicy.DESTROY
+        """Return the removal policy of data.
+
+        If the first deployment fails, nothing is kept: there is no data yet.
+        """
+        return (
+            RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if self.deployment.keeps_data else RemovalPolicy.DESTROY
+        )
 
     def _tableflow_bucket(self) -> s3.Bucket:
-        """Create a bucket that only Tableflow writes to, as Confluent requires; so it has no access logs either."""
+        """Create a bucket that only Tableflow writes to, as Confluent requires; so it has no access logs
+        either.
+        """
         return self._bucket("TableflowBucket", self.deployment.aws.tableflow_bucket, [])
 
     def _lake_bucket(self) -> s3.Bucket:
-        """Create the bucket of exports. Files expire; manifests stay: a window without one counts as unpublished."""
+        """Create the bucket of exports.
+
+        Files expire; manifests stay: a window without one counts as unpublished.
+        """
         rules = [
             _expire(f"{ATHENA}/", _QUERY_DAYS),
             _expire(f"{TEMPORARY}/", _TEMPORARY_DAYS),
@@ -73,7 +90,10 @@ class DataStack(LakeferryStack):
         return self._bucket("LakeBucket", self.deployment.aws.lake_bucket, rules)
 
     def _bucket(self, id: str, name: str | None, rules: list[s3.LifecycleRule]) -> s3.Bucket:
-        """Create a bucket without public access. With a KMS key, Confluent, Snowflake and Athena would need access to it too."""
+        """Create a bucket without public access.
+
+        With a KMS key, Confluent, Snowflake and Athena would need access to it too.
+        """
         # Old versions only protect against accidents: Iceberg keeps its own history.
         tidy = s3.LifecycleRule(
             id="tidy",
@@ -96,17 +116,18 @@ class DataStack(LakeferryStack):
         )
         acknowledge(
             bucket,
-            "Server access logs would need a third bucket that outlives this one. CloudTrail data events, which an account "
-            "turns on for all buckets at once, contain the same and the caller.",
+            "Server access logs would need a third bucket that outlives this one. CloudTrail data events, "
+            "which an account turns on for all buckets at once, contain the same and the caller.",
             "AwsSolutions-S1",
         )
         return bucket
 
     def _aggregates(self) -> glue.CfnDatabase:
-        """Create the database. Its name has lower-case letters, digits and underscores: Athena needs quotes for other names.
+        """Create the database. Its name has lower-case letters, digits and underscores: Athena needs quotes
+        for other names.
 
-        The name ends in eight digits of the stack's id. A database that an earlier deployment kept has another name, and its
-        tables are in that deployment's bucket, which this deployment may not read.
+        The name ends in eight digits of the stack's id. A database that an earlier deployment kept has
+        another name, and its tables are in that deployment's bucket, which this deployment may not read.
         """
         stack_id = Fn.select(0, Fn.split("-", Fn.select(2, Fn.split("/", self.stack_id))))
         name = f"{self.deployment.prefix}_aggregates_".replace("-", "_") + stack_id
@@ -126,7 +147,9 @@ class DataStack(LakeferryStack):
     def _workgroup(self) -> athena.CfnWorkGroup:
         results = athena.CfnWorkGroup.ResultConfigurationProperty(
             output_location=f"s3://{self.lake_bucket.bucket_name}/{ATHENA}/",
-            encryption_configuration=athena.CfnWorkGroup.EncryptionConfigurationProperty(encryption_option="SSE_S3"),
+            encryption_configuration=athena.CfnWorkGroup.EncryptionConfigurationProperty(
+                encryption_option="SSE_S3"
+            ),
         )
         return athena.CfnWorkGroup(
             self,
@@ -143,25 +166,31 @@ class DataStack(LakeferryStack):
         )
 
     def _pseudonym_secret(self) -> tuple[str, str]:
-        """Return the ARNs of the pseudonymisation key's secret and of its KMS key. They are kept if the data is.
+        """Return the ARNs of the pseudonymisation key's secret and of its KMS key. They are kept if the data
+        is.
 
         If the deployment file names an existing secret, the first is a pattern for IAM, and the second is "".
         """
         if known := self.deployment.aws.pseudonym_secret:
             return named_secret(self, known), ""
-        prefix, keep = self.deployment.prefix, self.deployment.keeps_data
-        secrets = StackSecrets(self, "Secrets", prefix=prefix, purpose="Encrypts the pseudonymisation key", keep=keep)
+        prefix = self.deployment.prefix
+        keep = self.deployment.keeps_data
+        secrets = StackSecrets(
+            self, "Secrets", prefix=prefix, purpose="Encrypts the pseudonymisation key", keep=keep
+        )
         arn = secrets.random_key("PseudonymKey", f"Pseudonymisation key of {prefix}")
         acknowledge(
             secrets,
-            "With another key a person has another pseudonym, so earlier and later files could not be joined: the key is "
-            "replaced by decision, not on schedule.",
+            "With another key a person has another pseudonym, so earlier and later files could not be "
+            "joined: the key is replaced by decision, not on schedule.",
             "AwsSolutions-SMG4",
         )
         return self.export_value(arn), self.export_value(secrets.key.key_arn)
 
     def _empty_on_destroy(self) -> None:
-        """Empty the bucket of exports and aggregates on destroy; the tables are deleted with their database."""
+        """Empty the bucket of exports and aggregates on destroy; the tables are deleted with their
+        database.
+        """
         provider = WaitingProvider(
             self,
             "Cleanup",
@@ -178,13 +207,17 @@ class DataStack(LakeferryStack):
 
     def _outputs(self) -> None:
         self.output(
-            "TableflowBucketName", self.tableflow_bucket.bucket_name, "Tableflow's bucket; only Tableflow may write to it"
+            "TableflowBucketName",
+            self.tableflow_bucket.bucket_name,
+            "Tableflow's bucket; only Tableflow may write to it",
         )
         self.output("LakeBucketName", self.lake_bucket.bucket_name, "Exports, query results and aggregates")
         for export in self.deployment.exports:
             prefix = f"s3://{self.lake_bucket.bucket_name}/{EXPORTS}/{export.contract}/"
             self.output(f"{pascal_case(export.contract)}Files", prefix, "Files and manifests of the export")
-        self.output("AggregatesDatabase", self.aggregates.ref, "Glue database of aggregates that exports keep")
+        self.output(
+            "AggregatesDatabase", self.aggregates.ref, "Glue database of aggregates that exports keep"
+        )
         self.output("AthenaWorkgroup", self.workgroup.name, "Choose this workgroup in Athena")
 
 

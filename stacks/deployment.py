@@ -18,6 +18,10 @@ def compose(app: App, loaded: LoadedDeployment) -> None:
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     data = DataStack(app, loaded=loaded)
     confluent = ConfluentStack(app, loaded=loaded, data=data)
-    snowflake = SnowflakeStack(app, loaded=loaded, data=data, confluent=confluent) if loaded.deployment.uses_snowflake else None
+    snowflake = (
+        SnowflakeStack(app, loaded=loaded, data=data, confluent=confluent)
+        if loaded.deployment.uses_snowflake
+        else None
+    )
     exports = ExportsStack(app, loaded=loaded, data=data, confluent=confluent)
     OperationsStack(app, loaded=loaded, data=data, confluent=confluent, snowflake=snowflake, exports=exports)

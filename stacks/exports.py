@@ -28,10 +28,12 @@ from stacks.data import DataStack
 from stacks.lake import EXPORTS
 from stacks.settings import PublishedSettings, topic_arns, topic_name
 
-#: If Glue refuses a start because a run is still active, it is retried for this long. Later, the next run catches up.
+#: If Glue refuses a start because a run is still active, it is retried for this long. Later, the next run
+#: catches up.
 _START_HOURS: Final = 6
 _START_TRIES: Final = 24
-#: Job names per rule. EventBridge allows 2,048 characters in an event pattern by default, and a job's name has up to 100.
+#: Job names per rule. EventBridge allows 2,048 characters in an event pattern by default, and a job's name
+#: has up to 100.
 _JOBS_OF_RULE: Final = 16
 _SUCCESS: Final = ("SUCCEEDED",)
 _FAILURE: Final = ("FAILED", "TIMEOUT", "STOPPED", "ERROR", "EXPIRED")
@@ -40,10 +42,15 @@ _FAILURE: Final = ("FAILED", "TIMEOUT", "STOPPED", "ERROR", "EXPIRED")
 class ExportsStack(LakeferryStack):
     """The exports stack. It depends on the names of the tables and the buckets."""
 
-    def __init__(self, scope: Construct, *, loaded: LoadedDeployment, data: DataStack, confluent: ConfluentStack) -> None:
-        super().__init__(scope, "exports", loaded=loaded, purpose="scheduled exports and the mails about them")
+    def __init__(
+        self, scope: Construct, *, loaded: LoadedDeployment, data: DataStack, confluent: ConfluentStack
+    ) -> None:
+        super().__init__(
+            scope, "exports", loaded=loaded, purpose="scheduled exports and the mails about them"
+        )
         self.add_stack_dependency(confluent)
-        self.lake, self.glue_database = data.lake, confluent.cluster.glue_database
+        self.lake = data.lake
+        self.glue_database = confluent.cluster.glue_database
         self.alarms = AlarmTopic(self, "Alarm", deployment=self.deployment)
         self.dead_letters = dead_letter_queue(self, "DeadLetters")
         self.jobs: dict[str, glue.CfnJob] = {}
@@ -69,7 +76,10 @@ class ExportsStack(LakeferryStack):
 
     def _schedules(self) -> None:
         group = scheduler.ScheduleGroup(
-            self, "Schedules", schedule_group_name=self.deployment.prefix, removal_policy=RemovalPolicy.DESTROY
+            self,
+            "Schedules",
+            schedule_group_name=self.deployment.prefix,
+            removal_policy=RemovalPolicy.DESTROY,
         )
         role = self._starter(group)
         for export in self.deployment.exports:
@@ -79,7 +89,9 @@ class ExportsStack(LakeferryStack):
                 f"{pascal_case(export.contract)}Schedule",
                 schedule_group=group,
                 description=f"Starts export {export.contract}",
-                schedule=scheduler.ScheduleExpression.expression(f"cron({export.cron})", TimeZone.of(export.zone)),
+                schedule=scheduler.ScheduleExpression.expression(
+                    f"cron({export.cron})", TimeZone.of(export.zone)
+                ),
                 target=self._start(job, role),
                 time_window=scheduler.TimeWindow.off(),
             )
@@ -89,7 +101,9 @@ class ExportsStack(LakeferryStack):
         """Return the role of the schedules. It trusts only those of this group."""
         service = iam.ServicePrincipal(
             "scheduler.amazonaws.com",
-            conditions={"StringEquals": {"aws:SourceAccount": self.account, "aws:SourceArn": group.schedule_group_arn}},
+            conditions={
+                "StringEquals": {"aws:SourceAccount": self.account, "aws:SourceArn": group.schedule_group_arn}
+            },
         )
         return role(
             self,
@@ -103,7 +117,9 @@ class ExportsStack(LakeferryStack):
         )
 
     def _may_start(self, jobs: list[glue.CfnJob]) -> Statement:
-        return allow("StartJobs", ["glue:StartJobRun"], [own_arn(self, "glue", f"job/{job.name}") for job in jobs])
+        return allow(
+            "StartJobs", ["glue:StartJobRun"], [own_arn(self, "glue", f"job/{job.name}") for job in jobs]
+        )
 
     def _start(self, job: glue.CfnJob, role: iam.Role) -> schedule_targets.Universal:
         """Return the target of a schedule. `--as-of` is the scheduled time, however late the start is."""
@@ -111,7 +127,9 @@ class ExportsStack(LakeferryStack):
         return schedule_targets.Universal(
             service="glue",
             action="startJobRun",
-            input=scheduler.ScheduleTargetInput.from_object({"JobName": job.ref, "Arguments": {"--as-of": scheduled}}),
+            input=scheduler.ScheduleTargetInput.from_object(
+                {"JobName": job.ref, "Arguments": {"--as-of": scheduled}}
+            ),
             role=role.without_policy_updates(),
             policy_statements=[self._may_start([job]).policy_statement()],
             dead_letter_queue=self.dead_letters,
@@ -155,7 +173,10 @@ class ExportsStack(LakeferryStack):
             )
             rule.add_target(
                 event_targets.LambdaFunction(
-                    function.function, dead_letter_queue=self.dead_letters, max_event_age=Duration.hours(24), retry_attempts=10
+                    function.function,
+                    dead_letter_queue=self.dead_letters,
+                    max_event_age=Duration.hours(24),
+                    retry_attempts=10,
                 )
             )
 
@@ -172,7 +193,8 @@ class ExportsStack(LakeferryStack):
                 [f"{arn}/{contract.NOTICES}/*"],
                 why=ONE_PREFIX,
             ),
-            # Without a condition on the prefix: with one, S3 answers 403 instead of 404 for a marker that doesn't exist yet.
+            # Without a condition on the prefix: with one, S3 answers 403 instead of 404 for a marker that
+            # doesn't exist yet.
             allow("FindRecords", ["s3:ListBucket"], [arn]),
             allow("GetJobRuns", ["glue:GetJobRun"], jobs),
             allow("SendMails", ["sns:Publish"], [f"{topic_arns(self, self.deployment)}*"], why=ITS_TOPICS),
@@ -182,8 +204,14 @@ class ExportsStack(LakeferryStack):
 
     def _outputs(self) -> None:
         for export in self.deployment.exports:
-            self.output(f"{pascal_case(export.contract)}JobName", str(self.jobs[export.contract].name), "The export's Glue job")
-        self.output("DeadLettersUrl", self.dead_letters.queue_url, "Starts and events that could not be delivered")
+            self.output(
+                f"{pascal_case(export.contract)}JobName",
+                str(self.jobs[export.contract].name),
+                "The export's Glue job",
+            )
+        self.output(
+            "DeadLettersUrl", self.dead_letters.queue_url, "Starts and events that could not be delivered"
+        )
         self.output(
             "Unconfirmed",
             "Every recipient has to confirm a subscription in a mail from SNS",

@@ -60,9 +60,16 @@ class OperationsStack(LakeferryStack):
         snowflake: SnowflakeStack | None,
         exports: ExportsStack,
     ) -> None:
-        super().__init__(scope, "operations", loaded=loaded, purpose="monitoring, alarms, dashboard, budget, queries")
-        self.data, self.confluent, self.snowflake, self.exports = data, confluent, snowflake, exports
-        for needed in filter(None, (data, confluent, snowflake, exports)):  # an imported value alone doesn't order stacks
+        super().__init__(
+            scope, "operations", loaded=loaded, purpose="monitoring, alarms, dashboard, budget, queries"
+        )
+        self.data = data
+        self.confluent = confluent
+        self.snowflake = snowflake
+        self.exports = exports
+        for needed in filter(
+            None, (data, confluent, snowflake, exports)
+        ):  # an imported value alone doesn't order stacks
             self.add_stack_dependency(needed)
         shown = any(topic.tableflow and topic.tableflow.snowflake_table for topic in self.deployment.tables)
         #: The user with which monitoring reads tables in Snowflake. A linked database is not monitored.
@@ -81,7 +88,9 @@ class OperationsStack(LakeferryStack):
         )
 
     def _watch(self) -> None:
-        settings = PublishedSettings(self, "Settings", deployment=self.deployment, secrets=self._secret_names())
+        settings = PublishedSettings(
+            self, "Settings", deployment=self.deployment, secrets=self._secret_names()
+        )
         options = SynthOptions.of(self)
         environment = {
             contract.PROJECT: self.deployment.identity.name,
@@ -97,7 +106,9 @@ class OperationsStack(LakeferryStack):
             contract.SNOWFLAKE_URL: options.snowflake_url,
             contract.CLOUD_KEY_SECRET: self.confluent.cluster.watcher_secret_arn,
             contract.STATE_TABLE: self.confluent.cluster.state_table,
-            contract.SNOWFLAKE_STATE_TABLE: self._snowflake_reader.state_table if self._snowflake_reader else "",
+            contract.SNOWFLAKE_STATE_TABLE: self._snowflake_reader.state_table
+            if self._snowflake_reader
+            else "",
             contract.SNOWFLAKE_SECRET: self._snowflake_reader.secret_arn if self._snowflake_reader else "",
         }
         function = PythonFunction(
@@ -124,9 +135,14 @@ class OperationsStack(LakeferryStack):
         return [secret.name for key in held for secret in key.filled]
 
     def _may_measure(self) -> list[Statement]:
-        """Return what monitoring may do. It reads keys that can only read metrics and tables; of other keys it reads dates."""
-        lake, cluster = self.data.lake, self.confluent.cluster
-        readers, keys = [cluster.watcher_secret_arn, cluster.table_watcher_secret_arn], [cluster.key_arn]
+        """Return what monitoring may do.
+
+        It reads keys that can only read metrics and tables; of other keys it reads dates.
+        """
+        lake = self.data.lake
+        cluster = self.confluent.cluster
+        readers = [cluster.watcher_secret_arn, cluster.table_watcher_secret_arn]
+        keys = [cluster.key_arn]
         tables = [cluster.state_table]
         if self._snowflake_reader:
             tables.append(self._snowflake_reader.state_table)
@@ -135,10 +151,16 @@ class OperationsStack(LakeferryStack):
         return [
             allow("GetTables", ["glue:GetTable"], glue_tables(self, cluster.glue_database), why=ONE_DATABASE),
             allow("ReadMetadata", ["s3:GetObject"], [f"{lake.tableflow_arn}/*/metadata/*"], why=ITS_KEYS),
-            allow("FindMetadata", ["s3:ListBucket"], [lake.tableflow_arn], {"StringLike": {"s3:prefix": ["*/metadata/*"]}}),
+            allow(
+                "FindMetadata",
+                ["s3:ListBucket"],
+                [lake.tableflow_arn],
+                {"StringLike": {"s3:prefix": ["*/metadata/*"]}},
+            ),
             *self._may_read_exports(),
             allow("ReadManifests", ["s3:GetObject"], [f"{lake.arn}/{EXPORTS}/*/manifests/*"], why=ONE_PREFIX),
-            # Without a condition on the prefix: with one, S3 answers 403 instead of 404 for a manifest that doesn't exist yet.
+            # Without a condition on the prefix: with one, S3 answers 403 instead of 404 for a manifest that
+            # doesn't exist yet.
             allow("FindManifests", ["s3:ListBucket"], [lake.arn]),
             allow(
                 "ReadAgesOfKeys",
@@ -168,12 +190,18 @@ class OperationsStack(LakeferryStack):
             return []
         jobs = own_arn(self, "glue", f"job/{self.deployment.prefix}-*")
         return [
-            allow("CountRecipients", ["sns:GetTopicAttributes"], [f"{topic_arns(self, self.deployment)}*"], why=ITS_TOPICS),
+            allow(
+                "CountRecipients",
+                ["sns:GetTopicAttributes"],
+                [f"{topic_arns(self, self.deployment)}*"],
+                why=ITS_TOPICS,
+            ),
             allow("GetJobs", ["glue:GetJob"], [jobs], why=ITS_JOBS),
         ]
 
     def _create_alarms(self) -> list[cloudwatch.Alarm]:
-        alerts, rotation = self.deployment.alerts, self.deployment.rotation
+        alerts = self.deployment.alerts
+        rotation = self.deployment.rotation
         limits = {
             **dict.fromkeys(_AGES, alerts.table_stale_hours),
             "TableflowStopped": 0,
@@ -185,7 +213,9 @@ class OperationsStack(LakeferryStack):
             contract.UNMEASURED: 0,
         }
         emitted = self._emitted()
-        alarms = [self._alarm_on_metric(metric, limit) for metric, limit in limits.items() if metric in emitted]
+        alarms = [
+            self._alarm_on_metric(metric, limit) for metric, limit in limits.items() if metric in emitted
+        ]
         if self.deployment.exports:
             alarms.append(self._alarm_on_unconfirmed())
         return [*alarms, self._alarm_on_dead_letters()]
@@ -205,7 +235,10 @@ class OperationsStack(LakeferryStack):
         self, name: str, dimension: str = "", value: str = "", *, minutes: int = contract.WATCH_MINUTES
     ) -> cloudwatch.Metric:
         """Return the maximum of a metric, of all or of one table, export or secret."""
-        dimensions = {contract.DEPLOYMENT_DIMENSION: self.deployment.prefix, **({dimension: value} if dimension else {})}
+        dimensions = {
+            contract.DEPLOYMENT_DIMENSION: self.deployment.prefix,
+            **({dimension: value} if dimension else {}),
+        }
         return cloudwatch.Metric(
             namespace=contract.METRICS,
             metric_name=name,
@@ -220,8 +253,10 @@ class OperationsStack(LakeferryStack):
             f"{metric}Alarm",
             topic=self.exports.alarms.topic,
             name=f"{self.deployment.prefix}-{metric}",
-            description=f"{metric} of {self.deployment.prefix} is above {limit}. `lakeferry status` shows where. "
-            "INSUFFICIENT_DATA means that monitoring has stopped",
+            description=(
+                f"{metric} of {self.deployment.prefix} is above {limit}. `lakeferry status` shows where. "
+                "INSUFFICIENT_DATA means that monitoring has stopped"
+            ),
             metric=self._metric(metric),
             above=limit,
             periods=_RUNS,
@@ -230,7 +265,9 @@ class OperationsStack(LakeferryStack):
         )
 
     def _alarm_on_unconfirmed(self) -> cloudwatch.Alarm:
-        """Return an alarm that goes off after a whole day, because nobody can confirm a subscription before it is deployed."""
+        """Return an alarm that goes off after a whole day, because nobody can confirm a subscription before
+        it is deployed.
+        """
         return alarm(
             self,
             "RecipientsUnconfirmedAlarm",
@@ -263,7 +300,10 @@ class OperationsStack(LakeferryStack):
             for metric, dimension in contract.METRIC_DIMENSIONS.items()
             if metric in self._emitted() and shown.get(dimension)
         ]
-        widgets += [cloudwatch.GraphWidget(title=metric, width=12, left=[self._metric(metric)]) for metric in _ALWAYS_EMITTED]
+        widgets += [
+            cloudwatch.GraphWidget(title=metric, width=12, left=[self._metric(metric)])
+            for metric in _ALWAYS_EMITTED
+        ]
         board = cloudwatch.Dashboard(self, "Dashboard", dashboard_name=self.deployment.regional_prefix)
         board.add_widgets(cloudwatch.AlarmStatusWidget(title="Alarms", width=24, alarms=self._alarms))
         board.add_widgets(*widgets)
@@ -276,10 +316,13 @@ class OperationsStack(LakeferryStack):
         """
         identity = self.deployment.identity
         addresses = self.deployment.alerts.engineers[:10]
-        subscribers = [budgets.CfnBudget.SubscriberProperty(subscription_type="EMAIL", address=address) for address in addresses]
-        # If the notifications change, CloudFormation replaces the budget, and creates the new one before it deletes the old one:
-        # the new one needs another name. It can't rename a budget, so that of an earlier version, which has no digits in its
-        # name and the logical id Budget, is deleted.
+        subscribers = [
+            budgets.CfnBudget.SubscriberProperty(subscription_type="EMAIL", address=address)
+            for address in addresses
+        ]
+        # If the notifications change, CloudFormation replaces the budget, and creates the new one before it
+        # deletes the old one: the new one needs another name. It can't rename a budget, so that of an earlier
+        # version, which has no digits in its name and the logical id Budget, is deleted.
         digits = hashlib.sha256(json.dumps([addresses, _THRESHOLDS]).encode()).hexdigest()[:8]
         budgets.CfnBudget(
             self,
@@ -288,8 +331,12 @@ class OperationsStack(LakeferryStack):
                 budget_name=f"{self.deployment.regional_prefix}-{digits}",
                 budget_type="COST",
                 time_unit="MONTHLY",
-                budget_limit=budgets.CfnBudget.SpendProperty(amount=self.deployment.alerts.monthly_budget_usd, unit="USD"),
-                cost_filters={"TagKeyValue": [f"user:project${identity.name}", f"user:stage${identity.stage}"]},
+                budget_limit=budgets.CfnBudget.SpendProperty(
+                    amount=self.deployment.alerts.monthly_budget_usd, unit="USD"
+                ),
+                cost_filters={
+                    "TagKeyValue": [f"user:project${identity.name}", f"user:stage${identity.stage}"]
+                },
             ),
             notifications_with_subscribers=[
                 budgets.CfnBudget.NotificationWithSubscribersProperty(

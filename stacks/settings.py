@@ -23,7 +23,9 @@ from stacks.constructs.statements import Statement, allow
 class PublishedSettings(Construct):
     """A settings object in S3. `secrets` are names of secrets that rotate."""
 
-    def __init__(self, scope: Construct, id: str, *, deployment: Deployment, secrets: Sequence[str] = ()) -> None:
+    def __init__(
+        self, scope: Construct, id: str, *, deployment: Deployment, secrets: Sequence[str] = ()
+    ) -> None:
         super().__init__(scope, id)
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "settings.json"
@@ -40,7 +42,10 @@ class PublishedSettings(Construct):
 
 
 def topic_name(deployment: Deployment, export: str) -> str:
-    """Return the name of an export's SNS topic. A deployment's name has no underscore, so the prefix is unique."""
+    """Return the name of an export's SNS topic.
+
+    A deployment's name has no underscore, so the prefix is unique.
+    """
     return f"{deployment.prefix}_{export}"
 
 

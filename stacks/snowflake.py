@@ -1,4 +1,6 @@
-"""Everything in Snowflake: a user that can only read, and Iceberg tables that show Tableflow's tables in Glue."""
+"""Everything in Snowflake: a user that can only read, and Iceberg tables that show Tableflow's tables in
+Glue.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +39,18 @@ from stacks.constructs.vendor import VendorProvider, VendorResource
 from stacks.data import DataStack
 
 _READER_SECRET: Final = "snowflake/reader"  # noqa: S105  (the name of a secret)
-_ON_LINKED: Final = (("USAGE", "DATABASE"), ("USAGE", "SCHEMAS IN DATABASE"), ("SELECT", "ICEBERG TABLES IN DATABASE"))
+_ON_LINKED: Final = (
+    ("USAGE", "DATABASE"),
+    ("USAGE", "SCHEMAS IN DATABASE"),
+    ("SELECT", "ICEBERG TABLES IN DATABASE"),
+)
 
 
 @attrs.frozen
 class Reader:
-    """Values for other stacks: the schema of the tables, the secret of the user that may read them, and the table of states."""
+    """Values for other stacks: the schema of the tables, the secret of the user that may read them, and the
+    table of states.
+    """
 
     schema: str
     secret_arn: str
@@ -51,10 +59,17 @@ class Reader:
 
 
 class SnowflakeStack(LakeferryStack):
-    """The Snowflake stack. Volume and integration come before the IAM role, because its trust policy contains their values."""
+    """The Snowflake stack.
 
-    def __init__(self, scope: Construct, *, loaded: LoadedDeployment, data: DataStack, confluent: ConfluentStack) -> None:
-        super().__init__(scope, "snowflake", loaded=loaded, purpose="tables, reader and their keys in Snowflake")
+    Volume and integration come before the IAM role, because its trust policy contains their values.
+    """
+
+    def __init__(
+        self, scope: Construct, *, loaded: LoadedDeployment, data: DataStack, confluent: ConfluentStack
+    ) -> None:
+        super().__init__(
+            scope, "snowflake", loaded=loaded, purpose="tables, reader and their keys in Snowflake"
+        )
         assert self.deployment.snowflake is not None
         self.settings: Snowflake = self.deployment.snowflake
         self.add_stack_dependency(confluent)
@@ -89,7 +104,8 @@ class SnowflakeStack(LakeferryStack):
             },
             statements=[
                 *may_read_secret(self, "DeployerKey", named_secret(self, settings.key_secret)),
-                # By name: the ARN would be a circular dependency, as a tag of the secret names a role that this function creates.
+                # By name: the ARN would be a circular dependency, as a tag of the secret names a role that
+                # this function creates.
                 allow(
                     "WriteKeys",
                     ["secretsmanager:GetSecretValue", "secretsmanager:PutSecretValue"],
@@ -106,10 +122,14 @@ class SnowflakeStack(LakeferryStack):
     def _containers(self) -> None:
         settings = self.settings
         warehouse = WarehouseProps(
-            name=settings.warehouse or "", size=settings.warehouse_size, auto_suspend_seconds=settings.auto_suspend_seconds
+            name=settings.warehouse or "",
+            size=settings.warehouse_size,
+            auto_suspend_seconds=settings.auto_suspend_seconds,
         )
         self.warehouse = self.provider.create(self, "Warehouse", warehouse).outputs.name
-        self.database = self.provider.create(self, "Database", DatabaseProps(name=settings.database or "")).outputs.name
+        self.database = self.provider.create(
+            self, "Database", DatabaseProps(name=settings.database or "")
+        ).outputs.name
         self.schema = self.provider.create(
             self, "Schema", SchemaProps(database=self.database, name=settings.schema or "")
         ).outputs
@@ -121,7 +141,9 @@ class SnowflakeStack(LakeferryStack):
             for name in contract.SNOWFLAKE_ROLES
         }
         tags = {contract.ROTATION_ROLE_TAG: self.roles["rotation"]}
-        self.reader_secret = self.secrets.empty("ReaderKeySecret", _READER_SECRET, "Key pair of Snowflake's reader", tags)
+        self.reader_secret = self.secrets.empty(
+            "ReaderKeySecret", _READER_SECRET, "Key pair of Snowflake's reader", tags
+        )
         user = self.provider.create(
             self,
             "Reader",
@@ -137,7 +159,9 @@ class SnowflakeStack(LakeferryStack):
         )
         self.user = user.outputs.name
         memberships = [
-            self.provider.create(self, f"{pascal_case(name)}RoleOfReader", GrantProps(on="ROLE", name=role, to_user=self.user))
+            self.provider.create(
+                self, f"{pascal_case(name)}RoleOfReader", GrantProps(on="ROLE", name=role, to_user=self.user)
+            )
             for name, role in self.roles.items()
         ]
         self.grants = [self._grant(grant) for grant in contract.SNOWFLAKE_GRANTS]
@@ -162,13 +186,18 @@ class SnowflakeStack(LakeferryStack):
         return self.provider.create(
             self,
             f"{pascal_case(grant.role)}On{pascal_case(grant.on.lower().replace(' ', '_'))}",
-            GrantProps(privilege=grant.privilege, on=grant.on, name=names[grant.on], to_role=self.roles[grant.role]),
+            GrantProps(
+                privilege=grant.privilege, on=grant.on, name=names[grant.on], to_role=self.roles[grant.role]
+            ),
         )
 
     def _tables(self, data: DataStack, confluent: ConfluentStack) -> None:
         role_arn = own_arn(self, "iam", self.deployment.role_resource("snowflake"), region=False)
-        bucket, database = data.lake.tableflow_bucket, confluent.cluster.glue_database
-        volume = self.provider.create(self, "Volume", ExternalVolumeProps(base_url=f"s3://{bucket}/", role_arn=role_arn)).outputs
+        bucket = data.lake.tableflow_bucket
+        database = confluent.cluster.glue_database
+        volume = self.provider.create(
+            self, "Volume", ExternalVolumeProps(base_url=f"s3://{bucket}/", role_arn=role_arn)
+        ).outputs
         catalog = self.provider.create(
             self,
             "Catalog",
@@ -193,13 +222,19 @@ class SnowflakeStack(LakeferryStack):
                     table=topic.name,
                     write_mode=topic.tableflow.write_mode,
                 )
-                self.provider.create(self, f"{pascal_case(topic.name)}Table", table).after(trust, *self.grants)
+                self.provider.create(self, f"{pascal_case(topic.name)}Table", table).after(
+                    trust, *self.grants
+                )
         if self.settings.linked_database:
             linked = LinkedDatabaseProps(volume=volume.name, integration=catalog.name, namespaces=[database])
-            self._grant_on_linked(self.provider.create(self, "LinkedDatabase", linked).after(trust).outputs.name)
+            self._grant_on_linked(
+                self.provider.create(self, "LinkedDatabase", linked).after(trust).outputs.name
+            )
 
     def _grant_on_linked(self, linked: str) -> None:
-        """Let the reader select from all tables that the linked database has at the time of the deployment."""
+        """Let the reader select from all tables that the linked database has at the time of the
+        deployment.
+        """
         for privilege, on in _ON_LINKED:
             self.provider.create(
                 self,
@@ -208,9 +243,16 @@ class SnowflakeStack(LakeferryStack):
             )
 
     def _role(
-        self, volume: ExternalVolumeOutputs, catalog: CatalogIntegrationOutputs, bucket_arn: str, database: str
+        self,
+        volume: ExternalVolumeOutputs,
+        catalog: CatalogIntegrationOutputs,
+        bucket_arn: str,
+        database: str,
     ) -> iam.Role:
-        """Create the role. It can only read, and trusts two principals, each with the external id of its own object."""
+        """Create the role.
+
+        It can only read, and trusts two principals, each with the external id of its own object.
+        """
         needs = contract.SNOWFLAKE_NEEDS
         created = role(
             self,

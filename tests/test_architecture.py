@@ -1,4 +1,7 @@
-"""The source tree follows docs/contributing/architecture.md. For each rule, a test plants a violation and sees it reported."""
+"""The source tree follows docs/contributing/architecture.md.
+
+For each rule, a test plants a violation and sees it reported.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +25,18 @@ VIOLATIONS = {
         "glue_jobs/runs.py",
         "import simulators.data.events",
     ),
-    "Simulators import nothing of what they stand in for": ("simulators/data/events.py", "from lambdas.shared import http"),
+    "Simulators import nothing of what they stand in for": (
+        "simulators/data/events.py",
+        "from lambdas.shared import http",
+    ),
     "Commands start a simulator only for the demo and for the rehearsal, and never use dev/": (
         "lakeferry/output.py",
         "import simulators.tableflow.kafka",
     ),
-    "Only `lakeferry rehearse` imports the rehearsal": ("lakeferry/health/doctor.py", "import lakeferry.rehearsal.report"),
+    "Only `lakeferry rehearse` imports the rehearsal": (
+        "lakeferry/health/doctor.py",
+        "import lakeferry.rehearsal.report",
+    ),
     "config imports no other package of the product, no AWS and no Spark: it ships in every asset": (
         "config/exports/windows.py",
         "import boto3",
@@ -41,14 +50,20 @@ VIOLATIONS = {
         "import config.deployments.schedules",
     ),
     "The job imports config only": ("glue_jobs/store.py", "from lambdas.shared import clock"),
-    "The job's contract, which stacks import, imports nothing of ours": ("glue_jobs/contract.py", "import pyspark"),
+    "The job's contract, which stacks import, imports nothing of ours": (
+        "glue_jobs/contract.py",
+        "import pyspark",
+    ),
     "Stacks import no client of AWS or HTTP": ("stacks/data.py", "import boto3"),
     "Stacks import the contracts of functions and job, and the properties of resource types": (
         "stacks/data.py",
         "from lambdas.rotation import steps",
     ),
     "Functions import neither CDK nor Spark nor the job": ("lambdas/rotation/steps.py", "import aws_cdk"),
-    "The two vendors' packages don't import each other": ("lambdas/snowflake/client.py", "from lambdas.confluent import crn"),
+    "The two vendors' packages don't import each other": (
+        "lambdas/snowflake/client.py",
+        "from lambdas.confluent import crn",
+    ),
     "The vendors' packages import shared code only": (
         "lambdas/confluent/client.py",
         "import config.exports.windows",
@@ -71,7 +86,14 @@ def plant(root: Path, path: str, text: str) -> None:
 
 def lint_imports(root: Path) -> subprocess.CompletedProcess[str]:
     command = [LINTER, "--no-cache", "--config", ROOT / "pyproject.toml"]
-    return subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=300, env={"COLUMNS": "300", "NO_COLOR": "1"})
+    return subprocess.run(
+        command,
+        cwd=root,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={"COLUMNS": "300", "NO_COLOR": "1"},
+    )
 
 
 def test_imports_keep_their_contracts():
@@ -111,7 +133,12 @@ def test_no_assert_of_the_product_decides_anything():
 
 
 def test_an_assert_that_decides_is_reported(tmp_path):
-    checks = "assert trust is not None", "assert isinstance(bare, CfnResource)", "assert total > 0", "assert check(x) is not None"
+    checks = (
+        "assert trust is not None",
+        "assert isinstance(bare, CfnResource)",
+        "assert total > 0",
+        "assert check(x) is not None",
+    )
     plant(tmp_path, "stacks/data.py", "\n".join(checks) + "\n")
     plant(tmp_path, "tests/test_data.py", "assert total > 0\n")
     assert [problem.partition(": ")[0] for problem in rules.asserts_that_decide(tmp_path)] == [

@@ -1,4 +1,7 @@
-"""The documentation agrees with the code: pages, links, commands and snippets. Each check has a test that it finds a defect."""
+"""The documentation agrees with the code: pages, links, commands and snippets.
+
+Each check has a test that it finds a defect.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +80,11 @@ def test_the_schema_for_editors_accepts_shipped_files_and_refuses_mistakes():
     schema = json.loads((pages.FOLDER / "export.schema.json").read_text())
     Draft202012Validator.check_schema(schema)
     for name in shipped.EXPORTS:
-        document = json.loads(json.dumps(tomllib.loads((ROOT / "project" / "exports" / f"{name}.toml").read_text()), default=str))
+        document = json.loads(
+            json.dumps(
+                tomllib.loads((ROOT / "project" / "exports" / f"{name}.toml").read_text()), default=str
+            )
+        )
         Draft202012Validator(schema).validate(document)
         (wrong,) = Draft202012Validator(schema).iter_errors(document | {"windwo": {}})
         assert "windwo" in wrong.message
@@ -88,7 +95,9 @@ def test_a_key_without_a_description_stops_the_generation():
         documents._page("Manifest", "", [{"rows": {"new": 1}}], {})
 
 
-@pytest.mark.parametrize(("file", "function"), [("export.py", "_explain"), ("window.py", "_incomplete_document")])
+@pytest.mark.parametrize(
+    ("file", "function"), [("export.py", "_explain"), ("window.py", "_incomplete_document")]
+)
 def test_keys_of_a_window_that_was_not_published_are_described(file, function):
     """These keys are literals in the sources; the page must describe each of them."""
     tree = ast.parse((ROOT / "glue_jobs" / file).read_text())
@@ -101,7 +110,9 @@ def test_keys_of_a_window_that_was_not_published_are_described(file, function):
 SECRETS = (pages.FOLDER / "secrets.md").read_text()
 CONNECTION = confluent_fields.Connection("sa-1", "r", "env-1", "o", "lkc-1", "lfcp-1", "e", "u", "n")
 FIELDS = {
-    f"Confluent Cloud: {service}": list(confluent_fields.fields(service, ApiKey("id", Secret("s")), CONNECTION))
+    f"Confluent Cloud: {service}": list(
+        confluent_fields.fields(service, ApiKey("id", Secret("s")), CONNECTION)
+    )
     for service in confluent_fields.SERVICES
 } | {
     "Snowflake: a user's key pair": list(
@@ -118,7 +129,12 @@ def test_each_field_of_a_secret_is_described(heading):
 
 
 def test_the_settings_of_a_rotation_are_described():
-    wanted = (contract.ROTATION_KEEP, contract.ROTATION_GRACE_DAYS, contract.CLOUD_KEY_SECRET, contract.ROTATION_ROLE_TAG)
+    wanted = (
+        contract.ROTATION_KEEP,
+        contract.ROTATION_GRACE_DAYS,
+        contract.CLOUD_KEY_SECRET,
+        contract.ROTATION_ROLE_TAG,
+    )
     section = SECRETS.partition("## Rotation\n")[2]
     assert [name for name in wanted if f"| `{name}` |" not in section] == []
     assert str(Rotation().every_days) in section.split()
@@ -141,7 +157,11 @@ def test_broken_links_are_found(tmp_path):
     (tmp_path / "docs" / "a.md").write_text(
         "# A\n## The `second` one\n[up](../README.md) [no](#nowhere)\n```text\n[code](y.md)\n```\n"
     )
-    assert docs_reader.broken_links(tmp_path) == ["README.md: docs/b.md", "README.md: docs/a.md#third", "docs/a.md: #nowhere"]
+    assert docs_reader.broken_links(tmp_path) == [
+        "README.md: docs/b.md",
+        "README.md: docs/a.md#third",
+        "docs/a.md: #nowhere",
+    ]
 
 
 def test_every_page_is_in_the_index():
@@ -165,7 +185,10 @@ def test_a_missing_page_named_in_a_source_is_found(tmp_path):
     (tmp_path / "docs" / "a.md").write_text("# Here\n")
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "one.py").write_text('A = "see docs/a.md#here, docs/a.md#there, and docs/b.md"\n')
-    assert docs_reader.broken_pointers(tmp_path, ("code",)) == ["code/one.py: docs/a.md#there", "code/one.py: docs/b.md"]
+    assert docs_reader.broken_pointers(tmp_path, ("code",)) == [
+        "code/one.py: docs/a.md#there",
+        "code/one.py: docs/b.md",
+    ]
 
 
 def test_files_named_in_sentences_exist():
@@ -177,15 +200,22 @@ def test_a_missing_file_named_in_a_sentence_is_found(tmp_path):
     (tmp_path / "README.md").write_text(
         "`stacks/`, `stacks/lake.py`, `project/exports/weekly.toml`, `exports/weekly/data`, `out/a.py`\n"
     )
-    assert docs_reader.broken_names(tmp_path) == ["README.md: stacks/lake.py", "README.md: project/exports/weekly.toml"]
+    assert docs_reader.broken_names(tmp_path) == [
+        "README.md: stacks/lake.py",
+        "README.md: project/exports/weekly.toml",
+    ]
 
 
 def test_each_error_code_has_a_heading_that_messages_link_to():
     page = docs_reader.anchors(ROOT / errors.PAGE)
-    assert [entry.page for entry in errors.catalogue().values() if entry.page.partition("#")[2] not in page] == []
+    assert [
+        entry.page for entry in errors.catalogue().values() if entry.page.partition("#")[2] not in page
+    ] == []
 
 
-OF_LAMBDAS = {value for value in vars(contract).values() if isinstance(value, str) and value.startswith("LAKEFERRY_")}
+OF_LAMBDAS = {
+    value for value in vars(contract).values() if isinstance(value, str) and value.startswith("LAKEFERRY_")
+}
 
 
 @pytest.mark.parametrize("page", docs_reader.pages(ROOT), ids=lambda page: str(page.relative_to(ROOT)))
@@ -246,14 +276,18 @@ def test_the_steps_of_the_tutorial_agree(tmp_path):
     rules = check.rules(topic_schema.from_avro(avro, "deliveries"), NOT_JUDGED)
     contract = contracts.parse(only(TUTORIAL, "toml"), name="mine", more_rules=rules)
     assert [column.name for column in contract.hashed] == ["recipient"]
-    assert csv.header(contract.columns, contract.delivery).decode().strip("\ufeff\r\n") in TUTORIAL.read_text()
+    assert (
+        csv.header(contract.columns, contract.delivery).decode().strip("\ufeff\r\n") in TUTORIAL.read_text()
+    )
 
 
 def test_the_tutorial_shows_the_real_refusal():
     avro = json.loads(only(TUTORIAL, "json"))
     text = re.sub(r"^personal = .*\n", "", only(TUTORIAL, "toml"), flags=re.MULTILINE)
     with pytest.raises(BadFile) as refused:
-        contracts.parse(text, name="mine", more_rules=check.rules(topic_schema.from_avro(avro, "deliveries"), NOT_JUDGED))
+        contracts.parse(
+            text, name="mine", more_rules=check.rules(topic_schema.from_avro(avro, "deliveries"), NOT_JUDGED)
+        )
     (problem,) = refused.value.problems
     assert str(problem) in TUTORIAL.read_text()
 
@@ -308,7 +342,13 @@ def _mixes_units(text):
 
 
 def _cell(column):
-    result = {"integer": "1", "date": "2026-11-12", "timestamp": "2026-11-12T19:32:39.107000Z", "boolean": "true", "text": "08"}
+    result = {
+        "integer": "1",
+        "date": "2026-11-12",
+        "timestamp": "2026-11-12T19:32:39.107000Z",
+        "boolean": "true",
+        "text": "08",
+    }
     return result.get(column.type, "1.00")
 
 
@@ -318,7 +358,9 @@ def _cell(column):
 def test_readme_is_short_and_names_the_two_commands():
     readme = ROOT / "README.md"
     assert readme.read_text().count("\n") <= 150
-    shown = [fence.text.splitlines()[0] for fence in docs_reader.fences(readme) if fence.language == "console"]
+    shown = [
+        fence.text.splitlines()[0] for fence in docs_reader.fences(readme) if fence.language == "console"
+    ]
     assert shown == ["$ make demo", "$ make test"]
     targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert {"demo", "test"} <= set(targets)
@@ -341,15 +383,23 @@ class Ran:
 
 @pytest.fixture
 def ci_run(tmp_path):
-    """Return a function that runs .ci/run with a stub of `make`, which prints its arguments and lines and exits with a code."""
+    """Return a function that runs .ci/run with a stub of `make`, which prints its arguments and lines and
+    exits with a code.
+    """
     make = tmp_path / "make"
 
     def run(output, code):
-        make.write_text(f'#!/bin/bash\necho "$PWD: make $*" > "{tmp_path}/called"\nprintf "%s\\n" {output}\nexit {code}\n')
+        make.write_text(
+            f'#!/bin/bash\necho "$PWD: make $*" > "{tmp_path}/called"\nprintf "%s\\n" {output}\nexit {code}\n'
+        )
         make.chmod(0o755)
         environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-        answer = subprocess.run([ROOT / ".ci" / "run"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
-        return Ran(answer.returncode, answer.stdout.splitlines()[-1], (tmp_path / "called").read_text().strip())
+        answer = subprocess.run(
+            [ROOT / ".ci" / "run"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
+        )
+        return Ran(
+            answer.returncode, answer.stdout.splitlines()[-1], (tmp_path / "called").read_text().strip()
+        )
 
     return run
 
@@ -364,7 +414,10 @@ def test_ci_runs_the_test_command_of_the_readme(ci_run):
 
 
 def test_ci_ends_with_the_closing_line_and_the_code_of_a_failure(ci_run):
-    output = "'FAILED tests/test_x.py::test_y' '1 failed, 11 passed in 63.21s (0:01:03)' 'make: *** [Makefile:12: test] Error 1'"
+    output = (
+        "'FAILED tests/test_x.py::test_y' '1 failed, 11 passed in 63.21s (0:01:03)' 'make: *** "
+        "[Makefile:12: test] Error 1'"
+    )
     ran = ci_run(output, 2)
     assert (ran.exit_code, ran.last) == (2, "1 failed, 11 passed in 63.21s (0:01:03)")
 

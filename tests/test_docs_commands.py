@@ -70,8 +70,9 @@ def test_commands_are_found_in_snippets_and_in_sentences(tmp_path):
     (tmp_path / "Makefile").write_text("demo: setup\nsetup:\n")
     page = tmp_path / "README.md"
     page.write_text(
-        "Run `make demo`, or `lakeferry explain …`.\n\n```sh\nsource x\nlakeferry query \\\n  --catalgo glue 'SELECT 1'\n```\n"
-        "```console\n$ make tset\nmake no command, output\n```\n```text\nlakeferry nonsense\n```\n"
+        "Run `make demo`, or `lakeferry explain …`.\n\n```sh\nsource x\nlakeferry query \\\n  --catalgo "
+        "glue 'SELECT 1'\n```\n```console\n$ make tset\nmake no command, output\n```\n```text\nlakeferry "
+        "nonsense\n```\n"
     )
     assert [one.line for one in docs_commands.of_pages(tmp_path)] == [
         "lakeferry query    --catalgo glue 'SELECT 1'",

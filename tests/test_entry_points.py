@@ -1,4 +1,6 @@
-"""tests/entry_points.md lists everything that ships and is started, and each test file in its table does start it."""
+"""tests/entry_points.md lists everything that ships and is started, and each test file in its table does
+start it.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,13 @@ def rows(page):
 def entry_points():
     handlers = [file for file in (ROOT / "lambdas" / "handlers").glob("*.py") if file.stem not in _SHARED]
     commands = [f"lakeferry {words}" for words, _ in leaves(typer.main.get_command(app))]
-    return {"app.py", "glue_jobs/export.py", "glue_jobs/probe.py", *commands, *(str(file.relative_to(ROOT)) for file in handlers)}
+    return {
+        "app.py",
+        "glue_jobs/export.py",
+        "glue_jobs/probe.py",
+        *commands,
+        *(str(file.relative_to(ROOT)) for file in handlers),
+    }
 
 
 def missing(page):
@@ -50,7 +58,8 @@ def test_the_files_of_each_row_start_it():
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong"), [("`run_in_glue`", "`run_in_glued`"), ("`tests/faults/test_disk.py`", "`tests/faults/test_dusk.py`")]
+    ("right", "wrong"),
+    [("`run_in_glue`", "`run_in_glued`"), ("`tests/faults/test_disk.py`", "`tests/faults/test_dusk.py`")],
 )
 def test_a_row_that_is_out_of_date_is_reported(right, wrong):
     assert right in PAGE

@@ -1,4 +1,6 @@
-"""Each resource type has a file for every step that docs/contributing/architecture.md lists for a new type."""
+"""Each resource type has a file for every step that docs/contributing/architecture.md lists for a new
+type.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from lambdas.custom_resources.registry import RESOURCE_TYPES
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "contributing" / "architecture.md"
-#: By the step's number, the text that its file has for a type. Step 4 is a folder; the life of step 5 tests its rules.
+#: By the step's number, the text that its file has for a type. Step 4 is a folder; the life of step 5 tests
+#: its rules.
 EVIDENCE = {
     1: r'TYPE: ClassVar\[str\] = "{type}"',
     2: r"^def create\(.*^def is_ready\(.*^def update\(.*^def delete\(.*^def find_existing\(",
@@ -24,7 +27,9 @@ EVIDENCE = {
 def steps():
     """Return the pattern of each step's file by the step's number."""
     section = PAGE.read_text().partition("## Add a resource type\n")[2].partition("\n## ")[0]
-    return {int(number): path for number, path in re.findall(r"^\| (\d) \| `([^`]+)` \|", section, re.MULTILINE)}
+    return {
+        int(number): path for number, path in re.findall(r"^\| (\d) \| `([^`]+)` \|", section, re.MULTILINE)
+    }
 
 
 def missing(root, resource_type):
@@ -52,7 +57,9 @@ def test_each_resource_type_took_every_step(resource_type):
 def test_a_type_that_lacks_every_step_is_reported(tmp_path):
     for pattern in steps().values():
         if pattern.endswith(".py") or pattern.endswith(".md"):
-            file = tmp_path / pattern.replace("<vendor>", "confluent").replace("<module>", "service_account").replace("*", "")
+            file = tmp_path / pattern.replace("<vendor>", "confluent").replace(
+                "<module>", "service_account"
+            ).replace("*", "")
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text("def create(): ...\n")
     assert missing(tmp_path, "service_account") == [1, 2, 3, 4, 5, 6]

@@ -1,4 +1,7 @@
-"""The files that a team starts from are valid, call existing commands only, and ask for few permissions. Defects are found."""
+"""The files that a team starts from are valid, call existing commands only, and ask for few permissions.
+
+Defects are found.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,13 @@ def test_commands_in_files_for_teams_are_valid(file):
 
 
 @pytest.mark.parametrize(
-    "line", ["make dmeo", ".venv/bin/lakeferry paln --stage dev", ".venv/bin/rufff check", ".venv/bin/ruff tests/x.py"]
+    "line",
+    [
+        "make dmeo",
+        ".venv/bin/lakeferry paln --stage dev",
+        ".venv/bin/rufff check",
+        ".venv/bin/ruff tests/x.py",
+    ],
 )
 def test_a_wrong_command_is_found(tmp_path, line):
     file = tmp_path / "x.yml"
@@ -51,10 +60,14 @@ def test_commands_are_found_wherever_a_format_has_them():
 
 
 def test_workflows_test_each_change_and_the_rest_at_night():
-    each, night = (
-        {"make lint", "make test", "make test-slow", "make deployments"},
-        {"make nightly-campaigns", "make nightly-cluster", "make test-glue-6", "make test-glue-boto3", "make audit"},
-    )
+    each = {"make lint", "make test", "make test-slow", "make deployments"}
+    night = {
+        "make nightly-campaigns",
+        "make nightly-cluster",
+        "make test-glue-6",
+        "make test-glue-boto3",
+        "make audit",
+    }
     assert each <= set(team_files.commands(ROOT / team_files.WORKFLOWS / "check.yml"))
     assert night == set(team_files.commands(ROOT / team_files.WORKFLOWS / "nightly.yml"))
     assert each | night <= set(team_files.commands(ROOT / team_files.GITLAB))
@@ -76,8 +89,12 @@ def test_a_stage_is_deployed_in_its_environment_with_temporary_credentials():
     page = (ROOT / "docs" / "how-to" / "prepare-aws.md").read_text()
     assert f"--max-session-duration {assume['role-duration-seconds']}" in page
     assert "id-token" not in CHECK["permissions"]
-    stages = DEPLOY[True]["workflow_dispatch"]["inputs"]["stage"]["options"]  # YAML reads the key `on` as true
-    assert {f"{stage}.toml" for stage in stages} <= {file.name for file in (ROOT / "project" / "deployments").glob("*.toml")}
+    stages = DEPLOY[True]["workflow_dispatch"]["inputs"]["stage"][
+        "options"
+    ]  # YAML reads the key `on` as true
+    assert {f"{stage}.toml" for stage in stages} <= {
+        file.name for file in (ROOT / "project" / "deployments").glob("*.toml")
+    }
 
 
 STEPS = [{"uses": "actions/checkout@v6", "with": {"persist-credentials": False}}, {"run": "make lint"}]
@@ -111,7 +128,9 @@ def test_an_action_without_a_version_is_found(used):
 def test_the_devcontainer_has_the_versions_of_the_project():
     container = team_files.load(ROOT / team_files.CONTAINER)
     python = ".".join(map(str, contract.DEFAULT_RELEASE.python))
-    features = {place.split("/")[-1].split(":")[0]: settings for place, settings in container["features"].items()}
+    features = {
+        place.split("/")[-1].split(":")[0]: settings for place, settings in container["features"].items()
+    }
     nodes = json.loads((ROOT / "package.json").read_text())["engines"]["node"]
     assert f"python:1-{python}-" in container["image"]
     assert features["java"]["version"] == "17"

@@ -1,4 +1,6 @@
-"""The tests pass in a clone with files of the user's own: contracts, topics, stages, and an edited dev.toml."""
+"""The tests pass in a clone with files of the user's own: contracts, topics, stages, and an edited
+dev.toml.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +19,16 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(580)]
 
 #: What a checkout has beside its own files.
 MADE = (
-    ".git", ".venv*", ".jars", ".lakeferry", "out", "build", "cdk.out", "node_modules", "*.egg-info", "__pycache__", ".*_cache",
-    ".hypothesis",
+    ".git", ".venv*", ".jars", ".lakeferry", "out", "build", "cdk.out", "node_modules", "*.egg-info",
+    "__pycache__", ".*_cache", ".hypothesis",
 )  # fmt: skip
 LINKS = (".venv", ".venv-aws", ".venv-flink", ".jars", "node_modules")
 #: The tests that read these files.
 TESTS = (
-    "infra/test_glue_zip.py", "infra/test_assembly.py", "infra/test_intent.py", "infra/test_matrix.py", "infra/test_names.py",
-    "unit/test_contract_rules.py", "unit/test_toml_schema.py", "unit/test_topic_schema.py", "unit/test_deployment_file.py",
-    "unit/test_cost.py", "unit/test_diagram.py", "cli/test_init.py", "cli/test_bad_input.py",
-    "test_docs.py", "test_for_teams.py",
+    "infra/test_glue_zip.py", "infra/test_assembly.py", "infra/test_intent.py", "infra/test_matrix.py",
+    "infra/test_names.py", "unit/test_contract_rules.py", "unit/test_toml_schema.py",
+    "unit/test_topic_schema.py", "unit/test_deployment_file.py", "unit/test_cost.py", "unit/test_diagram.py",
+    "cli/test_init.py", "cli/test_bad_input.py", "test_docs.py", "test_for_teams.py",
 )  # fmt: skip
 FIELDS = (("id", "string"), ("site", "string"), ("at", {"type": "long", "logicalType": "timestamp-millis"}))
 #: Names that come before those of the shipped files.
@@ -96,7 +98,9 @@ def clone(tmp_path) -> Path:
     (project / "exports" / "half_written.toml").write_text('name = "half_written"')
     (project / "deployments" / "aaa.toml").write_text(OWN_STAGE)
     (project / "flink" / "a_statement").mkdir()
-    (project / "flink" / "a_statement" / "create.sql").write_text("CREATE TABLE `a_statement` AS SELECT `site` FROM `a_sensor`;")
+    (project / "flink" / "a_statement" / "create.sql").write_text(
+        "CREATE TABLE `a_statement` AS SELECT `site` FROM `a_sensor`;"
+    )
     (project / "flink" / "a_statement" / "undo.sql").write_text("DROP TABLE IF EXISTS `a_statement`;")
     init = ["--name", "acme", "--region", "us-east-1", "--topics", "a_sensor", "--snowflake", "none", "--yes"]
     answer = run(root, "-m", "lakeferry", "init", "--stage", "dev", *init)
@@ -111,5 +115,7 @@ def run(root, *words):
 
 def test_the_tests_pass_with_the_users_own_files(clone):
     assert "a_sensor" in (clone / "project" / "deployments" / "dev.toml").read_text()
-    answer = run(clone, "-m", "pytest", "-n", "2", "-m", "not slow and not deep", *(f"tests/{file}" for file in TESTS))
+    answer = run(
+        clone, "-m", "pytest", "-n", "2", "-m", "not slow and not deep", *(f"tests/{file}" for file in TESTS)
+    )
     assert answer.returncode == 0, answer.stdout[-5000:]

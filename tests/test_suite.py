@@ -1,4 +1,6 @@
-"""The suite stops hanging tests, lists skipped tests, and can be interrupted when it runs in the background."""
+"""The suite stops hanging tests, lists skipped tests, and can be interrupted when it runs in the
+background.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ def test_a_test_that_hangs_fails_with_its_stack(ran):
 @pytest.mark.slow
 def test_skipped_tests_are_listed_with_their_reason_before_the_closing_line(ran):
     *before, closing = ran.strip().splitlines()
-    assert any(line.startswith("SKIPPED [1]") and "its data is not in the repository" in line for line in before)
+    assert any(
+        line.startswith("SKIPPED [1]") and "its data is not in the repository" in line for line in before
+    )
     assert closing.startswith("1 failed, 3 passed, 1 skipped, 3 deselected in ")
 
 

@@ -1,4 +1,6 @@
-"""Load a deployment file and check all of it: single values, rules between them, and every file that it names."""
+"""Load a deployment file and check all of it: single values, rules between them, and every file that it
+names.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,10 @@ class LoadedDeployment:
 def load_stage(stage: str, folder: Path = FOLDER, *, judge: Judge | NotJudged) -> LoadedDeployment:
     """Load `project/deployments/<stage>.toml`. `judge` asks Spark about the contracts. Raises BadFile."""
     if not validation.is_stage(stage):
-        raise BadFile("stage", [Problem(0, "stage", f"{stage[:40]!r} can't be a stage: lower-case letters and digits, 2 to 12")])
+        raise BadFile(
+            "stage",
+            [Problem(0, "stage", f"{stage[:40]!r} can't be a stage: lower-case letters and digits, 2 to 12")],
+        )
     file = folder / f"{stage}.toml"
     if not file.is_file():
         known = ", ".join(sorted(file.stem for file in folder.glob("*.toml")))
@@ -47,7 +52,10 @@ def load_stage(stage: str, folder: Path = FOLDER, *, judge: Judge | NotJudged) -
 
 
 def load(file: Path, root: Path = PROJECT, *, judge: Judge | NotJudged) -> LoadedDeployment:
-    """Load a file. `root` is the folder of topics/, flink/ and exports/. Raises BadFile with every mistake."""
+    """Load a file.
+
+    `root` is the folder of topics/, flink/ and exports/. Raises BadFile with every mistake.
+    """
     name = str(file.relative_to(root)) if file.is_relative_to(root) else str(file)
     return parse(toml_model.read_text(file, name), name=name, root=root, judge=judge)
 
@@ -58,7 +66,11 @@ def parse(text: str, *, name: str, root: Path = PROJECT, judge: Judge | NotJudge
     If the text contains a secret, nothing else is reported: other messages quote the text.
     """
     if secrets := [
-        Problem(line, "", f"this looks like {description}. Put it into Secrets Manager, and its name into the file")
+        Problem(
+            line,
+            "",
+            f"this looks like {description}. Put it into Secrets Manager, and its name into the file",
+        )
         for line, description in find_secrets(text, names_only=True)
     ]:
         raise BadFile(name, secrets)

@@ -27,13 +27,16 @@ _FILLED: Final = re.compile(
 
 
 def with_origins(schema: TopicSchema, sources: Sources, deployment: Deployment | None = None) -> TopicSchema:
-    """Return the schema of a topic with the fields that Flink statements compute from personal fields of other topics.
+    """Return the schema of a topic with the fields that Flink statements compute from personal fields of
+    other topics.
 
     The statements are those of the deployment or, without one, all in the folder project/flink/.
     """
     if deployment is None:
         files = sorted((sources.root / "flink").glob("*/create.sql"))
-        return FlinkOrigins(sources, {}, _statements(sources, (file.parent.name for file in files))).add_to(schema)
+        return FlinkOrigins(sources, {}, _statements(sources, (file.parent.name for file in files))).add_to(
+            schema
+        )
     names = (statement.name for statement in deployment.statements)
     topics = {topic.name: topic for topic in deployment.topics}
     return FlinkOrigins(sources, topics, _statements(sources, names)).add_to(schema)
@@ -51,10 +54,14 @@ def _statements(sources: Sources, names: Iterable[str]) -> dict[str, StatementTe
 
 
 def _may_fill(text: StatementText, topic: str) -> bool:
-    """Return whether a statement fills the topic without a plain CREATE TABLE, as one of a statement set does."""
+    """Return whether a statement fills the topic without a plain CREATE TABLE, as one of a statement set
+    does.
+    """
     if topic == text.inserts_into:
         return True
-    return topic != text.table and topic in {quoted or plain for quoted, plain in _FILLED.findall(_COMMENT.sub(" ", text.create))}
+    return topic != text.table and topic in {
+        quoted or plain for quoted, plain in _FILLED.findall(_COMMENT.sub(" ", text.create))
+    }
 
 
 @attrs.frozen
@@ -82,17 +89,24 @@ class FlinkOrigins:
         return attrs.evolve(schema, copied=copied)
 
     def _writers(self, topic: str) -> dict[str, StatementText]:
-        """Return the statements that write the topic. One that only creates a table doesn't, if another inserts into it."""
+        """Return the statements that write the topic.
+
+        One that only creates a table doesn't, if another inserts into it.
+        """
         inserting = {name: text for name, text in self.statements.items() if _may_fill(text, topic)}
         creating = {name: text for name, text in self.statements.items() if text.table == topic}
-        return inserting | {name: text for name, text in creating.items() if not inserting or lineage.has_query(text.create)}
+        return inserting | {
+            name: text for name, text in creating.items() if not inserting or lineage.has_query(text.create)
+        }
 
     def _columns(self, text: StatementText, above: tuple[str, ...]) -> dict[str, lineage.Origin]:
         """Return the origins of a statement's columns. Raises Unknown."""
 
         def columns(topic: str) -> list[str] | None:
             source = self._source(topic, above)
-            return None if source is None else [path for path in source.fields if not re.search(r"[.\[{]", path)]
+            return (
+                None if source is None else [path for path in source.fields if not re.search(r"[.\[{]", path)]
+            )
 
         return lineage.origins(text.create, columns)
 
@@ -103,12 +117,15 @@ class FlinkOrigins:
         try:
             file = self.sources.schema_file(self.topics[topic]) if topic in self.topics else None
             file = file or self.sources.root / "topics" / f"{topic}.avsc"
-            return self.add_to(load_schema(file, topic) if file.is_file() else self._derived(topic, above), above)
+            return self.add_to(
+                load_schema(file, topic) if file.is_file() else self._derived(topic, above), above
+            )
         except (BadSchema, Missing, lineage.Unknown):
             return None
 
     def _derived(self, topic: str, above: tuple[str, ...]) -> TopicSchema:
-        """Return what the statements that write a topic without a schema file show of its schema. Raises Unknown.
+        """Return what the statements that write a topic without a schema file show of its schema. Raises
+        Unknown.
 
         The types are unknown. Most words in names of fields speak of texts, so all fields count as texts.
         """
@@ -116,4 +133,6 @@ class FlinkOrigins:
         if not writers:
             raise lineage.Unknown(f"no file has the schema of {topic}")
         names = [name for text in writers.values() for name in self._columns(text, (*above, topic))]
-        return TopicSchema(topic, Type("record"), {name: Field(name, "string", tagged=False) for name in names})
+        return TopicSchema(
+            topic, Type("record"), {name: Field(name, "string", tagged=False) for name in names}
+        )

@@ -108,7 +108,9 @@ def copied_fields(
     sources: Callable[[str], TopicSchema | None],
     file: str,
 ) -> dict[str, Finding]:
-    """Return the fields of a topic that are personal because of what a statement, in `file`, computes them from."""
+    """Return the fields of a topic that are personal because of what a statement, in `file`, computes them
+    from.
+    """
     found: dict[str, Finding] = {}
     for name in (path for path in schema.fields if not re.search(r"[.\[{]", path)):
         origin = columns.get(name, Origin(unknown="it is not among the columns of the query"))
@@ -131,7 +133,10 @@ def _inherited(
             yield name, Finding(f"{file} computes it from {topic}, whose schema isn't known")
             continue
         if path not in source.fields:
-            yield name, Finding(f"{file} computes it from {topic}.{path}, which isn't in the schema of {topic}")
+            yield (
+                name,
+                Finding(f"{file} computes it from {topic}.{path}, which isn't in the schema of {topic}"),
+            )
         for personal in source.personal_below(path):
             is_inside_copy = origin.copies == (topic, path) and is_inside(personal, path)
             inherited = name + personal.removeprefix(path) if is_inside_copy else name
@@ -140,7 +145,8 @@ def _inherited(
 
 
 def _query(create: str) -> tuple[str, list[str] | None]:
-    """Return the query of a CREATE TABLE … AS or an INSERT INTO, and the names that it gives to the columns, if it does.
+    """Return the query of a CREATE TABLE … AS or an INSERT INTO, and the names that it gives to the columns,
+    if it does.
 
     Raises Unknown.
     """
@@ -157,7 +163,9 @@ def _query(create: str) -> tuple[str, list[str] | None]:
 
 
 def _start_of_query(tokens: list[Token]) -> int | None:
-    """Return where the query begins: after AS in a CREATE TABLE, else at the first SELECT or WITH outside parentheses."""
+    """Return where the query begins: after AS in a CREATE TABLE, else at the first SELECT or WITH outside
+    parentheses.
+    """
     creates = bool(tokens) and tokens[0].token_type is TokenType.CREATE
     depth = 0
     for index, token in enumerate(tokens):
@@ -188,7 +196,9 @@ def _listed_columns(head: list[Token]) -> list[str] | None:
 
 
 def _without_window_functions(tokens: list[Token]) -> str:
-    """Return the query's text, with `TABLE(TUMBLE(TABLE x, …))` replaced by x with the columns that the function adds."""
+    """Return the query's text, with `TABLE(TUMBLE(TABLE x, …))` replaced by x with the columns that the
+    function adds.
+    """
     parts: list[str] = []
     index = 0
     while index < len(tokens):
@@ -234,7 +244,10 @@ def _text(token: Token) -> str:
 
 
 def _scope(query: str, columns: Callable[[str], list[str] | None]) -> Scope:
-    """Return the query with every column qualified and every star expanded, as far as that can be known. Raises Unknown."""
+    """Return the query with every column qualified and every star expanded, as far as that can be known.
+
+    Raises Unknown.
+    """
     tree = sqlglot.parse_one(query, read=_DIALECT)
     if not isinstance(tree, exp.Query) or tree.find(exp.MatchRecognize):
         raise Unknown("its query can't be followed")
@@ -242,7 +255,9 @@ def _scope(query: str, columns: Callable[[str], list[str] | None]) -> Scope:
         table.set("db", None)
         table.set("catalog", None)
     names = {table.name for table in tree.find_all(exp.Table)}
-    known: dict[str, object] = {name: dict.fromkeys(found, "unknown") for name in names if (found := columns(name)) is not None}
+    known: dict[str, object] = {
+        name: dict.fromkeys(found, "unknown") for name in names if (found := columns(name)) is not None
+    }
     schema = MappingSchema(known, dialect=_DIALECT, normalize=False)
     qualified = qualify(
         tree,
@@ -258,7 +273,10 @@ def _scope(query: str, columns: Callable[[str], list[str] | None]) -> Scope:
 
 
 def _outputs(scope: Scope, within: frozenset[int]) -> dict[str, Origin]:
-    """Return the origins of a query's columns. `within` are the queries around it: a recursive one is unknown."""
+    """Return the origins of a query's columns.
+
+    `within` are the queries around it: a recursive one is unknown.
+    """
     if id(scope) in within:
         raise Unknown("its query is recursive")
     within |= {id(scope)}
@@ -266,10 +284,16 @@ def _outputs(scope: Scope, within: frozenset[int]) -> dict[str, Origin]:
         left, right = (_outputs(branch, within) for branch in branches)
         if len(left) != len(right):
             raise Unknown("the branches of a UNION differ")
-        return {name: _merged(first, second) for (name, first), second in zip(left.items(), right.values(), strict=True)}
+        return {
+            name: _merged(first, second)
+            for (name, first), second in zip(left.items(), right.values(), strict=True)
+        }
     if not isinstance(scope.expression, exp.Select) or scope.expression.is_star:
         raise Unknown("the columns of a * in its query can't be known")
-    return {selected.alias_or_name: _of_expression(selected.unalias(), scope, within) for selected in scope.expression.selects}
+    return {
+        selected.alias_or_name: _of_expression(selected.unalias(), scope, within)
+        for selected in scope.expression.selects
+    }
 
 
 def _merged(origin: Origin, other: Origin) -> Origin:
@@ -322,7 +346,9 @@ def _of_column(column: exp.Column, path: list[str], scope: Scope, within: frozen
     if not isinstance(source, Scope):
         return Origin(unknown=f"{column.name} can't be found in its sources")
     if isinstance(source.expression, exp.Select | exp.SetOperation):
-        origin = _outputs(source, within).get(column.name, Origin(unknown=f"{column.name} can't be found in its sources"))
+        origin = _outputs(source, within).get(
+            column.name, Origin(unknown=f"{column.name} can't be found in its sources")
+        )
         return _inside(origin, path)
     return _of_table_function(source.expression, scope, within)
 

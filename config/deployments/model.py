@@ -17,7 +17,9 @@ from config.forms import NAME, implausible_day, zone_problem
 from config.toml_model import setting
 
 #: The days for which CloudWatch can keep logs.
-LogDays = Literal[1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653]
+LogDays = Literal[
+    1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653
+]
 Cfu = Literal[5, 10, 20, 30, 40, 50]
 
 
@@ -26,10 +28,14 @@ class Identity:
     """`[deployment]`. All names are built from name, stage and region."""
 
     name: str = setting("The deployment's name.", form=validation.NAME)
-    stage: str = setting("dev, prod or any other: the name of the file, which `-c stage=` selects.", form=validation.STAGE)
+    stage: str = setting(
+        "dev, prod or any other: the name of the file, which `-c stage=` selects.", form=validation.STAGE
+    )
     owner: str = setting("The team or role that owns the deployment.", check=validation.tag_value)
     tags: dict[str, str] = setting(
-        "Further tags of all AWS resources, besides project, stage and owner.", default=dict, check=validation.tag_value
+        "Further tags of all AWS resources, besides project, stage and owner.",
+        default=dict,
+        check=validation.tag_value,
     )
     on_destroy: Literal["keep", "delete"] = setting(
         "What happens to data on `cdk destroy`. keep: buckets, aggregates and the pseudonymisation key stay. "
@@ -44,7 +50,9 @@ class Aws:
 
     region: str = setting("The AWS region, also that of the Kafka cluster.", check=validation.region)
     account: str | None = setting(
-        "The AWS account id. If it is set, CDK refuses to deploy to another account.", default=None, form=validation.ACCOUNT_ID
+        "The AWS account id. If it is set, CDK refuses to deploy to another account.",
+        default=None,
+        form=validation.ACCOUNT_ID,
     )
     permissions_boundary: str | None = setting(
         "ARN of the managed policy that every IAM role gets as its permissions boundary.",
@@ -52,7 +60,8 @@ class Aws:
         form=validation.POLICY_ARN,
     )
     iam_path: str | None = setting(
-        "Path of every IAM role, such as /team/. Once deployed, it can't be changed: roles with fixed names can't be replaced.",
+        "Path of every IAM role, such as /team/. Once deployed, it can't be changed: roles with fixed "
+        "names can't be replaced.",
         default=None,
         form=validation.IAM_PATH,
     )
@@ -63,24 +72,34 @@ class Aws:
     )
     log_retention_days: LogDays = setting("Days for which logs are kept.", default=30)
     glue_version: Literal["5.1", "6.0"] = setting(
-        "The version of AWS Glue: 5.1 has Spark 3.5, 6.0 has Spark 4.1. The job gives the same files on both.", default="5.1"
+        "The version of AWS Glue: 5.1 has Spark 3.5, 6.0 has Spark 4.1. The job gives the same files on "
+        "both.",
+        default="5.1",
     )
-    glue_worker_type: Literal["G.1X", "G.2X", "G.4X"] = setting("The worker type of the export jobs.", default="G.1X")
-    glue_workers: int = setting("Number of workers of a run, including the driver.", default=2, minimum=2, maximum=100)
+    glue_worker_type: Literal["G.1X", "G.2X", "G.4X"] = setting(
+        "The worker type of the export jobs.", default="G.1X"
+    )
+    glue_workers: int = setting(
+        "Number of workers of a run, including the driver.", default=2, minimum=2, maximum=100
+    )
     glue_timeout_minutes: int = setting(
-        "Minutes after which Glue stops a run. The run itself ends five minutes earlier: it then begins no further window.",
+        "Minutes after which Glue stops a run. The run itself ends five minutes earlier: it then begins no "
+        "further window.",
         default=60,
         minimum=10,
         maximum=2880,
     )
     lambda_python: Literal["3.11", "3.12", "3.13", "3.14"] = setting(
-        "Python version of the functions. All tests run on the default, which AWS supports until June 2027. The CI templates "
-        "also run the functions' own tests on each of the others.",
+        "Python version of the functions. All tests run on the default, which AWS supports until June "
+        "2027. The CI templates also run the functions' own tests on each of the others.",
         default="3.11",
     )
     lambda_memory_mb: int = setting("Memory of the functions in MB.", default=512, minimum=256, maximum=10240)
     lambda_timeout_seconds: int = setting(
-        "Timeout of a function. Longer work continues in the next invocation.", default=120, minimum=90, maximum=840
+        "Timeout of a function. Longer work continues in the next invocation.",
+        default=120,
+        minimum=90,
+        maximum=840,
     )
     tableflow_bucket: str | None = setting(
         "Name of the bucket that Tableflow writes to. It is created, so it must not exist. "
@@ -94,8 +113,8 @@ class Aws:
         check=validation.bucket_name,
     )
     pseudonym_secret: str | None = setting(
-        "Name of an existing secret with the pseudonymisation key, such as one that an earlier deployment kept. "
-        "Without it, a new key is generated, and pseudonyms differ from earlier ones.",
+        "Name of an existing secret with the pseudonymisation key, such as one that an earlier deployment "
+        "kept. Without it, a new key is generated, and pseudonyms differ from earlier ones.",
         default=None,
         form=validation.SECRET_NAME,
     )
@@ -106,7 +125,8 @@ class Confluent:
     """`[confluent]`"""
 
     cloud_key_secret: str = setting(
-        'Name of the secret with the Cloud API key, created before the deployment: {"apiKey": …, "apiSecret": …}.',
+        'Name of the secret with the Cloud API key, created before the deployment: {"apiKey": …, '
+        '"apiSecret": …}.',
         form=validation.SECRET_NAME,
     )
     environment_id: str | None = setting(
@@ -114,12 +134,18 @@ class Confluent:
         default=None,
         form=validation.ENVIRONMENT_ID,
     )
-    environment_name: str | None = setting("Name of that environment, which is the name of Flink's catalog.", default=None)
+    environment_name: str | None = setting(
+        "Name of that environment, which is the name of Flink's catalog.", default=None
+    )
     stream_governance: Literal["ESSENTIALS", "ADVANCED"] = setting(
         "Stream Governance package of a new environment.", default="ESSENTIALS"
     )
-    cluster_type: str = setting("Type of the Kafka cluster.", default="Standard", form=validation.CLUSTER_TYPE)
-    availability: Literal["SINGLE_ZONE", "MULTI_ZONE"] = setting("How many zones the cluster spans.", default="SINGLE_ZONE")
+    cluster_type: str = setting(
+        "Type of the Kafka cluster.", default="Standard", form=validation.CLUSTER_TYPE
+    )
+    availability: Literal["SINGLE_ZONE", "MULTI_ZONE"] = setting(
+        "How many zones the cluster spans.", default="SINGLE_ZONE"
+    )
     max_ecku: int | None = setting(
         "Largest number of elastic units (eCKU) of the cluster. Once set, it can be changed, not removed.",
         default=None,
@@ -127,8 +153,8 @@ class Confluent:
         maximum=50,
     )
     deletion_protection: bool = setting(
-        "Whether the cluster and its records are protected: Confluent refuses to delete the cluster, and Lakeferry its topics "
-        "and the tables of Flink's statements.",
+        "Whether the cluster and its records are protected: Confluent refuses to delete the cluster, and "
+        "Lakeferry its topics and the tables of Flink's statements.",
         default=False,
     )
     flink_max_cfu: Cfu = setting("Largest number of Confluent Flink units (CFU) at once.", default=5)
@@ -139,20 +165,25 @@ class Tableflow:
     """`[topics.tableflow]`: the topic as an Iceberg table."""
 
     storage: Literal["own_bucket", "managed"] = setting(
-        "own_bucket, or managed: Confluent's storage, which neither Glue nor exports can read.", default="own_bucket"
+        "own_bucket, or managed: Confluent's storage, which neither Glue nor exports can read.",
+        default="own_bucket",
     )
     formats: list[Literal["ICEBERG", "DELTA"]] = setting(
-        "Table formats. Only ICEBERG, the default, can be deployed: nothing that is deployed reads Delta tables.",
+        "Table formats. Only ICEBERG, the default, can be deployed: nothing that is deployed reads Delta "
+        "tables.",
         default=list,
     )
     write_mode: Literal["APPEND", "UPSERT"] = setting(
-        "Tableflow's write mode. It follows from the topic's cleanup.policy; it is declared so that it can be checked.",
+        "Tableflow's write mode. It follows from the topic's cleanup.policy; it is declared so that it can "
+        "be checked.",
         default="APPEND",
     )
-    snapshots_days: int = setting("Days for which old snapshots are kept.", default=7, minimum=1, maximum=3650)
+    snapshots_days: int = setting(
+        "Days for which old snapshots are kept.", default=7, minimum=1, maximum=3650
+    )
     rows_days: int | None = setting(
-        "Days after which Tableflow removes rows; never, if it isn't set. No export may publish a window again after that. Once "
-        "deployed, it can be changed, but not removed.",
+        "Days after which Tableflow removes rows; never, if it isn't set. No export may publish a window "
+        "again after that. Once deployed, it can be changed, but not removed.",
         default=None,
         minimum=30,
         maximum=36500,
@@ -167,7 +198,8 @@ class Tableflow:
         "Naming scheme of the columns with Kafka's metadata.", default="DEFAULT"
     )
     in_glue: bool = setting(
-        "Whether the table is in the Glue Data Catalog. Tableflow registers all tables of a cluster there, or none.",
+        "Whether the table is in the Glue Data Catalog. Tableflow registers all tables of a cluster there, "
+        "or none.",
         default=True,
     )
     snowflake_table: str | None = setting(
@@ -182,25 +214,35 @@ class Topic:
     """`[[topics]]`"""
 
     name: str = setting("Name of the topic and of its table.", check=validation.topic_name)
-    partitions: int = setting("Number of partitions. It can be raised, never lowered.", default=6, minimum=1, maximum=1000)
+    partitions: int = setting(
+        "Number of partitions. It can be raised, never lowered.", default=6, minimum=1, maximum=1000
+    )
     config: dict[str, str] = setting('Topic settings of Kafka, such as "retention.ms".', default=dict)
     schema_file: str | None = setting(
-        "File with the Avro schema of the values. The default is project/topics/<name>.avsc, if that file exists.",
+        "File with the Avro schema of the values. The default is project/topics/<name>.avsc, if that file "
+        "exists.",
         name="schema",
         default=None,
     )
     datagen: str | None = setting(
-        'For a topic that a Datagen connector writes: the name of a quickstart, or "schema" for data generated from the schema.',
+        'For a topic that a Datagen connector writes: the name of a quickstart, or "schema" for data '
+        "generated from the schema.",
         default=None,
         check=validation.datagen,
     )
     datagen_interval_ms: int = setting(
-        "Longest pause between two records of Datagen, in milliseconds.", default=1000, minimum=1, maximum=3600000
+        "Longest pause between two records of Datagen, in milliseconds.",
+        default=1000,
+        minimum=1,
+        maximum=3600000,
     )
-    statement: str | None = setting("For a topic that a Flink statement creates and writes: the statement's name.", default=None)
+    statement: str | None = setting(
+        "For a topic that a Flink statement creates and writes: the statement's name.", default=None
+    )
     adopt: list[Literal["topic", "subject", "tableflow"]] = setting(
-        "What exists already and is this deployment's own, for example because its stack was deleted by hand. It is then changed "
-        "and deleted like everything else; a subject only so that it can be restored.",
+        "What exists already and is this deployment's own, for example because its stack was deleted by "
+        "hand. It is then changed and deleted like everything else; a subject only so that it can be "
+        "restored.",
         default=list,
     )
     tableflow: Tableflow | None = setting(
@@ -231,11 +273,20 @@ class Snowflake:
     )
     user: str = setting("The deployer's user.", default="LAKEFERRY", form=validation.SNOWFLAKE_NAME)
     role: str = setting("The deployer's role.", default="LAKEFERRY", form=validation.SNOWFLAKE_NAME)
-    deployer_warehouse: str = setting("The deployer's warehouse.", default="LAKEFERRY", form=validation.SNOWFLAKE_NAME)
-    warehouse: str | None = setting("Name of the readers' warehouse.", default=None, form=validation.SNOWFLAKE_NAME)
-    warehouse_size: Literal["XSMALL", "SMALL", "MEDIUM", "LARGE"] = setting("Size of the readers' warehouse.", default="XSMALL")
+    deployer_warehouse: str = setting(
+        "The deployer's warehouse.", default="LAKEFERRY", form=validation.SNOWFLAKE_NAME
+    )
+    warehouse: str | None = setting(
+        "Name of the readers' warehouse.", default=None, form=validation.SNOWFLAKE_NAME
+    )
+    warehouse_size: Literal["XSMALL", "SMALL", "MEDIUM", "LARGE"] = setting(
+        "Size of the readers' warehouse.", default="XSMALL"
+    )
     auto_suspend_seconds: int = setting(
-        "Seconds without a query after which the warehouse is suspended.", default=60, minimum=30, maximum=3600
+        "Seconds without a query after which the warehouse is suspended.",
+        default=60,
+        minimum=30,
+        maximum=3600,
     )
     database: str | None = setting("Name of the database.", default=None, form=validation.SNOWFLAKE_NAME)
     schema: str | None = setting("Name of the schema.", default=None, form=validation.SNOWFLAKE_NAME)
@@ -243,14 +294,18 @@ class Snowflake:
         "Name of the reader, the user that can only read.", default=None, form=validation.SNOWFLAKE_NAME
     )
     network_policy: str | None = setting(
-        "Network policy of the reader, if the account has one that refuses AWS's addresses. The deployer's role must own it.",
+        "Network policy of the reader, if the account has one that refuses AWS's addresses. The deployer's "
+        "role must own it.",
         default=None,
         form=validation.SNOWFLAKE_NAME,
     )
-    refresh_seconds: int = setting("Seconds between two checks for new snapshots.", default=60, minimum=30, maximum=86400)
+    refresh_seconds: int = setting(
+        "Seconds between two checks for new snapshots.", default=60, minimum=30, maximum=86400
+    )
     linked_database: bool = setting(
-        "Whether there is also a catalog-linked database, which shows all tables of the Glue database. The reader may "
-        "select from those that exist at the deployment; `GRANT SELECT ON ALL ICEBERG TABLES IN DATABASE` adds later ones.",
+        "Whether there is also a catalog-linked database, which shows all tables of the Glue database. The "
+        "reader may select from those that exist at the deployment; `GRANT SELECT ON ALL ICEBERG TABLES IN "
+        "DATABASE` adds later ones.",
         default=False,
     )
 
@@ -260,9 +315,14 @@ class Rotation:
     """`[rotation]`"""
 
     every_days: int = setting("Days between two rotations of a key.", default=30, minimum=1, maximum=365)
-    keep: int = setting("Largest number of valid keys of a secret between two rotations.", default=2, minimum=2, maximum=4)
+    keep: int = setting(
+        "Largest number of valid keys of a secret between two rotations.", default=2, minimum=2, maximum=4
+    )
     grace_days: int = setting(
-        "Days for which a replaced key stays valid. It is revoked within six hours after them.", default=7, minimum=1, maximum=180
+        "Days for which a replaced key stays valid. It is revoked within six hours after them.",
+        default=7,
+        minimum=1,
+        maximum=180,
     )
 
 
@@ -273,15 +333,20 @@ class Export:
     contract: str = setting("Name of the export contract, project/exports/<name>.toml.", form=NAME)
     cron: str = setting("Schedule: minute, hour, day of month, month, day of week, year.", check=cron.problem)
     zone: str = setting("Time zone of `cron`, from the tz database.", check=zone_problem)
-    recipients: list[str] = setting("Addresses that get the mails about the export.", default=list, check=validation.mail_address)
+    recipients: list[str] = setting(
+        "Addresses that get the mails about the export.", default=list, check=validation.mail_address
+    )
     first_day: date | None = setting(
-        "A day, in the contract's zone, of the first window to export: the first for which this deployment has events. "
-        "The default is the contract's.",
+        "A day, in the contract's zone, of the first window to export: the first for which this deployment "
+        "has events. The default is the contract's.",
         default=None,
         check=implausible_day,
     )
     late_after_hours: int = setting(
-        "Hours after the scheduled time at which a run without a result counts as late.", default=6, minimum=1, maximum=144
+        "Hours after the scheduled time at which a run without a result counts as late.",
+        default=6,
+        minimum=1,
+        maximum=144,
     )
     keep_days: int = setting("Days after which a file is removed.", default=730, minimum=30, maximum=36500)
 
@@ -291,7 +356,8 @@ class Alerts:
     """`[alerts]`"""
 
     engineers: list[str] = setting(
-        "Addresses that get alarms. The first ten also get the mails of the AWS budget.", check=validation.mail_address
+        "Addresses that get alarms. The first ten also get the mails of the AWS budget.",
+        check=validation.mail_address,
     )
     table_stale_hours: int = setting(
         "Hours without a new snapshot after which a table counts as stale.", default=3, minimum=1, maximum=144
@@ -303,7 +369,8 @@ class Alerts:
         maximum=1000,
     )
     deployer_key_age_days: int = setting(
-        "Age of a key that you created manually that raises an alarm: Confluent's Cloud key and the Snowflake deployer's.",
+        "Age of a key that you created manually that raises an alarm: Confluent's Cloud key and the "
+        "Snowflake deployer's.",
         default=180,
         minimum=1,
         maximum=1000,
@@ -312,16 +379,21 @@ class Alerts:
         "Monthly AWS costs in US dollars that raise an alarm.", default=100, minimum=1, maximum=1_000_000
     )
     budget: bool | None = setting(
-        "Whether there is an AWS budget. By default there is one, except in regions where CloudFormation has no budgets. Some "
-        "organizations don't allow budgets in member accounts. Alarms don't depend on it.",
+        "Whether there is an AWS budget. By default there is one, except in regions where CloudFormation "
+        "has no budgets. Some organizations don't allow budgets in member accounts. Alarms don't depend on "
+        "it.",
         default=None,
     )
-    dashboard: bool = setting("Whether there is a dashboard in CloudWatch. Alarms don't depend on it.", default=True)
+    dashboard: bool = setting(
+        "Whether there is a dashboard in CloudWatch. Alarms don't depend on it.", default=True
+    )
 
 
 @attrs.frozen
 class Deployment:
-    identity: Identity = setting("Name, stage, owner, tags, and what happens to data on destroy.", name="deployment")
+    identity: Identity = setting(
+        "Name, stage, owner, tags, and what happens to data on destroy.", name="deployment"
+    )
     aws: Aws = setting("Account, region, Glue, Lambda, buckets.")
     confluent: Confluent = setting("Kafka, Flink and Tableflow.")
     topics: list[Topic] = setting("The topics.", default=list)
@@ -333,7 +405,10 @@ class Deployment:
 
     @property
     def prefix(self) -> str:
-        """Return the prefix of names. A stage has no hyphen, so no two deployments of an account and region share it."""
+        """Return the prefix of names.
+
+        A stage has no hyphen, so no two deployments of an account and region share it.
+        """
         return f"{self.identity.name}-{self.identity.stage}"
 
     @property
@@ -377,5 +452,7 @@ class Deployment:
 
 
 def pascal_case(name: str) -> str:
-    """Return the beginning of logical ids in the templates: stock_trades.v1 is StockTradesV1, and * is All."""
+    """Return the beginning of logical ids in the templates: stock_trades.v1 is StockTradesV1, and * is
+    All.
+    """
     return "".join(part[:1].upper() + part[1:] for part in re.split(r"[._-]", name.replace("*", "All")))

@@ -11,7 +11,9 @@ Finding = tuple[str, str]
 
 
 def statements_undo_only_their_table(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
-    """Require undo.sql to drop only what create.sql creates: DROP TABLE deletes the topic, its records and its subjects."""
+    """Require undo.sql to drop only what create.sql creates: DROP TABLE deletes the topic, its records and
+    its subjects.
+    """
     for index, statement in enumerate(deployment.statements):
         try:
             text = sources.statement(statement.name)
@@ -28,11 +30,17 @@ def statements_undo_only_their_table(deployment: Deployment, sources: Sources) -
                         else "has no CREATE TABLE that can be read. Leave undo.sql empty"
                     ),
                 )
-        if text.table and deployment.confluent.environment_id and text.table not in {topic.name for topic in deployment.topics}:
+        if (
+            text.table
+            and deployment.confluent.environment_id
+            and text.table not in {topic.name for topic in deployment.topics}
+        ):
             yield (
                 f"statements[{index}].name",
-                f"{statement.name} creates {text.table}, which is not a topic of this file. Add it as [[topics]] with "
-                f'statement = "{statement.name}", so that its subjects can be checked in the shared registry',
+                f"{statement.name} creates {text.table}, which is not a topic of this file. Add it as "
+                "[[topics]] with "
+                f'statement = "{statement.name}", so that its subjects can be checked in the shared '
+                "registry",
             )
 
 
@@ -40,7 +48,15 @@ def adopted_objects_are_declared(deployment: Deployment, sources: Sources) -> It
     for index, topic in enumerate(deployment.topics):
         key = f"topics[{index}].adopt"
         if "tableflow" in topic.adopt and not topic.tableflow:
-            yield key, f"{topic.name} has no [topics.tableflow], so no table can be adopted. Remove tableflow from the list"
+            yield (
+                key,
+                f"{topic.name} has no [topics.tableflow], so no table can be adopted. Remove tableflow "
+                "from the list",
+            )
         if "subject" in topic.adopt and (topic.datagen or topic.statement):
             writer = "a statement" if topic.statement else "a connector"
-            yield key, f"{writer} registers the schema of {topic.name}, not the deployment. Remove subject from the list"
+            yield (
+                key,
+                f"{writer} registers the schema of {topic.name}, not the deployment. Remove subject from "
+                "the list",
+            )

@@ -14,7 +14,9 @@ _MOMENT: Final = timedelta(microseconds=1)
 
 
 def runs_once(schedule: cron.Cron, rule: WindowRule) -> bool:
-    """Return whether there is only one run between the ends of two windows, of the first windows that have any."""
+    """Return whether there is only one run between the ends of two windows, of the first windows that have
+    any.
+    """
     window = windows.window_of(rule.first, rule)
     for _ in range(_MOST_WINDOWS):
         first = schedule.after(window.end - _MOMENT)

@@ -1,4 +1,6 @@
-"""The files that a deployment names, read once: schemas of topics, Flink's statements, contracts of exports."""
+"""The files that a deployment names, read once: schemas of topics, Flink's statements, contracts of
+exports.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ _TABLE: Final = re.compile(
     r"(?:(?:`[^`]+`|\w+)\.){0,2}(?:`([^`]+)`|(\w+))(?=[\s(;]|--|/\*|$)",
     re.IGNORECASE | re.DOTALL,
 )
-#: How many partitions a statement's topic has, and how many without such a clause (Confluent's "Flink SQL Examples").
+#: How many partitions a statement's topic has, and how many without such a clause (Confluent's "Flink SQL
+#: Examples").
 _BUCKETS: Final = re.compile(r"\bINTO\s+(\d+)\s+BUCKETS\b", re.IGNORECASE)
 _DEFAULT_BUCKETS: Final = 6
 #: The same for the table that a statement inserts into.
@@ -51,9 +54,9 @@ class Missing(Exception):
 class StatementText:
     """`table` is the table that create.sql creates, "" where that can't be read.
 
-    `options` are those of its options that decide how Tableflow writes the topic. `partitions` is the number of the topic's
-    partitions. `dropped` are the tables that undo.sql drops. `inserts_into` is the table that it fills without creating it, "" if
-    there is none.
+    `options` are those of its options that decide how Tableflow writes the topic. `partitions` is the number
+    of the topic's partitions. `dropped` are the tables that undo.sql drops. `inserts_into` is the table that
+    it fills without creating it, "" if there is none.
     """
 
     create: str
@@ -74,7 +77,10 @@ class Sources:
     judge: Judge | NotJudged
 
     def schema_file(self, topic: Topic) -> Path | None:
-        """Return the file of the topic's schema, or None if it has none. Raises Missing if the named file doesn't exist."""
+        """Return the file of the topic's schema, or None if it has none.
+
+        Raises Missing if the named file doesn't exist.
+        """
         if topic.schema_file is None:
             own = self.root / "topics" / f"{topic.name}.avsc"
             return own if own.is_file() else None
@@ -104,12 +110,17 @@ class Sources:
         return self.statement(topic.statement).partitions if topic.statement else topic.partitions
 
     def contract(self, name: str, schema: TopicSchema | None) -> Contract:
-        """Return the export's contract, checked against the topic's schema if that is given. Raises BadFile."""
+        """Return the export's contract, checked against the topic's schema if that is given.
+
+        Raises BadFile.
+        """
         file = self.root / "exports" / f"{name}.toml"
         more = (*contracts.name_rules(file), *(check.rules(schema, self.judge) if schema else ()))
         if not file.is_file():
             return contracts.load(name)
-        return contracts.parse(file.read_text(encoding="utf-8"), name=f"project/exports/{name}.toml", more_rules=more)
+        return contracts.parse(
+            file.read_text(encoding="utf-8"), name=f"project/exports/{name}.toml", more_rules=more
+        )
 
     def plain_contract(self, name: str) -> Contract | None:
         """Return the contract, not checked against a schema; None if it can't be read."""
@@ -137,8 +148,12 @@ def _statement(folder: Path) -> StatementText:
         undo=texts["undo.sql"],
         properties={name: str(value) for name, value in properties.items()},
         table=next(filter(None, table.groups())) if (table := _TABLE.match(texts["create.sql"])) else "",
-        inserts_into=next(filter(None, into.groups())) if (into := _INSERT.match(texts["create.sql"])) else "",
-        dropped=tuple(quoted or plain for quoted, plain in _DROP.findall(_COMMENT.sub(" ", texts["undo.sql"]))),
+        inserts_into=next(filter(None, into.groups()))
+        if (into := _INSERT.match(texts["create.sql"]))
+        else "",
+        dropped=tuple(
+            quoted or plain for quoted, plain in _DROP.findall(_COMMENT.sub(" ", texts["undo.sql"]))
+        ),
         options=dict(_OPTION.findall(texts["create.sql"])),
         partitions=int(buckets[1]) if (buckets := _BUCKETS.search(texts["create.sql"])) else _DEFAULT_BUCKETS,
     )

@@ -9,44 +9,59 @@ from typing import Final
 
 from config.toml_model import Form
 
-NAME: Final = Form(r"(?=.{2,20}$)[a-z][a-z0-9]*(?:-[a-z0-9]+)*", "2 to 20 lower-case letters, digits and hyphens, a letter first")
+NAME: Final = Form(
+    r"(?=.{2,20}$)[a-z][a-z0-9]*(?:-[a-z0-9]+)*",
+    "2 to 20 lower-case letters, digits and hyphens, a letter first",
+)
 #: Without a hyphen, so that a prefix, name-stage, can be split again.
 STAGE: Final = Form(r"[a-z][a-z0-9]{1,11}", "2 to 12 lower-case letters and digits, a letter first")
-#: Regions with AWS Glue (AWS General Reference, "AWS Glue endpoints and quotas"), without those of China and GovCloud.
+#: Regions with AWS Glue (AWS General Reference, "AWS Glue endpoints and quotas"), without those of China and
+#: GovCloud.
 REGIONS: Final = (
-    "af-south-1", "ap-east-1", "ap-east-2", "ap-northeast-1", "ap-northeast-2", "ap-northeast-3", "ap-south-1", "ap-south-2",
-    "ap-southeast-1", "ap-southeast-2", "ap-southeast-3", "ap-southeast-4", "ap-southeast-5", "ap-southeast-6", "ap-southeast-7",
-    "ca-central-1", "ca-west-1", "eu-central-1", "eu-central-2", "eu-north-1", "eu-south-1", "eu-south-2", "eu-west-1",
-    "eu-west-2", "eu-west-3", "il-central-1", "me-central-1", "me-south-1", "mx-central-1", "sa-east-1", "us-east-1", "us-east-2",
+    "af-south-1", "ap-east-1", "ap-east-2", "ap-northeast-1", "ap-northeast-2", "ap-northeast-3",
+    "ap-south-1", "ap-south-2", "ap-southeast-1", "ap-southeast-2", "ap-southeast-3", "ap-southeast-4",
+    "ap-southeast-5", "ap-southeast-6", "ap-southeast-7", "ca-central-1", "ca-west-1", "eu-central-1",
+    "eu-central-2", "eu-north-1", "eu-south-1", "eu-south-2", "eu-west-1", "eu-west-2", "eu-west-3",
+    "il-central-1", "me-central-1", "me-south-1", "mx-central-1", "sa-east-1", "us-east-1", "us-east-2",
     "us-west-1", "us-west-2",
 )  # fmt: skip
-#: Regions in which CloudFormation has no type AWS::Budgets::Budget, by the schemas of each region that CloudFormation
-#: publishes and cfn-lint ships. For eu-central-2, users report it too (cloudformation-coverage-roadmap, issue 2177).
+#: Regions in which CloudFormation has no type AWS::Budgets::Budget, by the schemas of each region that
+#: CloudFormation publishes and cfn-lint ships. For eu-central-2, users report it too
+#: (cloudformation-coverage-roadmap, issue 2177).
 NO_BUDGETS: Final = frozenset((
-    "af-south-1", "ap-east-1", "ap-east-2", "ap-northeast-3", "ap-south-2", "ap-southeast-3", "ap-southeast-4", "ap-southeast-5",
-    "ap-southeast-6", "ap-southeast-7", "ca-west-1", "eu-central-2", "eu-north-1", "eu-south-1", "eu-south-2", "il-central-1",
-    "me-central-1", "mx-central-1",
+    "af-south-1", "ap-east-1", "ap-east-2", "ap-northeast-3", "ap-south-2", "ap-southeast-3",
+    "ap-southeast-4", "ap-southeast-5", "ap-southeast-6", "ap-southeast-7", "ca-west-1", "eu-central-2",
+    "eu-north-1", "eu-south-1", "eu-south-2", "il-central-1", "me-central-1", "mx-central-1",
 ))  # fmt: skip
 #: Quickstarts of the Datagen connector (confluentinc/kafka-connect-datagen, DatagenTask.Quickstart).
 QUICKSTARTS: Final = (
-    "CAMPAIGN_FINANCE", "CLICKSTREAM", "CLICKSTREAM_CODES", "CLICKSTREAM_USERS", "CREDIT_CARDS", "DEVICE_INFORMATION",
-    "FLEET_MGMT_DESCRIPTION", "FLEET_MGMT_LOCATION", "FLEET_MGMT_SENSORS", "GAMING_GAMES", "GAMING_PLAYERS",
-    "GAMING_PLAYER_ACTIVITY", "INSURANCE_CUSTOMERS", "INSURANCE_CUSTOMER_ACTIVITY", "INSURANCE_OFFERS", "INVENTORY", "ORDERS",
-    "PAGEVIEWS", "PAYROLL_BONUS", "PAYROLL_EMPLOYEE", "PAYROLL_EMPLOYEE_LOCATION", "PIZZA_ORDERS", "PIZZA_ORDERS_CANCELLED",
-    "PIZZA_ORDERS_COMPLETED", "PRODUCT", "PURCHASES", "RATINGS", "SHOES", "SHOE_CLICKSTREAM", "SHOE_CUSTOMERS", "SHOE_ORDERS",
-    "SIEM_LOGS", "STOCK_TRADES", "STORES", "SYSLOG_LOGS", "TRANSACTIONS", "USERS", "USERS_",
+    "CAMPAIGN_FINANCE", "CLICKSTREAM", "CLICKSTREAM_CODES", "CLICKSTREAM_USERS", "CREDIT_CARDS",
+    "DEVICE_INFORMATION", "FLEET_MGMT_DESCRIPTION", "FLEET_MGMT_LOCATION", "FLEET_MGMT_SENSORS",
+    "GAMING_GAMES", "GAMING_PLAYERS", "GAMING_PLAYER_ACTIVITY", "INSURANCE_CUSTOMERS",
+    "INSURANCE_CUSTOMER_ACTIVITY", "INSURANCE_OFFERS", "INVENTORY", "ORDERS", "PAGEVIEWS", "PAYROLL_BONUS",
+    "PAYROLL_EMPLOYEE", "PAYROLL_EMPLOYEE_LOCATION", "PIZZA_ORDERS", "PIZZA_ORDERS_CANCELLED",
+    "PIZZA_ORDERS_COMPLETED", "PRODUCT", "PURCHASES", "RATINGS", "SHOES", "SHOE_CLICKSTREAM",
+    "SHOE_CUSTOMERS", "SHOE_ORDERS", "SIEM_LOGS", "STOCK_TRADES", "STORES", "SYSLOG_LOGS", "TRANSACTIONS",
+    "USERS", "USERS_",
 )  # fmt: skip
 FROM_SCHEMA: Final = "schema"
-SECRET_NAME: Final = Form(r"[A-Za-z0-9/_+=.@-]{1,200}", "a secret's name: letters, digits and /_+=.@-, 200 at most")
-LOG_TOPIC: Final = Form(r"[a-z0-9_-]{1,249}", "a topic's name: lower-case letters, digits, hyphens and underscores")
-SNOWFLAKE_NAME: Final = Form(r"[A-Za-z_][A-Za-z0-9_]{0,200}", "a name of letters, digits and underscores, no digit first")
+SECRET_NAME: Final = Form(
+    r"[A-Za-z0-9/_+=.@-]{1,200}", "a secret's name: letters, digits and /_+=.@-, 200 at most"
+)
+LOG_TOPIC: Final = Form(
+    r"[a-z0-9_-]{1,249}", "a topic's name: lower-case letters, digits, hyphens and underscores"
+)
+SNOWFLAKE_NAME: Final = Form(
+    r"[A-Za-z_][A-Za-z0-9_]{0,200}", "a name of letters, digits and underscores, no digit first"
+)
 SNOWFLAKE_ACCOUNT: Final = Form(
     r"[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)*", "an account's name like myorganization-myaccount, without a domain"
 )
 ENVIRONMENT_ID: Final = Form(r"env-[a-z0-9]+", "an environment's id like env-abc123")
 CLUSTER_TYPE: Final = Form(
     r"Standard",
-    "Standard: Confluent has no roles on single topics of a Basic cluster, and other types are reached over private networks",
+    "Standard: Confluent has no roles on single topics of a Basic cluster, and other types are reached "
+    "over private networks",
 )
 ACCOUNT_ID: Final = Form(r"[0-9]{12}", "12 digits in quotes")
 #: Of AWS's partition `aws`, to which all REGIONS belong. AWS's own policies have the account `aws`.
@@ -56,28 +71,40 @@ POLICY_ARN: Final = Form(
 )
 #: AWS allows 512 characters; ARNs with the path are values of vendors' properties, which are shorter.
 IAM_PATH: Final = Form(
-    r"(?=.{3,200}$)/(?:[A-Za-z0-9+=,.@_-]+/)+", "a path like /team/, with a slash at both ends, at most 200 characters"
+    r"(?=.{3,200}$)/(?:[A-Za-z0-9+=,.@_-]+/)+",
+    "a path like /team/, with a slash at both ends, at most 200 characters",
 )
 #: CDK accepts others of up to ten characters, but they end in names of buckets and roles.
-QUALIFIER: Final = Form(r"[a-z0-9]{1,10}", "the qualifier of `cdk bootstrap`: 1 to 10 lower-case letters and digits")
+QUALIFIER: Final = Form(
+    r"[a-z0-9]{1,10}", "the qualifier of `cdk bootstrap`: 1 to 10 lower-case letters and digits"
+)
 _TOPIC: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,248}")
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
 #: Addresses that SNS accepts, without rare forms that mail systems treat differently.
-_MAIL: Final = re.compile(r"[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]{2,63}")
+_MAIL: Final = re.compile(
+    r"[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]{2,63}"
+)
 #: What IAM allows, but of blanks only the space.
 _TAG: Final = re.compile(r"[\w .:/=+@-]{1,256}")
 _LONGEST_TAG_NAME: Final = 128
 
 
 def region(name: str) -> str | None:
-    return None if name in REGIONS else f"{name[:40]!r} is not an AWS region with Glue{_did_you_mean(name, REGIONS)}"
+    return (
+        None
+        if name in REGIONS
+        else f"{name[:40]!r} is not an AWS region with Glue{_did_you_mean(name, REGIONS)}"
+    )
 
 
 def datagen(name: str) -> str | None:
     if name in (FROM_SCHEMA, *QUICKSTARTS):
         return None
     known = f'"{FROM_SCHEMA}" or one of {", ".join(QUICKSTARTS)}'
-    return f"{name[:40]!r} is not a quickstart of the Datagen connector. Use {known}{_did_you_mean(name.upper(), QUICKSTARTS)}"
+    return (
+        f"{name[:40]!r} is not a quickstart of the Datagen connector. Use "
+        f"{known}{_did_you_mean(name.upper(), QUICKSTARTS)}"
+    )
 
 
 def _did_you_mean(name: str, known: Sequence[str]) -> str:
@@ -87,9 +114,15 @@ def _did_you_mean(name: str, known: Sequence[str]) -> str:
 
 def topic_name(name: str) -> str | None:
     if any(sign.isupper() for sign in name):
-        return f"{name!r} has upper-case letters, and names in Glue and Athena are lower case: two topics could become one table"
+        return (
+            f"{name!r} has upper-case letters, and names in Glue and Athena are lower case: two topics "
+            "could become one table"
+        )
     if not _TOPIC.fullmatch(name):
-        return f"{name!r} is not a valid name of a topic: lower-case letters, digits, dots, hyphens and underscores, at most 249"
+        return (
+            f"{name!r} is not a valid name of a topic: lower-case letters, digits, dots, hyphens and "
+            "underscores, at most 249"
+        )
     return None
 
 
@@ -98,7 +131,8 @@ def bucket_name(name: str) -> str | None:
         return f"{name!r} has a dot, and neither Snowflake nor TLS by host name supports such a bucket"
     if not _BUCKET.fullmatch(name) or name.startswith("xn--") or name.endswith("-s3alias"):
         return (
-            f"{name!r} is not a valid name of a bucket: 3 to 63 lower-case letters, digits and hyphens, none of them at the ends"
+            f"{name!r} is not a valid name of a bucket: 3 to 63 lower-case letters, digits and hyphens, "
+            "none of them at the ends"
         )
     return None
 

@@ -1,7 +1,8 @@
-"""The Spark SQL that a contract may use: functions whose result depends only on the rows, without side effects.
+"""The Spark SQL that a contract may use: functions whose result depends only on the rows, without side
+effects.
 
-It is an allow list, because Spark also has functions that run any Java method (`reflect`), read the clock or return random
-numbers.
+It is an allow list, because Spark also has functions that run any Java method (`reflect`), read the clock or
+return random numbers.
 """
 
 from __future__ import annotations
@@ -27,9 +28,11 @@ SCALAR: Final = frozenset(
     """.split()
 )
 
-#: Aggregate functions. Those whose result depends on the order of rows (first, last, collect_list, …) are left out.
+#: Aggregate functions. Those whose result depends on the order of rows (first, last, collect_list, …) are
+#: left out.
 AGGREGATE: Final = frozenset(
-    "any avg bit_and bit_or bit_xor bool_and bool_or count count_if every max mean min some sum try_avg try_sum".split()
+    "any avg bit_and bit_or bit_xor bool_and bool_or count count_if every max mean min some sum try_avg "
+    "try_sum".split()
 )
 
 #: Those whose result is the value of one row, or shows that there is such a row.
@@ -50,11 +53,20 @@ KAFKA_FIELDS: Final = (
     "kafka_raw_value",
 )
 
-#: The names of Iceberg's metadata in Spark. Iceberg refuses to read a field of the topic that has one of them.
-ICEBERG_FIELDS: Final = ("_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number")
+#: The names of Iceberg's metadata in Spark. Iceberg refuses to read a field of the topic that has one of
+#: them.
+ICEBERG_FIELDS: Final = (
+    "_file",
+    "_pos",
+    "_deleted",
+    "_spec_id",
+    "_partition",
+    "_row_id",
+    "_last_updated_sequence_number",
+)
 
-#: The bounds of the export's window, as timestamps. They are not called window_start and window_end, because tables with
-#: aggregates from Flink have columns of these names.
+#: The bounds of the export's window, as timestamps. They are not called window_start and window_end, because
+#: tables with aggregates from Flink have columns of these names.
 WINDOW_FIELDS: Final = ("export_window_start", "export_window_end")
 
 #: The column with the record's key, unless the topic's value has a field of this name.
@@ -74,25 +86,35 @@ def why_forbidden(name: str) -> str:
 
 
 def shows_one_person(functions: list[str], *, compares_person_id: bool) -> str | None:
-    """Return why a measure over `functions` may show one person's value in an aggregate with `person_id`, or None."""
+    """Return why a measure over `functions` may show one person's value in an aggregate with `person_id`, or
+    None.
+    """
     what = sorted({name.lower() for name in functions} & SHOWS_ONE_PERSON)
     if not what and not compares_person_id:
         return None
     reason = (
-        f"{', '.join(what)}() gives the value of one person" if what else "a condition on the person's id picks out one person"
+        f"{', '.join(what)}() gives the value of one person"
+        if what
+        else "a condition on the person's id picks out one person"
     )
-    return f"{reason}, however large the group. Sum or average the values, or say why it may be shown: shows_one_person_because"
+    return (
+        f"{reason}, however large the group. Sum or average the values, or say why it may be shown: "
+        "shows_one_person_because"
+    )
 
 
 #: Messages about an aggregate of doubles and a cast of a double. They follow the name of the expression.
-SUMS_DOUBLES: Final = "sums doubles, and such a sum depends on the order of rows: cast to decimal inside the aggregate"
+SUMS_DOUBLES: Final = (
+    "sums doubles, and such a sum depends on the order of rows: cast to decimal inside the aggregate"
+)
 CASTS_DOUBLE: Final = (
-    "casts a double to a decimal, which turns NaN and infinity into null: write cast(cast(x as string) as decimal(12,2)), which "
-    "stops the run for such a value, or try_cast(x as decimal(12,2)), which gives null"
+    "casts a double to a decimal, which turns NaN and infinity into null: write cast(cast(x as string) as "
+    "decimal(12,2)), which stops the run for such a value, or try_cast(x as decimal(12,2)), which gives "
+    "null"
 )
 
 #: Words that Spark reads as functions without parentheses. Their results differ between runs or users.
 CLOCK_WORDS: Final = frozenset(
-    "current_catalog current_database current_date current_schema current_time current_timestamp current_timezone "
-    "current_user localtimestamp now session_user user".split()
+    "current_catalog current_database current_date current_schema current_time current_timestamp "
+    "current_timezone current_user localtimestamp now session_user user".split()
 )

@@ -1,4 +1,7 @@
-"""What Spark finds in the expressions and types of a contract. The job analyses them with `glue_jobs.analyse`."""
+"""What Spark finds in the expressions and types of a contract.
+
+The job analyses them with `glue_jobs.analyse`.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,9 @@ _NEUTRAL: Final = Contract(
 
 @attrs.frozen
 class AnalysisFinding:
-    """`key` is the path in the contract's file, `label` its name in the job's messages, `code` the job's error code."""
+    """`key` is the path in the contract's file, `label` its name in the job's messages, `code` the job's
+    error code.
+    """
 
     key: str
     label: str
@@ -45,8 +50,8 @@ class AnalysisFinding:
 class Analysis:
     """The findings, and what the expressions of rows and groups use.
 
-    `reads` has the source fields whose values an expression uses, by the expression's key: `customer.region`, `lines[].price`.
-    `counts` has the keys of measures that only count rows.
+    `reads` has the source fields whose values an expression uses, by the expression's key: `customer.region`,
+    `lines[].price`. `counts` has the keys of measures that only count rows.
     """
 
     findings: list[AnalysisFinding]
@@ -64,13 +69,16 @@ class Analysis:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a sentence that begins with a full stop and names the most similar of the known names, or an empty text."""
+    """Return a sentence that begins with a full stop and names the most similar of the known names, or an
+    empty text.
+    """
     close = difflib.get_close_matches(name, known, n=1)
     return f". Did you mean {close[0]}?" if close else ""
 
 
 def analysable(contract: Contract) -> Contract:
-    """Return the contract with neutral parts in the place of those that could not be read, which are mistakes already.
+    """Return the contract with neutral parts in the place of those that could not be read, which are mistakes
+    already.
 
     Checks are left out if a column could not be read, because they may need it.
     """
@@ -91,7 +99,11 @@ def analysable(contract: Contract) -> Contract:
 
 def _readable_column(column: Column, index: int) -> Column:
     name = getattr(column, "name", f"column_{index}")
-    return column if _is_whole(column) else Column(name=name, type="text", title="", description="", expression="''")
+    return (
+        column
+        if _is_whole(column)
+        else Column(name=name, type="text", title="", description="", expression="''")
+    )
 
 
 def _whole_or_none(part: T | None) -> T | None:

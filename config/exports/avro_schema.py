@@ -1,8 +1,9 @@
-"""Reads a topic's Avro schema as the types that Tableflow's table has: named types, unions, logical types and tags.
+"""Reads a topic's Avro schema as the types that Tableflow's table has: named types, unions, logical types and
+tags.
 
-What becomes a decimal, a map or a branch of a union, the names of branches, and the refusal of recursive types and of null as
-the only type follow Confluent's public AvroToLogicalTypeConverter (repository confluentinc/schema-registry). What makes a schema
-valid follows the Avro specification.
+What becomes a decimal, a map or a branch of a union, the names of branches, and the refusal of recursive
+types and of null as the only type follow Confluent's public AvroToLogicalTypeConverter (repository
+confluentinc/schema-registry). What makes a schema valid follows the Avro specification.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ import attrs
 from fastavro.schema import SchemaParseException, parse_schema
 
 _RECORDS: Final = frozenset(("record", "error"))
-_TYPES: Final = _RECORDS | frozenset("null boolean int long float double bytes string enum array map fixed".split())
-_TIMES: Final = frozenset(
-    "time-micros timestamp-millis timestamp-micros timestamp-nanos local-timestamp-millis local-timestamp-micros "
-    "local-timestamp-nanos".split()
+_TYPES: Final = _RECORDS | frozenset(
+    "null boolean int long float double bytes string enum array map fixed".split()
 )
-#: The logical types of each Avro type. Avro ignores any other, so that the values are those of the plain type.
+_TIMES: Final = frozenset(
+    "time-micros timestamp-millis timestamp-micros timestamp-nanos local-timestamp-millis "
+    "local-timestamp-micros local-timestamp-nanos".split()
+)
+#: The logical types of each Avro type. Avro ignores any other, so that the values are those of the plain
+#: type.
 _LOGICAL: Final[Mapping[str, frozenset[str]]] = {
     "int": frozenset(("date", "time-millis")),
     "long": _TIMES,
@@ -31,7 +35,8 @@ _LOGICAL: Final[Mapping[str, frozenset[str]]] = {
 }
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 #: The largest number of digits of a decimal in Iceberg and Spark, and the number if the schema has none.
-_MAX_PRECISION, _DEFAULT_PRECISION = 38, 10
+_MAX_PRECISION = 38
+_DEFAULT_PRECISION = 10
 _MAP_ENTRY: Final = "io.confluent.connect.avro.MapEntry"
 
 
@@ -43,10 +48,10 @@ class BadSchema(Exception):
 class Type:
     """The type of a field.
 
-    `kind` is the Avro type, or the logical type where Avro has one; a union of several types besides null is a `union`.
-    `fields` are those of a record or the branches of a union, `items` the items of an array or the values of a map, and `key`
-    the keys of a map if they aren't text. `tagged` says whether the type itself has the tag PII, and `record` is the full name
-    of a record.
+    `kind` is the Avro type, or the logical type where Avro has one; a union of several types besides null is
+    a `union`. `fields` are those of a record or the branches of a union, `items` the items of an array or the
+    values of a map, and `key` the keys of a map if they aren't text. `tagged` says whether the type itself
+    has the tag PII, and `record` is the full name of a record.
     """
 
     kind: str
@@ -78,13 +83,16 @@ def read(schema: Any, topic: str) -> Type:
     except RecursionError:
         raise BadSchema(f"the schema of {topic} is nested too deep") from None
     except (SchemaParseException, KeyError, TypeError, AttributeError, ValueError) as error:
-        raise BadSchema(f"the schema of {topic} is not valid Avro ({type(error).__name__}: {error})") from error
+        raise BadSchema(
+            f"the schema of {topic} is not valid Avro ({type(error).__name__}: {error})"
+        ) from error
 
 
 def _for_parser(schema: Any) -> Any:
     """Return the schema in a form that fastavro accepts.
 
-    Java also accepts types and names inside `{"type": …}`, and ignores logical types that don't fit their type.
+    Java also accepts types and names inside `{"type": …}`, and ignores logical types that don't fit their
+    type.
     """
     if isinstance(schema, list):
         return [_for_parser(branch) for branch in schema]
@@ -147,7 +155,9 @@ class _Reader:
         if kind in _RECORDS:
             return self._record(schema, path, namespace)
         if kind == "map":
-            return Type("map", is_tagged(schema), items=self.type_of(schema["values"], f"{path}{{}}", namespace))
+            return Type(
+                "map", is_tagged(schema), items=self.type_of(schema["values"], f"{path}{{}}", namespace)
+            )
         if kind != "array":
             return None
         is_map = self._encodes_map(schema, namespace)
@@ -159,7 +169,9 @@ class _Reader:
     def _record(self, schema: dict[str, Any], path: str, namespace: str) -> Type:
         name = _full_name(schema, namespace)
         if name in self._open:
-            raise _bad(path, f"record {name} contains itself, and a table has no recursive types. Flatten it first")
+            raise _bad(
+                path, f"record {name} contains itself, and a table has no recursive types. Flatten it first"
+            )
         self._open.append(name)
         fields = tuple(self._fields(schema, path, namespace))
         self._open.pop()
@@ -187,7 +199,9 @@ class _Reader:
             return attrs.evolve(self.type_of(branch, path, namespace), nullable=nullable)
         columns = branch_columns(list(wanted))
         if len(set(columns)) < len(columns):
-            raise _bad(path, "two branches of the union get the same column name, and a table can't have both")
+            raise _bad(
+                path, "two branches of the union get the same column name, and a table can't have both"
+            )
         fields = [
             Field(column, attrs.evolve(self.type_of(branch, f"{path}.{column}", namespace), nullable=True))
             for column, branch in zip(columns, wanted.values(), strict=True)
@@ -221,7 +235,8 @@ class _Reader:
 def branch_columns(names: list[str]) -> list[str]:
     """Return the columns of a union's branches, by the branches' full names.
 
-    A branch has its short name; if several have the same one, they have their full names, with `_` in the place of dots.
+    A branch has its short name; if several have the same one, they have their full names, with `_` in the
+    place of dots.
     """
     short_names = [name.rpartition(".")[2] for name in names]
     return [
@@ -247,7 +262,8 @@ def _logical(schema: Mapping[str, Any]) -> str | None:
 
 
 def _plain(schema: dict[str, Any], path: str) -> Type:
-    kind, logical = schema["type"], _logical(schema)
+    kind = schema["type"]
+    logical = _logical(schema)
     if kind == "null":
         raise _bad(path, "the type is null alone, which no column can hold")
     if logical and logical.endswith("-nanos"):
@@ -276,7 +292,10 @@ def _is_whole(value: Any) -> bool:
 
 
 def _map_of(entry: Type, path: str, tagged: bool) -> Type:
-    types = {field.name: attrs.evolve(field.type, tagged=field.type.tagged or field.tagged) for field in entry.fields}
+    types = {
+        field.name: attrs.evolve(field.type, tagged=field.type.tagged or field.tagged)
+        for field in entry.fields
+    }
     if types.keys() != {"key", "value"}:
         raise _bad(path, "the array encodes a map, and its items are not records of the fields key and value")
     return Type("map", tagged or entry.tagged, items=types["value"], key=types["key"])

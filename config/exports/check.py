@@ -1,7 +1,9 @@
-"""Checks for authors of contracts: expressions are valid, fields exist, types fit, and personal data has a treatment.
+"""Checks for authors of contracts: expressions are valid, fields exist, types fit, and personal data has a
+treatment.
 
-The command line and the checks of deployment files use this module. Spark judges expressions and types, by the code of the job
-(`glue_jobs.analyse`). Spark isn't imported here: a caller gives the function that asks it.
+The command line and the checks of deployment files use this module. Spark judges expressions and types, by
+the code of the job (`glue_jobs.analyse`). Spark isn't imported here: a caller gives the function that asks
+it.
 """
 
 from __future__ import annotations
@@ -22,8 +24,8 @@ Finding = tuple[str, str]
 
 _TIMES = {"timestamp-millis", "timestamp-micros", "local-timestamp-millis", "local-timestamp-micros"}
 _AMBIGUOUS = (
-    "{} may mean a field of the topic or the metadata of Kafka or Iceberg. Remove it from the contract, or rename the "
-    "field in the topic"
+    "{} may mean a field of the topic or the metadata of Kafka or Iceberg. Remove it from the contract, or "
+    "rename the field in the topic"
 )
 
 
@@ -38,7 +40,10 @@ Judge = Callable[[Contract, TopicSchema], Analysis]
 
 
 def check_file(path: Path, schema: TopicSchema, judge: Judge | NotJudged) -> Contract:
-    """Read a contract and check it against its topic's schema. Raises BadFile with all mistakes of both checks."""
+    """Read a contract and check it against its topic's schema.
+
+    Raises BadFile with all mistakes of both checks.
+    """
     more_rules = (*contracts.name_rules(path), *rules(schema, judge))
     return contracts.parse(read_text(path, str(path)), name=str(path), more_rules=more_rules)
 
@@ -57,10 +62,16 @@ def rules(schema: TopicSchema, judge: Judge | NotJudged) -> tuple[Rule[Contract]
 
 def _fields_exist(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
     if contract.source.topic != schema.topic:
-        yield "source.topic", f"this contract reads {contract.source.topic}, but the schema given is that of {schema.topic}"
+        yield (
+            "source.topic",
+            f"this contract reads {contract.source.topic}, but the schema given is that of {schema.topic}",
+        )
     for name in WINDOW_FIELDS:
         if name in schema.fields:
-            yield "source.topic", f"{schema.topic} has a field {name}, which is the name of the export's own column. Rename it"
+            yield (
+                "source.topic",
+                f"{schema.topic} has a field {name}, which is the name of the export's own column. Rename it",
+            )
     for key, path in contract.fields():
         if _resolve(path, contract, schema) is None:
             yield key, f"the schema of {schema.topic} has no field {path}{did_you_mean(path, schema.fields)}"
@@ -79,19 +90,26 @@ def _is_ambiguous(path: str, schema: TopicSchema) -> bool:
 def _event_time_is_a_time(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
     field = schema.fields.get(contract.source.event_time)
     if field and field.kind not in _TIMES:
-        yield "source.event_time", f"{field.path} is {field.kind}, not a timestamp. Name a timestamp field or kafka_timestamp"
+        yield (
+            "source.event_time",
+            f"{field.path} is {field.kind}, not a timestamp. Name a timestamp field or kafka_timestamp",
+        )
 
 
 def _table_can_be_read(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
     if times := [field.path for field in schema.fields.values() if field.kind.startswith("time-")]:
         yield (
             "source.topic",
-            f"{', '.join(times)}: a time of day, and Spark can't read an Iceberg table that has one. Send it as text or a number",
+            f"{', '.join(times)}: a time of day, and Spark can't read an Iceberg table that has one. Send "
+            "it as text or a number",
         )
     if contract.explode and contract.explode.alias in {path.partition(".")[0] for path in schema.fields}:
         yield "explode.as", f"{schema.topic} has a field {contract.explode.alias}. Give the item another name"
     elif contract.explode and contract.explode.alias in (*KAFKA_FIELDS, *WINDOW_FIELDS):
-        yield "explode.as", f"{contract.explode.alias} is a name of the job in expressions. Give the item another name"
+        yield (
+            "explode.as",
+            f"{contract.explode.alias} is a name of the job in expressions. Give the item another name",
+        )
 
 
 def _resolve(path: str, contract: Contract, schema: TopicSchema) -> str | None:
@@ -137,5 +155,6 @@ def _untreated(index: int, column: Column, paths: list[str], schema: TopicSchema
         yield (
             f"column[{index}]",
             f"{column.name} contains personal data ({'; '.join(carried)}) and has no `personal` entry. "
-            'Add personal = { treatment = "hash", kind = … }, or drop, mask, generalise, or keep with a reason',
+            'Add personal = { treatment = "hash", kind = … }, or drop, mask, generalise, or keep with a '
+            "reason",
         )

@@ -1,8 +1,8 @@
 """The model of an export contract, `project/exports/*.toml`.
 
-A contract defines which events of a topic belong to a time window, how they become rows, what each column means, how
-personal data is treated, which checks the file must pass before it is published, and how it is delivered. A source field
-that the contract doesn't name is never exported.
+A contract defines which events of a topic belong to a time window, how they become rows, what each column
+means, how personal data is treated, which checks the file must pass before it is published, and how it is
+delivered. A source field that the contract doesn't name is never exported.
 """
 
 from __future__ import annotations
@@ -25,25 +25,29 @@ Every = Literal["day", "iso_week", "month", "quarter"]
 class Source:
     topic: str = setting("The Kafka topic; its Iceberg table has the same name.", form=TOPIC)
     event_time: str = setting(
-        "The field with the time at which the event happened, or kafka_timestamp for the time at which Kafka received it. A "
-        "local-timestamp, which has no zone, is read as local time in the window's zone.",
+        "The field with the time at which the event happened, or kafka_timestamp for the time at which "
+        "Kafka received it. A local-timestamp, which has no zone, is read as local time in the window's "
+        "zone.",
         form=PATH,
     )
     min_event_date: date | None = setting(
-        "The first valid day of events, in UTC or, for a local-timestamp, in the window's zone. An event before it, or more "
-        "than a day after the table's last commit, has no valid time. The default is the day two years before the first window: "
-        "an earlier time is most often one that was never set, or that has another unit than its field says.",
+        "The first valid day of events, in UTC or, for a local-timestamp, in the window's zone. An event "
+        "before it, or more than a day after the table's last commit, has no valid time. The default is "
+        "the day two years before the first window: an earlier time is most often one that was never set, "
+        "or that has another unit than its field says.",
         default=None,
     )
     max_invalid_percent: int = setting(
-        "The highest percentage of the window's events that may have no valid time or no key. Above it, the file is not "
-        "published. An event without a valid time belongs to the window in which Kafka received it.",
+        "The highest percentage of the window's events that may have no valid time or no key. Above it, "
+        "the file is not published. An event without a valid time belongs to the window in which Kafka "
+        "received it.",
         default=1,
         minimum=0,
         maximum=100,
     )
     replaced_fields: list[str] = setting(
-        "Fields that were dropped from the topic and added again on purpose. Their old values are read as null.",
+        "Fields that were dropped from the topic and added again on purpose. Their old values are read as "
+        "null.",
         default=list,
         form=PATH,
     )
@@ -52,11 +56,16 @@ class Source:
 @attrs.frozen
 class WindowRule:
     every: Every = setting("The length of a window.")
-    zone: str = setting("The time zone in which windows begin and end at midnight, from the tz database.", check=zone_problem)
-    first: date = setting("A day (in `zone`) of the first window to publish.", name="from", check=implausible_day)
+    zone: str = setting(
+        "The time zone in which windows begin and end at midnight, from the tz database.", check=zone_problem
+    )
+    first: date = setting(
+        "A day (in `zone`) of the first window to publish.", name="from", check=implausible_day
+    )
     filter_stage: Literal["before_deduplication", "after_deduplication"] = setting(
-        "before_deduplication if all events of a key have the same event time: a run then reads only the files that may have "
-        "events of the window. after_deduplication if the event times may differ: each run then reads the whole table.",
+        "before_deduplication if all events of a key have the same event time: a run then reads only the "
+        "files that may have events of the window. after_deduplication if the event times may differ: each "
+        "run then reads the whole table.",
         default="before_deduplication",
     )
     restate_for_days: int = setting(
@@ -66,12 +75,13 @@ class WindowRule:
         maximum=366,
     )
     on_empty: Literal["publish", "skip", "fail"] = setting(
-        "What to do with a window without rows: publish a file that has only a header, publish nothing, or fail.",
+        "What to do with a window without rows: publish a file that has only a header, publish nothing, or "
+        "fail.",
         default="publish",
     )
     on_incomplete_source: Literal["wait", "publish", "fail"] = setting(
-        "What to do if events may be missing: for some Kafka partition, the table has no event that Kafka received after the "
-        "window's end, and the partition is not known to be idle.",
+        "What to do if events may be missing: for some Kafka partition, the table has no event that Kafka "
+        "received after the window's end, and the partition is not known to be idle.",
         default="wait",
     )
 
@@ -79,14 +89,14 @@ class WindowRule:
 @attrs.frozen
 class Deduplicate:
     key: list[str] = setting(
-        "The fields that identify what an event is about, such as an order. Events in which one of them is empty are not "
-        "exported, only counted.",
+        "The fields that identify what an event is about, such as an order. Events in which one of them is "
+        "empty are not exported, only counted.",
         form=PATH,
     )
     order: list[str] = setting(
-        "The fields that decide which event of a key is kept, most important first. Kafka's offset breaks ties, and an event "
-        "without a value is never preferred. Name kafka_timestamp if partitions were added to the topic, because offsets of two "
-        "partitions can't be compared.",
+        "The fields that decide which event of a key is kept, most important first. Kafka's offset breaks "
+        "ties, and an event without a value is never preferred. Name kafka_timestamp if partitions were "
+        "added to the topic, because offsets of two partitions can't be compared.",
         default=list,
         form=PATH,
     )
@@ -98,7 +108,8 @@ class Filter:
     where: str = setting("A Spark SQL condition; rows for which it is false or null are left out.")
     reason: str = setting("Why, for the data dictionary and the report.")
     on: Literal["events", "lines"] = setting(
-        "events filters the events that deduplication keeps, before the array is exploded; lines filters the rows after that.",
+        "events filters the events that deduplication keeps, before the array is exploded; lines filters "
+        "the rows after that.",
         default="events",
     )
 
@@ -111,21 +122,28 @@ class Explode:
 
 @attrs.frozen
 class Personal:
-    treatment: Literal["keep", "drop", "mask", "hash", "generalise"] = setting("What happens to the value before it is exported.")
+    treatment: Literal["keep", "drop", "mask", "hash", "generalise"] = setting(
+        "What happens to the value before it is exported."
+    )
     kind: Literal["email", "phone", "name", "text", "id"] | None = setting(
-        "For hash: how spellings of a value are normalised. With the same kind and key, a value has the same pseudonym in every "
-        "export.",
+        "For hash: how spellings of a value are normalised. With the same kind and key, a value has the "
+        "same pseudonym in every export.",
         default=None,
     )
-    visible: int | None = setting("For mask: how many of the last characters stay readable.", default=None, minimum=0, maximum=8)
-    to: Literal["year", "month", "prefix", "bucket"] | None = setting("For generalise: what is left of the value.", default=None)
+    visible: int | None = setting(
+        "For mask: how many of the last characters stay readable.", default=None, minimum=0, maximum=8
+    )
+    to: Literal["year", "month", "prefix", "bucket"] | None = setting(
+        "For generalise: what is left of the value.", default=None
+    )
     size: int | None = setting(
         "For prefix: the number of characters. For bucket: the width of a bucket.", default=None, minimum=1
     )
     reason: str | None = setting("For keep: why the value may be exported unchanged.", default=None)
     may_contain: list[str] = setting(
-        "For keep: the kinds of values that the scan of the finished file accepts in this column. `email`, `phone`, `iban`, "
-        "`card`, or the name of a `[[personal_pattern]]`. A kind that isn't named blocks the file.",
+        "For keep: the kinds of values that the scan of the finished file accepts in this column. `email`, "
+        "`phone`, `iban`, `card`, or the name of a `[[personal_pattern]]`. A kind that isn't named blocks "
+        "the file.",
         default=list,
         form=NAME,
     )
@@ -139,29 +157,42 @@ class Column:
     description: str = setting("What the column means.")
     unit: str | None = setting("The unit or currency of the numbers.", default=None)
     per: str | None = setting(
-        "The column that has the unit of each row, such as the currency, if it varies. Totals and charts are then per unit.",
+        "The column that has the unit of each row, such as the currency, if it varies. Totals and charts "
+        "are then per unit.",
         default=None,
         form=NAME,
     )
     adds_up: bool | None = setting(
-        "Whether a sum of the numbers has a meaning: false for a price, a share, a year or a number that is a "
-        "name. Totals, headlines and charts then leave the column out. Without it, a measure adds up if it is a "
-        "sum or a count. A column that is not a measure adds up unless rows are grouped by it, its values are "
-        "generalised, its unit is a share or a rate (such as % or EUR/kg), or its expression is a ratio or a part "
-        "of a date.",
+        "Whether a sum of the numbers has a meaning: false for a price, a share, a year or a number that "
+        "is a name. Totals, headlines and charts then leave the column out. Without it, a measure adds up "
+        "if it is a sum or a count. A column that is not a measure adds up unless rows are grouped by it, "
+        "its values are generalised, its unit is a share or a rate (such as % or EUR/kg), or its "
+        "expression is a ratio or a part of a date.",
         default=None,
     )
     source: str | None = setting(
-        "The source field. Without it, the field with the column's name.", name="from", default=None, form=PATH
+        "The source field. Without it, the field with the column's name.",
+        name="from",
+        default=None,
+        form=PATH,
     )
-    expression: str | None = setting("A Spark SQL expression over source fields instead of one field.", default=None)
-    measure: str | None = setting("In an aggregate: a Spark SQL aggregate such as sum(quantity).", default=None)
+    expression: str | None = setting(
+        "A Spark SQL expression over source fields instead of one field.", default=None
+    )
+    measure: str | None = setting(
+        "In an aggregate: a Spark SQL aggregate such as sum(quantity).", default=None
+    )
     shows_one_person_because: str | None = setting(
-        "In an aggregate with `person_id`: why a measure may show the value of one person of a group, as min() and max() do.",
+        "In an aggregate with `person_id`: why a measure may show the value of one person of a group, as "
+        "min() and max() do.",
         default=None,
     )
-    nullable: bool = setting("Whether the column may be empty. If not, an empty value blocks the export.", default=False)
-    allowed: list[str] = setting("The only values that may occur. Any other value blocks the export.", default=list)
+    nullable: bool = setting(
+        "Whether the column may be empty. If not, an empty value blocks the export.", default=False
+    )
+    allowed: list[str] = setting(
+        "The only values that may occur. Any other value blocks the export.", default=list
+    )
     example: str | None = setting("An example for the data dictionary.", default=None)
     personal: Personal | None = setting("What happens to personal data in this column.", default=None)
 
@@ -189,25 +220,32 @@ class Column:
 @attrs.frozen
 class Aggregate:
     person_id: str | None = setting(
-        "The field that identifies a person. The people in a group are its distinct values. Case, white space, invisible "
-        "characters and spellings that Unicode treats as equal (NFKC) make no difference, and blank values are not counted.",
+        "The field that identifies a person. The people in a group are its distinct values. Case, white "
+        "space, invisible characters and spellings that Unicode treats as equal (NFKC) make no difference, "
+        "and blank values are not counted.",
         default=None,
         form=PATH,
     )
     min_group_size: int = setting(
-        "Groups with fewer people are left out. If that is only one group, the next smallest is left out too.",
+        "Groups with fewer people are left out. If that is only one group, the next smallest is left out "
+        "too.",
         default=10,
         minimum=2,
     )
-    no_persons_because: str | None = setting("Instead of `person_id`: why the rows are not about people.", default=None)
-    keep_as_table: bool = setting("Whether the aggregate is also written to an Iceberg table of Lakeferry.", default=False)
+    no_persons_because: str | None = setting(
+        "Instead of `person_id`: why the rows are not about people.", default=None
+    )
+    keep_as_table: bool = setting(
+        "Whether the aggregate is also written to an Iceberg table of Lakeferry.", default=False
+    )
 
 
 @attrs.frozen
 class PersonalPattern:
     name: str = setting("A short name, for messages and `may_contain`.", form=NAME)
     pattern: str = setting(
-        "A regular expression in RE2's syntax, for instance 'P[0-9]{8}'. A text that contains a match blocks the file.",
+        "A regular expression in RE2's syntax, for instance 'P[0-9]{8}'. A text that contains a match "
+        "blocks the file.",
         check=pattern_problem,
     )
 
@@ -223,8 +261,8 @@ class Check:
         "A Spark SQL condition over the file's columns. It must not be false for any row.", default=None
     )
     overall: str | None = setting(
-        "A Spark SQL condition over `rows`, the number of rows, and sum_x, min_x and max_x of numeric columns x. There is no "
-        "sum_x of a column that does not add up or whose unit varies.",
+        "A Spark SQL condition over `rows`, the number of rows, and sum_x, min_x and max_x of numeric "
+        "columns x. There is no sum_x of a column that does not add up or whose unit varies.",
         default=None,
     )
 
@@ -232,19 +270,23 @@ class Check:
 @attrs.frozen
 class Delivery:
     order_by: list[str] = setting(
-        "The columns by which the file is sorted. The other columns break ties, then Kafka's order.", form=NAME
+        "The columns by which the file is sorted. The other columns break ties, then Kafka's order.",
+        form=NAME,
     )
     dialect: Literal["excel", "machine"] = setting(
-        "excel adds a byte order mark, so that Excel reads UTF-8, and cuts texts to the length of an Excel cell (32,767 "
-        "characters); machine does neither.",
+        "excel adds a byte order mark, so that Excel reads UTF-8, and cuts texts to the length of an Excel "
+        "cell (32,767 characters); machine does neither.",
         default="excel",
     )
     delimiter: Literal[",", ";", "\t"] = setting(
-        "What separates cells. Excel expects a comma in English and a semicolon in German or French. No matter at which of them "
-        "a spreadsheet splits lines, it never executes a text of the file as a formula.",
+        "What separates cells. Excel expects a comma in English and a semicolon in German or French. No "
+        "matter at which of them a spreadsheet splits lines, it never executes a text of the file as a "
+        "formula.",
         default=",",
     )
-    null_text: str = setting("The text for a missing value. A value that equals it is quoted.", default="", form=NULL_TEXT)
+    null_text: str = setting(
+        "The text for a missing value. A value that equals it is quoted.", default="", form=NULL_TEXT
+    )
     gzip: bool = setting("Whether the file is compressed.", default=False)
 
 
@@ -252,15 +294,21 @@ class Delivery:
 class Chart:
     title: str = setting("What the chart shows.")
     x: str = setting("The column whose values label the bars or the axis.", form=NAME)
-    y: str = setting("The numeric column that is summed, which must add up, or `rows` for the number of rows.", form=NAME)
+    y: str = setting(
+        "The numeric column that is summed, which must add up, or `rows` for the number of rows.", form=NAME
+    )
     kind: Literal["bar", "line"] = setting("Bars for categories, a line for times.", default="bar")
-    only: str | None = setting("The unit that the chart shows, such as EUR, if the unit of y varies (`per`).", default=None)
+    only: str | None = setting(
+        "The unit that the chart shows, such as EUR, if the unit of y varies (`per`).", default=None
+    )
 
 
 @attrs.frozen
 class Report:
     headline: list[str] = setting(
-        "Numeric columns that add up. Their totals (one for each unit) are shown at the top.", default=list, form=NAME
+        "Numeric columns that add up. Their totals (one for each unit) are shown at the top.",
+        default=list,
+        form=NAME,
     )
     chart: list[Chart] = setting("The charts. The report shows the first three.", default=list)
 
@@ -269,8 +317,8 @@ class Report:
 class Expression:
     """A Spark SQL expression of a contract.
 
-    `key` is its path in the file, `label` its name in the job's messages. `of` says what its value is computed from: a row of
-    the source, a group of such rows, a row of the file, or the file's totals.
+    `key` is its path in the file, `label` its name in the job's messages. `of` says what its value is
+    computed from: a row of the source, a group of such rows, a row of the file, or the file's totals.
     """
 
     key: str
@@ -289,14 +337,17 @@ class Contract:
     grain: str = setting("What one row represents.")
     source: Source = setting("Where events come from.")
     window: WindowRule = setting("Which events belong to one file.")
-    deduplicate: Deduplicate | None = setting("How several events about the same thing become one.", default=None)
+    deduplicate: Deduplicate | None = setting(
+        "How several events about the same thing become one.", default=None
+    )
     filter: list[Filter] = setting("What is left out.", default=list)
     explode: Explode | None = setting("Which array is exploded into rows.", default=None)
     column: list[Column] = setting("The columns, in order.")
     aggregate: Aggregate | None = setting("Grouping by all columns that are not measures.", default=None)
     check: list[Check] = setting("The checks of the file.", default=list)
     personal_pattern: list[PersonalPattern] = setting(
-        "What the scan of the finished file looks for besides e-mail addresses, telephone numbers, IBANs and card numbers.",
+        "What the scan of the finished file looks for besides e-mail addresses, telephone numbers, IBANs "
+        "and card numbers.",
         default=list,
     )
     delivery: Delivery = setting("The format of the file.")
@@ -348,7 +399,9 @@ class Contract:
             yield Expression(f"filter[{index}].where", f"filter[{index}].where", filter_.where, "row")
         for index, column in enumerate(self.column):
             if column.expression:
-                yield Expression(f"column[{index}].expression", f"column {column.name}", column.expression, "row")
+                yield Expression(
+                    f"column[{index}].expression", f"column {column.name}", column.expression, "row"
+                )
             if column.measure:
                 yield Expression(f"column[{index}].measure", f"column {column.name}", column.measure, "group")
         for index, check in enumerate(self.check):

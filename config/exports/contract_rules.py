@@ -1,4 +1,7 @@
-"""Rules for a contract as a whole, beyond the form of each key. Each rule yields (key, what is wrong and what to do)."""
+"""Rules for a contract as a whole, beyond the form of each key.
+
+Each rule yields (key, what is wrong and what to do).
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,10 @@ def columns_are_named_once(contract: Contract) -> Iterator[Finding]:
             )
     for index, column in enumerate(contract.column):
         if column.name == "rows":
-            yield f"column[{index}].name", "charts and checks use this name for the number of rows. Give the column another one"
+            yield (
+                f"column[{index}].name",
+                "charts and checks use this name for the number of rows. Give the column another one",
+            )
     if not any(column.delivered for column in contract.column):
         yield "column", "no column is delivered. Name at least one that is not dropped"
 
@@ -55,7 +61,10 @@ def columns_have_one_origin(contract: Contract) -> Iterator[Finding]:
 def decimals_fit(contract: Contract) -> Iterator[Finding]:
     for index, column in enumerate(contract.column):
         if (size := decimal_type(column.type)) and not (1 <= size[0] <= 38 and size[1] <= size[0]):
-            yield f"column[{index}].type", f"{column.type}: the precision is 1 to 38, the scale at most the precision"
+            yield (
+                f"column[{index}].type",
+                f"{column.type}: the precision is 1 to 38, the scale at most the precision",
+            )
 
 
 def allowed_values_fit(contract: Contract) -> Iterator[Finding]:
@@ -72,13 +81,22 @@ def gaps_can_be_told(contract: Contract) -> Iterator[Finding]:
     null_text = contract.delivery.null_text
     for column in contract.columns:
         if column.type != "text" and fits(column.type, null_text):
-            yield "delivery.null_text", f"{null_text!r} is also a value of {column.name} ({column.type}). Take another text"
+            yield (
+                "delivery.null_text",
+                f"{null_text!r} is also a value of {column.name} ({column.type}). Take another text",
+            )
     if len(contract.columns) == 1 and contract.columns[0].nullable and not null_text:
-        yield "delivery.null_text", "a row without a value would be an empty line, which many readers skip. Give a text"
+        yield (
+            "delivery.null_text",
+            "a row without a value would be an empty line, which many readers skip. Give a text",
+        )
 
 
 def fits(type_: str, text: str) -> bool:
-    """Return whether `text` is a valid cell of the type. A decimal may have fewer decimal places than its scale."""
+    """Return whether `text` is a valid cell of the type.
+
+    A decimal may have fewer decimal places than its scale.
+    """
     if size := decimal_type(type_):
         digits = re.fullmatch(r"-?([0-9]+)(?:\.([0-9]+))?", text)
         return (
@@ -106,7 +124,9 @@ def personal_is_complete(contract: Contract) -> Iterator[Finding]:
     for index, column in enumerate(contract.column):
         if column.personal:
             prefix = f"column[{index}].personal"
-            yield from ((f"{prefix}{key}", message) for key, message in _personal_findings(column.personal, column))
+            yield from (
+                (f"{prefix}{key}", message) for key, message in _personal_findings(column.personal, column)
+            )
 
 
 def _personal_findings(personal: Personal, column: Column) -> Iterator[Finding]:
@@ -123,14 +143,16 @@ def _personal_findings(personal: Personal, column: Column) -> Iterator[Finding]:
     if wanted and column.type != wanted:
         yield (
             "",
-            f'{personal.treatment} leaves {wanted}, but the column\'s type is {column.type}. Write type = "{wanted}"',
+            f"{personal.treatment} leaves {wanted}, but the column's type is {column.type}. Write type = "
+            f'"{wanted}"',
         )
     if personal.may_contain and personal.treatment != "keep":
         yield ".may_contain", f"{personal.treatment} does not use may_contain. Remove it"
     if column.measure and personal.treatment != "keep":
         yield (
             "",
-            "a measure is computed from many rows, and keep is its only treatment. Keep it with a reason, or remove personal",
+            "a measure is computed from many rows, and keep is its only treatment. Keep it with a reason, "
+            "or remove personal",
         )
 
 
@@ -138,7 +160,10 @@ def scanned_kinds_are_known(contract: Contract) -> Iterator[Finding]:
     counts = Counter(pattern.name for pattern in contract.personal_pattern)
     for index, pattern in enumerate(contract.personal_pattern):
         if pattern.name in SCANNED:
-            yield f"personal_pattern[{index}].name", f"{pattern.name} is a kind of the scan itself. Give the pattern another name"
+            yield (
+                f"personal_pattern[{index}].name",
+                f"{pattern.name} is a kind of the scan itself. Give the pattern another name",
+            )
         if counts[pattern.name] > 1:
             yield (
                 f"personal_pattern[{index}].name",
@@ -164,7 +189,9 @@ def _type_after(personal: Personal) -> str | None:
     if personal.treatment in ("mask", "hash"):
         return "text"
     if personal.treatment == "generalise":
-        return {"year": "integer", "month": "text", "prefix": "text", "bucket": "integer"}.get(personal.to or "")
+        return {"year": "integer", "month": "text", "prefix": "text", "bucket": "integer"}.get(
+            personal.to or ""
+        )
     return None
 
 
@@ -178,7 +205,10 @@ def aggregate_is_whole(contract: Contract) -> Iterator[Finding]:
     if not measures:
         yield "aggregate", 'no column is a measure. Add one such as measure = "count(*)"'
     if len(measures) == len(contract.column):
-        yield "aggregate", "every column is a measure, so there is nothing to group by. Add a column to group by"
+        yield (
+            "aggregate",
+            "every column is a measure, so there is nothing to group by. Add a column to group by",
+        )
     for index, column in enumerate(contract.column):
         if aggregate.keep_as_table and column.name in _KEPT_WITH:
             yield (
@@ -186,7 +216,10 @@ def aggregate_is_whole(contract: Contract) -> Iterator[Finding]:
                 f"the table that is kept has a column {column.name} of its own. Give this one another name",
             )
     if (aggregate.person_id is None) == (aggregate.no_persons_because is None):
-        yield "aggregate", "give exactly one of `person_id`, the field that identifies a person, and `no_persons_because`"
+        yield (
+            "aggregate",
+            "give exactly one of `person_id`, the field that identifies a person, and `no_persons_because`",
+        )
 
 
 def references_exist(contract: Contract) -> Iterator[Finding]:
@@ -220,13 +253,17 @@ def units_are_not_mixed(contract: Contract) -> Iterator[Finding]:
         if y and _may_mix(y, contract):
             yield f"report.chart[{index}].y", _MIXED.format(y.name)
         if y and y.per and chart.only is None:
-            yield f"report.chart[{index}]", f'the unit of {y.name} varies by {y.per}. Choose one, such as only = "EUR"'
+            yield (
+                f"report.chart[{index}]",
+                f'the unit of {y.name} varies by {y.per}. Choose one, such as only = "EUR"',
+            )
         if chart.only is not None and (y is None or y.per is None):
             yield f"report.chart[{index}].only", f"the unit of {chart.y} does not vary. Remove only"
 
 
 def numbers_add_up(contract: Contract) -> Iterator[Finding]:
-    """Find `adds_up` where it can't be, and headlines and charts of columns that don't add up by what the contract says.
+    """Find `adds_up` where it can't be, and headlines and charts of columns that don't add up by what the
+    contract says.
 
     The job also knows this of expressions (`glue_jobs.additivity`).
     """
@@ -234,14 +271,23 @@ def numbers_add_up(contract: Contract) -> Iterator[Finding]:
         if column.adds_up is not None and not column.numeric:
             yield f"column[{index}].adds_up", f"{column.name} is not a number. Remove adds_up"
         if column.adds_up and _is_grouped_by(column, contract):
-            yield f"column[{index}].adds_up", f"{column.name} {_GROUPED}, so it does not add up. Remove adds_up"
+            yield (
+                f"column[{index}].adds_up",
+                f"{column.name} {_GROUPED}, so it does not add up. Remove adds_up",
+            )
     reasons = {column.name: why_not_added(column, contract) for column in contract.columns if column.numeric}
     for index, name in enumerate(contract.report.headline):
         if why := reasons.get(name):
-            yield f"report.headline[{index}]", f"{name} does not add up: {why}. Name another column, or remove it"
+            yield (
+                f"report.headline[{index}]",
+                f"{name} does not add up: {why}. Name another column, or remove it",
+            )
     for index, chart in enumerate(contract.report.chart):
         if why := reasons.get(chart.y):
-            yield f"report.chart[{index}].y", f"{chart.y} does not add up: {why}. Name another column, or remove it"
+            yield (
+                f"report.chart[{index}].y",
+                f"{chart.y} does not add up: {why}. Name another column, or remove it",
+            )
 
 
 #: Units of shares, rates and temperatures.
@@ -250,7 +296,9 @@ _GROUPED = "is a column by which rows are grouped"
 
 
 def why_not_added(column: Column, contract: Contract) -> str | None:
-    """Return why numbers of a column can't be added up by what the contract says about it, or None if it doesn't say so."""
+    """Return why numbers of a column can't be added up by what the contract says about it, or None if it
+    doesn't say so.
+    """
     if column.adds_up is False:
         return "the contract says so (adds_up = false)"
     if _is_grouped_by(column, contract):
@@ -268,15 +316,22 @@ def _is_grouped_by(column: Column, contract: Contract) -> bool:
     return contract.aggregate is not None and column.measure is None
 
 
-_MIXED = '{} may add up several currencies. Name the column that holds the currency by per = "…", or give a unit such as EUR'
+_MIXED = (
+    '{} may add up several currencies. Name the column that holds the currency by per = "…", or give a '
+    "unit such as EUR"
+)
 
 
 def _may_mix(column: Column, contract: Contract) -> bool:
-    """Return whether the contract suggests that amounts are in several currencies, but doesn't name a column for the currency."""
+    """Return whether the contract suggests that amounts are in several currencies, but doesn't name a column
+    for the currency.
+    """
     if column.per is not None:
         return False
     if column.unit is None:
-        return decimal_type(column.type) is not None and any("currency" in other_column.name for other_column in contract.columns)
+        return decimal_type(column.type) is not None and any(
+            "currency" in other_column.name for other_column in contract.columns
+        )
     return re.search(r"\bcurrenc(y|ies)\b", column.unit, re.IGNORECASE) is not None
 
 
@@ -289,14 +344,20 @@ def checks_are_whole(contract: Contract) -> Iterator[Finding]:
     counts = Counter(check.id for check in contract.check)
     for index, check in enumerate(contract.check):
         if counts[check.id] > 1:
-            yield f"check[{index}].id", f"{check.id} appears {counts[check.id]} times. Give each check its own id"
+            yield (
+                f"check[{index}].id",
+                f"{check.id} appears {counts[check.id]} times. Give each check its own id",
+            )
         if (check.each_row is None) == (check.overall is None):
             yield f"check[{index}]", "needs exactly one of each_row and overall"
 
 
 def window_matches_deduplication(contract: Contract) -> Iterator[Finding]:
     if contract.window.filter_stage == "after_deduplication" and contract.deduplicate is None:
-        yield "window.filter_stage", "there is no [deduplicate] section, so the window can't come after it. Remove filter_stage"
+        yield (
+            "window.filter_stage",
+            "there is no [deduplicate] section, so the window can't come after it. Remove filter_stage",
+        )
     if contract.deduplicate is not None and not contract.deduplicate.key:
         yield "deduplicate.key", "name at least one field"
 
@@ -305,7 +366,10 @@ def lines_need_an_array(contract: Contract) -> Iterator[Finding]:
     if contract.explode is None:
         for index, filter_ in enumerate(contract.filter):
             if filter_.on == "lines":
-                yield f"filter[{index}].on", "there is no [explode] section, so there are no lines. Use events"
+                yield (
+                    f"filter[{index}].on",
+                    "there is no [explode] section, so there are no lines. Use events",
+                )
 
 
 RULES: tuple[Rule[Contract], ...] = (

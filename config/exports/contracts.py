@@ -25,15 +25,18 @@ def parse(text: str, *, name: str, more_rules: tuple[Rule[Contract], ...] = ()) 
 def load(name_or_path: str) -> Contract:
     """Return a contract by its name in project/exports/ or by the path of a .toml file. Raises BadFile."""
     if name_or_path.endswith(".toml"):
-        text, path = toml_model.read_text(Path(name_or_path), name_or_path), name_or_path
+        text = toml_model.read_text(Path(name_or_path), name_or_path)
+        path = name_or_path
     else:
-        text, path = _text_of(name_or_path), f"project/exports/{name_or_path}.toml"
+        text = _text_of(name_or_path)
+        path = f"project/exports/{name_or_path}.toml"
     return parse(text, name=path, more_rules=name_rules(Path(path)))
 
 
 def load_all() -> tuple[list[Contract], list[str]]:
     """Return the contracts in project/exports/, and the names of those with mistakes."""
-    found, broken = [], []
+    found = []
+    broken = []
     for name in names():
         try:
             found.append(load(name))
@@ -43,7 +46,8 @@ def load_all() -> tuple[list[Contract], list[str]]:
 
 
 def name_rules(path: Path) -> tuple[Rule[Contract], ...]:
-    """Return the rule that a contract in project/exports/ has its file's name; other folders have no such rule.
+    """Return the rule that a contract in project/exports/ has its file's name; other folders have no such
+    rule.
 
     The job is named after the file, and what it publishes after the contract.
     """
@@ -52,13 +56,18 @@ def name_rules(path: Path) -> tuple[Rule[Contract], ...]:
 
     def named_like_its_file(contract: Contract) -> Iterator[tuple[str, str]]:
         if contract.name != path.stem:
-            yield "name", f'{contract.name} is not the name of the file. Set name = "{path.stem}", or rename the file'
+            yield (
+                "name",
+                f'{contract.name} is not the name of the file. Set name = "{path.stem}", or rename the file',
+            )
 
     return (named_like_its_file,)
 
 
 def names() -> list[str]:
-    """Return the names of the contracts in project/exports/: those that ship with Lakeferry, and the user's own."""
+    """Return the names of the contracts in project/exports/: those that ship with Lakeferry, and the user's
+    own.
+    """
     files = _folder().iterdir()
     return sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml"))
 
@@ -66,11 +75,17 @@ def names() -> list[str]:
 def _text_of(name: str) -> str:
     if name not in names():
         known = ", ".join(names())
-        message = f"no export of this name. project/exports/ has: {known}. Commands also take the path of a .toml file"
+        message = (
+            f"no export of this name. project/exports/ has: {known}. Commands also take the path of a "
+            ".toml file"
+        )
         raise BadFile(name, [toml_model.Problem(0, "", message)])
     return _folder().joinpath(f"{name}.toml").read_text(encoding="utf-8")
 
 
 def _folder() -> Path:
-    """Return project/exports/. It is beside this package in a checkout and in the assets. In a zip, it is a `zipfile.Path`."""
+    """Return project/exports/.
+
+    It is beside this package in a checkout and in the assets. In a zip, it is a `zipfile.Path`.
+    """
     return cast("Path", resources.files("config")).parent / "project" / "exports"

@@ -16,13 +16,17 @@ from config.exports.contract import Every
 _FIELDS: Final = ("minute", "hour", "day of month", "month", "day of week", "year")
 _MONTHS: Final = tuple("JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC".split())
 _DAYS: Final = tuple("SUN MON TUE WED THU FRI SAT".split())
-#: How many days are searched. Two leap days of the same weekday, such as the fifth Sunday of February, are up to 40 years apart.
+#: How many days are searched. Two leap days of the same weekday, such as the fifth Sunday of February, are up
+#: to 40 years apart.
 _FURTHEST: Final = 366 * 40
 
 
 @attrs.frozen
 class Cron:
-    """A parsed expression. `day` returns whether it includes a date; `hours` and `minutes` are local time in `zone`."""
+    """A parsed expression.
+
+    `day` returns whether it includes a date; `hours` and `minutes` are local time in `zone`.
+    """
 
     minutes: tuple[int, ...]
     hours: tuple[int, ...]
@@ -48,12 +52,18 @@ class Cron:
     def _of_day(self, day: date) -> list[datetime]:
         """Return the times of a day in UTC.
 
-        A local time that clocks skip is left out, and one that occurs twice is returned once, as in EventBridge Scheduler
-        (user guide, "Daylight saving time").
+        A local time that clocks skip is left out, and one that occurs twice is returned once, as in
+        EventBridge Scheduler (user guide, "Daylight saving time").
         """
-        local = (datetime(day.year, day.month, day.day, hour, minute) for hour in self.hours for minute in self.minutes)
+        local = (
+            datetime(day.year, day.month, day.day, hour, minute)
+            for hour in self.hours
+            for minute in self.minutes
+        )
         times = ((time, time.replace(tzinfo=self.zone).astimezone(UTC)) for time in local)
-        return sorted({instant for time, instant in times if instant.astimezone(self.zone).replace(tzinfo=None) == time})
+        return sorted(
+            {instant for time, instant in times if instant.astimezone(self.zone).replace(tzinfo=None) == time}
+        )
 
 
 def parse(expression: str, zone: str) -> Cron:
@@ -62,11 +72,18 @@ def parse(expression: str, zone: str) -> Cron:
     if len(parts) != len(_FIELDS):
         raise ValueError(f"{expression[:60]!r} has {len(parts)} parts, not 6: {', '.join(_FIELDS)}")
     minute, hour, day, month, weekday, year = parts
-    minutes, hours = _numbers(minute, 0, 59), _numbers(hour, 0, 23)
-    months, years = _numbers(month, 1, 12, _MONTHS), _numbers(year, 1970, 2199)
-    in_month, in_week = _day_of_month(day), _day_of_week(weekday)
+    minutes = _numbers(minute, 0, 59)
+    hours = _numbers(hour, 0, 23)
+    months = _numbers(month, 1, 12, _MONTHS)
+    years = _numbers(year, 1970, 2199)
+    in_month = _day_of_month(day)
+    in_week = _day_of_week(weekday)
     read = (minutes, hours, in_month, months, in_week, years)
-    wrong = [f"{part!r} is not a valid {name}" for name, part, values in zip(_FIELDS, parts, read, strict=True) if not values]
+    wrong = [
+        f"{part!r} is not a valid {name}"
+        for name, part, values in zip(_FIELDS, parts, read, strict=True)
+        if not values
+    ]
     if (day == "?") == (weekday == "?"):
         wrong.append("exactly one of day of month and day of week must be ?")
     if wrong or in_month is None or in_week is None:
@@ -79,7 +96,9 @@ def parse(expression: str, zone: str) -> Cron:
 
 
 def more_often(minute: int | str, hours: Sequence[int], every: Every) -> str:
-    """Return an expression for every day at these hours or, for windows of a day, at the first of them and eight hours later."""
+    """Return an expression for every day at these hours or, for windows of a day, at the first of them and
+    eight hours later.
+    """
     times = sorted({hours[0], (hours[0] + 8) % 24}) if every == "day" else hours
     return f"{minute} {','.join(map(str, times))} * * ? *"
 
@@ -94,14 +113,26 @@ def problem(expression: str) -> str | None:
 
 
 def _numbers(part: str, least: int, most: int, words: tuple[str, ...] = ()) -> list[int]:
-    """Return the values of a list of `*`, `n` and `n-m`, each with an optional `/step`. Empty if an item is not valid."""
+    """Return the values of a list of `*`, `n` and `n-m`, each with an optional `/step`.
+
+    Empty if an item is not valid.
+    """
     values: set[int] = set()
     try:
         for item in part.split(","):
             base, slash, step = item.partition("/")
-            ends = [least, most] if base == "*" else [_number(text, least, most, words) for text in base.split("-", 1)]
-            first, last = ends[0], ends[-1] if len(ends) > 1 or not slash else most
-            span = range(first, last + 1) if first <= last else [*range(first, most + 1), *range(least, last + 1)]
+            ends = (
+                [least, most]
+                if base == "*"
+                else [_number(text, least, most, words) for text in base.split("-", 1)]
+            )
+            first = ends[0]
+            last = ends[-1] if len(ends) > 1 or not slash else most
+            span = (
+                range(first, last + 1)
+                if first <= last
+                else [*range(first, most + 1), *range(least, last + 1)]
+            )
             values.update(span[:: _number(step, 1, most) if slash else 1])
     except ValueError:
         return []
@@ -139,7 +170,8 @@ def _day_of_week(part: str) -> Callable[[date], bool] | None:
         last = int(match[1])
         return lambda today: _weekday(today) == last and today.day > _length(today) - 7
     if match := re.fullmatch(r"([1-7])#([1-5])", part):
-        weekday, number = int(match[1]), int(match[2])
+        weekday = int(match[1])
+        number = int(match[2])
         return lambda today: _weekday(today) == weekday and (today.day + 6) // 7 == number
     weekdays = [] if "/" in part else _numbers(part, 1, 7, _DAYS)  # EventBridge has no steps in this field
     return (lambda today: _weekday(today) in weekdays) if weekdays else None
@@ -155,7 +187,9 @@ def _length(day: date) -> int:
 
 
 def _working_day(month: date, day: int) -> date | None:
-    """Return the day from Monday to Friday of the month that is nearest to `day`, or None if the month has no such day."""
+    """Return the day from Monday to Friday of the month that is nearest to `day`, or None if the month has no
+    such day.
+    """
     if day > _length(month):
         return None
     wanted = month.replace(day=day)

@@ -1,4 +1,5 @@
-"""Which fields of a topic are personal: by their tags, by the names on their whole path, and by the fields beside them.
+"""Which fields of a topic are personal: by their tags, by the names on their whole path, and by the fields
+beside them.
 
 It is not for the job or Lambda functions, which don't read schemas.
 """
@@ -20,11 +21,16 @@ _NO_TEXT: Final = re.compile(r"int|long|float|double|decimal|date|uuid|(local-)?
 _TEXT: Final = frozenset({"string", "uuid"})
 _NEVER_BY_NAME: Final = frozenset({"boolean", "null"})
 _IDS: Final = frozenset({"id", "ids", "key", "code", "uuid"})
-_COUNTS: Final = re.compile(r"(^|_)(number|no|num|anzahl|nombre|numero|numer|liczba|aantal)_(of|de|di|der|von|van)_")
+_COUNTS: Final = re.compile(
+    r"(^|_)(number|no|num|anzahl|nombre|numero|numer|liczba|aantal)_(of|de|di|der|von|van)_"
+)
 
 
 class SchemaField(Protocol):
-    """What this module needs to know of a field. `record` is the Avro name of the record type, "" for other types."""
+    """What this module needs to know of a field.
+
+    `record` is the Avro name of the record type, "" for other types.
+    """
 
     @property
     def path(self) -> str: ...
@@ -52,12 +58,18 @@ def personal_fields(topic: str, record: str, fields: Iterable[SchemaField]) -> d
     """Return the personal fields of a topic by path. `record` is the Avro name of the topic's own record."""
     known = {field.path: field for field in fields}
     topics = (topic, record)
-    found = {path: Finding(why) for path, field in known.items() if (why := _why_personal(field, known, topics))}
-    return found | {path: finding for path, finding in _texts_beside(known, found, topics) if path not in found}
+    found = {
+        path: Finding(why) for path, field in known.items() if (why := _why_personal(field, known, topics))
+    }
+    return found | {
+        path: finding for path, finding in _texts_beside(known, found, topics) if path not in found
+    }
 
 
 def split_words(name: str) -> list[str]:
-    """Return the words of a name in lower case, without accents and digits: kundenNr2 has the words kunden and nr."""
+    """Return the words of a name in lower case, without accents and digits: kundenNr2 has the words kunden
+    and nr.
+    """
     folded = unicodedata.normalize("NFKD", name.replace("ß", "ss")).encode("ascii", "ignore").decode()
     return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", folded)]
 
@@ -112,7 +124,9 @@ def _why_by_person(
     known: Mapping[str, SchemaField],
     topics: tuple[str, str],
 ) -> str | None:
-    """Return why the field is personal, as seen from the person or the address in its name or in the records around it."""
+    """Return why the field is personal, as seen from the person or the address in its name or in the records
+    around it.
+    """
     if _names_person(name, field.kind):
         return "its name is that of a person"
     if field.kind != "record" and _is_of_person(name, field.kind):
@@ -134,7 +148,9 @@ def _personal_word(name: str, kind: str) -> str | None:
 
 
 def _find(group: tuple[str, ...], name: str, kind: str, besides: frozenset[str] = frozenset()) -> str | None:
-    """Return the phrase of the group in the name, unless a word after it says that the field is only about such a value."""
+    """Return the phrase of the group in the name, unless a word after it says that the field is only about
+    such a value.
+    """
     for match in _pattern(group).finditer(name):
         after = set(re.findall(r"[a-z]+", name[match.end(1) :]))
         if not _about_the_value(after) and not after & besides:
@@ -143,12 +159,16 @@ def _find(group: tuple[str, ...], name: str, kind: str, besides: frozenset[str] 
 
 
 def _about_the_value(after: Iterable[str]) -> bool:
-    return any(word in words.ABOUT_THE_VALUE or word.removesuffix("s") in words.ABOUT_THE_VALUE for word in after)
+    return any(
+        word in words.ABOUT_THE_VALUE or word.removesuffix("s") in words.ABOUT_THE_VALUE for word in after
+    )
 
 
 @functools.cache
 def _pattern(group: tuple[str, ...]) -> re.Pattern[str]:
-    """Return a pattern that finds the group's phrases in a name in snake case, in the singular or the plural."""
+    """Return a pattern that finds the group's phrases in a name in snake case, in the singular or the
+    plural.
+    """
     return re.compile(rf"(?:^|(?<=_))({_either(group)})(?:es|s|n|en)?(?=_|$)")
 
 
@@ -164,7 +184,9 @@ def _names_person(name: str, kind: str) -> bool:
 
 
 def _is_of_person(name: str, kind: str) -> bool:
-    """Return whether the name joins a person, or a person's address, with what belongs to it, as in `user_id`."""
+    """Return whether the name joins a person, or a person's address, with what belongs to it, as in
+    `user_id`.
+    """
     return any(
         not _about_the_value(re.findall(r"[a-z]+", name[match.end() :]))
         for pattern in _of_person_patterns(_NO_TEXT.fullmatch(kind) is not None)
@@ -191,7 +213,9 @@ def _of_person_patterns(is_value: bool) -> tuple[re.Pattern[str], ...]:
 
 
 def _context(path: str, known: Mapping[str, SchemaField], topics: tuple[str, str]) -> tuple[str, str] | None:
-    """Return whether the nearest record that says what it describes is about a `person` or an `address`, and its name."""
+    """Return whether the nearest record that says what it describes is about a `person` or an `address`, and
+    its name.
+    """
     outer = parent_of(path)
     while outer:
         subject, is_clear = _subject(_record_names(outer, known))
@@ -203,11 +227,19 @@ def _context(path: str, known: Mapping[str, SchemaField], topics: tuple[str, str
     return (subject, f"topic {topics[0]}") if subject else None
 
 
-def _subject(names: Iterable[str], places: tuple[str, ...] = (*words.ADDRESSES, *words.PLACES_OF_PERSONS)) -> tuple[str, bool]:
-    """Return `person`, `address` or "" for the names of one record, and whether any of them says what it describes."""
+def _subject(
+    names: Iterable[str], places: tuple[str, ...] = (*words.ADDRESSES, *words.PLACES_OF_PERSONS)
+) -> tuple[str, bool]:
+    """Return `person`, `address` or "" for the names of one record, and whether any of them says what it
+    describes.
+    """
     is_clear = False
     for name in names:
-        kept = [word for word in split_words(name) if word not in words.NEUTRAL and word.removesuffix("s") not in words.NEUTRAL]
+        kept = [
+            word
+            for word in split_words(name)
+            if word not in words.NEUTRAL and word.removesuffix("s") not in words.NEUTRAL
+        ]
         end = "_".join(kept)
         if re.search(rf"(?:^|_)(?:{_either(words.PERSONS)})(?:en|n|s)?$", end):
             return "person", True
@@ -230,7 +262,8 @@ def _why_in_context(name: str, kind: str, subject: str, of: str) -> str | None:
 
 
 def _is_plainly(group: tuple[str, ...], name: str, subject: str) -> bool:
-    """Return whether the name is one of the group's words, after words such as `home`, and not that of something else.
+    """Return whether the name is one of the group's words, after words such as `home`, and not that of
+    something else.
 
     Ids need the bare word, because an id of something else often stands in a record about a person, such as
     `segment_id`.
@@ -258,7 +291,10 @@ def _texts_beside(
             continue
         if record := _personal_record(path, known, found, topics):
             name, beside = record
-            yield path, Finding(f"it is a text beside {beside}, which is personal, in {name}", only_as_text=True)
+            yield (
+                path,
+                Finding(f"it is a text beside {beside}, which is personal, in {name}", only_as_text=True),
+            )
 
 
 def _personal_record(
@@ -283,7 +319,9 @@ def _personal_record(
 
 
 def _personal_part(record: str, known: Mapping[str, SchemaField], found: Mapping[str, Finding]) -> str | None:
-    """Return a personal field of the record itself, or, if the record is about a person, of a record inside it."""
+    """Return a personal field of the record itself, or, if the record is about a person, of a record inside
+    it.
+    """
     own = next((path for path in found if _record_of(path, known) == record), None)
     if own or not record:
         return own
@@ -293,7 +331,9 @@ def _personal_part(record: str, known: Mapping[str, SchemaField], found: Mapping
 
 
 def _record_of(path: str, known: Mapping[str, SchemaField]) -> str:
-    """Return the path of the record that has the field: the items of an array are part of the record that has the array."""
+    """Return the path of the record that has the field: the items of an array are part of the record that has
+    the array.
+    """
     outer = parent_of(path)
     while outer and known[outer].kind != "record":
         outer = parent_of(outer)

@@ -1,4 +1,5 @@
-"""The words by which `config.exports.personal` recognises personal data in names of fields, records and topics.
+"""The words by which `config.exports.personal` recognises personal data in names of fields, records and
+topics.
 
 English, German, French, Spanish, Italian, Dutch and Polish. Phrases are in snake case, without accents; the
 underscores are optional in a name, so `first_name` is also found as firstName and firstname.

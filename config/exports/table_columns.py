@@ -1,6 +1,8 @@
-"""The columns that a topic's schema gives the topic's table, as Spark reads them: the JSON form of Spark's StructType.
+"""The columns that a topic's schema gives the topic's table, as Spark reads them: the JSON form of Spark's
+StructType.
 
-Kafka's metadata has the names that it has in expressions. A field of the topic with such a name takes its place.
+Kafka's metadata has the names that it has in expressions. A field of the topic with such a name takes its
+place.
 """
 
 from __future__ import annotations
@@ -38,8 +40,13 @@ _METADATA: Final[dict[str, Any]] = {
 
 
 def spark_columns(schema: TopicSchema) -> dict[str, Any]:
-    """Return the table's columns. The record's key is the column `key`, unless the value has a field of this name."""
-    fields = [_column(field.name, spark_type(field.type), field.type.nullable) for field in schema.type.fields]
+    """Return the table's columns.
+
+    The record's key is the column `key`, unless the value has a field of this name.
+    """
+    fields = [
+        _column(field.name, spark_type(field.type), field.type.nullable) for field in schema.type.fields
+    ]
     if RECORD_KEY not in schema.fields:
         fields.insert(0, _column(RECORD_KEY, "binary"))
     metadata = [_column(name, type_) for name, type_ in _METADATA.items() if name not in schema.fields]
@@ -52,7 +59,9 @@ def spark_type(type_: Type) -> Any:
     if type_.kind in ("record", "union"):
         return {
             "type": "struct",
-            "fields": [_column(field.name, spark_type(field.type), field.type.nullable) for field in type_.fields],
+            "fields": [
+                _column(field.name, spark_type(field.type), field.type.nullable) for field in type_.fields
+            ],
         }
     if type_.kind == "array" and type_.items:
         return {"type": "array", "elementType": spark_type(type_.items), "containsNull": type_.items.nullable}

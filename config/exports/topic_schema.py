@@ -22,10 +22,11 @@ __all__ = ["BadSchema", "Field", "TopicSchema", "from_avro", "is_inside", "load"
 
 @attrs.frozen
 class Field:
-    """`kind` is the Avro type or logical type. `tagged` says whether the field, or what contains it, has the tag PII.
+    """`kind` is the Avro type or logical type. `tagged` says whether the field, or what contains it, has the
+    tag PII.
 
-    In `path`, a dot precedes a field of a record or a branch of a union, `[]` means the items of an array, `{}` the values of a
-    map, and `{key}` its keys if they aren't text.
+    In `path`, a dot precedes a field of a record or a branch of a union, `[]` means the items of an array,
+    `{}` the values of a map, and `{key}` its keys if they aren't text.
     """
 
     path: str
@@ -55,7 +56,8 @@ class TopicSchema:
         return personal.personal_fields(self.topic, self.type.record, self.fields.values()) | self.copied
 
     def personal_below(self, path: str, *, as_text: bool = True) -> list[str]:
-        """Return the personal fields among `path` itself, the fields inside it, and the fields that contain it.
+        """Return the personal fields among `path` itself, the fields inside it, and the fields that contain
+        it.
 
         Without `as_text`, fields that are personal only if a column has their text are left out.
         """
@@ -84,7 +86,10 @@ def from_avro(schema: Any, topic: str) -> TopicSchema:
 
 
 def _below(path: str, type_: Type, tagged: bool) -> Iterator[Field]:
-    """Yield the fields inside the field at `path`, which has this type. `tagged` says whether the field has the tag."""
+    """Yield the fields inside the field at `path`, which has this type.
+
+    `tagged` says whether the field has the tag.
+    """
     for field in type_.fields:
         inner = f"{path}.{field.name}" if path else field.name
         yield from _field(inner, field.type, tagged or field.tagged)

@@ -1,7 +1,7 @@
 """Time windows: days, ISO weeks, months and quarters, which begin and end at local midnight.
 
-They are half-open, so each instant is in exactly one window of a kind. Code that depends on the kind uses `match`, so mypy
-reports each function that must be extended for a new kind.
+They are half-open, so each instant is in exactly one window of a kind. Code that depends on the kind uses
+`match`, so mypy reports each function that must be extended for a new kind.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from config.exports.contract import Every, WindowRule
 
 @attrs.frozen(order=True)
 class Window:
-    """`start` (inclusive) and `end` (exclusive) are instants in UTC; `label` is 2026-11-15, 2026-W46, 2026-11 or 2026-Q4."""
+    """`start` (inclusive) and `end` (exclusive) are instants in UTC; `label` is 2026-11-15, 2026-W46, 2026-11
+    or 2026-Q4.
+    """
 
     start: datetime
     end: datetime
@@ -36,7 +38,8 @@ def window_of(day: date, rule: WindowRule) -> Window:
 def window_at(instant: datetime, rule: WindowRule) -> Window:
     """Return the window that an aware `instant` belongs to."""
     window = window_of(instant.astimezone(ZoneInfo(rule.zone)).date(), rule)
-    # If a zone puts its clocks back across midnight, the local date is the old one again for a while after the new day began.
+    # If a zone puts its clocks back across midnight, the local date is the old one again for a while after
+    # the new day began.
     return next_window(window, rule) if instant >= window.end else window
 
 
@@ -131,5 +134,8 @@ def _label(first: date, every: Every) -> str:
 
 
 def _midnight(day: date, zone: str) -> datetime:
-    """Return a local midnight in UTC. If clocks skip it, that is the moment of the change; if it occurs twice, the first time."""
+    """Return a local midnight in UTC.
+
+    If clocks skip it, that is the moment of the change; if it occurs twice, the first time.
+    """
     return datetime(day.year, day.month, day.day, tzinfo=ZoneInfo(zone)).astimezone(UTC)

@@ -1,7 +1,9 @@
-"""`make bench`: measures what users wait and pay for, and writes the report to dev/benchmarks/results/bench.md.
+"""`make bench`: measures what users wait and pay for, and writes the report to
+dev/benchmarks/results/bench.md.
 
-`python -m dev.benchmarks [QUESTION …] [--rounds N]`; without a question all of them. Run it on an idle machine only. One
-round of one question takes less than five minutes, the first time somewhat longer, because the table is written.
+`python -m dev.benchmarks [QUESTION …] [--rounds N]`; without a question all of them. Run it on an idle
+machine only. One round of one question takes less than five minutes, the first time somewhat longer, because
+the table is written.
 """
 
 from __future__ import annotations
@@ -50,16 +52,25 @@ class Bench:
     number: int = 0
 
     def cold(
-        self, shape: Shape, environment: Mapping[str, str] | None = None, note: str = "", python: str = sys.executable
+        self,
+        shape: Shape,
+        environment: Mapping[str, str] | None = None,
+        note: str = "",
+        python: str = sys.executable,
     ) -> Cost:
-        """Run the job in a new process, which publishes to a new prefix. Deletes what earlier runs published."""
+        """Run the job in a new process, which publishes to a new prefix.
+
+        Deletes what earlier runs published.
+        """
         lake.ensure(self.aws, shape)
         lake.empty_target()
         self.number += 1
         command = commands.cold(commands.arguments(shape.name, f"{self.stamp}/{self.number}"), python)
         return _printed(f"job, {shape.label} {note}", measure.run(command, environment))
 
-    def cold_and_aws(self, shape: Shape, environment: Mapping[str, str] | None = None, note: str = "") -> tuple[Cost, float]:
+    def cold_and_aws(
+        self, shape: Shape, environment: Mapping[str, str] | None = None, note: str = ""
+    ) -> tuple[Cost, float]:
         """Return the cost of `cold`, and the processor seconds of the embedded AWS during it."""
         before = _processor_seconds(self.aws.pid)
         cost = self.cold(shape, environment, note)
@@ -72,7 +83,9 @@ class Bench:
     def peer(self, shape: Shape) -> Cost:
         lake.ensure(self.aws, shape)
         lake.empty_target()
-        return _printed(f"DuckDB, {shape.label}", measure.run(commands.peer(shape, f"{self.stamp}/duckdb.csv")))
+        return _printed(
+            f"DuckDB, {shape.label}", measure.run(commands.peer(shape, f"{self.stamp}/duckdb.csv"))
+        )
 
     def warm(self, shape: Shape) -> float:
         """Return the seconds of the last of several runs in one session."""
@@ -82,7 +95,10 @@ class Bench:
         return float(cost.output.splitlines()[-1].split()[0])
 
     def in_turns(self, shapes: Sequence[Shape]) -> dict[Shape, tuple[Cost, float]]:
-        """Return `cold_and_aws` of the job on each table. They take turns, so a slow minute of the machine slows all."""
+        """Return `cold_and_aws` of the job on each table.
+
+        They take turns, so a slow minute of the machine slows all.
+        """
         for shape in shapes:  # all of them before the first is measured: writing makes the machine busy
             lake.ensure(self.aws, shape)
         costs = [[self.cold_and_aws(shape) for shape in shapes] for _ in range(self.rounds)]
@@ -93,7 +109,8 @@ def goal(bench: Bench) -> Measured:
     lake.ensure(bench.aws, GOAL)
     pairs = [(bench.cold(GOAL), bench.peer(GOAL)) for _ in range(bench.rounds)]
     warm = bench.warm(GOAL)
-    job, peer = _median([ours for ours, _ in pairs]), _median([theirs for _, theirs in pairs])
+    job = _median([ours for ours, _ in pairs])
+    peer = _median([theirs for _, theirs in pairs])
     return Measured(
         [
             ["", *_COST],
@@ -101,25 +118,34 @@ def goal(bench: Bench) -> Measured:
             ["DuckDB, cold process", *_cells(peer)],
             ["job in a warm session", f"{warm:.1f}", "", ""],
         ],
-        [("job, cold process", job.wall), ("job in a warm session", warm), ("DuckDB, cold process", peer.wall)],
+        [
+            ("job, cold process", job.wall),
+            ("job in a warm session", warm),
+            ("DuckDB, cold process", peer.wall),
+        ],
         "s",
         [
             Goal("cold job / DuckDB, wall time", _ratio(pairs), 2.0),
             Goal("warm job / DuckDB, wall time", warm / peer.wall, 0.9),
             Goal("memory of the job / DuckDB", job.memory / peer.memory, 0.85),
         ],
-        "One week of a table of 5 M rows in 256 files: 0.95 M rows, 357 MB of sorted CSV. DuckDB hashes and sorts; it checks, "
-        "counts and reads back nothing.",
+        "One week of a table of 5 M rows in 256 files: 0.95 M rows, 357 MB of sorted CSV. DuckDB hashes "
+        "and sorts; it checks, counts and reads back nothing.",
     )
 
 
 def rows(bench: Bench) -> Measured:
     for shape in ROWS:
         lake.ensure(bench.aws, shape)
-    rounds = {shape: [(bench.cold(shape), bench.phases(), bench.peer(shape)) for _ in range(bench.rounds)] for shape in ROWS}
+    rounds = {
+        shape: [(bench.cold(shape), bench.phases(), bench.peer(shape)) for _ in range(bench.rounds)]
+        for shape in ROWS
+    }
     pairs = {shape: [(ours, theirs) for ours, _, theirs in costs_of] for shape, costs_of in rounds.items()}
     phases = {
-        shape: [statistics.median(of_run[name] for _, of_run, _ in costs_of) for name in ("compute", "verify")]
+        shape: [
+            statistics.median(of_run[name] for _, of_run, _ in costs_of) for name in ("compute", "verify")
+        ]
         for shape, costs_of in rounds.items()
     }
     job = {shape: _median([ours for ours, _ in pairs_of]) for shape, pairs_of in pairs.items()}
@@ -129,21 +155,41 @@ def rows(bench: Bench) -> Measured:
     million = (job[large].wall - job[small].wall) / (large.rows - small.rows) * 1e6
     return Measured(
         [
-            ["table", "job, wall s", "compute, s", "verify, s", "DuckDB, wall s", "ratio", "job, MiB", "DuckDB, MiB"],
+            [
+                "table",
+                "job, wall s",
+                "compute, s",
+                "verify, s",
+                "DuckDB, wall s",
+                "ratio",
+                "job, MiB",
+                "DuckDB, MiB",
+            ],
             *(
                 [
-                    *(shape.label, f"{job[shape].wall:.1f}", *(f"{seconds:.1f}" for seconds in phases[shape])),
+                    *(
+                        shape.label,
+                        f"{job[shape].wall:.1f}",
+                        *(f"{seconds:.1f}" for seconds in phases[shape]),
+                    ),
                     *(f"{peer[shape].wall:.1f}", f"{ratio[shape]:.2f}"),
                     *(f"{job[shape].memory:,}", f"{peer[shape].memory:,}"),
                 ]
                 for shape in ROWS
             ),
         ],
-        [bar for shape in ROWS for bar in ((f"job, {shape.rows / 1e6:g} M rows", job[shape].wall), ("DuckDB", peer[shape].wall))],
+        [
+            bar
+            for shape in ROWS
+            for bar in ((f"job, {shape.rows / 1e6:g} M rows", job[shape].wall), ("DuckDB", peer[shape].wall))
+        ],
         "s",
-        [Goal("20 M rows, job / DuckDB", ratio[large], 1.8), Goal("seconds for a further million rows", million, 2.0)],
-        "19 % of the rows are exported. Compute and verify are phases of the job, from the records of its runs. DuckDB's memory "
-        f"limit is {ROWS[0].peer_memory}; for 20 M rows {large.peer_memory}.",
+        [
+            Goal("20 M rows, job / DuckDB", ratio[large], 1.8),
+            Goal("seconds for a further million rows", million, 2.0),
+        ],
+        "19 % of the rows are exported. Compute and verify are phases of the job, from the records of its "
+        f"runs. DuckDB's memory limit is {ROWS[0].peer_memory}; for 20 M rows {large.peer_memory}.",
     )
 
 
@@ -156,7 +202,9 @@ def files(bench: Bench) -> Measured:
 
 def snapshots(bench: Bench) -> Measured:
     costs = bench.in_turns(SNAPSHOTS)
-    limit = Goal("100 snapshots / one, wall time", costs[SNAPSHOTS[-1]][0].wall / costs[SNAPSHOTS[0]][0].wall, 1.05)
+    limit = Goal(
+        "100 snapshots / one, wall time", costs[SNAPSHOTS[-1]][0].wall / costs[SNAPSHOTS[0]][0].wall, 1.05
+    )
     return _by_shape(costs, limit)
 
 
@@ -166,7 +214,9 @@ def night(bench: Bench) -> Measured:
 
     def run(morning: date, prefix: str, *more: str) -> Cost:
         words = commands.arguments(NIGHTS.name, f"{bench.stamp}/{prefix}", contract, f"{morning}T06:00:00Z")
-        return _printed(f"as of {morning}, {prefix} {' '.join(more)}", measure.run(commands.cold([*words, *more])))
+        return _printed(
+            f"as of {morning}, {prefix} {' '.join(more)}", measure.run(commands.cold([*words, *more]))
+        )
 
     first = run(_FIRST_MORNING, "nights")
     pairs = []
@@ -175,7 +225,8 @@ def night(bench: Bench) -> Measured:
         day = morning - timedelta(days=1)
         sales_table.correct(table, NIGHTS, day, _NIGHT_ORDERS)
         pairs.append((run(morning, "nights"), run(morning, f"alone-{number}", "--first-day", str(day))))
-    usual, alone = _median([seconds for seconds, _ in pairs]), _median([seconds for _, seconds in pairs])
+    usual = _median([seconds for seconds, _ in pairs])
+    alone = _median([seconds for _, seconds in pairs])
     return Measured(
         [
             ["", *_COST],
@@ -183,10 +234,15 @@ def night(bench: Bench) -> Measured:
             ["a night: 15 windows to restate, one new, after a commit", *_cells(usual)],
             ["one window alone", *_cells(alone)],
         ],
-        [("first night, 15 windows", first.wall), ("a night, one new window", usual.wall), ("one window alone", alone.wall)],
+        [
+            ("first night, 15 windows", first.wall),
+            ("a night, one new window", usual.wall),
+            ("one window alone", alone.wall),
+        ],
         "s",
         [Goal("a night / one window alone, wall time", _ratio(pairs), 1.3)],
-        "A daily export of a table of 1 M rows in 64 files. Before each night one commit adds events of the new day.",
+        "A daily export of a table of 1 M rows in 64 files. Before each night one commit adds events of "
+        "the new day.",
     )
 
 
@@ -200,7 +256,8 @@ def machines(bench: Bench) -> Measured:
 
     pairs = [(on(1), on(2)) for _ in range(bench.rounds)]
     faster = statistics.median(first.wall / second.wall for (first, _), (second, _) in pairs)
-    table, bars = [["", "wall s", "processor s of the driver", "processor s of the embedded AWS"]], []
+    table = [["", "wall s", "processor s of the driver", "processor s of the embedded AWS"]]
+    bars = []
     for name, costs in zip(("one worker", "two workers"), zip(*pairs, strict=True), strict=True):
         cost, aws = _medians(costs)
         table.append([name, f"{cost.wall:.1f}", f"{cost.cpu:.1f}", f"{aws:.1f}"])
@@ -210,23 +267,33 @@ def machines(bench: Bench) -> Measured:
         bars,
         "s",
         [Goal("two workers / one, wall time (1.7 times as fast is 0.59)", 1 / faster, 1 / 1.7)],
-        f"{large.label}. A standalone cluster of Spark, each worker and its executor on a core of its own. The driver and the "
-        "embedded AWS run on the same two cores, so the second worker does not get a whole core.",
+        f"{large.label}. A standalone cluster of Spark, each worker and its executor on a core of its own. "
+        "The driver and the embedded AWS run on the same two cores, so the second worker does not get a "
+        "whole core.",
     )
 
 
 def releases(bench: Bench) -> Measured:
     """Measure each version of Glue's Spark and Iceberg, in turns, on the Python of this machine."""
     if not GLUE6_VENV.exists():
-        raise SystemExit("Run `python3.11 -m lakeferry.local.bootstrap glue6` and `.venv-glue6/bin/lakeferry demo` once first.")
+        raise SystemExit(
+            "Run `python3.11 -m lakeferry.local.bootstrap glue6` and `.venv-glue6/bin/lakeferry demo` once "
+            "first."
+        )
     lake.ensure(bench.aws, GOAL)
     old, new = RELEASES.values()
     other = str(GLUE6_VENV / "bin" / "python")
-    program = "import json, os; from lakeferry.local import spark; spark.prepare(); print(json.dumps(dict(os.environ)))"
+    program = (
+        "import json, os; from lakeferry.local import spark; spark.prepare(); "
+        "print(json.dumps(dict(os.environ)))"
+    )
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
-    answer = subprocess.run([other, "-c", program], env=clean, cwd=ROOT, capture_output=True, text=True, check=True)
+    answer = subprocess.run(
+        [other, "-c", program], env=clean, cwd=ROOT, capture_output=True, text=True, check=True
+    )
     environment = json.loads(answer.stdout.splitlines()[-1])
-    pairs, files = [], []
+    pairs = []
+    files = []
     for _ in range(bench.rounds):
         first = bench.cold(GOAL, note=f"Glue {old.glue}")
         files.append(lake.data_sha256(f"{bench.stamp}/{bench.number}"))
@@ -234,8 +301,15 @@ def releases(bench: Bench) -> Measured:
         files.append(lake.data_sha256(f"{bench.stamp}/{bench.number}"))
         pairs.append((second, first))
     costs = {old: _median([seconds for _, seconds in pairs]), new: _median([seconds for seconds, _ in pairs])}
-    names = {release: f"Glue {release.glue}: Spark {release.spark}, Iceberg {release.jars[0].version}" for release in costs}
-    same = "The files are the same to the byte." if len(set(files)) == 1 else f"The files differ: {sorted(set(files))}."
+    names = {
+        release: f"Glue {release.glue}: Spark {release.spark}, Iceberg {release.jars[0].version}"
+        for release in costs
+    }
+    same = (
+        "The files are the same to the byte."
+        if len(set(files)) == 1
+        else f"The files differ: {sorted(set(files))}."
+    )
     return Measured(
         [["", *_COST], *([names[release], *_cells(cost)] for release, cost in costs.items())],
         [(f"Glue {release.glue}", cost.wall) for release, cost in costs.items()],
@@ -246,7 +320,8 @@ def releases(bench: Bench) -> Measured:
 
 def levers(bench: Bench) -> Measured:
     """Measure each setting changed by itself, in turns with the shipped ones."""
-    options, java = "PYSPARK_SUBMIT_ARGS", "SPARK_SUBMIT_OPTS"
+    options = "PYSPARK_SUBMIT_ARGS"
+    java = "SPARK_SUBMIT_OPTS"
     changes = {
         "as shipped": (java, "", ""),
         "without the archive of classes": (java, r" \S*SharedArchiveFile=\S*", ""),
@@ -271,7 +346,9 @@ def levers(bench: Bench) -> Measured:
         if after == before and pattern:
             raise ValueError(f"{variable} has nothing like {pattern}")
         environments[name] = os.environ | {variable: after}
-    rounds = [{name: bench.cold(GOAL, environments[name], name) for name in changes} for _ in range(bench.rounds)]
+    rounds = [
+        {name: bench.cold(GOAL, environments[name], name) for name in changes} for _ in range(bench.rounds)
+    ]
     costs = {name: _median([round_[name] for round_ in rounds]) for name in changes}
     return Measured(
         [["setting", *_COST], *([name, *_cells(cost)] for name, cost in costs.items())],
@@ -292,14 +369,25 @@ def synthesis(bench: Bench) -> Measured:
         templates = (ROOT / "cdk.out").glob(f"*-{stage}-*.template.json")
         return sum(len(json.loads(file.read_text())["Resources"]) for file in templates)
 
-    table, medians = [["deployment", "resources", "median s", "range s"]], {}
+    table = [["deployment", "resources", "median s", "range s"]]
+    medians = {}
     for stage in ("dev", "prod"):
         once(stage)  # builds assets
         seconds = [once(stage) for _ in range(bench.rounds)]
         medians[stage] = statistics.median(seconds)
-        table.append([stage, str(resources(stage)), f"{medians[stage]:.1f}", f"{min(seconds):.1f} to {max(seconds):.1f}"])
+        table.append(
+            [
+                stage,
+                str(resources(stage)),
+                f"{medians[stage]:.1f}",
+                f"{min(seconds):.1f} to {max(seconds):.1f}",
+            ]
+        )
     return Measured(
-        table, list(medians.items()), "s", [Goal(f"seconds for {stage}", median, 8.0) for stage, median in medians.items()]
+        table,
+        list(medians.items()),
+        "s",
+        [Goal(f"seconds for {stage}", median, 8.0) for stage, median in medians.items()],
     )
 
 
@@ -325,7 +413,9 @@ def _printed(what: str, cost: Cost) -> Cost:
 def _processor_seconds(pid: int) -> float:
     """Return the user and system time of a process and its children, including those that have ended."""
     process = psutil.Process(pid)
-    return float(sum(sum(running.cpu_times()[:4]) for running in [process, *process.children(recursive=True)]))
+    return float(
+        sum(sum(running.cpu_times()[:4]) for running in [process, *process.children(recursive=True)])
+    )
 
 
 def _median(costs: list[Cost]) -> Cost:
@@ -358,7 +448,11 @@ def _by_shape(costs: Mapping[Shape, tuple[Cost, float]], limit: Goal) -> Measure
 
 def _setting(rounds: int) -> str:
     processor = next(
-        (line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
+        (
+            line.partition(":")[2].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if "model name" in line
+        ),
         platform.machine(),
     )
     return (
@@ -371,7 +465,9 @@ def _setting(rounds: int) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m dev.benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m dev.benchmarks",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("questions", nargs="*", metavar="QUESTION", help=", ".join(QUESTIONS))
     parser.add_argument("--rounds", type=int, default=1)
@@ -381,14 +477,18 @@ def main() -> None:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # as `make` does
     java_home = spark.prepare()
     if spark.can_write_archive(java_home):
-        raise SystemExit("Run `make demo` once first: a run makes the archive of classes that later ones start from.")
+        raise SystemExit(
+            "Run `make demo` once first: a run makes the archive of classes that later ones start from."
+        )
     with lake.embedded() as aws:
         for name in given.questions or QUESTIONS:
             question, answer = QUESTIONS[name]
             print(f"{name}: {question}", flush=True)
             measured = answer(Bench(aws, given.rounds))
             command = f"python -m dev.benchmarks {name} --rounds {given.rounds}"
-            written = page.keep(name, Answer(question, command, _setting(given.rounds), measured), list(QUESTIONS))
+            written = page.keep(
+                name, Answer(question, command, _setting(given.rounds), measured), list(QUESTIONS)
+            )
             print("\n".join(f"  {limit}" for limit in measured.goals), flush=True)
     print(f"See {written.relative_to(ROOT)}.")
 

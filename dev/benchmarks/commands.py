@@ -1,4 +1,6 @@
-"""The commands that are compared: the job as Glue starts it, and DuckDB with an SQL statement that does the same work."""
+"""The commands that are compared: the job as Glue starts it, and DuckDB with an SQL statement that does the
+same work.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def daily_contract(folder: Path) -> Path:
     return file
 
 
-def arguments(table: str, prefix: str, contract: Path = CONTRACT, as_of: str = "2026-01-26T06:00:00Z") -> list[str]:
+def arguments(
+    table: str, prefix: str, contract: Path = CONTRACT, as_of: str = "2026-01-26T06:00:00Z"
+) -> list[str]:
     """Return the job's arguments. With the default of `as_of`, the contract delivers one week."""
     return [
         *("--export", str(contract), "--as-of", as_of, "--complete-until", as_of),

@@ -1,6 +1,8 @@
-"""The same export as one SQL statement in DuckDB: Iceberg in, deduplicated, hashed, sorted, one CSV out, over the same S3.
+"""The same export as one SQL statement in DuckDB: Iceberg in, deduplicated, hashed, sorted, one CSV out, over
+the same S3.
 
-It counts nothing, checks nothing, quarantines nothing and publishes nothing; it is the reference for raw speed.
+It counts nothing, checks nothing, quarantines nothing and publishes nothing; it is the reference for raw
+speed.
 """
 
 from __future__ import annotations
@@ -40,8 +42,13 @@ def main(table: str, key: str, memory: str) -> None:
 
 
 def _hmac(column: str) -> str:
-    """Return HMAC-SHA-256 of a column in DuckDB's functions. The inner digest enters the outer one as a blob of 32 bytes."""
-    inner, outer = (bytes(byte ^ pad for byte in _KEY.encode().ljust(64, b"\0")).hex() for pad in (0x36, 0x5C))
+    """Return HMAC-SHA-256 of a column in DuckDB's functions.
+
+    The inner digest enters the outer one as a blob of 32 bytes.
+    """
+    inner, outer = (
+        bytes(byte ^ pad for byte in _KEY.encode().ljust(64, b"\0")).hex() for pad in (0x36, 0x5C)
+    )
     value = f"encode(lower(trim({column})))"
     return f"sha256(unhex('{outer}') || unhex(sha256(unhex('{inner}') || {value})))"
 

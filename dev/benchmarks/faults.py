@@ -1,7 +1,8 @@
 """`python -m dev.benchmarks.faults --seeds 30`: whole deployments under faults; writes results/faults.md.
 
-A run waits more than it computes, so two campaigns in parallel, each with half of the seeds and its own `--out`, take half the
-time. `python -m dev.benchmarks.faults --of out/a/faults.json --of out/b/faults.json` writes the page for both.
+A run waits more than it computes, so two campaigns in parallel, each with half of the seeds and its own
+`--out`, take half the time. `python -m dev.benchmarks.faults --of out/a/faults.json --of out/b/faults.json`
+writes the page for both.
 """
 
 from __future__ import annotations
@@ -23,10 +24,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=30, help="how many runs")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--out", type=Path, default=Path("out"))
-    parser.add_argument("--of", type=Path, action="append", help="make the page from the faults.json of finished campaigns")
+    parser.add_argument(
+        "--of", type=Path, action="append", help="make the page from the faults.json of finished campaigns"
+    )
     given = parser.parse_args(arguments)
     if given.of:
-        RESULT.write_text(page(merged([json.loads(file.read_text(encoding="utf-8")) for file in given.of])), encoding="utf-8")
+        RESULT.write_text(
+            page(merged([json.loads(file.read_text(encoding="utf-8")) for file in given.of])),
+            encoding="utf-8",
+        )
         return 0
     seeds = range(given.first, given.first + given.seeds)
     document = run.run_fault_campaign(Output(), "dev", seeds, out=given.out)
@@ -48,15 +54,17 @@ def page(document: Mapping[str, Any]) -> str:
         (
             "# Deployments under faults",
             "",
-            f"`python -m dev.benchmarks.faults`, {len(document['runs'])} runs, seeds {_ranges(document['seeds'])}; "
-            f"{document['seconds'] / 60:.0f} minutes, what ran side by side counted once.",
+            f"`python -m dev.benchmarks.faults`, {len(document['runs'])} runs, seeds "
+            f"{_ranges(document['seeds'])}; {document['seconds'] / 60:.0f} minutes, what ran side by side "
+            "counted once.",
             "",
             f"- {sum(hits.values())} calls were hit: "
             + ", ".join(f"{count} at {vendor}" for vendor, count in hits.items())
             + ".",
-            f"- {document['failed_first']} of {document['steps']} steps failed under faults; each succeeded when it was retried.",
-            "- 0 orphans: after each deployment and update the inventory had what a run without faults has, after each destroy "
-            "nothing but what on_destroy retains.",
+            f"- {document['failed_first']} of {document['steps']} steps failed under faults; each "
+            "succeeded when it was retried.",
+            "- 0 orphans: after each deployment and update the inventory had what a run without faults "
+            "has, after each destroy nothing but what on_destroy retains.",
             "",
             "| seed | step | faults | calls hit | attempts | seconds | what failed first |",
             "| --- | --- | --- | --- | --- | --- | --- |",
@@ -79,8 +87,8 @@ def _ranges(seeds: Sequence[int]) -> str:
 
 def _rows(one: Mapping[str, Any]) -> list[str]:
     return [
-        f"| {one['seed']} | {step['name']} | {step['faults']} | {sum(step['hits'].values())} | {step['attempts']} | "
-        f"{step['seconds']:.0f} | {_cell(step['why'])} |"
+        f"| {one['seed']} | {step['name']} | {step['faults']} | {sum(step['hits'].values())} | "
+        f"{step['attempts']} | {step['seconds']:.0f} | {_cell(step['why'])} |"
         for step in one["steps"]
     ]
 

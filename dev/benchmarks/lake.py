@@ -28,7 +28,9 @@ FOLDER = STATE / "bench"
 
 @contextmanager
 def embedded() -> Iterator[EmbeddedAws]:
-    """Start the embedded AWS, and set `AWS_ENDPOINT_URL` and credentials in the environment of this process and its children."""
+    """Start the embedded AWS, and set `AWS_ENDPOINT_URL` and credentials in the environment of this process
+    and its children.
+    """
     FOLDER.mkdir(parents=True, exist_ok=True)
     with EmbeddedAws(state_dir=FOLDER) as aws:
         os.environ.update(aws.environment(dict(os.environ)))
@@ -63,7 +65,9 @@ def data_sha256(prefix: str) -> str:
 
 
 def phases(prefix: str) -> dict[str, float]:
-    """Return the seconds of each phase of the one run that published below the prefix, from its run record."""
+    """Return the seconds of each phase of the one run that published below the prefix, from its run
+    record.
+    """
     return dict(_document(prefix, "runs")["phases"])
 
 
@@ -80,9 +84,13 @@ def _prepare() -> None:
         try:
             s3.head_bucket(Bucket=bucket)
         except ClientError:
-            s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": os.environ["AWS_REGION"]})  # type: ignore[typeddict-item]
+            s3.create_bucket(
+                Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": os.environ["AWS_REGION"]}
+            )  # type: ignore[typeddict-item]
     secrets = boto3.client("secretsmanager")
     try:
         secrets.describe_secret(SecretId=SECRET)
     except secrets.exceptions.ResourceNotFoundException:
-        secrets.create_secret(Name=SECRET, SecretString=json.dumps({"key": base64.b64encode(b"benchmark" * 4).decode()}))
+        secrets.create_secret(
+            Name=SECRET, SecretString=json.dumps({"key": base64.b64encode(b"benchmark" * 4).decode()})
+        )

@@ -33,7 +33,11 @@ def run(command: Sequence[str], environment: Mapping[str, str] | None = None) ->
     """Raises CalledProcessError with the command's output."""
     started = time.perf_counter()
     process = subprocess.Popen(
-        command, env=dict(environment or os.environ), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        env=dict(environment or os.environ),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     watcher = _Watcher(process.pid)
     watcher.start()
@@ -49,7 +53,8 @@ class _Watcher(threading.Thread):
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
         self.peak = 0
-        #: By process: the JVM ends after its parent, so nobody waits for it, and the kernel's totals lack its time.
+        #: By process: the JVM ends after its parent, so nobody waits for it, and the kernel's totals lack its
+        #: time.
         self._spent: dict[int, float] = {}
         self._root = psutil.Process(pid)
         self._done = threading.Event()

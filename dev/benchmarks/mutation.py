@@ -1,12 +1,15 @@
-"""`python -m dev.benchmarks.mutation --seed 17 --count 500`: changes one detail of the product at a time and runs its tests.
+"""`python -m dev.benchmarks.mutation --seed 17 --count 500`: changes one detail of the product at a time and
+runs its tests.
 
-A change that no test notices, a survivor, shows behaviour that no test checks. The operators are those of cosmic-ray, and a few
-more in `mutation_operators`. cosmic-ray's own runner has one test command for all modules; here each module has its own tests
-(`SELECTIONS` in `mutation_tests`) in two lines: first those that take seconds, then, for survivors, those that take minutes.
+A change that no test notices, a survivor, shows behaviour that no test checks. The operators are those of
+cosmic-ray, and a few more in `mutation_operators`. cosmic-ray's own runner has one test command for all
+modules; here each module has its own tests (`SELECTIONS` in `mutation_tests`) in two lines: first those that
+take seconds, then, for survivors, those that take minutes.
 
-Tests run in a copy of the tree, below build/mutation/. The sample and its results are written after each run of tests to
-results/mutation-<seed>.json, so the same command continues where it was stopped. It tries a survivor again once its tests have
-changed. Survivors that no test can notice are in mutation_equivalents.toml, with the reason. Writes results/mutation-<seed>.md.
+Tests run in a copy of the tree, below build/mutation/. The sample and its results are written after each run
+of tests to results/mutation-<seed>.json, so the same command continues where it was stopped. It tries a
+survivor again once its tests have changed. Survivors that no test can notice are in
+mutation_equivalents.toml, with the reason. Writes results/mutation-<seed>.md.
 """
 
 from __future__ import annotations
@@ -44,8 +47,13 @@ RESULTS: Final = ROOT / "dev" / "benchmarks" / "results"
 EQUIVALENTS: Final = ROOT / "dev" / "benchmarks" / "mutation_equivalents.toml"
 _BUILD: Final = ROOT / "build" / "mutation"
 _TREE: Final = _BUILD / "tree"
-KILLED, SURVIVED, GONE, EQUIVALENT, WAITING = "killed", "survived", "gone", "equivalent", "waiting"
-#: Imported once, before the processes that run tests are forked: the imports take longer than many of the tests.
+KILLED = "killed"
+SURVIVED = "survived"
+GONE = "gone"
+EQUIVALENT = "equivalent"
+WAITING = "waiting"
+#: Imported once, before the processes that run tests are forked: the imports take longer than many of the
+#: tests.
 _PRELOADED: Final = (
     "pytest",
     "hypothesis",
@@ -61,7 +69,9 @@ _WALL_SECONDS: Final = 1200
 
 @attrs.define
 class Mutant:
-    """`stamps` has hashes of the tests that it survived: of those of the first line, then of those of the second."""
+    """`stamps` has hashes of the tests that it survived: of those of the first line, then of those of the
+    second.
+    """
 
     path: str
     change: Change
@@ -75,7 +85,10 @@ class Mutant:
 
 @attrs.define
 class Campaign:
-    """A sample and its results. `seconds` has the processor time that tests take without a change, by their stamp."""
+    """A sample and its results.
+
+    `seconds` has the processor time that tests take without a change, by their stamp.
+    """
 
     commit: str
     mutants: list[Mutant] = attrs.field(factory=list)
@@ -94,16 +107,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--count", type=int, default=500, help="mutants in the sample")
     parser.add_argument("--minutes", type=float, default=24 * 60, help="stop after so long")
-    parser.add_argument("--line", type=int, choices=(1, 2), default=2, help="1: only the tests that take seconds")
-    parser.add_argument("--only", nargs="*", default=[], metavar="PART", help="modules whose path contains one of these")
+    parser.add_argument(
+        "--line", type=int, choices=(1, 2), default=2, help="1: only the tests that take seconds"
+    )
+    parser.add_argument(
+        "--only", nargs="*", default=[], metavar="PART", help="modules whose path contains one of these"
+    )
     given = parser.parse_args(arguments)
     modules = [path for path in SELECTIONS if not given.only or any(part in path for part in given.only)]
     name = "-".join(["mutation", str(given.seed), *given.only]).replace("/", ".")
     file = (_BUILD if given.only else RESULTS) / f"{name}.json"
     campaign = _campaign(file, given.seed, given.count, modules)
-    tests, judged = Tests(campaign.seconds, until=time.monotonic() + given.minutes * 60), _judged()
+    tests = Tests(campaign.seconds, until=time.monotonic() + given.minutes * 60)
+    judged = _judged()
     # Equivalent mutants are not tried again: none of their tests fails, so they take the longest.
-    undecided = [mutant for mutant in campaign.mutants if mutant.state != SURVIVED or (mutant.path, *mutant.lines) not in judged]
+    undecided = [
+        mutant
+        for mutant in campaign.mutants
+        if mutant.state != SURVIVED or (mutant.path, *mutant.lines) not in judged
+    ]
     try:
         for line, mutant in sorted(itertools.product(range(given.line), undecided), key=_turn):
             if mutant.state in (WAITING, SURVIVED) and tests.try_on(mutant, line):
@@ -111,7 +133,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except TimeoutError:
         print("stopped; the same command continues", flush=True)
     command = shlex.join(
-        ["--seed", str(given.seed), "--count", str(given.count), *(["--only", *given.only] if given.only else [])]
+        [
+            "--seed",
+            str(given.seed),
+            "--count",
+            str(given.count),
+            *(["--only", *given.only] if given.only else []),
+        ]
     )
     result = file.with_suffix(".md")
     result.write_text(page(campaign, command, judged), encoding="utf-8")
@@ -127,7 +155,11 @@ def _turn(pair: tuple[int, Mutant]) -> tuple[bool, int]:
 
 def _campaign(file: Path, seed: int, count: int, modules: Sequence[str]) -> Campaign:
     """Return the campaign as far as it has come. A larger count than before draws more."""
-    campaign = cattrs.structure(json.loads(file.read_text(encoding="utf-8")), Campaign) if file.exists() else Campaign(_commit())
+    campaign = (
+        cattrs.structure(json.loads(file.read_text(encoding="utf-8")), Campaign)
+        if file.exists()
+        else Campaign(_commit())
+    )
     known = {(mutant.path, mutant.change) for mutant in campaign.mutants}
     # A few small modules may not have as many different changes.
     for drawn in itertools.islice(_draw(random.Random(f"{seed} {len(known)}"), modules), 20 * count):
@@ -141,7 +173,9 @@ def _campaign(file: Path, seed: int, count: int, modules: Sequence[str]) -> Camp
 
 
 def _draw(rng: random.Random, modules: Sequence[str]) -> Iterator[tuple[str, Change]]:
-    """Yield random changes: of a module, weighted by length; then of a kind, all as likely; then one of that kind."""
+    """Yield random changes: of a module, weighted by length; then of a kind, all as likely; then one of that
+    kind.
+    """
     sources = {path: (ROOT / path).read_text(encoding="utf-8") for path in modules}
     offered = functools.cache(lambda path: options(sources[path]))
     lengths = [len(source.splitlines()) for source in sources.values()]
@@ -153,21 +187,27 @@ def _draw(rng: random.Random, modules: Sequence[str]) -> Iterator[tuple[str, Cha
 
 
 def _commit() -> str:
-    return subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
+    return subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True
+    ).stdout.strip()
 
 
 class Tests:
     """Runs tests in a copy of the tree, as it is now."""
 
     def __init__(self, seconds: dict[str, float], until: float) -> None:
-        self._seconds, self._until = seconds, until
+        self._seconds = seconds
+        self._until = until
         self._edits = 0
         _copy_tree()
         for name in _PRELOADED:
             __import__(name)
 
     def try_on(self, mutant: Mutant, line: int) -> bool:
-        """Run a line of the mutant's tests, unless it has survived these already. Return whether there is a new result."""
+        """Run a line of the mutant's tests, unless it has survived these already.
+
+        Return whether there is a new result.
+        """
         selection = SELECTIONS[mutant.path][line]
         stamp = _stamp(selection)
         if not selection or (len(mutant.stamps) > line and mutant.stamps[line] == stamp):
@@ -188,11 +228,16 @@ class Tests:
         return True
 
     def _limit(self, selection: str, stamp: str) -> int:
-        """Return the processor seconds that a run may take. Raises RuntimeError for tests that fail without a change."""
+        """Return the processor seconds that a run may take.
+
+        Raises RuntimeError for tests that fail without a change.
+        """
         if stamp not in self._seconds:
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
             if self._fails(selection, _WALL_SECONDS):
-                raise RuntimeError(f"these fail on the unchanged tree: {selection}; see {_BUILD / 'tests.log'}")
+                raise RuntimeError(
+                    f"these fail on the unchanged tree: {selection}; see {_BUILD / 'tests.log'}"
+                )
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             self._seconds[stamp] = round(after.ru_utime - before.ru_utime, 1)
             print(f"{self._seconds[stamp]:.0f} s for {selection}", flush=True)
@@ -216,7 +261,9 @@ class Tests:
         return code != 0
 
     def _write(self, path: str, text: str) -> None:
-        """Write with a time that no earlier version had: Python reuses byte code if the source has the same second and length."""
+        """Write with a time that no earlier version had: Python reuses byte code if the source has the same
+        second and length.
+        """
         self._edits += 1
         file = _TREE / path
         file.write_text(text, encoding="utf-8")
@@ -269,16 +316,23 @@ def _stamp(selection: str) -> str:
 
 
 def _judged() -> dict[tuple[str, str, str], str]:
-    """Return why each change that no test can notice has no effect, by file and stripped lines before and after."""
-    listed: list[dict[str, Any]] = tomllib.loads(EQUIVALENTS.read_text(encoding="utf-8")).get("equivalent", [])
-    return {(entry["file"], entry["before"].strip(), entry["after"].strip()): entry["why"] for entry in listed}
+    """Return why each change that no test can notice has no effect, by file and stripped lines before and
+    after.
+    """
+    listed: list[dict[str, Any]] = tomllib.loads(EQUIVALENTS.read_text(encoding="utf-8")).get(
+        "equivalent", []
+    )
+    return {
+        (entry["file"], entry["before"].strip(), entry["after"].strip()): entry["why"] for entry in listed
+    }
 
 
 def page(campaign: Campaign, command: str, judged: dict[tuple[str, str, str], str]) -> str:
     """Return the page of results."""
     why = {id(mutant): judged.get((mutant.path, *mutant.lines), "") for mutant in campaign.mutants}
     state = {
-        id(mutant): EQUIVALENT if mutant.state == SURVIVED and why[id(mutant)] else mutant.state for mutant in campaign.mutants
+        id(mutant): EQUIVALENT if mutant.state == SURVIVED and why[id(mutant)] else mutant.state
+        for mutant in campaign.mutants
     }
     totals = Counter(state.values())
     decided = totals[KILLED] + totals[SURVIVED]
@@ -286,11 +340,13 @@ def page(campaign: Campaign, command: str, judged: dict[tuple[str, str, str], st
     out = [
         "# Mutation testing",
         "",
-        f"`python -m dev.benchmarks.mutation {command}`; drawn at commit {campaign.commit}, tests of commit {_commit()}.",
+        f"`python -m dev.benchmarks.mutation {command}`; drawn at commit {campaign.commit}, tests of "
+        f"commit {_commit()}.",
         "",
-        f"{decided + totals[EQUIVALENT]} mutants tried: {totals[KILLED]} killed, {totals[EQUIVALENT]} equivalent, "
-        f"{totals[SURVIVED]} survived. **{share}** of those that aren't equivalent were killed. {totals[GONE]} more changed code "
-        f"that has been deleted or rewritten since, {totals[WAITING]} were not tried.",
+        f"{decided + totals[EQUIVALENT]} mutants tried: {totals[KILLED]} killed, {totals[EQUIVALENT]} "
+        f"equivalent, {totals[SURVIVED]} survived. **{share}** of those that aren't equivalent were "
+        f"killed. {totals[GONE]} more changed code that has been deleted or rewritten since, "
+        f"{totals[WAITING]} were not tried.",
         "",
         "| module | mutants | killed | equivalent | survived |",
         "| --- | ---: | ---: | ---: | ---: |",

@@ -1,7 +1,7 @@
 """Changes to a module's source: cosmic-ray's operators, and a few more.
 
-The additional ones drop a statement, a clause of `and` or `or`, a keyword argument, a branch of a conditional expression or what
-is returned, or change a text.
+The additional ones drop a statement, a clause of `and` or `or`, a keyword argument, a branch of a conditional
+expression or what is returned, or change a text.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.operators.provider import OperatorProvider
 
-#: Operators of cosmic-ray that are not used. Two need names as arguments. Without a decorator, or with `~` for a minus, nothing
-#: works. Comparing by identity instead of by value changes nothing, or is plainly wrong.
+#: Operators of cosmic-ray that are not used. Two need names as arguments. Without a decorator, or with `~`
+#: for a minus, nothing works. Comparing by identity instead of by value changes nothing, or is plainly wrong.
 _LEFT_OUT: Final = re.compile(
     r"Variable.*|RemoveDecorator|ReplaceUnaryOperator_(?!Delete).*|.*(?<!_Is)_IsNot|.*(?<!_IsNot)_Is|.*_Is_(?!IsNot).*"
     r"|.*_IsNot_(?!Is$).*"
@@ -39,10 +39,17 @@ class Change:
     after: tuple[str, ...]
 
     def apply(self, source: str) -> str | None:
-        """Return the changed source; None if it no longer has the lines. Of several places, the nearest to `line` is taken."""
+        """Return the changed source; None if it no longer has the lines.
+
+        Of several places, the nearest to `line` is taken.
+        """
         lines = source.splitlines()
         size = len(self.before)
-        starts = [start for start in range(len(lines) - size + 1) if tuple(lines[start : start + size]) == self.before]
+        starts = [
+            start
+            for start in range(len(lines) - size + 1)
+            if tuple(lines[start : start + size]) == self.before
+        ]
         if not starts:
             return None
         start = min(starts, key=lambda index: abs(index + 1 - self.line))
@@ -74,16 +81,23 @@ def change(kind: str, source: str, option: Option) -> Change | None:
 
 def _change(kind: str, before: list[str], after: list[str]) -> Change:
     blocks = [
-        block for block in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes() if block[0] != "equal"
+        block
+        for block in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+        if block[0] != "equal"
     ]
-    first, last = blocks[0], blocks[-1]
+    first = blocks[0]
+    last = blocks[-1]
     return Change(kind, first[1] + 1, tuple(before[first[1] : last[2]]), tuple(after[first[3] : last[4]]))
 
 
 def _annotations(tree: ast.Module) -> set[tuple[int, int]]:
     """Return the lines and columns of code that is for the type checker only."""
     parts = [getattr(node, name, None) for node in ast.walk(tree) for name in ("annotation", "returns")]
-    parts += [node.test for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    parts += [
+        node.test
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    ]
     return {
         (part.lineno, column)
         for annotation in filter(None, parts)
@@ -118,13 +132,18 @@ def _own(source: str, tree: ast.Module) -> Iterator[tuple[str, Option]]:
 
     for node in _walk(tree):
         for kind, by in _replacements(node, lambda part: raw[span(part)].decode()):
-            start, end = span(node).start, span(node).stop
+            start = span(node).start
+            end = span(node).stop
             yield kind, partial(bytes.decode, raw[:start] + by.encode() + raw[end:])
 
 
 def _walk(node: ast.AST) -> Iterator[Any]:
-    """Walk without annotations, docstrings, and f-strings, whose parts have no positions of their own in Python 3.11."""
-    if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+    """Walk without annotations, docstrings, and f-strings, whose parts have no positions of their own in
+    Python 3.11.
+    """
+    if isinstance(node, ast.JoinedStr) or (
+        isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    ):
         return
     yield node
     for name, value in ast.iter_fields(node):
@@ -144,14 +163,24 @@ def _is_docstring(node: ast.AST) -> bool:
 def _replacements(node: Any, text: Callable[[ast.AST], str]) -> Iterator[tuple[str, str]]:
     """Yield the kinds of change to a node, each with the node's new text."""
     match node:
-        case ast.Expr() | ast.AugAssign() | ast.Raise() | ast.Assign(targets=[ast.Attribute() | ast.Subscript()]):
+        case (
+            ast.Expr()
+            | ast.AugAssign()
+            | ast.Raise()
+            | ast.Assign(targets=[ast.Attribute() | ast.Subscript()])
+        ):
             yield "drop statement", "pass"
         case ast.Return(value=ast.AST()):
             yield "return None", "return None"
         case ast.BoolOp():
             word = " and " if isinstance(node.op, ast.And) else " or "
             for left in node.values:
-                yield "drop clause", "(" + word.join(f"({text(clause)})" for clause in node.values if clause is not left) + ")"
+                yield (
+                    "drop clause",
+                    "("
+                    + word.join(f"({text(clause)})" for clause in node.values if clause is not left)
+                    + ")",
+                )
         case ast.IfExp():
             yield "one branch", f"({text(node.body)})"
             yield "one branch", f"({text(node.orelse)})"

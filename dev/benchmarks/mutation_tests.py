@@ -1,4 +1,6 @@
-"""Which tests check which module: for each module the files that take seconds, then those that take minutes."""
+"""Which tests check which module: for each module the files that take seconds, then those that take
+minutes.
+"""
 
 from __future__ import annotations
 
@@ -6,36 +8,47 @@ from collections.abc import Mapping
 from typing import Final
 
 _RESOURCES: Final = (
-    "unit/test_resources_lifecycle unit/test_resources_ledger unit/test_resources_identity unit/test_resources_handler "
-    "unit/test_core_stores"
+    "unit/test_resources_lifecycle unit/test_resources_ledger unit/test_resources_identity "
+    "unit/test_resources_handler unit/test_core_stores"
 )
 _ROTATION: Final = (
-    "unit/test_rotation_handler vendors/test_rotation_ages vendors/test_rotation_protocol vendors/test_rotation_confluent "
-    "vendors/test_rotation_snowflake"
+    "unit/test_rotation_handler vendors/test_rotation_ages vendors/test_rotation_protocol "
+    "vendors/test_rotation_confluent vendors/test_rotation_snowflake"
 )
-_ROTATION_LONG: Final = "vendors/test_rotation_machine vendors/test_rotation_crashes vendors/test_rotation_walk"
+_ROTATION_LONG: Final = (
+    "vendors/test_rotation_machine vendors/test_rotation_crashes vendors/test_rotation_walk"
+)
 _MAILS: Final = (
-    "unit/test_notification_runs unit/test_notification_messages unit/test_notification_text unit/test_notification_post "
-    "unit/test_notification_handler"
+    "unit/test_notification_runs unit/test_notification_messages unit/test_notification_text "
+    "unit/test_notification_post unit/test_notification_handler"
 )
-_REPORT: Final = "unit/test_report unit/test_report_text unit/test_charts unit/test_wording unit/test_report_safety"
+_REPORT: Final = (
+    "unit/test_report unit/test_report_text unit/test_charts unit/test_wording unit/test_report_safety"
+)
 _CONFLUENT: Final = (
-    "unit/test_confluent_client unit/test_confluent_api_key unit/test_confluent_resources unit/test_confluent_tableflow_types "
-    "unit/test_confluent_flink_statement unit/test_confluent_shape"
+    "unit/test_confluent_client unit/test_confluent_api_key unit/test_confluent_resources "
+    "unit/test_confluent_tableflow_types unit/test_confluent_flink_statement unit/test_confluent_shape"
 )
 _SNOWFLAKE: Final = (
-    "unit/test_snowflake_sql unit/test_snowflake_client unit/test_snowflake_keypair unit/test_snowflake_base_kinds "
-    "unit/test_snowflake_grant unit/test_snowflake_tables unit/test_snowflake_trust unit/test_snowflake_user"
+    "unit/test_snowflake_sql unit/test_snowflake_client unit/test_snowflake_keypair "
+    "unit/test_snowflake_base_kinds unit/test_snowflake_grant unit/test_snowflake_tables "
+    "unit/test_snowflake_trust unit/test_snowflake_user"
 )
 _JOB: Final = "spark/test_windows_of_time spark/test_values spark/test_events spark/test_aggregates"
 _KILL: Final = "faults/test_kill faults/test_races faults/test_storage"
 
 SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "config/deployments/rules.py": ("unit/test_deployment_file", ""),
-    "config/deployments/validation.py": ("unit/test_validation", "unit/test_deployment_file infra/test_names"),
+    "config/deployments/validation.py": (
+        "unit/test_validation",
+        "unit/test_deployment_file infra/test_names",
+    ),
     "config/exports/contract_rules.py": ("unit/test_contract_rules unit/test_check", ""),
     "config/exports/cron.py": ("unit/test_cron", "unit/test_watch"),
-    "config/exports/windows.py": ("unit/test_windows unit/test_which_windows unit/test_wording", "spark/test_windows_of_time"),
+    "config/exports/windows.py": (
+        "unit/test_windows unit/test_which_windows unit/test_wording",
+        "spark/test_windows_of_time",
+    ),
     "glue_jobs/aggregate.py": ("spark/test_aggregates", _JOB),
     "glue_jobs/aggregate_table.py": ("spark/test_aggregates", _JOB),
     "glue_jobs/arguments.py": ("unit/test_arguments", "spark/test_windows_of_time"),
@@ -47,7 +60,10 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "glue_jobs/files.py": ("spark/test_nights", "spark/test_events spark/test_changing_tables"),
     "glue_jobs/outcomes.py": ("unit/test_multipart", "spark/test_values"),
     "glue_jobs/pseudonyms.py": ("spark/test_pseudonyms", "spark/test_key_leaks faults/test_keys"),
-    "glue_jobs/ranges.py": ("unit/test_multipart unit/test_ranges", "spark/test_events spark/test_windows_of_time"),
+    "glue_jobs/ranges.py": (
+        "unit/test_multipart unit/test_ranges",
+        "spark/test_events spark/test_windows_of_time",
+    ),
     "glue_jobs/rows.py": (
         "spark/test_values",
         "spark/test_events spark/test_aggregates spark/test_schema_evolution spark/test_expression_guard "
@@ -64,14 +80,20 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
         "spark/test_aggregates faults/test_kill faults/test_races faults/test_storage faults/test_keys",
     ),
     "glue_jobs/delivery/cleanup.py": ("unit/test_publish", f"spark/test_windows_of_time {_KILL}"),
-    "glue_jobs/delivery/counts.py": ("unit/test_counts unit/test_manifest unit/test_multipart", "spark/test_windows_of_time"),
+    "glue_jobs/delivery/counts.py": (
+        "unit/test_counts unit/test_manifest unit/test_multipart",
+        "spark/test_windows_of_time",
+    ),
     "glue_jobs/delivery/csv.py": ("unit/test_csv", "spark/test_values"),
     "glue_jobs/delivery/datapackage.py": ("unit/test_datapackage", ""),
     "glue_jobs/delivery/manifest.py": (
         "unit/test_manifest unit/test_publish unit/test_datapackage",
         "spark/test_windows_of_time",
     ),
-    "glue_jobs/delivery/multipart.py": ("unit/test_multipart", "spark/test_values faults/test_storage faults/test_retried_tasks"),
+    "glue_jobs/delivery/multipart.py": (
+        "unit/test_multipart",
+        "spark/test_values faults/test_storage faults/test_retried_tasks",
+    ),
     "glue_jobs/delivery/publish.py": ("unit/test_publish", f"spark/test_windows_of_time {_KILL}"),
     "glue_jobs/delivery/verify.py": ("unit/test_verify unit/test_counts", "spark/test_windows_of_time"),
     "glue_jobs/delivery/report/values.py": (_REPORT, ""),
@@ -80,10 +102,22 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "lambdas/confluent/errors.py": (_CONFLUENT, "vendors/test_first_deployment"),
     "lambdas/confluent/key_services.py": (_CONFLUENT, "vendors/test_rotation_confluent"),
     "lambdas/custom_resources/cleanup.py": ("unit/test_cleanup", ""),
-    "lambdas/custom_resources/provider.py": (_RESOURCES, "unit/test_resources_faults vendors/test_first_deployment"),
-    "lambdas/custom_resources/reconcile.py": (_RESOURCES, "unit/test_resources_faults vendors/test_first_deployment"),
-    "lambdas/custom_resources/request.py": (_RESOURCES, "unit/test_resources_faults vendors/test_first_deployment"),
-    "lambdas/custom_resources/state.py": (_RESOURCES, "unit/test_resources_faults vendors/test_resources_tables"),
+    "lambdas/custom_resources/provider.py": (
+        _RESOURCES,
+        "unit/test_resources_faults vendors/test_first_deployment",
+    ),
+    "lambdas/custom_resources/reconcile.py": (
+        _RESOURCES,
+        "unit/test_resources_faults vendors/test_first_deployment",
+    ),
+    "lambdas/custom_resources/request.py": (
+        _RESOURCES,
+        "unit/test_resources_faults vendors/test_first_deployment",
+    ),
+    "lambdas/custom_resources/state.py": (
+        _RESOURCES,
+        "unit/test_resources_faults vendors/test_resources_tables",
+    ),
     "lambdas/notifications/mailer.py": (_MAILS, ""),
     "lambdas/notifications/message.py": (_MAILS, ""),
     "lambdas/notifications/outcome.py": (_MAILS, ""),

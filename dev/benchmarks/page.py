@@ -17,11 +17,14 @@ RESULTS: Final = Path(__file__).parent / "results"
 _KEPT: Final = RESULTS / "bench.json"
 PAGE: Final = RESULTS / "bench.md"
 _INTRODUCTION: Final = (
-    "Figures are medians of the stated rounds, in which the compared commands took turns. Memory is the greatest sum of the "
-    "process tree's proportional set sizes (PSS). The embedded AWS is a process of its own and not in it, but it shares the "
-    "processor."
+    "Figures are medians of the stated rounds, in which the compared commands took turns. Memory is the "
+    "greatest sum of the process tree's proportional set sizes (PSS). The embedded AWS is a process of its "
+    "own and not in it, but it shares the processor."
 )
-_ROW, _LEFT, _WIDE, _RIGHT = 26, 290, 420, 90
+_ROW = 26
+_LEFT = 290
+_WIDE = 420
+_RIGHT = 90
 
 
 @attrs.frozen
@@ -34,13 +37,16 @@ class Goal:
 
     def __str__(self) -> str:
         return (
-            f"{self.what}: {self.value:.2f}; goal at most {self.limit:g}: {'met' if self.value <= self.limit else '**missed**'}"
+            f"{self.what}: {self.value:.2f}; goal at most {self.limit:g}: "
+            f"{'met' if self.value <= self.limit else '**missed**'}"
         )
 
 
 @attrs.frozen
 class Measured:
-    """The results of a question's rounds: a table with a header row, bars of the chart in `unit`, goals, and remarks."""
+    """The results of a question's rounds: a table with a header row, bars of the chart in `unit`, goals, and
+    remarks.
+    """
 
     table: list[list[str]]
     bars: list[tuple[str, float]]
@@ -89,15 +95,17 @@ def chart(measured: Measured) -> str:
     most = max(value for _, value in measured.bars) or 1
     height = _ROW * len(measured.bars) + 8
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_LEFT + _WIDE + _RIGHT} {height}" font-family="sans-serif" '
-        'font-size="13">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_LEFT + _WIDE + _RIGHT} {height}" '
+        'font-family="sans-serif" font-size="13">',
         '<rect width="100%" height="100%" fill="#fff"/>',
     ]
     for number, (label, value) in enumerate(measured.bars):
-        top, width = 4 + number * _ROW, value / most * _WIDE
+        top = 4 + number * _ROW
+        width = value / most * _WIDE
         lines += [
             f'<text x="{_LEFT - 8}" y="{top + 17}" text-anchor="end" fill="#222">{escape(label)}</text>',
             f'<rect x="{_LEFT}" y="{top + 3}" width="{width:.1f}" height="{_ROW - 6}" fill="#2f6f9f"/>',
-            f'<text x="{_LEFT + width + 6:.1f}" y="{top + 17}" fill="#222">{value:,.1f} {escape(measured.unit)}</text>',
+            f'<text x="{_LEFT + width + 6:.1f}" y="{top + 17}" fill="#222">{value:,.1f} '
+            f"{escape(measured.unit)}</text>",
         ]
     return "\n".join([*lines, "</svg>", ""])

@@ -28,8 +28,8 @@ def page(document: Mapping[str, Any]) -> str:
     lines = [
         "# A rehearsal",
         "",
-        f"`python -m dev.benchmarks.rehearsal`, {datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, "
-        f"{os.cpu_count()} cores.",
+        f"`python -m dev.benchmarks.rehearsal`, {datetime.now(UTC):%Y-%m-%d}, Python "
+        f"{platform.python_version()}, {os.cpu_count()} cores.",
         "",
         "| phase | seconds | goal |",
         "| --- | ---: | ---: |",

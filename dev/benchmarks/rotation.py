@@ -1,4 +1,5 @@
-"""`python -m dev.benchmarks.rotation`: simulates three years of rotation with readers, and one year with a planted defect.
+"""`python -m dev.benchmarks.rotation`: simulates three years of rotation with readers, and one year with a
+planted defect.
 
 Writes dev/benchmarks/results/rotation.md. Takes about two minutes.
 """
@@ -22,7 +23,9 @@ WANTED = 1_000_000
 
 def run(*options: str) -> dict[str, Any]:
     command = [sys.executable, str(CAMPAIGN), *options]
-    done = subprocess.run(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(
+        command, env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True, check=True
+    )
     result: dict[str, Any] = json.loads(done.stdout)
     return result
 
@@ -43,9 +46,12 @@ def page(years: dict[str, Any], planted: dict[str, Any]) -> str:
     lines = [
         "# Rotation",
         "",
-        f"`python -m dev.benchmarks.rotation`, {datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}.",
-        "On a virtual clock, between a strict Secrets Manager in memory and both simulators. Readers of a credential log in",
-        "after every single call of its rotation, and every 2.5 hours. The planted defect revokes a replaced key at once.",
+        f"`python -m dev.benchmarks.rotation`, {datetime.now(UTC):%Y-%m-%d}, Python "
+        f"{platform.python_version()}.",
+        "On a virtual clock, between a strict Secrets Manager in memory and both simulators. Readers of a "
+        "credential log in",
+        "after every single call of its rotation, and every 2.5 hours. The planted defect revokes a "
+        "replaced key at once.",
         "",
         "| | as it is | with the planted defect |",
         "|---|---|---|",
@@ -56,7 +62,8 @@ def page(years: dict[str, Any], planted: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    years, planted = run("--years", "3"), run("--years", "1", "--revoke-early")
+    years = run("--years", "3")
+    planted = run("--years", "1", "--revoke-early")
     text = page(years, planted)
     PAGE.write_text(text)
     print(text)

@@ -1,7 +1,8 @@
-"""The table that the benchmarks export: flat sales events of five weeks, as Tableflow would have written them.
+"""The table that the benchmarks export: flat sales events of five weeks, as Tableflow would have written
+them.
 
-Seeded, so that each run measures the same rows: 5 % later corrections of an order, 1 % of events up to two days late,
-1 to 3 % null personal data, unpartitioned, zstd, in order of arrival.
+Seeded, so that each run measures the same rows: 5 % later corrections of an order, 1 % of events up to two
+days late, 1 to 3 % null personal data, unpartitioned, zstd, in order of arrival.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ def write(catalog: Catalog, database: str, location: str, shape: Shape) -> Table
     catalog.create_namespace_if_not_exists(database, {"location": location})
     properties = {"write.parquet.compression-codec": "zstd", "format-version": "2"}
     name = shape.name
-    table = catalog.create_table((database, name), ARROW_SCHEMA, location=f"{location}/{name}", properties=properties)
+    table = catalog.create_table(
+        (database, name), ARROW_SCHEMA, location=f"{location}/{name}", properties=properties
+    )
     batches = _files(shape.rows, shape.files)
     for number in range(shape.commits):
         files = range(shape.files * number // shape.commits, shape.files * (number + 1) // shape.commits)
@@ -73,7 +76,9 @@ def correct(table: Table, shape: Shape, day: date, orders: int) -> None:
     # Corrections have later offsets than any event before.
     offsets = np.full(6, shape.rows + first, dtype=np.int64)
     events = _file(np.random.default_rng(first), offsets, first, first + orders, shape.rows)
-    on_the_day = pc.equal(pc.floor_temporal(events["event_time"], unit="day"), pa.scalar(day).cast(pa.date32()).cast(_ZONE))
+    on_the_day = pc.equal(
+        pc.floor_temporal(events["event_time"], unit="day"), pa.scalar(day).cast(pa.date32()).cast(_ZONE)
+    )
     table.append(events.filter(on_the_day))
 
 
@@ -94,7 +99,9 @@ def _file(random: np.random.Generator, offsets: np.ndarray, first: int, last: in
     arrived = (number * (_SPAN / rows)).astype(np.int64)
     happened = (order * (_SPAN / rows)).astype(np.int64)
     late = _of_order(order, 7) < 0.01
-    happened = np.where(late, np.maximum(0, happened - (_of_order(order, 11) * _TWO_DAYS).astype(np.int64)), happened)
+    happened = np.where(
+        late, np.maximum(0, happened - (_of_order(order, 11) * _TWO_DAYS).astype(np.int64)), happened
+    )
     partition = (order * 2654435761 % 4294967296 % 6).astype(np.int32)
     columns = _people(order, rows) | {
         "order_id": _text("SO", order, 10),
@@ -122,7 +129,10 @@ def _people(order: np.ndarray, rows: int) -> dict[str, pa.Array]:
         "customer_name": (_pick(names, _of_order(person, 8)), 0.01),
         "customer_email": (pc.binary_join_element_wise(_text("user", person, 7), "@example.com", ""), 0.02),
         "customer_phone": (_text("+1555", (_of_order(person, 9) * 10_000_000).astype(np.int64), 7), 0.03),
-        "customer_address": (pc.binary_join_element_wise(house_number, " Road ", _text("", person * 7, 8), ""), 0.01),
+        "customer_address": (
+            pc.binary_join_element_wise(house_number, " Road ", _text("", person * 7, 8), ""),
+            0.01,
+        ),
     }
     nulls = {name: _of_order(order, 20 + n) < share for n, (name, (_, share)) in enumerate(columns.items())}
     return {name: pc.if_else(pa.array(nulls[name]), None, values) for name, (values, _) in columns.items()}
@@ -146,7 +156,9 @@ def _offsets(partition: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 
 
 def _text(prefix: str, numbers: np.ndarray, width: int) -> pa.Array:
-    return pc.binary_join_element_wise(prefix, pc.utf8_lpad(pc.cast(pa.array(numbers), pa.string()), width, "0"), "")
+    return pc.binary_join_element_wise(
+        prefix, pc.utf8_lpad(pc.cast(pa.array(numbers), pa.string()), width, "0"), ""
+    )
 
 
 def _pick(values: list[str], where: np.ndarray) -> pa.Array:

@@ -26,13 +26,15 @@ _WORKER_MEMORY: Final = "2g"
 
 @contextmanager
 def cluster(workers: int) -> Iterator[dict[str, str]]:
-    """Start the cluster and yield the environment in which the job runs on it. Worker n and its executors use core n only.
+    """Start the cluster and yield the environment in which the job runs on it. Worker n and its executors use
+    core n only.
 
     Raises TimeoutError when the workers don't register.
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lakeferry-cluster-")))
-        port, page = _free_port(), _free_port()
+        port = _free_port()
+        page = _free_port()
         master = f"spark://127.0.0.1:{port}"
         before = dict(os.environ)
         try:
@@ -44,10 +46,23 @@ def cluster(workers: int) -> Iterator[dict[str, str]]:
         program = [str(Path(pyspark.__file__).parent / "bin" / "spark-class")]
         # The daemons don't get the options of the job's own JVM, such as the archive of classes.
         daemons = {name: value for name, value in environment.items() if name != "SPARK_SUBMIT_OPTS"}
-        commands = [[*program, "org.apache.spark.deploy.master.Master", *_at(port), "--webui-port", str(page)]]
+        commands = [
+            [*program, "org.apache.spark.deploy.master.Master", *_at(port), "--webui-port", str(page)]
+        ]
         for core in range(workers):
-            worker = ["org.apache.spark.deploy.worker.Worker", *_at(0), "--webui-port", "0", "-c", "1", "-m", _WORKER_MEMORY]
-            commands.append(["taskset", "-c", str(core), *program, *worker, "-d", str(folder / str(core)), master])
+            worker = [
+                "org.apache.spark.deploy.worker.Worker",
+                *_at(0),
+                "--webui-port",
+                "0",
+                "-c",
+                "1",
+                "-m",
+                _WORKER_MEMORY,
+            ]
+            commands.append(
+                ["taskset", "-c", str(core), *program, *worker, "-d", str(folder / str(core)), master]
+            )
         for number, command in enumerate(commands):
             log = stack.enter_context((folder / f"{number}.log").open("wb"))
             process = subprocess.Popen(command, env=daemons, stdout=log, stderr=subprocess.STDOUT)

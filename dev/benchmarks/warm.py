@@ -1,4 +1,6 @@
-"""Runs the benchmark's export several times in one session and prints the seconds of each, without the JVM's start."""
+"""Runs the benchmark's export several times in one session and prints the seconds of each, without the JVM's
+start.
+"""
 
 from __future__ import annotations
 

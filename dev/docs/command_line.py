@@ -1,4 +1,6 @@
-"""command-line.md, job-arguments.md and errors.md: from typer's commands, the arguments of the job and the error catalogue."""
+"""command-line.md, job-arguments.md and errors.md: from typer's commands, the arguments of the job and the
+error catalogue.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +36,10 @@ They may be given before or after the command. A command that doesn't use `--sta
 command wins over one before it, then comes the variable, then the default. If standard error is not a terminal, commands show no
 spinner and never prompt.
 
-With `--json`, standard output always has exactly one document. `ok` says whether the command succeeded, `code` is `DONE` or the
-[error's code](errors.md), `request_id` identifies this call. A command that succeeded adds the keys listed below; one that failed
-adds `message`, `why`, `hint`, `docs` (the page about this code), `details` and `exit_code`."""
+With `--json`, standard output always has exactly one document. `ok` says whether the command succeeded,
+`code` is `DONE` or the [error's code](errors.md), `request_id` identifies this call. A command that succeeded
+adds the keys listed below; one that failed adds `message`, `why`, `hint`, `docs` (the page about this code),
+`details` and `exit_code`."""
 _COMPLETION: Final = """\
 Bash, zsh, fish and PowerShell complete commands, options, stages and error codes. Once for the shell that you use:
 
@@ -44,9 +47,9 @@ Bash, zsh, fish and PowerShell complete commands, options, stages and error code
 lakeferry --install-completion
 ```
 
-It adds a line to the shell's start file, and works in shells that are opened afterwards. `lakeferry --show-completion` prints
-the same, if you edit such files yourself. The command has to be on the path as `lakeferry`, as it is after
-`source .venv/bin/activate`."""
+It adds a line to the shell's start file, and works in shells that are opened afterwards. `lakeferry
+--show-completion` prints the same, if you edit such files yourself. The command has to be on the path as
+`lakeferry`, as it is after `source .venv/bin/activate`."""
 _ENVIRONMENT: Final = """\
 Without the first two, `lakeferry export run` and `lakeferry query` work in the embedded AWS with the data of the last demo.
 Credentials, region and endpoints of AWS come from the usual variables and profiles: set both `AWS_REGION` (read by Spark's
@@ -71,20 +74,30 @@ EXP-TABLE-MISSING  the Glue catalog has no table lkc-abc123.sales_orders
   docs/reference/errors.md#exp-table-missing
 ```
 
-`lakeferry explain EXP-TABLE-MISSING` shows its entry on the terminal; `lakeferry explain` alone lists all codes. With `--json`,
-standard output holds the same as one document: [Options of all commands](command-line.md#options-of-all-commands). The error of
-a window is also in the [run's record](run-record.md). Whatever happens, a run publishes a window completely or not at all.
-Messages never contain a secret or a value of the data."""
+`lakeferry explain EXP-TABLE-MISSING` shows its entry on the terminal; `lakeferry explain` alone lists all
+codes. With `--json`, standard output holds the same as one document: [Options of all
+commands](command-line.md#options-of-all-commands). The error of a window is also in the [run's
+record](run-record.md). Whatever happens, a run publishes a window completely or not at all. Messages never
+contain a secret or a value of the data."""
 _EXIT_INTRO: Final = """\
 With several windows, the exit code is that of the worst one; windows that can be published are published. An entry below names
 the exit code of a command that ends with this error, unless it is 1. An unknown option or a missing argument is exit code 2 too.
 `make setup` ends with 0 or 3."""
-#: Exit code, its meaning for commands, and its meaning for the job (`python -m glue_jobs.export`), which has fewer.
+#: Exit code, its meaning for commands, and its meaning for the job (`python -m glue_jobs.export`), which has
+#: fewer.
 _EXITS: Final = (
     (errors.DONE, "done", "done; also where a window waits for data"),
     (errors.FAILED, "failed: the source, the data, AWS or a bug", "the same"),
-    (errors.WRONG_INPUT, "wrong input: options, a contract, a file of events, SQL", "arguments or the contract"),
-    (errors.NOT_SET_UP, "not ready: this machine is not set up (run `make setup`), or `lakeferry doctor` found a ✗", ""),
+    (
+        errors.WRONG_INPUT,
+        "wrong input: options, a contract, a file of events, SQL",
+        "arguments or the contract",
+    ),
+    (
+        errors.NOT_SET_UP,
+        "not ready: this machine is not set up (run `make setup`), or `lakeferry doctor` found a ✗",
+        "",
+    ),
     (errors.CHANGES, "there are changes: `lakeferry plan --check`", ""),
     (errors.LATER, "not yet: every window waits for newer data; try again later", ""),
     (errors.STOPPED, "stopped by Ctrl-C", ""),
@@ -92,21 +105,23 @@ _EXITS: Final = (
 )
 _PART_INTROS: Final = {
     "resources": """\
-These end a `cdk deploy` or `cdk destroy`. CloudFormation shows one line: the code, what was being done to which resource, what
-the vendor said with its HTTP status and its own request id, and what to do. Errors that may be temporary are retried first, so
-an error here has persisted. The function's log in CloudWatch has the same, and every retry before it.""",
+These end a `cdk deploy` or `cdk destroy`. CloudFormation shows one line: the code, what was being done to
+which resource, what the vendor said with its HTTP status and its own request id, and what to do. Errors that
+may be temporary are retried first, so an error here has persisted. The function's log in CloudWatch has the
+same, and every retry before it.""",
     "rotation": """\
-These end a step of a rotation, or what an operator asked of it ([Rotate keys](../how-to/rotate.md)). Secrets Manager notes them
-in CloudTrail as `RotationFailed`; the function's log in CloudWatch has the whole message. Whatever fails, the current key stays
-as it is and readers notice nothing. What a vendor says has a code of its own from the section above.""",
+These end a step of a rotation, or what an operator asked of it ([Rotate keys](../how-to/rotate.md)). Secrets
+Manager notes them in CloudTrail as `RotationFailed`; the function's log in CloudWatch has the whole message.
+Whatever fails, the current key stays as it is and readers notice nothing. What a vendor says has a code of
+its own from the section above.""",
     "notifications": """\
-These end an invocation of the function that mails how an export ended. Lambda tries it twice more, within minutes; then the event
-goes to the dead-letter queue (`DeadLettersUrl` of the exports' stack), which keeps it for two weeks, and an alarm goes off. To
-send its mails, invoke the function with the event, which is the body of the queue's message. Mails that went out already are not
-sent again.""",
+These end an invocation of the function that mails how an export ended. Lambda tries it twice more, within
+minutes; then the event goes to the dead-letter queue (`DeadLettersUrl` of the exports' stack), which keeps it
+for two weeks, and an alarm goes off. To send its mails, invoke the function with the event, which is the body
+of the queue's message. Mails that went out already are not sent again.""",
     "monitoring": """\
-These are in the log of the monitoring function only. A metric that could not be measured is missing, and after two checks its
-alarm goes off.""",
+These are in the log of the monitoring function only. A metric that could not be measured is missing, and
+after two checks its alarm goes off.""",
 }
 
 
@@ -114,12 +129,21 @@ def commands_page() -> str:
     group = typer.main.get_command(__main__.app)
     sections = [_section(path, command) for path, command in leaves(group)]
     environment = f"## Environment variables\n\n{_variables()}\n\n{_ENVIRONMENT}"
-    return markdown.page("Command line", _INTRO, _shared(group), *sections, f"## Shell completion\n\n{_COMPLETION}", environment)
+    return markdown.page(
+        "Command line",
+        _INTRO,
+        _shared(group),
+        *sections,
+        f"## Shell completion\n\n{_COMPLETION}",
+        environment,
+    )
 
 
 def job_page() -> str:
     rows = [(code(f"--{name}"), _job_default(name), meaning) for name, meaning in ARGUMENTS.items()]
-    return markdown.page("Job arguments", _JOB_INTRO, markdown.table(["argument", "default", "meaning"], rows))
+    return markdown.page(
+        "Job arguments", _JOB_INTRO, markdown.table(["argument", "default", "meaning"], rows)
+    )
 
 
 def leaves(group: Any) -> Iterator[tuple[str, Any]]:
@@ -141,11 +165,18 @@ def _section(path: str, command: Any) -> str:
     arguments = [param for param in command.params if param.param_type_name == "argument"]
     shared = {option.name for option in app.shared_options()}
     takes = [code(param.opts[0]) for param in command.params if param.name in _SOMETIMES]
-    options = [param for param in command.params if param.param_type_name == "option" and param.name not in shared]
+    options = [
+        param for param in command.params if param.param_type_name == "option" and param.name not in shared
+    ]
     words = [f"lakeferry {path}"]
-    words += [argument.name.upper() if argument.required else f"[{argument.name.upper()}]" for argument in arguments]
+    words += [
+        argument.name.upper() if argument.required else f"[{argument.name.upper()}]" for argument in arguments
+    ]
     words += [f"{option.opts[0]} {_kind(option)}" for option in options if option.required]
-    rows = [(code(argument.name.upper()), "**required**" if argument.required else "", argument.help) for argument in arguments]
+    rows = [
+        (code(argument.name.upper()), "**required**" if argument.required else "", argument.help)
+        for argument in arguments
+    ]
     rows += [(_spelling(option), _default(option), option.help) for option in options]
     usage = markdown.block("text", " ".join([*words, "[OPTIONS]"]))
     parts = [f"## lakeferry {path}", command.help, usage]
@@ -156,8 +187,13 @@ def _section(path: str, command: Any) -> str:
 
 def _promised(declared: Declared) -> Iterator[str]:
     exits = ", ".join(map(str, declared.exits))
-    yield f"Exit codes: {exits} ([what they mean](errors.md#exit-codes)). With `--json`, beside the keys of all commands:"
-    yield markdown.table(["key", "meaning"], [(code(name), meaning) for name, meaning in declared.json_keys.items()])
+    yield (
+        f"Exit codes: {exits} ([what they mean](errors.md#exit-codes)). With `--json`, beside the keys of "
+        "all commands:"
+    )
+    yield markdown.table(
+        ["key", "meaning"], [(code(name), meaning) for name, meaning in declared.json_keys.items()]
+    )
 
 
 def _spelling(option: Any) -> str:
@@ -180,12 +216,18 @@ def _default(option: Any) -> str:
 def _variables() -> str:
     defaults = {field.name: field.default for field in attrs.fields(target.ExportTarget)}
     rows = [
-        (code(variable), "" if defaults[name] is attrs.NOTHING else code(str(defaults[name])), _VARIABLES[name])
+        (
+            code(variable),
+            "" if defaults[name] is attrs.NOTHING else code(str(defaults[name])),
+            _VARIABLES[name],
+        )
         for name, variable in target.VARIABLES.items()
     ]
     key = "The secret with a Tableflow key, for `lakeferry query --catalog tableflow`."
     stage = (code(app.STAGE_VARIABLE), code(DEFAULT_STAGE), "The stage, if `--stage` is not given.")
-    return markdown.table(["variable", "default", "meaning"], [*rows, (code(query.TABLEFLOW_SECRET), "", key), stage])
+    return markdown.table(
+        ["variable", "default", "meaning"], [*rows, (code(query.TABLEFLOW_SECRET), "", key), stage]
+    )
 
 
 def _job_default(name: str) -> str:
@@ -196,8 +238,15 @@ def _job_default(name: str) -> str:
 
 def errors_page() -> str:
     rows = [(code(str(number)), of_command, of_job) for number, of_command, of_job in _EXITS]
-    exits = f"## Exit codes\n\n{_EXIT_INTRO}\n\n" + markdown.table(["exit code", "`lakeferry …`", "the job"], rows)
-    return markdown.page("Error codes", _ERRORS_INTRO, exits, *(_errors_of(part, title) for part, title in errors.PARTS.items()))
+    exits = f"## Exit codes\n\n{_EXIT_INTRO}\n\n" + markdown.table(
+        ["exit code", "`lakeferry …`", "the job"], rows
+    )
+    return markdown.page(
+        "Error codes",
+        _ERRORS_INTRO,
+        exits,
+        *(_errors_of(part, title) for part, title in errors.PARTS.items()),
+    )
 
 
 def _errors_of(part: str, title: str) -> str:

@@ -24,7 +24,10 @@ _MANIFEST: Final = {
     "format": "Version of this document's format. It increases when a key changes its meaning or is removed.",
     "export": "The contract's name.",
     "title": "The contract's title.",
-    "status": "`complete`; `empty`: no rows; `incomplete`: published before it was known that the table has all its events.",
+    "status": (
+        "`complete`; `empty`: no rows; `incomplete`: published before it was known that the table has all "
+        "its events."
+    ),
     "completeness": "How it is known that the table had all events up to the window's end, or why it was not known.",
     "run_id": "The run that published what is visible.",
     "contract.version": "The contract's version.",
@@ -40,7 +43,9 @@ _MANIFEST: Final = {
     "window.zone": "The time zone whose midnights bound the window.",
     "window.start": "First instant of the window, in UTC.",
     "window.end": "First instant after the window, in UTC.",
-    "membership.<key>": "The contract's keys that decide to which window an event belongs. A run compares them with its own.",
+    "membership.<key>": (
+        "The contract's keys that decide to which window an event belongs. A run compares them with its own."
+    ),
     "deduplicate_key[]": "The fields that identify what an event is about.",
     "source.topic": "The Kafka topic.",
     "source.table": "Glue database and Iceberg table.",
@@ -63,7 +68,10 @@ _MANIFEST: Final = {
     "rows.groups.shown": "In an aggregate, groups in the file. `groups` is null otherwise.",
     "rows.groups.suppressed": "Groups left out because they are about too few people.",
     "rows.rows": "Rows in the file, counted in the finished file.",
-    "rows.withheld": "Why `rows.events` and `rows.lines` are null: they would tell the size of a group too small to be shown.",
+    "rows.withheld": (
+        "Why `rows.events` and `rows.lines` are null: they would tell the size of a group too small to be "
+        "shown."
+    ),
     "files[].role": "`data`, `datapackage` or `report`.",
     "files[].key": "The object's key in the bucket.",
     "files[].size": "Bytes as stored.",
@@ -76,12 +84,18 @@ _MANIFEST: Final = {
     "form.null_text": "What stands for a missing value.",
     "headline[].column": "Columns that the contract names as headline numbers.",
     "headline[].title": "The column's title.",
-    "headline[].per": "The column that holds the unit, where it varies: there is then a number for each unit. Null otherwise.",
+    "headline[].per": (
+        "The column that holds the unit, where it varies: there is then a number for each unit. Null "
+        "otherwise."
+    ),
     "headline[].unit": "Its unit, or null.",
     "headline[].total": "Its sum. Numbers are text, because JSON has no decimals.",
-    "totals.<column>.sum": "Sum of a numeric column over the rows of the file; absent if the column does not "
-    "add up. Where the unit varies, by column and unit, as in "
-    '`sales EUR`. Rows without a unit are in `sales` and a blank, those whose unit is an empty text in `sales ""`.',
+    "totals.<column>.sum": (
+        "Sum of a numeric column over the rows of the file; absent if the column does not add up. Where "
+        "the unit varies, by column and unit, as in "
+        "`sales EUR`. Rows without a unit are in `sales` and a blank, those whose unit is an empty text in "
+        '`sales ""`.'
+    ),
     "totals.<column>.min": "Its least value; null where there is none. Where the unit varies, only sums are given.",
     "totals.<column>.max": "Its greatest value, likewise.",
     "checks[].id": "The check's id; `<column>_not_empty` and `<column>_allowed` come from the columns themselves.",
@@ -93,37 +107,56 @@ _MANIFEST: Final = {
     "notes[]": "Sentences for the reader: what was cut, replaced, or is too much for Excel.",
     "accepted.sentences[]": "The last of the notes: what somebody accepted so that the window could be published.",
     "accepted.neighbours[]": "Published windows that follow other rules of the contract, if that was accepted.",
-    "pseudonyms.key_version": "Version of the secret that the pseudonyms come from; those of two versions can't be compared. "
-    "`pseudonyms` is null without hashed columns.",
-    "previous_window.window": "The latest earlier window that was already published when this one was published. The report "
-    "compares with it. Null if there was none.",
+    "pseudonyms.key_version": (
+        "Version of the secret that the pseudonyms come from; those of two versions can't be compared. "
+        "`pseudonyms` is null without hashed columns."
+    ),
+    "previous_window.window": (
+        "The latest earlier window that was already published when this one was published. The report "
+        "compares with it. Null if there was none."
+    ),
     "previous_window.run_id": "Its run.",
     "previous_window.contract_version": "The contract's version at that time.",
     "previous_window.rows": "Its rows.",
-    "previous_window.totals.<column>": "Its sums; where the unit varies, by column and unit, as in `sales EUR`. If the "
-    "contract has changed, only headline numbers of the same version and unit.",
+    "previous_window.totals.<column>": (
+        "Its sums; where the unit varies, by column and unit, as in `sales EUR`. If the contract has "
+        "changed, only headline numbers of the same version and unit."
+    ),
     "previous_window.last_with_rows.window": "Where that window is empty: the latest one before it that isn't.",
     "previous_window.last_with_rows.run_id": "Its run.",
     "previous_window.last_with_rows.contract_version": "The contract's version at that time.",
     "previous_window.last_with_rows.rows": "Its rows.",
     "previous_window.last_with_rows.totals.<column>": "Its sums.",
     "aggregate_table": "The Iceberg table that keeps the aggregate, or null.",
-    "fence[]": "Decides between two runs: when the snapshot became current, when the run started, its id. The later one wins.",
+    "fence[]": (
+        "Decides between two runs: when the snapshot became current, when the run started, its id. The "
+        "later one wins."
+    ),
 }
 _RUN: Final = {
     "id": "The run's id; it sorts by time and is part of the keys of the run's files.",
     "export": "The contract's name.",
     "as_of": "The instant up to which windows counted as closed.",
     "started_at": "When it started.",
-    "expires_at": "After this moment the run publishes nothing more. Ten minutes later, one that never ended counts as "
-    "dead, and the next run removes what it left.",
-    "job_run_id": "The id of the Glue job run; null for a run outside Glue. The mail about a job run finds the record by it.",
-    "state": "`running`; `done`; `blocked` or `failed`: after the first such window, or because the run could not start.",
+    "expires_at": (
+        "After this moment the run publishes nothing more. Ten minutes later, one that never ended counts "
+        "as dead, and the next run removes what it left."
+    ),
+    "job_run_id": (
+        "The id of the Glue job run; null for a run outside Glue. The mail about a job run finds the "
+        "record by it."
+    ),
+    "state": (
+        "`running`; `done`; `blocked` or `failed`: after the first such window, or because the run could "
+        "not start."
+    ),
     "reason": "Code, what happened and what to do; null if the run succeeded.",
     "ended_at": "When it ended; null while it runs, or if it died.",
     "windows[].window": "The window's label.",
-    "windows[].state": "`published`; `unchanged`: what is visible is right; `superseded`: by a run with a later snapshot; "
-    "`skipped`: empty; `dry_run`; `incomplete`: waits for data; `blocked`; `failed`.",
+    "windows[].state": (
+        "`published`; `unchanged`: what is visible is right; `superseded`: by a run with a later snapshot; "
+        "`skipped`: empty; `dry_run`; `incomplete`: waits for data; `blocked`; `failed`."
+    ),
     "windows[].reason": "Why it waits, was blocked or failed; null otherwise.",
     "windows[].status": "As in the [manifest](manifest.md) that is visible (or would be), with the keys down to `notes`.",
     "windows[].completeness": "How it is known that the table has all events of the window, or why it is not known.",
@@ -134,18 +167,27 @@ _RUN: Final = {
     "windows[].files": "The files.",
     "windows[].checks": "Results of the checks.",
     "windows[].notes": "Sentences for the reader.",
-    "windows[].inputs_sha256": "A hash of all that decided what was done: files of the table that can hold the window's events, "
-    "contract, key and code. While it stays the same, the window isn't computed again.",
+    "windows[].inputs_sha256": (
+        "A hash of all that decided what was done: files of the table that can hold the window's events, "
+        "contract, key and code. While it stays the same, the window isn't computed again."
+    ),
     "windows[].code": "Of a window that was blocked or failed: the [error code](errors.md).",
     "windows[].remedy": "What to do.",
     "windows[].exit_code": "The exit code that it leads to.",
     "windows[].stops": "Whether this stopped the run, so that later windows were not computed.",
     "windows[].seconds": "How long the window took. Later runs estimate with it whether their time is enough for a window.",
-    "windows[].may_be_published": "Whether S3 didn't answer the write of the manifest, so that it may still appear. Runs keep "
-    "the window's files until ten minutes after `ended_at`.",
-    "working_on": "The window in progress; null between windows and at the end. If a run dies, it was working on this one.",
+    "windows[].may_be_published": (
+        "Whether S3 didn't answer the write of the manifest, so that it may still appear. Runs keep the "
+        "window's files until ten minutes after `ended_at`."
+    ),
+    "working_on": (
+        "The window in progress; null between windows and at the end. If a run dies, it was working on "
+        "this one."
+    ),
     "windows_left": "Windows that the run planned and didn't begin, because its time was over or because it stopped.",
-    "phases.<phase>": "Seconds over all windows in `look for changes`, `compute`, `verify`, `publish` and `keep aggregate`.",
+    "phases.<phase>": (
+        "Seconds over all windows in `look for changes`, `compute`, `verify`, `publish` and `keep aggregate`."
+    ),
     "host": "The machine, its boot and the namespace of process numbers, which identify a dead process.",
     "pid": "The process.",
     "code_version": "Version, and a hash of the sources.",
@@ -163,25 +205,49 @@ def manifest_page() -> str:
 
 
 def run_page() -> str:
-    return _page("Run record", _ABOUT_RUN, [samples.run_record()], _RUN, opaque=("rows", "headline", "files", "checks", "notes"))
+    return _page(
+        "Run record",
+        _ABOUT_RUN,
+        [samples.run_record()],
+        _RUN,
+        opaque=("rows", "headline", "files", "checks", "notes"),
+    )
 
 
-def _page(title: str, about: str, documents: list[dict[str, Any]], meanings: dict[str, str], opaque: tuple[str, ...] = ()) -> str:
-    """`opaque` names keys of windows that another page explains. Raises LookupError for a key without a meaning."""
+def _page(
+    title: str,
+    about: str,
+    documents: list[dict[str, Any]],
+    meanings: dict[str, str],
+    opaque: tuple[str, ...] = (),
+) -> str:
+    """`opaque` names keys of windows that another page explains.
+
+    Raises LookupError for a key without a meaning.
+    """
     examples = _examples(documents, {f"windows[].{name}" for name in opaque})
     if differing := examples.keys() ^ meanings.keys():
-        raise LookupError(f"keys of the {title.lower()} and keys described differ: {', '.join(sorted(differing))}")
+        raise LookupError(
+            f"keys of the {title.lower()} and keys described differ: {', '.join(sorted(differing))}"
+        )
     rows = [(code(path), meaning, code(_json(examples[path]))) for path, meaning in meanings.items()]
     return markdown.page(title, about, markdown.table(["key", "meaning", "example"], rows))
 
 
 def _examples(documents: list[dict[str, Any]], opaque: set[str]) -> dict[str, Any]:
-    """Return the first value of each key that isn't null. A null that is an object in another document is left out."""
+    """Return the first value of each key that isn't null.
+
+    A null that is an object in another document is left out.
+    """
     examples: dict[str, Any] = {}
     for document in documents:
         for path, value in _leaves(document, "", opaque):
             examples[path] = value if examples.get(path) is None else examples[path]
-    return {path: value for path, value in examples.items() if not any(longer.startswith(f"{path}.") for longer in examples)}
+    return {
+        path: value
+        for path, value in examples.items()
+        if not any(longer.startswith(f"{path}.") for longer in examples)
+    }
 
 
 def _leaves(value: Any, path: str, opaque: set[str]) -> Iterator[tuple[str, Any]]:
@@ -199,5 +265,9 @@ def _leaves(value: Any, path: str, opaque: set[str]) -> Iterator[tuple[str, Any]
 
 
 def _json(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=lambda instant: instant.isoformat()) if value != "…" else value
+    text = (
+        json.dumps(value, ensure_ascii=False, default=lambda instant: instant.isoformat())
+        if value != "…"
+        else value
+    )
     return text if len(text) <= _LONGEST else f'{text[: _LONGEST - 2]}…"'

@@ -19,7 +19,8 @@ def pages() -> dict[str, str]:
     return {
         "command-line.md": command_line.commands_page(),
         "deployment-file.md": toml_files.deployment_page(),
-        "deployment.schema.json": json.dumps(toml_files.deployment_schema(), indent=2, ensure_ascii=False) + "\n",
+        "deployment.schema.json": json.dumps(toml_files.deployment_schema(), indent=2, ensure_ascii=False)
+        + "\n",
         "errors.md": command_line.errors_page(),
         "export-contract.md": toml_files.contract_page(),
         "export.schema.json": json.dumps(toml_files.contract_schema(), indent=2, ensure_ascii=False) + "\n",
@@ -40,5 +41,7 @@ def write(folder: Path = FOLDER) -> None:
 def stale(folder: Path = FOLDER) -> list[str]:
     """Return the names of pages in `folder` that are out of date, missing, or no longer generated."""
     current = pages()
-    on_disk = {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir() if file.name not in BY_HAND}
+    on_disk = {
+        file.name: file.read_text(encoding="utf-8") for file in folder.iterdir() if file.name not in BY_HAND
+    }
     return sorted(name for name in current.keys() | on_disk.keys() if current.get(name) != on_disk.get(name))

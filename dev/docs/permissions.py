@@ -30,7 +30,10 @@ _SECRET: Final = ("arn:aws:secretsmanager:<region>:<account>:secret:<pseudonym s
 
 @attrs.frozen
 class Grant:
-    """An action on resources, and the call of the job that needs it. `purpose` groups the statements of the policy."""
+    """An action on resources, and the call of the job that needs it.
+
+    `purpose` groups the statements of the policy.
+    """
 
     purpose: str
     action: str
@@ -43,29 +46,49 @@ class Grant:
 
 
 GRANTS: Final = (
-    Grant("ReadTables", "glue:GetTable", _TABLES, "reading the table's metadata, before Spark and by Iceberg"),
+    Grant(
+        "ReadTables", "glue:GetTable", _TABLES, "reading the table's metadata, before Spark and by Iceberg"
+    ),
     Grant(
         "ListTables",
         "s3:ListBucket",
         _TABLEFLOW_BUCKET,
-        "a clear error where a snapshot expires during a run: without it S3 answers a file that is gone with 403 instead of 404",
+        "a clear error where a snapshot expires during a run: without it S3 answers a file that is gone "
+        "with 403 instead of 404",
     ),
-    Grant("ReadTables", "s3:GetObject", _TABLEFLOW, "metadata, manifests and data files of the pinned snapshot"),
+    Grant(
+        "ReadTables", "s3:GetObject", _TABLEFLOW, "metadata, manifests and data files of the pinned snapshot"
+    ),
     Grant(
         "ListFiles",
         "s3:ListBucket",
         _BUCKET,
-        "finding published windows and leftovers of dead runs; without it S3 answers a missing object with 403 instead of 404, "
-        "which is also why it must have no condition on the prefix",
+        "finding published windows and leftovers of dead runs; without it S3 answers a missing object with "
+        "403 instead of 404, which is also why it must have no condition on the prefix",
     ),
     Grant("ListFiles", "s3:ListBucketMultipartUploads", _BUCKET, "finding uploads of dead runs"),
     Grant("WriteFiles", "s3:GetObject", _FILES, "manifests, records, and reading the finished file back"),
     Grant("WriteFiles", "s3:PutObject", _FILES, "files (also by multipart upload), manifests, records"),
-    Grant("WriteFiles", "s3:DeleteObject", _FILES, "removing what a failed or dead run wrote; nothing that a manifest names"),
+    Grant(
+        "WriteFiles",
+        "s3:DeleteObject",
+        _FILES,
+        "removing what a failed or dead run wrote; nothing that a manifest names",
+    ),
     Grant("WriteFiles", "s3:AbortMultipartUpload", _FILES, "ending uploads of failed or dead runs"),
     Grant("ReadKey", "secretsmanager:GetSecretValue", _SECRET, "the pseudonymisation key"),
-    Grant("KeepAggregates", "glue:GetDatabase", _AGGREGATES, "whether the database exists, and the location of its tables"),
-    Grant("KeepAggregates", "glue:CreateDatabase", _AGGREGATES, "creating it on first use; not needed if it exists"),
+    Grant(
+        "KeepAggregates",
+        "glue:GetDatabase",
+        _AGGREGATES,
+        "whether the database exists, and the location of its tables",
+    ),
+    Grant(
+        "KeepAggregates",
+        "glue:CreateDatabase",
+        _AGGREGATES,
+        "creating it on first use; not needed if it exists",
+    ),
     Grant("KeepAggregates", "glue:GetTable", _AGGREGATES, "whether the table exists, and its state"),
     Grant("KeepAggregates", "glue:CreateTable", _AGGREGATES, "creating it on first use"),
     Grant("KeepAggregates", "glue:UpdateTable", _AGGREGATES, "committing to it"),
@@ -87,13 +110,15 @@ enforced, and shows that they fail if any single action is missing, except for a
 It was not tested in a live account. `<cluster id>` is the Kafka cluster's id; `<prefix>` is `exports` unless you chose another
 one."""
 _BESIDE = """\
-- **KMS.** Where a bucket or the secret is encrypted with a key of yours, the role also needs `kms:Decrypt` on that key, and
-  `kms:GenerateDataKey` on the key of a bucket that it writes to.
-- **Glue.** A Glue job's role also writes logs, reads the job's script, and may use the folder for temporary files that
-  `--TempDir` names. The role that `cdk deploy` makes has these rights and no others.
+- **KMS.** Where a bucket or the secret is encrypted with a key of yours, the role also needs `kms:Decrypt` on
+  that key, and `kms:GenerateDataKey` on the key of a bucket that it writes to.
+- **Glue.** A Glue job's role also writes logs, reads the job's script, and may use the folder for temporary
+  files that `--TempDir` names. The role that `cdk deploy` makes has these rights and no others.
 - **Lake Formation.** Where it governs the Tableflow database, grant SELECT and DESCRIBE there too.
-- **The Tableflow bucket is read only.** The role must not write to it: Tableflow loses tables whose files others change.
-- **Readers of the files** need `s3:GetObject` on the objects that manifests name, and on `<prefix>/<export>/manifests/*`.
+- **The Tableflow bucket is read only.** The role must not write to it: Tableflow loses tables whose files
+  others change.
+- **Readers of the files** need `s3:GetObject` on the objects that manifests name, and on
+  `<prefix>/<export>/manifests/*`.
 - **`lakeferry query`** needs `glue:GetTables` on both databases and `s3:GetObject` on both tables' files."""
 
 
@@ -130,7 +155,10 @@ def _grouped() -> dict[tuple[str, tuple[str, ...]], list[Grant]]:
 
 
 def _sid(purpose: str, grants: list[Grant]) -> str:
-    """Return the statement's id. It ends in the service if the purpose needs several services, like ReadTablesS3."""
+    """Return the statement's id.
+
+    It ends in the service if the purpose needs several services, like ReadTablesS3.
+    """
     services = {grant.service for grant in GRANTS if grant.purpose == purpose}
     return purpose + (grants[0].service.capitalize() if len(services) > 1 else "")
 
@@ -140,5 +168,7 @@ def _section(purpose: str, when: str) -> str:
     for (of, resources), grants in _grouped().items():
         if of == purpose:
             parts.append("On " + ", ".join(map(code, resources)) + ":")
-            parts.append(markdown.table(["action", "for"], [(code(grant.action), grant.call) for grant in grants]))
+            parts.append(
+                markdown.table(["action", "for"], [(code(grant.action), grant.call) for grant in grants])
+            )
     return "\n\n".join(parts)

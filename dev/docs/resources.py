@@ -34,7 +34,11 @@ def page() -> str:
 def _ownership() -> str:
     rows = [(code(name), kind.ownership.meets, kind.ownership.proof) for name, kind in RESOURCE_TYPES.items()]
     return "\n\n".join(
-        ["## Whose an object is", _OWNERSHIP, markdown.table(["type", "can it meet a foreign one", "proof"], rows)]
+        [
+            "## Whose an object is",
+            _OWNERSHIP,
+            markdown.table(["type", "can it meet a foreign one", "proof"], rows),
+        ]
     )
 
 
@@ -44,7 +48,9 @@ def _kind(name: str, kind: ResourceHandler) -> str:
     parts = [
         f"## {name}",
         f"`{contract.resource_type(name)}`. {_doc(kind)}",
-        markdown.table(["property", "", "what it is"], [_property(field) for field in attrs.fields(kind.PROPERTIES)]),
+        markdown.table(
+            ["property", "", "what it is"], [_property(field) for field in attrs.fields(kind.PROPERTIES)]
+        ),
         f"Replaced if one of these changes: {replace}." if replace else "Never replaced.",
         f"Outputs: {outputs}. CloudFormation waits {kind.TIMEOUT_SECONDS / 60:.0f} minutes at most.",
     ]
@@ -65,7 +71,9 @@ def _property(field: attrs.Attribute[Any]) -> tuple[str, str, str]:
 def _need(field: attrs.Attribute[Any]) -> str:
     if field.default is attrs.NOTHING:
         return "required"
-    given = isinstance(field.default, str | int) and not isinstance(field.default, bool) and field.default != ""
+    given = (
+        isinstance(field.default, str | int) and not isinstance(field.default, bool) and field.default != ""
+    )
     if given or field.default is True:
         return f"default {code(str(field.default).lower() if field.default is True else str(field.default))}"
     return "optional"

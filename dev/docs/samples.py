@@ -31,8 +31,11 @@ _FOLDER = f"exports/weekly_sales/data/2026-W46/{_RUN}/"
 
 
 def manifests() -> list[dict[str, Any]]:
-    """Return a manifest of an export of lines, after a window with rows, and one of an aggregate, after an empty window."""
-    sales, regions = _contract("weekly_sales"), _contract("weekly_sales_by_region")
+    """Return a manifest of an export of lines, after a window with rows, and one of an aggregate, after an
+    empty window.
+    """
+    sales = _contract("weekly_sales")
+    regions = _contract("weekly_sales_by_region")
     full = _manifest(sales, date(2026, 11, 2), 14972, None)
     shown = _manifest(regions, date(2026, 10, 26), 25, None)
     empty = _manifest(regions, date(2026, 11, 2), 0, shown)
@@ -58,7 +61,8 @@ def run_record() -> dict[str, Any]:
         {"window": "2026-W47", "state": "incomplete", "reason": waiting},
         _BLOCKED,
     ]
-    record.state, record.ended_at = "blocked", _STARTED + timedelta(seconds=58)
+    record.state = "blocked"
+    record.ended_at = _STARTED + timedelta(seconds=58)
     record.reason = f"{_BLOCKED['code']}  {_BLOCKED['reason']}. {_BLOCKED['remedy']}"
     record.phases = {"compute": 31.207, "verify": 2.114, "publish": 0.402}
     return attrs.asdict(record) | {"code_version": _CODE}
@@ -115,7 +119,9 @@ def _result(contract: Contract, day: date, rows: int, previous: dict[str, Any] |
         files=[File("data", f"{_FOLDER}weekly_sales_2026-W46.csv", 4985960, _SHA256, rows)],
         key_version="5f3a4c1e-9d0b-4c7a-8a44-0c8f6f1d2b3e" if contract.hashed else None,
         previous_window=previous,
-        accepted=Accepted(("3 events of generation 1 are no longer in the table. That was accepted.",), ("2026-W45",)),
+        accepted=Accepted(
+            ("3 events of generation 1 are no longer in the table. That was accepted.",), ("2026-W45",)
+        ),
         aggregate_table=None if contract.aggregate is None else "lakeferry.weekly_sales_by_region",
     )
 
@@ -129,7 +135,9 @@ def _counts(contract: Contract, stats: FileStats) -> dict[str, Any]:
         lines={"delivered": 15249},
         rows=rows,
     )
-    read = ReadCounts(in_table=13696, inside=6913, invalid_time=0, invalid_time_received=0, null_key=0, whole_table=False)
+    read = ReadCounts(
+        in_table=13696, inside=6913, invalid_time=0, invalid_time_received=0, null_key=0, whole_table=False
+    )
     return counts.reconcile(read, counted, stats, aggregated=contract.aggregate is not None)
 
 

@@ -11,7 +11,9 @@ def implied_checks(contract: Contract, stats: FileStats) -> list[CheckResult]:
     """Return the checks that follow from the columns: no empty cells, and only the allowed values."""
     results = []
     for column in contract.columns:
-        name, empty, other = column.name, stats.nulls.get(column.name, 0), stats.disallowed.get(column.name, 0)
+        name = column.name
+        empty = stats.nulls.get(column.name, 0)
+        other = stats.disallowed.get(column.name, 0)
         if not column.nullable:
             message = f"{name} is empty in some rows."
             if empty:

@@ -11,7 +11,11 @@ from glue_jobs.delivery.publish import Leftovers, Listing, WindowLocation
 
 
 def clean_window(
-    location: WindowLocation, current: Manifest | None, left: dict[str, Leftovers], own_run: str, now: datetime
+    location: WindowLocation,
+    current: Manifest | None,
+    left: dict[str, Leftovers],
+    own_run: str,
+    now: datetime,
 ) -> list[str]:
     """Remove what ended or dead runs left in this window. Return the ids of these runs.
 
@@ -27,12 +31,14 @@ def clean_window(
 
 
 def clean_up_dead_runs(listing: Listing, own_run: str, earlier: list[dict[str, Any]], now: datetime) -> None:
-    """Remove what recently dead runs left, also in windows that no run processes again, and mark these runs as failed.
+    """Remove what recently dead runs left, also in windows that no run processes again, and mark these runs
+    as failed.
 
-    Also remove what ended runs left in windows for which they don't know whether they published them. `earlier` are the records
-    of the latest runs.
+    Also remove what ended runs left in windows for which they don't know whether they published them.
+    `earlier` are the records of the latest runs.
     """
-    dead, unsure = runs.list_dead_runs(earlier, now), runs.list_unsure_runs(earlier)
+    dead = runs.list_dead_runs(earlier, now)
+    unsure = runs.list_unsure_runs(earlier)
     for run_id in [*dead, *unsure]:
         for window in [label for label in listing.windows_of(run_id) if label in unsure.get(run_id, {label})]:
             location = WindowLocation(listing.bucket, listing.export, window)

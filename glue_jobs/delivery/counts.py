@@ -1,4 +1,6 @@
-"""Counts of a run: what executors counted while they wrote, and whether every event and every line is accounted for."""
+"""Counts of a run: what executors counted while they wrote, and whether every event and every line is
+accounted for.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ from glue_jobs.errors import Blocked, Inconsistent
 
 _REMEDY = "Nothing was published; run again, and report it if it happens again"
 _WITHHELD = (
-    "The only group of this window is too small to be shown, and counts of events and lines would reveal its size. "
-    "The counts agree, but they are withheld."
+    "The only group of this window is too small to be shown, and counts of events and lines would reveal "
+    "its size. The counts agree, but they are withheld."
 )
 
 
@@ -24,9 +26,9 @@ _WITHHELD = (
 class PartitionReport:
     """Counts of one partition, or of all.
 
-    `events` are by outcome, `lines` and `rows` (which differ for groups) by state. `flagged` has the number of rows that failed
-    a check, by the check's number. `offsets` has [lowest, highest] by Kafka partition. All keys are text, because executors
-    return this as JSON.
+    `events` are by outcome, `lines` and `rows` (which differ for groups) by state. `flagged` has the number
+    of rows that failed a check, by the check's number. `offsets` has [lowest, highest] by Kafka partition.
+    All keys are text, because executors return this as JSON.
     """
 
     records: int = 0
@@ -63,7 +65,10 @@ class PartitionReport:
 
 
 def count(rows: pa.Table) -> PartitionReport:
-    """Count events, lines and failed checks. Where rows have no column `$events` or `$lines`, each row counts as one."""
+    """Count events, lines and failed checks.
+
+    Where rows have no column `$events` or `$lines`, each row counts as one.
+    """
     report = PartitionReport()
     _count_events(rows, report)
     has_lines = outcomes.LINES in rows.column_names
@@ -97,18 +102,20 @@ def _count_events(rows: pa.Table, report: PartitionReport) -> None:
         offsets = {str(row[outcomes.PARTITION]): [row[f"{outcomes.OFFSET_MIN}_min"], row[f"{last}_max"]]}
         # Without an array to explode, a kept event is a single item.
         items = row[f"{outcomes.ITEMS}_sum"] or 0 if has_items else amount * (outcome == outcomes.KEPT)
-        report.add(PartitionReport(events={outcomes.EVENT_NAMES[outcome]: amount}, offsets=offsets, items=items))
+        report.add(
+            PartitionReport(events={outcomes.EVENT_NAMES[outcome]: amount}, offsets=offsets, items=items)
+        )
 
 
 @attrs.frozen
 class ReadCounts:
     """Numbers of events as they are read, before anything is done with them.
 
-    `in_table` is from the snapshot's metadata, or from a query if deletes make it unknown there. `inside` counts events with a
-    valid time in the window, or all events with a valid time if the window is applied after deduplication (`whole_table`).
-    `null_key` is a part of it. `invalid_time_received` counts the events with an invalid time that Kafka received during the
-    window. `in_window` and `null_key_in_window` count events of the window if `inside` and `null_key` count those of the whole
-    table, and are None otherwise.
+    `in_table` is from the snapshot's metadata, or from a query if deletes make it unknown there. `inside`
+    counts events with a valid time in the window, or all events with a valid time if the window is applied
+    after deduplication (`whole_table`). `null_key` is a part of it. `invalid_time_received` counts the events
+    with an invalid time that Kafka received during the window. `in_window` and `null_key_in_window` count
+    events of the window if `inside` and `null_key` count those of the whole table, and are None otherwise.
     """
 
     in_table: int
@@ -121,12 +128,18 @@ class ReadCounts:
     null_key_in_window: int | None = None
 
 
-def reconcile(read: ReadCounts, report: PartitionReport, file: FileStats, *, aggregated: bool) -> dict[str, Any]:
-    """Return counts by outcome, for manifest, record and report. Raises Inconsistent if two counts of one thing differ.
+def reconcile(
+    read: ReadCounts, report: PartitionReport, file: FileStats, *, aggregated: bool
+) -> dict[str, Any]:
+    """Return counts by outcome, for manifest, record and report. Raises Inconsistent if two counts of one
+    thing differ.
 
-    If the only group is suppressed, counts of events and lines are withheld, because they would reveal its size.
+    If the only group is suppressed, counts of events and lines are withheld, because they would reveal its
+    size.
     """
-    event = {name: report.events.get(name, 0) for name in ("duplicates", "outside_window", "filtered", "kept")}
+    event = {
+        name: report.events.get(name, 0) for name in ("duplicates", "outside_window", "filtered", "kept")
+    }
     line = {name: report.lines.get(name, 0) for name in ("filtered", "suppressed", "delivered")}
     shown = report.rows.get("delivered", 0)
     _require_equal("events read and events with an outcome", read.inside - read.null_key, sum(event.values()))
@@ -134,10 +147,13 @@ def reconcile(read: ReadCounts, report: PartitionReport, file: FileStats, *, agg
     _require_equal("rows written and rows in the finished file", report.records, file.rows)
     _require_equal(f"delivered {'groups' if aggregated else 'lines'} and rows written", shown, report.records)
     if not read.whole_table:
-        # Files without an event of the window were not read. The table has their events in addition to those that were read.
+        # Files without an event of the window were not read. The table has their events in addition to those
+        # that were read.
         event["outside_window"] += read.in_table - read.inside - read.invalid_time
     if event["outside_window"] < 0:
-        raise Inconsistent("EXP-COUNTS", f"the table says it has {read.in_table} events, but more were read", _REMEDY)
+        raise Inconsistent(
+            "EXP-COUNTS", f"the table says it has {read.in_table} events, but more were read", _REMEDY
+        )
     event |= {"invalid_event_time": read.invalid_time, "null_key": read.null_key}
     _require_equal("events in the table and events with an outcome", read.in_table, sum(event.values()))
     groups = {"shown": shown, "suppressed": report.rows.get("suppressed", 0)} if aggregated else None
@@ -152,18 +168,23 @@ def reconcile(read: ReadCounts, report: PartitionReport, file: FileStats, *, agg
 
 
 def require_valid(read: ReadCounts, limit: int, window: str) -> None:
-    """Raises Blocked if too many of the window's events have no valid time or no key. The limit is in percent."""
+    """Raises Blocked if too many of the window's events have no valid time or no key.
+
+    The limit is in percent.
+    """
     null_key = read.null_key if read.null_key_in_window is None else read.null_key_in_window
     in_window = read.inside if read.in_window is None else read.in_window
-    invalid, events = read.invalid_time_received + null_key, read.invalid_time_received + in_window
+    invalid = read.invalid_time_received + null_key
+    events = read.invalid_time_received + in_window
     if 100 * invalid > limit * events:
         # No totals: they could reveal the size of a group that is too small to be shown.
         raise Blocked(
             "EXP-INVALID-EVENTS",
-            f"window {window}: {read.invalid_time_received:,} events that Kafka received during the window have no valid time, "
-            f"and {null_key:,} of its events have no key: more than {limit} % (source.max_invalid_percent)",
-            "Correct the source, or source.event_time, source.min_event_date or deduplicate.key of the contract; if such events "
-            "are expected, raise source.max_invalid_percent",
+            f"window {window}: {read.invalid_time_received:,} events that Kafka received during the window "
+            f"have no valid time, and {null_key:,} of its events have no key: more than {limit} % "
+            "(source.max_invalid_percent)",
+            "Correct the source, or source.event_time, source.min_event_date or deduplicate.key of the "
+            "contract; if such events are expected, raise source.max_invalid_percent",
         )
 
 

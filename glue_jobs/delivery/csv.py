@@ -1,9 +1,9 @@
 """Encode rows as CSV (RFC 4180), one batch at a time, with Arrow's compute functions.
 
-Text is quoted if necessary, and guarded if a spreadsheet would execute it as a formula. A spreadsheet splits a line at commas,
-semicolons or tabs, depending on the language of the machine. If that is not the file's delimiter, the file's quotation marks
-have no effect. So an apostrophe is put before a formula not only at the beginning of a text, but after each comma, semicolon,
-tab or line end in it. `unguarded` is the exact reverse.
+Text is quoted if necessary, and guarded if a spreadsheet would execute it as a formula. A spreadsheet splits
+a line at commas, semicolons or tabs, depending on the language of the machine. If that is not the file's
+delimiter, the file's quotation marks have no effect. So an apostrophe is put before a formula not only at the
+beginning of a text, but after each comma, semicolon, tab or line end in it. `unguarded` is the exact reverse.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from config.exports.contract import Column, Delivery, decimal_type
 #: Ends every record; RFC 4180 §2.1.
 RECORD_END: Final = "\r\n"
 BYTE_ORDER_MARK: Final = "\ufeff"
-#: The most UTF-16 code units in a cell of Excel, apostrophes included. The dialect excel cuts longer texts, and counts them.
+#: The most UTF-16 code units in a cell of Excel, apostrophes included. The dialect excel cuts longer texts,
+#: and counts them.
 LONGEST_TEXT: Final = 32_767
 #: Arrow writes small decimals of a larger scale than this with an exponent, so Spark turns them into text.
 PLAIN_SCALE: Final = 6
@@ -33,8 +34,8 @@ END_DAY: Final = 2_932_897
 UNPRINTABLE: Final = "a date or time outside of the years 1 to 9999"
 DAY_OF_MICROSECONDS: Final = 86_400_000_000
 
-#: Characters that start a formula, and those that a spreadsheet skips in front of one: blanks, quotation marks, control
-#: characters that don't separate cells.
+#: Characters that start a formula, and those that a spreadsheet skips in front of one: blanks, quotation
+#: marks, control characters that don't separate cells.
 _FORMULA: Final = "[=+\\-@＝＋－＠]"
 _SKIPPED: Final = " '\"\u00a0\u3000"
 #: The beginning of a text that is guarded. It may be any control character, because spreadsheets drop them.
@@ -47,7 +48,10 @@ _UNGUARD_INSIDE: Final = _INSIDE.replace(")(", ")'(")
 
 @attrs.frozen
 class Lines:
-    """`data` holds whole records. `cut` counts texts that were too long, `replaced` bytes that were not UTF-8."""
+    """`data` holds whole records.
+
+    `cut` counts texts that were too long, `replaced` bytes that were not UTF-8.
+    """
 
     data: memoryview | bytes
     cut: int
@@ -55,7 +59,10 @@ class Lines:
 
 
 def header(columns: list[Column], delivery: Delivery) -> bytes:
-    """Return the first record, with a byte order mark in the dialect excel. The form of names makes quotes unnecessary."""
+    """Return the first record, with a byte order mark in the dialect excel.
+
+    The form of names makes quotes unnecessary.
+    """
     mark = BYTE_ORDER_MARK if delivery.dialect == "excel" else ""
     return (mark + delivery.delimiter.join(column.name for column in columns) + RECORD_END).encode()
 
@@ -76,14 +83,16 @@ def lines(rows: pa.Table, columns: list[Column], delivery: Delivery) -> Lines:
                 values, long = _short(values)
                 cut += long
         cells.append(_cell(values, column, delivery, is_formula))
-        # If lines are split at another delimiter, a cell begins where the file's first one does or, because spreadsheets drop a
-        # leading tab, at any tab.
+        # If lines are split at another delimiter, a cell begins where the file's first one does or, because
+        # spreadsheets drop a leading tab, at any tab.
         if len(cells) == 1 or delivery.delimiter == "\t":
             signed = _is_formula(cells[-1], column, delivery.null_text)
             if pc.any(signed).as_py():
                 is_formula = signed if is_formula is None else pc.or_(is_formula, signed)
     cells[-1] = _joined([_filled(cells[-1], delivery.null_text), RECORD_END])
-    joined = pc.binary_join_element_wise(*cells, delivery.delimiter, null_handling="replace", null_replacement=delivery.null_text)
+    joined = pc.binary_join_element_wise(
+        *cells, delivery.delimiter, null_handling="replace", null_replacement=delivery.null_text
+    )
     return Lines(_bytes(joined), cut, replaced)
 
 
@@ -105,7 +114,9 @@ def written_by_spark(column: Column) -> bool:
     return size is not None and size[1] > PLAIN_SCALE
 
 
-def _cell(values: pa.ChunkedArray, column: Column, delivery: Delivery, is_formula: pa.ChunkedArray | None) -> pa.ChunkedArray:
+def _cell(
+    values: pa.ChunkedArray, column: Column, delivery: Delivery, is_formula: pa.ChunkedArray | None
+) -> pa.ChunkedArray:
     if column.type in ("date", "timestamp"):
         _require_printable(values, column)
     if column.type == "timestamp":
@@ -118,7 +129,8 @@ def _cell(values: pa.ChunkedArray, column: Column, delivery: Delivery, is_formul
 
 
 def _require_printable(values: pa.ChunkedArray, column: Column) -> None:
-    """Raises ValueError for a date or time for which Arrow would write a message, or a year that isn't of four digits.
+    """Raises ValueError for a date or time for which Arrow would write a message, or a year that isn't of
+    four digits.
 
     The job's plan has refused it before, in a way that doesn't depend on Arrow.
     """
@@ -134,9 +146,11 @@ def _is_free_text(column: Column) -> bool:
 
 
 def _is_formula(cell: pa.ChunkedArray, column: Column, null_text: str) -> pa.ChunkedArray:
-    """Find rows whose cell is unguarded and begins like a formula: a negative number, or a missing value's text such as "-".
+    """Find rows whose cell is unguarded and begins like a formula: a negative number, or a missing value's
+    text such as "-".
 
-    A spreadsheet that splits at another delimiter would read such a row as one formula if its texts were not quoted.
+    A spreadsheet that splits at another delimiter would read such a row as one formula if its texts were not
+    quoted.
     """
     missing = re.match(_FORMULA, null_text) is not None
     if _is_free_text(column):
@@ -154,8 +168,11 @@ def _guarded(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return values
 
 
-def _quoted(values: pa.ChunkedArray, delivery: Delivery, is_formula: pa.ChunkedArray | None) -> pa.ChunkedArray:
-    # Quotation marks, delimiters, line ends, spaces that readers may trim, and the empty text, which would read as null.
+def _quoted(
+    values: pa.ChunkedArray, delivery: Delivery, is_formula: pa.ChunkedArray | None
+) -> pa.ChunkedArray:
+    # Quotation marks, delimiters, line ends, spaces that readers may trim, and the empty text, which would
+    # read as null.
     special = pc.match_substring_regex(values, f'["{delivery.delimiter}\r\n]|^ | $|^$')
     if delivery.null_text:
         special = pc.or_(special, pc.equal(values, delivery.null_text))
@@ -189,12 +206,16 @@ def _short(values: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
 
 
 def _fitting(cell: str) -> str:
-    """Return as much of a guarded text as fits into a cell of Excel. `unguarded` makes it a beginning of the original text."""
+    """Return as much of a guarded text as fits into a cell of Excel.
+
+    `unguarded` makes it a beginning of the original text.
+    """
     units = cell.encode("utf-16-le")
     if len(units) <= 2 * LONGEST_TEXT:
         return cell
     short = units[: 2 * LONGEST_TEXT].decode("utf-16-le", errors="ignore")
-    text, kept = unguarded(cell), unguarded(short)
+    text = unguarded(cell)
+    kept = unguarded(short)
     # An apostrophe whose formula was cut off remains in `kept`, although it isn't part of the text.
     return short if text.startswith(kept) else guarded(text[: len(kept) - 1])
 
@@ -215,5 +236,6 @@ def _bytes(joined: pa.ChunkedArray) -> memoryview | bytes:
 
 def _slice(chunk: pa.Array) -> memoryview:
     offsets = memoryview(chunk.buffers()[1]).cast("i")
-    first, last = offsets[chunk.offset], offsets[chunk.offset + len(chunk)]
+    first = offsets[chunk.offset]
+    last = offsets[chunk.offset + len(chunk)]
     return memoryview(chunk.buffers()[2])[first:last]

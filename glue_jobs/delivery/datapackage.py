@@ -1,4 +1,6 @@
-"""datapackage.json: the data dictionary, in the form of the Frictionless Data Package and Table Schema (v1)."""
+"""datapackage.json: the data dictionary, in the form of the Frictionless Data Package and Table Schema
+(v1).
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def data_package(result: WindowResult) -> dict[str, Any]:
         "description": contract.description,
         "version": str(contract.version),
         "contributors": [{"title": contract.owner, "role": "publisher"}],
-        "sources": [{"title": f"topic {contract.source.topic}, table {result.table.database}.{result.table.name}"}],
+        "sources": [
+            {"title": f"topic {contract.source.topic}, table {result.table.database}.{result.table.name}"}
+        ],
         "lakeferry": _provenance(result),
         "resources": [_resource(contract, file) for file in result.files if file.role == "data"],
     }
@@ -80,15 +84,27 @@ def _resource(contract: Contract, file: File) -> dict[str, Any]:
 
 def _schema(contract: Contract) -> dict[str, Any]:
     null_text = contract.delivery.null_text
-    return {"fields": [_field(column, null_text) for column in contract.columns], "missingValues": [null_text]}
+    return {
+        "fields": [_field(column, null_text) for column in contract.columns],
+        "missingValues": [null_text],
+    }
 
 
 def _field(column: Column, null_text: str) -> dict[str, Any]:
     field = {"name": column.name, "title": column.title, "description": column.description}
     field |= _TYPES["number" if column.type.startswith("decimal") else column.type]
     constraints = _constraints(column, null_text)
-    extras: dict[str, Any] = {"unit": column.unit, "per": column.per, "example": column.example, "source": column.field}
-    extras |= {"formula": column.expression or column.measure, "storage": column.type, "nullable": column.nullable}
+    extras: dict[str, Any] = {
+        "unit": column.unit,
+        "per": column.per,
+        "example": column.example,
+        "source": column.field,
+    }
+    extras |= {
+        "formula": column.expression or column.measure,
+        "storage": column.type,
+        "nullable": column.nullable,
+    }
     extras |= {"personal": _personal(column), "adds_up": column.adds_up}
     extras = {name: value for name, value in extras.items() if value is not None}
     return field | ({"constraints": constraints} if constraints else {}) | extras
@@ -96,12 +112,17 @@ def _field(column: Column, null_text: str) -> dict[str, Any]:
 
 def _constraints(column: Column, null_text: str) -> dict[str, Any]:
     allowed = [_as_read(column, value) for value in column.allowed]
-    required = {"required": True} if not column.nullable and _never_reads_as_missing(column, null_text) else {}
+    required = (
+        {"required": True} if not column.nullable and _never_reads_as_missing(column, null_text) else {}
+    )
     return required | ({"enum": allowed} if allowed else {})
 
 
 def _never_reads_as_missing(column: Column, null_text: str) -> bool:
-    """Return whether no value equals `null_text`. Readers of the Table Schema ignore quotes, so it would be missing to them."""
+    """Return whether no value equals `null_text`.
+
+    Readers of the Table Schema ignore quotes, so it would be missing to them.
+    """
     hashed = column.personal is not None and column.personal.treatment == "hash"
     return column.type != "text" or hashed or (bool(column.allowed) and null_text not in column.allowed)
 

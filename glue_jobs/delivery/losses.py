@@ -1,4 +1,6 @@
-"""Whether a window would be published again without events of its published file, because the table no longer has them."""
+"""Whether a window would be published again without events of its published file, because the table no longer
+has them.
+"""
 
 from __future__ import annotations
 
@@ -17,30 +19,40 @@ from glue_jobs.errors import Blocked
 
 
 def accept_loss(current: Manifest | None, result: WindowResult, *, accept: bool) -> WindowResult:
-    """Return the result, with a sentence if it lacks events and that is accepted. Raises Blocked if it isn't."""
+    """Return the result, with a sentence if it lacks events and that is accepted.
+
+    Raises Blocked if it isn't.
+    """
     if current is None or current["content_sha256"] == result.stats.content_sha256:
         return result
     loss = find_loss(current, result)
     if loss and not accept:
         raise Blocked(
             "EXP-EVENTS-LOST",
-            f"window {result.window.label}: the table no longer has some events of published generation {current['generation']}",
-            "The published file stays. Let Tableflow keep rows (rows_days) for longer than a window and restate_for_days "
-            "together. To publish without these events, run once with --accept-fewer-events true",
+            f"window {result.window.label}: the table no longer has some events of published generation "
+            f"{current['generation']}",
+            "The published file stays. Let Tableflow keep rows (rows_days) for longer than a window and "
+            "restate_for_days together. To publish without these events, run once with "
+            "--accept-fewer-events true",
         )
-    return attrs.evolve(result, accepted=result.accepted.with_loss(f"{loss} That was accepted.")) if loss else result
+    return (
+        attrs.evolve(result, accepted=result.accepted.with_loss(f"{loss} That was accepted."))
+        if loss
+        else result
+    )
 
 
 def find_loss(current: Manifest, result: WindowResult) -> str | None:
     """Return a sentence if events that the published generation counted are no longer in the table, or None.
 
-    In a table that only grows, a window never has fewer events than before, its first offset in a partition never increases, and
-    its last one never decreases.
-    The two can't be compared if rows are replaced by key, if the counts were withheld, or if other events belong to the window
-    now. Nor can they if the window is applied after deduplication: the counts are then of the whole table, from which retention
-    may remove events of other windows. Offsets are those of events with a key, so they need the same deduplication key.
+    In a table that only grows, a window never has fewer events than before, its first offset in a partition
+    never increases, and its last one never decreases. The two can't be compared if rows are replaced by key,
+    if the counts were withheld, or if other events belong to the window now. Nor can they if the window is
+    applied after deduplication: the counts are then of the whole table, from which retention may remove
+    events of other windows. Offsets are those of events with a key, so they need the same deduplication key.
     """
-    before, contract = current["rows"]["events"], result.contract
+    before = current["rows"]["events"]
+    contract = result.contract
     if before is None or result.table.upserts or contract.window.filter_stage == "after_deduplication":
         return None
     if not _has_same_rules(current, result):
@@ -48,11 +60,13 @@ def find_loss(current: Manifest, result: WindowResult) -> str | None:
     fewer = sum(before[name] for name in OF_WINDOW) - result.events
     same_key = current.get("deduplicate_key", deduplicate_key(contract)) == deduplicate_key(contract)
     lacks_ends = same_key and any(
-        not _spans(result.offsets.get(partition), ends) for partition, ends in current["source"]["offsets"].items()
+        not _spans(result.offsets.get(partition), ends)
+        for partition, ends in current["source"]["offsets"].items()
     )
     if fewer <= 0 and not lacks_ends:
         return None
-    # The number of events of a group that is too small to be shown could be computed from the number of lost ones.
+    # The number of events of a group that is too small to be shown could be computed from the number of lost
+    # ones.
     is_known = fewer > 0 and not result.counts["withheld"]
     amount = counted(fewer, "event", "events") if is_known else "Some events"
     verb = "is" if is_known and fewer == 1 else "are"
@@ -60,18 +74,22 @@ def find_loss(current: Manifest, result: WindowResult) -> str | None:
 
 
 def _spans(offsets: list[int] | None, before: dict[str, int]) -> bool:
-    """Return whether the lowest and the highest offset of a partition are at least as far apart as they were."""
+    """Return whether the lowest and the highest offset of a partition are at least as far apart as they
+    were.
+    """
     return offsets is not None and offsets[0] <= before["min"] and offsets[1] >= before["max"]
 
 
 def _has_same_rules(current: Manifest, result: WindowResult) -> bool:
     """Return whether the same events of the table belong to the window as when `current` was published."""
-    contract, window = result.contract, window_document(result.window, result.contract)
+    contract = result.contract
+    window = window_document(result.window, result.contract)
     if "membership" not in current:
         return bool(current["contract"]["version"] == contract.version and current["window"] == window)
     if any(current["window"][name] != window[name] for name in ("label", "start", "end")):
         return False
-    before, now = current["membership"], membership(contract)
+    before = current["membership"]
+    now = membership(contract)
     first_day = min(result.window.first_day, result.window.start.date()).isoformat()
     first_valid = {rules.get("source.min_event_date") or "" for rules in (before, now)}
     if len(first_valid) > 1 and max(first_valid) > first_day:

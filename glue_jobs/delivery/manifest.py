@@ -1,4 +1,6 @@
-"""The manifest of a window: the delivered files, their source, the run that made them, and the results of checks."""
+"""The manifest of a window: the delivered files, their source, the run that made them, and the results of
+checks.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ class File:
 
 @attrs.frozen
 class CheckResult:
-    """`failed` is the number of rows that fail a check of rows (`of` is rows), and 0 or 1 for a check of the file."""
+    """`failed` is the number of rows that fail a check of rows (`of` is rows), and 0 or 1 for a check of the
+    file.
+    """
 
     id: str
     severity: str
@@ -57,8 +61,8 @@ class CheckResult:
 class Accepted:
     """What somebody accepted so that the window could be published, also in earlier generations.
 
-    `sentences` are for the reader. `neighbours` are labels of published windows to which the contract assigned events by other
-    rules.
+    `sentences` are for the reader. `neighbours` are labels of published windows to which the contract
+    assigned events by other rules.
     """
 
     sentences: tuple[str, ...] = ()
@@ -71,7 +75,10 @@ class Accepted:
         return attrs.evolve(self, sentences=tuple(dict.fromkeys((*self.sentences, sentence))))
 
     def with_neighbours(self, labels: Iterable[str], sentences: Iterable[str]) -> Accepted:
-        return Accepted(tuple(dict.fromkeys((*self.sentences, *sentences))), tuple(dict.fromkeys((*self.neighbours, *labels))))
+        return Accepted(
+            tuple(dict.fromkeys((*self.sentences, *sentences))),
+            tuple(dict.fromkeys((*self.neighbours, *labels))),
+        )
 
 
 def accepted_of(current: Manifest | None, contract: Contract) -> Accepted:
@@ -147,7 +154,10 @@ def first_generation(result: WindowResult, fence: Fence, now: datetime) -> Manif
             "rows": result.counts,
             "files": [attrs.asdict(file) for file in result.files],
             "content_sha256": result.stats.content_sha256,
-            "form": {name: getattr(contract.delivery, name) for name in ("dialect", "delimiter", "gzip", "null_text")},
+            "form": {
+                name: getattr(contract.delivery, name)
+                for name in ("dialect", "delimiter", "gzip", "null_text")
+            },
             "headline": headline(result),
             "totals": totals_document(result.stats),
             "checks": [attrs.asdict(check) | {"passed": check.passed} for check in result.checks],
@@ -202,7 +212,9 @@ def deduplicate_key(contract: Contract) -> list[str]:
 
 
 def was_complete(current: Manifest, window: Window, table: PinnedTable) -> bool:
-    """Return whether it was known, when `current` was published, that this table has all events until the window's end."""
+    """Return whether it was known, when `current` was published, that this table has all events until the
+    window's end.
+    """
     is_known = current["status"] != INCOMPLETE and "completeness" in current
     covers = datetime.fromisoformat(current["window"]["end"]) >= window.end
     source = current["source"]
@@ -222,7 +234,8 @@ def window_document(window: Window, contract: Contract) -> dict[str, str]:
 
 
 def totals_document(stats: FileStats) -> dict[str, dict[str, str | None]]:
-    """Return numbers as text, because JSON has no decimals. A column whose unit varies only has a sum for each unit.
+    """Return numbers as text, because JSON has no decimals. A column whose unit varies only has a sum for
+    each unit.
 
     A column that does not add up has no sum.
     """
@@ -250,7 +263,9 @@ def previous_document(manifest: Manifest) -> dict[str, Any]:
         "rows": manifest["rows"]["rows"],
         "totals": {name: total["sum"] for name, total in manifest["totals"].items() if "sum" in total},
     }
-    return document | {"last_with_rows": None if document["rows"] else _last_with_rows(manifest["previous_window"])}
+    return document | {
+        "last_with_rows": None if document["rows"] else _last_with_rows(manifest["previous_window"])
+    }
 
 
 def comparable(manifest: Manifest, contract: Contract) -> dict[str, Any]:
@@ -297,9 +312,15 @@ def notes(contract: Contract, stats: FileStats, cut: int, replaced: int) -> list
     if contract.delivery.dialect == "excel" and _many_digits(stats):
         lines.append("Some numbers have more than 15 digits; Excel rounds them when it opens the file.")
     if cut:
-        lines.append(f"{counted(cut, 'text was', 'texts were')} longer than an Excel cell, 32,767 characters, and cut to it.")
+        lines.append(
+            f"{counted(cut, 'text was', 'texts were')} longer than an Excel cell, 32,767 characters, and "
+            "cut to it."
+        )
     if replaced:
-        lines.append(f"{counted(replaced, 'byte that is', 'bytes that are')} not valid text became the character \ufffd.")
+        lines.append(
+            f"{counted(replaced, 'byte that is', 'bytes that are')} not valid text became the character "
+            "\ufffd."
+        )
     return lines
 
 
@@ -308,7 +329,12 @@ def counted(amount: int, one: str, more: str) -> str:
 
 
 def _many_digits(stats: FileStats) -> bool:
-    values = [value for total in stats.totals.values() for value in (total["min"], total["max"]) if value is not None]
+    values = [
+        value
+        for total in stats.totals.values()
+        for value in (total["min"], total["max"])
+        if value is not None
+    ]
     return any(len(Decimal(value).as_tuple().digits) > 15 for value in values)
 
 
@@ -337,7 +363,10 @@ def _source(result: WindowResult) -> dict[str, Any]:
         "table_uuid": table.uuid,
         "snapshot_id": table.snapshot_id,
         "committed_at": table.committed_at.isoformat(),
-        "offsets": {partition: {"min": ends[0], "max": ends[1]} for partition, ends in sorted(offsets.items(), key=_number)},
+        "offsets": {
+            partition: {"min": ends[0], "max": ends[1]}
+            for partition, ends in sorted(offsets.items(), key=_number)
+        },
     }
 
 

@@ -1,9 +1,9 @@
 """Write one CSV file in S3 from many partitions, as a multipart upload.
 
-Executors upload the parts that they encode. The driver uploads the parts between them and completes the upload. Nothing is
-visible before that, and there is no staging prefix to clean up. Every part but the last must have at least 5 MiB. A partition
-doesn't know what comes before it, so it returns its first 5 MiB to the driver, which joins them with what the partitions before
-it were too small to upload.
+Executors upload the parts that they encode. The driver uploads the parts between them and completes the
+upload. Nothing is visible before that, and there is no staging prefix to clean up. Every part but the last
+must have at least 5 MiB. A partition doesn't know what comes before it, so it returns its first 5 MiB to the
+driver, which joins them with what the partitions before it were too small to upload.
 """
 
 from __future__ import annotations
@@ -38,13 +38,17 @@ if TYPE_CHECKING:
 LEAST_PART: Final = 5 << 20
 MAX_PARTS: Final = 10_000
 _PART: Final = 16 << 20
-#: What a partition returns: its index, a `PartitionReport` as JSON, and the bytes that the driver must write before its parts.
+#: What a partition returns: its index, a `PartitionReport` as JSON, and the bytes that the driver must write
+#: before its parts.
 _RESULT_SCHEMA: Final = "partition int, report string, head binary"
 
 
 @attrs.frozen
 class Upload:
-    """An upload in progress. Each partition has `stride` part numbers, and the driver uses the first of them."""
+    """An upload in progress.
+
+    Each partition has `stride` part numbers, and the driver uses the first of them.
+    """
 
     region: str
     bucket: str
@@ -55,7 +59,9 @@ class Upload:
 
 @attrs.frozen
 class StoredFile:
-    """The finished object (absolute key), its parts in order, and what the executors counted while they wrote it."""
+    """The finished object (absolute key), its parts in order, and what the executors counted while they wrote
+    it.
+    """
 
     key: str
     parts: list[Part]
@@ -64,8 +70,8 @@ class StoredFile:
 
 @attrs.frozen
 class CsvFormat:
-    """The format of the file: columns and delivery of the contract. `hashed` names columns with values of the table, which are
-    replaced with pseudonyms, made with `key`, before they are written.
+    """The format of the file: columns and delivery of the contract. `hashed` names columns with values of the
+    table, which are replaced with pseudonyms, made with `key`, before they are written.
     """
 
     columns: list[Column]
@@ -82,7 +88,8 @@ class CsvFormat:
         return bytes(self.packed(self.header))
 
     def hashers(self) -> dict[str, Callable[[pa.Array], pa.Array]]:
-        """Return, by column, functions that turn values into pseudonyms. Each task makes its own: they can't be sent to it.
+        """Return, by column, functions that turn values into pseudonyms. Each task makes its own: they can't
+        be sent to it.
 
         Raises ValueError without a valid key, so that no value is written as it is in the table.
         """
@@ -118,11 +125,16 @@ def write_file(frame: DataFrame, partitions: int, bucket: Bucket, key: str, form
 
 
 def fill_gaps(
-    s3: S3Client, upload: Upload, header: bytes, results: list[tuple[int, PartitionReport, bytes]], partitions: int
+    s3: S3Client,
+    upload: Upload,
+    header: bytes,
+    results: list[tuple[int, PartitionReport, bytes]],
+    partitions: int,
 ) -> list[Part]:
     """Upload the driver's parts, and return all parts.
 
-    A part of the driver has all of the partitions that were too small to upload a part, and the head of the next one that did.
+    A part of the driver has all of the partitions that were too small to upload a part, and the head of the
+    next one that did.
     """
     parts: list[Part] = []
     pending = header
@@ -136,7 +148,9 @@ def fill_gaps(
     return parts
 
 
-def encoder(upload: Upload, form: CsvFormat) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def encoder(
+    upload: Upload, form: CsvFormat
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return the function for mapInArrow, which runs on executors."""
 
     def encode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -156,10 +170,14 @@ def encoder(upload: Upload, form: CsvFormat) -> Callable[[Iterable[pa.RecordBatc
                     rows = rows.filter(pc.equal(states, outcomes.DELIVERED))
                 for name, hashed in hashers.items():
                     position = rows.column_names.index(name)
-                    rows = rows.set_column(position, name, pa.chunked_array(map(hashed, rows[name].chunks), pa.string()))
+                    rows = rows.set_column(
+                        position, name, pa.chunked_array(map(hashed, rows[name].chunks), pa.string())
+                    )
                 if rows.num_rows:
                     written = csv.lines(rows, form.columns, form.delivery)
-                    report.add(PartitionReport(records=rows.num_rows, cut=written.cut, replaced=written.replaced))
+                    report.add(
+                        PartitionReport(records=rows.num_rows, cut=written.cut, replaced=written.replaced)
+                    )
                     sink.add(form.packed(written.data))
             head = sink.close()
         report.parts = sink.parts
@@ -188,7 +206,10 @@ class PartitionSink:
 
     @property
     def _part_size(self) -> int:
-        """Bytes of the next part. They double each time a quarter of the part numbers is used: 98 numbers hold 5.6 GiB."""
+        """Bytes of the next part.
+
+        They double each time a quarter of the part numbers is used: 98 numbers hold 5.6 GiB.
+        """
         return _PART << 4 * (self._number - self._first_number) // self._upload.stride
 
     def add(self, data: bytes | memoryview) -> None:
@@ -209,7 +230,8 @@ class PartitionSink:
         data = self._buffer.getvalue()
         start = 0
         if not self._head:
-            self._head, start = data[:LEAST_PART], LEAST_PART
+            self._head = data[:LEAST_PART]
+            start = LEAST_PART
         self._upload_part(data[start:size])
         self._buffer = io.BytesIO()
         self._buffer.write(data[size:])
@@ -234,20 +256,25 @@ class PartitionSink:
 
 
 def begin(s3: S3Client, bucket: str, key: str, content_type: str, partitions: int) -> Upload:
-    """Begin an upload without S3's checksums: with them, part numbers must be consecutive (API reference, CompletedPart)."""
+    """Begin an upload without S3's checksums: with them, part numbers must be consecutive (API reference,
+    CompletedPart).
+    """
     answer = s3.create_multipart_upload(Bucket=bucket, Key=key, ContentType=content_type)
     return Upload(s3.meta.region_name, bucket, key, answer["UploadId"], MAX_PARTS // (partitions + 1))
 
 
 def upload_part(s3: S3Client, upload: Upload, number: int, data: bytes) -> Part:
     """Upload a part. Its hash is compared when the object is read back."""
-    answer = s3.upload_part(Bucket=upload.bucket, Key=upload.key, UploadId=upload.upload_id, PartNumber=number, Body=data)
+    answer = s3.upload_part(
+        Bucket=upload.bucket, Key=upload.key, UploadId=upload.upload_id, PartNumber=number, Body=data
+    )
     return Part(number, answer["ETag"], len(data), hashlib.sha256(data).hexdigest())
 
 
 def complete(s3: S3Client, upload: Upload, parts: list[Part]) -> None:
     listed: list[CompletedPartTypeDef] = [{"PartNumber": part.number, "ETag": part.etag} for part in parts]
-    # If the upload is gone, an attempt completed it and its answer was lost. Otherwise, reading the object back fails.
+    # If the upload is gone, an attempt completed it and its answer was lost. Otherwise, reading the object
+    # back fails.
     with suppress(s3.exceptions.NoSuchUpload):
         s3.complete_multipart_upload(
             Bucket=upload.bucket,

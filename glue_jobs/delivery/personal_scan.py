@@ -26,12 +26,15 @@ _SAMPLE: Final = 1_000
 #: two of them.
 _DIGITS: Final = "[0-9]" + 6 * "[^0-9]{0,6}[0-9]"
 #: Signs that nobody sees: soft hyphens, spaces without width, marks of direction.
-_INVISIBLE: Final = "\u00ad\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u202a\u202c\u2060\u2066\u2067\u2068\u2069\ufeff"
+_INVISIBLE: Final = (
+    "\u00ad\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u202a\u202c\u2060\u2066\u2067\u2068\u2069\ufeff"
+)
 #: Spaces and hyphens that look like the usual ones. NFKC makes some of them the usual ones.
 _LOOK_ALIKE: Final = "\u2002\u2003\u2005\u2007\u2008\u2009\u200a\u202f\u3000\u2010\u2011"
 #: Signs that separate groups of digits as a hyphen does: other hyphens, dashes, the minus sign.
 _DASHES: Final = "\u2010\u2012\u2013\u2014\u2015\u2212"
-#: The code points of the zeros of other scripts, such as the Arabic ones (Unicode's category Nd). The other digits follow.
+#: The code points of the zeros of other scripts, such as the Arabic ones (Unicode's category Nd). The other
+#: digits follow.
 _ZEROS: Final = (
     "0660 06F0 07C0 0966 09E6 0A66 0AE6 0B66 0BE6 0C66 0CE6 0D66 0DE6 0E50 0ED0 0F20 1040 1090 17E0 1810 "
     "1946 19D0 1A80 1A90 1B50 1BB0 1C40 1C50 A620 A8D0 A900 A9D0 A9F0 AA50 ABF0"
@@ -41,8 +44,8 @@ _ZERO_CODES: Final = [int(zero, 16) for zero in _ZEROS.split()]
 _DIGITS_OF_SCRIPTS: Final = [[chr(zero + value) for zero in _ZERO_CODES] for value in range(10)]
 #: What the UTF-8 form of these digits begins with.
 _DIGIT_BEGINNINGS: Final = sorted({digit.encode()[:-1] for digits in _DIGITS_OF_SCRIPTS for digit in digits})
-#: What is in a block with spellings that are made plain before the search. Full-width letters, digits and signs, which
-#: mail programs and telephones accept, begin with one of three pairs of bytes in UTF-8.
+#: What is in a block with spellings that are made plain before the search. Full-width letters, digits and
+#: signs, which mail programs and telephones accept, begin with one of three pairs of bytes in UTF-8.
 _UNUSUAL: Final = (
     b"\t",
     *(b"\xef\xbc", b"\xef\xbd", b"\xef\xb9"),
@@ -96,7 +99,9 @@ _NAMED_NUMBER: Final = (
     rf"(?:^|[^{_WORD}])(?i:{_TELEPHONE_WORDS})[^{_WORD}+]{{0,4}}(?:(?i:nr|no|number|nummer|num[eé]ro|numero)[^{_WORD}+]{{0,3}})?"
     r"[(0-9](?:[ ()./\x{a0}-]{0,2}[0-9]){5,}"
 )
-_PHONE: Final = rf"{_INTERNATIONAL}|{_NAMED_NUMBER}|(?:^|[^{_WORD}.,:/+-])(?:{'|'.join(_NATIONAL)})(?:$|[^{_WORD}/-])"
+_PHONE: Final = (
+    rf"{_INTERNATIONAL}|{_NAMED_NUMBER}|(?:^|[^{_WORD}.,:/+-])(?:{'|'.join(_NATIONAL)})(?:$|[^{_WORD}/-])"
+)
 _IBAN_START: Final = r"[A-Za-z]{2}[0-9]{2}"
 _IBAN: Final = rf"(?:^|[^{_WORD}]){_IBAN_START}(?:[ \x{{a0}}./-]{{0,2}}[0-9A-Za-z]){{11,30}}"
 _CARD: Final = rf"(?:^|[^{_WORD}.,-])[2-6](?:[ \x{{a0}}-]{{0,3}}[0-9]){{12,18}}(?:$|[^{_WORD}-])"
@@ -142,7 +147,12 @@ _DATE: Final = re.compile(
 
 def _python(pattern: str) -> re.Pattern[str]:
     """Return a pattern of RE2 as Python writes it."""
-    for theirs, ours in ((r"\pL\pN_", r"\w"), (r"\x{a0}", "\xa0"), (r"\x{2009}", "\u2009"), (r"\x{202f}", "\u202f")):
+    for theirs, ours in (
+        (r"\pL\pN_", r"\w"),
+        (r"\x{a0}", "\xa0"),
+        (r"\x{2009}", "\u2009"),
+        (r"\x{202f}", "\u202f"),
+    ):
         pattern = pattern.replace(theirs, ours)
     pattern = pattern.replace(r"\x{2011}", "\u2011").replace(r"\x{2013}", "\u2013")
     return re.compile(pattern)
@@ -169,7 +179,9 @@ def has_phone(text: str) -> bool:
 
 
 def _is_long_enough(number: str) -> bool:
-    """Return whether a national number has a plausible number of digits: with its trunk prefix, nine to twelve."""
+    """Return whether a national number has a plausible number of digits: with its trunk prefix, nine to
+    twelve.
+    """
     digits = "".join(filter(str.isdigit, number))
     return 10 <= len(digits) <= 17 if digits.startswith("00") else 9 <= len(digits) <= 12
 
@@ -178,7 +190,9 @@ def has_iban(text: str) -> bool:
     for match in re.finditer(rf"(?<!\w){_IBAN_START}", text):
         length = _IBAN_LENGTHS.get(match[0][:2].upper())
         found = (
-            re.match(rf"(?:[ \xa0./-]{{0,2}}[0-9A-Za-z]){{{length}}}(?![0-9A-Za-z])", text[match.start() :]) if length else None
+            re.match(rf"(?:[ \xa0./-]{{0,2}}[0-9A-Za-z]){{{length}}}(?![0-9A-Za-z])", text[match.start() :])
+            if length
+            else None
         )
         if found and _is_divisible(re.sub(r"[^0-9A-Za-z]", "", found[0]).upper()):
             return True
@@ -196,7 +210,11 @@ def card_numbers(text: str) -> list[tuple[bool, bool]]:
     for match in re.finditer(r"(?<![\w.,-])[2-6](?:[ \xa0-]{0,3}[0-9]){12,18}(?![\w-])", text):
         digits = re.sub(r"[^0-9]", "", match[0])
         is_grouped = not match[0].isdigit()
-        if (not is_grouped or _GROUPED.fullmatch(match[0])) and len(digits) >= 14 and _has_card_prefix(digits):
+        if (
+            (not is_grouped or _GROUPED.fullmatch(match[0]))
+            and len(digits) >= 14
+            and _has_card_prefix(digits)
+        ):
             found.append((is_grouped, _luhn(digits)))
     return found
 
@@ -214,7 +232,10 @@ def _luhn(digits: str) -> bool:
 
 @attrs.frozen
 class Detector:
-    """`kind` is its name in `may_contain`, `what` what it finds. All matches contain one of the `markers`, if there are any."""
+    """`kind` is its name in `may_contain`, `what` what it finds.
+
+    All matches contain one of the `markers`, if there are any.
+    """
 
     kind: str
     what: str
@@ -234,7 +255,9 @@ _CARD_TITLE: Final = "a card number"
 
 @attrs.define
 class CardCount:
-    """`candidates` are numbers without gaps that look like cards, `right` those of them with the right check digit."""
+    """`candidates` are numbers without gaps that look like cards, `right` those of them with the right check
+    digit.
+    """
 
     candidates: int = 0
     right: int = 0
@@ -264,7 +287,9 @@ class PersonalScan:
     def add(self, block: bytes, table: pa.Table) -> None:
         """Search a block. `table` has its columns."""
         is_unusual = _has_any(block, _UNUSUAL)
-        possible = tuple(detector for detector in _DETECTORS if not detector.markers or _has_any(block, detector.markers))
+        possible = tuple(
+            detector for detector in _DETECTORS if not detector.markers or _has_any(block, detector.markers)
+        )
         for column in self.contract.columns:
             if column.type == "text" and not _is_hashed(column):
                 values = _plain(table[column.name]) if is_unusual else table[column.name]
@@ -303,7 +328,9 @@ class PersonalScan:
     def _count_cards(self, column: Column, texts: pa.Table) -> None:
         candidates = texts.filter(pc.match_substring_regex(texts["values"], _CARD))
         count = self._cards.setdefault(column.name, CardCount())
-        for text, rows in zip(candidates["values"].to_pylist(), candidates["counts"].to_pylist(), strict=True):
+        for text, rows in zip(
+            candidates["values"].to_pylist(), candidates["counts"].to_pylist(), strict=True
+        ):
             count.add(text, rows)
 
 
@@ -313,7 +340,9 @@ def _has_any(block: bytes, signs: tuple[bytes, ...]) -> bool:
 
 
 def _plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the texts with the usual letters, digits, spaces and hyphens, and without signs that nobody sees."""
+    """Return the texts with the usual letters, digits, spaces and hyphens, and without signs that nobody
+    sees.
+    """
     plain = pc.replace_substring_regex(pc.utf8_normalize(values, "NFKC"), f"[{_INVISIBLE}]", "")
     plain = pc.replace_substring_regex(plain, f"[{_DASHES}]", "-")
     plain = pc.replace_substring_regex(plain, r"\t+", " ")
@@ -333,7 +362,8 @@ def require_patterns(contract: Contract) -> None:
     if wrong:
         raise BadInput(
             "EXP-CONTRACT",
-            f"contract {contract.name}: not a regular expression in RE2's syntax: personal_pattern {', '.join(wrong)}",
+            f"contract {contract.name}: not a regular expression in RE2's syntax: personal_pattern "
+            f"{', '.join(wrong)}",
             "Correct the pattern. The syntax: https://github.com/google/re2/wiki/Syntax",
         )
 

@@ -5,9 +5,9 @@
     <export>/skipped/<window>.json       the window was empty and was skipped
     <export>/runs/<run>.json             see glue_jobs.runs
 
-If two runs publish the same window, S3 accepts one write of the manifest and refuses the other. The refused run then reads the
-manifest: if the content is the same, it publishes nothing. Otherwise the run with the newer view of the source wins, even if it
-is slower.
+If two runs publish the same window, S3 accepts one write of the manifest and refuses the other. The refused
+run then reads the manifest: if the content is the same, it publishes nothing. Otherwise the run with the
+newer view of the source wins, even if it is slower.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ class WindowLocation:
 
 @attrs.frozen
 class Listing:
-    """What an export had in the bucket when the run began: bytes by relative key, and (relative key, upload id) of unfinished
-    uploads. One listing for a run, instead of several for each window."""
+    """What an export had in the bucket when the run began: bytes by relative key, and (relative key, upload
+    id) of unfinished uploads. One listing for a run, instead of several for each window."""
 
     bucket: Bucket
     export: str
@@ -86,7 +86,9 @@ class Listing:
         return cls(bucket, export, dict(bucket.sizes(f"{export}/")), list(bucket.uploads(f"{export}/data/")))
 
     def labels(self, folder: str) -> list[str]:
-        """Return the names of the JSON documents in a folder, in order: windows of manifests/ and skipped/, ids of runs/."""
+        """Return the names of the JSON documents in a folder, in order: windows of manifests/ and skipped/,
+        ids of runs/.
+        """
         below = f"{self.export}/{folder}/"
         return [key.removeprefix(below).removesuffix(".json") for key in self.sizes if key.startswith(below)]
 
@@ -99,17 +101,24 @@ class Listing:
                 by_run.setdefault(key.removeprefix(below).partition("/")[0], Leftovers()).keys.append(key)
         for key, upload_id in self.uploads:
             if key.startswith(below):
-                by_run.setdefault(key.removeprefix(below).partition("/")[0], Leftovers()).uploads.append((key, upload_id))
+                by_run.setdefault(key.removeprefix(below).partition("/")[0], Leftovers()).uploads.append(
+                    (key, upload_id)
+                )
         return by_run
 
     def windows_of(self, run_id: str) -> list[str]:
         """Return the windows in which a run left something."""
-        parts = [key.removeprefix(f"{self.export}/data/").split("/") for key in (*self.sizes, *(key for key, _ in self.uploads))]
+        parts = [
+            key.removeprefix(f"{self.export}/data/").split("/")
+            for key in (*self.sizes, *(key for key, _ in self.uploads))
+        ]
         return sorted({window for window, *rest in parts if rest[:1] == [run_id]})
 
     def has_files(self, manifest: Manifest) -> bool:
         """Return whether all files that the manifest names were there."""
-        return all(self.sizes.get(self.bucket.relative(file["key"])) == file["size"] for file in manifest["files"])
+        return all(
+            self.sizes.get(self.bucket.relative(file["key"])) == file["size"] for file in manifest["files"]
+        )
 
 
 @attrs.frozen
@@ -137,13 +146,15 @@ def publish(
 ) -> Outcome:
     """Make `manifest` the visible one, as the generation after the one that it replaces.
 
-    Raises ExportError once the run's time limit has passed: other runs may then remove its files. If it is unknown after an error
-    whether S3 wrote the manifest, `may_be_written` is true of the error.
+    Raises ExportError once the run's time limit has passed: other runs may then remove its files. If it is
+    unknown after an error whether S3 wrote the manifest, `may_be_written` is true of the error.
     """
     for attempt in range(_ATTEMPTS):
         current, etag = location.current() or (None, None)
         if current is not None and current["run_id"] == run.id:
-            return Outcome(PUBLISHED, current)  # written by this run: the answer was lost, and the retry was refused
+            return Outcome(
+                PUBLISHED, current
+            )  # written by this run: the answer was lost, and the retry was refused
         now = clock()
         run.require_time(now)
         require_no_newer_contract(current, manifest["contract"]["version"])
@@ -156,14 +167,17 @@ def publish(
         try:
             location.bucket.write_if(location.manifest_key, content, "application/json", etag=etag)
         except Conflict:
-            # If another run has won, there is nothing to wait for. The jitter separates runs that got a 409 together.
+            # If another run has won, there is nothing to wait for. The jitter separates runs that got a 409
+            # together.
             pause(random.uniform(0, min(_LONGEST_PAUSE, 0.01 * 2**attempt)))  # noqa: S311 - no secret depends on it
             continue
         except (Unanswered, KeyboardInterrupt) as error:
             error.add_note(MAY_BE_WRITTEN)
             raise
         return Outcome(PUBLISHED, latest)
-    raise StorageProblem("EXP-MANIFEST-BUSY", f"S3 keeps refusing the manifest of {location.window}", "Run again")
+    raise StorageProblem(
+        "EXP-MANIFEST-BUSY", f"S3 keeps refusing the manifest of {location.window}", "Run again"
+    )
 
 
 def require_no_newer_contract(current: Manifest | None, version: int) -> None:
@@ -171,15 +185,17 @@ def require_no_newer_contract(current: Manifest | None, version: int) -> None:
     if current is not None and current["contract"]["version"] > version:
         raise BadInput(
             "EXP-CONTRACT-OLDER",
-            f"window {current['window']['label']} was published with version {current['contract']['version']} of the contract, "
-            f"and this run has version {version}",
-            "Run the newer contract, for example by updating this checkout. If the older one is right after all, give it a "
-            "higher version",
+            f"window {current['window']['label']} was published with version "
+            f"{current['contract']['version']} of the contract, and this run has version {version}",
+            "Run the newer contract, for example by updating this checkout. If the older one is right "
+            "after all, give it a higher version",
         )
 
 
 def may_be_written(error: BaseException) -> bool:
-    """Return whether `publish` ended with `error` in the middle of a write, so that the manifest may name the run's files."""
+    """Return whether `publish` ended with `error` in the middle of a write, so that the manifest may name the
+    run's files.
+    """
     return MAY_BE_WRITTEN in getattr(error, "__notes__", ())
 
 

@@ -1,7 +1,8 @@
-"""Read the finished file back once, to describe it from its own bytes and not from what was meant to be written.
+"""Read the finished file back once, to describe it from its own bytes and not from what was meant to be
+written.
 
-One pass computes checksums, the number of records, totals, values of charts and the first rows. It also has the file searched
-for personal data.
+One pass computes checksums, the number of records, totals, values of charts and the first rows. It also has
+the file searched for personal data.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ _FIRST_ROWS = 20
 SERIES_LIMIT = 5_000
 #: The most units of a column. Manifest, mail and report have a total for each.
 _UNITS_LIMIT = 200
-#: Decimals of up to this many digits can be summed over a block in Arrow's decimal128. Sums of others need decimal256.
+#: Decimals of up to this many digits can be summed over a block in Arrow's decimal128. Sums of others need
+#: decimal256.
 _NARROW = 30
 
 
@@ -48,12 +50,13 @@ class Readable(Protocol):
 
 @attrs.define
 class FileStats:
-    """`size` and `sha256` are of the object as stored, `content_sha256` of header and records before compression.
+    """`size` and `sha256` are of the object as stored, `content_sha256` of header and records before
+    compression.
 
-    `totals` has min and max of each numeric column, and the sum if it adds up. `units` has the sums by unit of those whose unit
-    varies. `nulls` counts empty cells, and `disallowed` values that the contract doesn't allow, by column.
-    `series` has, for each chart, the value of each label of the axis, and `cut_series` tells whether the axis has
-    more labels than these.
+    `totals` has min and max of each numeric column, and the sum if it adds up. `units` has the sums by unit
+    of those whose unit varies. `nulls` counts empty cells, and `disallowed` values that the contract doesn't
+    allow, by column. `series` has, for each chart, the value of each label of the axis, and `cut_series`
+    tells whether the axis has more labels than these.
     """
 
     key: str = ""
@@ -106,13 +109,17 @@ def verify_file(key: str, body: Readable, parts: list[Part], contract: Contract,
             scan.add(block, table)
             _take(table, contract, stats)
     stats.personal = scan.found()
-    stats.size, stats.sha256 = stored.size, stored.finish()
+    stats.size = stored.size
+    stats.sha256 = stored.finish()
     stats.content_sha256 = unpacked.hexdigest() if contract.delivery.gzip else stats.sha256
     return stats
 
 
 def _read_ahead(stream: Readable) -> Iterator[bytes]:
-    """Yield the object's blocks. The next one is read, hashed and unpacked in a thread while the caller works on this one."""
+    """Yield the object's blocks.
+
+    The next one is read, hashed and unpacked in a thread while the caller works on this one.
+    """
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(stream.read, _CHUNK)
         while block := reading.result():
@@ -151,7 +158,8 @@ def _records(blocks: Iterator[bytes], header: bytes) -> Iterator[bytes]:
 
 def _last_end(data: bytes) -> int:
     """Return the end of the last whole record: a line end outside quotation marks."""
-    at, inside = len(data), data.count(b'"') % 2
+    at = len(data)
+    inside = data.count(b'"') % 2
     while (end := data.rfind(_END, 0, at)) >= 0:
         inside ^= data.count(b'"', end, at) % 2
         if not inside:
@@ -193,9 +201,13 @@ def _table(block: bytes, contract: Contract) -> pa.Table:
         parse = arrow_csv.ParseOptions(
             delimiter=contract.delivery.delimiter, newlines_in_values=b'"' in block, ignore_empty_lines=False
         )
-        return arrow_csv.read_csv(pa.BufferReader(block), read_options=read, parse_options=parse, convert_options=options)
+        return arrow_csv.read_csv(
+            pa.BufferReader(block), read_options=read, parse_options=parse, convert_options=options
+        )
     except pa.ArrowInvalid as error:
-        raise Inconsistent("EXP-RECORDS", f"the file is not what the contract says: {_short(error)}", _REMEDY) from None
+        raise Inconsistent(
+            "EXP-RECORDS", f"the file is not what the contract says: {_short(error)}", _REMEDY
+        ) from None
 
 
 def _short(error: Exception) -> str:
@@ -227,7 +239,9 @@ def _as_read(value: str, column: Column) -> Any:
 
 
 def _wide(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return decimals that are wide enough for the sum of a block: Arrow's sums of integers and decimals overflow silently."""
+    """Return decimals that are wide enough for the sum of a block: Arrow's sums of integers and decimals
+    overflow silently.
+    """
     if not pa.types.is_decimal(values.type):
         return values.cast(pa.decimal128(38, 0))
     if values.type.precision <= _NARROW:
@@ -243,7 +257,8 @@ def _add_total(total: dict[str, Decimal | None], values: pa.ChunkedArray) -> Non
     if len(values) == values.null_count:
         return
     extremes = pc.min_max(values).as_py()
-    least, greatest = Decimal(extremes["min"]), Decimal(extremes["max"])
+    least = Decimal(extremes["min"])
+    greatest = Decimal(extremes["max"])
     if "sum" in total:
         total["sum"] = EXACT.add(total["sum"] or Decimal(0), pc.sum(_wide(values)).as_py())
     total["min"] = least if total["min"] is None else min(least, total["min"])
@@ -264,9 +279,10 @@ def _add_units(sums: dict[str | None, Decimal], table: pa.Table, per: str, name:
     if len(sums) > _UNITS_LIMIT:
         raise DataProblem(
             "EXP-TOO-MANY-UNITS",
-            f"column {name} has a total for each unit, and {per} has more than {_UNITS_LIMIT} different values",
-            f"If {per} is not a unit such as a currency, remove `per` from {name} or name another column. If the "
-            "numbers have no totals, write adds_up = false",
+            f"column {name} has a total for each unit, and {per} has more than {_UNITS_LIMIT} different "
+            "values",
+            f"If {per} is not a unit such as a currency, remove `per` from {name} or name another column. "
+            "If the numbers have no totals, write adds_up = false",
         )
 
 
@@ -284,7 +300,8 @@ def _add_series(series: dict[str | None, Decimal], table: pa.Table, x: str, y: s
     nothing = zero(getattr(amounts.type, "scale", 0))
     is_cut = False
     for label in pc.unique(labels).to_pylist():
-        text, value = None if label is None else plain(label), values[label]
+        text = None if label is None else plain(label)
+        value = values[label]
         if text in series or len(series) < SERIES_LIMIT:
             series[text] = EXACT.add(series.get(text, nothing), Decimal(value or 0))
         else:
@@ -333,7 +350,8 @@ class _CheckedBody(io.RawIOBase):
         while view:
             if not self._left:
                 self._next_part()
-            taken, view = view[: self._left], view[self._left :]
+            taken = view[: self._left]
+            view = view[self._left :]
             self._of_part.update(taken)
             self._left -= len(taken)
         return data
@@ -350,8 +368,11 @@ class _CheckedBody(io.RawIOBase):
         self._part = next(self._parts, None)
         if self._part is None:
             raise Inconsistent("EXP-CHECKSUM", "the file is longer than what was written", _REMEDY)
-        self._left, self._of_part = self._part.size, hashlib.sha256()
+        self._left = self._part.size
+        self._of_part = hashlib.sha256()
 
     def _verify(self) -> None:
         if self._part is not None and self._of_part.hexdigest() != self._part.sha256:
-            raise Inconsistent("EXP-CHECKSUM", f"part {self._part.number} of the file was changed on the way", _REMEDY)
+            raise Inconsistent(
+                "EXP-CHECKSUM", f"part {self._part.number} of the file was changed on the way", _REMEDY
+            )

@@ -1,8 +1,10 @@
-"""The commands, one module for each command or group; `lakeferry/__main__.py` lists them in the order of `lakeferry --help`.
+"""The commands, one module for each command or group; `lakeferry/__main__.py` lists them in the order of
+`lakeferry --help`.
 
 To add one, write `lakeferry/cli/<name>.py` and add it to that list:
 
-    app: Final = command_group()                      # or command_group("group", "What its commands are about.")
+    app: Final = command_group()                      # or command_group("group", "What its commands are
+    about.")
 
     @command(
         app,
@@ -16,10 +18,11 @@ To add one, write `lakeferry/cli/<name>.py` and add it to that list:
 
         return {"tables": …}
 
-The module defines the options and the text that users read; the other packages of `lakeferry` do the work. It writes through
-`call.output` (info, print, table, step, ask), and reports an error by raising
-`errors.CommandFailed(CODE, message, hint, details)`. It need not catch errors of lambdas, jobs and AWS: they are translated. In
-the same change, add each new code with its title, cause, remedy and exit code to `lakeferry/errors.toml`, add a row to
-tests/cli/test_every_command.py (and `assert document.keys() == promised("status")` to the test in which the command succeeds),
-and run `python -m dev.docs`, which writes the reference pages.
+The module defines the options and the text that users read; the other packages of `lakeferry` do the work. It
+writes through `call.output` (info, print, table, step, ask), and reports an error by raising
+`errors.CommandFailed(CODE, message, hint, details)`. It need not catch errors of lambdas, jobs and AWS: they
+are translated. In the same change, add each new code with its title, cause, remedy and exit code to
+`lakeferry/errors.toml`, add a row to tests/cli/test_every_command.py (and `assert document.keys() ==
+promised("status")` to the test in which the command succeeds), and run `python -m dev.docs`, which writes the
+reference pages.
 """

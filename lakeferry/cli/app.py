@@ -27,18 +27,23 @@ STAGE_VARIABLE: Final = "LAKEFERRY_STAGE"
 EXITS: Final = (DONE, FAILED, WRONG_INPUT, NOT_SET_UP, STOPPED)
 #: The hint for --stage of commands that use an AWS account and a bucket directly, without a deployment.
 WITHOUT_STAGE: Final = (
-    "It works on the bucket and database in LAKEFERRY_BUCKET and LAKEFERRY_DATABASE (a deployment's outputs LakeBucketName and "
-    "KafkaClusterId), or on the last demo: docs/how-to/run-against-your-own-catalog.md"
+    "It works on the bucket and database in LAKEFERRY_BUCKET and LAKEFERRY_DATABASE (a deployment's "
+    "outputs LakeBucketName and KafkaClusterId), or on the last demo: "
+    "docs/how-to/run-against-your-own-catalog.md"
 )
 #: typer's exit code for Ctrl-C while no command is running.
 _INTERRUPTED: Final = 130
-#: A command: a function that takes a CommandContext and the command's own options, and returns the keys of its JSON document.
+#: A command: a function that takes a CommandContext and the command's own options, and returns the keys of
+#: its JSON document.
 CommandFunction = Callable[..., Mapping[str, Any]]
 
 
 @attrs.frozen
 class CommandContext:
-    """The first argument of every command. With `yes`, the command doesn't prompt: it assumes yes, or uses defaults."""
+    """The first argument of every command.
+
+    With `yes`, the command doesn't prompt: it assumes yes, or uses defaults.
+    """
 
     output: Output
     stage: str
@@ -54,14 +59,20 @@ _Stage = Annotated[
     str | None,
     typer.Option(
         "--stage",
-        help=f"The deployment stage, as in project/deployments/STAGE.toml. Default: {STAGE_VARIABLE}, or dev.",
+        help=(
+            f"The deployment stage, as in project/deployments/STAGE.toml. Default: {STAGE_VARIABLE}, or dev."
+        ),
         autocompletion=_stages,
     ),
 ]
 _Json = Annotated[bool, typer.Option("--json", help="Print one JSON document to standard output.")]
 _Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show only results and errors.")]
-_Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show more details, and the traceback of an error.")]
-_NoColor = Annotated[bool, typer.Option("--no-color", help="Don't use colours. The variable NO_COLOR has the same effect.")]
+_Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Show more details, and the traceback of an error.")
+]
+_NoColor = Annotated[
+    bool, typer.Option("--no-color", help="Don't use colours. The variable NO_COLOR has the same effect.")
+]
 _Yes = Annotated[bool, typer.Option("--yes", "-y", help="Never prompt: assume yes, and use defaults.")]
 
 
@@ -90,7 +101,8 @@ def command_group(name: str | None = None, about: str | None = None) -> typer.Ty
 
 @attrs.frozen
 class Declared:
-    """The documented interface of a command: the keys of its JSON document with their meanings, and its exit codes.
+    """The documented interface of a command: the keys of its JSON document with their meanings, and its exit
+    codes.
 
     `without_stage` is the hint for users who pass `--stage` to a command that doesn't take it.
     """
@@ -112,14 +124,27 @@ def command(
 ) -> Callable[[CommandFunction], CommandFunction]:
     """Register a function `(call: CommandContext, …) -> Mapping` as a command.
 
-    `json_keys` explains each key that the function returns; `exits` are exit codes in addition to EXITS; `stage` and `yes` say
-    whether the command takes these options. Otherwise they are refused, before and after the command's name.
+    `json_keys` explains each key that the function returns; `exits` are exit codes in addition to EXITS;
+    `stage` and `yes` say whether the command takes these options. Otherwise they are refused, before and
+    after the command's name.
     """
-    declared = Declared(json_keys, tuple(sorted({*EXITS, *exits})), **({"without_stage": without_stage} if without_stage else {}))
+    declared = Declared(
+        json_keys,
+        tuple(sorted({*EXITS, *exits})),
+        **({"without_stage": without_stage} if without_stage else {}),
+    )
 
     def register(work: CommandFunction) -> CommandFunction:
-        own = [param for param in inspect.signature(work, eval_str=True).parameters.values() if param.name != "call"]
-        shared = [param for param in shared_options() if (param.name != "stage" or stage) and (param.name != "yes" or yes)]
+        own = [
+            param
+            for param in inspect.signature(work, eval_str=True).parameters.values()
+            if param.name != "call"
+        ]
+        shared = [
+            param
+            for param in shared_options()
+            if (param.name != "stage" or stage) and (param.name != "yes" or yes)
+        ]
 
         def run(**given: Any) -> None:
             context = given.pop("context")
@@ -140,7 +165,9 @@ def command(
 
 
 def shared_options() -> list[inspect.Parameter]:
-    """Return the options that can be given before or after the command: those of `common`, without --version."""
+    """Return the options that can be given before or after the command: those of `common`, without
+    --version.
+    """
     params = inspect.signature(common, eval_str=True).parameters.values()
     return [param for param in params if param.name not in ("context", "version")]
 
@@ -165,7 +192,14 @@ def common(
     ] = False,
 ) -> None:
     """Store the options that stand before the command. `_command_context` reads them."""
-    context.obj = {"stage": stage, "as_json": as_json, "quiet": quiet, "verbose": verbose, "no_color": no_color, "yes": yes}
+    context.obj = {
+        "stage": stage,
+        "as_json": as_json,
+        "quiet": quiet,
+        "verbose": verbose,
+        "no_color": no_color,
+        "yes": yes,
+    }
 
 
 def _command_context(context: typer.Context, after: Mapping[str, Any]) -> CommandContext:
@@ -178,7 +212,9 @@ def _command_context(context: typer.Context, after: Mapping[str, Any]) -> Comman
         verbose=bool(given["verbose"]),
         color=not given["no_color"],
     )
-    return CommandContext(output, given.get("stage") or os.environ.get(STAGE_VARIABLE) or DEFAULT_STAGE, bool(given.get("yes")))
+    return CommandContext(
+        output, given.get("stage") or os.environ.get(STAGE_VARIABLE) or DEFAULT_STAGE, bool(given.get("yes"))
+    )
 
 
 def _refuse_unused(context: typer.Context, taken: set[str], declared: Declared) -> None:
@@ -220,7 +256,13 @@ def report_errors(output: Output) -> Iterator[None]:
 
 
 def fail(output: Output, failure: CommandFailed) -> NoReturn:
-    fields = {"code": failure.code, "message": failure.message, "why": failure.why, "hint": failure.hint, "docs": failure.page}
+    fields = {
+        "code": failure.code,
+        "message": failure.message,
+        "why": failure.why,
+        "hint": failure.hint,
+        "docs": failure.page,
+    }
     output.document(False, **fields, details=failure.details, exit_code=failure.exit_code)
     output.err.print(f"{failure.code}  {failure.message}", style="bold", markup=False)
     if failure.why:

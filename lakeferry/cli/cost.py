@@ -28,11 +28,14 @@ app: Final = command_group()
     },
 )
 def cost(call: CommandContext) -> Mapping[str, Any]:
-    """Estimate the monthly cost of a deployment before it is created: a range, prices of usage, and what is not included."""
+    """Estimate the monthly cost of a deployment before it is created: a range, prices of usage, and what is
+    not included.
+    """
     from lakeferry.deployment.context import load_deployment
     from lakeferry.plan.cost import LEFT_OUT, estimate
 
-    output, loaded = call.output, load_deployment(call.stage)
+    output = call.output
+    loaded = load_deployment(call.stage)
     estimated = estimate(loaded)
     output.print(f"{loaded.deployment.prefix}, USD a month at list prices:")
     output.table(["what", "from", "to", "basis"], rows(estimated))
@@ -42,9 +45,18 @@ def cost(call: CommandContext) -> Mapping[str, Any]:
     for sentence in LEFT_OUT:
         output.print(f"  - {sentence}")
     days = sorted(price.as_of for price in estimated.used)
-    output.print(f"Prices were read between {days[0]} and {days[-1]}: lakeferry/plan/prices.toml has each with its source.")
+    output.print(
+        f"Prices were read between {days[0]} and {days[-1]}: lakeferry/plan/prices.toml has each with its "
+        "source."
+    )
     month = {"low": round(estimated.low, 2), "high": round(estimated.high, 2)}
-    return {"stage": call.stage, "currency": "USD", "month": month, **attrs.asdict(estimated), "left_out": list(LEFT_OUT)}
+    return {
+        "stage": call.stage,
+        "currency": "USD",
+        "month": month,
+        **attrs.asdict(estimated),
+        "left_out": list(LEFT_OUT),
+    }
 
 
 def rows(estimated: Estimate) -> list[list[str]]:

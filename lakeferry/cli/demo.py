@@ -27,22 +27,31 @@ def demo(
     call: CommandContext,
     *,
     events: Annotated[
-        Path | None, typer.Option(help="A JSON Lines file with your own events, which must fit the topic's schema.")
+        Path | None,
+        typer.Option(help="A JSON Lines file with your own events, which must fit the topic's schema."),
     ] = None,
     topic: Annotated[str | None, typer.Option(help="The topic that the events belong to.")] = None,
     schema: Annotated[Path | None, typer.Option(help="The Avro schema of a topic of your own.")] = None,
     ignore_unknown_fields: Annotated[
-        bool, typer.Option("--ignore-unknown-fields", help="Leave out fields of the events that the schema doesn't have.")
+        bool,
+        typer.Option(
+            "--ignore-unknown-fields", help="Leave out fields of the events that the schema doesn't have."
+        ),
     ] = False,
     export: Annotated[
-        str | None, typer.Option(help="Run only this export: the name of a shipped contract, or the path of your own.")
+        str | None,
+        typer.Option(help="Run only this export: the name of a shipped contract, or the path of your own."),
     ] = None,
     as_of: Annotated[
-        str | None, typer.Option(help="Publish windows that ended by this time, for instance 2026-11-16T06:00:00Z.")
+        str | None,
+        typer.Option(help="Publish windows that ended by this time, for instance 2026-11-16T06:00:00Z."),
     ] = None,
     out: Annotated[Path, typer.Option(help="The folder to write the files to.")] = Path("out"),
     master: Annotated[
-        str, typer.Option(help="The Spark master, like local[4], or local-cluster[2,1,1024] for separate executors.")
+        str,
+        typer.Option(
+            help="The Spark master, like local[4], or local-cluster[2,1,1024] for separate executors."
+        ),
     ] = "local[2]",
 ) -> Mapping[str, Any]:
     """Try Lakeferry without an account: write events to Iceberg tables and export them to files."""

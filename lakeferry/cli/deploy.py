@@ -30,7 +30,8 @@ def deploy(
     call: CommandContext,
     *,
     repair: Annotated[
-        bool, typer.Option("--repair", help="Also recreate objects that are missing at Confluent or Snowflake.")
+        bool,
+        typer.Option("--repair", help="Also recreate objects that are missing at Confluent or Snowflake."),
     ] = False,
 ) -> Mapping[str, Any]:
     """Deploy: check prerequisites, show the plan, ask for confirmation, deploy, and show the outputs."""

@@ -44,7 +44,9 @@ app: Final = command_group()
 def destroy(
     call: CommandContext,
     *,
-    plan: Annotated[bool, typer.Option("--plan", help="Only list what would be deleted and kept, and why.")] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Only list what would be deleted and kept, and why.")
+    ] = False,
     confirmed: Annotated[
         str | None,
         typer.Option(
@@ -54,18 +56,25 @@ def destroy(
         ),
     ] = None,
 ) -> Mapping[str, Any]:
-    """Delete a whole deployment, including what aborted deployments left behind, then check that nothing is left."""
+    """Delete a whole deployment, including what aborted deployments left behind, then check that nothing is
+    left.
+    """
     from lakeferry.deployment.context import open_context
 
     if call.yes:
         hint = "Name the stage: `lakeferry destroy --confirm STAGE`"
-        raise CommandFailed("USAGE", "`lakeferry destroy` takes no --yes: it doesn't say what is destroyed", hint)
+        raise CommandFailed(
+            "USAGE", "`lakeferry destroy` takes no --yes: it doesn't say what is destroyed", hint
+        )
     with open_context(call.stage) as ctx:
         return run(call.output, ctx, confirmed=confirmed, plan_only=plan)
 
 
 def run(output: Output, ctx: DeploymentContext, *, confirmed: str | None, plan_only: bool) -> dict[str, Any]:
-    """Delete the deployment. `confirmed` is the stage's name. Raises CommandFailed if deleting is not allowed or incomplete."""
+    """Delete the deployment.
+
+    `confirmed` is the stage's name. Raises CommandFailed if deleting is not allowed or incomplete.
+    """
     from lakeferry.inventory import collect
     from lakeferry.inventory import destroy as core
 
@@ -88,13 +97,26 @@ def run(output: Output, ctx: DeploymentContext, *, confirmed: str | None, plan_o
     for reason in done.reasons:
         output.print(f"  {reason}")
     inventory.show(output, ctx, done.items)
-    left, removed = inventory.documents(done.items), inventory.documents(done.removed)
-    document = {**about, "to_delete": [], "to_keep": [], "stacks": done.seconds, "removed": removed, "items": left}
+    left = inventory.documents(done.items)
+    removed = inventory.documents(done.removed)
+    document = {
+        **about,
+        "to_delete": [],
+        "to_keep": [],
+        "stacks": done.seconds,
+        "removed": removed,
+        "items": left,
+    }
     inventory.require_nothing_left(done.items, {**document, "reasons": done.reasons})
-    output.print(f"Nothing is left of {ctx.deployment.prefix} except the objects listed above, each with its reason")
+    output.print(
+        f"Nothing is left of {ctx.deployment.prefix} except the objects listed above, each with its reason"
+    )
     if ctx.deployment.snowflake:
         role = ctx.deployment.snowflake.role
-        output.print(f"Snowflake shows role {role} only what it owns: an object that another role got would not be listed")
+        output.print(
+            f"Snowflake shows role {role} only what it owns: an object that another role got would not be "
+            "listed"
+        )
     return document
 
 
@@ -116,7 +138,10 @@ def show(output: Output, ctx: DeploymentContext, planned: Planned) -> None:
         output.table(["system", "kind", "name", "why"], [[*row[:3], row[5]] for row in rows])
     if planned.differing:
         does = "delete" if ctx.deployment.keeps_data else "keep"
-        output.warn(f'The stacks were deployed with on_destroy = "{does}"; project/deployments/{ctx.stage}.toml says otherwise')
+        output.warn(
+            f'The stacks were deployed with on_destroy = "{does}"; project/deployments/{ctx.stage}.toml '
+            "says otherwise"
+        )
 
 
 def _counted(items: Iterable[Item]) -> Iterator[str]:
@@ -129,35 +154,62 @@ def _counted(items: Iterable[Item]) -> Iterator[str]:
 def _wrapped(line: str, width: int) -> list[str]:
     """Return the line in parts of this width. Names are never split."""
     return textwrap.wrap(
-        line, width, initial_indent=_INDENT, subsequent_indent=f"{_INDENT}  ", break_on_hyphens=False, break_long_words=False
+        line,
+        width,
+        initial_indent=_INDENT,
+        subsequent_indent=f"{_INDENT}  ",
+        break_on_hyphens=False,
+        break_long_words=False,
     )
 
 
 def _require_confirmed(output: Output, ctx: DeploymentContext, confirmed: str | None) -> None:
     if confirmed is None and output.can_prompt:
-        confirmed = output.ask(f"This permanently deletes {ctx.deployment.prefix}. Type the stage name ({ctx.stage}) to continue")
+        confirmed = output.ask(
+            f"This permanently deletes {ctx.deployment.prefix}. Type the stage name ({ctx.stage}) to continue"
+        )
         if confirmed != ctx.stage:
             raise CommandFailed("STOPPED", "cancelled; nothing was changed", "Run the command again")
     if confirmed != ctx.stage:
-        message = "the stage was not confirmed" if confirmed is None else f"{confirmed!r} is not the stage to destroy"
-        hint = f"`lakeferry destroy --stage {ctx.stage} --confirm {ctx.stage}` confirms; `--plan` lists what would be deleted"
+        message = (
+            "the stage was not confirmed"
+            if confirmed is None
+            else f"{confirmed!r} is not the stage to destroy"
+        )
+        hint = (
+            f"`lakeferry destroy --stage {ctx.stage} --confirm {ctx.stage}` confirms; `--plan` lists what "
+            "would be deleted"
+        )
         raise CommandFailed("NOT-CONFIRMED", message, hint)
 
 
 def _stopped(ctx: DeploymentContext, failure: CommandFailed | None = None) -> CommandFailed:
-    """Return an error that names the stacks that are still being deleted. Without a `failure`, the user pressed Ctrl-C."""
+    """Return an error that names the stacks that are still being deleted.
+
+    Without a `failure`, the user pressed Ctrl-C.
+    """
     from botocore.exceptions import BotoCoreError, ClientError
 
     from lakeferry.deployment.stacks import describe, names
 
     try:
         under_way = [name for name in names(ctx) if (stack := describe(ctx, name)) and stack.is_in_progress]
-        state = f"CloudFormation is still deleting {', '.join(under_way)}" if under_way else "no stack is being deleted"
+        state = (
+            f"CloudFormation is still deleting {', '.join(under_way)}"
+            if under_way
+            else "no stack is being deleted"
+        )
     except (ClientError, BotoCoreError):
-        under_way, state = [], "whether CloudFormation is still deleting is unknown: AWS did not answer"
-    hint = f"`lakeferry inventory --stage {ctx.stage}` lists what exists; `lakeferry destroy --stage {ctx.stage}` continues"
+        under_way = []
+        state = "whether CloudFormation is still deleting is unknown: AWS did not answer"
+    hint = (
+        f"`lakeferry inventory --stage {ctx.stage}` lists what exists; `lakeferry destroy --stage "
+        f"{ctx.stage}` continues"
+    )
     message = f"{failure.message if failure else 'interrupted'}; {state}. What was deleted so far is gone"
     if failure is None:
         return CommandFailed("DESTROY-STOPPED", message, hint, {"under_way": under_way})
     hint = f"{failure.hint.rstrip('.')}. {hint}"
-    return CommandFailed(failure.code, message, hint, {"under_way": under_way}, why=failure.why, trace=failure.trace)
+    return CommandFailed(
+        failure.code, message, hint, {"under_way": under_way}, why=failure.why, trace=failure.trace
+    )

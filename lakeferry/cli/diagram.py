@@ -39,7 +39,10 @@ app: Final = command_group()
 @command(
     app,
     stage=True,
-    json_keys={"stage": "The deployment stage.", "diagrams": "A Mermaid diagram for each part of the deployment."},
+    json_keys={
+        "stage": "The deployment stage.",
+        "diagrams": "A Mermaid diagram for each part of the deployment.",
+    },
 )
 def diagram(
     call: CommandContext,

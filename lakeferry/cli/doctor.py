@@ -27,12 +27,16 @@ app: Final = command_group()
     stage=True,
     json_keys={
         "stage": "The deployment stage.",
-        "checks": "Each check: group, name, result (`ok`, `warn`, `fail`, or `skip` where it can't be checked yet), "
-        "message, needed, fix, caused_by (the check whose failure caused this one to fail).",
+        "checks": (
+            "Each check: group, name, result (`ok`, `warn`, `fail`, or `skip` where it can't be checked "
+            "yet), message, needed, fix, caused_by (the check whose failure caused this one to fail)."
+        ),
     },
 )
 def doctor(call: CommandContext) -> Mapping[str, Any]:
-    """Check what a deployment needs: tools, keys, permissions, and each step of the trust between the vendors and AWS."""
+    """Check what a deployment needs: tools, keys, permissions, and each step of the trust between the vendors
+    and AWS.
+    """
     checks = _checks(call.output, call.stage)
     show(call.output, checks)
     document = {"stage": call.stage, "checks": [attrs.asdict(check) for check in checks]}
@@ -74,7 +78,9 @@ def show(output: Output, checks: Sequence[Check]) -> None:
 
 def _short(checks: list[Check]) -> list[Check]:
     """Return a single check if all checks of a group were skipped for the same reason."""
-    if len(checks) > 1 and {(check.result, check.message) for check in checks} == {("skip", checks[0].message)}:
+    if len(checks) > 1 and {(check.result, check.message) for check in checks} == {
+        ("skip", checks[0].message)
+    }:
         return [attrs.evolve(checks[0], name=f"{len(checks)} checks")]
     return checks
 

@@ -23,12 +23,20 @@ def _codes(incomplete: str) -> list[str]:
     return [code for code in errors.catalogue() if code.startswith(incomplete.upper())]
 
 
-@command(app, json_keys={"errors": "The error with this code, or all errors: code, part, title, cause, remedy, exit_code, docs."})
+@command(
+    app,
+    json_keys={
+        "errors": "The error with this code, or all errors: code, part, title, cause, remedy, exit_code, docs."
+    },
+)
 def explain(
     call: CommandContext,
     *,
     code: Annotated[
-        str | None, typer.Argument(help="The code of an error. Without it, all errors are listed.", autocompletion=_codes)
+        str | None,
+        typer.Argument(
+            help="The code of an error. Without it, all errors are listed.", autocompletion=_codes
+        ),
     ] = None,
 ) -> Mapping[str, Any]:
     """Explain an error: what it is, its cause, and what to do."""
@@ -66,7 +74,9 @@ def _find(code: str) -> Entry:
 def _near(asked: str, every: Iterable[str]) -> list[str]:
     codes = list(every)
     containing = [code for code in codes if asked and asked in code]
-    return list(dict.fromkeys([*difflib.get_close_matches(asked, codes, _MAX_SIMILAR, _CUTOFF), *containing]))[:_MAX_SHOWN]
+    return list(
+        dict.fromkeys([*difflib.get_close_matches(asked, codes, _MAX_SIMILAR, _CUTOFF), *containing])
+    )[:_MAX_SHOWN]
 
 
 def _document(entry: Entry) -> dict[str, Any]:

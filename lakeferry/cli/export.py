@@ -42,13 +42,20 @@ app: Final = command_group("export", "Run and check exports.")
 def run(
     call: CommandContext,
     *,
-    name: Annotated[str, typer.Argument(help="The name of a contract in project/exports/, or the path of another one.")],
-    as_of: Annotated[str, typer.Option(help="Publish windows that ended by this time, for instance 2026-11-16T06:00:00Z.")],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Compute and check the files, but publish nothing.")] = False,
+    name: Annotated[
+        str, typer.Argument(help="The name of a contract in project/exports/, or the path of another one.")
+    ],
+    as_of: Annotated[
+        str, typer.Option(help="Publish windows that ended by this time, for instance 2026-11-16T06:00:00Z.")
+    ],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Compute and check the files, but publish nothing.")
+    ] = False,
     accept_fewer_events: Annotated[
         bool,
         typer.Option(
-            "--accept-fewer-events", help="Publish a window again although its table lost events that its published file has."
+            "--accept-fewer-events",
+            help="Publish a window again although its table lost events that its published file has.",
         ),
     ] = False,
     accept_window_change: Annotated[
@@ -63,14 +70,20 @@ def run(
     ] = "",
     table: Annotated[str, typer.Option(help="The table to read, if its name differs from the topic's.")] = "",
     out: Annotated[Path | None, typer.Option(help="Also copy the files to this folder.")] = None,
-    master: Annotated[str, typer.Option(help="The Spark master, like local[4], spark://HOST:PORT or yarn.")] = "local[2]",
+    master: Annotated[
+        str, typer.Option(help="The Spark master, like local[4], spark://HOST:PORT or yarn.")
+    ] = "local[2]",
 ) -> Mapping[str, Any]:
-    """Publish every closed window that needs it, in the bucket that environment variables name, or in the last demo."""
+    """Publish every closed window that needs it, in the bucket that environment variables name, or in the
+    last demo.
+    """
     from lakeferry.local import export
     from lakeferry.local.target import relative, require_writable
 
     if dry_run and out:
-        raise CommandFailed("USAGE", "--dry-run publishes nothing, so --out has nothing to copy", "Give one of them")
+        raise CommandFailed(
+            "USAGE", "--dry-run publishes nothing, so --out has nothing to copy", "Give one of them"
+        )
     arguments = ["--export", name, "--as-of", as_of, "--table", table, "--dry-run", str(dry_run).lower()]
     arguments += ["--accept-fewer-events", str(accept_fewer_events).lower()]
     arguments += ["--accept-window-change", str(accept_window_change).lower()]
@@ -90,7 +103,9 @@ def run(
     for note in export.notes(record):
         output.print(note)
     if record.windows_left:
-        output.print(f"The run did not begin {record.windows_left} more windows; run again to continue with them.")
+        output.print(
+            f"The run did not begin {record.windows_left} more windows; run again to continue with them."
+        )
     for file in files:
         output.print(f"wrote {relative(file)}")
     if not target.embedded_url:  # nobody can open a bucket of the demo, which ends with the command
@@ -111,8 +126,12 @@ def run(
 def check(
     call: CommandContext,
     *,
-    file: Annotated[Path, typer.Argument(help="The path of a contract, or the name of one in project/exports/.")],
-    schema: Annotated[Path | None, typer.Option(help="The Avro schema of its topic. Default: that in project/topics/.")] = None,
+    file: Annotated[
+        Path, typer.Argument(help="The path of a contract, or the name of one in project/exports/.")
+    ],
+    schema: Annotated[
+        Path | None, typer.Option(help="The Avro schema of its topic. Default: that in project/topics/.")
+    ] = None,
 ) -> Mapping[str, Any]:
     """Check a contract: report all mistakes at once, by key and line."""
     from config.deployments.flink_origins import with_origins
@@ -129,11 +148,16 @@ def check(
     if str(file) in contracts.names():
         file = Path(relative(PROJECT / "exports" / f"{file}.toml"))
     elif not file.exists():
-        hint = f"Give the path of a contract, or the name of one in project/exports/: {', '.join(contracts.names())}"
+        hint = (
+            "Give the path of a contract, or the name of one in project/exports/: "
+            f"{', '.join(contracts.names())}"
+        )
         raise CommandFailed("EXP-CONTRACT", f"there is no file {file}", hint)
     try:
         topic = _topic(file) or contracts.load(str(file)).source.topic
-        fields = with_origins(topic_schema.load(schema or _schema_of(topic), topic), Sources(PROJECT, checks.NOT_JUDGED))
+        fields = with_origins(
+            topic_schema.load(schema or _schema_of(topic), topic), Sources(PROJECT, checks.NOT_JUDGED)
+        )
         with judging() as judge, output.step("Checking the contract"):
             contract = checks.check_file(file, fields, judge)
         require_patterns(contract)
@@ -146,19 +170,29 @@ def check(
     except ExportError as error:
         raise CommandFailed(error.code, error.what, error.remedy) from None
     treated = [f"{c.name} ({c.personal.treatment})" for c in contract.column if c.personal]
-    output.print(f"{file}: {contract.title}, {len(contract.columns)} columns, every {contract.window.every.replace('_', ' ')}.")
+    output.print(
+        f"{file}: {contract.title}, {len(contract.columns)} columns, every "
+        f"{contract.window.every.replace('_', ' ')}."
+    )
     output.print(f"Personal data: {', '.join(treated) or 'none'}.")
     if contract.window.filter_stage == "after_deduplication":
         output.print("The window is applied after deduplication: each run reads the whole table.")
     own = f" --events EVENTS.jsonl --topic {topic} --schema {schema}" if schema else ""
     output.print(f"Next: {program_name()} demo --export {file}{own}")
-    return {"name": contract.name, "columns": [column.name for column in contract.columns], "personal": treated}
+    return {
+        "name": contract.name,
+        "columns": [column.name for column in contract.columns],
+        "personal": treated,
+    }
 
 
 @command(
     app,
     "list",
-    json_keys={"exports": "Name, title and topic of each export.", "broken": "Names of contracts with mistakes."},
+    json_keys={
+        "exports": "Name, title and topic of each export.",
+        "broken": "Names of contracts with mistakes.",
+    },
 )
 def listed(call: CommandContext) -> Mapping[str, Any]:
     """List the exports in project/exports/."""
@@ -168,8 +202,13 @@ def listed(call: CommandContext) -> Mapping[str, Any]:
     rows = [[c.name, c.title, c.source.topic, c.window.every.replace("_", " "), c.grain] for c in found]
     call.output.table(["export", "title", "topic", "window", "grain"], rows)
     for name in broken:
-        call.output.warn(f"! project/exports/{name}.toml has mistakes: `{program_name()} export check {name}` names them")
-    return {"exports": [{"name": c.name, "title": c.title, "topic": c.source.topic} for c in found], "broken": broken}
+        call.output.warn(
+            f"! project/exports/{name}.toml has mistakes: `{program_name()} export check {name}` names them"
+        )
+    return {
+        "exports": [{"name": c.name, "title": c.title, "topic": c.source.topic} for c in found],
+        "broken": broken,
+    }
 
 
 def _schema_of(topic: str) -> Path:
@@ -184,7 +223,8 @@ def _schema_of(topic: str) -> Path:
 def _topic(file: Path) -> str | None:
     """Return the topic that a contract reads, None if the file has no valid one.
 
-    An invalid contract often still names its topic; with the topic's schema, all its mistakes can be reported together.
+    An invalid contract often still names its topic; with the topic's schema, all its mistakes can be reported
+    together.
     """
     try:
         topic = tomllib.loads(file.read_text(encoding="utf-8"))["source"]["topic"]

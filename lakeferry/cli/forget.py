@@ -30,14 +30,24 @@ def forget(
     call: CommandContext,
     *,
     stack: Annotated[str, typer.Argument(help="The stack's name, as the error shows it.")],
-    logical_id: Annotated[str, typer.Argument(help="The object's logical id in the stack, as the error shows it.")],
-    why: Annotated[str, typer.Option("--why", help="Who deleted it, and why. The state and the log keep the text.")] = "",
+    logical_id: Annotated[
+        str, typer.Argument(help="The object's logical id in the stack, as the error shows it.")
+    ],
+    why: Annotated[
+        str, typer.Option("--why", help="Who deleted it, and why. The state and the log keep the text.")
+    ] = "",
     confirmed: Annotated[
         str | None,
-        typer.Option("--confirm", metavar="LOGICAL_ID", help="Confirm with the logical id instead of typing it when prompted."),
+        typer.Option(
+            "--confirm",
+            metavar="LOGICAL_ID",
+            help="Confirm with the logical id instead of typing it when prompted.",
+        ),
     ] = None,
 ) -> Mapping[str, Any]:
-    """Declare that somebody deleted an object at Confluent or Snowflake, so that deleting its stack doesn't wait for a proof."""
+    """Declare that somebody deleted an object at Confluent or Snowflake, so that deleting its stack doesn't
+    wait for a proof.
+    """
     from lakeferry.deployment.context import open_context
     from lakeferry.inventory import forget as core
 
@@ -46,12 +56,19 @@ def forget(
             found = core.find(ctx, stack, logical_id)
         call.output.print(f"{found}: {found.existence.why or 'the login sees that it does not exist'}")
         call.output.print(
-            "If it does exist, nothing deletes it any more, and it costs money. Look for it in the vendor's console."
+            "If it does exist, nothing deletes it any more, and it costs money. Look for it in the "
+            "vendor's console."
         )
         _require_confirmed(call.output, logical_id, confirmed)
         note = core.forget(ctx, found, why or "no reason given")
     call.output.print(f"Forgotten: {found}. The deletion of {stack} passes over it")
-    return {"stage": call.stage, "stack": stack, "logical_id": logical_id, "object": str(found), "forgotten": note}
+    return {
+        "stage": call.stage,
+        "stack": stack,
+        "logical_id": logical_id,
+        "object": str(found),
+        "forgotten": note,
+    }
 
 
 def _require_confirmed(output: Output, logical_id: str, confirmed: str | None) -> None:
@@ -60,4 +77,6 @@ def _require_confirmed(output: Output, logical_id: str, confirmed: str | None) -
         if confirmed != logical_id:
             raise CommandFailed("STOPPED", "cancelled; nothing was changed", "Run the command again")
     if confirmed != logical_id:
-        raise CommandFailed("FORGET-NOT-CONFIRMED", f"{logical_id} was not confirmed", f"Add `--confirm {logical_id}`")
+        raise CommandFailed(
+            "FORGET-NOT-CONFIRMED", f"{logical_id} was not confirmed", f"Add `--confirm {logical_id}`"
+        )

@@ -30,26 +30,40 @@ def init(
     *,
     name: Annotated[str | None, typer.Option(help="The deployment's name.")] = None,
     owner: Annotated[str | None, typer.Option(help="The owner of the deployment: a team or a role.")] = None,
-    region: Annotated[str | None, typer.Option(help="The AWS region of the deployment and of the Kafka cluster.")] = None,
-    environment: Annotated[str | None, typer.Option(help="The Confluent environment: new, or the id of an existing one.")] = None,
-    environment_name: Annotated[str | None, typer.Option(help="The name of the existing environment.")] = None,
-    snowflake: Annotated[str | None, typer.Option(help="The Snowflake account as organization-account, or none.")] = None,
-    topics: Annotated[str | None, typer.Option(help="example, or the names of your own topics, separated by commas.")] = None,
+    region: Annotated[
+        str | None, typer.Option(help="The AWS region of the deployment and of the Kafka cluster.")
+    ] = None,
+    environment: Annotated[
+        str | None, typer.Option(help="The Confluent environment: new, or the id of an existing one.")
+    ] = None,
+    environment_name: Annotated[
+        str | None, typer.Option(help="The name of the existing environment.")
+    ] = None,
+    snowflake: Annotated[
+        str | None, typer.Option(help="The Snowflake account as organization-account, or none.")
+    ] = None,
+    topics: Annotated[
+        str | None, typer.Option(help="example, or the names of your own topics, separated by commas.")
+    ] = None,
     schedule: Annotated[
-        str | None, typer.Option(help="When exports run: a time like 06:00, or a cron expression with six fields.")
+        str | None,
+        typer.Option(help="When exports run: a time like 06:00, or a cron expression with six fields."),
     ] = None,
     zone: Annotated[str | None, typer.Option(help="The time zone of the schedule.")] = None,
     recipients: Annotated[
-        str | None, typer.Option(help="Mail addresses that receive mails about files, separated by commas, or none.")
+        str | None,
+        typer.Option(help="Mail addresses that receive mails about files, separated by commas, or none."),
     ] = None,
-    engineers: Annotated[str | None, typer.Option(help="Mail addresses that receive alarms, separated by commas.")] = None,
+    engineers: Annotated[
+        str | None, typer.Option(help="Mail addresses that receive alarms, separated by commas.")
+    ] = None,
 ) -> Mapping[str, Any]:
     """Write a stage's deployment file from a few questions with defaults; the answers are remembered."""
     from lakeferry.init import run
 
     flags = {
-        "name": name, "owner": owner, "region": region, "environment": environment, "environment_name": environment_name,
-        "snowflake": snowflake, "topics": topics, "schedule": schedule, "zone": zone, "recipients": recipients,
-        "engineers": engineers,
+        "name": name, "owner": owner, "region": region, "environment": environment,
+        "environment_name": environment_name, "snowflake": snowflake, "topics": topics, "schedule": schedule,
+        "zone": zone, "recipients": recipients, "engineers": engineers,
     }  # fmt: skip
     return run.init(call.output, call.stage, flags, yes=call.yes)

@@ -27,8 +27,10 @@ app: Final = command_group()
         "stage": "The deployment stage.",
         "account": "The AWS account.",
         "region": "The AWS region.",
-        "items": "Each object: system (AWS, Confluent, Snowflake), kind, name, id, owner (a stack, `orphan`, or `-`), "
-        "verdict (managed, retained, orphaned, unknown), why, parents (ids of its containers).",
+        "items": (
+            "Each object: system (AWS, Confluent, Snowflake), kind, name, id, owner (a stack, `orphan`, or "
+            "`-`), verdict (managed, retained, orphaned, unknown), why, parents (ids of its containers)."
+        ),
     },
 )
 def inventory(call: CommandContext) -> Mapping[str, Any]:
@@ -41,7 +43,12 @@ def inventory(call: CommandContext) -> Mapping[str, Any]:
         with output.step(f"Listing the objects of {ctx.deployment.prefix}"):
             items = collect(ctx)
         show(output, ctx, items)
-        document = {"stage": call.stage, "account": ctx.account, "region": ctx.region, "items": documents(items)}
+        document = {
+            "stage": call.stage,
+            "account": ctx.account,
+            "region": ctx.region,
+            "items": documents(items),
+        }
         require_nothing_left(items, document)
         return document
 
@@ -69,10 +76,15 @@ def require_nothing_left(items: Iterable[Item], details: Any) -> None:
 
     unresolved = problems(list(items))
     if left := [item for item in unresolved if item.verdict is Verdict.ORPHANED]:
-        message = f"{len(left)} orphaned: {', '.join(f'{item.kind} {item.name}' for item in left[:5])}{' …' if left[5:] else ''}"
+        message = (
+            f"{len(left)} orphaned: "
+            f"{', '.join(f'{item.kind} {item.name}' for item in left[:5])}{' …' if left[5:] else ''}"
+        )
         raise CommandFailed("LEFT-OVER", message, details=details)
     if unresolved:
-        message = "; ".join(f"{item.system}{f' ({item.kind})' if item.kind else ''}: {item.why}" for item in unresolved)
+        message = "; ".join(
+            f"{item.system}{f' ({item.kind})' if item.kind else ''}: {item.why}" for item in unresolved
+        )
         raise CommandFailed("INCOMPLETE", f"not everything could be listed: {message}", details=details)
 
 

@@ -29,8 +29,10 @@ app: Final = command_group()
         "stage": "The deployment stage.",
         "name": "The export or function that the log is of.",
         "names": "Without a name: the names of all logs.",
-        "runs": "The newest first: id, state, began, group, lines (at in seconds since 1970, stream, text). A function has one "
-        "entry, without an id.",
+        "runs": (
+            "The newest first: id, state, began, group, lines (at in seconds since 1970, stream, text). A "
+            "function has one entry, without an id."
+        ),
     },
 )
 def logs(
@@ -38,19 +40,31 @@ def logs(
     *,
     name: Annotated[
         str | None,
-        typer.Argument(help="An export, or confluent, snowflake, rotation, notification, watch. Without it, names are listed."),
+        typer.Argument(
+            help=(
+                "An export, or confluent, snowflake, rotation, notification, watch. Without it, names are "
+                "listed."
+            )
+        ),
     ] = None,
     last: Annotated[
-        int | None, typer.Option(min=1, help="How many runs of an export (default 1), or lines of a function (default 100).")
+        int | None,
+        typer.Option(
+            min=1, help="How many runs of an export (default 1), or lines of a function (default 100)."
+        ),
     ] = None,
 ) -> Mapping[str, Any]:
-    """Show the log of the last runs of an export, or of a function of the deployment. It never contains a secret."""
+    """Show the log of the last runs of an export, or of a function of the deployment.
+
+    It never contains a secret.
+    """
     from lakeferry.deployment import logs as core
     from lakeferry.deployment.context import open_context
 
     if last is not None and name is None:
         raise CommandFailed("USAGE", "--last counts runs or lines of one log", "Name the log too")
-    output, stage = call.output, call.stage
+    output = call.output
+    stage = call.stage
     with open_context(stage) as ctx:
         if name is None:
             return _show_names(output, stage, core.sources(ctx))
@@ -87,5 +101,7 @@ def _text(text: str) -> str:
         return text
     if not isinstance(fields, dict) or "message" not in fields:
         return text
-    rest = " ".join(f"{name}={value}" for name, value in fields.items() if name not in _FIRST and value not in (None, ""))
+    rest = " ".join(
+        f"{name}={value}" for name, value in fields.items() if name not in _FIRST and value not in (None, "")
+    )
     return f"{fields.get('level', ''):<5} {fields['message']}  {rest}".rstrip()

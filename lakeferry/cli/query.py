@@ -16,7 +16,9 @@ app: Final = command_group()
 
 
 class Catalog(StrEnum):
-    """`tableflow` is Confluent's Iceberg REST catalog; LAKEFERRY_TABLEFLOW_SECRET names the secret with its key."""
+    """`tableflow` is Confluent's Iceberg REST catalog; LAKEFERRY_TABLEFLOW_SECRET names the secret with its
+    key.
+    """
 
     GLUE = "glue"
     TABLEFLOW = "tableflow"
@@ -38,7 +40,9 @@ def query(
     sql: Annotated[str, typer.Argument(help="One SELECT statement.")],
     catalog: Annotated[Catalog, typer.Option(help="The catalog to read the tables from.")] = Catalog.GLUE,
 ) -> Mapping[str, Any]:
-    """Query the Iceberg tables with SQL (DuckDB), in the bucket that environment variables name, or in the last demo."""
+    """Query the Iceberg tables with SQL (DuckDB), in the bucket that environment variables name, or in the
+    last demo.
+    """
     from lakeferry.local import query as core
 
     if catalog is Catalog.TABLEFLOW:

@@ -33,17 +33,21 @@ def rehearse(
     call: CommandContext,
     *,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Leave everything running until Ctrl-C, so that you can inspect it.")
+        bool,
+        typer.Option("--keep", help="Leave everything running until Ctrl-C, so that you can inspect it."),
     ] = False,
     faults: Annotated[
         int | None,
         typer.Option(
-            metavar="SEED", help="Make random calls to all three vendors fail. The same seed makes the same calls fail."
+            metavar="SEED",
+            help="Make random calls to all three vendors fail. The same seed makes the same calls fail.",
         ),
     ] = None,
     out: Annotated[Path, typer.Option(help="The folder to write the report to.")] = Path("out"),
 ) -> Mapping[str, Any]:
-    """Deploy everything into simulators on this machine, check that it works, destroy it, check that nothing is left."""
+    """Deploy everything into simulators on this machine, check that it works, destroy it, check that nothing
+    is left.
+    """
     from lakeferry.rehearsal import run
 
     if keep and faults is not None:

@@ -11,7 +11,9 @@ import typer
 from lakeferry.cli.app import CommandContext, command, command_group
 from lakeferry.errors import LATER, CommandFailed
 
-app: Final = command_group("secrets", "The two keys that you create: Confluent's Cloud key and Snowflake's key pair.")
+app: Final = command_group(
+    "secrets", "The two keys that you create: Confluent's Cloud key and Snowflake's key pair."
+)
 
 
 class Vendor(StrEnum):
@@ -25,8 +27,10 @@ class Vendor(StrEnum):
     json_keys={
         "stage": "The deployment stage.",
         "vendor": "`confluent` or `snowflake`.",
-        "key": "The public part of the key: id, scope, owner and roles, or fingerprint, user, account and state "
-        "(`current`, or `waiting` for an admin).",
+        "key": (
+            "The public part of the key: id, scope, owner and roles, or fingerprint, user, account and "
+            "state (`current`, or `waiting` for an admin)."
+        ),
         "secret": "The name of the secret in Secrets Manager, from the deployment file.",
         "arn": "The secret's ARN.",
         "version": "The version that is current now.",
@@ -40,13 +44,21 @@ def set_(
     call: CommandContext,
     *,
     vendor: Annotated[Vendor, typer.Argument(help="The vendor of the key.")],
-    key_id: Annotated[str | None, typer.Option(help="Confluent: the id of the key, which is not secret.")] = None,
+    key_id: Annotated[
+        str | None, typer.Option(help="Confluent: the id of the key, which is not secret.")
+    ] = None,
     wait: Annotated[int, typer.Option(help="Confluent: seconds to wait for a new key to become valid.")] = 0,
     generate: Annotated[
-        bool, typer.Option("--generate", help="Snowflake: generate a key pair; the next call verifies it and makes it current.")
+        bool,
+        typer.Option(
+            "--generate",
+            help="Snowflake: generate a key pair; the next call verifies it and makes it current.",
+        ),
     ] = False,
 ) -> Mapping[str, Any]:
-    """Read a key from hidden prompts or standard input, verify it with the vendor, and store it in Secrets Manager."""
+    """Read a key from hidden prompts or standard input, verify it with the vendor, and store it in Secrets
+    Manager.
+    """
     from lakeferry.credentials import confluent, snowflake
     from lakeferry.deployment.context import open_context
 

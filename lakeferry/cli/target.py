@@ -1,4 +1,6 @@
-"""Choose what `export run` and `query` work on: the bucket that environment variables name, or the last demo."""
+"""Choose what `export run` and `query` work on: the bucket that environment variables name, or the last
+demo.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_target() -> Iterator[ExportTarget]:
-    """Open the bucket and catalog to work on. Raises CommandFailed if no variable names a bucket and no demo was run."""
+    """Open the bucket and catalog to work on.
+
+    Raises CommandFailed if no variable names a bucket and no demo was run.
+    """
     from lakeferry.local.target import DEMO_STATE, VARIABLES, from_environment
 
     if os.environ.get(VARIABLES["bucket"]) or os.environ.get(VARIABLES["database"]):

@@ -1,1 +1,4 @@
-"""The keys of a deployment. Keys that people create are verified with the vendor and stored; the other keys are rotated."""
+"""The keys of a deployment.
+
+Keys that people create are verified with the vendor and stored; the other keys are rotated.
+"""

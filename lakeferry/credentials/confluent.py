@@ -42,14 +42,20 @@ class Owner:
 
 def store(output: Output, ctx: DeploymentContext, key_id: str | None, wait: float) -> dict[str, Any]:
     """Read, verify and store the Cloud key. Raises CommandFailed before it stores anything."""
-    key, name = prompt.api_key(output, key_id), ctx.deployment.confluent.cloud_key_secret
+    key = prompt.api_key(output, key_id)
+    name = ctx.deployment.confluent.cloud_key_secret
     _ = ctx.account  # fails before the key is verified if AWS can't be used
     owner = verify(output, ctx, key, wait)
     before = secret_store.read_value(ctx, name)
-    stored = secret_store.put_current(ctx, name, _fields(key, owner, secret_store.plain(before.fields) if before else {}))
+    stored = secret_store.put_current(
+        ctx, name, _fields(key, owner, secret_store.plain(before.fields) if before else {})
+    )
     output.print(f"API key {key.id}: a Cloud key of {owner.id} ({', '.join(owner.roles) or 'no role'})")
     if owner.is_person:
-        output.print("The owner is a person: Confluent deletes the key with the person's account. Use a service account's key.")
+        output.print(
+            "The owner is a person: Confluent deletes the key with the person's account. Use a service "
+            "account's key."
+        )
     output.print(stored.describe())
     following = "secrets set snowflake" if ctx.deployment.uses_snowflake else "doctor"
     output.print(f"Next: {program_name()} {following} --stage {ctx.stage}")
@@ -58,7 +64,10 @@ def store(output: Output, ctx: DeploymentContext, key_id: str | None, wait: floa
 
 
 def verify(output: Output, ctx: DeploymentContext, key: ApiKey, wait: float) -> Owner:
-    """Return the key's owner. Waits up to `wait` seconds for a new key to become valid. Raises CommandFailed, LakeferryError."""
+    """Return the key's owner.
+
+    Waits up to `wait` seconds for a new key to become valid. Raises CommandFailed, LakeferryError.
+    """
     vendor = _client(ctx, key, wait)
     try:
         owner_id = text(_read_key(output, ctx, vendor, key, wait), "spec", "owner", "id")
@@ -70,7 +79,9 @@ def verify(output: Output, ctx: DeploymentContext, key: ApiKey, wait: float) -> 
     except NotFound as missing:
         raise _insufficient("it may not read its own entry", missing) from None
     if not owner.is_person and _ADMIN not in owner.roles:
-        raise _insufficient(f"its owner {owner.id} has {', '.join(owner.roles) or 'no role'} in the organization", None)
+        raise _insufficient(
+            f"its owner {owner.id} has {', '.join(owner.roles) or 'no role'} in the organization", None
+        )
     return owner
 
 
@@ -91,18 +102,34 @@ def _read_key(output: Output, ctx: DeploymentContext, vendor: Confluent, key: Ap
 def _roles(vendor: Confluent, owner: str) -> tuple[str, ...]:
     scope = crn.organization(CrnScope(vendor.organization_id))
     bindings = vendor.role_bindings(owner)
-    return tuple(sorted({text(binding, "role_name") for binding in bindings if crn.same(text(binding, "crn_pattern"), scope)}))
+    return tuple(
+        sorted(
+            {
+                text(binding, "role_name")
+                for binding in bindings
+                if crn.same(text(binding, "crn_pattern"), scope)
+            }
+        )
+    )
 
 
 def _explain_refusal(ctx: DeploymentContext, key: ApiKey) -> CommandFailed:
-    """Return why Confluent rejects the key: its response is the same for a wrong secret and for a key of another service."""
+    """Return why Confluent rejects the key: its response is the same for a wrong secret and for a key of
+    another service.
+    """
     if _is_tableflow(ctx, key):
         return _wrong_scope(f"API key {key.id} is a key for Tableflow, not a Cloud key")
     message = f"Confluent doesn't accept API key {key.id}"
     scope = _scope_by_stored_key(ctx, key)
     if scope is None:
-        why = "It is a key for a cluster or region, not a Cloud key; or its id or secret is wrong; or it was created moments ago."
-        hint = "Create one with `confluent api-key create --resource cloud`. If you just did, run this again with --wait 300"
+        why = (
+            "It is a key for a cluster or region, not a Cloud key; or its id or secret is wrong; or it was "
+            "created moments ago."
+        )
+        hint = (
+            "Create one with `confluent api-key create --resource cloud`. If you just did, run this again "
+            "with --wait 300"
+        )
         return CommandFailed("SECRETS-REFUSED", message, hint, why=why)
     if scope == "":
         hint = "Look up the id in Confluent's console, under API keys"
@@ -111,7 +138,9 @@ def _explain_refusal(ctx: DeploymentContext, key: ApiKey) -> CommandFailed:
         return _wrong_scope(f"API key {key.id} is for {scope}, not a Cloud key")
     hint = "Copy the secret again. If the key was created just now, run this again with --wait 300"
     return CommandFailed(
-        "SECRETS-REFUSED", f"{message}: it is a Cloud key, so its secret is wrong, or the key is not active yet", hint
+        "SECRETS-REFUSED",
+        f"{message}: it is a Cloud key, so its secret is wrong, or the key is not active yet",
+        hint,
     )
 
 
@@ -125,9 +154,15 @@ def _is_tableflow(ctx: DeploymentContext, key: ApiKey) -> bool:
 
 
 def _scope_by_stored_key(ctx: DeploymentContext, key: ApiKey) -> str | None:
-    """Return the key's scope, looked up with the stored key: "" if there is no such key, None if the stored key can't be used."""
+    """Return the key's scope, looked up with the stored key: "" if there is no such key, None if the stored
+    key can't be used.
+    """
     value = secret_store.read_value(ctx, ctx.deployment.confluent.cloud_key_secret)
-    if value is None or not {KEY_ID, KEY_SECRET} <= value.fields.keys() or value.fields[KEY_ID].reveal() == key.id:
+    if (
+        value is None
+        or not {KEY_ID, KEY_SECRET} <= value.fields.keys()
+        or value.fields[KEY_ID].reveal() == key.id
+    ):
         return None
     stored = ApiKey(value.fields[KEY_ID].reveal(), value.fields[KEY_SECRET])
     vendor = _client(ctx, stored, 0)
@@ -140,7 +175,9 @@ def _scope_by_stored_key(ctx: DeploymentContext, key: ApiKey) -> str | None:
 
 def _client(ctx: DeploymentContext, key: ApiKey, wait: float) -> Confluent:
     deadline = Deadline(ctx.clock, ctx.clock.time() + wait + _SECONDS)
-    return Confluent(Session(deadline, trust_environment=True), ctx.clock, key, ctx.addresses.confluent or CONTROL_PLANE)
+    return Confluent(
+        Session(deadline, trust_environment=True), ctx.clock, key, ctx.addresses.confluent or CONTROL_PLANE
+    )
 
 
 def _lacks_permission(denied: Denied) -> bool:
@@ -148,9 +185,14 @@ def _lacks_permission(denied: Denied) -> bool:
 
 
 def _insufficient(why: str, denied: LakeferryError | None) -> CommandFailed:
-    hint = f"Give the key's owner the role {_ADMIN}, wait some minutes and run this again: docs/how-to/prepare-confluent.md"
+    hint = (
+        f"Give the key's owner the role {_ADMIN}, wait some minutes and run this again: "
+        "docs/how-to/prepare-confluent.md"
+    )
     message = f"the key is valid but lacks permissions: {why}"
-    return CommandFailed("SECRETS-SCOPE", message, hint, details={"confluent": denied.what} if denied else None)
+    return CommandFailed(
+        "SECRETS-SCOPE", message, hint, details={"confluent": denied.what} if denied else None
+    )
 
 
 def _wrong_scope(message: str) -> CommandFailed:
@@ -159,6 +201,9 @@ def _wrong_scope(message: str) -> CommandFailed:
 
 
 def _fields(key: ApiKey, owner: Owner, before: dict[str, str]) -> dict[str, str]:
-    """Return the secret's new fields. Other fields are kept, except the fields that only a key for a single resource has."""
+    """Return the secret's new fields.
+
+    Other fields are kept, except the fields that only a key for a single resource has.
+    """
     others = {name: value for name, value in before.items() if name not in ("resourceId", "environmentId")}
     return {**others, **secret_fields.fields("cloud", key, Connection(owner.id, ""))}

@@ -29,15 +29,25 @@ _PEM: Final = "-----BEGIN "
 def api_key(output: Output, key_id: str | None) -> ApiKey:
     """Read an API key from prompts, or as two lines or JSON from standard input. Raises CommandFailed."""
     if output.can_prompt:
-        return _check_api_key(key_id or output.ask("API key's id"), _ask_hidden(output, "API secret (not shown): "))
-    return _check_api_key(*_split_api_key(_read_stdin("id and secret of the API key, each on its own line"), key_id))
+        return _check_api_key(
+            key_id or output.ask("API key's id"), _ask_hidden(output, "API secret (not shown): ")
+        )
+    return _check_api_key(
+        *_split_api_key(_read_stdin("id and secret of the API key, each on its own line"), key_id)
+    )
 
 
 def private_key(output: Output) -> KeyPair:
     """Read a private key from prompts, or as PEM or JSON from standard input. Raises CommandFailed."""
     if output.can_prompt:
-        text = _ask_hidden(output, "Private key: paste it with its BEGIN and END lines (not shown): ", until=_END)
-        passphrase = _ask_hidden(output, "Its passphrase (not shown): ") if "ENCRYPTED" in text.partition("\n")[0] else ""
+        text = _ask_hidden(
+            output, "Private key: paste it with its BEGIN and END lines (not shown): ", until=_END
+        )
+        passphrase = (
+            _ask_hidden(output, "Its passphrase (not shown): ")
+            if "ENCRYPTED" in text.partition("\n")[0]
+            else ""
+        )
     else:
         text, passphrase = _split_private_key(_read_stdin("the private key, as PEM"))
     try:
@@ -47,7 +57,10 @@ def private_key(output: Output) -> KeyPair:
 
 
 def _read_stdin(what: str) -> str:
-    """Return all of standard input. Raises CommandFailed if it is empty, or a terminal, on which this session can't prompt."""
+    """Return all of standard input.
+
+    Raises CommandFailed if it is empty, or a terminal, on which this session can't prompt.
+    """
     text = "" if sys.stdin.isatty() else sys.stdin.read().strip()
     if not text:
         hint = "Run it on a terminal without --json, or pass the value on standard input: `… < FILE`"
@@ -71,15 +84,19 @@ def _check_api_key(key_id: str, secret: str) -> ApiKey:
     """Return the key. Raises CommandFailed if it can't be an API key of Confluent."""
     if _KEY_ID.fullmatch(secret) and len(key_id) >= _MIN_SECRET_LENGTH:
         raise _malformed(
-            "the id and the secret are the wrong way round", "Give the id first: it has 16 capital letters and digits"
+            "the id and the secret are the wrong way round",
+            "Give the id first: it has 16 capital letters and digits",
         )
     if not _KEY_ID.fullmatch(key_id):
         raise _malformed(
-            f"an API key's id has 16 capital letters and digits, and this one has {len(key_id)} characters", "Copy it again"
+            f"an API key's id has 16 capital letters and digits, and this one has {len(key_id)} characters",
+            "Copy it again",
         )
     if len(secret) < _MIN_SECRET_LENGTH or re.search(r"\s|[\"']", secret):
         hint = "Copy it again, without quotes. Confluent shows it once, when the key is created"
-        raise _malformed(f"this is not an API secret: it has {len(secret)} characters, or contains blanks or quotes", hint)
+        raise _malformed(
+            f"this is not an API secret: it has {len(secret)} characters, or contains blanks or quotes", hint
+        )
     return ApiKey(key_id, Secret(secret))
 
 
@@ -94,12 +111,21 @@ def _explain_unreadable(text: str, passphrase: str, why: str) -> CommandFailed:
     if head.startswith("ssh-") or "PUBLIC KEY" in head:
         return CommandFailed("SECRETS-PEM", "this is a public key", "Give the private key, as PKCS#8 in PEM")
     if "ENCRYPTED" in head and not passphrase:
-        hint = 'Run it on a terminal, which asks for the passphrase, or give JSON: {"privateKey": …, "passphrase": …}'
+        hint = (
+            'Run it on a terminal, which asks for the passphrase, or give JSON: {"privateKey": …, '
+            '"passphrase": …}'
+        )
         return CommandFailed("SECRETS-PEM", "the private key has a passphrase, and none was given", hint)
     if head.startswith(_PEM) and ("RSA PRIVATE" in head or "OPENSSH" in head):
-        hint = "Convert it to PKCS#8 with `openssl pkcs8 -topk8 -nocrypt -in OLD -out NEW`, or generate a new one: --generate"
+        hint = (
+            "Convert it to PKCS#8 with `openssl pkcs8 -topk8 -nocrypt -in OLD -out NEW`, or generate a new "
+            "one: --generate"
+        )
         return CommandFailed("SECRETS-PEM", f"the private key can't be read: {why}", hint)
-    hint = "Give all of it, with its BEGIN and END lines. `openssl genrsa 3072 | openssl pkcs8 -topk8 -nocrypt` creates one"
+    hint = (
+        "Give all of it, with its BEGIN and END lines. `openssl genrsa 3072 | openssl pkcs8 -topk8 "
+        "-nocrypt` creates one"
+    )
     return CommandFailed("SECRETS-PEM", f"the private key can't be read: {why}", hint)
 
 
@@ -120,7 +146,9 @@ def _first(fields: dict[str, str], names: tuple[str, ...]) -> str:
     for name in names:
         if fields.get(name):
             return fields[name]
-    hint = "Its fields are apiKey and apiSecret for Confluent, privateKey and perhaps passphrase for Snowflake"
+    hint = (
+        "Its fields are apiKey and apiSecret for Confluent, privateKey and perhaps passphrase for Snowflake"
+    )
     raise CommandFailed("SECRETS-INPUT", f"the JSON has no {names[0]}", hint)
 
 
@@ -142,7 +170,10 @@ def _ask_hidden(output: Output, question: str, until: str = "") -> str:
 
 @contextmanager
 def _no_echo() -> Iterator[None]:
-    """Turn off the terminal's echo. `getpass` can't be used: it discards the rest of a pasted text between two prompts."""
+    """Turn off the terminal's echo.
+
+    `getpass` can't be used: it discards the rest of a pasted text between two prompts.
+    """
     terminal = sys.stdin.fileno()
     before = termios.tcgetattr(terminal)
     quiet = [*before[:3], before[3] & ~termios.ECHO, *before[4:]]

@@ -25,7 +25,8 @@ from lambdas.shared.errors import LakeferryError
 PARTS: Final = ("confluent", "snowflake")
 _SCHEDULE: Final = "AWS::SecretsManager::RotationSchedule"
 _AT_ONCE: Final = 4
-#: The client waits until the rotation function ends, and doesn't retry: a second invocation would run beside the first.
+#: The client waits until the rotation function ends, and doesn't retry: a second invocation would run beside
+#: the first.
 UNTIL_ITS_END: Final = Config(
     connect_timeout=5,
     read_timeout=contract.ROTATION_TIMEOUT_SECONDS + 10,
@@ -49,10 +50,11 @@ class RotatingSecret:
 
 @attrs.frozen
 class Age:
-    """The age of a key. `label` is the slot or version label of the live key; `trouble` says why the vendor wasn't asked.
+    """The age of a key. `label` is the slot or version label of the live key; `trouble` says why the vendor
+    wasn't asked.
 
-    `by_hand` is true for a key that people create. Such a key doesn't rotate, and the vendor isn't asked about it.
-    `next_rotation` is in seconds since 1970.
+    `by_hand` is true for a key that people create. Such a key doesn't rotate, and the vendor isn't asked
+    about it. `next_rotation` is in seconds since 1970.
     """
 
     secret: str
@@ -74,7 +76,12 @@ def load(ctx: DeploymentContext, selector: str | None = None) -> list[RotatingSe
     """
     deployed = read_stacks(ctx)
     stacks = {name: deployed.get(f"{ctx.deployment.prefix}-{name}") for name in PARTS}
-    secrets = [secret for name, stack in stacks.items() if stack and stack.is_active for secret in _of_stack(ctx, name, stack)]
+    secrets = [
+        secret
+        for name, stack in stacks.items()
+        if stack and stack.is_active
+        for secret in _of_stack(ctx, name, stack)
+    ]
     if selector is None:
         return secrets
     selected = [
@@ -83,8 +90,13 @@ def load(ctx: DeploymentContext, selector: str | None = None) -> list[RotatingSe
         if selector in (secret.vendor, secret.name, secret.arn) or secret.name.endswith(f"/{selector}")
     ]
     if not selected:
-        names = ", ".join(secret.name for secret in secrets) or f"none; `lakeferry deploy --stage {ctx.stage}` creates them"
-        raise CommandFailed("ROTATE-UNKNOWN", f"no rotating secret matches {selector!r}", f"Rotating secrets: {names}")
+        names = (
+            ", ".join(secret.name for secret in secrets)
+            or f"none; `lakeferry deploy --stage {ctx.stage}` creates them"
+        )
+        raise CommandFailed(
+            "ROTATE-UNKNOWN", f"no rotating secret matches {selector!r}", f"Rotating secrets: {names}"
+        )
     return selected
 
 
@@ -104,7 +116,8 @@ def by_hand(ctx: DeploymentContext) -> list[Age]:
 
 
 def _age_by_hand(ctx: DeploymentContext, vendor: str, name: str) -> Age:
-    days, trouble = None, ""
+    days = None
+    trouble = ""
     try:
         with translate_aws_errors(f"describing secret {name}"):
             days = round(SecretKeys(ctx.client("secretsmanager"), ctx.clock.time).age_days(name), 3)
@@ -116,12 +129,15 @@ def _age_by_hand(ctx: DeploymentContext, vendor: str, name: str) -> Age:
 
 
 def age(ctx: DeploymentContext, secret: RotatingSecret) -> Age:
-    """Return the age that the rotation function reports, or the age from Secrets Manager if the function fails."""
+    """Return the age that the rotation function reports, or the age from Secrets Manager if the function
+    fails.
+    """
     try:
         answer = ask(ctx, secret, "status")
     except CommandFailed as failure:
         details = failure.details or {}
-        code, message = details.get("code", failure.code), details.get("what", failure.message)
+        code = details.get("code", failure.code)
+        message = details.get("what", failure.message)
         return _age_without_vendor(ctx, secret, f"{code}  {message}")
     keys = tuple(answer["keys"])
     numbers = (answer["age_days"], answer["next_rotation"], answer["overdue_days"], answer["pending_days"])
@@ -129,7 +145,10 @@ def age(ctx: DeploymentContext, secret: RotatingSecret) -> Age:
 
 
 def ask(ctx: DeploymentContext, secret: RotatingSecret, operation: str) -> dict[str, Any]:
-    """Invoke the rotation function and return its response. Raises CommandFailed with the function's error."""
+    """Invoke the rotation function and return its response.
+
+    Raises CommandFailed with the function's error.
+    """
     payload = json.dumps({"operation": operation, "secret": secret.arn}).encode()
     with translate_aws_errors(f"calling function {secret.function.name}"):
         client = ctx.client("lambda", UNTIL_ITS_END)
@@ -161,7 +180,8 @@ def _of_stack(ctx: DeploymentContext, vendor: str, stack: Stack) -> Iterator[Rot
 
 
 def _age_without_vendor(ctx: DeploymentContext, secret: RotatingSecret, trouble: str) -> Age:
-    """Return what Secrets Manager knows without the vendor: the age of the current version, and when the next rotation is due.
+    """Return what Secrets Manager knows without the vendor: the age of the current version, and when the next
+    rotation is due.
 
     Both are None if Secrets Manager refuses to tell.
     """

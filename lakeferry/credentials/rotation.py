@@ -24,7 +24,8 @@ from lambdas.shared.secrets import CURRENT
 
 _COLUMNS: Final = ["secret", "age", "next rotation", "live key", "where", "other keys", ""]
 _YES: Final = ("y", "yes")
-#: A rotation is reported as late after this many days: Secrets Manager starts it within a window of hours, and retries failures.
+#: A rotation is reported as late after this many days: Secrets Manager starts it within a window of hours,
+#: and retries failures.
 _LATE: Final = 1.0
 #: Seconds. Confluent needs some minutes for a new Kafka key, and Secrets Manager retries failed rotations.
 _ROTATION_TIMEOUT: Final = 1800.0
@@ -42,7 +43,9 @@ class RotationResult:
 
 @attrs.frozen
 class Revoked:
-    """Ids of keys: `revoked`, `unmanaged` (not created by Lakeferry, so not revoked), and `kept`, the one that remains."""
+    """Ids of keys: `revoked`, `unmanaged` (not created by Lakeferry, so not revoked), and `kept`, the one
+    that remains.
+    """
 
     secret: str
     revoked: tuple[str, ...]
@@ -51,7 +54,10 @@ class Revoked:
 
 
 def check(output: Output, stage: str, selector: str | None) -> dict[str, Any]:
-    """Show the ages of keys. Raises CommandFailed if a key is too old, or a rotation is late or doesn't end."""
+    """Show the ages of keys.
+
+    Raises CommandFailed if a key is too old, or a rotation is late or doesn't end.
+    """
     with open_context(stage) as ctx:
         with output.step("Reading the ages of keys"):
             ages = [
@@ -60,17 +66,24 @@ def check(output: Output, stage: str, selector: str | None) -> dict[str, Any]:
             ]
         show(output, ctx.deployment, ages)
         document = {"stage": stage, "secrets": documents(ages), "rotated": [], "revoked": []}
-        if problems := [f"{age.secret}: {trouble}" for age in ages for trouble in troubles(ctx.deployment, age)]:
+        if problems := [
+            f"{age.secret}: {trouble}" for age in ages for trouble in troubles(ctx.deployment, age)
+        ]:
             raise CommandFailed("KEY-OVERDUE", "; ".join(problems), details=document)
         return document
 
 
 def now(output: Output, stage: str, selector: str | None, *, yes: bool) -> dict[str, Any]:
-    """Rotate secrets one after the other. Raises CommandFailed for the first one that fails; its previous key stays current."""
+    """Rotate secrets one after the other.
+
+    Raises CommandFailed for the first one that fails; its previous key stays current.
+    """
     with open_context(stage) as ctx:
         secrets = rotating_secrets.load(ctx, selector)
         names = ", ".join(secret.name for secret in secrets)
-        _require_confirmation(output, f"Replace the keys in {names}? The previous keys stay valid. Type yes", yes=yes)
+        _require_confirmation(
+            output, f"Replace the keys in {names}? The previous keys stay valid. Type yes", yes=yes
+        )
         done: list[RotationResult] = []
         try:
             for secret in secrets:
@@ -79,18 +92,29 @@ def now(output: Output, stage: str, selector: str | None, *, yes: bool) -> dict[
             raise _interrupted(
                 ctx, secrets[len(done)], "its previous key stays valid", f"rotate {secrets[len(done)].name}"
             ) from None
-        return {"stage": stage, "secrets": [], "rotated": [attrs.asdict(rotation) for rotation in done], "revoked": []}
+        return {
+            "stage": stage,
+            "secrets": [],
+            "rotated": [attrs.asdict(rotation) for rotation in done],
+            "revoked": [],
+        }
 
 
 def revoke(output: Output, stage: str, selector: str | None, *, yes: bool) -> dict[str, Any]:
-    """Revoke older keys, rotate, and revoke older keys again, so that only the new key is valid. Raises CommandFailed."""
+    """Revoke older keys, rotate, and revoke older keys again, so that only the new key is valid.
+
+    Raises CommandFailed.
+    """
     with open_context(stage) as ctx:
         secrets = rotating_secrets.load(ctx, selector) if selector else []
         if len(secrets) != 1:
             hint = "Name one secret; `lakeferry rotate` lists them"
             raise CommandFailed("ROTATE-UNKNOWN", "--revoke revokes the keys of a single secret", hint)
         (secret,) = secrets
-        question = f"Clients that use an older key of {secret.name} fail once and read the secret again. Type yes to continue"
+        question = (
+            f"Clients that use an older key of {secret.name} fail once and read the secret again. Type yes "
+            "to continue"
+        )
         _require_confirmation(output, question, yes=yes)
         try:
             first = _revoke(output, ctx, secret)
@@ -115,7 +139,11 @@ def show(output: Output, deployment: Deployment, ages: list[Age]) -> None:
 def troubles(deployment: Deployment, age: Age) -> Iterator[str]:
     """Yield what is wrong with a key's age or its rotation, one message for each problem."""
     alerts = deployment.alerts
-    limit = alerts.deployer_key_age_days if age.by_hand else alerts.key_age_days or deployment.rotation.every_days * 3 // 2
+    limit = (
+        alerts.deployer_key_age_days
+        if age.by_hand
+        else alerts.key_age_days or deployment.rotation.every_days * 3 // 2
+    )
     if age.age_days is None and not age.by_hand:
         yield f"its age could not be read: {age.trouble}"
     if age.age_days is not None and age.age_days > limit:
@@ -140,11 +168,15 @@ def _row(deployment: Deployment, age: Age) -> list[str]:
     return [age.secret, days, due, live, age.label, others, remarks]
 
 
-def _rotate(output: Output, ctx: DeploymentContext, secret: RotatingSecret, *, then: str = "it stays valid") -> RotationResult:
+def _rotate(
+    output: Output, ctx: DeploymentContext, secret: RotatingSecret, *, then: str = "it stays valid"
+) -> RotationResult:
     """`then` says what becomes of the previous key."""
     with output.step(f"Rotating {secret.name}") as report:
         done = rotate_now(ctx, secret, report)
-    output.print(f"{secret.name}: new key active after {format_duration(done.seconds)}. The previous key: {then}")
+    output.print(
+        f"{secret.name}: new key active after {format_duration(done.seconds)}. The previous key: {then}"
+    )
     return done
 
 
@@ -154,14 +186,26 @@ def _revoke(output: Output, ctx: DeploymentContext, secret: RotatingSecret) -> R
     output.print(f"{secret.name}: {', '.join(done.revoked) or 'no key'} revoked; {done.kept} stays")
     if done.unmanaged:
         others = ", ".join(done.unmanaged)
-        output.warn(f"  not created by Lakeferry, and still valid: {others}. Find out who owns them, and UNSET them in Snowflake")
+        output.warn(
+            f"  not created by Lakeferry, and still valid: {others}. Find out who owns them, and UNSET "
+            "them in Snowflake"
+        )
     return done
 
 
-def _interrupted(ctx: DeploymentContext, secret: RotatingSecret, remaining: str, command: str) -> CommandFailed:
-    """Return the error for Ctrl-C. A rotation that Secrets Manager has started continues without this command."""
-    message = f"interrupted while watching {secret.name}; a rotation that has started continues in AWS, and {remaining}"
-    call, stage = program_name(), ctx.stage
+def _interrupted(
+    ctx: DeploymentContext, secret: RotatingSecret, remaining: str, command: str
+) -> CommandFailed:
+    """Return the error for Ctrl-C.
+
+    A rotation that Secrets Manager has started continues without this command.
+    """
+    message = (
+        f"interrupted while watching {secret.name}; a rotation that has started continues in AWS, and "
+        f"{remaining}"
+    )
+    call = program_name()
+    stage = ctx.stage
     hint = f"`{call} rotate --stage {stage}` shows its keys; `{call} {command} --stage {stage}` finishes it"
     return CommandFailed("ROTATE-STOPPED", message, hint, {"secret": secret.name})
 
@@ -171,14 +215,18 @@ def _require_confirmation(output: Output, question: str, *, yes: bool) -> None:
         return
     if not output.can_prompt:
         raise CommandFailed(
-            "ROTATE-NOT-CONFIRMED", "confirmation is required, and the session is not interactive; nothing was changed"
+            "ROTATE-NOT-CONFIRMED",
+            "confirmation is required, and the session is not interactive; nothing was changed",
         )
     if output.ask(question).lower() not in _YES:
         raise CommandFailed("STOPPED", "stopped; nothing was changed", "Run the command again")
 
 
 def rotate_now(ctx: DeploymentContext, secret: RotatingSecret, report: Reporter) -> RotationResult:
-    """Rotate a secret and wait until the new key is current. Raises CommandFailed if it fails or takes longer than 30 minutes."""
+    """Rotate a secret and wait until the new key is current.
+
+    Raises CommandFailed if it fails or takes longer than 30 minutes.
+    """
     started = ctx.clock.time()
     before = len(_lines(ctx, secret, started))
     version = _start_rotation(ctx, secret)
@@ -229,9 +277,14 @@ def _describe(ctx: DeploymentContext, secret: RotatingSecret) -> Described:
 
 
 def _lines(ctx: DeploymentContext, secret: RotatingSecret, since: float) -> list[dict[str, Any]]:
-    """Return the function's log lines about the secret, none if the log can't be read. `since` is in seconds since 1970."""
+    """Return the function's log lines about the secret, none if the log can't be read.
+
+    `since` is in seconds since 1970.
+    """
     try:
-        lines = [_json(line.text) for line in logs.of_function(ctx, secret.function.log_group, since - _CLOCK_SKEW)]
+        lines = [
+            _json(line.text) for line in logs.of_function(ctx, secret.function.log_group, since - _CLOCK_SKEW)
+        ]
     except (ClientError, BotoCoreError):
         return []
     return [line for line in lines if line.get("message") and line.get("secret") in (secret.name, secret.arn)]

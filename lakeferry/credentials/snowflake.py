@@ -1,4 +1,6 @@
-"""`lakeferry secrets set snowflake`: verify the deployer's key pair by logging in, and store it; or generate a new pair."""
+"""`lakeferry secrets set snowflake`: verify the deployer's key pair by logging in, and store it; or generate
+a new pair.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ from lambdas.snowflake.secret_fields import PASSPHRASE, PRIVATE_KEY, Connection
 _SECONDS: Final = 60.0
 _WHO: Final = "SELECT CURRENT_USER() AS RESULT"
 _DESC: Final = "DESC USER {name}"
-#: The two properties of a user that hold a public key, each with the property in DESC USER that has the key's fingerprint.
+#: The two properties of a user that hold a public key, each with the property in DESC USER that has the key's
+#: fingerprint.
 _SLOTS: Final = {"RSA_PUBLIC_KEY": "RSA_PUBLIC_KEY_FP", "RSA_PUBLIC_KEY_2": "RSA_PUBLIC_KEY_2_FP"}
 _SET: Final = {
     "RSA_PUBLIC_KEY": "ALTER USER {name} SET RSA_PUBLIC_KEY={key}",
@@ -48,15 +51,23 @@ class Deployer:
     def client(self, pair: KeyPair) -> Snowflake:
         deadline = Deadline(self.ctx.clock, self.ctx.clock.time() + _SECONDS)
         login = Login(self.settings.account, self.settings.user, sql.named(self.settings.role))
-        return Snowflake(Session(deadline, trust_environment=True), self.ctx.clock, login, pair, self.ctx.addresses.snowflake)
+        return Snowflake(
+            Session(deadline, trust_environment=True),
+            self.ctx.clock,
+            login,
+            pair,
+            self.ctx.addresses.snowflake,
+        )
 
     def fields(self, pair: KeyPair) -> dict[str, str]:
         host = urlsplit(self.ctx.addresses.snowflake or account_url(self.settings.account)).hostname or ""
-        role, warehouse = sql.named(self.settings.role), sql.named(self.settings.deployer_warehouse)
+        role = sql.named(self.settings.role)
+        warehouse = sql.named(self.settings.deployer_warehouse)
         return secret_fields.fields(pair, Connection(self.settings.account, self.name, host, role, warehouse))
 
     def statement(self, pair: KeyPair, slot: str) -> str:
-        name, key = sql.identifier(self.name), sql.literal(pair.public)
+        name = sql.identifier(self.name)
+        key = sql.literal(pair.public)
         return sql.statement(_SET[slot], name=name, key=key).text + ";"
 
 
@@ -67,7 +78,11 @@ def store(output: Output, ctx: DeploymentContext) -> dict[str, Any]:
     _ = ctx.account  # fails before the key is verified if AWS can't be used
     before = secret_store.read_value(ctx, deployer.settings.key_secret)
     verify(output, deployer, pair, before)
-    others = {name: value for name, value in (secret_store.plain(before.fields) if before else {}).items() if name != PASSPHRASE}
+    others = {
+        name: value
+        for name, value in (secret_store.plain(before.fields) if before else {}).items()
+        if name != PASSPHRASE
+    }
     stored = secret_store.put_current(ctx, deployer.settings.key_secret, {**others, **deployer.fields(pair)})
     return _report(output, deployer, pair, stored)
 
@@ -75,7 +90,8 @@ def store(output: Output, ctx: DeploymentContext) -> dict[str, Any]:
 def generate(output: Output, ctx: DeploymentContext) -> dict[str, Any]:
     """Generate a key pair and store it as a pending version. Raises CommandFailed.
 
-    An admin has to set the public key in Snowflake. The next call then verifies the pair and makes it current.
+    An admin has to set the public key in Snowflake. The next call then verifies the pair and makes it
+    current.
     """
     deployer = _deployer(ctx)
     name = deployer.settings.key_secret
@@ -89,12 +105,17 @@ def generate(output: Output, ctx: DeploymentContext) -> dict[str, Any]:
     except CommandFailed as failure:
         if failure.code != "SECRETS-PUBLIC-KEY":
             raise
-        raise CommandFailed("SECRETS-WAITING", failure.message, failure.hint, failure.details, why=failure.why) from None
+        raise CommandFailed(
+            "SECRETS-WAITING", failure.message, failure.hint, failure.details, why=failure.why
+        ) from None
     return _report(output, deployer, pair, secret_store.promote(ctx, name, pending))
 
 
 def verify(output: Output, deployer: Deployer, pair: KeyPair, before: secret_store.Value | None) -> None:
-    """Log in with the key. Raises CommandFailed if Snowflake rejects it, LakeferryError for other failures."""
+    """Log in with the key.
+
+    Raises CommandFailed if Snowflake rejects it, LakeferryError for other failures.
+    """
     try:
         with output.step("Logging in to Snowflake"):
             deployer.client(pair).run(sql.Sql(_WHO))
@@ -104,19 +125,20 @@ def verify(output: Output, deployer: Deployer, pair: KeyPair, before: secret_sto
         raise _unknown_key(deployer, pair, before, denied) from None
 
 
-def _unknown_key(deployer: Deployer, pair: KeyPair, before: secret_store.Value | None, denied: Denied) -> CommandFailed:
+def _unknown_key(
+    deployer: Deployer, pair: KeyPair, before: secret_store.Value | None, denied: Denied
+) -> CommandFailed:
     slot, current_works = _free_slot(deployer, _load_pair(before))
     statement = deployer.statement(pair, slot)
     user = f"user {deployer.name} of account {deployer.settings.account}"
     if current_works:
-        message, why = (
-            f"{user} doesn't have this key's public key",
-            "The key that is stored now can log in, so the user and the account are right.",
-        )
+        message = f"{user} doesn't have this key's public key"
+        why = "The key that is stored now can log in, so the user and the account are right."
     else:
         message = f"Snowflake rejected the login of {user} with this key"
         why = (
-            "The user doesn't have its public key, or does not exist; or the account or user is misspelt in the deployment file."
+            "The user doesn't have its public key, or does not exist; or the account or user is misspelt "
+            "in the deployment file."
         )
     hint = f"Ask a Snowflake admin to run this, then run the command again: {statement}"
     details = {"sql": statement, "fingerprint": pair.fingerprint, "snowflake": denied.what}
@@ -124,7 +146,9 @@ def _unknown_key(deployer: Deployer, pair: KeyPair, before: secret_store.Value |
 
 
 def _free_slot(deployer: Deployer, current: KeyPair | None) -> tuple[str, bool]:
-    """Return the property for a new public key, one that doesn't hold the current key, and whether the current key can log in."""
+    """Return the property for a new public key, one that doesn't hold the current key, and whether the
+    current key can log in.
+    """
     first, second = _SLOTS
     if current is None:
         return first, False
@@ -146,23 +170,44 @@ def _free_slot(deployer: Deployer, current: KeyPair | None) -> tuple[str, bool]:
 def _stage_new_pair(output: Output, deployer: Deployer, pair: KeyPair) -> dict[str, Any]:
     name = deployer.settings.key_secret
     slot, _ = _free_slot(deployer, _load_pair(secret_store.read_value(deployer.ctx, name)))
-    arn, statement = secret_store.stage_pending(deployer.ctx, name, deployer.fields(pair)), deployer.statement(pair, slot)
-    output.print(f"Generated a key pair and stored it in {name}, {arn}; it is not current yet. Fingerprint: {pair.fingerprint}")
+    arn = secret_store.stage_pending(deployer.ctx, name, deployer.fields(pair))
+    statement = deployer.statement(pair, slot)
+    output.print(
+        f"Generated a key pair and stored it in {name}, {arn}; it is not current yet. Fingerprint: "
+        f"{pair.fingerprint}"
+    )
     output.print(f"Ask a Snowflake admin to run:\n\n{statement}\n")
-    output.print("If the user doesn't exist yet, use the script in docs/how-to/prepare-snowflake.md with the same public key.")
+    output.print(
+        "If the user doesn't exist yet, use the script in docs/how-to/prepare-snowflake.md with the same "
+        "public key."
+    )
     command = f"{program_name()} secrets set snowflake --generate --stage {deployer.ctx.stage}"
     output.print(f"Next: {command}, which verifies the key pair and makes it current")
-    public = {"fingerprint": pair.fingerprint, "user": deployer.name, "account": deployer.settings.account, "state": "waiting"}
+    public = {
+        "fingerprint": pair.fingerprint,
+        "user": deployer.name,
+        "account": deployer.settings.account,
+        "state": "waiting",
+    }
     secret = {"secret": name, "arn": arn, "version": "", "changed": False}
     return {"stage": deployer.ctx.stage, "vendor": "snowflake", "key": public, **secret, "sql": statement}
 
 
-def _report(output: Output, deployer: Deployer, pair: KeyPair, stored: secret_store.StoredSecret) -> dict[str, Any]:
+def _report(
+    output: Output, deployer: Deployer, pair: KeyPair, stored: secret_store.StoredSecret
+) -> dict[str, Any]:
     role = sql.named(deployer.settings.role)
-    output.print(f"Key {pair.fingerprint}: user {deployer.name} of {deployer.settings.account}, in role {role}")
+    output.print(
+        f"Key {pair.fingerprint}: user {deployer.name} of {deployer.settings.account}, in role {role}"
+    )
     output.print(stored.describe())
     output.print(f"Next: {program_name()} doctor --stage {deployer.ctx.stage}")
-    public = {"fingerprint": pair.fingerprint, "user": deployer.name, "account": deployer.settings.account, "state": "current"}
+    public = {
+        "fingerprint": pair.fingerprint,
+        "user": deployer.name,
+        "account": deployer.settings.account,
+        "state": "current",
+    }
     return {"stage": deployer.ctx.stage, "vendor": "snowflake", "key": public, **stored.document(), "sql": ""}
 
 

@@ -25,7 +25,8 @@ _ABSENT: Final = "ResourceNotFoundException"
 class StoredSecret:
     """A secret after it was written.
 
-    `changed` is false if it already had this value; `previous` is true if the old value remains as AWSPREVIOUS.
+    `changed` is false if it already had this value; `previous` is true if the old value remains as
+    AWSPREVIOUS.
     """
 
     name: str
@@ -53,7 +54,10 @@ class Value:
 
 
 def read_value(ctx: DeploymentContext, name: str, label: str = CURRENT) -> Value | None:
-    """Return the version with this staging label, or None if it or the secret doesn't exist. Raises CommandFailed."""
+    """Return the version with this staging label, or None if it or the secret doesn't exist.
+
+    Raises CommandFailed.
+    """
     client = ctx.client("secretsmanager")
     with translate_aws_errors(f"reading secret {name}"):
         try:
@@ -89,14 +93,19 @@ def stage_pending(ctx: DeploymentContext, name: str, fields: Mapping[str, str]) 
 
 def promote(ctx: DeploymentContext, name: str, value: Value) -> StoredSecret:
     """Make a pending version current. Raises CommandFailed."""
-    client, before = ctx.client("secretsmanager"), read_value(ctx, name)
+    client = ctx.client("secretsmanager")
+    before = read_value(ctx, name)
     arn = str((_describe(ctx, name) or {})["ARN"])
     replaces = before is not None and before.version != value.version
     with translate_aws_errors(f"writing secret {name}"):
         if before is None or replaces:
             source = {"RemoveFromVersionId": before.version} if before else {}
-            client.update_secret_version_stage(SecretId=name, VersionStage=CURRENT, MoveToVersionId=value.version, **source)
-        client.update_secret_version_stage(SecretId=name, VersionStage=GENERATED, RemoveFromVersionId=value.version)
+            client.update_secret_version_stage(
+                SecretId=name, VersionStage=CURRENT, MoveToVersionId=value.version, **source
+            )
+        client.update_secret_version_stage(
+            SecretId=name, VersionStage=GENERATED, RemoveFromVersionId=value.version
+        )
     return StoredSecret(name, arn, value.version, changed=True, previous=replaces)
 
 
@@ -107,7 +116,9 @@ def plain(fields: Mapping[str, Secret]) -> dict[str, str]:
 def _put(ctx: DeploymentContext, name: str, fields: Mapping[str, str], labels: list[str]) -> str:
     text = Secret(json.dumps(dict(fields)))
     with translate_aws_errors(f"writing secret {name}"):
-        answer = ctx.client("secretsmanager").put_secret_value(SecretId=name, SecretString=text.reveal(), VersionStages=labels)
+        answer = ctx.client("secretsmanager").put_secret_value(
+            SecretId=name, SecretString=text.reveal(), VersionStages=labels
+        )
     return str(answer["VersionId"])
 
 
@@ -134,7 +145,10 @@ def _describe(ctx: DeploymentContext, name: str) -> dict[str, Any] | None:
 
 
 def _deleted(ctx: DeploymentContext, name: str) -> CommandFailed:
-    hint = f"Restore it with `aws secretsmanager restore-secret --secret-id {name} --region {ctx.region}`, then run this again"
+    hint = (
+        f"Restore it with `aws secretsmanager restore-secret --secret-id {name} --region {ctx.region}`, "
+        "then run this again"
+    )
     return CommandFailed("SECRETS-DELETED", f"secret {name} is scheduled for deletion", hint)
 
 

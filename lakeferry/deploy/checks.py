@@ -19,7 +19,8 @@ from lakeferry.health.runner import Probe
 from lambdas.shared.aws import error_code
 from lambdas.shared.secrets import CURRENT
 
-#: Groups of `lakeferry doctor` in which every check must pass. Otherwise the deployment would fail only after some minutes.
+#: Groups of `lakeferry doctor` in which every check must pass. Otherwise the deployment would fail only after
+#: some minutes.
 _GROUPS: Final = ("storage", "Confluent", "Snowflake")
 _ABSENT: Final = ("ParameterNotFound", "ResourceNotFoundException")
 
@@ -31,8 +32,12 @@ class Missing:
 
 
 def require(ctx: DeploymentContext) -> None:
-    """Raise CommandFailed if prerequisites are missing, or if CloudFormation is already working on a stack."""
-    missing = [*_tools(), *_of_aws(ctx)] or [*_failing(probe for probe in doctor.probes(ctx) if probe.group.name in _GROUPS)]
+    """Raise CommandFailed if prerequisites are missing, or if CloudFormation is already working on a
+    stack.
+    """
+    missing = [*_tools(), *_of_aws(ctx)] or [
+        *_failing(probe for probe in doctor.probes(ctx) if probe.group.name in _GROUPS)
+    ]
     if missing:
         message = "; ".join(problem.what for problem in missing)
         hint = "; ".join(dict.fromkeys(problem.fix for problem in missing))
@@ -42,7 +47,9 @@ def require(ctx: DeploymentContext) -> None:
 
 
 def require_idle(ctx: DeploymentContext) -> None:
-    """Raise CommandFailed if CloudFormation is working on a stack: what it will have at the end is not known."""
+    """Raise CommandFailed if CloudFormation is working on a stack: what it will have at the end is not
+    known.
+    """
     if busy := [stack for stack in stacks.read(ctx).values() if stack.is_in_progress]:
         message = ", ".join(f"{stack.name} is {stack.status}" for stack in busy)
         raise CommandFailed("STACK-BUSY", message)
@@ -69,7 +76,10 @@ def _of_aws(ctx: DeploymentContext) -> Iterator[Missing]:
 
 
 def _failing(probes: Iterable[Probe]) -> Iterator[Missing]:
-    """Yield the failed checks that no other check caused. Checks whose result is unknown don't block the deployment."""
+    """Yield the failed checks that no other check caused.
+
+    Checks whose result is unknown don't block the deployment.
+    """
     for check in runner.run(list(probes)):
         if check.is_root:
             needed = f" (needed: {check.needed})" if check.needed else ""
@@ -83,7 +93,10 @@ def _secrets(ctx: DeploymentContext) -> Iterator[tuple[str, str]]:
     if deployment.snowflake and deployment.uses_snowflake:
         yield deployment.snowflake.key_secret, f"`lakeferry secrets set snowflake --stage {ctx.stage}`"
     if deployment.aws.pseudonym_secret:
-        yield deployment.aws.pseudonym_secret, "restore that secret, or remove aws.pseudonym_secret from the deployment file"
+        yield (
+            deployment.aws.pseudonym_secret,
+            "restore that secret, or remove aws.pseudonym_secret from the deployment file",
+        )
 
 
 def _secret(ctx: DeploymentContext, name: str, fix: str) -> Iterator[Missing]:
@@ -96,6 +109,8 @@ def _secret(ctx: DeploymentContext, name: str, fix: str) -> Iterator[Missing]:
             secret = {}
     labels = [label for stages in (secret.get("VersionIdsToStages") or {}).values() for label in stages]
     if secret.get("DeletedDate"):
-        yield Missing(f"secret {name} is about to be deleted", f"`aws secretsmanager restore-secret --secret-id {name}`")
+        yield Missing(
+            f"secret {name} is about to be deleted", f"`aws secretsmanager restore-secret --secret-id {name}`"
+        )
     elif CURRENT not in labels:
         yield Missing(f"there is no key in secret {name}" if secret else f"there is no secret {name}", fix)

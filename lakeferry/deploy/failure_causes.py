@@ -1,4 +1,6 @@
-"""Find the cause of a failed deployment: the first resource that failed, with its error in the catalogue of errors."""
+"""Find the cause of a failed deployment: the first resource that failed, with its error in the catalogue of
+errors.
+"""
 
 from __future__ import annotations
 
@@ -20,21 +22,30 @@ _CONSEQUENCE: Final = re.compile(
 )
 #: Text that CDK's provider framework and CloudFormation add to a reason.
 _SUFFIX: Final = re.compile(r"\s*(\n\s*Logs: .*|\(RequestId: [^)]*\)|\(RequestToken: [^)]*\))\s*$", re.DOTALL)
-_PREFIX: Final = re.compile(r"^(Received response status \[FAILED\] from custom resource\. Message returned: )?(Error: )?")
+_PREFIX: Final = re.compile(
+    r"^(Received response status \[FAILED\] from custom resource\. Message returned: )?(Error: )?"
+)
 _HANDLER_CODE: Final = re.compile(r"HandlerErrorCode: (\w+)")
 _BY_HANDLER_CODE: Final = {
     "AlreadyExists": (
-        "The stack did not create the resource that has this name: an aborted deployment left it, or it is somebody else's.",
+        "The stack did not create the resource that has this name: an aborted deployment left it, or it is "
+        "somebody else's.",
         "`lakeferry inventory` shows its owner; then remove it, or choose another name.",
     ),
     "AccessDenied": (
         "CloudFormation's role lacks a permission, or a policy of the organization denies it.",
         "Grant the permission that the message names: docs/how-to/prepare-aws.md.",
     ),
-    "ServiceLimitExceeded": ("A quota of the account is used up.", "Request an increase in Service Quotas, then deploy again."),
+    "ServiceLimitExceeded": (
+        "A quota of the account is used up.",
+        "Request an increase in Service Quotas, then deploy again.",
+    ),
     "Throttling": ("AWS throttled the requests.", "Deploy again."),
 }
-_OTHER: Final = ("AWS rejects what the template asks for.", "Correct what the message names, and deploy again.")
+_OTHER: Final = (
+    "AWS rejects what the template asks for.",
+    "Correct what the message names, and deploy again.",
+)
 
 STATES: Final = {
     "CREATE_COMPLETE": "deployed",
@@ -51,7 +62,10 @@ STATES: Final = {
 
 @attrs.frozen
 class Cause:
-    """Why a deployment failed. `code` is "" for errors of AWS itself. `where` names the resource and its stack."""
+    """Why a deployment failed.
+
+    `code` is "" for errors of AWS itself. `where` names the resource and its stack.
+    """
 
     where: str
     code: str
@@ -70,9 +84,16 @@ def find(events: Iterable[Event]) -> Cause | None:
 
 
 def first(events: Iterable[Event]) -> Event | None:
-    """Return the event of the first resource that failed, and not because another one had. None if there is none."""
+    """Return the event of the first resource that failed, and not because another one had.
+
+    None if there is none.
+    """
     failed = [event for event in events if event.has_failed and not event.is_of_stack and event.reason]
-    return min((event for event in failed if not _CONSEQUENCE.search(event.reason)), key=lambda event: event.at, default=None)
+    return min(
+        (event for event in failed if not _CONSEQUENCE.search(event.reason)),
+        key=lambda event: event.at,
+        default=None,
+    )
 
 
 def _clean(reason: str) -> str:
@@ -88,7 +109,8 @@ def state(stack: str, status: str) -> str:
 
 
 def _of_event(event: Event) -> Cause:
-    reason, where = _clean(event.reason), f"{resource_of_event(event).what} {event.logical_id} in {event.stack}"
+    reason = _clean(event.reason)
+    where = f"{resource_of_event(event).what} {event.logical_id} in {event.stack}"
     if reported := errors.read(reason):
         entry = reported.entry
         return Cause(where, entry.code, reported.what, entry.cause, reported.remedy)

@@ -1,7 +1,7 @@
 """What became of a deployment, read from CloudFormation: the CDK CLI also succeeds if it finds nothing to do.
 
-It compares with the template that CloudFormation returns. While another deployment updates a stack, that is the new template,
-although the update may still fail.
+It compares with the template that CloudFormation returns. While another deployment updates a stack, that is
+the new template, although the update may still fail.
 """
 
 from __future__ import annotations
@@ -19,18 +19,23 @@ from lakeferry.output import Reporter
 from lakeferry.plan import templates
 from lakeferry.plan.difference import Comparison
 
-#: Seconds between two looks at the stacks, and the limit: a custom resource may take an hour, and others wait for it.
+#: Seconds between two looks at the stacks, and the limit: a custom resource may take an hour, and others wait
+#: for it.
 _POLL_SECONDS: Final = 5.0
 _PATIENCE_SECONDS: Final = 3 * 3600.0
-#: What AWS or the CDK CLI says if another deployment works on the stack, or has taken the change set, which has always one name.
+#: What AWS or the CDK CLI says if another deployment works on the stack, or has taken the change set, which
+#: has always one name.
 _OTHERS: Final = re.compile(
     r"_IN_PROGRESS state and can ?not be|InvalidChangeSetStatus|ChangeSetNotFound|ChangeSet \[\S+\] does not exist"
     r"|OperationInProgress|EXECUTE_IN_PROGRESS"
 )
 
 
-def require_deployed(ctx: DeploymentContext, folder: Path, report: Reporter, meanwhile: Callable[[], object]) -> None:
-    """Wait until CloudFormation has ended its work, and raise CommandFailed unless it has what `folder` describes.
+def require_deployed(
+    ctx: DeploymentContext, folder: Path, report: Reporter, meanwhile: Callable[[], object]
+) -> None:
+    """Wait until CloudFormation has ended its work, and raise CommandFailed unless it has what `folder`
+    describes.
 
     `folder` has the synthesised templates. `meanwhile` is called at each look at the stacks.
     """
@@ -39,12 +44,18 @@ def require_deployed(ctx: DeploymentContext, folder: Path, report: Reporter, mea
     changes = Comparison(templates.read_stacks(folder, ctx.stacks), active).changes()
     undone = dict.fromkeys(change.resource.stack for change in changes)
     if undone:
-        states = [f"{name} is {deployed[name].status}" if name in deployed else f"there is no {name}" for name in undone]
+        states = [
+            f"{name} is {deployed[name].status}" if name in deployed else f"there is no {name}"
+            for name in undone
+        ]
         raise overtaken(ctx, f"not deployed, although the CDK CLI succeeded: {', '.join(states)}")
 
 
 def overtaken(ctx: DeploymentContext, message: str) -> CommandFailed:
-    hint = f"Wait until no other deployment runs, look at `lakeferry plan --stage {ctx.stage}`, then deploy again"
+    hint = (
+        f"Wait until no other deployment runs, look at `lakeferry plan --stage {ctx.stage}`, then deploy "
+        "again"
+    )
     return CommandFailed("DEPLOY-OVERTAKEN", message, hint)
 
 

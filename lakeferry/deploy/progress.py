@@ -1,4 +1,6 @@
-"""Show the progress of a deployment: a line for each stack and each slow resource, and a warning if nothing changes."""
+"""Show the progress of a deployment: a line for each stack and each slow resource, and a warning if nothing
+changes.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ _MAX_NAMES: Final = 3
 
 @attrs.define
 class Stack:
-    """The progress of a stack. `under_way` has the first event of each resource in progress, by logical id."""
+    """The progress of a stack.
+
+    `under_way` has the first event of each resource in progress, by logical id.
+    """
 
     began: float
     under_way: dict[str, Event] = attrs.field(factory=dict)
@@ -36,7 +41,8 @@ class Stack:
 
 @attrs.define
 class Progress:
-    """`say` prints a line that stays, `report` updates the progress. `stacks` has all stacks in the order of deployment.
+    """`say` prints a line that stays, `report` updates the progress. `stacks` has all stacks in the order of
+    deployment.
 
     `now` returns seconds since 1970, like the times of events.
     """
@@ -65,7 +71,8 @@ class Progress:
             self.seen.append(event)
             if event.status == _REVIEW:  # a change set begins; the stack itself begins with the next event
                 continue
-            self._last, self._warned = self.now(), 0
+            self._last = self.now()
+            self._warned = 0
             stack = self.known.setdefault(event.stack, Stack(event.at))
             if event.is_of_stack:
                 self._of_stack(event, stack)
@@ -79,7 +86,8 @@ class Progress:
             slowest = sorted(stack.under_way.values(), key=lambda event: event.at)
             names = ", ".join(event.logical_id for event in slowest[:_MAX_NAMES])
             self.report(
-                f"{self._numbered(name)} {format_duration(self.now() - stack.began)}, {stack.done} done: {names or 'finishing'}"
+                f"{self._numbered(name)} {format_duration(self.now() - stack.began)}, {stack.done} done: "
+                f"{names or 'finishing'}"
             )
         quiet = int((self.now() - self._last) // QUIET)
         if quiet > self._warned and self.under_way:
@@ -93,7 +101,9 @@ class Progress:
         if event.has_begun and _ROLLBACK in event.status:
             self.say(f"{self._numbered(event.stack)} failed after {took}; CloudFormation rolls it back")
         elif event.has_begun:
-            stack.began, stack.is_over, stack.done = event.at, False, 0
+            stack.began = event.at
+            stack.is_over = False
+            stack.done = 0
             phase = self.phases.get(event.stack)
             self.say(f"{self._numbered(event.stack)} …{f' ({phase})' if phase else ''}")
         elif not stack.is_over:
@@ -119,11 +129,13 @@ class Progress:
     def _warn(self, quiet: float) -> None:
         waiting = [event for name in self.under_way for event in self.known[name].under_way.values()]
         waits = [
-            f"{resource_of_event(event).what} {event.logical_id} for {format_duration(self.now() - event.at)}{_estimate(event)}"
+            f"{resource_of_event(event).what} {event.logical_id} for "
+            f"{format_duration(self.now() - event.at)}{_estimate(event)}"
             for event in waiting
         ]
         self.say(
-            f"        Nothing has changed for {format_duration(quiet)}. In progress: {'; '.join(waits) or 'the stack itself'}"
+            f"        Nothing has changed for {format_duration(quiet)}. In progress: "
+            f"{'; '.join(waits) or 'the stack itself'}"
         )
 
     def _numbered(self, stack: str) -> str:

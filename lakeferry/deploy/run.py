@@ -35,7 +35,8 @@ _YES: Final = ("y", "yes")
 
 
 def run_deploy(output: Output, stage: str, *, yes: bool, repair: bool = False) -> dict[str, Any]:
-    """Synthesise and deploy a stage. With `repair`, objects that are missing at Confluent or Snowflake are created again.
+    """Synthesise and deploy a stage. With `repair`, objects that are missing at Confluent or Snowflake are
+    created again.
 
     Raises CommandFailed if a prerequisite is missing, the user doesn't confirm, or the deployment fails.
     """
@@ -69,8 +70,8 @@ def _only_one(stage: str) -> AbstractContextManager[None]:
 def require_tenants(ctx: DeploymentContext) -> None:
     """Raise LakeferryError if a login is of another organization or account than the objects.
 
-    Raises CommandFailed if the stacks can't be read. Who deploys may not be allowed to read keys and states. The functions are,
-    and each refuses such a login too, only later.
+    Raises CommandFailed if the stacks can't be read. Who deploys may not be allowed to read keys and states.
+    The functions are, and each refuses such a login too, only later.
     """
     with translate_aws_errors("reading the stacks"):
         described = [stacks.describe(ctx, name, with_resources=True) for name in ctx.stacks]
@@ -86,7 +87,9 @@ def deploy(output: Output, ctx: DeploymentContext, cdk: Cdk, *, yes: bool) -> di
         plan = build.build_plan(ctx, cdk, report)
     render.show(output, plan)
     if plan.refusals:
-        raise CommandFailed("DEPLOY-REFUSED", "; ".join(map(str, plan.refusals)), details=render.document(plan))
+        raise CommandFailed(
+            "DEPLOY-REFUSED", "; ".join(map(str, plan.refusals)), details=render.document(plan)
+        )
     began = time.monotonic()
     if not plan.is_empty:
         _require_confirmed(output, ctx, plan, yes=yes)
@@ -108,7 +111,8 @@ def deploy(output: Output, ctx: DeploymentContext, cdk: Cdk, *, yes: bool) -> di
 
 
 def to_repair(output: Output, ctx: DeploymentContext) -> str:
-    """Return the context value `repair`, "" if no object is missing. Before that, say what a repair doesn't bring back.
+    """Return the context value `repair`, "" if no object is missing. Before that, say what a repair doesn't
+    bring back.
 
     Raises CommandFailed if an object can't be seen, because it may be there, or if one can't be repaired.
     """
@@ -117,11 +121,17 @@ def to_repair(output: Output, ctx: DeploymentContext) -> str:
     others = [difference for difference in found if not difference.stack]
     unknown = [difference for difference in others if difference.status == Verdict.UNKNOWN]
     if unknown:
-        named = (f"{difference.system} {difference.type} {difference.name}".rstrip() for difference in unknown)
+        named = (
+            f"{difference.system} {difference.type} {difference.name}".rstrip() for difference in unknown
+        )
         listed = [f"{name}: {difference.details}" for name, difference in zip(named, unknown, strict=True)]
         raise CommandFailed("INCOMPLETE", f"not everything could be listed: {'; '.join(listed)}")
     if others:
-        raise CommandFailed("REPAIR-REFUSED", _list_states(others), details=[attrs.asdict(difference) for difference in others])
+        raise CommandFailed(
+            "REPAIR-REFUSED",
+            _list_states(others),
+            details=[attrs.asdict(difference) for difference in others],
+        )
     if not repairable:
         output.info("No object is missing at Confluent or Snowflake")
     for difference in repairable:
@@ -131,11 +141,17 @@ def to_repair(output: Output, ctx: DeploymentContext) -> str:
 
 
 def verify_repair(output: Output, ctx: DeploymentContext) -> None:
-    """Raises CommandFailed if something is still missing: objects that hang on a repaired one may have gone with it."""
+    """Raises CommandFailed if something is still missing: objects that hang on a repaired one may have gone
+    with it.
+    """
     with output.step("Verifying the repair"):
         still = drift.missing(ctx)
     if still:
-        raise CommandFailed("REPAIR-INCOMPLETE", _list_states(still), details=[attrs.asdict(difference) for difference in still])
+        raise CommandFailed(
+            "REPAIR-INCOMPLETE",
+            _list_states(still),
+            details=[attrs.asdict(difference) for difference in still],
+        )
 
 
 def _list_states(differences: Iterable[Drift]) -> str:
@@ -147,7 +163,9 @@ def _list_states(differences: Iterable[Drift]) -> str:
 
 
 def repair_of(ctx: DeploymentContext, missing: Iterable[Drift]) -> str:
-    """Return the CDK context value `repair`: the time, so that the value is new, and the resources whose object is missing."""
+    """Return the CDK context value `repair`: the time, so that the value is new, and the resources whose
+    object is missing.
+    """
     names = ",".join(f"{drifted.stack}/{drifted.name}" for drifted in missing)
     return f"{ctx.clock.time():.0f}:{names}" if names else ""
 
@@ -157,7 +175,8 @@ def _require_confirmed(output: Output, ctx: DeploymentContext, plan: Plan, *, ye
         return
     if not output.can_prompt:
         raise CommandFailed(
-            "DEPLOY-NOT-CONFIRMED", "confirmation is required, and the session is not interactive; nothing was changed"
+            "DEPLOY-NOT-CONFIRMED",
+            "confirmation is required, and the session is not interactive; nothing was changed",
         )
     if plan.broadened:
         output.print("\nBROADER PERMISSIONS:", alarm=True)
@@ -166,7 +185,9 @@ def _require_confirmed(output: Output, ctx: DeploymentContext, plan: Plan, *, ye
         output.print("\nPERMANENT DATA LOSS:", alarm=True)
         render.show_losses(output, plan)
     lost = f"\nThis permanently deletes the data listed above. Type the stage name ({ctx.stage}) to continue"
-    question = "\nApprove these permissions and deploy? Type yes" if plan.broadened else "\nDeploy this? Type yes"
+    question = (
+        "\nApprove these permissions and deploy? Type yes" if plan.broadened else "\nDeploy this? Type yes"
+    )
     answer = output.ask(lost if plan.losses else question).lower()
     if answer != ctx.stage if plan.losses else answer not in _YES:
         raise CommandFailed("STOPPED", "cancelled; nothing was changed", "Run the command again")
@@ -195,7 +216,10 @@ def _run(output: Output, ctx: DeploymentContext, cdk: Cdk, plan: Plan) -> None:
 
 
 def _show_new_events(watch: stacks.EventWatch, progress: Progress) -> None:
-    """Show new events. A failure to read them is ignored: CDK still deploys, and the next call reads the same events."""
+    """Show new events.
+
+    A failure to read them is ignored: CDK still deploys, and the next call reads the same events.
+    """
     try:
         progress.feed(watch.new())
     except (ClientError, BotoCoreError):
@@ -203,9 +227,12 @@ def _show_new_events(watch: stacks.EventWatch, progress: Progress) -> None:
     progress.tick()
 
 
-def _failure(output: Output, ctx: DeploymentContext, progress: Progress, failed: CliFailed, log: Path) -> CommandFailed:
+def _failure(
+    output: Output, ctx: DeploymentContext, progress: Progress, failed: CliFailed, log: Path
+) -> CommandFailed:
     states = {stack.name: stack.status for stack in stacks.read(ctx).values()}
-    cause, event = failure_causes.find(progress.seen), failure_causes.first(progress.seen)
+    cause = failure_causes.find(progress.seen)
+    event = failure_causes.first(progress.seen)
     if cause and event:
         cause = waiting.explain(ctx, cause, event)
     details = {"cause": attrs.asdict(cause) if cause else None, "states": states, "log": target.relative(log)}
@@ -214,7 +241,10 @@ def _failure(output: Output, ctx: DeploymentContext, progress: Progress, failed:
             output.print(f"{name}: {failure_causes.state(name, status)}")
     if cause is None and outcome.names_another_deployment(failed.lines):
         busy = (
-            ", ".join(f"{name} is {status}" for name, status in states.items() if status.endswith("_IN_PROGRESS")) or "they ended"
+            ", ".join(
+                f"{name} is {status}" for name, status in states.items() if status.endswith("_IN_PROGRESS")
+            )
+            or "they ended"
         )
         raise outcome.overtaken(ctx, f"another deployment works on the same stacks: {busy}")
     if cause is None:
@@ -229,5 +259,8 @@ def _failure(output: Output, ctx: DeploymentContext, progress: Progress, failed:
 def _stopped(ctx: DeploymentContext, progress: Progress) -> CommandFailed:
     busy = progress.under_way
     state = f"CloudFormation is still working on {', '.join(busy)}" if busy else "no stack was in progress"
-    hint = f"`lakeferry status --stage {ctx.stage}` shows its state; `lakeferry deploy --stage {ctx.stage}` later completes it"
+    hint = (
+        f"`lakeferry status --stage {ctx.stage}` shows its state; `lakeferry deploy --stage {ctx.stage}` "
+        "later completes it"
+    )
     return CommandFailed("DEPLOY-STOPPED", f"interrupted; {state}", hint, {"under_way": busy})

@@ -1,4 +1,6 @@
-"""The summary after a deployment: the outputs that users need, the estimated cost a day, and the next commands."""
+"""The summary after a deployment: the outputs that users need, the estimated cost a day, and the next
+commands.
+"""
 
 from __future__ import annotations
 
@@ -37,14 +39,19 @@ def stack_outputs(deployed: Iterable[Stack]) -> list[StackOutput]:
     return [outputs[name] for name in (*_SHOWN, *files) if name in outputs]
 
 
-def show(output: Output, ctx: DeploymentContext, outputs: list[StackOutput], cost: Estimate, *, is_first: bool) -> list[str]:
+def show(
+    output: Output, ctx: DeploymentContext, outputs: list[StackOutput], cost: Estimate, *, is_first: bool
+) -> list[str]:
     """Print the summary and return the next commands."""
     output.print("\nOutputs:")
     output.table(["output", "value"], [[output_.description, output_.value] for output_ in outputs])
     output.print(f"Stacks: {_console(ctx)}")
     output.print(f"\nEstimated cost: {a_day(cost)} at list prices, plus usage (`lakeferry cost`).")
     if is_first:
-        output.print("AWS sent a link to every engineer and recipient. Until they confirm it, engineers get no alarms, and")
+        output.print(
+            "AWS sent a link to every engineer and recipient. Until they confirm it, engineers get no "
+            "alarms, and"
+        )
         output.print("recipients no mails about files.")
     commands = [f"{program_name()} {words} --stage {ctx.stage}" for words in _next(ctx, is_first=is_first)]
     output.print("Next:")

@@ -1,4 +1,6 @@
-"""What a function last waited for, from its log, where CDK's framework only says that the operation timed out."""
+"""What a function last waited for, from its log, where CDK's framework only says that the operation timed
+out.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from lakeferry.deployment.stacks import Event
 from lakeferry.errors import CommandFailed
 from lambdas import contract
 
-#: The message of CDK's framework, https://github.com/aws/aws-cdk, custom-resources provider-framework, `onTimeout`.
+#: The message of CDK's framework, https://github.com/aws/aws-cdk, custom-resources provider-framework,
+#: `onTimeout`.
 _TIMED_OUT: Final = "Operation timed out"
 #: Seconds before the failure in which the reason is looked for: longer than the framework waits.
 _BEFORE: Final = contract.TOTAL_TIMEOUT_SECONDS + 900.0
@@ -29,7 +32,12 @@ def explain(ctx: DeploymentContext, cause: Cause, event: Event) -> Cause:
         return cause
     try:
         lines = list(_waiting(ctx, event))
-    except (ClientError, BotoCoreError, CommandFailed, KeyError):  # the log is only more detail, and may be deleted by now
+    except (
+        ClientError,
+        BotoCoreError,
+        CommandFailed,
+        KeyError,
+    ):  # the log is only more detail, and may be deleted by now
         return cause
     known = errors.catalogue().get(lines[-1]["code"]) if lines else None
     if known is None:
@@ -39,7 +47,10 @@ def explain(ctx: DeploymentContext, cause: Cause, event: Event) -> Cause:
 
 
 def _waiting(ctx: DeploymentContext, event: Event) -> Iterator[dict[str, Any]]:
-    """Yield what the function logged when it waited for the resource, the oldest first. Raises what AWS raises."""
+    """Yield what the function logged when it waited for the resource, the oldest first.
+
+    Raises what AWS raises.
+    """
     stack = stacks.describe(ctx, event.stack_id)
     if stack is None:
         return
@@ -47,7 +58,11 @@ def _waiting(ctx: DeploymentContext, event: Event) -> Iterator[dict[str, Any]]:
     for function in stacks.functions(ctx, stack, contract.CUSTOM_RESOURCE):
         for line in logs.of_function(ctx, function.log_group, event.at - _BEFORE):
             entry = _entry(line.text)
-            if entry.get("message") == "waiting" and entry.get("resource") == event.logical_id and line.at <= event.at + 1:
+            if (
+                entry.get("message") == "waiting"
+                and entry.get("resource") == event.logical_id
+                and line.at <= event.at + 1
+            ):
                 yield {"code": str(entry.get("code", "")), "reason": str(entry.get("reason", ""))}
 
 

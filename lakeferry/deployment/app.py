@@ -1,4 +1,6 @@
-"""Synthesise a stage into cdk.out without the CDK CLI, which is slow to start: `python -m lakeferry.deployment.app dev`."""
+"""Synthesise a stage into cdk.out without the CDK CLI, which is slow to start: `python -m
+lakeferry.deployment.app dev`.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def main(stage: str) -> int:
     command, variables = cdk.app(folder, {"stage": stage})
     code = subprocess.run(command, cwd=ROOT, env={**cdk.environment(node_), **variables}).returncode
     if code == 0:
-        stacks = [artifact for artifact in _artifacts(folder) if artifact["type"] == "aws:cloudformation:stack"]
+        stacks = [
+            artifact for artifact in _artifacts(folder) if artifact["type"] == "aws:cloudformation:stack"
+        ]
         files = [folder / stack["properties"]["templateFile"] for stack in stacks]
         resources = sum(len(json.loads(file.read_text(encoding="utf-8"))["Resources"]) for file in files)
         sys.stdout.write(f"{len(files)} templates with {resources} resources in {folder.name}\n")
@@ -32,7 +36,9 @@ def main(stage: str) -> int:
 
 
 def _artifacts(folder: Path) -> Iterable[dict[str, Any]]:
-    artifacts: dict[str, dict[str, Any]] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["artifacts"]
+    artifacts: dict[str, dict[str, Any]] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))[
+        "artifacts"
+    ]
     return artifacts.values()
 
 

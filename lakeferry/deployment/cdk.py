@@ -1,6 +1,8 @@
-"""Run the pinned version of the CDK CLI, for a deployment or directly: `python -m lakeferry.deployment.cdk synth`.
+"""Run the pinned version of the CDK CLI, for a deployment or directly: `python -m lakeferry.deployment.cdk
+synth`.
 
-The CLI is downloaded once. Templates are synthesised by running the app directly, because the CLI is slow to start.
+The CLI is downloaded once. Templates are synthesised by running the app directly, because the CLI is slow to
+start.
 """
 
 from __future__ import annotations
@@ -52,14 +54,19 @@ class NoCommandLine(Exception):
 def main(arguments: Sequence[str]) -> int:
     try:
         node_ = node.find()
-        return subprocess.run([node_.binary, command_line(node_), *arguments], cwd=ROOT, env=environment(node_)).returncode
+        return subprocess.run(
+            [node_.binary, command_line(node_), *arguments], cwd=ROOT, env=environment(node_)
+        ).returncode
     except (NoNode, NoCommandLine) as missing:
         sys.stderr.write(f"{missing}\n")
         return NOT_READY
 
 
 def command_line(node_: Node, root: Path = ROOT) -> Path:
-    """Return the CLI's script in the version that package.json pins; install it if necessary. Raises NoCommandLine."""
+    """Return the CLI's script in the version that package.json pins; install it if necessary.
+
+    Raises NoCommandLine.
+    """
     if installed(root) != pinned(root):
         with (root / "package.json").open(encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # another process may install it at the same time
@@ -69,7 +76,10 @@ def command_line(node_: Node, root: Path = ROOT) -> Path:
 
 
 def service_specification() -> Path:
-    """Return the CLI's file of CloudFormation's resource types; install the CLI if necessary. Raises CommandFailed."""
+    """Return the CLI's file of CloudFormation's resource types; install the CLI if necessary.
+
+    Raises CommandFailed.
+    """
     try:
         script = command_line(node.find())
     except (NoNode, NoCommandLine) as missing:
@@ -82,7 +92,9 @@ def _fetch(node_: Node, root: Path) -> None:
     answer = subprocess.run(command, cwd=root, env=environment(node_), capture_output=True, text=True)
     if installed(root) != pinned(root):
         last_line = (answer.stderr or answer.stdout).strip().splitlines()[-1:] or ["npm said nothing"]
-        raise NoCommandLine(f"the CDK CLI {pinned(root)} could not be installed: {last_line[0]}. Check the network")
+        raise NoCommandLine(
+            f"the CDK CLI {pinned(root)} could not be installed: {last_line[0]}. Check the network"
+        )
 
 
 def environment(node_: Node) -> dict[str, str]:
@@ -94,7 +106,8 @@ def environment(node_: Node) -> dict[str, str]:
         "JSII_NODE": str(node_.binary),
         "CDK_DISABLE_VERSION_CHECK": "1",
         "CDK_DISABLE_CLI_TELEMETRY": "1",
-        # Some containers set it. Then each synthesis would compile CDK's 2,000 modules again, which takes seconds.
+        # Some containers set it. Then each synthesis would compile CDK's 2,000 modules again, which takes
+        # seconds.
         "PYTHONDONTWRITEBYTECODE": "",
         "PATH": f"{node_.binary.parent}{os.pathsep}{os.environ.get('PATH', '')}",
     }
@@ -102,7 +115,8 @@ def environment(node_: Node) -> dict[str, str]:
 
 
 def app(folder: Path, context: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-    """Return the app's command from cdk.json, and the environment variables with which it synthesises into `folder`.
+    """Return the app's command from cdk.json, and the environment variables with which it synthesises into
+    `folder`.
 
     They are those that `cdk synth` would set.
     """
@@ -136,7 +150,10 @@ class CliFailed(Exception):
 
 @attrs.define
 class Cdk:
-    """CDK for a deployment. `folder` holds the templates. All output is appended to the file `log`, without secrets."""
+    """CDK for a deployment.
+
+    `folder` holds the templates. All output is appended to the file `log`, without secrets.
+    """
 
     ctx: DeploymentContext
     folder: Path
@@ -145,7 +162,8 @@ class Cdk:
     def synth(self, report: Reporter, deployments: Path | None = None, repair: str = "") -> None:
         """Synthesise the templates into `folder`. Raises CliFailed, CommandFailed.
 
-        `deployments` is the folder of the deployment files if it is not the project's own. `repair` is a CDK context value.
+        `deployments` is the folder of the deployment files if it is not the project's own. `repair` is a CDK
+        context value.
         """
         own = {"deployments": str(deployments.resolve()) if deployments else "", "repair": repair}
         command, variables = app(self.folder, {**self.ctx.context(), **own})
@@ -173,8 +191,8 @@ class Cdk:
     ) -> None:
         """Run the CDK CLI with the arguments `words`; or, if there are `variables`, run the command `words`.
 
-        `meanwhile` is called every few seconds. Raises CliFailed, and CommandFailed without a supported Node.js or if the
-        CLI can't be installed.
+        `meanwhile` is called every few seconds. Raises CliFailed, and CommandFailed without a supported
+        Node.js or if the CLI can't be installed.
         """
         last: deque[str] = deque(maxlen=_KEPT_LINES)
         with self.log.open("a", encoding="utf-8") as log, _started(verb, words, variables) as running:
@@ -197,15 +215,18 @@ def templates_of(ctx: DeploymentContext, log: Path = Path(os.devnull)) -> Iterat
 
 
 def _started(verb: str, words: Sequence[str], variables: Mapping[str, str] | None) -> subprocess.Popen[str]:
-    """Start the process in its own session, so that Ctrl-C reaches only this process, which then stops the other one."""
+    """Start the process in its own session, so that Ctrl-C reaches only this process, which then stops the
+    other one.
+    """
     try:
         node_ = node.find()
         command = list(words) if variables else [str(node_.binary), str(command_line(node_)), verb, *words]
     except (NoNode, NoCommandLine) as missing:
         raise CommandFailed("NO-CDK", str(missing)) from None
     return subprocess.Popen(
-        command, cwd=ROOT, env={**environment(node_), **(variables or {})}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, encoding="utf-8", errors="replace", start_new_session=True,
+        command, cwd=ROOT, env={**environment(node_), **(variables or {})}, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, encoding="utf-8", errors="replace",
+        start_new_session=True,
     )  # fmt: skip
 
 

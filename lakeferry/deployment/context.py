@@ -1,4 +1,6 @@
-"""The context of a command: a deployment, and clients for AWS, Confluent and Snowflake, or for their simulators."""
+"""The context of a command: a deployment, and clients for AWS, Confluent and Snowflake, or for their
+simulators.
+"""
 
 from __future__ import annotations
 
@@ -31,16 +33,22 @@ from lambdas.shared.secrets import SecretStore
 from lambdas.snowflake import secret_fields, sql
 from lambdas.snowflake.client import Login, Snowflake
 
-#: Environment variable for rehearsals: "local" bundles the Lambda functions for this machine, where they run then.
+#: Environment variable for rehearsals: "local" bundles the Lambda functions for this machine, where they run
+#: then.
 FUNCTIONS: Final = "LAKEFERRY_FUNCTIONS"
 #: The parts of a deployment, in the order in which they are deployed; stacks/deployment.py composes them.
 PARTS: Final = ("data", "confluent", "snowflake", "exports", "operations")
-_AWS: Final = Config(connect_timeout=5, read_timeout=60, retries={"mode": "standard", "total_max_attempts": 5})
+_AWS: Final = Config(
+    connect_timeout=5, read_timeout=60, retries={"mode": "standard", "total_max_attempts": 5}
+)
 
 
 @attrs.frozen
 class Addresses:
-    """URLs of the vendors' APIs; "" is the vendor's public URL. `functions` is "local" if the functions run on this machine."""
+    """URLs of the vendors' APIs; "" is the vendor's public URL.
+
+    `functions` is "local" if the functions run on this machine.
+    """
 
     confluent: str = ""
     catalog: str = ""
@@ -65,7 +73,10 @@ class Addresses:
 
 @attrs.frozen
 class DeploymentContext:
-    """A deployment with its clients. AWS and the secrets are read when they are first needed; all members raise CommandFailed."""
+    """A deployment with its clients.
+
+    AWS and the secrets are read when they are first needed; all members raise CommandFailed.
+    """
 
     loaded: LoadedDeployment
     addresses: Addresses = Addresses()
@@ -93,13 +104,18 @@ class DeploymentContext:
 
     @cached_property
     def account(self) -> str:
-        """The AWS account that the user is logged in to. Raises CommandFailed if the file names another one."""
+        """The AWS account that the user is logged in to.
+
+        Raises CommandFailed if the file names another one.
+        """
         with translate_aws_errors("reading the AWS identity"):
             account = str(self.client("sts").get_caller_identity()["Account"])
         wanted = self.deployment.aws.account
         if wanted and wanted != account:
             message = f"you are logged in to account {account}, and the deployment is for account {wanted}"
-            raise CommandFailed("AWS-ACCOUNT", message, f"Log in to account {wanted}, or choose another stage")
+            raise CommandFailed(
+                "AWS-ACCOUNT", message, f"Log in to account {wanted}, or choose another stage"
+            )
         return account
 
     def client(self, service: str, config: Config = _AWS) -> Any:
@@ -117,7 +133,10 @@ class DeploymentContext:
 
     @property
     def has_credentials(self) -> bool:
-        """Return whether there are credentials for AWS, which may have expired. Raises CommandFailed if they can't be read."""
+        """Return whether there are credentials for AWS, which may have expired.
+
+        Raises CommandFailed if they can't be read.
+        """
         with translate_aws_errors("looking for AWS credentials"):
             return self._session.get_credentials() is not None
 
@@ -132,7 +151,9 @@ class DeploymentContext:
 
     def confluent(self) -> Confluent:
         """Return a client that uses the Cloud key in the secret that the deployment file names."""
-        key = self._secret("confluent", lambda: self.secrets.read_key(self.deployment.confluent.cloud_key_secret))
+        key = self._secret(
+            "confluent", lambda: self.secrets.read_key(self.deployment.confluent.cloud_key_secret)
+        )
         return Confluent(
             Session(self.deadline, trust_environment=True),
             self.clock,
@@ -142,20 +163,24 @@ class DeploymentContext:
         )
 
     def snowflake(self) -> Snowflake:
-        """Return a client that logs in as the user of the deployment file and uses its warehouse for deploying."""
+        """Return a client that logs in as the user of the deployment file and uses its warehouse for
+        deploying.
+        """
         given = self.deployment.snowflake
         if given is None:
             raise CommandFailed("NO-SNOWFLAKE", f"the deployment of stage {self.stage} has no [snowflake]")
         key = self._secret("snowflake", lambda: secret_fields.read_pair(self.secrets, given.key_secret))
         login = Login(given.account, given.user, sql.named(given.role), sql.named(given.deployer_warehouse))
-        return Snowflake(Session(self.deadline, trust_environment=True), self.clock, login, key, self.addresses.snowflake)
+        return Snowflake(
+            Session(self.deadline, trust_environment=True), self.clock, login, key, self.addresses.snowflake
+        )
 
     def object_name(self, stack: str, logical_id: str, generation: str) -> str:
         """Return the name of the vendor's object that belongs to a custom resource of a stack."""
         deployment = self.deployment.identity
         return contract.object_name(
-            project=deployment.name, stage=deployment.stage, region=self.region, account=self.account, stack=stack,
-            logical_id=logical_id, generation=generation,
+            project=deployment.name, stage=deployment.stage, region=self.region, account=self.account,
+            stack=stack, logical_id=logical_id, generation=generation,
         )  # fmt: skip
 
     def role_name(self, vendor: str) -> str:
@@ -180,12 +205,17 @@ class DeploymentContext:
         except NotFound as error:
             hint = f"Run `lakeferry secrets set {vendor} --stage {self.stage}`"
             raise CommandFailed(error.row.code, error.what, hint) from None
-        except LakeferryError as error:  # no hint to store the key again: AWS doesn't return it, but it may be valid
+        except (
+            LakeferryError
+        ) as error:  # no hint to store the key again: AWS doesn't return it, but it may be valid
             raise as_failure(error) from None
 
 
 def load_deployment(stage: str) -> LoadedDeployment:
-    """Load a stage's file, without asking Spark about the contracts. Raises CommandFailed with every mistake."""
+    """Load a stage's file, without asking Spark about the contracts.
+
+    Raises CommandFailed with every mistake.
+    """
     return _load(stage, deployment_file.NOT_JUDGED)
 
 
@@ -202,7 +232,8 @@ def _load(stage: str, judge: Judge | NotJudged) -> LoadedDeployment:
 
 @contextmanager
 def open_context(stage: str) -> Iterator[DeploymentContext]:
-    """Load `project/deployments/<stage>.toml`, and read the vendors' addresses from environment variables. Raises CommandFailed.
+    """Load `project/deployments/<stage>.toml`, and read the vendors' addresses from environment variables.
+    Raises CommandFailed.
 
     For commands that deploy nothing: Spark isn't asked about the contracts.
     """

@@ -1,7 +1,9 @@
-"""Draw the infrastructure as Mermaid flowcharts, from the synthesised templates: one for each stack, with the vendors' objects.
+"""Draw the infrastructure as Mermaid flowcharts, from the synthesised templates: one for each stack, with the
+vendors' objects.
 
-A box represents all resources of one type. An arrow points from a resource to a resource that it needs because it refers to it in
-the template, directly or through resources that aren't shown. Permissions, logs and CDK's own resources are left out.
+A box represents all resources of one type. An arrow points from a resource to a resource that it needs
+because it refers to it in the template, directly or through resources that aren't shown. Permissions, logs
+and CDK's own resources are left out.
 """
 
 from __future__ import annotations
@@ -41,12 +43,19 @@ _SHOWN: Final = {
     "AWS::SQS::Queue": "SQS dead-letter queue",
 }
 _FUNCTION_TITLE: Final = "Lambda function"
-_ROLE, _FUNCTION = "AWS::IAM::Role", "AWS::Lambda::Function"
-#: Keys whose references aren't drawn, because almost every resource would point to the same ones: the provider's function, the
-#: permissions of a role.
+_ROLE = "AWS::IAM::Role"
+_FUNCTION = "AWS::Lambda::Function"
+#: Keys whose references aren't drawn, because almost every resource would point to the same ones: the
+#: provider's function, the permissions of a role.
 _IGNORED_KEYS: Final = ("ServiceToken", "Policies", "DependsOn", "Tags", "Metadata")
-#: Resource types that are not shown and whose references aren't followed, because they would connect everything with everything.
-_NOT_FOLLOWED: Final = ("AWS::IAM::Policy", "AWS::Lambda::Permission", "AWS::S3::BucketPolicy", "AWS::KMS::Key")
+#: Resource types that are not shown and whose references aren't followed, because they would connect
+#: everything with everything.
+_NOT_FOLLOWED: Final = (
+    "AWS::IAM::Policy",
+    "AWS::Lambda::Permission",
+    "AWS::S3::BucketPolicy",
+    "AWS::KMS::Key",
+)
 _HASH_SUFFIX: Final = re.compile(r"[0-9A-F]{8}$")
 
 Template = Mapping[str, Any]
@@ -67,7 +76,9 @@ class Box:
 def read(prefix: str, folder: Path) -> dict[str, Template]:
     """Return the templates of a deployment by part. Raises NoTemplates."""
     files = {part: folder / f"{prefix}-{part}.template.json" for part in PARTS}
-    templates = {part: json.loads(file.read_text(encoding="utf-8")) for part, file in files.items() if file.is_file()}
+    templates = {
+        part: json.loads(file.read_text(encoding="utf-8")) for part, file in files.items() if file.is_file()
+    }
     if not templates:
         raise NoTemplates(f"{folder} has no templates of {prefix}")
     return templates
@@ -85,20 +96,31 @@ def _flowchart(template: Template) -> str:
     inside = sorted(_without_shortcuts({(start, end) for start, end in arrows if isinstance(end, Box)}))
     outside = sorted((start, end) for start, end in arrows if isinstance(end, str))
     others = sorted({end for _, end in outside})
-    lines = ["flowchart LR", *_groups(Counter(boxes.values())), *(f'  {_id(stack)}[["stack {stack}"]]' for stack in others)]
-    lines += [f"  {_id(function)} -->|creates| {_group(where)}" for function, where in sorted(set(_creators(resources, boxes)))]
+    lines = [
+        "flowchart LR",
+        *_groups(Counter(boxes.values())),
+        *(f'  {_id(stack)}[["stack {stack}"]]' for stack in others),
+    ]
+    lines += [
+        f"  {_id(function)} -->|creates| {_group(where)}"
+        for function, where in sorted(set(_creators(resources, boxes)))
+    ]
     lines += [f"  {_id(start)} --> {_id(end)}" for start, end in inside]
     lines += [f"  {_id(start)} -.-> {_id(end)}" for start, end in outside]
     return "\n".join(lines) + "\n"
 
 
 def _without_shortcuts(arrows: set[tuple[Box, Box]]) -> set[tuple[Box, Box]]:
-    """Remove an arrow if a longer path leads to the same box: otherwise almost every box would point to the environment."""
+    """Remove an arrow if a longer path leads to the same box: otherwise almost every box would point to the
+    environment.
+    """
     following = {start: {end for other, end in arrows if other == start} for start, _ in arrows}
 
     def leads(start: Box, end: Box, seen: set[Box]) -> bool:
         seen.add(start)
-        return any(node == end or (node not in seen and leads(node, end, seen)) for node in following.get(start, ()))
+        return any(
+            node == end or (node not in seen and leads(node, end, seen)) for node in following.get(start, ())
+        )
 
     return {(a, b) for a, b in arrows if not any(leads(node, b, {a}) for node in following[a] - {b})}
 
@@ -134,9 +156,16 @@ def _box(name: str, resource: Template) -> Box | None:
     if kind == _ROLE and _trusts_a_vendor(resource):
         return Box(_AWS, f"Role {_HASH_SUFFIX.sub('', name)}")
     if kind.startswith(_CUSTOM) and kind != f"{_CUSTOM}Cleanup":
-        words = re.sub(r"(?<!^)(?=[A-Z])", " ", kind.removeprefix(_CUSTOM)).replace("Api", "API").replace("Acl", "ACL")
+        words = (
+            re.sub(r"(?<!^)(?=[A-Z])", " ", kind.removeprefix(_CUSTOM))
+            .replace("Api", "API")
+            .replace("Acl", "ACL")
+        )
         vendor = _SNOWFLAKE if words.startswith(_SNOWFLAKE) else _CONFLUENT
-        return Box(vendor, words.removeprefix(f"{_SNOWFLAKE} ").capitalize().replace("Api", "API").replace("Acl", "ACL"))
+        return Box(
+            vendor,
+            words.removeprefix(f"{_SNOWFLAKE} ").capitalize().replace("Api", "API").replace("Acl", "ACL"),
+        )
     return None
 
 
@@ -152,7 +181,9 @@ def _arrows(resources: Mapping[str, Template], boxes: Mapping[str, Box]) -> Iter
                 yield box, needed
 
 
-def _targets(resources: Mapping[str, Template], boxes: Mapping[str, Box], name: str, seen: set[str]) -> Iterator[Box | str]:
+def _targets(
+    resources: Mapping[str, Template], boxes: Mapping[str, Box], name: str, seen: set[str]
+) -> Iterator[Box | str]:
     """Yield the boxes that a resource refers to; for another stack, yield the name of its part."""
     return _targets_of_value(resources, boxes, resources[name].get("Properties", {}), seen)
 
@@ -168,13 +199,19 @@ def _targets_of_value(
             yield reference.partition(":")[0].rsplit("-", 1)[-1]
         elif reference in boxes:
             yield boxes[reference]
-        elif reference in resources and reference not in seen and resources[reference]["Type"] not in (*_NOT_FOLLOWED, _ROLE):
+        elif (
+            reference in resources
+            and reference not in seen
+            and resources[reference]["Type"] not in (*_NOT_FOLLOWED, _ROLE)
+        ):
             seen.add(reference)
             yield from _targets(resources, boxes, reference, seen)
 
 
 def _references(value: Any) -> Iterator[str]:
-    """Yield logical ids, pseudo parameters (AWS::Region), and names of other stacks' exports, which contain one colon."""
+    """Yield logical ids, pseudo parameters (AWS::Region), and names of other stacks' exports, which contain
+    one colon.
+    """
     if isinstance(value, list):
         for item in value:
             yield from _references(item)

@@ -28,12 +28,16 @@ FUNCTIONS: Final = {
 }
 #: Log groups of a Glue job run, below the deployment's prefix.
 _GLUE: Final = ("output", "error")
-#: How many runs are read to find the newest ones: Glue's documentation doesn't say in which order it returns runs.
+#: How many runs are read to find the newest ones: Glue's documentation doesn't say in which order it returns
+#: runs.
 _RUNS: Final = 50
 _STREAMS: Final = 20
 _PAGE: Final = 1000
-#: Lines that the Lambda service writes for each invocation. Of functions that log JSON, these are objects with a platform type.
-_PLATFORM_LINE: Final = re.compile(r'(START|END|REPORT) RequestId|INIT_START|\{"time": ?"[^"]*", ?"type": ?"platform\.')
+#: Lines that the Lambda service writes for each invocation. Of functions that log JSON, these are objects
+#: with a platform type.
+_PLATFORM_LINE: Final = re.compile(
+    r'(START|END|REPORT) RequestId|INIT_START|\{"time": ?"[^"]*", ?"type": ?"platform\.'
+)
 
 
 @attrs.frozen
@@ -51,7 +55,10 @@ class Line:
 
 @attrs.frozen
 class Run:
-    """A run of an export, or the lines of functions, without an id. `group` has the names of the log groups, or their prefix."""
+    """A run of an export, or the lines of functions, without an id.
+
+    `group` has the names of the log groups, or their prefix.
+    """
 
     id: str
     state: str
@@ -68,9 +75,11 @@ def sources(ctx: DeploymentContext) -> list[str]:
 
 
 def of(ctx: DeploymentContext, name: str, last: int, *, everything: bool = False) -> list[Run]:
-    """Return the last runs of an export, the newest first, or one Run with the last lines of a function. Raises CommandFailed.
+    """Return the last runs of an export, the newest first, or one Run with the last lines of a function.
+    Raises CommandFailed.
 
-    `last` is the number of runs or of lines. With `everything`, the lines that the Lambda service writes are included.
+    `last` is the number of runs or of lines. With `everything`, the lines that the Lambda service writes are
+    included.
     """
     if name not in sources(ctx):
         message = f"no function or export of this deployment is called {name!r}"
@@ -84,8 +93,15 @@ def of(ctx: DeploymentContext, name: str, last: int, *, everything: bool = False
 
 
 def of_function(ctx: DeploymentContext, group: str, since: float) -> Iterator[Line]:
-    """Yield the lines of a log group since a time in seconds since 1970, the oldest first. Raises ClientError, BotoCoreError."""
-    pages = ctx.client("logs").get_paginator("filter_log_events").paginate(logGroupName=group, startTime=int(since * 1000))
+    """Yield the lines of a log group since a time in seconds since 1970, the oldest first.
+
+    Raises ClientError, BotoCoreError.
+    """
+    pages = (
+        ctx.client("logs")
+        .get_paginator("filter_log_events")
+        .paginate(logGroupName=group, startTime=int(since * 1000))
+    )
     for page in pages:
         yield from (_line(event, event.get("logStreamName", "")) for event in page["events"])
 
@@ -94,28 +110,49 @@ def _of_functions(ctx: DeploymentContext, name: str) -> Run:
     parts, handlers = FUNCTIONS[name]
     there = [part for part in parts if part != "snowflake" or ctx.deployment.uses_snowflake]
     stacks = [deployed.require_part(ctx, part) for part in there]
-    functions = [function for stack in stacks for handler in handlers for function in deployed.functions(ctx, stack, handler)]
+    functions = [
+        function
+        for stack in stacks
+        for handler in handlers
+        for function in deployed.functions(ctx, stack, handler)
+    ]
     groups = [function.log_group for function in functions]
     lines = _in_order(line for group in groups for line in _newest_lines(ctx, group))
     return Run("", "", "", lines, ", ".join(groups))
 
 
 def _of_export(ctx: DeploymentContext, name: str, last: int) -> Iterator[Run]:
-    job, prefix = f"{ctx.deployment.prefix}-{name}", f"/aws-glue/{ctx.deployment.prefix}"
+    job = f"{ctx.deployment.prefix}-{name}"
+    prefix = f"/aws-glue/{ctx.deployment.prefix}"
     deployed.require_part(ctx, "exports")
     most = max(last, _RUNS)
-    pages = ctx.client("glue").get_paginator("get_job_runs").paginate(JobName=job, PaginationConfig={"MaxItems": most})
+    pages = (
+        ctx.client("glue")
+        .get_paginator("get_job_runs")
+        .paginate(JobName=job, PaginationConfig={"MaxItems": most})
+    )
     runs = [run for page in pages for run in page["JobRuns"]]
     for run in sorted(runs, key=lambda run: run["StartedOn"], reverse=True)[:last]:
         lines = _in_order(line for part in _GLUE for line in _of_run(ctx, f"{prefix}/{part}", run["Id"]))
-        yield Run(run["Id"], run["JobRunState"], run["StartedOn"].astimezone(UTC).isoformat(timespec="seconds"), lines, prefix)
+        yield Run(
+            run["Id"],
+            run["JobRunState"],
+            run["StartedOn"].astimezone(UTC).isoformat(timespec="seconds"),
+            lines,
+            prefix,
+        )
 
 
 def _of_run(ctx: DeploymentContext, group: str, run_id: str) -> Iterator[Line]:
-    """Yield all lines of a run. The driver's log stream has the name of the run; names of executors' streams begin with it."""
+    """Yield all lines of a run.
+
+    The driver's log stream has the name of the run; names of executors' streams begin with it.
+    """
     client = ctx.client("logs")
     for stream in _streams(client, group, logStreamNamePrefix=run_id):
-        pages = client.get_paginator("filter_log_events").paginate(logGroupName=group, logStreamNames=[stream])
+        pages = client.get_paginator("filter_log_events").paginate(
+            logGroupName=group, logStreamNames=[stream]
+        )
         for page in pages:
             yield from (_line(event, stream) for event in page["events"])
 
@@ -123,7 +160,9 @@ def _of_run(ctx: DeploymentContext, group: str, run_id: str) -> Iterator[Line]:
 def _newest_lines(ctx: DeploymentContext, group: str) -> Iterator[Line]:
     client = ctx.client("logs")
     for stream in _streams(client, group, _STREAMS, orderBy="LastEventTime", descending=True):
-        page = client.get_log_events(logGroupName=group, logStreamName=stream, startFromHead=False, limit=_PAGE)
+        page = client.get_log_events(
+            logGroupName=group, logStreamName=stream, startFromHead=False, limit=_PAGE
+        )
         yield from (_line(event, stream) for event in page["events"])
 
 

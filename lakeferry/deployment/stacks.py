@@ -21,12 +21,19 @@ from lambdas.custom_resources.request import Identity
 TOOLKIT: Final = "CDKToolkit"
 DELETED: Final = "DELETE_COMPLETE"
 #: States from which CloudFormation can't begin an update. A stack in such a state is not usable.
-_INACTIVE: Final = ("CREATE_FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "DELETE_FAILED", "REVIEW_IN_PROGRESS")
+_INACTIVE: Final = (
+    "CREATE_FAILED",
+    "ROLLBACK_COMPLETE",
+    "ROLLBACK_FAILED",
+    "DELETE_FAILED",
+    "REVIEW_IN_PROGRESS",
+)
 #: States after a stack's first creation has failed. CDK deletes such a stack and creates it again.
 _CREATION_FAILED: Final = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED")
 #: How many deleted stacks of the same name are read. CloudFormation keeps them for 90 days.
 _MAX_DELETED: Final = 3
-#: Seconds between two checks of a rollback, and its time limit: a custom resource may take an hour, and others wait for it.
+#: Seconds between two checks of a rollback, and its time limit: a custom resource may take an hour, and
+#: others wait for it.
 _POLL_SECONDS: Final = 5.0
 _ROLLBACK_TIMEOUT: Final = 3 * 3600.0
 _FUNCTION: Final = "AWS::Lambda::Function"
@@ -43,7 +50,10 @@ class StackResource:
 
 @attrs.frozen
 class Stack:
-    """A stack of the deployment. `resources` and `template` are empty unless requested; `template` also if it isn't active."""
+    """A stack of the deployment.
+
+    `resources` and `template` are empty unless requested; `template` also if it isn't active.
+    """
 
     name: str
     id: str
@@ -68,7 +78,9 @@ class Stack:
         return self.status in _CREATION_FAILED
 
     def identity(self, kind: str) -> Identity | None:
-        """Return the identity of the first custom resource of a kind in `resources`, None if there is none."""
+        """Return the identity of the first custom resource of a kind in `resources`, None if there is
+        none.
+        """
         known = (request.parse_physical_id(resource.physical_id) for resource in self.resources)
         return next((identity for identity in known if identity and identity.kind == kind), None)
 
@@ -119,7 +131,10 @@ def names(ctx: DeploymentContext) -> list[str]:
 
 
 def read(ctx: DeploymentContext) -> dict[str, Stack]:
-    """Return the deployed stacks with their templates, by name, in the order of deployment. Raises CommandFailed."""
+    """Return the deployed stacks with their templates, by name, in the order of deployment.
+
+    Raises CommandFailed.
+    """
     with translate_aws_errors("reading the stacks"):
         return {name: stack for name in names(ctx) if (stack := describe(ctx, name, with_template=True))}
 
@@ -132,7 +147,10 @@ def describe(
     try:
         described = client.describe_stacks(StackName=name_or_id)["Stacks"][0]
     except ClientError as error:
-        if error.response["Error"]["Code"] == "ValidationError" and "does not exist" in error.response["Error"]["Message"]:
+        if (
+            error.response["Error"]["Code"] == "ValidationError"
+            and "does not exist" in error.response["Error"]["Message"]
+        ):
             return None
         raise
     if described["StackStatus"] == DELETED:
@@ -153,20 +171,29 @@ def describe(
 
 
 def describe_deleted(ctx: DeploymentContext, names: list[str]) -> Iterator[Stack]:
-    """Yield the latest deleted stacks of each name, with their resources. CloudFormation finds these only by their ids."""
+    """Yield the latest deleted stacks of each name, with their resources.
+
+    CloudFormation finds these only by their ids.
+    """
     client = ctx.client("cloudformation")
     pages = client.get_paginator("list_stacks").paginate(StackStatusFilter=[DELETED])
-    deleted = [summary for page in pages for summary in page["StackSummaries"] if summary["StackName"] in names]
+    deleted = [
+        summary for page in pages for summary in page["StackSummaries"] if summary["StackName"] in names
+    ]
     for name in names:
         mine = [summary for summary in deleted if summary["StackName"] == name]
         mine.sort(key=lambda summary: str(summary.get("DeletionTime", "")))
         for summary in mine[-_MAX_DELETED:]:
-            yield Stack(name, summary["StackId"], DELETED, resources=tuple(_resources(client, summary["StackId"])))
+            yield Stack(
+                name, summary["StackId"], DELETED, resources=tuple(_resources(client, summary["StackId"]))
+            )
 
 
 def read_template(ctx: DeploymentContext, stack_id: str) -> dict[str, Any]:
     """Return the deployed template. Raises ClientError, BotoCoreError."""
-    body = ctx.client("cloudformation").get_template(StackName=stack_id, TemplateStage="Original")["TemplateBody"]
+    body = ctx.client("cloudformation").get_template(StackName=stack_id, TemplateStage="Original")[
+        "TemplateBody"
+    ]
     template: dict[str, Any] = json.loads(body) if isinstance(body, str) else body
     return template
 
@@ -174,8 +201,9 @@ def read_template(ctx: DeploymentContext, stack_id: str) -> dict[str, Any]:
 def unprotect_failed_creation(ctx: DeploymentContext, stack: Stack) -> None:
     """Remove the termination protection of a stack whose first creation was rolled back, which has no data.
 
-    CDK turns the protection on before it first creates a stack. After a failed creation, it deletes the stack to create it again,
-    but doesn't turn the protection off first, so CloudFormation would refuse every further deployment. Raises CommandFailed.
+    CDK turns the protection on before it first creates a stack. After a failed creation, it deletes the stack
+    to create it again, but doesn't turn the protection off first, so CloudFormation would refuse every
+    further deployment. Raises CommandFailed.
     """
     if stack.is_failed_creation and stack.is_protected:
         with translate_aws_errors(f"removing the termination protection of stack {stack.name}"):
@@ -184,16 +212,19 @@ def unprotect_failed_creation(ctx: DeploymentContext, stack: Stack) -> None:
 
 
 def continue_rollback(ctx: DeploymentContext, stack: Stack, report: Reporter) -> None:
-    """Continue the rollback of an update if it has failed. Until it succeeds, CloudFormation accepts no deployment.
+    """Continue the rollback of an update if it has failed. Until it succeeds, CloudFormation accepts no
+    deployment.
 
     Waits up to three hours. Raises CommandFailed.
     """
     if stack.status != "UPDATE_ROLLBACK_FAILED":
         return
-    client, clock = ctx.client("cloudformation"), ctx.clock
+    client = ctx.client("cloudformation")
+    clock = ctx.clock
     with translate_aws_errors(f"continuing the rollback of stack {stack.name}"):
         client.continue_update_rollback(StackName=stack.id)
-        until, current = clock.time() + _ROLLBACK_TIMEOUT, describe(ctx, stack.id)
+        until = clock.time() + _ROLLBACK_TIMEOUT
+        current = describe(ctx, stack.id)
         while current and current.is_in_progress and clock.time() < until:
             report(f"{stack.name}: continuing its rollback")
             clock.sleep(_POLL_SECONDS)
@@ -202,8 +233,13 @@ def continue_rollback(ctx: DeploymentContext, stack: Stack, report: Reporter) ->
         raise CommandFailed("STACK-BUSY", f"{stack.name} is still {current.status}")
     if current is None or current.status != "UPDATE_ROLLBACK_COMPLETE":
         status = current.status if current else DELETED
-        hint = "The stack's events in the CloudFormation console show which resource failed. Fix it, then deploy again"
-        raise CommandFailed("DEPLOY-FAILED", f"the rollback of stack {stack.name} failed again; it is {status}", hint)
+        hint = (
+            "The stack's events in the CloudFormation console show which resource failed. Fix it, then "
+            "deploy again"
+        )
+        raise CommandFailed(
+            "DEPLOY-FAILED", f"the rollback of stack {stack.name} failed again; it is {status}", hint
+        )
 
 
 def require_part(ctx: DeploymentContext, part: str) -> Stack:
@@ -218,7 +254,10 @@ def require_part(ctx: DeploymentContext, part: str) -> Stack:
 
 
 def find_part(ctx: DeploymentContext, part: str) -> Stack | str:
-    """Return the active stack of a part with its resources, or, as text, why there is none. Raises CommandFailed."""
+    """Return the active stack of a part with its resources, or, as text, why there is none.
+
+    Raises CommandFailed.
+    """
     name = f"{ctx.deployment.prefix}-{part}"
     with translate_aws_errors(f"reading stack {name}"):
         stack = describe(ctx, name, with_resources=True)
@@ -236,7 +275,10 @@ def object_name(ctx: DeploymentContext, stack: Stack, kind: str) -> str:
 def physical_ids(ctx: DeploymentContext, stack: Stack) -> dict[str, str]:
     """Return physical ids by logical id. Raises CommandFailed."""
     with translate_aws_errors(f"reading the resources of stack {stack.name}"):
-        return {resource.logical_id: resource.physical_id for resource in _resources(ctx.client("cloudformation"), stack.id)}
+        return {
+            resource.logical_id: resource.physical_id
+            for resource in _resources(ctx.client("cloudformation"), stack.id)
+        }
 
 
 def functions(ctx: DeploymentContext, stack: Stack, handler: str) -> list[Function]:
@@ -247,7 +289,10 @@ def functions(ctx: DeploymentContext, stack: Stack, handler: str) -> list[Functi
 
 
 def newest_events(client: Any, stack: str) -> Iterator[Event]:
-    """Yield a stack's events, the newest first; none if the stack doesn't exist. Raises ClientError, BotoCoreError."""
+    """Yield a stack's events, the newest first; none if the stack doesn't exist.
+
+    Raises ClientError, BotoCoreError.
+    """
     try:
         for page in client.get_paginator("describe_stack_events").paginate(StackName=stack):
             yield from map(parse_event, page["StackEvents"])
@@ -300,7 +345,9 @@ def _resources(client: Any, stack_id: str) -> Iterator[StackResource]:
     for page in client.get_paginator("list_stack_resources").paginate(StackName=stack_id):
         for summary in page["StackResourceSummaries"]:
             physical = summary.get("PhysicalResourceId") or ""
-            yield StackResource(summary["LogicalResourceId"], physical, summary["ResourceType"], summary["ResourceStatus"])
+            yield StackResource(
+                summary["LogicalResourceId"], physical, summary["ResourceType"], summary["ResourceStatus"]
+            )
 
 
 def _function(stack: Stack, ids: Mapping[str, str], logical_id: str) -> Function:

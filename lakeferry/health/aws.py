@@ -1,4 +1,6 @@
-"""The AWS account: who is logged in, whether the region is ready for CDK, and quotas that a deployment can run into."""
+"""The AWS account: who is logged in, whether the region is ready for CDK, and quotas that a deployment can
+run into.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +23,17 @@ from lambdas.shared.redaction import redact
 GROUP: Final = Group("AWS")
 #: Services that a deployment needs and that some regions lack.
 _SERVICES: Final = ("glue", "athena", "lambda", "stepfunctions", "scheduler")
-#: The parameter with the version of CDK's bootstrap stack, and the oldest version that the templates accept. A test compares
-#: both with the templates.
+#: The parameter with the version of CDK's bootstrap stack, and the oldest version that the templates accept.
+#: A test compares both with the templates.
 BOOTSTRAP_PARAMETER: Final = "/cdk-bootstrap/hnb659fds/version"
 _QUALIFIER: Final = "hnb659fds"
 #: In cdk.json, where an organization may have its own qualifier for all of its apps.
 _CONTEXT_KEY: Final = "@aws-cdk/core:bootstrapQualifier"
 LAKE_FORMATION: Final = "Lake Formation"
 BOOTSTRAP: Final = 6
-#: A deployment creates more than ten custom resources in parallel. For each, a function of CDK's framework invokes a function of
-#: Lakeferry, and fails the resource if Lambda throttles that invocation. The quota of a new account may be ten.
+#: A deployment creates more than ten custom resources in parallel. For each, a function of CDK's framework
+#: invokes a function of Lakeferry, and fails the resource if Lambda throttles that invocation. The quota of a
+#: new account may be ten.
 _EXECUTIONS: Final = 50
 LAMBDA_QUOTA: Final = "Lambda concurrent executions"
 _DPU: Final = {"G.1X": 1, "G.2X": 2, "G.4X": 4}
@@ -40,9 +43,16 @@ _RAISE: Final = "Request an increase in Service Quotas, AWS {service}"
 
 
 def identity(ctx: DeploymentContext) -> list[Check]:
-    """Raises CommandFailed without credentials, or if they are for another account than the deployment file's."""
-    account, arn = ctx.account, str(ctx.client("sts").get_caller_identity()["Arn"])
-    named = "which the file names" if ctx.deployment.aws.account else "the account that you are logged in to; the file names none"
+    """Raises CommandFailed without credentials, or if they are for another account than the deployment
+    file's.
+    """
+    account = ctx.account
+    arn = str(ctx.client("sts").get_caller_identity()["Arn"])
+    named = (
+        "which the file names"
+        if ctx.deployment.aws.account
+        else "the account that you are logged in to; the file names none"
+    )
     return [GROUP.ok("identity", arn), GROUP.ok("account", f"{account}, {named}")]
 
 
@@ -50,7 +60,11 @@ def region(ctx: DeploymentContext) -> list[Check]:
     """Check the region with the SDK's list of regions, which may lack the newest ones."""
     session = boto3.session.Session()
     known = {
-        service: [name for part in session.get_available_partitions() for name in session.get_available_regions(service, part)]
+        service: [
+            name
+            for part in session.get_available_partitions()
+            for name in session.get_available_regions(service, part)
+        ]
         for service in _SERVICES
     }
     lacking = [service for service, regions in known.items() if ctx.region not in regions]
@@ -63,7 +77,11 @@ def region(ctx: DeploymentContext) -> list[Check]:
 def bootstrap(ctx: DeploymentContext) -> list[Check]:
     """Check the version in the SSM parameter that the templates read, too. Raises ClientError."""
     qualifier = bootstrap_qualifier(ctx)
-    own = "" if qualifier == _QUALIFIER else f" --qualifier {qualifier} --toolkit-stack-name CDKToolkit-{qualifier}"
+    own = (
+        ""
+        if qualifier == _QUALIFIER
+        else f" --qualifier {qualifier} --toolkit-stack-name CDKToolkit-{qualifier}"
+    )
     fix = f"Run `{cdk_command()} bootstrap{own} aws://{ctx.account}/{ctx.region}`"
     parameter = BOOTSTRAP_PARAMETER.replace(_QUALIFIER, qualifier)
     try:
@@ -72,10 +90,15 @@ def bootstrap(ctx: DeploymentContext) -> list[Check]:
         if error_code(error) != "ParameterNotFound":
             raise
         absent = f"{ctx.region} is not bootstrapped for CDK{f' with qualifier {qualifier}' if own else ''}"
-        other = "; if your organization bootstraps with a qualifier of its own, set `aws.bootstrap_qualifier` instead"
+        other = (
+            "; if your organization bootstraps with a qualifier of its own, set `aws.bootstrap_qualifier` "
+            "instead"
+        )
         return [GROUP.fail("bootstrap", absent, f"{fix}{'' if own else other}")]
     if version < BOOTSTRAP:
-        return [GROUP.fail("bootstrap", f"CDK's bootstrap has version {version}", fix, f"{BOOTSTRAP} at least")]
+        return [
+            GROUP.fail("bootstrap", f"CDK's bootstrap has version {version}", fix, f"{BOOTSTRAP} at least")
+        ]
     return [GROUP.ok("bootstrap", f"version {version}")]
 
 
@@ -88,19 +111,25 @@ def bootstrap_qualifier(ctx: DeploymentContext) -> str:
 def lake_formation(ctx: DeploymentContext) -> list[Check]:
     """Look up who decides about new Glue databases and tables. Raises ClientError.
 
-    Source: Lake Formation's developer guide, "Changing the default settings for your data lake": if the defaults don't give all
-    permissions to IAMAllowedPrincipals, IAM's permissions alone let nobody read new databases and tables.
+    Source: Lake Formation's developer guide, "Changing the default settings for your data lake": if the
+    defaults don't give all permissions to IAMAllowedPrincipals, IAM's permissions alone let nobody read new
+    databases and tables.
     """
     settings = ctx.client("lakeformation").get_data_lake_settings(CatalogId=ctx.account)["DataLakeSettings"]
     governed = [
         kind
-        for kind, key in (("databases", "CreateDatabaseDefaultPermissions"), ("tables", "CreateTableDefaultPermissions"))
+        for kind, key in (
+            ("databases", "CreateDatabaseDefaultPermissions"),
+            ("tables", "CreateTableDefaultPermissions"),
+        )
         if not gives_all_to_iam(settings.get(key) or [])
     ]
     if not governed:
         return [GROUP.ok(LAKE_FORMATION, "IAM decides about new databases and tables")]
     message = f"it decides about new {' and '.join(governed)} of Glue, beside IAM"
-    fix = "Let IAM control them, or grant the roles what they need: docs/how-to/prepare-aws.md, Lake Formation"
+    fix = (
+        "Let IAM control them, or grant the roles what they need: docs/how-to/prepare-aws.md, Lake Formation"
+    )
     return [GROUP.warn(LAKE_FORMATION, message, fix)]
 
 
@@ -113,22 +142,24 @@ def lambda_quota(ctx: DeploymentContext) -> list[Check]:
     limit = int(ctx.client("lambda").get_account_settings()["AccountLimit"]["ConcurrentExecutions"])
     if limit >= _EXECUTIONS:
         return [GROUP.ok(LAMBDA_QUOTA, str(limit))]
-    too_few = f"{limit}, for all functions of the account together: a deployment can fail because Lambda throttles its functions"
+    too_few = (
+        f"{limit}, for all functions of the account together: a deployment can fail because Lambda "
+        "throttles its functions"
+    )
     return [GROUP.fail(LAMBDA_QUOTA, too_few, _RAISE.format(service="Lambda"), f"{_EXECUTIONS} or more")]
 
 
 def glue_quotas(ctx: DeploymentContext) -> list[Check]:
     """Check that every export can have a run at the same time, each with all its workers."""
-    exports, aws = max(1, len(ctx.deployment.exports)), ctx.deployment.aws
+    exports = max(1, len(ctx.deployment.exports))
+    aws = ctx.deployment.aws
     dpus = aws.glue_workers * _DPU[aws.glue_worker_type]
     try:
         known = _glue_limits(ctx)
     except (ClientError, BotoCoreError) as error:
         reason = redact(answer_to(error)) if isinstance(error, ClientError) else type(error).__name__
-        why, fix = (
-            f"Service Quotas can't be read: {reason}",
-            "Look at them in the console of Service Quotas",
-        )
+        why = f"Service Quotas can't be read: {reason}"
+        fix = "Look at them in the console of Service Quotas"
         return [GROUP.warn(f"Glue: {name}", why, fix) for name in ("concurrent runs", "DPUs")]
     return [
         _enough("Glue: concurrent runs", known.get(_RUNS), 1, exports),
@@ -137,7 +168,9 @@ def glue_quotas(ctx: DeploymentContext) -> list[Check]:
 
 
 def _glue_limits(ctx: DeploymentContext) -> dict[str, float]:
-    """Return quotas by the last words of their names, in lower case, because the first words differ between accounts."""
+    """Return quotas by the last words of their names, in lower case, because the first words differ between
+    accounts.
+    """
     return {
         end: float(quota["Value"])
         for page in pages(ctx, "service-quotas", "list_service_quotas", ServiceCode="glue")
@@ -149,7 +182,9 @@ def _glue_limits(ctx: DeploymentContext) -> dict[str, float]:
 
 def _enough(name: str, limit: float | None, least: int, all_at_once: int) -> Check:
     if limit is None:
-        return GROUP.warn(name, "Service Quotas doesn't list it", "Look at it in the console of Service Quotas")
+        return GROUP.warn(
+            name, "Service Quotas doesn't list it", "Look at it in the console of Service Quotas"
+        )
     fix = _RAISE.format(service="Glue")
     if limit < least:
         return GROUP.fail(name, f"{limit:g}", fix, f"{least} for one export")

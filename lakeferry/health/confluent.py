@@ -38,7 +38,10 @@ def look(ctx: DeploymentContext) -> list[Check]:
     try:
         vendor = ctx.confluent()
     except CommandFailed as failure:
-        return [runner.failed(GROUP, KEY, failure), *GROUP.skip_all([SCOPE, *rest], "not checked: no key was read")]
+        return [
+            runner.failed(GROUP, KEY, failure),
+            *GROUP.skip_all([SCOPE, *rest], "not checked: no key was read"),
+        ]
     accepted = GROUP.ok(KEY, f"{vendor.cloud.key.id}, in {secret}")
     try:
         owner = credentials.verify(Output(quiet=True), ctx, vendor.cloud.key, 0)
@@ -48,7 +51,10 @@ def look(ctx: DeploymentContext) -> list[Check]:
             skipped = GROUP.skip_all(rest, "not checked: the key lacks permissions")
             return [accepted, GROUP.fail(SCOPE, message, failure.hint), *skipped]
         fix = f"Run `lakeferry secrets set confluent --stage {ctx.stage}` with a Cloud key that works"
-        return [GROUP.fail(KEY, message, fix), *GROUP.skip_all([SCOPE, *rest], "not checked: the key doesn't work")]
+        return [
+            GROUP.fail(KEY, message, fix),
+            *GROUP.skip_all([SCOPE, *rest], "not checked: the key doesn't work"),
+        ]
     checks = {
         ENVIRONMENT: environment,
         FLINK: flink,
@@ -63,17 +69,22 @@ def look(ctx: DeploymentContext) -> list[Check]:
 def _owner(owner: Owner) -> Check:
     if owner.is_person:
         fix = "Create a key of a service account: docs/how-to/prepare-confluent.md"
-        return GROUP.warn(SCOPE, f"{owner.id} is a person, and the key is deleted with the person's account", fix)
+        return GROUP.warn(
+            SCOPE, f"{owner.id} is a person, and the key is deleted with the person's account", fix
+        )
     return GROUP.ok(SCOPE, f"{owner.id}: {', '.join(owner.roles)}")
 
 
 def environment(ctx: DeploymentContext, vendor: Confluent) -> Check:
-    id, wanted = ctx.deployment.confluent.environment_id, ctx.deployment.confluent.environment_name
+    id = ctx.deployment.confluent.environment_id
+    wanted = ctx.deployment.confluent.environment_name
     if not id:
         own = stacks.find_part(ctx, "confluent")
         known = own.outputs.get("EnvironmentId", "") if isinstance(own, Stack) else ""
         return GROUP.ok(ENVIRONMENT, f"{known}, created by this deployment" if known else "will be created")
-    listed = {text(environment, "id"): environment for environment in vendor.cloud.pages("/org/v2/environments")}
+    listed = {
+        text(environment, "id"): environment for environment in vendor.cloud.pages("/org/v2/environments")
+    }
     names = {listed_id: text(environment, "display_name") for listed_id, environment in listed.items()}
     fix = "Correct `confluent.environment_id` and `environment_name` in the deployment file"
     if id not in names:
@@ -83,7 +94,12 @@ def environment(ctx: DeploymentContext, vendor: Confluent) -> Check:
         return GROUP.fail(ENVIRONMENT, f"{id} is called {names[id]}", fix, f"{wanted}, as the file says")
     if not text(listed[id], "stream_governance_config", "package"):
         ungoverned = f"{id} has no Stream Governance package, so it never gets a Schema Registry"
-        return GROUP.fail(ENVIRONMENT, ungoverned, confluent_errors.NO_GOVERNANCE.remedy, "the package Essentials or Advanced")
+        return GROUP.fail(
+            ENVIRONMENT,
+            ungoverned,
+            confluent_errors.NO_GOVERNANCE.remedy,
+            "the package Essentials or Advanced",
+        )
     return GROUP.ok(ENVIRONMENT, f"{id}, {wanted}")
 
 
@@ -95,7 +111,10 @@ def flink(ctx: DeploymentContext, vendor: Confluent) -> Check:
 
 
 def tableflow(ctx: DeploymentContext, vendor: Confluent) -> Check:
-    """Tableflow has its own keys. The deployment creates one; before that, Confluent may refuse the Cloud key."""
+    """Tableflow has its own keys.
+
+    The deployment creates one; before that, Confluent may refuse the Cloud key.
+    """
     try:
         plane = vendor.tableflow(ctx.secrets.read_key(ctx.confluent_secret("tableflow")))
     except NotFound:
@@ -105,7 +124,9 @@ def tableflow(ctx: DeploymentContext, vendor: Confluent) -> Check:
         return GROUP.skip(TABLEFLOW, "not checked: it needs a Tableflow key, which the deployment creates")
     if ctx.region in regions:
         return GROUP.ok(TABLEFLOW, ctx.region)
-    return GROUP.fail(TABLEFLOW, f"Tableflow isn't in {ctx.region}; it is in {', '.join(sorted(regions))}", _ANOTHER_REGION)
+    return GROUP.fail(
+        TABLEFLOW, f"Tableflow isn't in {ctx.region}; it is in {', '.join(sorted(regions))}", _ANOTHER_REGION
+    )
 
 
 def _tableflow_regions(plane: RestClient) -> set[str] | None:
@@ -118,7 +139,11 @@ def _tableflow_regions(plane: RestClient) -> set[str] | None:
 def integrations(ctx: DeploymentContext, vendor: Confluent) -> Check:
     """Count the integrations of all environments. Confluent's list of quotas has no code for their limit."""
     environments = [text(environment, "id") for environment in vendor.cloud.pages("/org/v2/environments")]
-    existing = [integration for id in environments for integration in vendor.cloud.pages("/pim/v1/integrations", environment=id)]
+    existing = [
+        integration
+        for id in environments
+        for integration in vendor.cloud.pages("/pim/v1/integrations", environment=id)
+    ]
     count = f"{len(existing)} of {_INTEGRATIONS}, unless Confluent raised it"
     role = ctx.role_arn("tableflow")
     roles = [text(integration, "config", "customer_iam_role_arn") for integration in existing]
@@ -140,7 +165,8 @@ def quotas(ctx: DeploymentContext, vendor: Confluent) -> Check:
     if not used_up:
         return GROUP.ok(QUOTAS, f"none of {len(applied)} of the organization is used up")
     shown = "; ".join(
-        f"{text(quota, 'display_name') or text(quota, 'id')}: {text(quota, 'usage')} of {text(quota, 'applied_limit')}"
+        f"{text(quota, 'display_name') or text(quota, 'id')}: {text(quota, 'usage')} of "
+        f"{text(quota, 'applied_limit')}"
         for quota in used_up
     )
     fix = "If the next deployment creates such objects, delete what isn't needed or ask Confluent for more"

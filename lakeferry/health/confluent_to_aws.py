@@ -1,4 +1,6 @@
-"""The trust chain from Confluent to AWS: provider integration, IAM role, bucket, Tableflow's key and tables, Glue."""
+"""The trust chain from Confluent to AWS: provider integration, IAM role, bucket, Tableflow's key and tables,
+Glue.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ CATALOG: Final = "catalog integration"
 NAMES: Final = (INTEGRATION, ROLE, TRUST, TAGS, POLICY, BUCKET, KEY, CATALOG)
 _REPAIR: Final = "Run `lakeferry deploy --repair`: it creates again what is missing"
 _REPLACED: Final = (
-    "Somebody changed or replaced it. Delete it, then run `lakeferry deploy --repair`: it creates it as the stack wants it"
+    "Somebody changed or replaced it. Delete it, then run `lakeferry deploy --repair`: it creates it as "
+    "the stack wants it"
 )
 _RESUME: Final = "Resume it then in Confluent's console, under Tableflow"
 _FIX_AND_RESUME: Final = f"Fix that. {_RESUME}"
@@ -39,7 +42,10 @@ _WAIT: Final = "Wait; a table takes some ten minutes"
 
 @attrs.frozen
 class _Chain:
-    """`bucket` is the one that Tableflow writes into. `cluster` is the Kafka cluster's id and the name of the Glue database."""
+    """`bucket` is the one that Tableflow writes into.
+
+    `cluster` is the Kafka cluster's id and the name of the Glue database.
+    """
 
     ctx: DeploymentContext
     stack: Stack
@@ -57,7 +63,8 @@ class _Chain:
 def look(ctx: DeploymentContext) -> list[Check]:
     """Raises CommandFailed if CloudFormation can't be read."""
     tables = (*_topic_checks(ctx), *storage.glue_table_names(ctx))
-    confluent, data = stacks.find_part(ctx, "confluent"), stacks.find_part(ctx, "data")
+    confluent = stacks.find_part(ctx, "confluent")
+    data = stacks.find_part(ctx, "data")
     if isinstance(confluent, str) or isinstance(data, str):
         why = confluent if isinstance(confluent, str) else str(data)
         return GROUP.skip_all((*NAMES, *tables), f"not deployed: {why}")
@@ -75,7 +82,8 @@ def _topic_checks(ctx: DeploymentContext) -> list[str]:
 
 
 def _integration_and_role(chain: _Chain) -> list[Check]:
-    ctx, restore = chain.ctx, trust.restore_command(chain.ctx, "confluent")
+    ctx = chain.ctx
+    restore = trust.restore_command(chain.ctx, "confluent")
     integration = runner.attempt(GROUP, INTEGRATION, lambda: _read_integration(chain))
     check, role = trust.check_role(ctx, GROUP, ctx.role_name("tableflow"), restore)
     checks = [integration if isinstance(integration, Check) else _integration(chain, integration), check]
@@ -85,15 +93,22 @@ def _integration_and_role(chain: _Chain) -> list[Check]:
         checks += GROUP.skip_all((TRUST, TAGS), "not checked: one side isn't known")
     if role:
         needs = trust.needed_actions(ctx, contract.TABLEFLOW_NEEDS, chain.bucket, chain.cluster)
-        checks.append(runner.attempt(GROUP, POLICY, lambda: trust.check_permissions(ctx, GROUP, role, needs, restore)))
+        checks.append(
+            runner.attempt(GROUP, POLICY, lambda: trust.check_permissions(ctx, GROUP, role, needs, restore))
+        )
     else:
         checks.append(GROUP.skip(POLICY, "not checked: the role isn't known"))
     return [*checks, runner.attempt(GROUP, BUCKET, lambda: storage.check_bucket(ctx, GROUP, chain.bucket))]
 
 
 def _read_integration(chain: _Chain) -> dict[str, Any] | None:
-    listed = chain.ctx.confluent().cloud.pages("/pim/v1/integrations", environment=chain.stack.outputs.get("EnvironmentId", ""))
-    return next((integration for integration in listed if text(integration, "display_name") == chain.integration), None)
+    listed = chain.ctx.confluent().cloud.pages(
+        "/pim/v1/integrations", environment=chain.stack.outputs.get("EnvironmentId", "")
+    )
+    return next(
+        (integration for integration in listed if text(integration, "display_name") == chain.integration),
+        None,
+    )
 
 
 def _integration(chain: _Chain, document: dict[str, Any] | None) -> Check:
@@ -102,21 +117,30 @@ def _integration(chain: _Chain, document: dict[str, Any] | None) -> Check:
         return GROUP.fail(INTEGRATION, f"{chain.integration} doesn't exist", _REPAIR)
     role = text(document, "config", "customer_iam_role_arn")
     if role != wanted:
-        return GROUP.fail(INTEGRATION, f"{text(document, 'id')} assumes role {role or '(none)'}", _REPLACED, wanted)
+        return GROUP.fail(
+            INTEGRATION, f"{text(document, 'id')} assumes role {role or '(none)'}", _REPLACED, wanted
+        )
     principal, external_id = (text(document, "config", name) for name in ("iam_role_arn", "external_id"))
-    return GROUP.ok(INTEGRATION, f"{text(document, 'id')} connects as {principal} with external id {external_id}")
+    return GROUP.ok(
+        INTEGRATION, f"{text(document, 'id')} connects as {principal} with external id {external_id}"
+    )
 
 
 def _trust(role: Role, integration: dict[str, Any], restore: str) -> list[Check]:
     arn, external_id = (text(integration, "config", name) for name in ("iam_role_arn", "external_id"))
-    principals = [Principal(TRUST, "sts:AssumeRole", arn, external_id), Principal(TAGS, "sts:TagSession", arn)]
+    principals = [
+        Principal(TRUST, "sts:AssumeRole", arn, external_id),
+        Principal(TAGS, "sts:TagSession", arn),
+    ]
     return [trust.check_trust(GROUP, role, principal, restore) for principal in principals]
 
 
 def _tableflow(chain: _Chain) -> list[Check]:
     """Check with the deployment's Tableflow key: Tableflow accepts no other."""
-    ctx, names = chain.ctx, _topic_checks(chain.ctx)
-    secret, reader = ctx.confluent_secret("tableflow"), Tableflow(ctx, chain.stack.outputs)
+    ctx = chain.ctx
+    names = _topic_checks(chain.ctx)
+    secret = ctx.confluent_secret("tableflow")
+    reader = Tableflow(ctx, chain.stack.outputs)
     plane = runner.attempt(GROUP, KEY, lambda: _require_key(reader, secret))
     if isinstance(plane, Check):
         return [plane, *GROUP.skip_all((CATALOG, *names), "not checked: no key for Tableflow works")]
@@ -154,7 +178,9 @@ def _catalog(chain: _Chain, reader: Tableflow) -> Check:
 def _catalog_integration(chain: _Chain, catalog: CatalogIntegration) -> Check:
     if catalog.database and catalog.database != chain.cluster:
         fix = f"Set its database back to {chain.cluster} in Confluent's console"
-        return GROUP.fail(CATALOG, f"{catalog.id} shows tables in Glue database {catalog.database}", fix, chain.cluster)
+        return GROUP.fail(
+            CATALOG, f"{catalog.id} shows tables in Glue database {catalog.database}", fix, chain.cluster
+        )
     if catalog.phase == "FAILED" or catalog.suspended:
         state = "FAILED" if catalog.phase == "FAILED" else "suspended"
         return GROUP.fail(CATALOG, f"{catalog.id} is {state}: {catalog.reason}", _FIX_AND_RESUME)

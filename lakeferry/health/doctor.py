@@ -8,7 +8,16 @@ from typing import Final
 
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import CommandFailed
-from lakeferry.health import aws, confluent, confluent_to_aws, snowflake, snowflake_to_aws, storage, tenants, tools
+from lakeferry.health import (
+    aws,
+    confluent,
+    confluent_to_aws,
+    snowflake,
+    snowflake_to_aws,
+    storage,
+    tenants,
+    tools,
+)
 from lakeferry.health.model import Check, Group
 from lakeferry.health.runner import Probe
 
@@ -23,13 +32,22 @@ _OF_DEPLOYMENT: Final[tuple[tuple[Group, str, Callable[[DeploymentContext], list
     (aws.GROUP, "Glue: quotas", aws.glue_quotas),
     (storage.GROUP, "buckets", storage.check_chosen_buckets),
     (confluent.GROUP, confluent.KEY, confluent.look),
-    (confluent.GROUP, tenants.ORGANIZATION, lambda ctx: tenants.look(ctx, confluent.GROUP, tenants.ORGANIZATION, "confluent")),
+    (
+        confluent.GROUP,
+        tenants.ORGANIZATION,
+        lambda ctx: tenants.look(ctx, confluent.GROUP, tenants.ORGANIZATION, "confluent"),
+    ),
     (snowflake.GROUP, snowflake.KEY, snowflake.look),
-    (snowflake.GROUP, tenants.ACCOUNT, lambda ctx: tenants.look(ctx, snowflake.GROUP, tenants.ACCOUNT, "snowflake")),
+    (
+        snowflake.GROUP,
+        tenants.ACCOUNT,
+        lambda ctx: tenants.look(ctx, snowflake.GROUP, tenants.ACCOUNT, "snowflake"),
+    ),
     (confluent_to_aws.GROUP, confluent_to_aws.INTEGRATION, confluent_to_aws.look),
     (snowflake_to_aws.GROUP, snowflake_to_aws.VOLUME, snowflake_to_aws.look),
 )
-#: Checks that are made without a login to the deployment's account. "identity" says what is wrong with the login.
+#: Checks that are made without a login to the deployment's account. "identity" says what is wrong with the
+#: login.
 _WITHOUT_LOGIN: Final = ("deployment file", "identity", "region")
 
 
@@ -39,16 +57,20 @@ def probes(ctx: DeploymentContext) -> list[Probe]:
             return [group.skip(name, f"not checked: {why}")]
         return look(ctx)
 
-    return [*machine_probes(), *(Probe(group, name, partial(checks, group, name, look)) for group, name, look in _OF_DEPLOYMENT)]
+    return [
+        *machine_probes(),
+        *(Probe(group, name, partial(checks, group, name, look)) for group, name, look in _OF_DEPLOYMENT),
+    ]
 
 
 def _login_problem(ctx: DeploymentContext) -> str:
     try:
         _ = ctx.account
     except CommandFailed as failure:
-        return {"AWS-CREDENTIALS": "nobody is logged in to AWS", "AWS-ACCOUNT": "logged in to another AWS account"}.get(
-            failure.code, ""
-        )
+        return {
+            "AWS-CREDENTIALS": "nobody is logged in to AWS",
+            "AWS-ACCOUNT": "logged in to another AWS account",
+        }.get(failure.code, "")
     return ""
 
 

@@ -1,4 +1,6 @@
-"""Drift from what was deployed: AWS resources that were changed manually, and vendors' objects that are missing or stopped."""
+"""Drift from what was deployed: AWS resources that were changed manually, and vendors' objects that are
+missing or stopped.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,10 @@ _SYSTEMS: Final = {registry.CONFLUENT: CONFLUENT, registry.SNOWFLAKE: SNOWFLAKE}
 #: What a new object doesn't bring back, by resource type.
 _LOST: Final = {
     "topic": "empty: its records and the offsets of its consumers are lost",
-    "schema": "there with its latest version only: records that were written with an earlier one may not be readable",
+    "schema": (
+        "there with its latest version only: records that were written with an earlier one may not be "
+        "readable"
+    ),
     "tableflow_topic": "new with its table, which begins with the oldest record that the topic still has",
     "connector": "at its beginning again",
     "flink_statement": "there without its state: it reads its inputs from the beginning",
@@ -44,8 +49,8 @@ _LOST: Final = {
 #: Objects that other stacks need by the id that Confluent gave them. A new one has another id.
 _NEEDED_BY_ID: Final = ("environment", "kafka_cluster")
 NOT_REPAIRABLE: Final = (
-    "a new one has another id, which other stacks need: it can't be repaired. `lakeferry destroy`, then `lakeferry deploy` "
-    "creates everything again; its records are lost"
+    "a new one has another id, which other stacks need: it can't be repaired. `lakeferry destroy`, then "
+    "`lakeferry deploy` creates everything again; its records are lost"
 )
 DELETED: Final = "DELETED"
 _STATUSES: Final = {
@@ -72,7 +77,8 @@ class Drift:
 
 
 def missing(ctx: DeploymentContext) -> list[Drift]:
-    """Return the vendors' objects of stacks that don't exist, don't work or are renamed, and those that can't be seen.
+    """Return the vendors' objects of stacks that don't exist, don't work or are renamed, and those that can't
+    be seen.
 
     Raises CommandFailed.
     """
@@ -92,7 +98,9 @@ def _active_stacks(ctx: DeploymentContext) -> list[Stack]:
 
 
 def _of_aws(ctx: DeploymentContext, stack: Stack) -> Iterator[Drift]:
-    """Yield the drift that CloudFormation detects: in properties that the template sets, of types that support detection."""
+    """Yield the drift that CloudFormation detects: in properties that the template sets, of types that
+    support detection.
+    """
     try:
         _run_detection(ctx, stack)
         for drift in _drifted(ctx, stack):
@@ -100,22 +108,34 @@ def _of_aws(ctx: DeploymentContext, stack: Stack) -> Iterator[Drift]:
             status = str(drift["StackResourceDriftStatus"])
             yield Drift(AWS, drift["ResourceType"], drift["LogicalResourceId"], status, ", ".join(changed))
     except (ClientError, BotoCoreError, TimeoutError) as error:
-        yield Drift(AWS, "stack", stack.name, Verdict.UNKNOWN, f"CloudFormation can't detect drift: {_short(error)}")
+        yield Drift(
+            AWS, "stack", stack.name, Verdict.UNKNOWN, f"CloudFormation can't detect drift: {_short(error)}"
+        )
 
 
 def _run_detection(ctx: DeploymentContext, stack: Stack) -> None:
     """Raises TimeoutError if it takes longer than _PATIENCE seconds."""
-    client, until = ctx.client("cloudformation"), ctx.clock.time() + _PATIENCE
+    client = ctx.client("cloudformation")
+    until = ctx.clock.time() + _PATIENCE
     id = client.detect_stack_drift(StackName=stack.name)["StackDriftDetectionId"]
-    while client.describe_stack_drift_detection_status(StackDriftDetectionId=id)["DetectionStatus"] == "DETECTION_IN_PROGRESS":
+    while (
+        client.describe_stack_drift_detection_status(StackDriftDetectionId=id)["DetectionStatus"]
+        == "DETECTION_IN_PROGRESS"
+    ):
         if ctx.clock.time() > until:
             raise TimeoutError(f"it has not ended in {_PATIENCE:.0f} s")
         ctx.clock.sleep(_POLL)
 
 
 def _drifted(ctx: DeploymentContext, stack: Stack) -> Iterator[dict[str, Any]]:
-    """Yield from all pages; boto3 has no paginator for this call. If the detection failed, yield what it found before."""
-    query: dict[str, Any] = {"StackName": stack.name, "StackResourceDriftStatusFilters": ["MODIFIED", "DELETED"]}
+    """Yield from all pages; boto3 has no paginator for this call.
+
+    If the detection failed, yield what it found before.
+    """
+    query: dict[str, Any] = {
+        "StackName": stack.name,
+        "StackResourceDriftStatusFilters": ["MODIFIED", "DELETED"],
+    }
     while True:
         page = ctx.client("cloudformation").describe_stack_resource_drifts(**query)
         yield from page["StackResourceDrifts"]
@@ -130,7 +150,13 @@ def _missing(ctx: DeploymentContext, active: list[Stack]) -> Iterator[Drift]:
         try:
             known_resources = read_known(ctx, stack)
         except LakeferryError as error:
-            yield Drift(AWS, "stack", stack.name, Verdict.UNKNOWN, f"the states of its objects can't be read: {error.what}")
+            yield Drift(
+                AWS,
+                "stack",
+                stack.name,
+                Verdict.UNKNOWN,
+                f"the states of its objects can't be read: {error.what}",
+            )
             continue
         standing = [resource for resource in known_resources if resource.status not in GIVEN_UP]
         found = [(resource, looker.look(resource)) for resource in standing]
@@ -157,12 +183,20 @@ def _describe(known: KnownResource, existence: Existence, deleted_keys: list[str
     details = {
         Answer.ABSENT: _how_to_repair(known),
         Answer.STOPPED: f"it is {existence.why}; `lakeferry deploy --repair` starts it again",
-        Answer.RENAMED: f"its name is {existence.why} now, and it is found by name only: rename it back to {_find_name(known)}",
-        Answer.FOREIGN: f"{existence.why}. Remove or rename that one; then `lakeferry deploy --repair` creates this one again",
+        Answer.RENAMED: (
+            f"its name is {existence.why} now, and it is found by name only: rename it back to "
+            f"{_find_name(known)}"
+        ),
+        Answer.FOREIGN: (
+            f"{existence.why}. Remove or rename that one; then `lakeferry deploy --repair` creates this "
+            "one again"
+        ),
     }
     can_repair = existence.answer in (Answer.ABSENT, Answer.STOPPED)
     stack = known.stack.name if can_repair else ""
-    return attrs.evolve(about, status=_STATUSES[existence.answer], details=details[existence.answer], stack=stack)
+    return attrs.evolve(
+        about, status=_STATUSES[existence.answer], details=details[existence.answer], stack=stack
+    )
 
 
 def _unknown(known: KnownResource, existence: Existence, about: Drift, deleted_keys: list[str]) -> Drift:
@@ -192,7 +226,10 @@ def _find_name(known: KnownResource) -> str:
 
 
 def _secret_name(known: KnownResource) -> str:
-    """Return the name of the key's secret. Its ARN ends in a hyphen and six characters of Secrets Manager's own."""
+    """Return the name of the key's secret.
+
+    Its ARN ends in a hyphen and six characters of Secrets Manager's own.
+    """
     secret = str(known.properties.get("secret", ""))
     return secret.rpartition(":secret:")[2][:-7] if ":secret:" in secret else secret
 

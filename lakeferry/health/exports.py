@@ -1,4 +1,6 @@
-"""The state of each export: last run, published windows, next run, and whether recipients and engineers get mail."""
+"""The state of each export: last run, published windows, next run, and whether recipients and engineers get
+mail.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,8 @@ class LastRun:
 
 @attrs.frozen
 class ExportStatus:
-    """`last` is None before the first run. `next_run` is in seconds since 1970. `published` is the number of published windows.
+    """`last` is None before the first run. `next_run` is in seconds since 1970. `published` is the number of
+    published windows.
 
     `observations` has only what a person should know.
     """
@@ -77,9 +80,13 @@ def read_exports(readers: Readers) -> list[ExportStatus]:
 
 
 def _read_export(readers: Readers, export: MonitoredExport) -> ExportStatus:
-    next_run = cron.parse(export.cron, export.zone).after(datetime.fromtimestamp(readers.ctx.clock.time(), UTC))
+    next_run = cron.parse(export.cron, export.zone).after(
+        datetime.fromtimestamp(readers.ctx.clock.time(), UTC)
+    )
     last = observe(lambda: _last_run(readers, export.export))
-    published = observe(lambda: sum(1 for _ in readers.objects.list(f"{readers.settings.prefix}/{export.export}/manifests/")))
+    published = observe(
+        lambda: sum(1 for _ in readers.objects.list(f"{readers.settings.prefix}/{export.export}/manifests/"))
+    )
     observations = [
         _observe_run(last),
         observe(lambda: _observe_lateness(readers, export, has_run=isinstance(last, LastRun))),
@@ -102,20 +109,26 @@ def _last_run(readers: Readers, export: str) -> LastRun | None:
     if not runs:
         return None
     run: dict[str, Any] = max(runs, key=lambda job_run: job_run["StartedOn"])
-    began, ended = run["StartedOn"].timestamp(), run.get("CompletedOn")
+    began = run["StartedOn"].timestamp()
+    ended = run.get("CompletedOn")
     seconds = ended.timestamp() - began if ended else None
     last = LastRun(run["Id"], began, seconds, run["JobRunState"], reason=run.get("ErrorMessage") or "")
     return last if last.result in ACTIVE_RUNS else _with_record(readers, export, last)
 
 
 def _with_record(readers: Readers, export: str, last: LastRun) -> LastRun:
-    """Add the run record, unless the run failed before it wrote one. Runs outside of Glue have records of their own."""
+    """Add the run record, unless the run failed before it wrote one.
+
+    Runs outside of Glue have records of their own.
+    """
     run = outcome.JobRun(last.id, datetime.fromtimestamp(last.began, UTC))
     record = outcome.find_record(readers.objects, f"{readers.settings.prefix}/{export}/runs/", run)
     if record is None:
         return last
     windows = tuple(f"{window['window']} {window['state']}" for window in record.get("windows", []))
-    return attrs.evolve(last, record=str(record["state"]), windows=windows, reason=str(record.get("reason") or last.reason))
+    return attrs.evolve(
+        last, record=str(record["state"]), windows=windows, reason=str(record.get("reason") or last.reason)
+    )
 
 
 def _observe_run(last: LastRun | Observation | None) -> Observation | None:
@@ -139,11 +152,18 @@ def _observe_lateness(readers: Readers, export: MonitoredExport, *, has_run: boo
 
 
 def _observe_recipients(readers: Readers, export: MonitoredExport) -> Observation | None:
-    return _observe_topic(readers, export.topic, export.recipients, "recipients", "nothing") if export.topic else None
+    return (
+        _observe_topic(readers, export.topic, export.recipients, "recipients", "nothing")
+        if export.topic
+        else None
+    )
 
 
 def observe_engineers(readers: Readers) -> Observation | None:
-    """Return how many engineers get no alarms, None if all get them. An alarm about this would not reach them."""
+    """Return how many engineers get no alarms, None if all get them.
+
+    An alarm about this would not reach them.
+    """
     ctx = readers.ctx
     topic = f"arn:aws:sns:{ctx.region}:{ctx.account}:{readers.settings.deployment}-alarms"
     return _observe_topic(readers, topic, len(ctx.deployment.alerts.engineers), "engineers", "no alarms")
@@ -155,10 +175,14 @@ def _observe_topic(readers: Readers, topic: str, people: int, who: str, gets: st
         return unreached
     reasons = []
     if unreached.pending:
-        reasons.append(f"{unreached.pending} of {people} {who} have not confirmed the mail from AWS: they get {gets}")
+        reasons.append(
+            f"{unreached.pending} of {people} {who} have not confirmed the mail from AWS: they get {gets}"
+        )
     if unreached.ended:
         command = f"aws sns subscribe --region {readers.ctx.region} --topic-arn {topic}"
         again = f"`{command} --protocol email --notification-endpoint ADDRESS`"
         ended = "unsubscribed, perhaps by a scanner of mails, or did not confirm in two days"
-        reasons.append(f"{unreached.ended} of {people} {who} {ended}: they get {gets}. Subscribe them again: {again}")
+        reasons.append(
+            f"{unreached.ended} of {people} {who} {ended}: they get {gets}. Subscribe them again: {again}"
+        )
     return Observation(State.ACTION_NEEDED, float(sum(unreached)), "; ".join(reasons)) if reasons else None

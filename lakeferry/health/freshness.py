@@ -1,4 +1,7 @@
-"""The age of each table at every hop: topic, Tableflow, Iceberg, Glue, Snowflake. Uses the code of the monitoring function."""
+"""The age of each table at every hop: topic, Tableflow, Iceberg, Glue, Snowflake.
+
+Uses the code of the monitoring function.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,9 @@ class Readers:
     settings: Settings
 
     def anew(self) -> Readers:
-        """Return readers without cached data: readers cache the answers of the Metrics API and a session with Snowflake."""
+        """Return readers without cached data: readers cache the answers of the Metrics API and a session with
+        Snowflake.
+        """
         return attrs.evolve(self)
 
     def glue(self, database: str) -> GlueTables:
@@ -70,12 +75,15 @@ class Readers:
 
     def _snowflake(self) -> Snowflake:
         """Log in as the deployment's reader, without a warehouse."""
-        store, secret = self.ctx.secrets, self.settings.snowflake_secret
+        store = self.ctx.secrets
+        secret = self.settings.snowflake_secret
         fields = store.read(secret)
         account, user, role = (
-            fields[name].reveal() if name in fields else "" for name in (secret_fields.ACCOUNT, secret_fields.USER, "role")
+            fields[name].reveal() if name in fields else ""
+            for name in (secret_fields.ACCOUNT, secret_fields.USER, "role")
         )
-        login, key = Login(account, user, sql.named(role)), secret_fields.read_pair(store, secret)
+        login = Login(account, user, sql.named(role))
+        key = secret_fields.read_pair(store, secret)
         return Snowflake(self._session(), self.ctx.clock, login, key, self.settings.snowflake_url)
 
     def _session(self) -> Session:
@@ -87,7 +95,9 @@ def open_readers(ctx: DeploymentContext) -> Readers:
     stack = stacks.require_part(ctx, "operations")
     for function in stacks.functions(ctx, stack, contract.WATCH):
         with translate_aws_errors(f"looking at function {function.name}"):
-            answer: dict[str, Any] = ctx.client("lambda").get_function_configuration(FunctionName=function.name)
+            answer: dict[str, Any] = ctx.client("lambda").get_function_configuration(
+                FunctionName=function.name
+            )
             variables = answer.get("Environment", {}).get("Variables", {})
             return Readers(ctx, monitoring.read_settings(variables, ctx.client("s3")))
     message = f"stack {stack.name} has no monitoring function"
@@ -112,7 +122,9 @@ def read_tables(readers: Readers, stale_hours: float) -> list[TableStatus]:
     """Read each hop by itself, so that one that can't be read doesn't hide the others."""
     tableflow = Tableflow(readers.ctx)
     reads = [
-        (table.topic, hop, read) for table in readers.settings.monitored.tables for hop, read in _reads(readers, tableflow, table)
+        (table.topic, hop, read)
+        for table in readers.settings.monitored.tables
+        for hop, read in _reads(readers, tableflow, table)
     ]
     with ThreadPoolExecutor(_IN_PARALLEL) as pool:
         observations = list(pool.map(lambda read: _observe(read[2], stale_hours), reads))
@@ -122,7 +134,9 @@ def read_tables(readers: Readers, stale_hours: float) -> list[TableStatus]:
     return [TableStatus(table, hops) for table, hops in tables.items()]
 
 
-def _reads(readers: Readers, tableflow: Tableflow, table: MonitoredTable) -> Iterator[tuple[str, Callable[[], Any]]]:
+def _reads(
+    readers: Readers, tableflow: Tableflow, table: MonitoredTable
+) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "topic", functools.partial(readers.topics.age, table.topic)
     yield "tableflow", lambda: observe_topic(tableflow.topics.get(table.topic))
     if table.database:
@@ -151,7 +165,11 @@ def observe_topic(table: TableflowTopic | None) -> Observation:
         return Observation(State.WRONG, message=f"suspended: {table.reason}", code="CFL-TABLEFLOW-SUSPENDED")
     if table.failing_formats:
         reasons = "; ".join(table.failing_formats)
-        return Observation(State.WRONG, message=f"{table.phase.lower()}: {reasons}", code="CFL-TABLEFLOW-FAILED")
+        return Observation(
+            State.WRONG, message=f"{table.phase.lower()}: {reasons}", code="CFL-TABLEFLOW-FAILED"
+        )
     if table.phase == "FAILED":
         return Observation(State.WRONG, message=f"failed: {table.reason}", code="CFL-TABLEFLOW-FAILED")
-    return Observation(State.OK if table.phase == "RUNNING" else State.WAITING, message=table.phase.lower() or "pending")
+    return Observation(
+        State.OK if table.phase == "RUNNING" else State.WAITING, message=table.phase.lower() or "pending"
+    )

@@ -14,7 +14,8 @@ from lambdas.monitoring import errors as monitoring_errors
 from lambdas.shared.errors import LakeferryError
 
 NOT_DEPLOYED: Final = "not deployed"
-#: Error codes that mean that the first record or table hasn't arrived yet, which is not a failure, and what to show instead.
+#: Error codes that mean that the first record or table hasn't arrived yet, which is not a failure, and what
+#: to show instead.
 _NOT_YET: Final = {
     monitoring_errors.NO_COMMIT.code: "the table is empty: no record has arrived yet",
     monitoring_errors.NO_TABLE.code: "there is no table yet: it appears with the topic's first records",
@@ -32,7 +33,10 @@ class Result(StrEnum):
 
 @attrs.frozen
 class Check:
-    """`needed` is the required value, "" if it is obvious. `caused_by` is the name of the check whose failure caused this one."""
+    """`needed` is the required value, "" if it is obvious.
+
+    `caused_by` is the name of the check whose failure caused this one.
+    """
 
     group: str
     name: str
@@ -70,20 +74,29 @@ class Group:
         return [self.skip(name, why) for name in names]
 
 
-def mark_consequences(checks: Sequence[Check], causes: Mapping[str, Collection[str]], remedy: str) -> list[Check]:
+def mark_consequences(
+    checks: Sequence[Check], causes: Mapping[str, Collection[str]], remedy: str
+) -> list[Check]:
     """Mark the checks that failed only because an earlier check in the list failed.
 
-    `causes` maps the name of a check to the names of the earlier checks that can make it fail; an empty collection means any.
+    `causes` maps the name of a check to the names of the earlier checks that can make it fail; an empty
+    collection means any.
     """
     roots: list[str] = []
     marked = []
     for check in checks:
         failed = check.result is Result.FAIL
-        why = [name for name in roots if failed and check.name in causes and name in (causes[check.name] or roots)]
+        why = [
+            name
+            for name in roots
+            if failed and check.name in causes and name in (causes[check.name] or roots)
+        ]
         if failed and not why:
             roots.append(check.name)
         marked.append(
-            attrs.evolve(check, caused_by=why[0], fix=f"Caused by “{why[0]}”: fix that first. {remedy}") if why else check
+            attrs.evolve(check, caused_by=why[0], fix=f"Caused by “{why[0]}”: fix that first. {remedy}")
+            if why
+            else check
         )
     return marked
 

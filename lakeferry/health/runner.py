@@ -1,4 +1,7 @@
-"""Runs all groups of checks in parallel. A group whose service hangs or fails neither delays nor stops the others."""
+"""Runs all groups of checks in parallel.
+
+A group whose service hangs or fails neither delays nor stops the others.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +24,23 @@ PATIENCE: Final = 60.0
 
 @attrs.frozen
 class Probe:
-    """Checks of one service, made in sequence. If it doesn't answer, one failed check called `name` takes their place."""
+    """Checks of one service, made in sequence.
+
+    If it doesn't answer, one failed check called `name` takes their place.
+    """
 
     group: Group
     name: str
     look: Callable[[], list[Check]]
 
 
-def run(probes: Sequence[Probe], report: Callable[[str], object] = lambda _: None, patience: float = PATIENCE) -> list[Check]:
-    """Return the checks in the order of `probes`. A probe without an answer after `patience` seconds fails."""
+def run(
+    probes: Sequence[Probe], report: Callable[[str], object] = lambda _: None, patience: float = PATIENCE
+) -> list[Check]:
+    """Return the checks in the order of `probes`.
+
+    A probe without an answer after `patience` seconds fails.
+    """
     answers: queue.SimpleQueue[tuple[int, list[Check]]] = queue.SimpleQueue()
     for number, probe in enumerate(probes):
         # A daemon thread, because a service that hangs must not keep the command from ending.
@@ -46,7 +57,9 @@ def run(probes: Sequence[Probe], report: Callable[[str], object] = lambda _: Non
         done[number] = checks
 
     def silent(probe: Probe) -> Check:
-        return probe.group.fail(probe.name, f"no answer in {patience:g} s", "Check the network and the service's status page")
+        return probe.group.fail(
+            probe.name, f"no answer in {patience:g} s", "Check the network and the service's status page"
+        )
 
     return [check for number, probe in enumerate(probes) for check in done.get(number) or [silent(probe)]]
 

@@ -37,14 +37,18 @@ _DEPTH: Final = 4
 
 def look(ctx: DeploymentContext) -> list[Check]:
     """Check everything with the deployer's login. Without it, the other checks are skipped."""
-    given, rest = ctx.deployment.snowflake, [PRIVILEGES, WAREHOUSE, USER]
+    given = ctx.deployment.snowflake
+    rest = [PRIVILEGES, WAREHOUSE, USER]
     if given is None or not given.enabled:
         return GROUP.skip_all([KEY, LOGIN, *rest], "not checked: the deployment file uses no Snowflake")
     try:
         vendor = ctx.snowflake()
         pair = secret_fields.read_pair(ctx.secrets, given.key_secret)
     except (CommandFailed, LakeferryError) as failure:
-        return [runner.failed(GROUP, KEY, failure), *GROUP.skip_all([LOGIN, *rest], "not checked: no key was read")]
+        return [
+            runner.failed(GROUP, KEY, failure),
+            *GROUP.skip_all([LOGIN, *rest], "not checked: no key was read"),
+        ]
     key = GROUP.ok(KEY, f"{pair.fingerprint}, in {given.key_secret}")
     try:
         deployer = credentials.Deployer(ctx, given)
@@ -84,20 +88,35 @@ def privileges(grants: list[Row], given: Wanted) -> Check:
 
 
 def warehouse(vendor: Snowflake, grants: list[Row], given: Wanted) -> Check:
-    name, role = sql.named(given.deployer_warehouse), sql.named(given.role)
-    shown = [row for row in vendor.run(sql.statement(_WAREHOUSES, pattern=sql.literal(name))) if row.get("name") == name]
+    name = sql.named(given.deployer_warehouse)
+    role = sql.named(given.role)
+    shown = [
+        row
+        for row in vendor.run(sql.statement(_WAREHOUSES, pattern=sql.literal(name)))
+        if row.get("name") == name
+    ]
     usable = role == _ACCOUNTADMIN or any(
-        row.get("granted_on") == "WAREHOUSE" and row.get("name") == name and row.get("privilege") in _USES for row in grants
+        row.get("granted_on") == "WAREHOUSE" and row.get("name") == name and row.get("privilege") in _USES
+        for row in grants
     )
     grant = f"GRANT USAGE ON WAREHOUSE {name} TO ROLE {role};"
     if not shown:
-        create = f"CREATE WAREHOUSE IF NOT EXISTS {name} WAREHOUSE_SIZE='XSMALL' AUTO_SUSPEND=60 AUTO_RESUME=TRUE;"
-        return GROUP.fail(WAREHOUSE, f"there is no {name}, or role {role} may not see it", f"{_ADMIN}: {create} {grant}")
+        create = (
+            f"CREATE WAREHOUSE IF NOT EXISTS {name} WAREHOUSE_SIZE='XSMALL' AUTO_SUSPEND=60 AUTO_RESUME=TRUE;"
+        )
+        return GROUP.fail(
+            WAREHOUSE, f"there is no {name}, or role {role} may not see it", f"{_ADMIN}: {create} {grant}"
+        )
     if not usable:
         return GROUP.fail(WAREHOUSE, f"role {role} may not use {name}", f"{_ADMIN}: {grant}")
     if shown[0].get("auto_resume", "").lower() == "false":
         fix = f"{_ADMIN}: ALTER WAREHOUSE {name} SET AUTO_RESUME=TRUE;"
-        return GROUP.fail(WAREHOUSE, f"{name} doesn't start by itself, and is {shown[0].get('state')}", fix, "AUTO_RESUME=TRUE")
+        return GROUP.fail(
+            WAREHOUSE,
+            f"{name} doesn't start by itself, and is {shown[0].get('state')}",
+            fix,
+            "AUTO_RESUME=TRUE",
+        )
     return GROUP.ok(WAREHOUSE, f"{name}, {shown[0].get('size')}")
 
 
@@ -109,12 +128,16 @@ def user(vendor: Snowflake, given: Wanted) -> Check:
     except LakeferryError as error:
         return GROUP.warn(USER, f"{name} can't be described: {error.what}", f"{_ADMIN}: DESC USER {name};")
     properties = {row.get("property", ""): row.get("value", "") for row in rows}
-    type_, has_password = properties.get("TYPE", ""), properties.get("PASSWORD", "") not in _UNSET
+    type_ = properties.get("TYPE", "")
+    has_password = properties.get("PASSWORD", "") not in _UNSET
     statements = [
         *([f"ALTER USER {name} UNSET PASSWORD;"] if has_password else []),
         *([f"ALTER USER {name} SET TYPE=SERVICE;"] if type_ != "SERVICE" else []),
     ]
     if not statements:
         return GROUP.ok(USER, f"{name} is of TYPE=SERVICE, without a password")
-    is_ = f"{name} is of TYPE={'PERSON' if type_ in _UNSET else type_} and has {'a' if has_password else 'no'} password"
+    is_ = (
+        f"{name} is of TYPE={'PERSON' if type_ in _UNSET else type_} and has "
+        f"{'a' if has_password else 'no'} password"
+    )
     return GROUP.warn(USER, is_, f"{_ADMIN}: {' '.join(statements)}")

@@ -1,4 +1,6 @@
-"""The trust chain from Snowflake to AWS: external volume, catalog integration, IAM role, bucket, Glue, and tables."""
+"""The trust chain from Snowflake to AWS: external volume, catalog integration, IAM role, bucket, Glue, and
+tables.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,8 @@ NAMES: Final = (
 _WHO: Final = "SELECT CURRENT_USER() AS RESULT"
 _REPAIR: Final = "Run `lakeferry deploy --repair`: it creates again what is missing"
 _REPLACED: Final = (
-    "Somebody changed or replaced it. DROP it in Snowflake, then run `lakeferry deploy --repair`, which creates it as it was"
+    "Somebody changed or replaced it. DROP it in Snowflake, then run `lakeferry deploy --repair`, which "
+    "creates it as it was"
 )
 _RECOVERY: Final = "Snowflake notices within minutes"
 _REGION: Final = re.compile(r"https://glue\.([a-z0-9-]+)\.")
@@ -50,7 +53,10 @@ T = TypeVar("T")
 
 @attrs.frozen
 class _Chain:
-    """`bucket` is Tableflow's bucket. `database` is the Glue database, whose name is the Kafka cluster's id."""
+    """`bucket` is Tableflow's bucket.
+
+    `database` is the Glue database, whose name is the Kafka cluster's id.
+    """
 
     ctx: DeploymentContext
     stack: Stack
@@ -68,7 +74,9 @@ class _Chain:
     def external_id(self, kind: str) -> str:
         """Return the external id that Lakeferry chose for the stack's object of this kind."""
         identity = self.stack.identity(kind)
-        return sql.external_id_of(request.resource_uid(self.stack.id, identity.logical_id) if identity else "")
+        return sql.external_id_of(
+            request.resource_uid(self.stack.id, identity.logical_id) if identity else ""
+        )
 
 
 def look(ctx: DeploymentContext) -> list[Check]:
@@ -82,7 +90,9 @@ def look(ctx: DeploymentContext) -> list[Check]:
         if isinstance(part, str):
             return GROUP.skip_all(names, f"not deployed: {part}")
     own, data, confluent = (part for part in parts if isinstance(part, Stack))
-    chain = _Chain(ctx, own, data.outputs.get("TableflowBucketName", ""), confluent.outputs.get("KafkaClusterId", ""))
+    chain = _Chain(
+        ctx, own, data.outputs.get("TableflowBucketName", ""), confluent.outputs.get("KafkaClusterId", "")
+    )
     vendor = runner.attempt(GROUP, VOLUME, lambda: _log_in(ctx))
     checks = _from_aws_alone(chain, vendor) if isinstance(vendor, Check) else _all(chain, vendor)
     in_snowflake = (READS_BUCKET, READS_GLUE, NAMESPACE, *map(_table_check, tables))
@@ -107,15 +117,21 @@ def _log_in(ctx: DeploymentContext) -> Snowflake:
 
 
 def _from_aws_alone(chain: _Chain, login: Check) -> list[Check]:
-    rest, why = (READS_BUCKET, READS_GLUE, NAMESPACE, *map(_table_check, _tables(chain.ctx))), "not checked: there is no login"
+    rest = (READS_BUCKET, READS_GLUE, NAMESPACE, *map(_table_check, _tables(chain.ctx)))
+    why = "not checked: there is no login"
     return [login, GROUP.skip(INTEGRATION, why), *_role(chain, None, None), *GROUP.skip_all(rest, why)]
 
 
 def _all(chain: _Chain, vendor: Snowflake) -> list[Check]:
-    volume, integration = chain.volume, chain.integration
+    volume = chain.volume
+    integration = chain.integration
     storage = runner.attempt(GROUP, VOLUME, lambda: _if_exists(lambda: trust.volume_side(vendor, volume)))
-    description = runner.attempt(GROUP, INTEGRATION, lambda: _if_exists(lambda: trust.described_integration(vendor, integration)))
-    catalog = trust.integration_side(vendor, integration, description) if isinstance(description, dict) else None
+    description = runner.attempt(
+        GROUP, INTEGRATION, lambda: _if_exists(lambda: trust.described_integration(vendor, integration))
+    )
+    catalog = (
+        trust.integration_side(vendor, integration, description) if isinstance(description, dict) else None
+    )
     side = None if isinstance(storage, Check) else storage
     return [
         storage if isinstance(storage, Check) else _volume(chain, storage),
@@ -123,8 +139,15 @@ def _all(chain: _Chain, vendor: Snowflake) -> list[Check]:
         *_role(chain, side, catalog),
         _verified(READS_BUCKET, side, lambda side: trust.verify_volume(vendor, volume, side)),
         _verified(READS_GLUE, catalog, lambda side: trust.verify_integration(vendor, integration, side)),
-        _verified(NAMESPACE, catalog, lambda side: trust.require_namespace(vendor, integration, side, chain.database)),
-        *(runner.attempt(GROUP, _table_check(name), partial(_table, chain, vendor, name)) for name in _tables(chain.ctx)),
+        _verified(
+            NAMESPACE,
+            catalog,
+            lambda side: trust.require_namespace(vendor, integration, side, chain.database),
+        ),
+        *(
+            runner.attempt(GROUP, _table_check(name), partial(_table, chain, vendor, name))
+            for name in _tables(chain.ctx)
+        ),
     ]
 
 
@@ -140,7 +163,9 @@ def _volume(chain: _Chain, side: Side | None) -> Check:
         return GROUP.fail(VOLUME, f"{chain.volume} doesn't exist", _REPAIR)
     wanted = {"leads to": f"s3://{chain.bucket}/", "assumes role": chain.ctx.role_arn("snowflake")}
     actual = {"leads to": side.location, "assumes role": side.role_arn}
-    return _compared(VOLUME, side, actual, wanted) or _external_id(chain, VOLUME, "snowflake_external_volume", side)
+    return _compared(VOLUME, side, actual, wanted) or _external_id(
+        chain, VOLUME, "snowflake_external_volume", side
+    )
 
 
 def _integration(chain: _Chain, side: Side | None, description: dict[str, str]) -> Check:
@@ -159,7 +184,9 @@ def _integration(chain: _Chain, side: Side | None, description: dict[str, str]) 
         "shows namespace": description.get("CATALOG_NAMESPACE", ""),
         "is enabled": description.get("ENABLED", "").lower(),
     }
-    return _compared(INTEGRATION, side, actual, wanted) or _external_id(chain, INTEGRATION, "snowflake_catalog_integration", side)
+    return _compared(INTEGRATION, side, actual, wanted) or _external_id(
+        chain, INTEGRATION, "snowflake_catalog_integration", side
+    )
 
 
 def _compared(name: str, side: Side, actual: dict[str, str], wanted: dict[str, str]) -> Check | None:
@@ -171,7 +198,8 @@ def _compared(name: str, side: Side, actual: dict[str, str], wanted: dict[str, s
 
 
 def _external_id(chain: _Chain, name: str, kind: str, side: Side) -> Check:
-    """Compare external ids. Lakeferry chooses them, so a different one shows that somebody replaced the object.
+    """Compare external ids. Lakeferry chooses them, so a different one shows that somebody replaced the
+    object.
 
     Not every release of Snowflake reports the external id.
     """
@@ -180,15 +208,24 @@ def _external_id(chain: _Chain, name: str, kind: str, side: Side) -> Check:
         replaced = f"{side.what} says external id {side.external_id}: somebody replaced it"
         return GROUP.fail(name, replaced, _REPLACED, f"{wanted}, which the role asks for")
     object_name = side.what.rpartition(" ")[2]
-    return GROUP.ok(name, f"{object_name} connects as {side.principal} with external id {side.external_id or wanted}")
+    return GROUP.ok(
+        name, f"{object_name} connects as {side.principal} with external id {side.external_id or wanted}"
+    )
 
 
 def _role(chain: _Chain, storage: Side | None, catalog: Side | None) -> list[Check]:
-    """Check the role. If Snowflake doesn't report an external id, the role must require the one that Lakeferry chose."""
-    ctx, restore = chain.ctx, iam.restore_command(chain.ctx, "snowflake")
+    """Check the role.
+
+    If Snowflake doesn't report an external id, the role must require the one that Lakeferry chose.
+    """
+    ctx = chain.ctx
+    restore = iam.restore_command(chain.ctx, "snowflake")
     check, role = iam.check_role(ctx, GROUP, ctx.role_name("snowflake"), restore)
     if role is None:
-        return [check, *GROUP.skip_all((OF_VOLUME, OF_INTEGRATION, POLICY), "not checked: the role isn't known")]
+        return [
+            check,
+            *GROUP.skip_all((OF_VOLUME, OF_INTEGRATION, POLICY), "not checked: the role isn't known"),
+        ]
     needs = iam.needed_actions(ctx, contract.SNOWFLAKE_NEEDS, chain.bucket, chain.database)
     return [
         check,
@@ -219,8 +256,10 @@ def _verified(name: str, side: Side | None, verify: Callable[[Side], None]) -> C
 
 def _table(chain: _Chain, vendor: Snowflake, name: str) -> Check:
     """Check that Snowflake refreshes the table automatically."""
-    check, path = _table_check(name), [*sql.split(chain.stack.outputs.get("SchemaName", "")), name]
-    refresh, table = read_auto_refresh(vendor, path), sql.dotted(path)
+    check = _table_check(name)
+    path = [*sql.split(chain.stack.outputs.get("SchemaName", "")), name]
+    refresh = read_auto_refresh(vendor, path)
+    table = sql.dotted(path)
     if not refresh.state:
         fix = f"Turn it on: ALTER ICEBERG TABLE {table} SET AUTO_REFRESH=TRUE;"
         return GROUP.fail(check, f"{table} is frozen: AUTO_REFRESH is off", fix)

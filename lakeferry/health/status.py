@@ -26,8 +26,20 @@ from lakeferry.inventory import Verdict
 from lakeferry.output import Output, format_duration
 
 _POLL: Final = 10.0
-_HEADS: Final = {"topic": "topic", "tableflow": "Tableflow", "iceberg": "Iceberg", "glue": "Glue", "snowflake": "Snowflake"}
-_SIGNS: Final = {State.OK: "", State.WAITING: "…", State.ACTION_NEEDED: "!", State.WRONG: "✗", State.UNKNOWN: "?"}
+_HEADS: Final = {
+    "topic": "topic",
+    "tableflow": "Tableflow",
+    "iceberg": "Iceberg",
+    "glue": "Glue",
+    "snowflake": "Snowflake",
+}
+_SIGNS: Final = {
+    State.OK: "",
+    State.WAITING: "…",
+    State.ACTION_NEEDED: "!",
+    State.WRONG: "✗",
+    State.UNKNOWN: "?",
+}
 
 
 class Event(StrEnum):
@@ -53,7 +65,10 @@ class Status:
             "stage": stage,
             "stacks": {stack.name: stack.status for stack in self.stacks},
             "tables": [
-                {"table": table.table, **{hop: observation.document() for hop, observation in table.hops.items()}}
+                {
+                    "table": table.table,
+                    **{hop: observation.document() for hop, observation in table.hops.items()},
+                }
                 for table in self.tables
             ],
             "secrets": rotation.documents(self.secrets),
@@ -63,7 +78,9 @@ class Status:
         }
 
 
-def run_status(output: Output, stage: str, *, wait_for: Event | None, minutes: int, with_drift: bool) -> dict[str, Any]:
+def run_status(
+    output: Output, stage: str, *, wait_for: Event | None, minutes: int, with_drift: bool
+) -> dict[str, Any]:
     """Raises CommandFailed if something is wrong or unknown, or if the awaited event hasn't happened."""
     with context.open_context(stage) as ctx:
         return report_status(output, ctx, wait_for=wait_for, minutes=minutes, with_drift=with_drift)
@@ -95,16 +112,20 @@ def _read(ctx: DeploymentContext, readers: Readers, *, with_drift: bool) -> Stat
     """Read in parallel: most of the time is spent waiting for services."""
     with ThreadPoolExecutor(3) as pool:
         tables = pool.submit(read_tables, readers, ctx.deployment.alerts.table_stale_hours)
-        secrets = pool.submit(lambda: [*rotating_secrets.ages(ctx, rotating_secrets.load(ctx)), *rotating_secrets.by_hand(ctx)])
+        secrets = pool.submit(
+            lambda: [*rotating_secrets.ages(ctx, rotating_secrets.load(ctx)), *rotating_secrets.by_hand(ctx)]
+        )
         exports = pool.submit(read_exports, readers)
         deployed = list(stacks.read(ctx).values())
         drifted = drift.detect(ctx) if with_drift else None
-        return Status(deployed, tables.result(), secrets.result(), exports.result(), observe_engineers(readers), drifted)
+        return Status(
+            deployed, tables.result(), secrets.result(), exports.result(), observe_engineers(readers), drifted
+        )
 
 
 def wait(output: Output, readers: Readers, event: Event, minutes: int) -> None:
-    """Wait for the event. Raises CommandFailed: STATUS-LATER after `minutes`; at once if all tables are in a state that waiting
-    doesn't change, or if the AWS credentials have expired."""
+    """Wait for the event. Raises CommandFailed: STATUS-LATER after `minutes`; at once if all tables are in a
+    state that waiting doesn't change, or if the AWS credentials have expired."""
     clock = readers.ctx.clock
     began = clock.time()
     with output.step(f"Waiting for {event}") as report:
@@ -127,7 +148,8 @@ def wait(output: Output, readers: Readers, event: Event, minutes: int) -> None:
 
 
 def look(readers: Readers, event: Event) -> tuple[str, list[Observation], bool]:
-    """Return a message once the event has happened, "" before that; what isn't OK; and whether waiting is useless.
+    """Return a message once the event has happened, "" before that; what isn't OK; and whether waiting is
+    useless.
 
     A table in state WRONG stays in it. After a failed run of an export, the next scheduled run may publish.
     """
@@ -139,7 +161,11 @@ def look(readers: Readers, event: Event) -> tuple[str, list[Observation], bool]:
         return message, list(table_problems(tables)), bool(wrong) and all(wrong)
     exports = read_exports(readers)
     published = [f"{export.export} ({export.published} windows)" for export in exports if export.published]
-    return f"first export: {', '.join(published)}" if published else "", list(_export_problems(exports)), False
+    return (
+        f"first export: {', '.join(published)}" if published else "",
+        list(_export_problems(exports)),
+        False,
+    )
 
 
 def _require_login(ctx: DeploymentContext) -> None:
@@ -165,7 +191,10 @@ def _problems(ctx: DeploymentContext, status: Status) -> Iterator[Observation]:
     if status.alarms:
         yield status.alarms
     for age in status.secrets:
-        yield from (Observation(State.WRONG, message=f"{age.secret}: {why}") for why in rotation.troubles(ctx.deployment, age))
+        yield from (
+            Observation(State.WRONG, message=f"{age.secret}: {why}")
+            for why in rotation.troubles(ctx.deployment, age)
+        )
         if age.trouble:
             yield Observation(State.UNKNOWN, message=f"{age.secret}: {age.trouble}")
     for drifted in status.drift or []:
@@ -204,7 +233,9 @@ def _require_healthy(output: Output, problems: list[Observation], document: dict
 
 def _require_right(problems: Iterable[Observation], document: dict[str, Any] | None = None) -> None:
     if wrong := [problem for problem in problems if problem.state is State.WRONG]:
-        explained = next((f"`lakeferry explain {problem.code}` says more; " for problem in wrong if problem.code), "")
+        explained = next(
+            (f"`lakeferry explain {problem.code}` says more; " for problem in wrong if problem.code), ""
+        )
         hint = f"{explained}`lakeferry logs` has what functions and runs wrote"
         raise CommandFailed("STATUS-WRONG", _few(wrong), hint, document)
 
@@ -235,7 +266,10 @@ def _show_exports(output: Output, exports: list[ExportStatus]) -> None:
     if not exports:
         return
     output.print("\nExports:")
-    rows = [[export.export, _last_run(export.last), str(export.published), export.next_run_text] for export in exports]
+    rows = [
+        [export.export, _last_run(export.last), str(export.published), export.next_run_text]
+        for export in exports
+    ]
     output.table(["export", "last run", "published", "next run"], rows)
     _show_problems(output, _export_problems(exports))
 
@@ -263,7 +297,11 @@ def show_drift(output: Output, drifted: list[Drift]) -> None:
 def _cell(observation: Observation | None) -> str:
     if observation is None:
         return "-"
-    text = format_hours(observation.value) if observation.value is not None else observation.message.partition(":")[0]
+    text = (
+        format_hours(observation.value)
+        if observation.value is not None
+        else observation.message.partition(":")[0]
+    )
     if observation.state in (State.UNKNOWN, State.WAITING) and observation.code:
         text = str(observation.state)
     return f"{text} {_SIGNS[observation.state]}".strip()

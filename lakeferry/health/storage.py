@@ -1,4 +1,6 @@
-"""Buckets and Glue tables: the buckets that the deployment file names, and the bucket and tables that Tableflow writes."""
+"""Buckets and Glue tables: the buckets that the deployment file names, and the bucket and tables that
+Tableflow writes.
+"""
 
 from __future__ import annotations
 
@@ -23,17 +25,29 @@ _FIRST_REGION: Final = "us-east-1"
 _LISTED: Final = 1000
 _SHOWN: Final = 3
 _CREATE_AGAIN: Final = (
-    "What was in it is lost. Create it again: `aws s3api create-bucket --bucket {name} --region {region}{constraint}`; "
-    "`lakeferry status --drift` then names the settings that it lacks"
+    "What was in it is lost. Create it again: `aws s3api create-bucket --bucket {name} --region "
+    "{region}{constraint}`; `lakeferry status --drift` then names the settings that it lacks"
 )
 
 
 def check_chosen_buckets(ctx: DeploymentContext) -> list[Check]:
-    """Check that the bucket names in the file are free before the first deployment, and the deployment's own after it."""
-    chosen = {"Tableflow's bucket": ctx.deployment.aws.tableflow_bucket, "lake bucket": ctx.deployment.aws.lake_bucket}
+    """Check that the bucket names in the file are free before the first deployment, and the deployment's own
+    after it.
+    """
+    chosen = {
+        "Tableflow's bucket": ctx.deployment.aws.tableflow_bucket,
+        "lake bucket": ctx.deployment.aws.lake_bucket,
+    }
     data = stacks.describe(ctx, f"{ctx.deployment.prefix}-data", with_resources=True)
-    own = {resource.physical_id for resource in data.resources if resource.type == "AWS::S3::Bucket"} if data else set()
-    return [runner.attempt(GROUP, name, partial(_chosen, ctx, name, bucket, own)) for name, bucket in chosen.items()]
+    own = (
+        {resource.physical_id for resource in data.resources if resource.type == "AWS::S3::Bucket"}
+        if data
+        else set()
+    )
+    return [
+        runner.attempt(GROUP, name, partial(_chosen, ctx, name, bucket, own))
+        for name, bucket in chosen.items()
+    ]
 
 
 def _chosen(ctx: DeploymentContext, name: str, bucket: str | None, own: set[str]) -> Check:
@@ -47,9 +61,17 @@ def _chosen(ctx: DeploymentContext, name: str, bucket: str | None, own: set[str]
     if state == "absent":
         return GROUP.ok(name, f"{bucket} is free")
     if state == "foreign":
-        return GROUP.fail(name, f"{bucket} belongs to another account, or you lack access to it", fix, "a name that nobody has")
+        return GROUP.fail(
+            name,
+            f"{bucket} belongs to another account, or you lack access to it",
+            fix,
+            "a name that nobody has",
+        )
     count = ctx.client("s3").list_objects_v2(Bucket=bucket, MaxKeys=1).get("KeyCount", 0)
-    exists = f"{bucket} exists already, {'with objects in it' if count else 'empty'}, and no stack of this deployment has it"
+    exists = (
+        f"{bucket} exists already, {'with objects in it' if count else 'empty'}, and no stack of this "
+        "deployment has it"
+    )
     or_else = "" if count else f"; or delete it: `aws s3api delete-bucket --bucket {bucket}`"
     return GROUP.fail(name, exists, fix + or_else, "a name that nobody has")
 
@@ -71,40 +93,67 @@ def check_bucket(ctx: DeploymentContext, group: Group, name: str) -> Check:
     """Check the bucket that Tableflow writes tables into."""
     state = _state(ctx, name)
     if state == "absent":
-        constraint = "" if ctx.region == _FIRST_REGION else f" --create-bucket-configuration LocationConstraint={ctx.region}"
+        constraint = (
+            ""
+            if ctx.region == _FIRST_REGION
+            else f" --create-bucket-configuration LocationConstraint={ctx.region}"
+        )
         fix = _CREATE_AGAIN.format(name=name, region=ctx.region, constraint=constraint)
         return group.fail(BUCKET, f"there is no bucket {name}", fix)
     if state == "foreign":
         foreign = f"{name} belongs to another account, or its policy denies you access"
-        return group.fail(BUCKET, foreign, "Look at its owner and its policy", f"a bucket of account {ctx.account}")
+        return group.fail(
+            BUCKET, foreign, "Look at its owner and its policy", f"a bucket of account {ctx.account}"
+        )
     region = ctx.client("s3").get_bucket_location(Bucket=name)["LocationConstraint"] or _FIRST_REGION
     if region != ctx.region:
-        fix = "Tableflow writes in the cluster's region only: move its objects away, delete it and create it again there"
+        fix = (
+            "Tableflow writes in the cluster's region only: move its objects away, delete it and create it "
+            "again there"
+        )
         return group.fail(BUCKET, f"{name} is in {region}", fix, ctx.region)
     if key := _foreign_key(ctx, name):
-        fix = "Set its encryption back to SSE-S3 (AES256), as it was deployed: no role of the deployment may use the key"
+        fix = (
+            "Set its encryption back to SSE-S3 (AES256), as it was deployed: no role of the deployment may "
+            "use the key"
+        )
         return group.fail(BUCKET, f"{name} encrypts new objects with KMS key {key}", fix, "SSE-S3")
     listed = ctx.client("s3").list_objects_v2(Bucket=name, MaxKeys=_LISTED).get("Contents", [])
     strange = [item["Key"] for item in listed if not is_of_table(item["Key"])]
     if not strange:
         return group.ok(BUCKET, f"{name} in {ctx.region}")
-    shown = f"{name} holds what Tableflow didn't write: {', '.join(strange[:_SHOWN])}{' …' if strange[_SHOWN:] else ''}"
-    return group.warn(BUCKET, shown, "Move it elsewhere: Tableflow wants the bucket for itself, empty at first")
+    shown = (
+        f"{name} holds what Tableflow didn't write: "
+        f"{', '.join(strange[:_SHOWN])}{' …' if strange[_SHOWN:] else ''}"
+    )
+    return group.warn(
+        BUCKET, shown, "Move it elsewhere: Tableflow wants the bucket for itself, empty at first"
+    )
 
 
 def _foreign_key(ctx: DeploymentContext, bucket: str) -> str:
-    """Return the KMS key that the bucket encrypts with, "" if S3's own keys do or if the encryption can't be read."""
+    """Return the KMS key that the bucket encrypts with, "" if S3's own keys do or if the encryption can't be
+    read.
+    """
     try:
-        encryption = ctx.client("s3").get_bucket_encryption(Bucket=bucket)["ServerSideEncryptionConfiguration"]
+        encryption = ctx.client("s3").get_bucket_encryption(Bucket=bucket)[
+            "ServerSideEncryptionConfiguration"
+        ]
     except ClientError:
         return ""
     rules = [rule.get("ApplyServerSideEncryptionByDefault") or {} for rule in encryption.get("Rules", [])]
-    keys = [rule.get("KMSMasterKeyID") or "aws/s3" for rule in rules if rule.get("SSEAlgorithm", "").startswith("aws:kms")]
+    keys = [
+        rule.get("KMSMasterKeyID") or "aws/s3"
+        for rule in rules
+        if rule.get("SSEAlgorithm", "").startswith("aws:kms")
+    ]
     return keys[0] if keys else ""
 
 
 def is_of_table(key: str) -> bool:
-    """Return whether a key is one that Tableflow writes: files of a table are below …/v1/<table>/data and …/metadata."""
+    """Return whether a key is one that Tableflow writes: files of a table are below …/v1/<table>/data and
+    …/metadata.
+    """
     base, middle, rest = key.partition("/v1/")
     return bool(base and middle) and rest.partition("/")[2].startswith(("data/", "metadata/"))
 
@@ -117,7 +166,9 @@ def glue_table_names(ctx: DeploymentContext) -> list[str]:
 def check_glue_tables(ctx: DeploymentContext, group: Group, database: str, bucket: str) -> list[Check]:
     tables = zip(glue_table_names(ctx), ctx.deployment.tables_in_glue, strict=True)
     return [
-        runner.attempt(group, name, partial(_glue_table, ctx, group, name, f"{database}.{topic.name}", bucket))
+        runner.attempt(
+            group, name, partial(_glue_table, ctx, group, name, f"{database}.{topic.name}", bucket)
+        )
         for name, topic in tables
     ]
 

@@ -1,4 +1,6 @@
-"""What Tableflow reports about each topic's table and the cluster's catalog integration, for doctor and status."""
+"""What Tableflow reports about each topic's table and the cluster's catalog integration, for doctor and
+status.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ _NO_REASON: Final = "no reason given"
 class TableflowTopic:
     """One topic's table. A record that can't be written suspends it, with partition and offset in `reason`.
 
-    `failing_formats` are error messages. `catalog` is (status, error message) of a catalog that can't be synchronised.
+    `failing_formats` are error messages. `catalog` is (status, error message) of a catalog that can't be
+    synchronised.
     """
 
     phase: str
@@ -33,7 +36,9 @@ class TableflowTopic:
 
 @attrs.frozen
 class CatalogIntegration:
-    """`database` is the Glue database that it names, "" for the default, which is named after the cluster's id."""
+    """`database` is the Glue database that it names, "" for the default, which is named after the cluster's
+    id.
+    """
 
     id: str
     phase: str
@@ -59,11 +64,15 @@ class Tableflow:
         return {text(document, "spec", "display_name"): parse_topic(document) for document in listed}
 
     def catalog_integrations(self) -> list[CatalogIntegration]:
-        return [parse_catalog(document) for document in self.plane.pages(catalog_integration.ROUTE, **self.query)]
+        return [
+            parse_catalog(document) for document in self.plane.pages(catalog_integration.ROUTE, **self.query)
+        ]
 
     @functools.cached_property
     def plane(self) -> RestClient:
-        return self.ctx.confluent().tableflow(self.ctx.secrets.read_key(self.ctx.confluent_secret("tableflow")))
+        return self.ctx.confluent().tableflow(
+            self.ctx.secrets.read_key(self.ctx.confluent_secret("tableflow"))
+        )
 
     @functools.cached_property
     def query(self) -> dict[str, str]:
@@ -74,13 +83,16 @@ class Tableflow:
 def parse_topic(document: dict[str, Any]) -> TableflowTopic:
     synced = objects(document, "status", "catalog_sync_statuses")
     catalogs = ((text(catalog, "sync_status"), text(catalog, "error_message")) for catalog in synced)
-    broken = ((status, reason or _NO_REASON) for status, reason in catalogs if status in ("FAILED", "DISCONNECTED"))
+    broken = (
+        (status, reason or _NO_REASON) for status, reason in catalogs if status in ("FAILED", "DISCONNECTED")
+    )
     return TableflowTopic(
         phase=text(document, "status", "phase"),
         reason=text(document, "status", "error_message") or _NO_REASON,
         suspended=get_path(document, "spec", "suspended") is True,
         failing_formats=tuple(
-            text(table_format, "error_message") for table_format in objects(document, "status", "failing_table_formats")
+            text(table_format, "error_message")
+            for table_format in objects(document, "status", "failing_table_formats")
         ),
         catalog=next(broken, None),
     )

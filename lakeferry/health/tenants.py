@@ -17,7 +17,10 @@ ACCOUNT: Final = "account"
 
 
 def look(ctx: DeploymentContext, group: Group, name: str, part: str) -> list[Check]:
-    """Compare the login with the objects of the stack `part`. Who looks may not be allowed to read keys and states."""
+    """Compare the login with the objects of the stack `part`.
+
+    Who looks may not be allowed to read keys and states.
+    """
     stack_name = f"{ctx.deployment.prefix}-{part}"
     with translate_aws_errors(f"reading stack {stack_name}"):
         stack = stacks.describe(ctx, stack_name, with_resources=True)
@@ -29,6 +32,9 @@ def look(ctx: DeploymentContext, group: Group, name: str, part: str) -> list[Che
         why = failure.what if isinstance(failure, LakeferryError) else failure.message
         return [group.skip(name, f"not checked: {why}")]
     for resource, other in others:
-        found = f"{other.row.code}: {resource.identity.kind} {resource.identity.logical_id} of {stack.name}: {other.what}"
+        found = (
+            f"{other.row.code}: {resource.identity.kind} {resource.identity.logical_id} of {stack.name}: "
+            f"{other.what}"
+        )
         return [group.fail(name, found, other.remedy)]
     return [group.ok(name, f"the one that has the objects of {stack.name}")]

@@ -33,11 +33,15 @@ def check_machine() -> list[Check]:
 
 
 def python(version: tuple[int, ...]) -> Check:
-    shown, wanted = ".".join(map(str, version)), ".".join(map(str, DEFAULT_RELEASE.python))
+    shown = ".".join(map(str, version))
+    wanted = ".".join(map(str, DEFAULT_RELEASE.python))
     if version[:2] == DEFAULT_RELEASE.python:
         return GROUP.ok("Python", shown)
     return GROUP.fail(
-        "Python", shown, f"Install Python {wanted} and run `make PYTHON=python{wanted} setup`", f"{wanted}, as Glue has"
+        "Python",
+        shown,
+        f"Install Python {wanted} and run `make PYTHON=python{wanted} setup`",
+        f"{wanted}, as Glue has",
     )
 
 
@@ -45,21 +49,29 @@ def with_node(find: Callable[[], Node], root: Path = ROOT) -> list[Check]:
     try:
         chosen = find()
     except NoNode as missing:
-        return [GROUP.fail("Node", str(missing), _SET_UP), GROUP.skip("CDK command line", "not checked: it needs Node")]
-    origin = "came with the Python packages" if "node_modules" in " ".join(chosen.npm) else "this machine's own"
+        return [
+            GROUP.fail("Node", str(missing), _SET_UP),
+            GROUP.skip("CDK command line", "not checked: it needs Node"),
+        ]
+    origin = (
+        "came with the Python packages" if "node_modules" in " ".join(chosen.npm) else "this machine's own"
+    )
     return [GROUP.ok("Node", f"{chosen.version}, {origin}"), cdk_cli(chosen, root)]
 
 
 def cdk_cli(node_: Node, root: Path = ROOT) -> Check:
     """Check that the pinned version is installed or can be fetched. It is fetched when it is first needed."""
-    pin, installed = cdk.pinned(root), cdk.installed(root)
+    pin = cdk.pinned(root)
+    installed = cdk.installed(root)
     if installed == pin:
         return GROUP.ok("CDK command line", pin)
     instead = f"{installed or 'none'} is installed"
     if why := _fetch_problem(node_, pin, root):
         fix = "Check the network and npm's settings (`npm config list`), then run this again"
         return GROUP.fail("CDK command line", f"{instead}, and npm can't fetch the other: {why}", fix, pin)
-    return GROUP.ok("CDK command line", f"{pin} can be fetched, and will be when it is first needed; {instead}")
+    return GROUP.ok(
+        "CDK command line", f"{pin} can be fetched, and will be when it is first needed; {instead}"
+    )
 
 
 def java_runtime(find: Callable[[], FoundJava]) -> Check:
@@ -68,7 +80,9 @@ def java_runtime(find: Callable[[], FoundJava]) -> Check:
     if java_.home:
         return GROUP.ok("Java", f"{JAVA_VERSION} at {java_.home}")
     seen = "; ".join(java_.passed_over) or "none"
-    return GROUP.warn("Java", f"{seen}; only exports that run on this machine need it", _SET_UP, str(JAVA_VERSION))
+    return GROUP.warn(
+        "Java", f"{seen}; only exports that run on this machine need it", _SET_UP, str(JAVA_VERSION)
+    )
 
 
 def uv(beside: Path = Path(sys.executable)) -> Check:
@@ -83,7 +97,9 @@ def _fetch_problem(node_: Node, pin: str, root: Path) -> str:
     """Return why npm can't fetch the version; "" if it can."""
     command = [*node_.npm, "view", f"{cdk.PACKAGE}@{pin}", "version", "--loglevel=error"]
     try:
-        answer = subprocess.run(command, cwd=root, env=cdk.environment(node_), capture_output=True, text=True, timeout=_SECONDS)
+        answer = subprocess.run(
+            command, cwd=root, env=cdk.environment(node_), capture_output=True, text=True, timeout=_SECONDS
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return type(error).__name__
     if answer.returncode == 0 and answer.stdout.strip() == pin:
@@ -93,9 +109,16 @@ def _fetch_problem(node_: Node, pin: str, root: Path) -> str:
 
 def check_file(plan: LoadedDeployment) -> list[Check]:
     deployment = plan.deployment
-    numbers = {"topic": len(deployment.topics), "table": len(deployment.tables), "export": len(deployment.exports)}
+    numbers = {
+        "topic": len(deployment.topics),
+        "table": len(deployment.tables),
+        "export": len(deployment.exports),
+    }
     counts = ", ".join(f"{number} {name}{'' if number == 1 else 's'}" for name, number in numbers.items())
-    return [FILE.ok("deployment file", f"project/deployments/{deployment.identity.stage}.toml: {counts}"), field_names(plan)]
+    return [
+        FILE.ok("deployment file", f"project/deployments/{deployment.identity.stage}.toml: {counts}"),
+        field_names(plan),
+    ]
 
 
 def invalid_file(failure: CommandFailed) -> list[Check]:
@@ -103,15 +126,23 @@ def invalid_file(failure: CommandFailed) -> list[Check]:
 
 
 def field_names(plan: LoadedDeployment) -> Check:
-    """Check the names of fields: unlike a topic's, they may have upper-case letters, which Glue shows in lower case."""
+    """Check the names of fields: unlike a topic's, they may have upper-case letters, which Glue shows in
+    lower case.
+    """
     fields = [
-        f"{topic.name}.{field}" for topic in plan.deployment.tables for field in _fields(plan, topic) if field != field.lower()
+        f"{topic.name}.{field}"
+        for topic in plan.deployment.tables
+        for field in _fields(plan, topic)
+        if field != field.lower()
     ]
     if not fields:
         return FILE.ok("lower-case names", "all topics, and all fields of the schemas in project/topics/")
     shown = ", ".join(fields[:_MOST_FIELDS]) + (" …" if fields[_MOST_FIELDS:] else "")
     fix = "Write them in the schema in lower case with underscores"
-    effect = f"fields with upper-case letters: {shown}; Glue shows them in lower case, and Snowflake finds them only as Glue does"
+    effect = (
+        f"fields with upper-case letters: {shown}; Glue shows them in lower case, and Snowflake finds them "
+        "only as Glue does"
+    )
     return FILE.warn("lower-case names", effect, fix)
 
 

@@ -1,4 +1,6 @@
-"""The IAM role that a vendor assumes: the principals that it trusts, and its permissions according to IAM's simulator."""
+"""The IAM role that a vendor assumes: the principals that it trusts, and its permissions according to IAM's
+simulator.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,10 @@ _ANY_KEY: Final = "any/key"
 
 @attrs.frozen
 class Principal:
-    """A principal that assumes the role. `external_id` is "" for an action without one. `check` is the name of the check."""
+    """A principal that assumes the role.
+
+    `external_id` is "" for an action without one. `check` is the name of the check.
+    """
 
     check: str
     action: str
@@ -68,18 +73,33 @@ def check_role(ctx: DeploymentContext, group: Group, name: str, restore: str) ->
 def check_trust(group: Group, role: Role, principal: Principal, restore: str) -> Check:
     """Compare the role's trust policy with the principal and the external id that the vendor uses.
 
-    A Deny statement is recognized if it has no conditions, and names the principal or `*` and the action, `sts:*` or `*`.
+    A Deny statement is recognized if it has no conditions, and names the principal or `*` and the action,
+    `sts:*` or `*`.
     """
     action = principal.action.lower()
-    on = [statement for statement in role.trust if statement.get("Effect") == "Allow" and action in _actions(statement)]
+    on = [
+        statement
+        for statement in role.trust
+        if statement.get("Effect") == "Allow" and action in _actions(statement)
+    ]
     denials = [statement for statement in role.trust if statement.get("Effect") == "Deny"]
     denying = [statement for statement in denials if {action, "sts:*", "*"} & set(_actions(statement))]
-    if any({principal.arn, "*"} & set(_principals(statement)) and not statement.get("Condition") for statement in denying):
-        return group.fail(principal.check, f"the role denies {principal.action} by {principal.arn}", restore, str(principal))
+    if any(
+        {principal.arn, "*"} & set(_principals(statement)) and not statement.get("Condition")
+        for statement in denying
+    ):
+        return group.fail(
+            principal.check, f"the role denies {principal.action} by {principal.arn}", restore, str(principal)
+        )
     trusting = [statement for statement in on if principal.arn in _principals(statement)]
     if not trusting:
-        whom = ", ".join(_shown(principal_) for statement in on for principal_ in _principals(statement)) or "nobody"
-        return group.fail(principal.check, f"for {principal.action}, the role trusts {whom}", restore, str(principal))
+        whom = (
+            ", ".join(_shown(principal_) for statement in on for principal_ in _principals(statement))
+            or "nobody"
+        )
+        return group.fail(
+            principal.check, f"for {principal.action}, the role trusts {whom}", restore, str(principal)
+        )
     if not principal.external_id:
         return group.ok(principal.check, f"{principal.action} by {principal.arn}")
     accepted = [_external_ids(statement) for statement in trusting]
@@ -98,7 +118,9 @@ def check_permissions(
 
     Resource policies (of the bucket, the Glue catalog and KMS keys) are not simulated. Raises ClientError.
     """
-    lacking = [action for resource, actions in needs.items() for action in _denied(ctx, role.arn, resource, actions)]
+    lacking = [
+        action for resource, actions in needs.items() for action in _denied(ctx, role.arn, resource, actions)
+    ]
     if not lacking:
         return group.ok(POLICY, f"all {sum(map(len, needs.values()))} actions that are needed")
     shown = "; ".join(lacking[:_MOST]) + (f"; and {len(lacking) - _MOST} more" if lacking[_MOST:] else "")
@@ -109,21 +131,30 @@ def needed_actions(
     ctx: DeploymentContext, wanted: Mapping[str, tuple[str, ...]], bucket: str, database: str
 ) -> dict[str, tuple[str, ...]]:
     """Return the needed actions by ARN."""
-    catalog, on_bucket = f"arn:aws:glue:{ctx.region}:{ctx.account}", f"arn:aws:s3:::{bucket}"
+    catalog = f"arn:aws:glue:{ctx.region}:{ctx.account}"
+    on_bucket = f"arn:aws:s3:::{bucket}"
     in_glue = (f"{catalog}:catalog", f"{catalog}:database/{database}", f"{catalog}:table/{database}/any")
     return {
-        on_bucket: wanted["bucket"], f"{on_bucket}/{_ANY_KEY}": wanted["objects"], **dict.fromkeys(in_glue, wanted["tables"]),
+        on_bucket: wanted["bucket"], f"{on_bucket}/{_ANY_KEY}": wanted["objects"],
+        **dict.fromkeys(in_glue, wanted["tables"]),
     }  # fmt: skip
 
 
 def restore_command(ctx: DeploymentContext, part: str) -> str:
-    """Return the fix for a role that somebody changed or deleted: a command that deploys it again as its stack defines it."""
+    """Return the fix for a role that somebody changed or deleted: a command that deploys it again as its
+    stack defines it.
+    """
     stack = f"{ctx.deployment.prefix}-{part}"
-    return f"Put it back as it was deployed: `{cdk_command()} deploy {stack} -c stage={ctx.stage} --exclusively --revert-drift`"
+    return (
+        f"Put it back as it was deployed: `{cdk_command()} deploy {stack} -c stage={ctx.stage} "
+        "--exclusively --revert-drift`"
+    )
 
 
 def _denied(ctx: DeploymentContext, arn: str, resource: str, actions: Sequence[str]) -> Iterator[str]:
-    answer = ctx.client("iam").simulate_principal_policy(PolicySourceArn=arn, ActionNames=list(actions), ResourceArns=[resource])
+    answer = ctx.client("iam").simulate_principal_policy(
+        PolicySourceArn=arn, ActionNames=list(actions), ResourceArns=[resource]
+    )
     for result in answer["EvaluationResults"]:
         if result["EvalDecision"] != "allowed":
             yield f"{result['EvalActionName']} on {resource}{_why(result)}"
@@ -139,7 +170,9 @@ def _why(result: Mapping[str, Any]) -> str:
 
 def _principals(statement: Mapping[str, Any]) -> list[str]:
     principal = statement.get("Principal", {})
-    return [str(item) for item in _listed(principal.get("AWS") if isinstance(principal, Mapping) else principal)]
+    return [
+        str(item) for item in _listed(principal.get("AWS") if isinstance(principal, Mapping) else principal)
+    ]
 
 
 def _actions(statement: Mapping[str, Any]) -> list[str]:
@@ -153,7 +186,13 @@ def _shown(principal: str) -> str:
 def _external_ids(statement: Mapping[str, Any]) -> list[str]:
     conditions = statement.get("Condition") or {}
     tests = [conditions.get(name) or {} for name in _EQUALS]
-    return [str(item) for test in tests for key, value in test.items() if key.lower() == _EXTERNAL_ID for item in _listed(value)]
+    return [
+        str(item)
+        for test in tests
+        for key, value in test.items()
+        if key.lower() == _EXTERNAL_ID
+        for item in _listed(value)
+    ]
 
 
 def _listed(value: Any) -> list[Any]:

@@ -1,4 +1,5 @@
-"""Change single values of an existing deployment file. Everything else in it, including comments, stays as it is.
+"""Change single values of an existing deployment file. Everything else in it, including comments, stays as it
+is.
 
 The text must be valid TOML. Tables are named as in messages about files: `confluent`, `topics[0].tableflow`.
 """
@@ -21,14 +22,18 @@ _HEADER: Final = re.compile(r"\s*\[\[?\s*([^\]]+?)\s*\]\]?\s*(#.*)?$")
 
 
 def update(text: str, before: Deployment, defaults: Answers, answers: Answers) -> str:
-    """Return the file's text with the answers that differ from `defaults`, the answers that describe the existing file."""
+    """Return the file's text with the answers that differ from `defaults`, the answers that describe the
+    existing file.
+    """
     changed = {key for key, answer in answers.items() if answer != defaults[key]}
     for table, key in (("deployment", "name"), ("deployment", "owner"), ("aws", "region")):
         if key in changed:
             text = set_value(text, table, key, answers[key])
     if changed & {"environment", "environment_name"}:
         if answers["environment"] == NEW:
-            text = remove_key(remove_key(text, "confluent", "environment_id"), "confluent", "environment_name")
+            text = remove_key(
+                remove_key(text, "confluent", "environment_id"), "confluent", "environment_name"
+            )
         else:
             text = set_value(text, "confluent", "environment_name", answers["environment_name"])
             text = set_value(text, "confluent", "environment_id", answers["environment"])
@@ -41,17 +46,24 @@ def update(text: str, before: Deployment, defaults: Answers, answers: Answers) -
 
 
 def _update_topics(text: str, before: Deployment, answers: Answers) -> str:
-    """Keep the topics that the answers name, add the new ones, and remove the others with their statements and exports."""
+    """Keep the topics that the answers name, add the new ones, and remove the others with their statements
+    and exports.
+    """
     example = answers["topics"] == EXAMPLE
     wanted = EXAMPLE_TOPICS if example else split_names(answers["topics"])
     kept = [topic for topic in before.topics if topic.name in wanted]
     if example and len(kept) < len(wanted):  # the example's topics belong together
         kept = []
-    topics, statements = {topic.name for topic in kept}, {topic.statement for topic in kept}
+    topics = {topic.name for topic in kept}
+    statements = {topic.statement for topic in kept}
     unused = {topic.statement for topic in before.topics} - statements
     for topic in before.topics:
         if topic.name not in topics:
-            comment = template.EXAMPLE_COMMENT if topic.name in EXAMPLE_TOPICS else template.OWN_COMMENT.format(name=topic.name)
+            comment = (
+                template.EXAMPLE_COMMENT
+                if topic.name in EXAMPLE_TOPICS
+                else template.OWN_COMMENT.format(name=topic.name)
+            )
             text = text.replace(comment, "")
     text = remove_tables(text, "topics", [topic.name not in topics for topic in before.topics])
     text = remove_tables(text, "statements", [statement.name in unused for statement in before.statements])
@@ -78,7 +90,10 @@ def _update_exports(text: str, before: Deployment, answers: Answers, changed: se
 
 
 def _update_snowflake(text: str, before: Deployment, answers: Answers) -> str:
-    """Turn Snowflake off or set the account. If it was off, add `snowflake_table` to every topic that Snowflake can read."""
+    """Turn Snowflake off or set the account.
+
+    If it was off, add `snowflake_table` to every topic that Snowflake can read.
+    """
     if answers["snowflake"] == NONE:
         for index in range(len(before.topics)):
             text = remove_key(text, f"topics[{index}].tableflow", "snowflake_table")
@@ -100,7 +115,8 @@ def _update_snowflake(text: str, before: Deployment, answers: Answers) -> str:
 
 def set_value(text: str, table: str, key: str, value: TomlValue) -> str:
     """Set a value and keep the comment on its line. A new key becomes the first key of its table."""
-    lines, numbers = text.splitlines(), key_lines(text)
+    lines = text.splitlines()
+    numbers = key_lines(text)
     if (line := numbers.get(f"{table}.{key}")) is not None:
         start, end = _span(lines, line - 1)
         lines[start:end] = [f"{key} = {to_toml(value)}{_comment(lines[start]) if end == start + 1 else ''}"]
@@ -118,7 +134,8 @@ def has_table(text: str, table: str) -> bool:
 
 
 def remove_key(text: str, table: str, key: str) -> str:
-    lines, line = text.splitlines(), key_lines(text).get(f"{table}.{key}")
+    lines = text.splitlines()
+    line = key_lines(text).get(f"{table}.{key}")
     if line is not None:
         start, end = _span(lines, line - 1)
         del lines[start:end]
@@ -131,7 +148,9 @@ def remove_tables(text: str, name: str, unwanted: Sequence[bool]) -> str:
     Comments before the next table are kept.
     """
     remaining: list[str] = []
-    lines, inside, index = text.splitlines(), False, -1
+    lines = text.splitlines()
+    inside = False
+    index = -1
     for number, line in enumerate(lines):
         if header := _HEADER.match(line):
             index += header[1] == name
@@ -142,7 +161,10 @@ def remove_tables(text: str, name: str, unwanted: Sequence[bool]) -> str:
 
 
 def _table_continues(lines: list[str], number: int) -> bool:
-    """Return whether this line or a later one belongs to the current table. Comments after its last key don't."""
+    """Return whether this line or a later one belongs to the current table.
+
+    Comments after its last key don't.
+    """
     for line in lines[number:]:
         if _HEADER.match(line) and line is not lines[number]:
             return False
@@ -152,7 +174,9 @@ def _table_continues(lines: list[str], number: int) -> bool:
 
 
 def _span(lines: list[str], start: int) -> tuple[int, int]:
-    """Return the first line of a key and the line after the end of its value, which may be a list on several lines."""
+    """Return the first line of a key and the line after the end of its value, which may be a list on several
+    lines.
+    """
     for end in range(start + 1, len(lines) + 1):
         if _is_toml("\n".join(lines[start:end])):
             return start, end

@@ -1,4 +1,6 @@
-"""The questions of `lakeferry init`: their defaults, the check of each answer, and the file that remembers the answers."""
+"""The questions of `lakeferry init`: their defaults, the check of each answer, and the file that remembers
+the answers.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ from config.forms import zone_problem
 from config.toml_model import Form
 
 #: Answers with a special meaning.
-NEW, NONE, EXAMPLE, KEEP = "new", "none", "example", "as they are"
+NEW = "new"
+NONE = "none"
+EXAMPLE = "example"
+KEEP = "as they are"
 EXAMPLE_TOPICS: Final = ("stock_trades", "stock_trades_with_totals")
 Answers = Mapping[str, str]
 
@@ -68,14 +73,34 @@ QUESTIONS: Final = (
     Question("name", "What is the deployment called?", validation.NAME.problem, "lakeferry"),
     Question("owner", "Who owns it: a team or a role?", validation.tag_value, "data-platform team"),
     Question("region", "AWS region of the deployment and the Kafka cluster", validation.region, "eu-west-1"),
-    Question("environment", "Confluent environment: new, or the id of an existing one", _or(NEW, validation.ENVIRONMENT_ID), NEW),
-    Question("environment_name", "Its name in Confluent", Form(r".{1,64}", "a name of 1 to 64 characters").problem, ""),
+    Question(
+        "environment",
+        "Confluent environment: new, or the id of an existing one",
+        _or(NEW, validation.ENVIRONMENT_ID),
+        NEW,
+    ),
+    Question(
+        "environment_name",
+        "Its name in Confluent",
+        Form(r".{1,64}", "a name of 1 to 64 characters").problem,
+        "",
+    ),
     Question("snowflake", "Snowflake account, or none", _or(NONE, validation.SNOWFLAKE_ACCOUNT), NONE),
-    Question("topics", "Topics: example (trades from Datagen), or names separated by commas", _topics, EXAMPLE),
-    Question("schedule", "When exports run: a time like 06:00, or a cron expression with six fields", _schedule, "06:00"),
+    Question(
+        "topics", "Topics: example (trades from Datagen), or names separated by commas", _topics, EXAMPLE
+    ),
+    Question(
+        "schedule",
+        "When exports run: a time like 06:00, or a cron expression with six fields",
+        _schedule,
+        "06:00",
+    ),
     Question("zone", "In which time zone?", zone_problem, "UTC"),
     Question(
-        "recipients", "Mail addresses that receive mails about files (separated by commas), or none", _addresses_or_none, _TEAM
+        "recipients",
+        "Mail addresses that receive mails about files (separated by commas), or none",
+        _addresses_or_none,
+        _TEAM,
     ),
     Question("engineers", "Mail addresses that receive alarms (separated by commas)", _addresses, _TEAM),
 )
@@ -92,12 +117,18 @@ def applies(question: Question, answers: Answers) -> bool:
 
 def problems(answers: Answers) -> list[tuple[str, str]]:
     """Return the key and the problem of every invalid answer."""
-    checked = [(question.key, question.check(answers[question.key])) for question in QUESTIONS if applies(question, answers)]
+    checked = [
+        (question.key, question.check(answers[question.key]))
+        for question in QUESTIONS
+        if applies(question, answers)
+    ]
     return [(key, problem) for key, problem in checked if problem]
 
 
 def defaults(remembered: Answers, existing: Deployment | None) -> dict[str, str]:
-    """Return the default answers: those of the existing file, else the remembered ones, else those of the questions."""
+    """Return the default answers: those of the existing file, else the remembered ones, else those of the
+    questions.
+    """
     answers = {question.key: question.default for question in QUESTIONS}
     if region := os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION"):
         answers["region"] = region
@@ -106,7 +137,9 @@ def defaults(remembered: Answers, existing: Deployment | None) -> dict[str, str]
 
 def _answers_of_file(deployment: Deployment) -> dict[str, str]:
     first = deployment.exports[0] if deployment.exports else None
-    of_export = {"schedule": first.cron, "zone": first.zone, "recipients": _join(first.recipients)} if first else {}
+    of_export = (
+        {"schedule": first.cron, "zone": first.zone, "recipients": _join(first.recipients)} if first else {}
+    )
     account = deployment.snowflake.account if deployment.snowflake and deployment.uses_snowflake else NONE
     return {
         "name": deployment.identity.name,
@@ -133,7 +166,11 @@ def load_answers(file: Path) -> dict[str, str]:
         return {}
     known = {question.key: question for question in QUESTIONS}
     items = document.items() if isinstance(document, dict) else ()
-    return {name: str(text) for name, text in items if name in known and not known[name].check(str(text)) and text != KEEP}
+    return {
+        name: str(text)
+        for name, text in items
+        if name in known and not known[name].check(str(text)) and text != KEEP
+    }
 
 
 def save_answers(file: Path, answers: Answers) -> None:

@@ -51,7 +51,10 @@ class Clone:
 
 
 def init(output: Output, stage: str, flags: Mapping[str, str | None], *, yes: bool) -> dict[str, Any]:
-    """Write the deployment file and return the command's document. Raises CommandFailed before it writes anything."""
+    """Write the deployment file and return the command's document.
+
+    Raises CommandFailed before it writes anything.
+    """
     clone = _clone(stage)
     text = clone.file.read_text(encoding="utf-8") if clone.file.is_file() else None
     before = _deployment(clone, text) if text is not None else None
@@ -59,14 +62,18 @@ def init(output: Output, stage: str, flags: Mapping[str, str | None], *, yes: bo
     _name_remembered(output, defaults, before)
     answers = _answers(output, clone, defaults, flags, before, yes=yes)
     # If the file then has a mistake, nobody answers ten questions again. Topics are what it is mostly about.
-    questions.save_answers(clone.answers_file, {key: text for key, text in answers.items() if key != "topics"})
+    questions.save_answers(
+        clone.answers_file, {key: text for key, text in answers.items() if key != "topics"}
+    )
     if text is not None and before:
         new_text = editing.update(text, before, defaults, answers)
     else:
         new_text = template.render_file(stage, answers)
     deployment = _deployment(clone, new_text)
     lines = (text or "").splitlines(), new_text.splitlines()
-    difference = "\n".join(difflib.unified_diff(*lines, f"{clone.name} now", f"{clone.name} then", lineterm=""))
+    difference = "\n".join(
+        difflib.unified_diff(*lines, f"{clone.name} now", f"{clone.name} then", lineterm="")
+    )
     written = new_text != text and (text is None or _confirm(output, clone, difference, yes=yes))
     if written:
         unfinished = clone.file.with_suffix(".unfinished")
@@ -79,7 +86,10 @@ def init(output: Output, stage: str, flags: Mapping[str, str | None], *, yes: bo
 
 
 def _clone(stage: str) -> Clone:
-    """Return the clone. Raises CommandFailed if the current folder is not in it, or if the stage is not valid."""
+    """Return the clone.
+
+    Raises CommandFailed if the current folder is not in it, or if the stage is not valid.
+    """
     if not all((ROOT / marker).is_file() for marker in _MARKERS) or not Path.cwd().is_relative_to(ROOT):
         message = f"{Path.cwd()} is not in a clone of Lakeferry, where deployment files are stored"
         hint = f"Clone the project, or change to the clone that this command belongs to: {ROOT}"
@@ -93,19 +103,28 @@ def _clone(stage: str) -> Clone:
 def _deployment(clone: Clone, text: str) -> Deployment:
     """Parse the text of a deployment file. Raises CommandFailed with every mistake."""
     try:
-        return deployment_file.parse(text, name=clone.name, root=clone.project, judge=deployment_file.NOT_JUDGED).deployment
+        return deployment_file.parse(
+            text, name=clone.name, root=clone.project, judge=deployment_file.NOT_JUDGED
+        ).deployment
     except BadFile as bad:
         mistakes = [attrs.asdict(problem) for problem in bad.problems]
-        hint = "Correct the file, or the answers; nothing was written. All keys: docs/reference/deployment-file.md"
+        hint = (
+            "Correct the file, or the answers; nothing was written. All keys: "
+            "docs/reference/deployment-file.md"
+        )
         raise CommandFailed("DEPLOYMENT-FILE", str(bad), hint, details=mistakes) from None
 
 
 def _name_remembered(output: Output, defaults: Answers, before: Deployment | None) -> None:
-    """Say for a new file which defaults are the last answers, because these may be those for another stage."""
+    """Say for a new file which defaults are the last answers, because these may be those for another
+    stage.
+    """
     if before is not None:
         return
     standard = questions.defaults({}, None)
-    others = [f"{key.replace('_', ' ')} {defaults[key]}" for key in standard if defaults[key] != standard[key]]
+    others = [
+        f"{key.replace('_', ' ')} {defaults[key]}" for key in standard if defaults[key] != standard[key]
+    ]
     if others:
         output.info(f"Defaults from your last answers (.lakeferry/answers.json): {'; '.join(others)}")
 
@@ -114,13 +133,19 @@ def _unused(answers: Answers, deployment: Deployment) -> Iterator[str]:
     """Yield a sentence about answers that are not in the file, and why."""
     topics = ", ".join(topic.name for topic in deployment.topics) or "a topic of the file"
     if not deployment.exports:
-        names = f"the schedule {answers['schedule']}, the zone {answers['zone']} and the recipients {answers['recipients']}"
+        names = (
+            f"the schedule {answers['schedule']}, the zone {answers['zone']} and the recipients "
+            f"{answers['recipients']}"
+        )
         yield (
             f"not used yet: {names}. No contract in project/exports/ reads {topics}: "
             "write one (docs/how-to/add-an-export.md), then run this command again"
         )
     if answers["snowflake"] != questions.NONE and not deployment.uses_snowflake:
-        yield f"not used: the Snowflake account {answers['snowflake']}. No topic has a table that Snowflake can read"
+        yield (
+            f"not used: the Snowflake account {answers['snowflake']}. No topic has a table that Snowflake "
+            "can read"
+        )
     for name in contracts.load_all()[1]:
         command = f"{program_name()} export check {name}"
         yield f"project/exports/{name}.toml was left out, because it has mistakes: `{command}` names them"
@@ -135,14 +160,19 @@ def _answers(
     *,
     yes: bool,
 ) -> Answers:
-    """Collect the answers from options, else prompts, else defaults. Raises CommandFailed with every invalid answer."""
+    """Collect the answers from options, else prompts, else defaults.
+
+    Raises CommandFailed with every invalid answer.
+    """
     given = {key: text for key, text in flags.items() if text is not None}
     answers = dict(defaults) | given
     if output.can_prompt and not yes:
         output.info(f"{clone.name}: press Enter to accept the default in brackets.")
         for question in QUESTIONS:
             if question.key not in given and questions.applies(question, answers):
-                answers[question.key] = _ask(output, _of_clone(question, clone, before), answers[question.key])
+                answers[question.key] = _ask(
+                    output, _of_clone(question, clone, before), answers[question.key]
+                )
     if invalid := questions.problems(answers):
         lines = "\n".join(f"  --{key.replace('_', '-')}: {why}" for key, why in invalid)
         details = [{"key": key, "message": why} for key, why in invalid]
@@ -152,7 +182,9 @@ def _answers(
 
 
 def _of_clone(question: Question, clone: Clone, before: Deployment | None) -> Question:
-    """Return the question about topics with a check that each new topic has a schema; any other question as it is."""
+    """Return the question about topics with a check that each new topic has a schema; any other question as
+    it is.
+    """
     if question.key != "topics":
         return question
     known = {topic.name for topic in before.topics} if before else set()
@@ -162,7 +194,11 @@ def _of_clone(question: Question, clone: Clone, before: Deployment | None) -> Qu
             return problem
         if text in (questions.EXAMPLE, questions.KEEP):
             return None
-        files = {name: clone.project / "topics" / f"{name}.avsc" for name in questions.split_names(text) if name not in known}
+        files = {
+            name: clone.project / "topics" / f"{name}.avsc"
+            for name in questions.split_names(text)
+            if name not in known
+        }
         missing = [f"project/topics/{name}.avsc" for name, file in files.items() if not file.is_file()]
         return f"there is no {' and no '.join(missing)}: the Avro schema of the topic" if missing else None
 
@@ -180,9 +216,14 @@ def _ask(output: Output, question: Question, default: str) -> str:
 
 
 def _confirm(output: Output, clone: Clone, difference: str, *, yes: bool) -> bool:
-    """Show the difference and ask whether to write it; --yes skips the question. Raises CommandFailed if it can't be asked."""
+    """Show the difference and ask whether to write it; --yes skips the question.
+
+    Raises CommandFailed if it can't be asked.
+    """
     output.print(difference)
-    if comments := sum(line.startswith("-") and line[1:].lstrip().startswith("#") for line in difference.splitlines()):
+    if comments := sum(
+        line.startswith("-") and line[1:].lstrip().startswith("#") for line in difference.splitlines()
+    ):
         output.warn(f"! {comments} comment lines would be removed from {clone.name}")
     if exports := re.findall(r'^-\s*contract\s*=\s*"([^"]+)"', difference, re.MULTILINE):
         output.warn(f"! exports would be removed from {clone.name}: {', '.join(exports)}")
@@ -194,20 +235,35 @@ def _confirm(output: Output, clone: Clone, difference: str, *, yes: bool) -> boo
     raise CommandFailed("INIT-EXISTS", message, details={"diff": difference})
 
 
-def _report(output: Output, clone: Clone, deployment: Deployment, *, written: bool, difference: str) -> dict[str, Any]:
+def _report(
+    output: Output, clone: Clone, deployment: Deployment, *, written: bool, difference: str
+) -> dict[str, Any]:
     state = "written" if written else "unchanged" if not difference else _NOT_WRITTEN
     output.print(f"{clone.name}: {state}")
     if state == _NOT_WRITTEN:
-        return {"stage": clone.stage, "file": clone.name, "written": False, "diff": difference, "not_stored": [], "next": []}
-    addresses = {*deployment.alerts.engineers, *(address for export in deployment.exports for address in export.recipients)}
+        return {
+            "stage": clone.stage,
+            "file": clone.name,
+            "written": False,
+            "diff": difference,
+            "not_stored": [],
+            "next": [],
+        }
+    addresses = {
+        *deployment.alerts.engineers,
+        *(address for export in deployment.exports for address in export.recipients),
+    }
     for address in sorted(addresses):
         if address.endswith("@example.com"):
             output.warn(f"! {address} is an example: mails to it are not delivered")
-    vendors, secrets = ["confluent"], [deployment.confluent.cloud_key_secret]
+    vendors = ["confluent"]
+    secrets = [deployment.confluent.cloud_key_secret]
     if deployment.snowflake and deployment.uses_snowflake:
         vendors.append("snowflake")
         secrets.append(deployment.snowflake.key_secret)
-    output.print(f"The keys themselves are not in this file. Store them in Secrets Manager as {' and '.join(secrets)}.")
+    output.print(
+        f"The keys themselves are not in this file. Store them in Secrets Manager as {' and '.join(secrets)}."
+    )
     commands = [*(f"secrets set {vendor}" for vendor in vendors), "doctor", "plan", "deploy"]
     following = [f"{command} --stage {clone.stage}" for command in commands]
     output.print("Next: " + "\n      ".join(f"{program_name()} {command}" for command in following))

@@ -14,8 +14,12 @@ from lakeferry.init.questions import EXAMPLE, EXAMPLE_TOPICS, NEW, NONE, Answers
 TomlValue = str | bool | int | list[str]
 CLOUD_KEY: Final = "lakeferry/confluent-cloud-key"
 DEPLOYER: Final = "lakeferry/snowflake-deployer"
-EXAMPLE_COMMENT: Final = "# Trades from a Datagen connector, and a topic that a Flink statement derives from them.\n"
-OWN_COMMENT: Final = "# Your own producers write this topic with the Avro schema project/topics/{name}.avsc.\n"
+EXAMPLE_COMMENT: Final = (
+    "# Trades from a Datagen connector, and a topic that a Flink statement derives from them.\n"
+)
+OWN_COMMENT: Final = (
+    "# Your own producers write this topic with the Avro schema project/topics/{name}.avsc.\n"
+)
 _EXAMPLE: Final = """\
 [[topics]]
 name = "stock_trades"
@@ -64,11 +68,16 @@ def topics(answers: Answers) -> str:
         first, second = (_snowflake_table(name, answers) for name in EXAMPLE_TOPICS)
         return EXAMPLE_COMMENT + _EXAMPLE.format(first=first, second=second)
     wanted = split_names(answers["topics"])
-    return "\n".join((OWN_COMMENT + _OWN).format(name=name, table=_snowflake_table(name, answers)) for name in wanted)
+    return "\n".join(
+        (OWN_COMMENT + _OWN).format(name=name, table=_snowflake_table(name, answers)) for name in wanted
+    )
 
 
 def exports(answers: Answers) -> str:
-    """Return the exports whose contracts read the topics in the answers. Contracts with mistakes are left out."""
+    """Return the exports whose contracts read the topics in the answers.
+
+    Contracts with mistakes are left out.
+    """
     example = answers["topics"] == EXAMPLE
     wanted = EXAMPLE_TOPICS if example else split_names(answers["topics"])
     found, _ = contracts.load_all()
@@ -76,7 +85,10 @@ def exports(answers: Answers) -> str:
 
 
 def schedule(answers: Answers, every: Every) -> str:
-    """Return a cron expression with six fields. For a time of day, it starts the export more than once for each window."""
+    """Return a cron expression with six fields.
+
+    For a time of day, it starts the export more than once for each window.
+    """
     hour, colon, minute = answers["schedule"].partition(":")
     return cron.more_often(int(minute), [int(hour)], every) if colon else answers["schedule"]
 

@@ -1,4 +1,6 @@
-"""The objects of a deployment in AWS: its stacks, their resources, and resources outside of stacks that can only be its own."""
+"""The objects of a deployment in AWS: its stacks, their resources, and resources outside of stacks that can
+only be its own.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ _BY_HAND: Final = "created manually: the deployment file names it"
 _ITS_KEY: Final = "encrypts the secret that the deployment file names"
 _KEEP: Final = 'on_destroy = "keep" in the deployment file'
 _UNVERIFIED: Final = "name matches this deployment, but ownership can't be verified; check it manually"
-_MAY_HIDE: Final = "Lake Formation may hide tables in it: if a data lake administrator finds it empty, delete it manually"
+_MAY_HIDE: Final = (
+    "Lake Formation may hide tables in it: if a data lake administrator finds it empty, delete it manually"
+)
 _TAGGED: Final = "has the deployment's tags, but no name of the deployment; check it manually"
 _OF_FUNCTION: Final = "/aws/lambda/"
 _STACK_NAME: Final = "aws:cloudformation:stack-name"
@@ -38,7 +42,10 @@ _CLUSTER: Final = re.compile(r"lkc-[a-z0-9]+")
 
 
 def list_items(ctx: DeploymentContext, history: StackHistory) -> list[Item]:
-    """Return all items, with one of verdict UNKNOWN for each kind that can't be listed. Raises CommandFailed."""
+    """Return all items, with one of verdict UNKNOWN for each kind that can't be listed.
+
+    Raises CommandFailed.
+    """
     listing = _Listing(ctx, history)
     items = list(stack_items(ctx, history))
     for kind in listing.kinds:
@@ -75,26 +82,43 @@ class _Listing:
                 yield ownership.item(AWS, own.name, resource.name, resource.id, resource.parents)
 
     def glue_tables(self, aggregates: list[Item], buckets: list[str]) -> Iterator[Item]:
-        """Yield the tables of the aggregates' databases, and Tableflow's databases (named after Kafka clusters) with theirs."""
+        """Yield the tables of the aggregates' databases, and Tableflow's databases (named after Kafka
+        clusters) with theirs.
+        """
         for item in aggregates:
             for table in self._tables(item.name):
-                yield attrs.evolve(item, kind="glue_table", name=table["Name"], id=table["Name"], parents=(item.name,))
+                yield attrs.evolve(
+                    item, kind="glue_table", name=table["Name"], id=table["Name"], parents=(item.name,)
+                )
         ownership = self._keep_data(self._of_part("confluent"))
-        databases = [database["Name"] for page in pages(self.ctx, "glue", "get_databases") for database in page["DatabaseList"]]
+        databases = [
+            database["Name"]
+            for page in pages(self.ctx, "glue", "get_databases")
+            for database in page["DatabaseList"]
+        ]
         for database in filter(_CLUSTER.fullmatch, databases):
             tables = list(self._tables(database))
-            own = [table for table in tables if any(is_table_in(table, bucket) for bucket in [*buckets, *self._emptied()])]
+            own = [
+                table
+                for table in tables
+                if any(is_table_in(table, bucket) for bucket in [*buckets, *self._emptied()])
+            ]
             if not own and not self._was_to_be_cleaned(database):
                 continue
             foreign = [table["Name"] for table in tables if table not in own]
-            shared = retained(f"it also has tables that are not this deployment's: {', '.join(foreign)[:200]}")
+            shared = retained(
+                f"it also has tables that are not this deployment's: {', '.join(foreign)[:200]}"
+            )
             of_database = shared if foreign else self._unless_hiding(ownership)
             yield of_database.item(AWS, "glue_database", database)
             for table in own:
                 yield ownership.item(AWS, "glue_table", table["Name"], table["Name"], (database,))
 
     def _unless_hiding(self, ownership: Ownership) -> Ownership:
-        """Return the ownership of a database that shows only the deployment's tables. Lake Formation may hide others in it."""
+        """Return the ownership of a database that shows only the deployment's tables.
+
+        Lake Formation may hide others in it.
+        """
         is_left = ownership.verdict is Verdict.ORPHANED
         return retained(_MAY_HIDE) if is_left and not self._lists_all_tables else ownership
 
@@ -105,15 +129,20 @@ class _Listing:
     def tagged(self, listed: list[Item]) -> Iterator[Item]:
         """Yield the resources with the deployment's tags that are of none of the kinds and in no stack."""
         deployment = self.ctx.deployment.identity
-        filters = [{"Key": "project", "Values": [deployment.name]}, {"Key": "stage", "Values": [deployment.stage]}]
+        filters = [
+            {"Key": "project", "Values": [deployment.name]},
+            {"Key": "stage", "Values": [deployment.stage]},
+        ]
         in_stacks = {resource.physical_id for _, resource in self.history.resources()}
         known = {item.id for item in listed} | {item.name for item in listed} | in_stacks
         for page in pages(self.ctx, "resourcegroupstaggingapi", "get_resources", TagFilters=filters):
             for mapping in page["ResourceTagMappingList"]:
-                arn, name = mapping["ResourceARN"], re.split("[:/]", mapping["ResourceARN"])[-1]
+                arn = mapping["ResourceARN"]
+                name = re.split("[:/]", mapping["ResourceARN"])[-1]
                 # The tagging API returns deleted resources for a while.
                 is_deleted = any(
-                    matches(kind.recognition.generated, name) or matches(kind.recognition.truncated, name) for kind in self.kinds
+                    matches(kind.recognition.generated, name) or matches(kind.recognition.truncated, name)
+                    for kind in self.kinds
                 )
                 if not is_deleted and not {arn, name, arn.split(":", 5)[5]} & known:
                     yield retained(_TAGGED).item(AWS, arn.split(":")[2], name, arn)
@@ -132,16 +161,22 @@ class _Listing:
 
     @property
     def _created_by_hand(self) -> list[str]:
-        deployment, snowflake = self.ctx.deployment, self.ctx.deployment.snowflake
+        deployment = self.ctx.deployment
+        snowflake = self.ctx.deployment.snowflake
         names = [
-            deployment.confluent.cloud_key_secret, deployment.aws.pseudonym_secret, snowflake.key_secret if snowflake else None,
+            deployment.confluent.cloud_key_secret, deployment.aws.pseudonym_secret,
+            snowflake.key_secret if snowflake else None,
         ]  # fmt: skip
         return [name for name in names if name]
 
     @cached_property
     def _key_of_pseudonym_secret(self) -> str:
-        """Return the id of the secret's KMS key, "" for none. The key may have this deployment's tags, if it created the key."""
-        client, name = self.ctx.client("secretsmanager"), self.ctx.deployment.aws.pseudonym_secret
+        """Return the id of the secret's KMS key, "" for none.
+
+        The key may have this deployment's tags, if it created the key.
+        """
+        client = self.ctx.client("secretsmanager")
+        name = self.ctx.deployment.aws.pseudonym_secret
         try:
             key = client.describe_secret(SecretId=name).get("KmsKeyId", "") if name else ""
         except client.exceptions.ResourceNotFoundException:
@@ -149,15 +184,21 @@ class _Listing:
         return str(key).rpartition("/")[2]
 
     def _in_stacks(self, kind: AwsKind, resource: AwsResource) -> Ownership | None:
-        """Return the ownership by the stacks. A log group that Lambda created has the owner of its function."""
+        """Return the ownership by the stacks.
+
+        A log group that Lambda created has the owner of its function.
+        """
         ownership = self.history.ownership(kind.type, resource.id)
         if ownership is None and resource.name.startswith(_OF_FUNCTION):
             return self.history.ownership("AWS::Lambda::Function", resource.name.removeprefix(_OF_FUNCTION))
         return ownership
 
-    def _outside_stacks(self, kind: AwsKind, resource: AwsResource, former: Ownership | None) -> Ownership | None:
+    def _outside_stacks(
+        self, kind: AwsKind, resource: AwsResource, former: Ownership | None
+    ) -> Ownership | None:
         """Decide by name, description and tags. `former` is the ownership of a resource that a stack had."""
-        orphan, recognition = former or orphaned("no stack has it"), kind.recognition
+        orphan = former or orphaned("no stack has it")
+        recognition = kind.recognition
         if matches(recognition.generated, resource.name):
             return None if self._belongs_to_another(resource.tags()) else orphan
         if matches(recognition.truncated, resource.name):
@@ -165,7 +206,9 @@ class _Listing:
                 return None
             return orphan if former or self._is_tagged(resource.tags()) else retained(_UNVERIFIED)
         if matches(recognition.custom, resource.name):
-            is_described = recognition.description and re.search(recognition.description, resource.description)
+            is_described = recognition.description and re.search(
+                recognition.description, resource.description
+            )
             if (is_described and not recognition.needs_tags) or self._is_tagged(resource.tags()):
                 return orphan
             anybodys = recognition.custom == ".*"
@@ -180,9 +223,11 @@ class _Listing:
     def _belongs_to_another(self, tags: Tags) -> bool:
         """Return whether tags name another deployment, another stack, or a stack of another region."""
         deployment = self.ctx.deployment.identity
-        stack, region = tags.get(_STACK_NAME, ""), (tags.get(_STACK_ID) or ":::").split(":")[3]
+        stack = tags.get(_STACK_NAME, "")
+        region = (tags.get(_STACK_ID) or ":::").split(":")[3]
         return (
-            (tags.get("project", deployment.name), tags.get("stage", deployment.stage)) != (deployment.name, deployment.stage)
+            (tags.get("project", deployment.name), tags.get("stage", deployment.stage))
+            != (deployment.name, deployment.stage)
             or (bool(stack) and stack not in stacks.names(self.ctx))
             or (bool(region) and region != self.ctx.region)
         )
@@ -194,7 +239,10 @@ class _Listing:
 
     def _of_part(self, part: str) -> Ownership:
         name = f"{self.ctx.deployment.prefix}-{part}"
-        return next((of_stack(stack) for stack in self.history.current if stack.name == name), orphaned("no stack has it"))
+        return next(
+            (of_stack(stack) for stack in self.history.current if stack.name == name),
+            orphaned("no stack has it"),
+        )
 
     def _tables(self, database: str) -> Iterator[dict[str, Any]]:
         client = self.ctx.client("glue")
@@ -205,11 +253,19 @@ class _Listing:
             return
 
     def _was_to_be_cleaned(self, database: str) -> bool:
-        return any(resource.physical_id == f"{_CLEANED}{database}" for _, resource in self.history.resources(_CLEANED))
+        return any(
+            resource.physical_id == f"{_CLEANED}{database}"
+            for _, resource in self.history.resources(_CLEANED)
+        )
 
     def _emptied(self) -> list[str]:
-        """Return the buckets that stacks emptied. They may not exist any more, while tables with files in them do."""
-        return [resource.physical_id.removeprefix(_EMPTIED) for _, resource in self.history.resources(_EMPTIED)]
+        """Return the buckets that stacks emptied.
+
+        They may not exist any more, while tables with files in them do.
+        """
+        return [
+            resource.physical_id.removeprefix(_EMPTIED) for _, resource in self.history.resources(_EMPTIED)
+        ]
 
 
 def _pending(kind: AwsKind, resource: AwsResource, ownership: Ownership) -> Ownership:
@@ -218,5 +274,7 @@ def _pending(kind: AwsKind, resource: AwsResource, ownership: Ownership) -> Owne
     if kind.deletes_itself:
         return attrs.evolve(ownership, verdict=Verdict.RETAINED, why=f"pending deletion: {resource.pending}")
     if ownership.verdict is Verdict.ORPHANED:
-        return attrs.evolve(ownership, why=f"pending deletion: {resource.pending}. Nothing else can have its name until then")
+        return attrs.evolve(
+            ownership, why=f"pending deletion: {resource.pending}. Nothing else can have its name until then"
+        )
     return ownership

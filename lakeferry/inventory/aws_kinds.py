@@ -1,4 +1,6 @@
-"""The kinds of AWS resources that a deployment has: how each is listed, recognised outside of stacks, and deleted."""
+"""The kinds of AWS resources that a deployment has: how each is listed, recognised outside of stacks, and
+deleted.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,13 @@ import attrs
 from config.deployments.model import Deployment
 from lakeferry.deployment.context import PARTS, DeploymentContext
 from lakeferry.inventory import aws_listing
-from lakeferry.inventory.aws_listing import PSEUDONYM_KMS_KEY, PSEUDONYM_SECRET, AwsResource, list_by, read_description
+from lakeferry.inventory.aws_listing import (
+    PSEUDONYM_KMS_KEY,
+    PSEUDONYM_SECRET,
+    AwsResource,
+    list_by,
+    read_description,
+)
 from lakeferry.inventory.model import Item
 from lambdas import contract
 from lambdas.custom_resources.cleanup import Cleaner
@@ -26,9 +34,9 @@ _RECOVERY_DAYS: Final = 7
 class Recognition:
     """Patterns by which resources that no stack has are recognised as the deployment's.
 
-    A name that matches `generated` can only come from CloudFormation. One that matches `truncated` does, too, but may belong to
-    another deployment: tags or a former stack decide. Anybody could have given a name that matches `custom`: the `description`
-    or tags decide; with `needs_tags`, only tags.
+    A name that matches `generated` can only come from CloudFormation. One that matches `truncated` does, too,
+    but may belong to another deployment: tags or a former stack decide. Anybody could have given a name that
+    matches `custom`: the `description` or tags decide; with `needs_tags`, only tags.
     """
 
     generated: str = ""
@@ -41,33 +49,42 @@ class Recognition:
         """Return the patterns, with <prefix> and the other placeholders replaced by their values."""
         prefix = re.escape(deployment.prefix)
         stack = rf"{prefix}-(data|confluent|snowflake|exports|operations)"
-        chosen_buckets = [name for name in (deployment.aws.tableflow_bucket, deployment.aws.lake_bucket) if name]
+        chosen_buckets = [
+            name for name in (deployment.aws.tableflow_bucket, deployment.aws.lake_bucket) if name
+        ]
         values = {
             "<prefix>": prefix,
             "<regional>": re.escape(deployment.regional_prefix),
             "<project>": re.escape(deployment.identity.name),
             "<buckets>": "|".join(map(re.escape, chosen_buckets)),
-            # It ends in digits of its stack's id, unless an earlier version created it. Earlier deployments may have kept theirs.
+            # It ends in digits of its stack's id, unless an earlier version created it. Earlier deployments
+            # may have kept theirs.
             "<aggregates>": deployment.prefix.replace("-", "_") + "_aggregates(_[0-9a-f]{8})?",
-            # A name that CloudFormation generates: stack, logical id, 12 or 13 characters. No other stack's names match.
+            # A name that CloudFormation generates: stack, logical id, 12 or 13 characters. No other stack's
+            # names match.
             "<generated>": rf"{stack}-[A-Za-z0-9]+-[A-Za-z0-9]{{12,13}}",
-            # The same, cut to the most characters that a service allows. What begins with `lake-dev-data-confluent-` may be of
-            # the stack `lake-dev-data` or of the stack `lake-dev-data-confluent`.
+            # The same, cut to the most characters that a service allows. What begins with
+            # `lake-dev-data-confluent-` may be of the stack `lake-dev-data` or of the stack
+            # `lake-dev-data-confluent`.
             "<truncated>": rf"(?=.{{64}}$|.{{80}}$){stack}-[A-Za-z0-9-]{{30,}}",
         }
 
         def fill(pattern: str) -> str:
             return re.sub("|".join(values), lambda match: values[match[0]], pattern)
 
-        generated, truncated, custom, description = map(fill, (self.generated, self.truncated, self.custom, self.description))
+        generated, truncated, custom, description = map(
+            fill, (self.generated, self.truncated, self.custom, self.description)
+        )
         return Recognition(generated, truncated, custom, description, self.needs_tags)
 
 
 @attrs.frozen
 class AwsKind:
-    """`delete` returns False if it has to be called again; it raises ClientError, BotoCoreError, LakeferryError.
+    """`delete` returns False if it has to be called again; it raises ClientError, BotoCoreError,
+    LakeferryError.
 
-    on_destroy = "keep" keeps resources of a kind with `is_data`. With `deletes_itself`, a pending deletion needs no attention.
+    on_destroy = "keep" keeps resources of a kind with `is_data`. With `deletes_itself`, a pending deletion
+    needs no attention.
     """
 
     name: str
@@ -90,11 +107,22 @@ def aws_kinds(deployment: Deployment) -> list[AwsKind]:
 
 
 def _call(service: str, operation: str, **parameters: Any) -> Callable[[DeploymentContext, Item], Any]:
-    """Return a function that deletes an item by one call. It fills in {id}, {name}, {parent} and {account} in the parameters."""
+    """Return a function that deletes an item by one call.
+
+    It fills in {id}, {name}, {parent} and {account} in the parameters.
+    """
 
     def delete(ctx: DeploymentContext, item: Item) -> None:
-        values = {"id": item.id, "name": item.name, "parent": "".join(item.parents[:1]), "account": ctx.account}
-        given = {name: value.format(**values) if isinstance(value, str) else value for name, value in parameters.items()}
+        values = {
+            "id": item.id,
+            "name": item.name,
+            "parent": "".join(item.parents[:1]),
+            "account": ctx.account,
+        }
+        given = {
+            name: value.format(**values) if isinstance(value, str) else value
+            for name, value in parameters.items()
+        }
         getattr(ctx.client(service), operation)(**given)
 
     return delete
@@ -130,10 +158,16 @@ _TAGGED: Final = Recognition(custom=".*", needs_tags=True)
 #: The job argument with the prefix of its log groups' names.
 _LOG_PREFIX: Final = "--custom-logGroup-prefix"
 _ALARMS: Final = "|".join(
-    [*contract.METRIC_DIMENSIONS, contract.UNMEASURED, "DeadLetters", f"(?:{'|'.join(PARTS)})-[A-Za-z]+Errors"]
+    [
+        *contract.METRIC_DIMENSIONS,
+        contract.UNMEASURED,
+        "DeadLetters",
+        f"(?:{'|'.join(PARTS)})-[A-Za-z]+Errors",
+    ]
 )
 
-#: In the order of their removal. A resource type that isn't listed is deleted with the resource that it is attached to.
+#: In the order of their removal. A resource type that isn't listed is deleted with the resource that it is
+#: attached to.
 KINDS: Final = (
     AwsKind(
         "schedule", "AWS::Scheduler::Schedule", aws_listing.schedules,
@@ -220,14 +254,17 @@ KINDS: Final = (
     ),
     AwsKind(
         "glue_database", "AWS::Glue::Database",
-        list_by("glue", "get_databases", "DatabaseList", description=read_description),
-        lambda ctx, item: Cleaner(ctx.client, ctx.account, ctx.deadline).glue_database(item.name, ""),
-        Recognition(custom="<aggregates>", description="^Aggregates that exports keep as tables$"), is_data=True,
+        list_by("glue", "get_databases", "DatabaseList", description=read_description), lambda ctx,
+        item: Cleaner(ctx.client, ctx.account, ctx.deadline).glue_database(item.name, ""),
+        Recognition(custom="<aggregates>", description="^Aggregates that exports keep as tables$"),
+        is_data=True,
     ),
     AwsKind(
         "bucket", "AWS::S3::Bucket",
-        list_by("s3", "list_buckets", "Buckets", tags=("get_bucket_tagging", "Bucket", "{Name}")), _delete_bucket,
-        Recognition("<prefix>-data-(tableflowbucket|lakebucket)[0-9a-f]{0,8}-[a-z0-9]{12,13}", custom="<buckets>"), is_data=True,
+        list_by("s3", "list_buckets", "Buckets", tags=("get_bucket_tagging", "Bucket", "{Name}")),
+        _delete_bucket,
+        Recognition("<prefix>-data-(tableflowbucket|lakebucket)[0-9a-f]{0,8}-[a-z0-9]{12,13}", custom="<buckets>"),
+        is_data=True,
     ),
     AwsKind(
         "dynamodb_table", "AWS::DynamoDB::Table", aws_listing.dynamodb_tables,
@@ -243,9 +280,11 @@ KINDS: Final = (
     ),
     # It can be restored for a week, because without it pseudonyms can't be resolved.
     AwsKind(
-        "pseudonymisation_secret", "AWS::SecretsManager::Secret", partial(aws_listing.secrets, of_pseudonyms=True),
+        "pseudonymisation_secret", "AWS::SecretsManager::Secret",
+        partial(aws_listing.secrets, of_pseudonyms=True),
         _call("secretsmanager", "delete_secret", SecretId="{id}", RecoveryWindowInDays=_RECOVERY_DAYS),
-        Recognition(custom=".*", description=f"^{PSEUDONYM_SECRET}<prefix>$"), is_data=True, deletes_itself=True,
+        Recognition(custom=".*", description=f"^{PSEUDONYM_SECRET}<prefix>$"), is_data=True,
+        deletes_itself=True,
     ),
     # IAM lists the roles of all regions. The tags of a deployment's roles say in which region their stack is.
     AwsKind(
@@ -260,12 +299,14 @@ KINDS: Final = (
         ),
     ),
     AwsKind(
-        "log_group", "AWS::Logs::LogGroup", aws_listing.log_groups, _call("logs", "delete_log_group", logGroupName="{id}"),
+        "log_group", "AWS::Logs::LogGroup", aws_listing.log_groups,
+        _call("logs", "delete_log_group", logGroupName="{id}"),
         Recognition("(/aws/lambda/)?(<generated>)|/aws-glue/<prefix>/(output|error)", "(/aws/lambda/)?(<truncated>)"),
     ),
     AwsKind(
         "kms_key", "AWS::KMS::Key", aws_listing.kms_keys,
-        _call("kms", "schedule_key_deletion", KeyId="{id}", PendingWindowInDays=_RECOVERY_DAYS), _TAGGED, deletes_itself=True,
+        _call("kms", "schedule_key_deletion", KeyId="{id}", PendingWindowInDays=_RECOVERY_DAYS), _TAGGED,
+        deletes_itself=True,
     ),
     # Listed with the other KMS keys.
     AwsKind(

@@ -1,4 +1,6 @@
-"""Lists each kind of AWS resources, with what identifies a resource (description, tags) and its pending deletion."""
+"""Lists each kind of AWS resources, with what identifies a resource (description, tags) and its pending
+deletion.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,8 @@ _PSEUDONYM_KEY: Final = "Encrypts the pseudonymisation key"
 
 @attrs.frozen
 class AwsResource:
-    """`id` is its physical id in CloudFormation. `tags` reads the tags when they are needed. `pending` describes its pending
-    deletion, "" if there is none.
+    """`id` is its physical id in CloudFormation. `tags` reads the tags when they are needed. `pending`
+    describes its pending deletion, "" if there is none.
 
     `kind` is "" unless it differs from the kind that was listed.
     """
@@ -42,7 +44,10 @@ class AwsResource:
 
 
 def kms_descriptions(deployment: Deployment) -> tuple[str, ...]:
-    """Return the descriptions of a deployment's KMS keys. Those of keys for secrets don't name the deployment."""
+    """Return the descriptions of a deployment's KMS keys.
+
+    Those of keys for secrets don't name the deployment.
+    """
     return (
         _PSEUDONYM_KEY,
         "Encrypts the keys of Confluent Cloud",
@@ -79,7 +84,10 @@ def _rows(ctx: DeploymentContext, service: str, operation: str, key: str, **quer
 
 
 def _tags(ctx: DeploymentContext, service: str, operation: str, **query: Any) -> Callable[[], Tags]:
-    """Return a function that reads a resource's tags; none if the resource no longer exists. It raises ClientError."""
+    """Return a function that reads a resource's tags; none if the resource no longer exists.
+
+    It raises ClientError.
+    """
 
     def read() -> Tags:
         try:
@@ -96,10 +104,11 @@ def list_by(
     service: str, operation: str, key: str, name: str = "Name", *, id: str = "", prefix: str = "",
     description: Callable[[dict[str, Any]], str] = lambda _: "", tags: tuple[str, str, str] | None = None,
 ) -> Callable[[DeploymentContext], Iterator[AwsResource]]:  # fmt: skip
-    """Return a function that lists a kind by one operation. `key` is the field with the rows; `name` and `id` are a row's.
+    """Return a function that lists a kind by one operation. `key` is the field with the rows; `name` and `id`
+    are a row's.
 
-    `prefix` is the operation's parameter for a prefix of names. `tags` has the operation that reads tags, its parameter, and the
-    parameter's value.
+    `prefix` is the operation's parameter for a prefix of names. `tags` has the operation that reads tags, its
+    parameter, and the parameter's value.
     """
 
     def find(ctx: DeploymentContext) -> Iterator[AwsResource]:
@@ -129,7 +138,8 @@ def log_groups(ctx: DeploymentContext) -> Iterator[AwsResource]:
     prefix = ctx.deployment.prefix
     for beginning in (f"{prefix}-", f"/aws/lambda/{prefix}-", f"/aws-glue/{prefix}/"):
         for row in _rows(ctx, "logs", "describe_log_groups", "logGroups", logGroupNamePrefix=beginning):
-            name, arn = row["logGroupName"], row["arn"].removesuffix(":*")
+            name = row["logGroupName"]
+            arn = row["arn"].removesuffix(":*")
             yield AwsResource(name, name, tags=_tags(ctx, "logs", "list_tags_for_resource", resourceArn=arn))
 
 
@@ -144,19 +154,25 @@ def schedules(ctx: DeploymentContext) -> Iterator[AwsResource]:
 def topics(ctx: DeploymentContext) -> Iterator[AwsResource]:
     for row in _rows(ctx, "sns", "list_topics", "Topics"):
         arn = row["TopicArn"]
-        yield AwsResource(arn.rpartition(":")[2], arn, tags=_tags(ctx, "sns", "list_tags_for_resource", ResourceArn=arn))
+        yield AwsResource(
+            arn.rpartition(":")[2], arn, tags=_tags(ctx, "sns", "list_tags_for_resource", ResourceArn=arn)
+        )
 
 
 def queues(ctx: DeploymentContext) -> Iterator[AwsResource]:
     for url in _rows(ctx, "sqs", "list_queues", "QueueUrls", QueueNamePrefix=f"{ctx.deployment.prefix}-"):
-        yield AwsResource(url.rpartition("/")[2], url, tags=_tags(ctx, "sqs", "list_queue_tags", QueueUrl=url))
+        yield AwsResource(
+            url.rpartition("/")[2], url, tags=_tags(ctx, "sqs", "list_queue_tags", QueueUrl=url)
+        )
 
 
 def dashboards(ctx: DeploymentContext) -> Iterator[AwsResource]:
     query = {"DashboardNamePrefix": ctx.deployment.regional_prefix}
     for row in _rows(ctx, "cloudwatch", "list_dashboards", "DashboardEntries", **query):
         name = row["DashboardName"]
-        yield AwsResource(name, name, ctx.client("cloudwatch").get_dashboard(DashboardName=name)["DashboardBody"])
+        yield AwsResource(
+            name, name, ctx.client("cloudwatch").get_dashboard(DashboardName=name)["DashboardBody"]
+        )
 
 
 def budgets(ctx: DeploymentContext) -> Iterator[AwsResource]:
@@ -189,10 +205,13 @@ def secrets(ctx: DeploymentContext, *, of_pseudonyms: bool) -> Iterator[AwsResou
 def kms_keys(ctx: DeploymentContext) -> Iterator[AwsResource]:
     """Yield the keys with a description that a deployment gives its keys, because keys have no names.
 
-    A key's policy may not let anybody read its description. If a stack has such a key, it counts as a key of data.
+    A key's policy may not let anybody read its description. If a stack has such a key, it counts as a key of
+    data.
     """
-    client, descriptions = ctx.client("kms"), kms_descriptions(ctx.deployment)
-    refused, is_any_described = None, False
+    client = ctx.client("kms")
+    descriptions = kms_descriptions(ctx.deployment)
+    refused = None
+    is_any_described = False
     for row in _rows(ctx, "kms", "list_keys", "Keys"):
         id = row["KeyId"]
         try:
@@ -206,7 +225,11 @@ def kms_keys(ctx: DeploymentContext) -> Iterator[AwsResource]:
         is_any_described = True
         description = key.get("Description", "")
         if key.get("KeyManager") == "CUSTOMER" and description in descriptions:
-            pending = f"AWS deletes it on {_day(key['DeletionDate'])}" if key["KeyState"] == "PendingDeletion" else ""
+            pending = (
+                f"AWS deletes it on {_day(key['DeletionDate'])}"
+                if key["KeyState"] == "PendingDeletion"
+                else ""
+            )
             tags = _tags(ctx, "kms", "list_resource_tags", KeyId=id)
             kind = PSEUDONYM_KMS_KEY if description == _PSEUDONYM_KEY else ""
             yield AwsResource(description, id, description, tags, pending, kind=kind)

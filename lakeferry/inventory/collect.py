@@ -1,4 +1,7 @@
-"""Collects the inventory of AWS, Confluent and Snowflake. One that can't be listed is reported, never assumed to be empty."""
+"""Collects the inventory of AWS, Confluent and Snowflake.
+
+One that can't be listed is reported, never assumed to be empty.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,15 @@ def collect(ctx: DeploymentContext) -> list[Item]:
     with translate_aws_errors("reading the stacks"):
         history = read_history(ctx)
         names = VendorNames(ctx.deployment, ctx.account, history)
-        reads = [lambda: aws.list_items(ctx, history), lambda: _guarded(CONFLUENT, lambda: confluent.list_items(ctx, names))]
-        stack, has_table = f"{ctx.deployment.prefix}-snowflake", ctx.deployment.snowflake is not None
-        if ctx.deployment.uses_snowflake or (history.had(stack) if has_table else history.may_have_left(stack)):
+        reads = [
+            lambda: aws.list_items(ctx, history),
+            lambda: _guarded(CONFLUENT, lambda: confluent.list_items(ctx, names)),
+        ]
+        stack = f"{ctx.deployment.prefix}-snowflake"
+        has_table = ctx.deployment.snowflake is not None
+        if ctx.deployment.uses_snowflake or (
+            history.had(stack) if has_table else history.may_have_left(stack)
+        ):
             reads.append(lambda: _guarded(SNOWFLAKE, lambda: _of_snowflake(ctx, names)))
         with ThreadPoolExecutor(len(reads)) as pool:
             answers = [pool.submit(read) for read in reads]
@@ -41,7 +50,9 @@ def _of_snowflake(ctx: DeploymentContext, names: VendorNames) -> list[Item]:
     Raises CommandFailed, LakeferryError.
     """
     if ctx.deployment.snowflake is None:
-        return [unknown(SNOWFLAKE, "", "the file has no [snowflake]; put the table back, with enabled = false")]
+        return [
+            unknown(SNOWFLAKE, "", "the file has no [snowflake]; put the table back, with enabled = false")
+        ]
     return snowflake.list_items(ctx, names)
 
 

@@ -1,4 +1,6 @@
-"""The objects of a deployment in Confluent Cloud: environments and service accounts by name, and what they contain or own."""
+"""The objects of a deployment in Confluent Cloud: environments and service accounts by name, and what they
+contain or own.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,13 @@ from lambdas.shared.redaction import ApiKey
 
 #: What follows the name of a resource in the names of its Flink statements.
 _OF_STATEMENT: Final = re.compile(r"-[0-9a-f]{8}(-undo)?$")
-_REGISTERED: Final = "Datagen or Flink registered it for a topic of this deployment in a shared environment; it is never deleted"
-_IN_ENVIRONMENT: Final = "somebody else created it in the deployment's environment, which is not deleted while it is there"
+_REGISTERED: Final = (
+    "Datagen or Flink registered it for a topic of this deployment in a shared environment; it is never "
+    "deleted"
+)
+_IN_ENVIRONMENT: Final = (
+    "somebody else created it in the deployment's environment, which is not deleted while it is there"
+)
 BY_HAND: Final = "created manually inside a managed resource; deleted together with it"
 
 
@@ -52,7 +59,9 @@ class _Listing:
         )
 
     def _hidden(self) -> Iterator[Item]:
-        """Confluent leaves out of its lists what the key's owner may not see, and answers as if there were no more."""
+        """Confluent leaves out of its lists what the key's owner may not see, and answers as if there were no
+        more.
+        """
         try:
             self.vendor.require_sight(EnvironmentProps())
         except (Denied, Transient) as unseen:
@@ -61,10 +70,13 @@ class _Listing:
     def _environments(self) -> Iterator[Item]:
         given = self.ctx.deployment.confluent.environment_id
         for document in self.vendor.cloud.pages("/org/v2/environments"):
-            id, name = text(document, "id"), text(document, "display_name")
+            id = text(document, "id")
+            name = text(document, "display_name")
             ownership = self.names.ownership(name)
             if id == given:
-                yield retained("the deployment file names it; somebody else created it").item(CONFLUENT, "environment", name, id)
+                yield retained("the deployment file names it; somebody else created it").item(
+                    CONFLUENT, "environment", name, id
+                )
                 yield from self._inside(_Environment(id, None))
                 yield from self._subjects(id)
             elif ownership:
@@ -73,27 +85,38 @@ class _Listing:
                     yield from self._inside(_Environment(id, ownership))
 
     def _subjects(self, environment: str) -> Iterator[Item]:
-        """List the subjects in a shared Schema Registry that Datagen or Flink registered for the deployment's topics.
+        """List the subjects in a shared Schema Registry that Datagen or Flink registered for the deployment's
+        topics.
 
-        Deleting the connector, the topic or the statement doesn't remove them. Somebody else's topic with the same name would
-        have the same subjects.
+        Deleting the connector, the topic or the statement doesn't remove them. Somebody else's topic with the
+        same name would have the same subjects.
         """
         topics = self.ctx.deployment.topics
         names = [f"{topic.name}-value" for topic in topics if topic.datagen or topic.statement]
         names += [f"{topic.name}-key" for topic in topics if topic.statement]
         if not names or not self.names.history.had(f"{self.ctx.deployment.prefix}-confluent"):
             return
-        secret, why = self.ctx.confluent_secret("schema_registry"), _REGISTERED
+        secret = self.ctx.confluent_secret("schema_registry")
+        why = _REGISTERED
         try:
             listed = self.vendor.registry(environment, self.ctx.secrets.read_key(secret)).get("/subjects")
             subjects = [name for name in names if isinstance(listed, list) and name in listed]
-        except (NotFound, Denied, Transient, Refused):  # the key is deleted with the deployment, the subjects aren't
-            subjects, why = names, f"{_REGISTERED}. It may still exist: the key in secret {secret}, which could list it, is gone"
+        except (
+            NotFound,
+            Denied,
+            Transient,
+            Refused,
+        ):  # the key is deleted with the deployment, the subjects aren't
+            subjects = names
+            why = (
+                f"{_REGISTERED}. It may still exist: the key in secret {secret}, which could list it, is gone"
+            )
         for name in subjects:
             yield retained(why).item(CONFLUENT, "subject", name, name, (environment,))
 
     def _inside(self, environment: _Environment) -> Iterator[Item]:
-        cloud, query = self.vendor.cloud, {"environment": environment.id}
+        cloud = self.vendor.cloud
+        query = {"environment": environment.id}
         for document in cloud.pages("/cmk/v2/clusters", **query):
             if ownership := self._owned_by(environment, text(document, "spec", "display_name")):
                 yield ownership.item(CONFLUENT, "kafka_cluster", *_named(document, "spec"), (environment.id,))
@@ -105,11 +128,15 @@ class _Listing:
         pools: dict[str, Ownership] = {}
         for document in cloud.pages("/fcpm/v2/compute-pools", **query):
             if ownership := self._owned_by(environment, text(document, "spec", "display_name")):
-                yield ownership.item(CONFLUENT, "flink_compute_pool", *_named(document, "spec"), (environment.id,))
+                yield ownership.item(
+                    CONFLUENT, "flink_compute_pool", *_named(document, "spec"), (environment.id,)
+                )
                 if ownership.is_ours:
                     pools[text(document, "id")] = ownership
         if pools:
-            yield from self._with_key("flink", environment, lambda key: self._statements(key, environment, pools))
+            yield from self._with_key(
+                "flink", environment, lambda key: self._statements(key, environment, pools)
+            )
 
     def _in_cluster(self, environment: _Environment, cluster: str, of_cluster: Ownership) -> Iterator[Item]:
         """List what is in a managed cluster. It has to be deleted before the cluster."""
@@ -117,42 +144,61 @@ class _Listing:
         route = path("connect", "v1", "environments", environment.id, "clusters", cluster, "connectors")
         for name in sorted(_connectors(self.vendor, route)):
             yield self._within(of_cluster, name).item(CONFLUENT, "connector", name, name, parents)
-        yield from self._with_key("tableflow", environment, lambda key: self._tables(key, parents, of_cluster))
+        yield from self._with_key(
+            "tableflow", environment, lambda key: self._tables(key, parents, of_cluster)
+        )
 
     def _tables(self, key: ApiKey, parents: tuple[str, str], of_cluster: Ownership) -> Iterator[Item]:
-        plane, query = self.vendor.tableflow(key), {"environment": parents[0], "spec.kafka_cluster": parents[1]}
+        plane = self.vendor.tableflow(key)
+        query = {"environment": parents[0], "spec.kafka_cluster": parents[1]}
         for document in plane.pages("/tableflow/v1/tableflow-topics", **query):
             topic = text(document, "spec", "display_name")
             yield of_cluster.item(CONFLUENT, "tableflow_topic", topic, topic, parents)
         for document in plane.pages("/tableflow/v1/catalog-integrations", **query):
             yield of_cluster.item(CONFLUENT, "catalog_integration", *_named(document, "spec"), parents)
 
-    def _statements(self, key: ApiKey, environment: _Environment, pools: dict[str, Ownership]) -> Iterator[Item]:
+    def _statements(
+        self, key: ApiKey, environment: _Environment, pools: dict[str, Ownership]
+    ) -> Iterator[Item]:
         """List the statements of managed compute pools, and all statements of a managed environment."""
         parents = ("organizations", self.vendor.organization_id, "environments", environment.id)
-        for document in self.vendor.flink(self.ctx.region, key).pages(path("sql", "v1", *parents, "statements")):
-            name, own = text(document, "name"), _OF_STATEMENT.sub("", text(document, "name"))
+        for document in self.vendor.flink(self.ctx.region, key).pages(
+            path("sql", "v1", *parents, "statements")
+        ):
+            name = text(document, "name")
+            own = _OF_STATEMENT.sub("", text(document, "name"))
             pool = pools.get(text(document, "spec", "compute_pool_id")) or environment.ownership
             if ownership := self._within(pool, own) if pool else self.names.ownership(own):
                 yield ownership.item(CONFLUENT, "flink_statement", name, name, (environment.id,))
 
-    def _with_key(self, what: str, environment: _Environment, look: Callable[[ApiKey], Iterator[Item]]) -> list[Item]:
+    def _with_key(
+        self, what: str, environment: _Environment, look: Callable[[ApiKey], Iterator[Item]]
+    ) -> list[Item]:
         """List what only the deployment's own key can read.
 
-        If it can't be read in an orphaned environment, that is no problem: it is deleted with the environment.
+        If it can't be read in an orphaned environment, that is no problem: it is deleted with the
+        environment.
         """
         kind = {"tableflow": "tableflow_topic", "flink": "flink_statement"}[what]
         secret = self.ctx.confluent_secret(what)
         try:
             return list(look(self.ctx.secrets.read_key(secret)))
         except (NotFound, Denied, Transient, Refused) as refused:
-            # Secrets Manager refuses to read a secret that is pending deletion, as if a permission were missing.
-            is_orphaned = environment.ownership is not None and environment.ownership.verdict is Verdict.ORPHANED
-            return [] if is_orphaned else [unknown(CONFLUENT, kind, f"with the key in secret {secret}: {refused.what}")]
+            # Secrets Manager refuses to read a secret that is pending deletion, as if a permission were
+            # missing.
+            is_orphaned = (
+                environment.ownership is not None and environment.ownership.verdict is Verdict.ORPHANED
+            )
+            return (
+                []
+                if is_orphaned
+                else [unknown(CONFLUENT, kind, f"with the key in secret {secret}: {refused.what}")]
+            )
 
     def _accounts(self) -> Iterator[Item]:
         for document in self.vendor.cloud.pages("/iam/v2/service-accounts"):
-            id, name = text(document, "id"), text(document, "display_name")
+            id = text(document, "id")
+            name = text(document, "display_name")
             if ownership := self.names.ownership(name):
                 yield ownership.item(CONFLUENT, "service_account", name, id)
                 if ownership.is_ours:
@@ -166,7 +212,11 @@ class _Listing:
         for document in self.vendor.role_bindings(account):
             scope = text(document, "crn_pattern").removeprefix(organization) or "/organization"
             yield ownership.item(
-                CONFLUENT, "role_binding", f"{text(document, 'role_name')} on {scope}", text(document, "id"), (account,)
+                CONFLUENT,
+                "role_binding",
+                f"{text(document, 'role_name')} on {scope}",
+                text(document, "id"),
+                (account,),
             )
 
     def _owned_by(self, environment: _Environment, name: str) -> Ownership | None:

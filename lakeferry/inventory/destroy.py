@@ -1,4 +1,6 @@
-"""Destroys a whole deployment: its stacks, then the orphans, then another inventory to verify that nothing is left."""
+"""Destroys a whole deployment: its stacks, then the orphans, then another inventory to verify that nothing is
+left.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,8 @@ _CLUSTER: Final = contract.resource_type("kafka_cluster")
 _CLEANED: Final = tuple(f"{contract.CLEANUP_ID}:{cleanup}:" for cleanup in contract.CLEANUPS)
 #: Prefix of the name that Lambda gives the log group of a function.
 _OF_FUNCTION: Final = "/aws/lambda/"
-#: How many times to remove what is left, or to wait for it: AWS lists some resources for a minute after their deletion.
+#: How many times to remove what is left, or to wait for it: AWS lists some resources for a minute after their
+#: deletion.
 _ROUNDS: Final = 6
 _PAUSE: Final = 20.0
 _POLL: Final = 2.0
@@ -42,14 +45,18 @@ _POLL: Final = 2.0
 _PATIENCE: Final = 4 * 3600.0
 #: Seconds without an answer of CloudFormation after which the wait fails. A single poll may fail.
 _SILENCE: Final = 60.0
-#: At most so many reasons are shown for a stack, from so many of its latest events. Earlier events may be of another deletion.
+#: At most so many reasons are shown for a stack, from so many of its latest events. Earlier events may be of
+#: another deletion.
 _REASONS: Final = 5
 _EVENTS: Final = 100
 
 
 @attrs.frozen
 class DeletionPolicies:
-    """What deleting the stacks does with data, by their templates. `deleted` and `retained` are physical ids."""
+    """What deleting the stacks does with data, by their templates.
+
+    `deleted` and `retained` are physical ids.
+    """
 
     stacks: tuple[Stack, ...] = ()
     deleted: frozenset[str] = frozenset()
@@ -70,7 +77,10 @@ class DeletionPolicies:
 
 @attrs.frozen
 class Planned:
-    """`to_delete` is in the order of deletion. `differing` has data on which deployed stacks and deployment file disagree."""
+    """`to_delete` is in the order of deletion.
+
+    `differing` has data on which deployed stacks and deployment file disagree.
+    """
 
     to_delete: list[Item]
     to_keep: list[Item]
@@ -80,7 +90,9 @@ class Planned:
 
 @attrs.frozen
 class Done:
-    """`seconds` is the duration by stack, `removed` what was deleted outside of stacks, `items` the last inventory."""
+    """`seconds` is the duration by stack, `removed` what was deleted outside of stacks, `items` the last
+    inventory.
+    """
 
     seconds: dict[str, float]
     removed: list[Item]
@@ -89,9 +101,14 @@ class Done:
 
 
 def plan(ctx: DeploymentContext, items: Iterable[Item]) -> Planned:
-    """Plan by the deployed stacks: later edits of the deployment file don't change what they do. Raises CommandFailed."""
+    """Plan by the deployed stacks: later edits of the deployment file don't change what they do.
+
+    Raises CommandFailed.
+    """
     policies = _read_policies(ctx)
-    to_delete, to_keep, differing = [], [], []
+    to_delete = []
+    to_keep = []
+    differing = []
     for item in items:
         keeps = policies.keep(item)
         if keeps is not None and keeps != ctx.deployment.keeps_data:
@@ -109,21 +126,29 @@ def plan(ctx: DeploymentContext, items: Iterable[Item]) -> Planned:
 
 def _read_policies(ctx: DeploymentContext) -> DeletionPolicies:
     """Raises CommandFailed."""
-    deleted, retained, protects_cluster = set[str](), set[str](), False
+    deleted = set[str]()
+    retained = set[str]()
+    protects_cluster = False
     with translate_aws_errors("reading the stacks"):
         described = (stacks.describe(ctx, name, with_resources=True) for name in stacks.names(ctx))
         current = tuple(stack for stack in described if stack)
         for stack in current:
-            bodies: dict[str, Any] = stacks.read_template(ctx, stack.id).get("Resources", {}) if stack.resources else {}
+            bodies: dict[str, Any] = (
+                stacks.read_template(ctx, stack.id).get("Resources", {}) if stack.resources else {}
+            )
             for resource in stack.resources:
-                id, body = resource.physical_id, bodies.get(resource.logical_id, {})
+                id = resource.physical_id
+                body = bodies.get(resource.logical_id, {})
                 if resource.status in GIVEN_UP:
                     continue
                 deleted.update(id.removeprefix(cleaned) for cleaned in _CLEANED if id.startswith(cleaned))
                 (retained if body.get("DeletionPolicy") in _RETAINED else deleted).add(id)
                 protection = str(body.get("Properties", {}).get("deletion_protection", ""))
-                # Only active stacks count: one that can't be updated can't be deployed without the protection.
-                protects_cluster |= resource.type == _CLUSTER and protection.lower() == "true" and stack.is_active
+                # Only active stacks count: one that can't be updated can't be deployed without the
+                # protection.
+                protects_cluster |= (
+                    resource.type == _CLUSTER and protection.lower() == "true" and stack.is_active
+                )
     return DeletionPolicies(current, frozenset(deleted), frozenset(retained), protects_cluster)
 
 
@@ -137,16 +162,23 @@ def _order(ctx: DeploymentContext, item: Item) -> tuple[int, int]:
 
 
 def require_possible(ctx: DeploymentContext, planned: Planned) -> None:
-    """Raises CommandFailed if the deployment is protected or busy, its file disagrees, a vendor can't be seen, or others use it.
+    """Raises CommandFailed if the deployment is protected or busy, its file disagrees, a vendor can't be
+    seen, or others use it.
 
     Raises LakeferryError if a login is of another organization or account than the deployed objects.
     """
     policies = planned.policies
     _require_unprotected(ctx, policies)
     _require_agreement(ctx, planned)
-    if busy := [stack for stack in policies.stacks if stack.is_in_progress and stack.status != "DELETE_IN_PROGRESS"]:
+    if busy := [
+        stack for stack in policies.stacks if stack.is_in_progress and stack.status != "DELETE_IN_PROGRESS"
+    ]:
         raise CommandFailed("STACK-BUSY", ", ".join(f"{stack.name} is {stack.status}" for stack in busy))
-    unreachable = [item for item in planned.to_keep if item.verdict is Verdict.UNKNOWN and item.system != AWS and not item.kind]
+    unreachable = [
+        item
+        for item in planned.to_keep
+        if item.verdict is Verdict.UNKNOWN and item.system != AWS and not item.kind
+    ]
     if unreachable and policies.stacks:
         raise CommandFailed("VENDOR-REFUSED", "; ".join(f"{item.system} {item.why}" for item in unreachable))
     require_same_tenants(ctx, policies.stacks)
@@ -155,11 +187,15 @@ def require_possible(ctx: DeploymentContext, planned: Planned) -> None:
 
 def _require_unprotected(ctx: DeploymentContext, policies: DeletionPolicies) -> None:
     protected = [stack for stack in policies.stacks if stack.is_protected and not stack.is_failed_creation]
-    file, names = f"project/deployments/{ctx.stage}.toml", [stack.name for stack in protected]
+    file = f"project/deployments/{ctx.stage}.toml"
+    names = [stack.name for stack in protected]
     if names:
-        lift = "aws cloudformation update-termination-protection --no-enable-termination-protection --stack-name"
+        lift = (
+            "aws cloudformation update-termination-protection --no-enable-termination-protection --stack-name"
+        )
         hint = (
-            f'To lose the data: set on_destroy = "delete" in {file} and deploy, then destroy. To keep it and remove the rest: '
+            f'To lose the data: set on_destroy = "delete" in {file} and deploy, then destroy. To keep it '
+            "and remove the rest: "
             f"`{lift} NAME` for each of these, then destroy"
         )
         raise CommandFailed("DESTROY-PROTECTED", f"protected against deletion: {', '.join(names)}", hint)
@@ -191,16 +227,23 @@ def destroy(ctx: DeploymentContext, planned: Planned, *, say: Reporter, report: 
     functions = {item.name for item in planned.to_delete if item.kind == "function"}
 
     def is_planned(item: Item) -> bool:
-        """Lambda creates a function's log group when the function first runs, which may be during this deletion."""
+        """Lambda creates a function's log group when the function first runs, which may be during this
+        deletion.
+        """
         own_log = item.kind == "log_group" and item.name.removeprefix(_OF_FUNCTION) in functions
         return own_log or (item.system, item.kind, item.id) in shown
 
-    deletion = _StackDeletion(ctx, [item.id for item in planned.to_delete if item.kind == STACK], say, report, ctx.clock.time())
+    deletion = _StackDeletion(
+        ctx, [item.id for item in planned.to_delete if item.kind == STACK], say, report, ctx.clock.time()
+    )
     reasons = deletion.run()
     removed: list[Item] = []
     for round_ in range(_ROUNDS):
-        items = [item for item in inventory.collect(ctx) if item.verdict is Verdict.UNKNOWN or is_planned(item)]
-        # The deletion of an existing stack removes its AWS resources. It calls its functions, which must exist until then.
+        items = [
+            item for item in inventory.collect(ctx) if item.verdict is Verdict.UNKNOWN or is_planned(item)
+        ]
+        # The deletion of an existing stack removes its AWS resources. It calls its functions, which must
+        # exist until then.
         left = [item for item in removal.removable(items) if item.system != AWS or item.owner == ORPHAN]
         has_stacks = any(item.kind == STACK and item.verdict is not Verdict.RETAINED for item in items)
         if not left and not has_stacks:
@@ -228,7 +271,10 @@ def _as_orphan(item: Item) -> Item:
 
 @attrs.define
 class _StackDeletion:
-    """Deletes stacks in the order of `ids`. It uses ids because a new stack may get the name of a deleted one meanwhile."""
+    """Deletes stacks in the order of `ids`.
+
+    It uses ids because a new stack may get the name of a deleted one meanwhile.
+    """
 
     ctx: DeploymentContext
     ids: list[str]
@@ -238,10 +284,11 @@ class _StackDeletion:
     seconds: dict[str, float] = attrs.field(factory=dict)
 
     def run(self, *, force: bool = False) -> list[str]:
-        """Delete those that still exist, and return the reasons why one could not be deleted. Raises CommandFailed.
+        """Delete those that still exist, and return the reasons why one could not be deleted. Raises
+        CommandFailed.
 
-        With `force`, CloudFormation skips the resources that it can't delete. It would skip an object at a vendor without a
-        trace, so that needs a proof that the object doesn't exist any more.
+        With `force`, CloudFormation skips the resources that it can't delete. It would skip an object at a
+        vendor without a trace, so that needs a proof that the object doesn't exist any more.
         """
         reasons: list[str] = []
         for id in self.ids:
@@ -249,7 +296,9 @@ class _StackDeletion:
                 if stack := stacks.describe(self.ctx, id, with_resources=force):
                     unproved = _unproved(self.ctx, stack) if force and stack.status == "DELETE_FAILED" else []
                     reasons += unproved
-                    reasons += self._delete(stack, force=force and stack.status == "DELETE_FAILED" and not unproved)
+                    reasons += self._delete(
+                        stack, force=force and stack.status == "DELETE_FAILED" and not unproved
+                    )
         return reasons
 
     def _delete(self, stack: Stack, *, force: bool) -> Iterator[str]:
@@ -257,7 +306,9 @@ class _StackDeletion:
         if stack.status != "DELETE_IN_PROGRESS":
             stacks.unprotect_failed_creation(self.ctx, stack)
             try:
-                client.delete_stack(StackName=stack.id, **({"DeletionMode": "FORCE_DELETE_STACK"} if force else {}))
+                client.delete_stack(
+                    StackName=stack.id, **({"DeletionMode": "FORCE_DELETE_STACK"} if force else {})
+                )
             except ClientError as error:
                 if error_code(error) != "ValidationError":
                     raise
@@ -271,8 +322,11 @@ class _StackDeletion:
         self.say(f"  {stack.name} deleted ({self.seconds[stack.name]:.0f} s)")
 
     def _await_end(self, stack: Stack) -> Stack | None:
-        """Return None once it is deleted; the stack if its deletion failed, was cancelled, or takes too long."""
-        client, clock = self.ctx.client("cloudformation"), self.ctx.clock
+        """Return None once it is deleted; the stack if its deletion failed, was cancelled, or takes too
+        long.
+        """
+        client = self.ctx.client("cloudformation")
+        clock = self.ctx.clock
         answered = clock.time()
         until = answered + _PATIENCE
         while True:
@@ -292,7 +346,9 @@ class _StackDeletion:
 def _unproved(ctx: DeploymentContext, stack: Stack) -> list[str]:
     """Return why each object at a vendor may exist that the stack couldn't delete."""
     try:
-        known_resources = [resource for resource in read_known(ctx, stack) if resource.status != stacks.DELETED]
+        known_resources = [
+            resource for resource in read_known(ctx, stack) if resource.status != stacks.DELETED
+        ]
     except LakeferryError as error:
         return [f"{stack.name}: the states of its objects can't be read: {error.what}"]
     looker = Looker(ctx, deleting=True)
@@ -302,14 +358,17 @@ def _unproved(ctx: DeploymentContext, stack: Stack) -> list[str]:
         if existence.answer not in (Answer.ABSENT, Answer.FOREIGN):
             why = existence.why if existence.answer is Answer.UNKNOWN else "it still exists"
             forget = f"`lakeferry forget {stack.name} {resource.identity.logical_id}`"
-            reasons.append(f"{stack.name}: {resource.identity.logical_id} is not skipped: {why}. If it is gone: {forget}")
+            reasons.append(
+                f"{stack.name}: {resource.identity.logical_id} is not skipped: {why}. If it is gone: {forget}"
+            )
     return reasons
 
 
 def _reasons(client: Any, stack: Stack) -> Iterator[str]:
     """Return why it could not be deleted: the resources' reasons, or the stack's own.
 
-    CloudFormation cancels the deletion of a stack that another one imports from. Its status is then as before, with a reason.
+    CloudFormation cancels the deletion of a stack that another one imports from. Its status is then as
+    before, with a reason.
     """
     if stack.status != "DELETE_FAILED":
         (described,) = client.describe_stacks(StackName=stack.id)["Stacks"]

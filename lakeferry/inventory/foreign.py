@@ -24,8 +24,12 @@ _TOPICS: Final = ("topic", "error_log_topic")
 _MANAGER: Final = "kafka/app_manager"
 
 
-def require_own_contents(ctx: DeploymentContext, to_delete: Iterable[Item], standing: Iterable[Stack]) -> None:
-    """Raise CommandFailed if a cluster has topics, or a pool has statements, that the deployment did not create."""
+def require_own_contents(
+    ctx: DeploymentContext, to_delete: Iterable[Item], standing: Iterable[Stack]
+) -> None:
+    """Raise CommandFailed if a cluster has topics, or a pool has statements, that the deployment did not
+    create.
+    """
     items = list(to_delete)
     statements = [item.name for item in items if item.kind == "flink_statement" and item.why == BY_HAND]
     found = [f"Flink statement {name}" for name in statements]
@@ -33,17 +37,23 @@ def require_own_contents(ctx: DeploymentContext, to_delete: Iterable[Item], stan
     if clusters:
         resources = [resource for stack in standing for resource in read_known(ctx, stack)]
         known_resources = [resource for resource in resources if resource.status != stacks.DELETED]
-        found += [f"topic {topic} of {item.id}" for item in clusters for topic in _foreign_topics(ctx, item, known_resources)]
+        found += [
+            f"topic {topic} of {item.id}"
+            for item in clusters
+            for topic in _foreign_topics(ctx, item, known_resources)
+        ]
     if found:
         hint = "Move or delete them if nobody needs them, then destroy again"
-        raise CommandFailed("DESTROY-FOREIGN", f"others created what would be deleted too: {', '.join(found)}", hint)
+        raise CommandFailed(
+            "DESTROY-FOREIGN", f"others created what would be deleted too: {', '.join(found)}", hint
+        )
 
 
 def _foreign_topics(ctx: DeploymentContext, cluster: Item, known_resources: list[KnownResource]) -> list[str]:
     """Return the topics that no resource creates or writes. Raises CommandFailed if that can't be told.
 
-    After a deletion that stopped half-way, the key that lists topics is gone, and so are the topics' resources. The deletion
-    before had made this check.
+    After a deletion that stopped half-way, the key that lists topics is gone, and so are the topics'
+    resources. The deletion before had made this check.
     """
     own = {name for resource in known_resources for name in _names(resource)}
     try:
@@ -52,8 +62,13 @@ def _foreign_topics(ctx: DeploymentContext, cluster: Item, known_resources: list
         if not any(resource.identity.kind == "topic" for resource in known_resources):
             return []
         secret = ctx.confluent_secret(_MANAGER)
-        message = f"whether others have topics in {cluster.id} can't be told with the key in secret {secret}: {error.what}"
-        raise CommandFailed("DESTROY-FOREIGN", message, f"`lakeferry rotate {secret} --now`, then destroy again") from None
+        message = (
+            f"whether others have topics in {cluster.id} can't be told with the key in secret {secret}: "
+            f"{error.what}"
+        )
+        raise CommandFailed(
+            "DESTROY-FOREIGN", message, f"`lakeferry rotate {secret} --now`, then destroy again"
+        ) from None
     return sorted(name for name in listed - own if not _INTERNAL.fullmatch(name))
 
 
@@ -64,7 +79,10 @@ def _names(known: KnownResource) -> Iterator[str]:
 
 
 def _list_topics(ctx: DeploymentContext, cluster: Item) -> Iterator[str]:
-    """Yield the names of all topics: the owner of this key is an administrator of the cluster. Raises LakeferryError."""
+    """Yield the names of all topics: the owner of this key is an administrator of the cluster.
+
+    Raises LakeferryError.
+    """
     key = ctx.secrets.read_key(ctx.confluent_secret(_MANAGER))
     plane = ctx.confluent().kafka(cluster.parents[0], cluster.id, key)
     for document in objects(plane.get(path("kafka", "v3", "clusters", cluster.id, "topics")), "data"):

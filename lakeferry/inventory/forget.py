@@ -1,4 +1,6 @@
-"""Forgets an object that a person deleted at its vendor, so that the deletion of its stack doesn't wait for a proof."""
+"""Forgets an object that a person deleted at its vendor, so that the deletion of its stack doesn't wait for a
+proof.
+"""
 
 from __future__ import annotations
 
@@ -40,17 +42,27 @@ class Forgettable:
 
 
 def find(ctx: DeploymentContext, stack_name: str, logical_id: str) -> Forgettable:
-    """Raises CommandFailed if there is no such object, or if it exists; LakeferryError if the states can't be read."""
+    """Raises CommandFailed if there is no such object, or if it exists; LakeferryError if the states can't be
+    read.
+    """
     with translate_aws_errors(f"reading stack {stack_name}"):
         is_own = stack_name in stacks.names(ctx)
         stack = stacks.describe(ctx, stack_name, with_resources=True) if is_own else None
     if stack is None:
-        raise CommandFailed("FORGET-UNKNOWN", f"this deployment has no stack {stack_name}; its stacks: {', '.join(ctx.stacks)}")
-    known_resources, states = read_known(ctx, stack), open_states(ctx, stack)
-    known = next((resource for resource in known_resources if resource.identity.logical_id == logical_id), None)
+        raise CommandFailed(
+            "FORGET-UNKNOWN",
+            f"this deployment has no stack {stack_name}; its stacks: {', '.join(ctx.stacks)}",
+        )
+    known_resources = read_known(ctx, stack)
+    states = open_states(ctx, stack)
+    known = next(
+        (resource for resource in known_resources if resource.identity.logical_id == logical_id), None
+    )
     if known is None or known.state is None or states is None:
         with_state = [resource.identity.logical_id for resource in known_resources if resource.state]
-        message = f"{stack_name} has no state of {logical_id}; it has those of {', '.join(with_state) or 'nothing'}"
+        message = (
+            f"{stack_name} has no state of {logical_id}; it has those of {', '.join(with_state) or 'nothing'}"
+        )
         raise CommandFailed("FORGET-UNKNOWN", message)
     existence = Looker(ctx, deleting=True).look(known)
     found = Forgettable(known, states, existence)
@@ -60,7 +72,10 @@ def find(ctx: DeploymentContext, stack_name: str, logical_id: str) -> Forgettabl
 
 
 def forget(ctx: DeploymentContext, found: Forgettable, why: str) -> str:
-    """Write into the state who forgot the object, when and why, and return that. Raises CommandFailed, LakeferryError."""
+    """Write into the state who forgot the object, when and why, and return that.
+
+    Raises CommandFailed, LakeferryError.
+    """
     with translate_aws_errors("reading the AWS identity"):
         person = str(ctx.client("sts").get_caller_identity()["Arn"])
     now = ctx.clock.time()

@@ -1,7 +1,9 @@
-"""What the functions know of their objects: the states in their tables. And whether each object still exists at its vendor.
+"""What the functions know of their objects: the states in their tables. And whether each object still exists
+at its vendor.
 
-The question is asked by the code of the resource type, with the id and the properties in the state, so it means the same object
-as the function does: an id, or a name inside a container that has an id. What the login can't see is unknown, never absent.
+The question is asked by the code of the resource type, with the id and the properties in the state, so it
+means the same object as the function does: an id, or a name inside a container that has an id. What the login
+can't see is unknown, never absent.
 """
 
 from __future__ import annotations
@@ -22,7 +24,15 @@ from lambdas.confluent.client import Confluent, get_path, path, text
 from lambdas.custom_resources import registry, request
 from lambdas.custom_resources.request import Identity
 from lambdas.custom_resources.state import DynamoDocuments, ResourceState, StateStore
-from lambdas.shared.errors import BadProperties, Denied, LakeferryError, NotFound, OtherTenant, ParentMissing, Refused
+from lambdas.shared.errors import (
+    BadProperties,
+    Denied,
+    LakeferryError,
+    NotFound,
+    OtherTenant,
+    ParentMissing,
+    Refused,
+)
 from lambdas.shared.properties import Properties, parse
 from lambdas.shared.resource import Context
 from lambdas.shared.tenants import require_tenant
@@ -31,7 +41,9 @@ from lambdas.snowflake import sql
 from lambdas.snowflake.client import Snowflake
 
 _TABLE: Final = "AWS::DynamoDB::Table"
-_OLD_STATE: Final = "an earlier release wrote its state, which doesn't say where it is; `lakeferry deploy --repair` checks it"
+_OLD_STATE: Final = (
+    "an earlier release wrote its state, which doesn't say where it is; `lakeferry deploy --repair` checks it"
+)
 _IF_FREE: Final = "`lakeferry deploy --repair` creates it if its name is free"
 _UNSEEN: Final = "-UNSEEN"
 #: In the codes of errors about an object that somebody else created.
@@ -57,7 +69,8 @@ class Answer(StrEnum):
 class Existence:
     """`why` says why it is unknown, in which state it is, or its new name.
 
-    `refused`: a key that the check needs was refused. `can_repair`: an update checks the object, and creates it if it is gone.
+    `refused`: a key that the check needs was refused. `can_repair`: an update checks the object, and creates
+    it if it is gone.
     """
 
     answer: Answer
@@ -85,25 +98,34 @@ class KnownResource:
 
 
 def read_known(ctx: DeploymentContext, stack: Stack) -> list[KnownResource]:
-    """Return the stack's custom resources, with their states. Raises LakeferryError if the table can't be read."""
+    """Return the stack's custom resources, with their states.
+
+    Raises LakeferryError if the table can't be read.
+    """
     states = open_states(ctx, stack)
     return [
-        KnownResource(stack, identity, resource.status, _state(states, stack, identity)) for resource, identity in custom(stack)
+        KnownResource(stack, identity, resource.status, _state(states, stack, identity))
+        for resource, identity in custom(stack)
     ]
 
 
 def require_same_tenants(ctx: DeploymentContext, standing: Iterable[Stack]) -> None:
     """Raise OtherTenant if a login is of another organization or account than the objects of the stacks.
 
-    Such a login sees none of them: a deployment would change nothing and look well, and a deletion would find nothing left.
-    Raises CommandFailed, LakeferryError.
+    Such a login sees none of them: a deployment would change nothing and look well, and a deletion would find
+    nothing left. Raises CommandFailed, LakeferryError.
     """
     for _, other in find_other_tenants(ctx, standing):
         raise other
 
 
-def find_other_tenants(ctx: DeploymentContext, standing: Iterable[Stack]) -> Iterator[tuple[KnownResource, OtherTenant]]:
-    """Yield the first object of each stack that is in another organization or account than the login. See above for the rest."""
+def find_other_tenants(
+    ctx: DeploymentContext, standing: Iterable[Stack]
+) -> Iterator[tuple[KnownResource, OtherTenant]]:
+    """Yield the first object of each stack that is in another organization or account than the login.
+
+    See above for the rest.
+    """
     looker = Looker(ctx)
     for stack in standing:
         for resource in read_known(ctx, stack):
@@ -154,14 +176,18 @@ class Looker:
         if not known.state.given:
             return Existence(Answer.UNKNOWN, _OLD_STATE, can_repair=True)
         try:
-            spec = parse(registry.find(known.identity.kind).handler.PROPERTIES, known.state.given, strict=False)
+            spec = parse(
+                registry.find(known.identity.kind).handler.PROPERTIES, known.state.given, strict=False
+            )
             return self._look(known, known.state, spec)
         except CommandFailed as failure:
             return Existence(Answer.UNKNOWN, f"{failure.code}: {failure.message}")
         except BadProperties as bad:
             return Existence(Answer.UNKNOWN, f"its properties can't be read: {bad.what}")
         except LakeferryError as error:
-            return Existence(Answer.UNKNOWN, f"{error.row.code}: {error.what}", refused=isinstance(error, Denied))
+            return Existence(
+                Answer.UNKNOWN, f"{error.row.code}: {error.what}", refused=isinstance(error, Denied)
+            )
 
     def require_tenant(self, known: KnownResource) -> None:
         """Raise OtherTenant if the login is of another organization or account than the object's.
@@ -184,7 +210,8 @@ class Looker:
         except ParentMissing as missing:
             return Existence(Answer.ABSENT, missing.what)
         except (Denied, NotFound):
-            # For a delete, a resource type returns nothing if the container is gone, and raises the same error again if it isn't.
+            # For a delete, a resource type returns nothing if the container is gone, and raises the same
+            # error again if it isn't.
             try:
                 ids = handler.find_existing(attrs.evolve(context, deleting=True), spec, state.facts.object_id)
             except (Denied, NotFound) as unseen:
@@ -200,7 +227,8 @@ class Looker:
         self, known: KnownResource, state: ResourceState, context: Context[Any], spec: Properties[Any]
     ) -> Existence:
         """Return the answer for an object that was not found. Raises LakeferryError."""
-        handler, object_id = registry.find(known.identity.kind).handler, state.facts.object_id
+        handler = registry.find(known.identity.kind).handler
+        object_id = state.facts.object_id
         has_completed = getattr(handler, "has_completed", None)
         if has_completed and object_id and not self.deleting and has_completed(context, spec, object_id):
             return Existence(Answer.THERE)
@@ -214,7 +242,10 @@ class Looker:
         return self._prove_absence(known, spec)
 
     def _answer_for(self, known: KnownResource, state: ResourceState, error: LakeferryError) -> Existence:
-        """Return the answer for an object that was renamed, or whose name another one has. Raises every other error again."""
+        """Return the answer for an object that was renamed, or whose name another one has.
+
+        Raises every other error again.
+        """
         if error.row == snowflake_errors.RENAMED:
             return Existence(Answer.RENAMED, self._find_new_name(known.identity.kind, state) or error.what)
         if isinstance(error, Refused) and _FOREIGN in error.row.code:
@@ -224,7 +255,8 @@ class Looker:
     def _prove_absence(self, known: KnownResource, spec: Properties[Any]) -> Existence:
         """Return the answer for an object that was not found and may be hidden. Raises LakeferryError.
 
-        If names are unique, a repair is safe: the vendor refuses to create an object whose name a hidden one has.
+        If names are unique, a repair is safe: the vendor refuses to create an object whose name a hidden one
+        has.
         """
         vendor = self._vendor(known)
         try:
@@ -234,7 +266,10 @@ class Looker:
         return Existence(Answer.ABSENT)
 
     def _answer_hidden(self, known: KnownResource, error: LakeferryError) -> Existence:
-        """Return the answer for an object that the login may not be allowed to see. Raises the error if that is no reason."""
+        """Return the answer for an object that the login may not be allowed to see.
+
+        Raises the error if that is no reason.
+        """
         is_hidden = isinstance(error, NotFound) or error.row.code.endswith(_UNSEEN)
         if self.deleting or not is_hidden or not self._vendor(known).NAMES_ARE_UNIQUE:
             raise error
@@ -253,7 +288,8 @@ class Looker:
         )
 
     def _find_new_name(self, kind: str, state: ResourceState) -> str:
-        """Return the name of the Snowflake object that has the resource's comment, "" if there is none. Raises LakeferryError.
+        """Return the name of the Snowflake object that has the resource's comment, "" if there is none.
+        Raises LakeferryError.
 
         Snowflake has no ids, so the functions find objects by name, and somebody may have renamed one.
         """
@@ -263,10 +299,15 @@ class Looker:
         return next((row.get("name", "") for row in rows if tagged.search(row.get("comment", ""))), "")
 
     def _find_stopped_state(self, kind: str, name: str, spec: Any, object_id: str) -> str:
-        """Return in which state an object is that somebody paused or stopped, "" for every other one. Raises LakeferryError."""
+        """Return in which state an object is that somebody paused or stopped, "" for every other one.
+
+        Raises LakeferryError.
+        """
         if kind == "connector":
             parents = ("environments", spec.environment_id, "clusters", spec.cluster_id)
-            listed = self._confluent.cloud.get(path("connect", "v1", *parents, "connectors"), expand="info,status,id")
+            listed = self._confluent.cloud.get(
+                path("connect", "v1", *parents, "connectors"), expand="info,status,id"
+            )
             state = text(get_path(listed, name), "status", "connector", "state")
             return state if state in ("PAUSED", "STOPPED") else ""
         if kind == "flink_statement":

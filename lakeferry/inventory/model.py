@@ -29,7 +29,10 @@ class Verdict(StrEnum):
 
 @attrs.frozen
 class Item:
-    """`owner` is a stack's name, ORPHAN or NOT_OURS. `parents` are the ids of its containers, the outermost first."""
+    """`owner` is a stack's name, ORPHAN or NOT_OURS.
+
+    `parents` are the ids of its containers, the outermost first.
+    """
 
     system: str
     kind: str

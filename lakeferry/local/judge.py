@@ -1,8 +1,8 @@
 """Ask Spark what it finds in contracts, by the code of the job, in a process of its own.
 
-The process starts when the first contract needs it, and answers are kept below .lakeferry/analyses, so that nobody waits for
-Spark twice. An answer belongs to the parts of the contract that Spark looks at, the table's columns, the code of the job, and
-Spark's version.
+The process starts when the first contract needs it, and answers are kept below .lakeferry/analyses, so that
+nobody waits for Spark twice. An answer belongs to the parts of the contract that Spark looks at, the table's
+columns, the code of the job, and Spark's version.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ class SparkJudge:
     def __enter__(self) -> SparkJudge:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._process:
             _end(self._process)
         if self._log:
@@ -90,8 +92,8 @@ class SparkJudge:
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
         # In its own session, so that Ctrl-C reaches only this process, which then ends the other one.
         self._process = subprocess.Popen(
-            [sys.executable, "-m", _WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True,
-            encoding="utf-8", env={**os.environ, "PYTHONPATH": path}, start_new_session=True,
+            [sys.executable, "-m", _WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log,
+            text=True, encoding="utf-8", env={**os.environ, "PYTHONPATH": path}, start_new_session=True,
         )  # fmt: skip
         return self._process
 
@@ -103,7 +105,10 @@ class SparkJudge:
                 process.stdin.flush()
             line = process.stdout.readline()
         if not line:
-            raise NotReady(f"Spark ended while it read the contracts: {self._last_line()}. Run `make setup`, then try again")
+            raise NotReady(
+                f"Spark ended while it read the contracts: {self._last_line()}. Run `make setup`, then try "
+                "again"
+            )
         answer: dict[str, Any] = json.loads(line)
         return answer
 
@@ -142,7 +147,10 @@ def _read(file: Path) -> Analysis | None:
 
 
 def _keep(file: Path, document: dict[str, Any]) -> None:
-    """Write the answer at once or not at all. A folder that can't be written costs time, and is no mistake."""
+    """Write the answer at once or not at all.
+
+    A folder that can't be written costs time, and is no mistake.
+    """
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
         unfinished = file.with_suffix(f".{os.getpid()}")

@@ -1,4 +1,5 @@
-"""The process that `lakeferry.local.judge` starts: it reads a request from each line, and writes what Spark finds.
+"""The process that `lakeferry.local.judge` starts: it reads a request from each line, and writes what Spark
+finds.
 
 Nothing else may write to its standard output.
 """

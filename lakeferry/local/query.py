@@ -1,7 +1,9 @@
-"""`lakeferry query`: query Iceberg tables with DuckDB, read only. DuckDB's extensions are PyPI packages, so it downloads nothing.
+"""`lakeferry query`: query Iceberg tables with DuckDB, read only. DuckDB's extensions are PyPI packages, so
+it downloads nothing.
 
-The tables are those of the Glue catalog, or those of Tableflow's Iceberg REST catalog, which needs an API key from a secret.
-Tables in the customer's bucket are read with the caller's AWS credentials, those in Confluent's storage with the catalog's.
+The tables are those of the Glue catalog, or those of Tableflow's Iceberg REST catalog, which needs an API key
+from a secret. Tables in the customer's bucket are read with the caller's AWS credentials, those in
+Confluent's storage with the catalog's.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ _EXTENSIONS: Final = {
 
 @attrs.frozen
 class Answer:
-    """`unread` has the tables that can't be read, each with the reason, if the query names no table, such as SHOW TABLES."""
+    """`unread` has the tables that can't be read, each with the reason, if the query names no table, such as
+    SHOW TABLES.
+    """
 
     columns: list[str]
     rows: list[tuple[Any, ...]]
@@ -59,7 +63,10 @@ class TableflowKey:
 
 
 def query(target: ExportTarget, sql: str) -> Answer:
-    """Query the tables of the Glue catalog. Raises CommandFailed for anything but one SELECT, and for errors of DuckDB."""
+    """Query the tables of the Glue catalog.
+
+    Raises CommandFailed for anything but one SELECT, and for errors of DuckDB.
+    """
     with _connection() as connection:
         require_select(connection, sql)
         load(connection)
@@ -69,18 +76,26 @@ def query(target: ExportTarget, sql: str) -> Answer:
         unread = _views(connection, tables, named or tables)
         try:
             answer = connection.execute(sql)
-            return Answer([column[0] for column in answer.description or []], answer.fetchall(), [] if named else unread)
+            return Answer(
+                [column[0] for column in answer.description or []], answer.fetchall(), [] if named else unread
+            )
         except duckdb.Error as error:
             known = ", ".join(f'"{database}"."{name}"' for database, name, _ in tables) or "none"
             message = "; ".join([str(error).strip(), *(unread if named else [])])
             hint = f"Known tables: {known}"
             if target.embedded_url:
-                hint += ". Each demo replaces the tables of the one before: run the demo of the table that you want again"
+                hint += (
+                    ". Each demo replaces the tables of the one before: run the demo of the table that you "
+                    "want again"
+                )
             raise CommandFailed("QUERY", message, hint) from None
 
 
 def query_tableflow(sql: str, key: TableflowKey) -> Answer:
-    """Query the tables of Tableflow's catalog. Tries again once if the catalog's session has ended. Raises CommandFailed."""
+    """Query the tables of Tableflow's catalog.
+
+    Tries again once if the catalog's session has ended. Raises CommandFailed.
+    """
     try:
         try:
             return _ask_tableflow(sql, key)
@@ -90,7 +105,10 @@ def query_tableflow(sql: str, key: TableflowKey) -> Answer:
             return _ask_tableflow(sql, key)
     except duckdb.Error as error:
         message = key.without_secret(str(error).strip())
-        hint = f"Tables are those of {key.cluster_id} that the key's owner may read; topics appear when Tableflow writes them"
+        hint = (
+            f"Tables are those of {key.cluster_id} that the key's owner may read; topics appear when "
+            "Tableflow writes them"
+        )
         raise CommandFailed("QUERY", message, hint) from None
 
 
@@ -112,7 +130,11 @@ def tableflow_key(secret_id: str = "") -> TableflowKey:
         fields = json.loads(boto3.client("secretsmanager").get_secret_value(SecretId=name)["SecretString"])
         return TableflowKey(*(str(fields[field]) for field in _KEY_FIELDS))
     except (BotoCoreError, ClientError) as error:
-        why = answer_of(error.response.get("Error", {})) if isinstance(error, ClientError) else type(error).__name__
+        why = (
+            answer_of(error.response.get("Error", {}))
+            if isinstance(error, ClientError)
+            else type(error).__name__
+        )
         raise _unusable_key(name, f"can't be read ({why})") from None
     except (ValueError, KeyError, TypeError):
         raise _unusable_key(name, f"lacks a field: it needs {', '.join(_KEY_FIELDS)}") from None
@@ -126,8 +148,8 @@ def _attach_tableflow(connection: duckdb.DuckDBPyConnection, key: TableflowKey) 
     """Log in to the catalog, and look up bare table names in the Kafka cluster. Raises duckdb.Error."""
     tokens = f"{key.catalog_uri}/v1/oauth/tokens"
     connection.execute(
-        f"CREATE SECRET tableflow (TYPE iceberg, CLIENT_ID {_literal(key.id)}, CLIENT_SECRET {_literal(key.secret)}, "
-        f"OAUTH2_SCOPE 'catalog', OAUTH2_SERVER_URI {_literal(tokens)})"
+        f"CREATE SECRET tableflow (TYPE iceberg, CLIENT_ID {_literal(key.id)}, CLIENT_SECRET "
+        f"{_literal(key.secret)}, OAUTH2_SCOPE 'catalog', OAUTH2_SERVER_URI {_literal(tokens)})"
     )
     options = f"TYPE iceberg, SECRET tableflow, ENDPOINT {_literal(key.catalog_uri)}"
     connection.execute(f"ATTACH 'any' AS tableflow ({options}, ACCESS_DELEGATION_MODE 'vended_credentials')")
@@ -198,9 +220,14 @@ def _tables(target: ExportTarget) -> Iterator[tuple[str, str, str]]:
 
 
 def _views(
-    connection: duckdb.DuckDBPyConnection, tables: list[tuple[str, str, str]], wanted: list[tuple[str, str, str]]
+    connection: duckdb.DuckDBPyConnection,
+    tables: list[tuple[str, str, str]],
+    wanted: list[tuple[str, str, str]],
 ) -> list[str]:
-    """Create views of the `wanted` ones among `tables`. Return the tables whose metadata DuckDB can't read, with the reasons."""
+    """Create views of the `wanted` ones among `tables`.
+
+    Return the tables whose metadata DuckDB can't read, with the reasons.
+    """
     names = [name for _, name, _ in tables]
     unread = []
     for database, name, location in wanted:
@@ -211,7 +238,9 @@ def _views(
     return unread
 
 
-def _view(connection: duckdb.DuckDBPyConnection, database: str, name: str, location: str, *, bare: bool) -> None:
+def _view(
+    connection: duckdb.DuckDBPyConnection, database: str, name: str, location: str, *, bare: bool
+) -> None:
     schema = database.replace('"', '""')
     table = name.replace('"', '""')
     connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')

@@ -1,7 +1,7 @@
 """Set up Spark for the job on this machine: master, jars, memory, and an archive of the JVM's classes.
 
-The first run writes the archive of loaded classes and later runs map it, which saves seconds at each start. A JVM that can't use
-it loads classes as usual. (JDK 17, "Dynamic AppCDS archive", JEP 350.)
+The first run writes the archive of loaded classes and later runs map it, which saves seconds at each start. A
+JVM that can't use it loads classes as usual. (JDK 17, "Dynamic AppCDS archive", JEP 350.)
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from lakeferry.local.java import base_archive, use_java
 
 LOCAL: Final = "local[2]"
 #: The version of Glue with the Spark of this environment, which is .venv or .venv-glue6.
-GLUE_VERSION: Final = next(version for version, release in RELEASES.items() if release.spark == pyspark.__version__)
+GLUE_VERSION: Final = next(
+    version for version, release in RELEASES.items() if release.spark == pyspark.__version__
+)
 _RELEASE: Final = RELEASES[GLUE_VERSION]
 _JARS: Final = [jar_file(_RELEASE, jar) for jar in _RELEASE.jars]
 _MASTER: Final = re.compile(
@@ -37,9 +39,11 @@ _DRIVER_MEMORY: Final = "640m"
 _LOOPBACK: Final = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 _JAVA_OPTIONS: Final = (
     "-XX:+UseSerialGC",
-    # A run is short, so compiling takes most of its time. Less inlining halves that, at no measurable cost for long runs.
+    # A run is short, so compiling takes most of its time. Less inlining halves that, at no measurable cost
+    # for long runs.
     *("-XX:MaxInlineLevel=9", "-XX:FreqInlineSize=150", "-XX:InlineSmallCode=1000"),
-    # Java's optimising compiler (C2) starts ten times later than by default: a short run ends before it pays off.
+    # Java's optimising compiler (C2) starts ten times later than by default: a short run ends before it pays
+    # off.
     *("-XX:Tier4InvocationThreshold=50000", "-XX:Tier4MinInvocationThreshold=6000"),
     *("-XX:Tier4CompileThreshold=150000", "-XX:Tier4BackEdgeThreshold=400000"),
     f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}",
@@ -57,16 +61,20 @@ class BadMaster(Exception):
     """The text is not a master URL of Spark."""
 
 
-def prepare(*, master: str = LOCAL, code: Callable[[], Path] | None = None, write_archive: bool = True) -> Path:
+def prepare(
+    *, master: str = LOCAL, code: Callable[[], Path] | None = None, write_archive: bool = True
+) -> Path:
     """Set what pyspark reads when it starts its JVM, and return the Java home. Raises NotSetUp or BadMaster.
 
-    `code` builds the zip that ships with the Glue job, from which executors outside of this process import the job. Without
-    `write_archive`, the archive of classes is used if it exists, and not written.
+    `code` builds the zip that ships with the Glue job, from which executors outside of this process import
+    the job. Without `write_archive`, the archive of classes is used if it exists, and not written.
     """
     if not _MASTER.fullmatch(master):
         raise BadMaster(f"{master} is not a Spark master")
     if missing := [jar.name for jar in _JARS if not jar.exists()]:
-        raise NotSetUp(f"{', '.join(missing)} not found in {_JARS[0].parent.relative_to(ROOT)}. Run `make setup`")
+        raise NotSetUp(
+            f"{', '.join(missing)} not found in {_JARS[0].parent.relative_to(ROOT)}. Run `make setup`"
+        )
     try:
         java_home = use_java()
     except RuntimeError as error:
@@ -81,8 +89,8 @@ def prepare(*, master: str = LOCAL, code: Callable[[], Path] | None = None, writ
         os.environ["PYSPARK_PYTHON"] = sys.executable
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         settings |= _LOOPBACK
-        # Not --jars: every class would be loaded by Spark's own class loader, whose classes can't be archived. Not
-        # --driver-class-path: the jars would come before Spark's own.
+        # Not --jars: every class would be loaded by Spark's own class loader, whose classes can't be
+        # archived. Not --driver-class-path: the jars would come before Spark's own.
         os.environ["SPARK_DIST_CLASSPATH"] = os.pathsep.join(map(str, _JARS))
     else:
         arguments += ["--jars", ",".join(map(str, _JARS))]
@@ -102,7 +110,8 @@ def is_cluster(master: str) -> bool:
 
 
 def _use_own_home() -> dict[str, str]:
-    """Return settings for a local cluster, and set SPARK_HOME to a folder of links: workers write below it, and .venv is shared.
+    """Return settings for a local cluster, and set SPARK_HOME to a folder of links: workers write below it,
+    and .venv is shared.
 
     Python on executors starts without `site`, which would make this project importable from the tree.
     """
@@ -120,7 +129,10 @@ def _use_own_home() -> dict[str, str]:
 
 
 def end(java_home: Path) -> None:
-    """End the JVM, if one was started. The first one on a machine takes some seconds longer to write its archive."""
+    """End the JVM, if one was started.
+
+    The first one on a machine takes some seconds longer to write its archive.
+    """
     gateway = SparkContext._gateway
     if gateway is None:
         return
@@ -154,7 +166,10 @@ def _archive_options(java_home: Path) -> list[str]:
 
 
 def can_write_archive(java_home: Path) -> bool:
-    """Return whether the next JVM to end writes the archive. Without the archive of Java's own classes, it would not start."""
+    """Return whether the next JVM to end writes the archive.
+
+    Without the archive of Java's own classes, it would not start.
+    """
     archive = _archive(java_home)
     return not archive.exists() and base_archive(java_home).exists() and os.access(archive.parent, os.W_OK)
 
@@ -162,7 +177,11 @@ def can_write_archive(java_home: Path) -> bool:
 def _archive(java_home: Path) -> Path:
     """Return the archive of this Java and these jars."""
     release = java_home / "release"
-    marks = [release.read_text() if release.exists() else str(java_home), _RELEASE.spark, *(jar.sha512 for jar in _RELEASE.jars)]
+    marks = [
+        release.read_text() if release.exists() else str(java_home),
+        _RELEASE.spark,
+        *(jar.sha512 for jar in _RELEASE.jars),
+    ]
     return _JARS[0].with_name(f"classes-{hashlib.sha256(''.join(marks).encode()).hexdigest()[:12]}.jsa")
 
 

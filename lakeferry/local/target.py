@@ -1,4 +1,6 @@
-"""The bucket and database that exports and queries work with, from environment variables; and the environment itself."""
+"""The bucket and database that exports and queries work with, from environment variables; and the environment
+itself.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ VARIABLES = {
 class ExportTarget:
     """The names that an export needs. `embedded_url` is the address of the embedded AWS, "" for the real one.
 
-    If the tables are known to have all events that Kafka received before an instant, that is `complete_until`.
+    If the tables are known to have all events that Kafka received before an instant, that is
+    `complete_until`.
     """
 
     bucket: str
@@ -50,7 +53,10 @@ class ExportTarget:
         region = boto3.session.Session().region_name or "no region"
         endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
         at = f" at {endpoint}" if endpoint else ""
-        return f"database {self.database} and bucket {self.bucket} in {region}, of the AWS that the environment names{at}"
+        return (
+            f"database {self.database} and bucket {self.bucket} in {region}, of the AWS that the "
+            f"environment names{at}"
+        )
 
     @property
     def warehouse(self) -> str:
@@ -75,8 +81,12 @@ def from_environment(environment: Mapping[str, str]) -> ExportTarget:
     """Read the variables. Raises CommandFailed with all that are missing."""
     missing = [VARIABLES[name] for name in ("bucket", "database") if not environment.get(VARIABLES[name])]
     if missing:
-        raise CommandFailed("NO-BUCKET", f"{' and '.join(missing)} not set", "Set both, or neither to use the demo")
-    given: dict[str, Any] = {name: environment[variable] for name, variable in VARIABLES.items() if environment.get(variable)}
+        raise CommandFailed(
+            "NO-BUCKET", f"{' and '.join(missing)} not set", "Set both, or neither to use the demo"
+        )
+    given: dict[str, Any] = {
+        name: environment[variable] for name, variable in VARIABLES.items() if environment.get(variable)
+    }
     return ExportTarget(**given)
 
 

@@ -1,7 +1,8 @@
-"""Write the certificates of a PEM file as a trust store for Java: `python -m lakeferry.local.trust_store PEM STORE`.
+"""Write the certificates of a PEM file as a trust store for Java: `python -m lakeferry.local.trust_store PEM
+STORE`.
 
-The Java that the set-up downloads trusts public authorities only. Behind a proxy that inspects TLS, the machine's own
-authorities sign what it answers, and Python, pip and uv know them.
+The Java that the set-up downloads trusts public authorities only. Behind a proxy that inspects TLS, the
+machine's own authorities sign what it answers, and Python, pip and uv know them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ PASSWORD: Final = "changeit"  # noqa: S105 - see above
 def write(pem: Path, store: Path) -> None:
     """Raises ValueError if the file has no certificates."""
     certificates = x509.load_pem_x509_certificates(pem.read_bytes())
-    entries = [PKCS12Certificate(certificate, str(number).encode()) for number, certificate in enumerate(certificates)]
+    entries = [
+        PKCS12Certificate(certificate, str(number).encode())
+        for number, certificate in enumerate(certificates)
+    ]
     store.write_bytes(serialize_java_truststore(entries, BestAvailableEncryption(PASSWORD.encode())))
 
 

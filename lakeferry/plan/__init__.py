@@ -1,1 +1,3 @@
-"""`lakeferry plan`: compare synthesised templates with deployed ones, and give reasons, durations and cost of the changes."""
+"""`lakeferry plan`: compare synthesised templates with deployed ones, and give reasons, durations and cost of
+the changes.
+"""

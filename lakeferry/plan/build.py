@@ -23,14 +23,21 @@ _LAST_LINES: Final = 5
 
 
 def synthesize(cdk: Cdk, report: Reporter, repair: str = "") -> None:
-    """Synthesise the templates. `repair` is the value that lakeferry.deploy.run.repair_of returns. Raises CommandFailed."""
+    """Synthesise the templates.
+
+    `repair` is the value that lakeferry.deploy.run.repair_of returns. Raises CommandFailed.
+    """
     report("synthesising")
     try:
         cdk.synth(lambda _: None, repair=repair)
     except CliFailed as failed:
         last = "\n".join(failed.lines[-_LAST_LINES:])
-        hint = "Correct what these lines name; `python -m lakeferry.deployment.cdk synth` shows the whole output"
-        raise CommandFailed("SYNTH-FAILED", f"the templates could not be synthesised:\n{last}", hint) from None
+        hint = (
+            "Correct what these lines name; `python -m lakeferry.deployment.cdk synth` shows the whole output"
+        )
+        raise CommandFailed(
+            "SYNTH-FAILED", f"the templates could not be synthesised:\n{last}", hint
+        ) from None
 
 
 def build_plan(ctx: DeploymentContext, cdk: Cdk, report: Reporter) -> Plan:
@@ -45,7 +52,9 @@ def build_plan(ctx: DeploymentContext, cdk: Cdk, report: Reporter) -> Plan:
     answers = schemas.ask(ctx, comparison, changes)
     others = tenants.compare(ctx, active)
     with translate_aws_errors("reading the events of the last deployment"):
-        phases = [durations.phase(stack.name, changes, _last(ctx, deployed.get(stack.name))) for stack in wanted]
+        phases = [
+            durations.phase(stack.name, changes, _last(ctx, deployed.get(stack.name))) for stack in wanted
+        ]
     return Plan(
         prefix=ctx.deployment.prefix,
         account=ctx.account,
@@ -55,7 +64,12 @@ def build_plan(ctx: DeploymentContext, cdk: Cdk, report: Reporter) -> Plan:
         refusals=[*others.refusals, *refusals.find(comparison, changes), *answers.refusals],
         unasked=(*others.unasked, *answers.unasked),
         busy=[f"stack {stack.name} is {stack.status}" for stack in deployed.values() if stack.is_in_progress],
-        settings=[setting for stack in wanted if stack.name in active for setting in _settings(stack, active[stack.name])],
+        settings=[
+            setting
+            for stack in wanted
+            if stack.name in active
+            for setting in _settings(stack, active[stack.name])
+        ],
         phases=[phase for phase in phases if phase],
         cost=cost.estimate(ctx.loaded),
         deployed=list(deployed),

@@ -17,7 +17,8 @@ from config.exports import cron
 
 PRICES: Final = Path(__file__).with_name("prices.toml")
 HOURS: Final = 730.0
-#: The runs of exports are counted in these thirty days, in which most time zones don't change to or from daylight saving time.
+#: The runs of exports are counted in these thirty days, in which most time zones don't change to or from
+#: daylight saving time.
 _COUNTED_FROM: Final = datetime(2026, 6, 1, tzinfo=UTC)
 _DAYS: Final = 30
 _DPUS: Final = {"G.1X": 1, "G.2X": 2, "G.4X": 4}
@@ -25,11 +26,13 @@ _DPUS: Final = {"G.1X": 1, "G.2X": 2, "G.4X": 4}
 _CREDITS: Final = {"XSMALL": 1, "SMALL": 2, "MEDIUM": 4, "LARGE": 8}
 
 LEFT_OUT: Final = (
-    "Tableflow, which Confluent bills by topic and hour and by GB: its prices are not published in a form that programs can read",
+    "Tableflow, which Confluent bills by topic and hour and by GB: its prices are not published in a form "
+    "that programs can read",
     "Datagen connectors, by task and hour, and Stream Governance beyond what its package includes",
     "eCKUs after the first one, if max_ecku is not set",
     "data: GB written to or read from topics, stored in S3, or sent between regions or to the internet",
-    "requests of S3, Lambda, DynamoDB, Step Functions, SNS, SQS, EventBridge and KMS, and logs: these cost cents at this size",
+    "requests of S3, Lambda, DynamoDB, Step Functions, SNS, SQS, EventBridge and KMS, and logs: these cost "
+    "cents at this size",
     "differences between regions and editions, discounts, commitments, free tiers, support plans and taxes",
     "resources that exist already, such as an environment or a Snowflake warehouse that others use too",
 )
@@ -37,7 +40,10 @@ LEFT_OUT: Final = (
 
 @attrs.frozen
 class Line:
-    """A cost from `low` to `high` in USD a month. `why` is the basis of the estimate, `prices` has the ids of its prices."""
+    """A cost from `low` to `high` in USD a month.
+
+    `why` is the basis of the estimate, `prices` has the ids of its prices.
+    """
 
     what: str
     low: float
@@ -85,17 +91,24 @@ def estimate(plan: LoadedDeployment) -> Estimate:
 
 def runs_a_month(export: Export) -> int:
     """Return how often the export's schedule starts it in thirty days."""
-    schedule, end = cron.parse(export.cron, export.zone), _COUNTED_FROM + timedelta(days=_DAYS)
-    count, time = 0, schedule.after(_COUNTED_FROM)
+    schedule = cron.parse(export.cron, export.zone)
+    end = _COUNTED_FROM + timedelta(days=_DAYS)
+    count = 0
+    time = schedule.after(_COUNTED_FROM)
     while time is not None and time <= end:
-        count, time = count + 1, schedule.after(time)
+        count = count + 1
+        time = schedule.after(time)
     return count
 
 
 def _confluent(deployment: Deployment) -> Iterator[Line]:
     wanted = deployment.confluent
     most = wanted.max_ecku or 1
-    limit = f"up to {most} eCKU" if wanted.max_ecku else "with one eCKU; it can scale further, up to max_ecku if that is set"
+    limit = (
+        f"up to {most} eCKU"
+        if wanted.max_ecku
+        else "with one eCKU; it can scale further, up to max_ecku if that is set"
+    )
     high = max(usd("confluent_standard_month"), most * HOURS * usd("confluent_standard_ecku_hour"))
     used = ("confluent_standard_month", "confluent_standard_ecku_hour")
     yield Line("Kafka cluster, Standard", usd("confluent_standard_month"), high, limit, used)
@@ -103,13 +116,18 @@ def _confluent(deployment: Deployment) -> Iterator[Line]:
         rate = HOURS * usd("flink_cfu_hour")
         why = f"running all month, with between one CFU in total and flink_max_cfu = {wanted.flink_max_cfu}"
         yield Line(
-            f"Flink statements ({len(deployment.statements)})", rate, rate * wanted.flink_max_cfu, why, ("flink_cfu_hour",)
+            f"Flink statements ({len(deployment.statements)})",
+            rate,
+            rate * wanted.flink_max_cfu,
+            why,
+            ("flink_cfu_hour",),
         )
 
 
 def _exports(deployment: Deployment) -> Iterator[Line]:
     aws = deployment.aws
-    dpus, price = aws.glue_workers * _DPUS[aws.glue_worker_type], f"glue_{aws.glue_version}_dpu_hour"
+    dpus = aws.glue_workers * _DPUS[aws.glue_worker_type]
+    price = f"glue_{aws.glue_version}_dpu_hour"
     for export in deployment.exports:
         runs = runs_a_month(export)
         minute = runs * dpus * usd(price) / 60
@@ -119,9 +137,14 @@ def _exports(deployment: Deployment) -> Iterator[Line]:
 
 def _permanent(plan: LoadedDeployment) -> Iterator[Line]:
     """Yield what AWS bills for each month, whether or not it is used."""
-    secrets, keys = counted_secrets(plan), counted_keys(plan)
-    yield _by_month("Secrets", secrets, "secret_month", "keys of service accounts and users, and the pseudonymisation key")
-    yield _by_month("KMS keys", keys, "kms_key_month", "one for each stack with secrets, one for alarms", most=3)
+    secrets = counted_secrets(plan)
+    keys = counted_keys(plan)
+    yield _by_month(
+        "Secrets", secrets, "secret_month", "keys of service accounts and users, and the pseudonymisation key"
+    )
+    yield _by_month(
+        "KMS keys", keys, "kms_key_month", "one for each stack with secrets, one for alarms", most=3
+    )
     yield _by_month(
         "Metrics of the monitoring function",
         counted_metrics(plan.deployment),
@@ -129,21 +152,33 @@ def _permanent(plan: LoadedDeployment) -> Iterator[Line]:
         "one for each object and one for all",
     )
     yield _by_month(
-        "Alarms", counted_alarms(plan.deployment), "alarm_month", "one for each kind of metric, two for each function"
+        "Alarms",
+        counted_alarms(plan.deployment),
+        "alarm_month",
+        "one for each kind of metric, two for each function",
     )
     if plan.deployment.alerts.dashboard:
-        yield _by_month("Dashboard", 1, "dashboard_month", "free for the first three dashboards of an account")
+        yield _by_month(
+            "Dashboard", 1, "dashboard_month", "free for the first three dashboards of an account"
+        )
 
 
 def _by_month(what: str, count: int, price: str, why: str, most: int = 1) -> Line:
-    """`most` is the factor from `low` to `high`. It is 3 for KMS keys: AWS also bills the first two rotations of a key."""
+    """`most` is the factor from `low` to `high`.
+
+    It is 3 for KMS keys: AWS also bills the first two rotations of a key.
+    """
     amount = count * usd(price)
     return Line(f"{what} ({count})", amount, amount * most, why, (price,))
 
 
 def counted_secrets(plan: LoadedDeployment) -> int:
     deployment = plan.deployment
-    return confluent_keys(deployment) + int(deployment.uses_snowflake) + int(deployment.aws.pseudonym_secret is None)
+    return (
+        confluent_keys(deployment)
+        + int(deployment.uses_snowflake)
+        + int(deployment.aws.pseudonym_secret is None)
+    )
 
 
 def confluent_keys(deployment: Deployment) -> int:
@@ -154,12 +189,16 @@ def confluent_keys(deployment: Deployment) -> int:
 
 
 def counted_keys(plan: LoadedDeployment) -> int:
-    """Count the KMS keys: for Confluent's keys, alarms, the logs of jobs, Snowflake's users and the pseudonymisation key."""
+    """Count the KMS keys: for Confluent's keys, alarms, the logs of jobs, Snowflake's users and the
+    pseudonymisation key.
+    """
     return 3 + int(plan.deployment.uses_snowflake) + int(plan.deployment.aws.pseudonym_secret is None)
 
 
 def counted_alarms(deployment: Deployment) -> int:
-    """Count the alarms: for each metric, for failed measurements, two for each function, and one for each dead-letter queue."""
+    """Count the alarms: for each metric, for failed measurements, two for each function, and one for each
+    dead-letter queue.
+    """
     vendors = 1 + int(deployment.uses_snowflake)
     functions = 2 * vendors + (0 if deployment.keeps_data else 1) + 1 + int(bool(deployment.exports))
     queues = 1 + vendors
@@ -192,7 +231,8 @@ def _rates(deployment: Deployment) -> Iterator[Rate]:
     yield _rate("a GB stored in topics for a month", "confluent_gb_month")
     yield _rate("a TB that Athena queries read", "athena_tb")
     if deployment.snowflake is not None and deployment.uses_snowflake:
-        size, used = deployment.snowflake.warehouse_size, ("snowflake_credit_low", "snowflake_credit_high")
+        size = deployment.snowflake.warehouse_size
+        used = ("snowflake_credit_low", "snowflake_credit_high")
         low, high = (_CREDITS[size] * usd(price) for price in used)
         yield Rate(f"an hour in which the Snowflake warehouse runs ({size})", low, high, used)
 

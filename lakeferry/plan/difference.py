@@ -1,7 +1,8 @@
-"""Compare deployed templates with synthesised ones: which resource is created, updated, replaced or deleted, and why.
+"""Compare deployed templates with synthesised ones: which resource is created, updated, replaced or deleted,
+and why.
 
-A resource that is replaced gets another physical id. This changes the resources that refer to it, which may have to be replaced
-too. The templates don't show these changes, so they are followed through all stacks.
+A resource that is replaced gets another physical id. This changes the resources that refer to it, which may
+have to be replaced too. The templates don't show these changes, so they are followed through all stacks.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ _ABSENT: Final[Mapping[str, Any]] = {}
 class Action(StrEnum):
     """What a deployment does to an object.
 
-    `REPLACE` creates the new object first. `RECREATE` deletes the old object first, because both have the same name. `RETAIN`
-    removes the object from its stack without deleting it.
+    `REPLACE` creates the new object first. `RECREATE` deletes the old object first, because both have the
+    same name. `RETAIN` removes the object from its stack without deleting it.
     """
 
     CREATE = "create"
@@ -57,8 +58,8 @@ GRAVEST: Final = (Action.DELETE, Action.RECREATE, Action.REPLACE, Action.RETAIN,
 class Why:
     """A changed property, and the effect of the change on the object: Action.UPDATE, REPLACE or RECREATE.
 
-    `caused_by` names a resource whose replacement is the only reason why the value changes. `conditional` means that AWS decides
-    whether it replaces the object.
+    `caused_by` names a resource whose replacement is the only reason why the value changes. `conditional`
+    means that AWS decides whether it replaces the object.
     """
 
     property: str
@@ -108,7 +109,10 @@ class Comparison:
     deployed: Mapping[str, Stack]
 
     def changes(self) -> list[Change]:
-        """Return the changes of the synthesised stacks, in the order of deployment. Other deployed stacks don't change."""
+        """Return the changes of the synthesised stacks, in the order of deployment.
+
+        Other deployed stacks don't change.
+        """
         replaced = self._replaced()
         changed = [self._changed(pair, replaced) for pair in self._pairs()]
         by_id = {change.resource.id: change for change in changed if change}
@@ -129,11 +133,19 @@ class Comparison:
         for logical_id, resource in before.items():
             if logical_id not in after:
                 kept = resource.stays_when_removed
-                yield Change(resource, Action.RETAIN if kept else Action.DELETE, data_loss="" if kept else self._lost(resource))
+                yield Change(
+                    resource,
+                    Action.RETAIN if kept else Action.DELETE,
+                    data_loss="" if kept else self._lost(resource),
+                )
 
     def _old(self, stack: str) -> dict[str, TemplateResource]:
         deployed = self.deployed.get(stack)
-        return {resource.logical_id: resource for resource in resources_of(stack, deployed.template)} if deployed else {}
+        return (
+            {resource.logical_id: resource for resource in resources_of(stack, deployed.template)}
+            if deployed
+            else {}
+        )
 
     def _pairs(self) -> Iterator[_Pair]:
         for stack in self.wanted:
@@ -143,8 +155,12 @@ class Comparison:
                     yield _Pair(before[resource.logical_id], resource)
 
     def _replaced(self) -> set[ResourceId]:
-        """Return the resources that get another id. One replacement may cause others, so this is repeated until none is added."""
-        pairs, replaced = list(self._pairs()), set[ResourceId]()
+        """Return the resources that get another id.
+
+        One replacement may cause others, so this is repeated until none is added.
+        """
+        pairs = list(self._pairs())
+        replaced = set[ResourceId]()
         while True:
             changed = [change for pair in pairs if (change := self._changed(pair, replaced))]
             more = {change.resource.id for change in changed if change.gets_another_id}
@@ -164,8 +180,8 @@ class Comparison:
     def _lost(self, resource: TemplateResource) -> str:
         """Return what is lost with a resource.
 
-        For a Flink statement whose undo.sql drops a topic, this includes the tables over the topic, although the template doesn't
-        change these.
+        For a Flink statement whose undo.sql drops a topic, this includes the tables over the topic, although
+        the template doesn't change these.
         """
         lost = replacement.lost_with(resource)
         if not lost or resource.kind != "flink_statement":
@@ -174,7 +190,9 @@ class Comparison:
         tableflow_topics = (candidate for candidate in everything if candidate.kind == "tableflow_topic")
         over = [topic for topic in tableflow_topics if resource.logical_id in topic.body.get("DependsOn", ())]
         topics = {table.properties.get("topic") for table in over}
-        snowflake_tables = (candidate for candidate in everything if candidate.kind == "snowflake_iceberg_table")
+        snowflake_tables = (
+            candidate for candidate in everything if candidate.kind == "snowflake_iceberg_table"
+        )
         over += [table for table in snowflake_tables if table.properties.get("table") in topics]
         names = ", ".join(f"{table.what} {table.name}" for table in over)
         return f"{lost}. Tables over the topic that it drops stop following it: {names}" if names else lost
@@ -193,7 +211,8 @@ class _Difference:
     given: Exports
 
     def whys(self) -> Iterator[Why]:
-        before, after = self.pair.before, self.pair.after
+        before = self.pair.before
+        after = self.pair.after
         if before.type != after.type:
             yield Why(_TYPE, before.type, after.type, Action.REPLACE)
             return
@@ -203,12 +222,18 @@ class _Difference:
         for name in dict.fromkeys([*before.properties, *after.properties]):
             if not (after.kind and name in RESERVED):
                 yield from self._of_property(name)
-        if after.kind and (repair := after.properties.get(contract.REPAIR)) and repair != before.properties.get(contract.REPAIR):
+        if (
+            after.kind
+            and (repair := after.properties.get(contract.REPAIR))
+            and repair != before.properties.get(contract.REPAIR)
+        ):
             yield Why(OBJECT, "missing", "created again", Action.UPDATE)
 
     def _of_property(self, name: str) -> Iterator[Why]:
         fallback = replacement.default(self.pair.after, name)
-        before, after = (resource_.properties.get(name, fallback) for resource_ in (self.pair.before, self.pair.after))
+        before, after = (
+            resource_.properties.get(name, fallback) for resource_ in (self.pair.before, self.pair.after)
+        )
         caused_by = next((id[1] for id in self._referenced(after) if id in self.replaced), "")
         is_same = replacement.is_same(self.pair.after, name, before, after)
         if is_same and not caused_by:
@@ -216,18 +241,24 @@ class _Difference:
         rule = replacement.rule_of(self.pair.after)
         effect, conditional = self._effect(name, before, after, rule)
         if is_same:
-            yield attrs.evolve(self._why(name, before, after, effect), conditional=conditional, caused_by=caused_by)
+            yield attrs.evolve(
+                self._why(name, before, after, effect), conditional=conditional, caused_by=caused_by
+            )
             return
         for path, old, new in _differing(name, before, after):
             yield attrs.evolve(self._why(path, old, new, effect), conditional=conditional)
 
     def _effect(self, name: str, before: Any, after: Any, rule: Rule) -> tuple[Action, bool]:
-        """Return the effect of a changed property on the object, and whether AWS may replace the object because of it."""
+        """Return the effect of a changed property on the object, and whether AWS may replace the object
+        because of it.
+        """
 
         def touched(paths: tuple[tuple[str, ...], ...]) -> bool:
             mine = [path[1:] for path in paths if path[0] == name]
             values = [(_at(before, path), _at(after, path)) for path in mine]
-            return any(old != new or any(id in self.replaced for id in self._referenced(new)) for old, new in values)
+            return any(
+                old != new or any(id in self.replaced for id in self._referenced(new)) for old, new in values
+            )
 
         if touched(rule.replaced):
             return Action.REPLACE, False
@@ -260,7 +291,9 @@ def _differing(path: str, before: Any, after: Any) -> Iterator[tuple[str, Any, A
         for number, (old, new) in enumerate(zip(before, after, strict=True)):
             yield from _differing(f"{path}[{number}]", old, new)
     elif isinstance(before, list) and isinstance(after, list):
-        gone, come = ([each for each in one if each not in other] for one, other in ((before, after), (after, before)))
+        gone, come = (
+            [each for each in one if each not in other] for one, other in ((before, after), (after, before))
+        )
         yield path, gone or None, come or None
     else:
         yield path, before, after

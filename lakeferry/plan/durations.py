@@ -1,4 +1,5 @@
-"""Durations of deployments: estimates by kind of resource, and the duration of a stack's last deployment from its events.
+"""Durations of deployments: estimates by kind of resource, and the duration of a stack's last deployment from
+its events.
 
 The estimates come from the vendors' documentation and from experience.
 """
@@ -38,8 +39,8 @@ _MAX_EVENTS: Final = 1000
 
 @attrs.frozen
 class Phase:
-    """The deployment of one stack. `low` and `high` are in minutes; `last`, the duration of the last time, is in seconds,
-    None if it is unknown."""
+    """The deployment of one stack. `low` and `high` are in minutes; `last`, the duration of the last time, is
+    in seconds, None if it is unknown."""
 
     stack: str
     low: float
@@ -56,12 +57,20 @@ def phase(stack: str, changes: Iterable[Change], last: float | None = None) -> P
 
     Kinds are assumed to be deployed one after the other, resources of the same kind at the same time.
     """
-    mine = [change for change in changes if change.resource.stack == stack and change.action is not Action.RETAIN]
+    mine = [
+        change for change in changes if change.resource.stack == stack and change.action is not Action.RETAIN
+    ]
     if not mine:
         return None
-    slow = [ESTIMATES[kind] for kind in dict.fromkeys(change.resource.kind for change in mine) if kind in ESTIMATES]
+    slow = [
+        ESTIMATES[kind]
+        for kind in dict.fromkeys(change.resource.kind for change in mine)
+        if kind in ESTIMATES
+    ]
     low, high = _CREATE if all(change.action is Action.CREATE for change in mine) else _UPDATE
-    return Phase(stack, low + sum(seconds[0] for seconds in slow), high + sum(seconds[1] for seconds in slow), last)
+    return Phase(
+        stack, low + sum(seconds[0] for seconds in slow), high + sum(seconds[1] for seconds in slow), last
+    )
 
 
 def last(client: Any, stack_id: str) -> float | None:
@@ -73,7 +82,9 @@ def last(client: Any, stack_id: str) -> float | None:
 
 
 def took(events: Iterable[Event]) -> float | None:
-    """Return the duration in seconds of the last successful deployment, from events, the newest first; None if there is none."""
+    """Return the duration in seconds of the last successful deployment, from events, the newest first; None
+    if there is none.
+    """
     end = None
     for event in events:
         if event.is_of_stack and end is None and event.status in _END_STATES:

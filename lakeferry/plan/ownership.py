@@ -22,58 +22,89 @@ def refusals(comparison: Comparison, changes: Sequence[Change]) -> Iterator[tupl
 
 
 def adopted(changes: Sequence[Change]) -> list[TemplateResource]:
-    """Return the resources that take over an object that exists, because the deployment file says that it is its own.
+    """Return the resources that take over an object that exists, because the deployment file says that it is
+    its own.
 
-    In an environment of its own, each schema takes over what a connector registered; the file doesn't name that.
+    In an environment of its own, each schema takes over what a connector registered; the file doesn't name
+    that.
     """
     return [
         change.resource
         for change in changes
         if change.resource.properties.get("adopt")
         and (change.action is Action.CREATE or any(why.property == "adopt" for why in change.why))
-        and (change.resource.kind != "schema" or isinstance(change.resource.properties.get("environment_id"), str))
+        and (
+            change.resource.kind != "schema"
+            or isinstance(change.resource.properties.get("environment_id"), str)
+        )
     ]
 
 
-def _environment_in_use(comparison: Comparison, changes: Sequence[Change]) -> Iterator[tuple[TemplateResource, str]]:
-    stay = {resource.kind for stack in comparison.wanted for resource in resources_of(stack.name, stack.template)}
+def _environment_in_use(
+    comparison: Comparison, changes: Sequence[Change]
+) -> Iterator[tuple[TemplateResource, str]]:
+    stay = {
+        resource.kind for stack in comparison.wanted for resource in resources_of(stack.name, stack.template)
+    }
     for change in changes:
-        if change.resource.kind == "environment" and change.action is Action.DELETE and "kafka_cluster" in stay:
+        if (
+            change.resource.kind == "environment"
+            and change.action is Action.DELETE
+            and "kafka_cluster" in stay
+        ):
             yield (
                 change.resource,
-                "the deployment created this environment, and would delete it with everything in it. Remove environment_id and "
-                "environment_name from the deployment file: they name an environment that somebody else created. To move to "
-                "another environment, destroy this deployment and deploy it again",
+                "the deployment created this environment, and would delete it with everything in it. "
+                "Remove environment_id and environment_name from the deployment file: they name an "
+                "environment that somebody else created. To move to another environment, destroy this "
+                "deployment and deploy it again",
             )
 
 
-def _protected_records(comparison: Comparison, changes: Sequence[Change]) -> Iterator[tuple[TemplateResource, str]]:
-    wanted = [resource for stack in comparison.wanted for resource in resources_of(stack.name, stack.template)]
+def _protected_records(
+    comparison: Comparison, changes: Sequence[Change]
+) -> Iterator[tuple[TemplateResource, str]]:
+    wanted = [
+        resource for stack in comparison.wanted for resource in resources_of(stack.name, stack.template)
+    ]
     protects = any(
-        resource.kind == "kafka_cluster" and str(resource.properties.get("deletion_protection")).lower() == "true"
+        resource.kind == "kafka_cluster"
+        and str(resource.properties.get("deletion_protection")).lower() == "true"
         for resource in wanted
     )
     for change in changes:
         resource = comparison.before(change.resource) or change.resource
-        if not protects or resource.kind not in _HAVE_RECORDS or not change.action.deletes or not change.data_loss:
+        if (
+            not protects
+            or resource.kind not in _HAVE_RECORDS
+            or not change.action.deletes
+            or not change.data_loss
+        ):
             continue
         yield (
             resource,
-            "its records would be deleted, and deletion_protection of the cluster is on. Undo the change in the deployment file. "
-            "To lose the records, set confluent.deletion_protection = false first",
+            "its records would be deleted, and deletion_protection of the cluster is on. Undo the change "
+            "in the deployment file. To lose the records, set confluent.deletion_protection = false first",
         )
 
 
-def _topic_handed_over(comparison: Comparison, changes: Sequence[Change]) -> Iterator[tuple[TemplateResource, str]]:
-    """Yield resources that would create a topic which another resource still has: CloudFormation creates before it deletes."""
-    removed = {_topic_of(change.resource) for change in changes if change.action in (Action.DELETE, Action.RETAIN)}
+def _topic_handed_over(
+    comparison: Comparison, changes: Sequence[Change]
+) -> Iterator[tuple[TemplateResource, str]]:
+    """Yield resources that would create a topic which another resource still has: CloudFormation creates
+    before it deletes.
+    """
+    removed = {
+        _topic_of(change.resource) for change in changes if change.action in (Action.DELETE, Action.RETAIN)
+    }
     for change in changes:
         topic = _topic_of(change.resource)
         if topic and topic in removed and change.action is Action.CREATE:
             yield (
                 change.resource,
-                f"it would create topic {topic}, which exists until another resource deletes it at the end. Give the new one "
-                "another name, or remove the old one, deploy, and then add the new one",
+                f"it would create topic {topic}, which exists until another resource deletes it at the "
+                "end. Give the new one another name, or remove the old one, deploy, and then add the new "
+                "one",
             )
 
 

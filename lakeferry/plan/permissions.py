@@ -1,4 +1,6 @@
-"""Changes of permissions: what is added to and removed from the policies of roles, keys, buckets, queues and topics."""
+"""Changes of permissions: what is added to and removed from the policies of roles, keys, buckets, queues and
+topics.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,12 @@ _ALLOW: Final = "Allow"
 _DENY: Final = "Deny"
 _LAMBDA: Final = "AWS::Lambda::Permission"
 #: The elements of a policy statement that limit its scope, with the words that introduce them in the output.
-_SCOPE: Final = (("Principal", "to"), ("NotPrincipal", "to all but"), ("Resource", "on"), ("NotResource", "on all but"))
+_SCOPE: Final = (
+    ("Principal", "to"),
+    ("NotPrincipal", "to all but"),
+    ("Resource", "on"),
+    ("NotResource", "on all but"),
+)
 
 
 @attrs.frozen(order=True)
@@ -31,7 +38,10 @@ class Permission:
 
 @attrs.frozen
 class PermissionChange:
-    """The changes of one resource. `broadens` means that something more is allowed, or something less is denied."""
+    """The changes of one resource.
+
+    `broadens` means that something more is allowed, or something less is denied.
+    """
 
     stack: str
     logical_id: str
@@ -48,19 +58,25 @@ def compare(wanted: Sequence[SynthesizedStack], deployed: Mapping[str, Stack]) -
 
 
 def _of_stack(stack: SynthesizedStack, deployed: Stack | None, given: Exports) -> Iterator[PermissionChange]:
-    before = {resource.logical_id: resource for resource in resources_of(stack.name, deployed.template)} if deployed else {}
+    before = (
+        {resource.logical_id: resource for resource in resources_of(stack.name, deployed.template)}
+        if deployed
+        else {}
+    )
     after = {resource.logical_id: resource for resource in resources_of(stack.name, stack.template)}
     for logical_id in dict.fromkeys([*after, *before]):
         old, new = (_of_resource(resources.get(logical_id), given) for resources in (before, after))
         if old != new:
-            added, removed = new - old, old - new
+            added = new - old
+            removed = old - new
             yield PermissionChange(
                 stack.name,
                 logical_id,
                 (after.get(logical_id) or before[logical_id]).type,
                 tuple(_lines(added)),
                 tuple(_lines(removed)),
-                any(statement.effect == _ALLOW for statement in added) or any(statement.effect == _DENY for statement in removed),
+                any(statement.effect == _ALLOW for statement in added)
+                or any(statement.effect == _DENY for statement in removed),
             )
 
 
@@ -71,14 +87,24 @@ def _of_resource(resource: TemplateResource | None, given: Exports) -> set[Permi
     permissions = set(_of_documents(properties, given))
     if resource.type == _LAMBDA:
         source = properties.get("SourceArn")
-        principal, function = (references.without_assets(properties.get(name), given) for name in ("Principal", "FunctionName"))
+        principal, function = (
+            references.without_assets(properties.get(name), given) for name in ("Principal", "FunctionName")
+        )
         scope = f"to {principal} on {function}"
         where = f" if it comes from {references.without_assets(source, given)}" if source else ""
-        permissions.add(Permission(_ALLOW, scope + where, references.without_assets(properties.get("Action"), given)))
+        permissions.add(
+            Permission(_ALLOW, scope + where, references.without_assets(properties.get("Action"), given))
+        )
     for arn in properties.get("ManagedPolicyArns") or []:
-        permissions.add(Permission(_ALLOW, "", f"whatever policy {references.without_assets(arn, given)} allows"))
+        permissions.add(
+            Permission(_ALLOW, "", f"whatever policy {references.without_assets(arn, given)} allows")
+        )
     if boundary := properties.get("PermissionsBoundary"):
-        permissions.add(Permission(_DENY, "", f"whatever boundary {references.without_assets(boundary, given)} doesn't allow"))
+        permissions.add(
+            Permission(
+                _DENY, "", f"whatever boundary {references.without_assets(boundary, given)} doesn't allow"
+            )
+        )
     return permissions
 
 
@@ -96,19 +122,25 @@ def _of_documents(value: Any, given: Exports) -> Iterator[Permission]:
 
 
 def _of_statement(statement: Mapping[str, Any], given: Exports) -> Iterator[Permission]:
-    """Yield a permission for each combination of action, principal and resource, so that order and grouping don't matter."""
+    """Yield a permission for each combination of action, principal and resource, so that order and grouping
+    don't matter.
+    """
     condition = statement.get("Condition")
     where = f" if {json.dumps(condition, ensure_ascii=False, sort_keys=True)}" if condition else ""
     scopes = [""]
     for name, word in _SCOPE:
         if name in statement:
-            scopes = [f"{scope} {word} {part}" for scope in scopes for part in _written(statement[name], given)]
+            scopes = [
+                f"{scope} {word} {part}" for scope in scopes for part in _written(statement[name], given)
+            ]
     actions = [
         *_written(statement.get("Action", []), given),
         *(f"all but {part}" for part in _written(statement.get("NotAction", []), given)),
     ]
     effect = str(statement.get("Effect", _ALLOW))
-    yield from (Permission(effect, f"{scope}{where}".strip(), action) for scope in scopes for action in actions)
+    yield from (
+        Permission(effect, f"{scope}{where}".strip(), action) for scope in scopes for action in actions
+    )
 
 
 def _written(value: Any, given: Exports) -> list[str]:

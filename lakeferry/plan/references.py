@@ -21,7 +21,10 @@ _HASH: Final = re.compile(r"\b[0-9a-f]{64}\b")
 
 
 def exports(templates: Mapping[str, Mapping[str, Any]]) -> dict[str, ResourceId]:
-    """Return the resources with exported values, by the name of the export. `templates` has the template of each stack."""
+    """Return the resources with exported values, by the name of the export.
+
+    `templates` has the template of each stack.
+    """
     exported: dict[str, ResourceId] = {}
     for stack, template in templates.items():
         for output in template.get("Outputs", {}).values():
@@ -53,7 +56,11 @@ def _of_function(stack: str, name: str, value: Any, given: Exports) -> Iterator[
     elif name == "Fn::Sub":
         text, own = (value[0], value[1]) if isinstance(value, list) else (value, {})
         yield from of(stack, list(own.values()), given)
-        yield from ((stack, variable.partition(".")[0]) for variable in _SUB_VARIABLE.findall(str(text)) if variable not in own)
+        yield from (
+            (stack, variable.partition(".")[0])
+            for variable in _SUB_VARIABLE.findall(str(text))
+            if variable not in own
+        )
     else:
         yield from of(stack, value, given)
 
@@ -64,7 +71,9 @@ def whole(value: Any, given: Exports) -> str:
 
 
 def without_assets(value: Any, given: Exports) -> str:
-    """Return a value as one line of text in which all assets have the same name: it changes with their content."""
+    """Return a value as one line of text in which all assets have the same name: it changes with their
+    content.
+    """
     return _HASH.sub("‹hash›", " ".join(_text(value, given).split()))
 
 
@@ -75,7 +84,8 @@ def shown(value: Any, given: Exports) -> str:
 
 def both(before: Any, after: Any, given: Exports) -> tuple[str, str]:
     """Return two different values as text. Of long values, only the part around the difference is shown."""
-    old, new = whole(before, given), whole(after, given)
+    old = whole(before, given)
+    new = whole(after, given)
     if len(old) <= _MAX_LENGTH and len(new) <= _MAX_LENGTH:
         return old, new
     begin = _common_prefix_length(old, new)
@@ -115,7 +125,9 @@ def _text(value: Any, given: Exports) -> str:
 _FUNCTION_TEXTS: Final[Mapping[str, Callable[[Any, Exports], str]]] = {
     "Ref": lambda inner, _: str(inner),
     "Fn::GetAtt": lambda inner, _: ".".join(inner) if isinstance(inner, list) else str(inner),
-    "Fn::ImportValue": lambda inner, given: given[inner][1] if isinstance(inner, str) and inner in given else str(inner),
+    "Fn::ImportValue": lambda inner, given: (
+        given[inner][1] if isinstance(inner, str) and inner in given else str(inner)
+    ),
     "Fn::Join": lambda inner, given: inner[0].join(_text(part, given) for part in inner[1]),
     "Fn::Sub": lambda inner, _: str(inner[0] if isinstance(inner, list) else inner),
 }

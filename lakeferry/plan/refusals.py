@@ -1,4 +1,7 @@
-"""Changes that CloudFormation or Confluent always refuses. A plan reports them, and a plan with such a change isn't deployed."""
+"""Changes that CloudFormation or Confluent always refuses.
+
+A plan reports them, and a plan with such a change isn't deployed.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,8 @@ from lakeferry.plan.templates import TemplateResource, resources_of
 from lambdas.confluent import errors
 from lambdas.confluent.properties import CLUSTER_TYPES, MAX_CFU, STREAM_GOVERNANCE
 
-#: The property with the name that a resource of this type has in the account, by types whose name the templates set.
+#: The property with the name that a resource of this type has in the account, by types whose name the
+#: templates set.
 _NAMES: Final = {
     "AWS::Athena::WorkGroup": "Name",
     "AWS::CloudWatch::Alarm": "AlarmName",
@@ -65,24 +69,41 @@ def find(comparison: Comparison, changes: Sequence[Change]) -> list[Refusal]:
 
 
 def _exports_in_use(comparison: Comparison, changes: Sequence[Change]) -> Iterator[Refusal]:
-    """Yield the replaced, removed and repaired resources with a value that other deployed stacks import, and would change.
+    """Yield the replaced, removed and repaired resources with a value that other deployed stacks import, and
+    would change.
 
     CloudFormation refuses to change such a value, but only after it has created the new objects.
     """
     replaced = {change.resource.id: change.resource for change in changes if change.action is Action.REPLACE}
-    removed = {change.resource.id: change.resource for change in changes if change.action in (Action.DELETE, Action.RETAIN)}
-    repaired = {change.resource.id: change.resource for change in changes if change.gets_another_id and change.is_repair}
+    removed = {
+        change.resource.id: change.resource
+        for change in changes
+        if change.action in (Action.DELETE, Action.RETAIN)
+    }
+    repaired = {
+        change.resource.id: change.resource
+        for change in changes
+        if change.gets_another_id and change.is_repair
+    }
     affected = replaced | removed | repaired
     importers: dict[ResourceId, set[str]] = {}
     wanted = {stack.name: json.dumps(stack.template) for stack in comparison.wanted}
     still: dict[ResourceId, bool] = {}
-    for name, id in references.exports({name: stack.template for name, stack in comparison.deployed.items()}).items():
+    for name, id in references.exports(
+        {name: stack.template for name, stack in comparison.deployed.items()}
+    ).items():
         imported = json.dumps({"Fn::ImportValue": name})[1:-1]
         deployed = comparison.deployed.items()
-        users = {stack for stack, other_stack in deployed if stack != id[0] and imported in json.dumps(other_stack.template)}
+        users = {
+            stack
+            for stack, other_stack in deployed
+            if stack != id[0] and imported in json.dumps(other_stack.template)
+        }
         if id in affected and users:
             importers.setdefault(id, set()).update(users)
-            still[id] = still.get(id, False) or any(imported in wanted.get(stack, imported) for stack in users)
+            still[id] = still.get(id, False) or any(
+                imported in wanted.get(stack, imported) for stack in users
+            )
     for id, users in importers.items():
         what = "it would be replaced" if id in replaced else "it would leave the stack"
         if id in repaired:
@@ -100,18 +121,24 @@ def _deploy_first(stacks: Sequence[str]) -> str:
 
 
 def _fixed_names(comparison: Comparison, changes: Sequence[Change]) -> Iterator[Refusal]:
-    """Yield AWS resources that would be replaced under the same name: the new one is created first, and the name is taken."""
+    """Yield AWS resources that would be replaced under the same name: the new one is created first, and the
+    name is taken.
+    """
     for change in changes:
-        key, before = _NAMES.get(change.resource.type), comparison.before(change.resource)
+        key = _NAMES.get(change.resource.type)
+        before = comparison.before(change.resource)
         if key is None or before is None or change.action is not Action.REPLACE:
             continue
         name = change.resource.properties.get(key)
         if name and name == before.properties.get(key):
-            causes = ", ".join(dict.fromkeys(why.property for why in change.why if why.effect is Action.REPLACE))
+            causes = ", ".join(
+                dict.fromkeys(why.property for why in change.why if why.effect is Action.REPLACE)
+            )
             yield Refusal(
                 change.resource,
-                f"{causes} can't be changed: AWS replaces the object for that, and CloudFormation can't replace one whose name "
-                "stays. Undo the change in the deployment file. For other values, destroy this deployment first",
+                f"{causes} can't be changed: AWS replaces the object for that, and CloudFormation can't "
+                "replace one whose name stays. Undo the change in the deployment file. For other values, "
+                "destroy this deployment first",
             )
 
 
@@ -120,18 +147,25 @@ def _by_confluent(before: TemplateResource, change: Change) -> str:
     after = change.resource
     edited = any(why.effect is Action.RECREATE and not why.caused_by for why in change.why)
     if after.kind == "flink_statement" and change.action is Action.RECREATE and edited:
-        # Topics of the deployed statement count too: Tableflow for a topic that is removed is disabled only after the statement's
-        # update, too late for the update to succeed.
+        # Topics of the deployed statement count too: Tableflow for a topic that is removed is disabled only
+        # after the statement's update, too late for the update to succeed.
         topics = before.properties.get("tableflow_topics") or after.properties.get("tableflow_topics")
         if topics:
-            return f"its text can't be changed: Tableflow reads {', '.join(topics)}. {errors.FLINK_TABLEFLOW.remedy}"
+            return (
+                f"its text can't be changed: Tableflow reads {', '.join(topics)}. "
+                f"{errors.FLINK_TABLEFLOW.remedy}"
+            )
     if change.action is not Action.UPDATE:
         return ""
     if after.kind == "topic":
         old, new = (int(_value(resource_, "partitions")) for resource_ in (before, after))
         if new < old:
             return f"partitions can't be lowered from {old} to {new}. {errors.CANT_CHANGE.remedy}"
-    if after.kind == "tableflow_topic" and _value(before, "data_retention_ms") and not _value(after, "data_retention_ms"):
+    if (
+        after.kind == "tableflow_topic"
+        and _value(before, "data_retention_ms")
+        and not _value(after, "data_retention_ms")
+    ):
         return f"rows_days can't be removed, but can be 36500, a hundred years. {errors.CANT_CHANGE.remedy}"
     if after.kind == "kafka_cluster" and _value(before, "max_ecku") and not _value(after, "max_ecku"):
         return f"max_ecku can't be removed. {errors.CANT_CHANGE.remedy}"
@@ -141,34 +175,44 @@ def _by_confluent(before: TemplateResource, change: Change) -> str:
 def _lowered(before: TemplateResource, after: TemplateResource) -> str:
     """Return which property would be lowered that can only be raised, "" for none."""
     for name, order in _ONLY_RAISED.get(after.kind, {}).items():
-        old, new = _value(before, name), _value(after, name)
+        old = _value(before, name)
+        new = _value(after, name)
         if old in order and new in order and order.index(new) < order.index(old):
             return f"{name} can't be lowered from {old} to {new}. {errors.CANT_CHANGE.remedy}"
     return ""
 
 
 def _because_of_tables_and_records(comparison: Comparison, changes: Sequence[Change]) -> Iterator[Refusal]:
-    """Yield topics whose new cleanup.policy needs another write mode of the table, and removed schemas whose topic stays."""
-    wanted = [resource for stack in comparison.wanted for resource in resources_of(stack.name, stack.template)]
-    stay = {(resource.kind, str(resource.properties.get("topic"))) for resource in wanted if comparison.before(resource)}
+    """Yield topics whose new cleanup.policy needs another write mode of the table, and removed schemas whose
+    topic stays.
+    """
+    wanted = [
+        resource for stack in comparison.wanted for resource in resources_of(stack.name, stack.template)
+    ]
+    stay = {
+        (resource.kind, str(resource.properties.get("topic")))
+        for resource in wanted
+        if comparison.before(resource)
+    }
     for change in changes:
-        one, before = change.resource, comparison.before(change.resource)
+        one = change.resource
+        before = comparison.before(change.resource)
         if before and one.kind == "topic" and change.action is Action.UPDATE:
             configs = [topic.properties.get("config") or {} for topic in (before, one)]
             compacts = ["compact" in str(config.get("cleanup.policy")) for config in configs]
             if compacts[0] != compacts[1] and ("tableflow_topic", str(one.properties["topic"])) in stay:
                 yield Refusal(
                     one,
-                    "its cleanup.policy decides how Tableflow writes, and that can't change while Tableflow is on. Remove "
-                    "[topics.tableflow], deploy, then change the policy and add it again: the new table begins with the records "
-                    "that the topic still has",
+                    "its cleanup.policy decides how Tableflow writes, and that can't change while "
+                    "Tableflow is on. Remove [topics.tableflow], deploy, then change the policy and add it "
+                    "again: the new table begins with the records that the topic still has",
                 )
         topic = str(one.properties.get("subject", "")).removesuffix("-value")
         if one.kind == "schema" and change.action is Action.DELETE and ("topic", topic) in stay:
             yield Refusal(
                 one,
-                f"topic {topic} stays, and nobody could read its records without the schema. Let Datagen write to another topic, "
-                "or remove this topic first",
+                f"topic {topic} stays, and nobody could read its records without the schema. Let Datagen "
+                "write to another topic, or remove this topic first",
             )
 
 

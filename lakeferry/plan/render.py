@@ -36,10 +36,11 @@ class Setting:
 
 @attrs.frozen
 class Plan:
-    """A plan. `deployed` has all existing stacks, `removed_from_file` those that the deployment file no longer needs.
+    """A plan. `deployed` has all existing stacks, `removed_from_file` those that the deployment file no
+    longer needs.
 
-    `account` is "" if nobody is logged in, so that it is not known what is deployed. `unasked` has sentences about what a vendor
-    could refuse, and could not be asked; `busy` has stacks that are being changed.
+    `account` is "" if nobody is logged in, so that it is not known what is deployed. `unasked` has sentences
+    about what a vendor could refuse, and could not be asked; `busy` has stacks that are being changed.
     """
 
     prefix: str
@@ -64,15 +65,23 @@ class Plan:
     def losses(self) -> list[Change]:
         """Return the changes that delete data, without refused changes, which can't be deployed."""
         refused = {refusal.resource.id for refusal in self.refusals}
-        return _by_severity([change for change in self.changes if change.data_loss and change.resource.id not in refused])
+        return _by_severity(
+            [change for change in self.changes if change.data_loss and change.resource.id not in refused]
+        )
 
     @property
     def broadened(self) -> list[PermissionChange]:
         """Return the changes of permissions that allow more in a deployed stack."""
-        return [permission for permission in self.permissions if permission.broadens and permission.stack in self.deployed]
+        return [
+            permission
+            for permission in self.permissions
+            if permission.broadens and permission.stack in self.deployed
+        ]
 
     def counts(self, *systems: str) -> Counter[Action]:
-        return Counter(change.action for change in self.changes if not systems or change.resource.system in systems)
+        return Counter(
+            change.action for change in self.changes if not systems or change.resource.system in systems
+        )
 
 
 def show(output: Output, plan: Plan) -> None:
@@ -81,14 +90,20 @@ def show(output: Output, plan: Plan) -> None:
         output.print("DATA LOSS:", alarm=True)
         show_losses(output, plan)
     for resource in ownership.adopted(plan.changes):
-        output.print(f"TAKEN OVER if it exists, because the file adopts it: {resource.what} {resource.name}", alarm=True)
+        output.print(
+            f"TAKEN OVER if it exists, because the file adopts it: {resource.what} {resource.name}",
+            alarm=True,
+        )
     for system in _ORDER:
         _show_system(output, plan, system)
     _permissions(output, plan)
     for setting in plan.settings:
         output.print(f"stack {setting.stack}: {setting.what}: {setting.before} → {setting.after}")
     for name in plan.removed_from_file:
-        output.print(f"stack {name} is kept: it is no longer in the deployment file, and `lakeferry deploy` deletes no stack")
+        output.print(
+            f"stack {name} is kept: it is no longer in the deployment file, and `lakeferry deploy` deletes "
+            "no stack"
+        )
     if plan.phases and not plan.is_empty:
         low, high = (sum(getattr(phase, name) for phase in plan.phases) for name in ("low", "high"))
         output.print(f"\nExpected duration: {low:.0f} to {high:.0f} minutes")
@@ -102,7 +117,10 @@ def _show_heading(output: Output, plan: Plan) -> None:
     """Show the summary, and what is refused or could not be found out."""
     account = f"account {plan.account}, " if plan.account else ""
     if not plan.account:
-        output.print("NOT COMPARED: nobody is logged in to AWS, and it is unknown what is deployed. A first deployment would:")
+        output.print(
+            "NOT COMPARED: nobody is logged in to AWS, and it is unknown what is deployed. A first "
+            "deployment would:"
+        )
     output.print(f"{plan.prefix} in {account}{plan.region}: {summary(plan)}")
     for sentence in plan.busy:
         output.print(f"OUT OF DATE: {sentence}: another deployment is changing it, and may fail", alarm=True)
@@ -115,7 +133,9 @@ def _show_heading(output: Output, plan: Plan) -> None:
 def summary(plan: Plan) -> str:
     if plan.is_empty:
         return "no changes"
-    return _counted(plan.counts(), reversed(GRAVEST)) or "only outputs, tags or protection of stacks to update"
+    return (
+        _counted(plan.counts(), reversed(GRAVEST)) or "only outputs, tags or protection of stacks to update"
+    )
 
 
 def _counted(counts: Counter[Action], order: Iterable[Action]) -> str:
@@ -131,7 +151,9 @@ def document(plan: Plan) -> dict[str, Any]:
         "settings": [attrs.asdict(setting) for setting in plan.settings],
         "losses": [_as_document(change) for change in plan.losses],
         "adopted": [resource.name for resource in ownership.adopted(plan.changes)],
-        "refused": [{"resource": refusal.resource.name, "reason": refusal.reason} for refusal in plan.refusals],
+        "refused": [
+            {"resource": refusal.resource.name, "reason": refusal.reason} for refusal in plan.refusals
+        ],
         "not_checked": list(plan.unasked),
         "permissions": [attrs.asdict(permission) for permission in plan.permissions],
         "busy": plan.busy,
@@ -160,7 +182,10 @@ def show_permissions(output: Output, changes: Iterable[PermissionChange]) -> Non
     """Show permissions in full, because users approve them."""
     for change in changes:
         more = " allows more" if change.broadens else ""
-        output.print(f"  {change.type.removeprefix('AWS::')} {change.logical_id} in {change.stack}{more}", alarm=change.broadens)
+        output.print(
+            f"  {change.type.removeprefix('AWS::')} {change.logical_id} in {change.stack}{more}",
+            alarm=change.broadens,
+        )
         for line in change.added:
             output.print(f"      + {line}")
         for line in change.removed:
@@ -168,7 +193,9 @@ def show_permissions(output: Output, changes: Iterable[PermissionChange]) -> Non
 
 
 def _permissions(output: Output, plan: Plan) -> None:
-    shown = [permission for permission in plan.permissions if output.verbose or permission.stack in plan.deployed]
+    shown = [
+        permission for permission in plan.permissions if output.verbose or permission.stack in plan.deployed
+    ]
     if shown:
         output.print("\nPermissions:")
         show_permissions(output, shown)
@@ -181,7 +208,11 @@ def _show_system(output: Output, plan: Plan, system: str) -> None:
     if not mine:
         return
     output.print(f"\n{system}: {_counted(plan.counts(system), GRAVEST)}")
-    shown = mine if system != AWS or output.verbose else [change for change in mine if change.action is not Action.CREATE]
+    shown = (
+        mine
+        if system != AWS or output.verbose
+        else [change for change in mine if change.action is not Action.CREATE]
+    )
     if shown:
         output.table(_COLUMNS, list(_rows(shown, output.verbose)))
     if len(shown) < len(mine):

@@ -1,7 +1,7 @@
 """Which changed property causes which resource to be replaced, and what is lost with a deleted object.
 
-For AWS resource types, the rules come from the data that ships with the pinned CDK CLI and that `cdk diff` uses; for custom
-resources, from the property classes in lambdas.
+For AWS resource types, the rules come from the data that ships with the pinned CDK CLI and that `cdk diff`
+uses; for custom resources, from the property classes in lambdas.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from lakeferry.plan.templates import TemplateResource
 from lambdas.confluent.flink_sql import normalized
 from lambdas.custom_resources import registry
 
-#: Properties that a vendor can't change. If one changes, the resource type deletes the object and creates it again with the same
-#: name. A test compares them with the types that raise ReplacementRequired.
+#: Properties that a vendor can't change. If one changes, the resource type deletes the object and creates it
+#: again with the same name. A test compares them with the types that raise ReplacementRequired.
 RECREATED_ON: Final[Mapping[str, tuple[str, ...]]] = {
     "catalog_integration": ("provider_integration_id",),
     "flink_statement": ("sql", "properties"),
@@ -31,7 +31,13 @@ RECREATED_ON: Final[Mapping[str, tuple[str, ...]]] = {
     "tableflow_topic": ("storage", "bucket", "provider_integration_id"),
 }
 #: Resource types whose ids Confluent assigns. An object that is created again has another one.
-ASSIGNED_IDS: Final = ("environment", "kafka_cluster", "service_account", "provider_integration", "flink_compute_pool")
+ASSIGNED_IDS: Final = (
+    "environment",
+    "kafka_cluster",
+    "service_account",
+    "provider_integration",
+    "flink_compute_pool",
+)
 #: What is deleted with an object, by custom resource type or AWS resource type.
 _LOST: Final = {
     "environment": "everything in it: its cluster, topics, schemas and statements",
@@ -61,7 +67,8 @@ Path = tuple[str, ...]
 class Rule:
     """Paths of properties whose change replaces a resource.
 
-    `replaced`: a new object is created. `conditional`: AWS decides whether it is. `recreated`: the old object is deleted first.
+    `replaced`: a new object is created. `conditional`: AWS decides whether it is. `recreated`: the old object
+    is deleted first.
     """
 
     replaced: tuple[Path, ...] = ()
@@ -82,7 +89,8 @@ def rule_of(resource: TemplateResource) -> Rule:
 def _of_aws(type: str) -> Rule:
     paths = list(_paths(_service_spec().resources.get(type, {}), (), _DEPTH))
     return Rule(
-        tuple(path for path, causes in paths if causes == "yes"), tuple(path for path, causes in paths if causes == "maybe")
+        tuple(path for path, causes in paths if causes == "yes"),
+        tuple(path for path, causes in paths if causes == "maybe"),
     )
 
 
@@ -105,7 +113,10 @@ def _service_spec() -> _ServiceSpec:
 
 
 def _paths(spec: Mapping[str, Any], within: Path, depth: int) -> Iterator[tuple[Path, str]]:
-    """Yield each path that causes a replacement, with "yes" or "maybe". Elements of lists have no names, so no paths."""
+    """Yield each path that causes a replacement, with "yes" or "maybe".
+
+    Elements of lists have no names, so no paths.
+    """
     for name, body in spec.items():
         if causes := body.get("causesReplacement"):
             yield (*within, name), causes
@@ -115,7 +126,10 @@ def _paths(spec: Mapping[str, Any], within: Path, depth: int) -> Iterator[tuple[
 
 
 def is_same(resource: TemplateResource, name: str, before: Any, after: Any) -> bool:
-    """Return whether two values mean the same to the resource type. CloudFormation passes numbers as strings."""
+    """Return whether two values mean the same to the resource type.
+
+    CloudFormation passes numbers as strings.
+    """
     if resource.kind == "flink_statement" and name in ("sql", "undo_sql"):
         return normalized(str(before or "")) == normalized(str(after or ""))
     return bool(as_strings(before) == as_strings(after))

@@ -41,8 +41,8 @@ def ask(ctx: DeploymentContext, comparison: Comparison, changes: Iterable[Change
         why = failure.what if isinstance(failure, LakeferryError) else failure.message
         return Answers(
             unasked=tuple(
-                f"{schema.what} {schema.name}: Schema Registry could not be asked whether it accepts the new text ({why}). "
-                "It will be asked by the deployment, which fails if it doesn't"
+                f"{schema.what} {schema.name}: Schema Registry could not be asked whether it accepts the "
+                f"new text ({why}). It will be asked by the deployment, which fails if it doesn't"
                 for schema in schemas
             )
         )
@@ -66,14 +66,19 @@ def _registry(ctx: DeploymentContext) -> RestClient:
 
 
 def _refused(registry: RestClient, schemas: Iterable[TemplateResource]) -> Iterator[Refusal]:
-    """Yield the refused schemas. The vendor's API file says that the call makes "the same compatibility check as register"."""
+    """Yield the refused schemas.
+
+    The vendor's API file says that the call makes "the same compatibility check as register".
+    """
     for schema in schemas:
         route = path("compatibility", "subjects", str(schema.properties["subject"]), "versions")
         kind = schema.properties.get("schema_type") or _DEFAULT_TYPE
         body = {"schema": schema.properties["schema"], "schemaType": kind}
         answer = registry.post(route, body, repeatable=True, verbose="true")
         if isinstance(answer, dict) and answer.get("is_compatible") is False:
-            yield Refusal(schema, f"Schema Registry refuses it: {_reasons(answer)}. {SCHEMA_INCOMPATIBLE.remedy}")
+            yield Refusal(
+                schema, f"Schema Registry refuses it: {_reasons(answer)}. {SCHEMA_INCOMPATIBLE.remedy}"
+            )
 
 
 def _reasons(answer: dict[str, Any]) -> str:

@@ -64,11 +64,16 @@ class TemplateResource:
     @property
     def what(self) -> str:
         """Return the type as text: kafka cluster, or the AWS type without the prefix, like S3::Bucket."""
-        return self.kind.removeprefix("snowflake_").replace("_", " ") if self.kind else self.type.removeprefix("AWS::")
+        return (
+            self.kind.removeprefix("snowflake_").replace("_", " ")
+            if self.kind
+            else self.type.removeprefix("AWS::")
+        )
 
     @property
     def name(self) -> str:
-        """Return a name for users: the logical id and the object's name; for an AWS resource, the part and the logical id.
+        """Return a name for users: the logical id and the object's name; for an AWS resource, the part and
+        the logical id.
 
         AWS resources in different stacks can have the same logical id.
         """

@@ -17,11 +17,14 @@ from lakeferry.plan.templates import TemplateResource
 from lambdas import contract
 from lambdas.shared.errors import LakeferryError
 
-_NOT_COMPARED: Final = "whether the login is of the organization or account of its objects could not be asked ({why})"
+_NOT_COMPARED: Final = (
+    "whether the login is of the organization or account of its objects could not be asked ({why})"
+)
 
 
 def compare(ctx: DeploymentContext, active: Mapping[str, Stack]) -> Answers:
-    """Return a refusal for each stack whose objects a login doesn't see, because it is of another organization or account.
+    """Return a refusal for each stack whose objects a login doesn't see, because it is of another
+    organization or account.
 
     Who plans may not be allowed to read keys and states. The functions are, and refuse such a login too.
     """

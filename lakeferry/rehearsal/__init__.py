@@ -1,1 +1,3 @@
-"""The rehearsal: a real deployment into the embedded AWS and the simulators of both vendors, checked, then destroyed."""
+"""The rehearsal: a real deployment into the embedded AWS and the simulators of both vendors, checked, then
+destroyed.
+"""

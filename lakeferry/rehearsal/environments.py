@@ -1,4 +1,6 @@
-"""Start the embedded AWS and the simulators of both vendors, and prepare them as admins do before a deployment."""
+"""Start the embedded AWS and the simulators of both vendors, and prepare them as admins do before a
+deployment.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +82,8 @@ class SimulatedEnvironment:
 def open_environment(
     account: str, begins: float, *, region: str = settings.REGION, flink: bool = True
 ) -> Iterator[SimulatedEnvironment]:
-    """Start empty simulators; without Flink no statement runs. `account` is the name of the Snowflake account.
+    """Start empty simulators; without Flink no statement runs. `account` is the name of the Snowflake
+    account.
 
     Confluent's records begin at `begins`, in seconds since 1970.
     """
@@ -100,7 +103,10 @@ def open_environment(
 
 @contextmanager
 def _run_simulator(module: str, options: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Run a simulator in its own process and yield the addresses and credentials that it announces. Raises CommandFailed."""
+    """Run a simulator in its own process and yield the addresses and credentials that it announces.
+
+    Raises CommandFailed.
+    """
     command = [sys.executable, "-m", module, "--port", "0", "--json", "--stop-with-stdin", *options]
     with tempfile.TemporaryFile() as log:
         process = processes.start(command, log)
@@ -113,7 +119,9 @@ def _run_simulator(module: str, options: Sequence[str]) -> Iterator[dict[str, An
             processes.stop(process, _STOP_SECONDS)
 
 
-def _variables(aws: EmbeddedAws, confluent: Mapping[str, Any], snowflake: Mapping[str, Any]) -> dict[str, str]:
+def _variables(
+    aws: EmbeddedAws, confluent: Mapping[str, Any], snowflake: Mapping[str, Any]
+) -> dict[str, str]:
     return aws.environment(os.environ) | {
         contract.CONFLUENT_URL: confluent["url"],
         contract.CATALOG_URL: confluent["iceberg_catalog_url"],
@@ -130,9 +138,14 @@ def require_embedded(ctx: DeploymentContext) -> None:
 
 
 def prepare(ctx: DeploymentContext, simulators: SimulatedEnvironment) -> None:
-    """Do what admins do once: store the Cloud key, and create Snowflake's deployer by the script of prepare-snowflake.md."""
+    """Do what admins do once: store the Cloud key, and create Snowflake's deployer by the script of
+    prepare-snowflake.md.
+    """
     secrets = ctx.client("secretsmanager")
-    key = {"apiKey": simulators.confluent["cloud_api_key"], "apiSecret": simulators.confluent["cloud_api_secret"]}
+    key = {
+        "apiKey": simulators.confluent["cloud_api_key"],
+        "apiSecret": simulators.confluent["cloud_api_secret"],
+    }
     _store(secrets, ctx.deployment.confluent.cloud_key_secret, key)
     snowflake = ctx.deployment.snowflake
     if snowflake is None or not snowflake.enabled:
@@ -144,7 +157,8 @@ def prepare(ctx: DeploymentContext, simulators: SimulatedEnvironment) -> None:
 
 def make_deployer(simulators: SimulatedEnvironment) -> KeyPair:
     """Run the admin's script and return the key pair of the user that it creates."""
-    pair, connection = keypair.make(), admin(simulators)
+    pair = keypair.make()
+    connection = admin(simulators)
     for statement in snowflake_admin.script().replace(snowflake_admin.PUBLIC_KEY, pair.public).splitlines():
         connection.run(sql.Sql(statement.rstrip(";")))
     return pair
@@ -155,7 +169,9 @@ def admin(simulators: SimulatedEnvironment) -> Snowflake:
     pair = keypair.load(Secret(Path(announced["private_key_file"]).read_text(encoding="ascii")))
     login = Login(announced["account"], announced["user"], announced["role"])
     clock = SystemClock()
-    return Snowflake(Session(Deadline(clock, clock.time() + _ADMIN_SECONDS)), clock, login, pair, announced["url"])
+    return Snowflake(
+        Session(Deadline(clock, clock.time() + _ADMIN_SECONDS)), clock, login, pair, announced["url"]
+    )
 
 
 def _store(secrets: Any, name: str, fields: Mapping[str, str]) -> None:

@@ -1,4 +1,6 @@
-"""Fault runs: deploy, update and destroy under random faults; each step succeeds when retried, and leaves no orphan."""
+"""Fault runs: deploy, update and destroy under random faults; each step succeeds when retried, and leaves no
+orphan.
+"""
 
 from __future__ import annotations
 
@@ -52,13 +54,17 @@ class FaultPlan:
 
     @property
     def describe(self) -> str:
-        return f"{sum(map(len, self.rules.values()))} rules" + (f", {self.outage} down for a while" if self.outage else "")
+        return f"{sum(map(len, self.rules.values()))} rules" + (
+            f", {self.outage} down for a while" if self.outage else ""
+        )
 
 
 def plan(seed: int, step: str, calls: Calls) -> FaultPlan:
     """Spread faults over the calls that the step makes at each vendor without faults."""
     chance = random.Random(f"{seed}/{step}")  # noqa: S311  (repeatable by design)
-    rules = {vendor: [_single(chance, vendor, count) for _ in range(_SINGLE)] for vendor, count in calls.items()}
+    rules = {
+        vendor: [_single(chance, vendor, count) for _ in range(_SINGLE)] for vendor, count in calls.items()
+    }
     outage = chance.choice((*calls, ""))
     if outage:
         rules[outage].append(_down(chance, outage, calls[outage]))
@@ -77,7 +83,8 @@ def _single(chance: random.Random, vendor: str, calls: int) -> dict[str, Any]:
 
 def _down(chance: random.Random, vendor: str, calls: int) -> dict[str, Any]:
     nth = chance.randint(1, max(1, calls // 2))
-    status, shape = chance.choice((500, 503)), _SHAPES[vendor][0]
+    status = chance.choice((500, 503))
+    shape = _SHAPES[vendor][0]
     return {"fault": "error", "nth": nth, "times": _OUTAGE[vendor], "status": status, "shape": shape}
 
 
@@ -98,22 +105,32 @@ class Injector:
 
     def stop(self) -> tuple[Calls, Calls]:
         """Remove the rules and return how many calls were seen and how many were hit, by vendor."""
-        seen, hits = {}, {}
+        seen = {}
+        hits = {}
         for vendor, client in self._clients():
             rules = client.state()["rules"]
-            seen[vendor], hits[vendor] = max(int(rule["seen"]) for rule in rules), sum(int(rule["hits"]) for rule in rules)
+            seen[vendor], hits[vendor] = (
+                max(int(rule["seen"]) for rule in rules),
+                sum(int(rule["hits"]) for rule in rules),
+            )
             client.clear()
         return seen, hits
 
     def _clients(self) -> list[tuple[str, FaultClient]]:
         running = self.simulators
-        addresses = {AWS: running.aws.url, CONFLUENT: running.confluent["url"], SNOWFLAKE: running.snowflake["url"]}
+        addresses = {
+            AWS: running.aws.url,
+            CONFLUENT: running.confluent["url"],
+            SNOWFLAKE: running.snowflake["url"],
+        }
         return [(vendor, FaultClient(url)) for vendor, url in addresses.items()]
 
 
 @attrs.frozen
 class Step:
-    """`attempts` includes the one under faults; `hits` are the calls that faults hit, by vendor; `why` is the first failure."""
+    """`attempts` includes the one under faults; `hits` are the calls that faults hit, by vendor; `why` is the
+    first failure.
+    """
 
     name: str
     faults: str
@@ -152,22 +169,31 @@ class FaultRun:
 
     def _step(self, name: str, work: Callable[[], object], remedy: Callable[[], object]) -> None:
         faults = plan(self.seed, name, self.baseline.calls[name])
-        injector, started = Injector(self.harness.simulators), time.monotonic()
+        injector = Injector(self.harness.simulators)
+        started = time.monotonic()
         injector.inject(faults)
         try:
             why = _failure(work)
         finally:
             _, hits = injector.stop()
-        attempts, last = 1, why
+        attempts = 1
+        last = why
         while last and attempts <= _RETRIES:
-            attempts, last = attempts + 1, _failure(remedy)
+            attempts = attempts + 1
+            last = _failure(remedy)
         require(not last, f"seed {self.seed}: {name} still fails after {attempts} attempts: {last[-400:]}")
-        self.steps.append(Step(name, faults.describe, hits, attempts, bool(why), time.monotonic() - started, _first_line(why)))
+        self.steps.append(
+            Step(
+                name, faults.describe, hits, attempts, bool(why), time.monotonic() - started, _first_line(why)
+            )
+        )
         if name in self.baseline.expected:
             self._compare(name)
 
     def _retry(self, cdk: Cdk, report: Reporter) -> None:
-        """Deploy again, as `lakeferry deploy` does; destroy first if CloudFormation can't update a stack in its present state."""
+        """Deploy again, as `lakeferry deploy` does; destroy first if CloudFormation can't update a stack in
+        its present state.
+        """
         ctx = self.harness.ctx
         if _stuck(self.harness):
             self._destroy(report)
@@ -181,7 +207,8 @@ class FaultRun:
         lifecycle.require_nothing_left(destroyed.items)
 
     def _compare(self, name: str) -> None:
-        actual, expected = shape(inventory.collect(self.harness.ctx)), self.baseline.expected[name]
+        actual = shape(inventory.collect(self.harness.ctx))
+        expected = self.baseline.expected[name]
         difference = f"unexpected {actual - expected}, missing {expected - actual}"
         require(actual == expected, f"seed {self.seed}, after {name}: {difference}")
 
@@ -193,7 +220,9 @@ def shape(items: list[Item]) -> Shape:
 
 def measure_baseline(harness: Harness, report: Reporter) -> Baseline:
     """Deploy, update and destroy once without faults."""
-    baseline = Baseline(harness.cdk, lifecycle.synth(harness, "changed", lifecycle.changed(lifecycle.original(harness))))
+    baseline = Baseline(
+        harness.cdk, lifecycle.synth(harness, "changed", lifecycle.changed(lifecycle.original(harness)))
+    )
     injector = Injector(harness.simulators)
     for name, cdk in (("deploy", baseline.deployed), ("update", baseline.updated)):
         injector.count()
@@ -240,7 +269,11 @@ def summarize(runs: Sequence[dict[str, Any]], seconds: float) -> dict[str, Any]:
 
 
 def write_summary(runs: list[FaultRun], seconds: float, out: Path) -> dict[str, Any]:
-    document = summarize([{"seed": run.seed, "steps": [attrs.asdict(step) for step in run.steps]} for run in runs], seconds)
+    document = summarize(
+        [{"seed": run.seed, "steps": [attrs.asdict(step) for step in run.steps]} for run in runs], seconds
+    )
     out.mkdir(parents=True, exist_ok=True)
-    (out / "faults.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    (out / "faults.json").write_text(
+        json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
     return document

@@ -1,4 +1,6 @@
-"""The model of a rehearsal's checks, the project in which commands run, and the access to the deployment that checks share."""
+"""The model of a rehearsal's checks, the project in which commands run, and the access to the deployment that
+checks share.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +95,10 @@ def copy_project(root: Path) -> None:
 
 @attrs.define
 class Project:
-    """A copy of the project, in `root`. `printed` has the output of each command that `show` ran, by the command's words."""
+    """A copy of the project, in `root`.
+
+    `printed` has the output of each command that `show` ran, by the command's words.
+    """
 
     root: Path
     stage: str
@@ -114,11 +119,16 @@ class Project:
         )  # fmt: skip
         self.printed[words] = process.stdout
         if ends is not None and process.returncode != ends:
-            raise CheckFailed(f"lakeferry {words} ended with code {process.returncode}:\n{process.stdout[-3000:]}")
+            raise CheckFailed(
+                f"lakeferry {words} ended with code {process.returncode}:\n{process.stdout[-3000:]}"
+            )
         return process.stdout
 
     def run(self, words: str, code: int = 0) -> dict[str, Any]:
-        """Run a command with --json and return its document. Raises CheckFailed if it ends with another code."""
+        """Run a command with --json and return its document.
+
+        Raises CheckFailed if it ends with another code.
+        """
         process = self._start(words)
         return self._document(process, words, code)
 
@@ -154,15 +164,21 @@ class Project:
     def _document(process: subprocess.Popen[str], words: str, code: int) -> dict[str, Any]:
         out, err = process.communicate(timeout=_COMMAND_SECONDS)
         if process.returncode != code:
-            raise CheckFailed(f"lakeferry {words} ended with code {process.returncode}, not {code}:\n{err[-3000:]}{out[-1000:]}")
+            raise CheckFailed(
+                f"lakeferry {words} ended with code {process.returncode}, not "
+                f"{code}:\n{err[-3000:]}{out[-1000:]}"
+            )
         document: dict[str, Any] = json.loads(out)
         return document
 
 
-def talk(words: Sequence[str], environment: Mapping[str, str], answers: Sequence[tuple[str, str]], root: Path) -> tuple[int, str]:
+def talk(
+    words: Sequence[str], environment: Mapping[str, str], answers: Sequence[tuple[str, str]], root: Path
+) -> tuple[int, str]:
     """Run a command on a terminal; return its exit code and what the terminal showed.
 
-    `answers` are pairs: a text to wait for, and what to type then. Raises CheckFailed if one of the texts never appears.
+    `answers` are pairs: a text to wait for, and what to type then. Raises CheckFailed if one of the texts
+    never appears.
     """
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
@@ -175,7 +191,9 @@ def talk(words: Sequence[str], environment: Mapping[str, str], answers: Sequence
         start_new_session=True,
     )
     os.close(theirs)
-    shown, position, left = "", 0, list(answers)
+    shown = ""
+    position = 0
+    left = list(answers)
     while piece := _read(ours):
         shown += piece
         if left and (start := shown.find(left[0][0], position)) >= 0:
@@ -197,7 +215,8 @@ def _read(terminal: int) -> str:
 
 @attrs.define
 class Harness:
-    """A deployment in the simulators, and the project that its user works in. The rehearsal writes its files to `out`.
+    """A deployment in the simulators, and the project that its user works in. The rehearsal writes its files
+    to `out`.
 
     `cdk` does what a user does without Lakeferry (bootstrap). Runs with faults also deploy with it.
     """
@@ -224,7 +243,9 @@ class Harness:
 
     def records(self, topic: str) -> list[dict[str, Any]]:
         """Return the topic's records as their producers wrote them."""
-        records: list[dict[str, Any]] = self.simulators.ask_confluent("POST", "/records", {"topic": topic})["records"]
+        records: list[dict[str, Any]] = self.simulators.ask_confluent("POST", "/records", {"topic": topic})[
+            "records"
+        ]
         return records
 
     def objects(self, bucket: str, prefix: str) -> list[str]:

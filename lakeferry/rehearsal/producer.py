@@ -21,10 +21,13 @@ _MAGIC: Final = 0
 def write_to_each_partition(harness: Harness, topic: str, value: Mapping[str, Any]) -> None:
     """Write the same record to each partition of a topic.
 
-    A key's hash chooses the partition of a record, so a few keys may leave partitions without any. A run can't tell whether
-    such a partition is idle before the table is an hour old, and the commits of a rehearsal are of the same minutes.
+    A key's hash chooses the partition of a record, so a few keys may leave partitions without any. A run
+    can't tell whether such a partition is idle before the table is an hour old, and the commits of a
+    rehearsal are of the same minutes.
     """
-    vendor, secrets, ctx = harness.ctx.confluent(), harness.ctx.secrets, harness.ctx
+    vendor = harness.ctx.confluent()
+    secrets = harness.ctx.secrets
+    ctx = harness.ctx
     environment, cluster = (harness.output("confluent", name) for name in ("EnvironmentId", "KafkaClusterId"))
     registry = vendor.registry(environment, secrets.read_key(ctx.confluent_secret("schema_registry")))
     kafka = vendor.kafka(environment, cluster, secrets.read_key(ctx.confluent_secret("kafka/app_manager")))

@@ -13,9 +13,10 @@ import attrs
 from lakeferry.rehearsal.harness import Phase
 
 NOT_COVERED: Final = (
-    "that AWS, Confluent Cloud and Snowflake answer as the simulators do: these implement what the vendors document, and "
-    "were not compared with a live account",
-    "how long the vendors take: the simulators shorten their delays, and the embedded AWS creates resources in an instant",
+    "that AWS, Confluent Cloud and Snowflake answer as the simulators do: these implement what the vendors "
+    "document, and were not compared with a live account",
+    "how long the vendors take: the simulators shorten their delays, and the embedded AWS creates "
+    "resources in an instant",
     "quotas, service control policies and permission boundaries of your accounts, and rules of your network",
     "what it costs: `lakeferry cost` estimates it from list prices",
     "delivery of mails: they end in an inbox of the embedded AWS",
@@ -44,19 +45,26 @@ def write(phases: Sequence[Phase], seconds: float, out: Path) -> dict[str, Any]:
         "not_covered": list(NOT_COVERED),
     }
     out.mkdir(parents=True, exist_ok=True)
-    (out / "rehearsal.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    (out / "rehearsal.json").write_text(
+        json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
     (out / "rehearsal.html").write_text(page(phases, seconds), encoding="utf-8")
     return document
 
 
 def page(phases: Sequence[Phase], seconds: float) -> str:
     checks = [(phase.name, check.claim, check.seen) for phase in phases for check in phase.checks]
-    wrong = "".join(f"<p class=wrong>{html.escape(f'{phase.name}: {phase.failure}')}</p>" for phase in phases if phase.failure)
+    wrong = "".join(
+        f"<p class=wrong>{html.escape(f'{phase.name}: {phase.failure}')}</p>"
+        for phase in phases
+        if phase.failure
+    )
     verdict = "failed" if wrong else f"{len(checks)} checks passed"
     timed = [(phase.name, f"{phase.seconds:.1f} s") for phase in phases]
     return "".join(
         (
-            "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>",
+            "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport "
+            "content='width=device-width'>",
             f"<title>Rehearsal: {verdict}</title><style>{_STYLE}</style><body>",
             f"<h1>Rehearsal: {verdict}</h1>{wrong}",
             "<h2>Checks</h2>",
@@ -72,7 +80,10 @@ def page(phases: Sequence[Phase], seconds: float) -> str:
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], numeric: int = -1) -> str:
     top = "".join(f"<th>{html.escape(title)}</th>" for title in head)
-    body = "".join("<tr>" + "".join(_cell(cell, column == numeric) for column, cell in enumerate(row)) + "</tr>" for row in rows)
+    body = "".join(
+        "<tr>" + "".join(_cell(cell, column == numeric) for column, cell in enumerate(row)) + "</tr>"
+        for row in rows
+    )
     return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
 
 

@@ -29,7 +29,8 @@ from lakeferry.rehearsal.faults import FaultRun
 from lakeferry.rehearsal.harness import Check, CheckFailed, Harness, Phase, Project, copy_project
 from lambdas.shared.errors import LakeferryError
 
-#: How long before the end of the first window the simulators' clocks start, so that trades fall into it and after it.
+#: How long before the end of the first window the simulators' clocks start, so that trades fall into it and
+#: after it.
 _LEAD_SECONDS: Final = 900
 #: The topics that the checks need, besides the export `exports.EXPORT`.
 _TOPICS: Final = {"stock_trades", "stock_trades_with_totals"}
@@ -44,7 +45,10 @@ _WRITTEN: Final = (_LOG, "project", "deployments", "printed.json", "report.html"
 
 @attrs.define
 class Rehearsal:
-    """The phases so far. With `keep`, everything keeps running before the last phase, which destroys it, until Ctrl-C."""
+    """The phases so far.
+
+    With `keep`, everything keeps running before the last phase, which destroys it, until Ctrl-C.
+    """
 
     output: Output
     out: Path
@@ -73,10 +77,15 @@ class Rehearsal:
 
 
 def run_rehearsal(output: Output, stage: str, *, out: Path, keep: bool) -> dict[str, Any]:
-    """Run the rehearsal and return its document. Raises CommandFailed, with the path of the report, if a phase fails."""
+    """Run the rehearsal and return its document.
+
+    Raises CommandFailed, with the path of the report, if a phase fails.
+    """
     plan = _load_rehearsable(stage)
     target.require_writable(out)
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a shell's background jobs; commands would inherit it
+    if (
+        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    ):  # as in a shell's background jobs; commands would inherit it
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         bootstrap.prepare_flink()
@@ -95,7 +104,8 @@ def run_rehearsal(output: Output, stage: str, *, out: Path, keep: bool) -> dict[
 def run_fault_campaign(output: Output, stage: str, seeds: Sequence[int], *, out: Path) -> dict[str, Any]:
     """Run a whole deployment under the faults of each seed, and write the summary after each.
 
-    Raises CommandFailed for a run with a step that never succeeds, or that leaves other objects than a run without faults.
+    Raises CommandFailed for a run with a step that never succeeds, or that leaves other objects than a run
+    without faults.
     """
     plan = _load_rehearsable(stage)
     target.require_writable(out)
@@ -113,17 +123,24 @@ def run_fault_campaign(output: Output, stage: str, seeds: Sequence[int], *, out:
                 try:
                     run.run(reporter)
                 except (CheckFailed, CliFailed) as error:
-                    log, again = target.relative(out / "rehearsal" / _LOG), f"{program_name()} rehearse --faults {seed}"
-                    hint, steps = f"Look at {log}; the same faults again: {again}", [attrs.asdict(step) for step in run.steps]
+                    log = target.relative(out / "rehearsal" / _LOG)
+                    again = f"{program_name()} rehearse --faults {seed}"
+                    hint = f"Look at {log}; the same faults again: {again}"
+                    steps = [attrs.asdict(step) for step in run.steps]
                     raise CommandFailed("REHEARSAL-FAILED", str(error), hint, steps) from None
             for step in run.steps:
-                line = f"{sum(step.hits.values())} calls hit, {step.attempts} attempts" + (f": {step.why}" if step.why else "")
+                line = f"{sum(step.hits.values())} calls hit, {step.attempts} attempts" + (
+                    f": {step.why}" if step.why else ""
+                )
                 output.info(f"✓ seed {seed:<4}{step.name:<9}{step.seconds:6.1f} s  {line}")
             runs.append(run)
             document = faults.write_summary(runs, time.monotonic() - started, out)
     hits = ", ".join(f"{count} at {vendor}" for vendor, count in document["hits"].items())
     output.print(f"Fault runs: {len(runs)}. Calls hit: {hits}.")
-    output.print(f"{document['failed_first']} of {document['steps']} steps failed at first and succeeded when they were retried.")
+    output.print(
+        f"{document['failed_first']} of {document['steps']} steps failed at first and succeeded when they "
+        "were retried."
+    )
     output.print(f"Nothing is left over. Next: {target.relative(out / 'faults.json')}")
     return document
 
@@ -132,14 +149,17 @@ def _load_rehearsable(stage: str) -> LoadedDeployment:
     """Load the deployment file. Raises CommandFailed if it isn't the deployment that the checks are about."""
     plan = load_deployment(stage)
     deployment = plan.deployment
-    topics, contracts = [topic.name for topic in deployment.topics], [export.contract for export in deployment.exports]
+    topics = [topic.name for topic in deployment.topics]
+    contracts = [export.contract for export in deployment.exports]
     problems = [] if deployment.uses_snowflake else ["it does not use Snowflake"]
     if set(topics) != _TOPICS:
         problems.append(f"its topics are {', '.join(topics) or 'none'}, not {' and '.join(sorted(_TOPICS))}")
     if contracts != [exports.EXPORT]:
         problems.append(f"its exports are {', '.join(contracts) or 'none'}, not {exports.EXPORT}")
     if problems:
-        raise CommandFailed("REHEARSAL-FILE", f"project/deployments/{stage}.toml can't be rehearsed: {'; '.join(problems)}")
+        raise CommandFailed(
+            "REHEARSAL-FILE", f"project/deployments/{stage}.toml can't be rehearsed: {'; '.join(problems)}"
+        )
     return plan
 
 
@@ -171,7 +191,9 @@ def open_harness(plan: LoadedDeployment, folder: Path, *, flink: bool = True) ->
     copy_project(project)
     begins = exports.first_window().end.timestamp() - _LEAD_SECONDS
     with (
-        environments.open_environment(account, begins, region=deployment.aws.region, flink=flink) as simulators,
+        environments.open_environment(
+            account, begins, region=deployment.aws.region, flink=flink
+        ) as simulators,
         target.in_environment(simulators.variables),
     ):
         ctx = DeploymentContext(plan, Addresses.read(simulators.variables))
@@ -181,15 +203,27 @@ def open_harness(plan: LoadedDeployment, folder: Path, *, flink: bool = True) ->
 
 
 def _run_phases(rehearsal: Rehearsal, harness: Harness) -> None:
-    phase, moment = rehearsal.phase, exports.first_window().end
+    phase = rehearsal.phase
+    moment = exports.first_window().end
     phase("init, secrets, doctor, plan; cdk bootstrap", lambda: commands.prepare(harness))
     phase("deploy", lambda: lifecycle.deploy(harness))
     phase("status", lambda: commands.status(harness))
     phase("trades flow into Iceberg tables", lambda: tables.trades_flow(harness, moment))
-    phase("readers", lambda: [*tables.new_rows(harness), *tables.same_rows(harness, moment), *tables.named_queries(harness)])
+    phase(
+        "readers",
+        lambda: [
+            *tables.new_rows(harness),
+            *tables.same_rows(harness, moment),
+            *tables.named_queries(harness),
+        ],
+    )
     phase(
         "doctor and monitoring",
-        lambda: [*health.nothing_wrong(harness), *health.broken_trust_is_named(harness), *health.monitoring_measures(harness)],
+        lambda: [
+            *health.nothing_wrong(harness),
+            *health.broken_trust_is_named(harness),
+            *health.monitoring_measures(harness),
+        ],
     )
     phase(
         "the export, its schedule and its mails",
@@ -219,7 +253,9 @@ def _prepare(harness: Harness, reporter: Reporter) -> None:
 
 
 def environment_of(harness: Harness) -> dict[str, str]:
-    """Return the variables with which commands use the deployment, and the project whose files describe it."""
+    """Return the variables with which commands use the deployment, and the project whose files describe
+    it.
+    """
     variables = harness.simulators.variables.items()
     own = {name: value for name, value in variables if name.startswith(("AWS_", "LAKEFERRY_"))}
     own["PYTHONPATH"] = str(harness.project.root.resolve())
@@ -230,8 +266,13 @@ def environment_of(harness: Harness) -> dict[str, str]:
 
 
 def _wait_for_interrupt(rehearsal: Rehearsal, harness: Harness) -> None:
-    """Show how to use the running deployment, and wait for Ctrl-C. Goes to stderr, so it is shown with --json too."""
-    output, file, simulators = rehearsal.output, rehearsal.out / "rehearsal" / "environment.sh", harness.simulators
+    """Show how to use the running deployment, and wait for Ctrl-C.
+
+    Goes to stderr, so it is shown with --json too.
+    """
+    output = rehearsal.output
+    file = rehearsal.out / "rehearsal" / "environment.sh"
+    simulators = harness.simulators
     own = sorted(environment_of(harness).items())
     file.write_text("".join(f"export {name}={shlex.quote(value)}\n" for name, value in own), encoding="utf-8")
     for name, address in simulators.addresses().items():
@@ -240,7 +281,8 @@ def _wait_for_interrupt(rehearsal: Rehearsal, harness: Harness) -> None:
     now = datetime.fromtimestamp(simulators.confluent_now(), UTC)
     output.info(f"Confluent's clock shows {now:%Y-%m-%d %H:%M} UTC, so `status` reports tables as that old.")
     output.info(
-        f"Everything is running. In another terminal: source {target.relative(file)}, then for example {program_name()} inventory"
+        f"Everything is running. In another terminal: source {target.relative(file)}, then for example "
+        f"{program_name()} inventory"
     )
     about = _ABOUT_PROJECT.format(project=target.relative(harness.project.root), stage=harness.project.stage)
     for line in about.splitlines():
@@ -248,7 +290,10 @@ def _wait_for_interrupt(rehearsal: Rehearsal, harness: Harness) -> None:
     if rehearsal.failed:
         output.info("Press Ctrl-C to end the rehearsal.")
     else:
-        output.info("Press Ctrl-C to destroy everything and check that nothing is left; press it again to end at once.")
+        output.info(
+            "Press Ctrl-C to destroy everything and check that nothing is left; press it again to end at "
+            "once."
+        )
     try:
         signal.pause()
     except KeyboardInterrupt:
@@ -259,7 +304,9 @@ def _finish(rehearsal: Rehearsal, seconds: float) -> dict[str, Any]:
     document = report.write(rehearsal.phases, seconds, rehearsal.out)
     output = rehearsal.output
     output.print("")
-    output.table(["check", "seen"], [[check.claim, check.seen] for phase in rehearsal.phases for check in phase.checks])
+    output.table(
+        ["check", "seen"], [[check.claim, check.seen] for phase in rehearsal.phases for check in phase.checks]
+    )
     output.print("\nWhat a rehearsal doesn't cover:")
     for gap in report.NOT_COVERED:
         output.print(f"  - {gap}")
@@ -270,6 +317,7 @@ def _finish(rehearsal: Rehearsal, seconds: float) -> dict[str, Any]:
         raise CommandFailed("REHEARSAL-FAILED", f"{last.name}: {last.failure}", hint, document)
     output.print(f"\n{seconds:.0f} s. Everything was destroyed; {page}, rehearsal.json and the logs remain.")
     output.print(
-        f"Next: the same in your own accounts, docs/tutorial/in-your-own-accounts.md; {program_name()} cost estimates the costs."
+        f"Next: the same in your own accounts, docs/tutorial/in-your-own-accounts.md; {program_name()} "
+        "cost estimates the costs."
     )
     return document

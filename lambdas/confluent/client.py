@@ -1,11 +1,12 @@
 """Confluent Cloud's REST APIs: addresses, keys, and parsed answers or exceptions.
 
-Only the addresses of the control plane and of the Iceberg catalog are configured; the latter is only written into a secret. The
-control plane returns the addresses of Kafka, Schema Registry and Flink. They must be hosts of the vendor, or loopback addresses
-if the control plane's address is one.
+Only the addresses of the control plane and of the Iceberg catalog are configured; the latter is only written
+into a secret. The control plane returns the addresses of Kafka, Schema Registry and Flink. They must be hosts
+of the vendor, or loopback addresses if the control plane's address is one.
 
-Confluent answers 403 for many objects that are gone, and for all that a key's owner may not see. An object with a 403 counts as
-gone only if the owner has a role with which it would see the object; otherwise a weaker key would look like a successful delete.
+Confluent answers 403 for many objects that are gone, and for all that a key's owner may not see. An object
+with a 403 counts as gone only if the owner has a role with which it would see the object; otherwise a weaker
+key would look like a successful delete.
 """
 
 from __future__ import annotations
@@ -70,7 +71,10 @@ DEAD_KEY: Final = "invalid api key"
 
 
 def path(*parts: str) -> str:
-    """Return a path of quoted segments. Raises LakeferryError for a segment that would lead to another path."""
+    """Return a path of quoted segments.
+
+    Raises LakeferryError for a segment that would lead to another path.
+    """
     for part in parts:
         if part in ("", ".", ".."):
             raise LakeferryError(errors.ADDRESS, f"{part!r} can't be a part of the path {'/'.join(parts)!r}")
@@ -79,10 +83,12 @@ def path(*parts: str) -> str:
 
 @attrs.frozen
 class RestClient:
-    """`require_sight` returns if the key's owner sees all that a container contains, and raises Denied or InProgress otherwise.
+    """`require_sight` returns if the key's owner sees all that a container contains, and raises Denied or
+    InProgress otherwise.
 
     Without it, only a 404 means that an object is gone. `probe` is a path that every valid key may read.
-    `denied_patience` is the number of seconds for which 401 and 403 are retried: new keys and roles take time.
+    `denied_patience` is the number of seconds for which 401 and 403 are retried: new keys and roles take
+    time.
     """
 
     session: Session
@@ -119,8 +125,8 @@ class RestClient:
     def read(self, route: str, **params: str) -> dict[str, Any] | None:
         """Return the object, or None if it is gone.
 
-        Raises Denied if the reason is the key, or may be, and InProgress if its owner's role is too new to tell. `params` name
-        the object's container, as Confluent's APIs require it.
+        Raises Denied if the reason is the key, or may be, and InProgress if its owner's role is too new to
+        tell. `params` name the object's container, as Confluent's APIs require it.
         """
         try:
             body = self.get(route, **params)
@@ -139,11 +145,20 @@ class RestClient:
         seen: dict[str, dict[str, Any]] = {}
         for page in self._pages(route, {"page_size": str(PAGE_SIZE), **params}):
             for item in objects(page, "data"):
-                seen.setdefault(text(item, "id") or text(item, "name") or text(item, "spec", "display_name") or repr(item), item)
+                seen.setdefault(
+                    text(item, "id")
+                    or text(item, "name")
+                    or text(item, "spec", "display_name")
+                    or repr(item),
+                    item,
+                )
         return list(seen.values())
 
     def _pages(self, route: str, params: dict[str, str]) -> Iterator[dict[str, Any]]:
-        """Yield the pages. Raises Transient for a list without an end: missing objects would look like deleted ones."""
+        """Yield the pages.
+
+        Raises Transient for a list without an end: missing objects would look like deleted ones.
+        """
         tokens: set[str] = set()
         for _ in range(MAX_PAGES):
             page = self._object(self._call("GET", route, params), route)
@@ -152,14 +167,28 @@ class RestClient:
             if not token:
                 return
             if token in tokens:
-                raise Transient(confluent_errors.UNEXPECTED, f"GET {route}: the list leads back to page {token}")
+                raise Transient(
+                    confluent_errors.UNEXPECTED, f"GET {route}: the list leads back to page {token}"
+                )
             tokens.add(token)
             params = {**params, "page_token": token}
         raise Transient(confluent_errors.UNEXPECTED, f"GET {route}: the list has more than {MAX_PAGES} pages")
 
-    def _call(self, method: str, route: str, params: Mapping[str, str], body: Any = None, repeatable: bool | None = None) -> Any:
+    def _call(
+        self,
+        method: str,
+        route: str,
+        params: Mapping[str, str],
+        body: Any = None,
+        repeatable: bool | None = None,
+    ) -> Any:
         answer = self.session.call(
-            method, self.url.rstrip("/") + route, key=self.key, params=params, body=body, repeatable=repeatable
+            method,
+            self.url.rstrip("/") + route,
+            key=self.key,
+            params=params,
+            body=body,
+            repeatable=repeatable,
         )
         if 200 <= answer.status < 300:
             return answer.body
@@ -172,7 +201,10 @@ class RestClient:
 
 
 def _next_token(page: dict[str, Any]) -> str:
-    """Return the token of the next page. The host of the page's URL is ignored: calls go to the configured host only."""
+    """Return the token of the next page.
+
+    The host of the page's URL is ignored: calls go to the configured host only.
+    """
     following = text(page, "metadata", "next")
     return (parse_qs(urlsplit(following).query).get("page_token") or [""])[0]
 
@@ -180,10 +212,12 @@ def _next_token(page: dict[str, Any]) -> str:
 CONTROL_PLANE: Final = "https://api.confluent.cloud"
 VENDOR_DOMAIN: Final = ".confluent.cloud"
 _KEYS: Final = "/iam/v2/api-keys"
-#: Resource types whose objects only an administrator of the organization sees, or that are found in its lists.
+#: Resource types whose objects only an administrator of the organization sees, or that are found in its
+#: lists.
 _OF_ORGANIZATION: Final = ("environment", "service_account", "role_binding", "api_key")
 CLOUD: Final = "AWS"
-#: Seconds for which a data plane may refuse a key: new keys take up to 20 minutes to become effective, roles several minutes.
+#: Seconds for which a data plane may refuse a key: new keys take up to 20 minutes to become effective, roles
+#: several minutes.
 NEW_KEY_PATIENCE: Final = 1200.0
 
 
@@ -195,12 +229,15 @@ def bootstrap_servers(cluster: dict[str, Any]) -> str:
 class Confluent:
     """One organization, accessed with a Cloud key. Lookups are cached for one invocation."""
 
-    #: Most kinds of objects have ids, and their names need not be unique: a repeated create makes a second object.
+    #: Most kinds of objects have ids, and their names need not be unique: a repeated create makes a second
+    #: object.
     NAMES_ARE_UNIQUE: Final = False
     #: What an account has created, it sees only as long as it has a role.
     creator: Final = ""
 
-    def __init__(self, session: Session, clock: Clock, key: ApiKey, url: str = CONTROL_PLANE, catalog_url: str = "") -> None:
+    def __init__(
+        self, session: Session, clock: Clock, key: ApiKey, url: str = CONTROL_PLANE, catalog_url: str = ""
+    ) -> None:
         require_safe(url)
         self.url = url.rstrip("/")
         self._catalog_url = catalog_url.rstrip("/")
@@ -223,14 +260,20 @@ class Confluent:
 
     def wrong_tenant(self, tenant: str) -> OtherTenant:
         """Return the error for a login that is not one of `tenant`, where the object is."""
-        what = f"it is in organization {tenant}, and Cloud key {self.cloud.key.id} is of organization {self.organization_id}"
+        what = (
+            f"it is in organization {tenant}, and Cloud key {self.cloud.key.id} is of organization "
+            f"{self.organization_id}"
+        )
         return OtherTenant(confluent_errors.OTHER_ORGANIZATION, what)
 
     def unseen(self, why: str) -> Denied:
         return sight.unseen(why)
 
     def require_sight(self, spec: Any) -> None:
-        """Return if the Cloud key's owner would see the object with these properties. Raises Denied or InProgress."""
+        """Return if the Cloud key's owner would see the object with these properties.
+
+        Raises Denied or InProgress.
+        """
         if spec.TYPE in _OF_ORGANIZATION:
             self.require_sight_of_all()
         else:
@@ -246,7 +289,9 @@ class Confluent:
     @cached_property
     def _sight(self) -> Sight:
         """Return what tells keys' rights. The answers are kept for the invocation."""
-        owner_of = cache(lambda key_id: require_text(self.cloud.get(_KEYS + path(key_id)), "spec", "owner", "id"))
+        owner_of = cache(
+            lambda key_id: require_text(self.cloud.get(_KEYS + path(key_id)), "spec", "owner", "id")
+        )
         bindings_of = cache(lambda owner: tuple(self.role_bindings(owner)))
         return Sight(self.clock, lambda: self.organization_id, owner_of, bindings_of)
 
@@ -266,28 +311,37 @@ class Confluent:
     def role_bindings(self, principal_id: str) -> Iterable[dict[str, Any]]:
         """Return the role bindings of a user or service account in the whole organization."""
         everywhere = crn.organization(crn.CrnScope(self.organization_id))
-        return self.cloud.pages("/iam/v2/role-bindings", principal=f"User:{principal_id}", crn_pattern=everywhere)
+        return self.cloud.pages(
+            "/iam/v2/role-bindings", principal=f"User:{principal_id}", crn_pattern=everywhere
+        )
 
     def cluster(self, environment_id: str, cluster_id: str) -> dict[str, Any] | None:
         """Return the cluster, or None if it is gone."""
         return self.cloud.read(path("cmk", "v2", "clusters", cluster_id), environment=environment_id)
 
     def schema_registry(self, environment_id: str) -> dict[str, Any]:
-        """Return the environment's Schema Registry. Raises InProgress until its first Kafka cluster exists."""
+        """Return the environment's Schema Registry.
+
+        Raises InProgress until its first Kafka cluster exists.
+        """
         listed = self.cloud.pages("/srcm/v3/clusters", environment=environment_id)
         if not listed:
             self._require_governance(environment_id)
         phase = text(listed[0], "status", "phase") if listed else "PROVISIONING"
         if phase == "FAILED":
             raise ResourceFailed(
-                confluent_errors.CLUSTER_FAILED, f"the Schema Registry of {environment_id} has failed", patience=300.0
+                confluent_errors.CLUSTER_FAILED,
+                f"the Schema Registry of {environment_id} has failed",
+                patience=300.0,
             )
         if phase != "PROVISIONED" or not text(listed[0], "spec", "http_endpoint"):
             raise InProgress(errors.WAITING, f"the Schema Registry of {environment_id} is {phase}")
         return listed[0]
 
     def _require_governance(self, environment_id: str) -> None:
-        """Raise ResourceFailed for an environment that gets no Schema Registry, because it has no Stream Governance package."""
+        """Raise ResourceFailed for an environment that gets no Schema Registry, because it has no Stream
+        Governance package.
+        """
         environment = self.cloud.read(path("org", "v2", "environments", environment_id))
         if environment is not None and not text(environment, "stream_governance_config", "package"):
             what = f"environment {environment_id} has no Stream Governance package, so no Schema Registry"
@@ -297,7 +351,9 @@ class Confluent:
         """Return a Flink region. Raises NotFound if Confluent has no Flink in `region`."""
         listed = self.cloud.pages("/fcpm/v2/regions", cloud=CLOUD, region_name=region)
         if not listed:
-            raise NotFound(confluent_errors.INVALID, f"Confluent has no Flink in {CLOUD} region {region}", patience=120.0)
+            raise NotFound(
+                confluent_errors.INVALID, f"Confluent has no Flink in {CLOUD} region {region}", patience=120.0
+            )
         return listed[0]
 
     def kafka(self, environment_id: str, cluster_id: str, key: ApiKey) -> RestClient:
@@ -310,19 +366,26 @@ class Confluent:
     def registry(self, environment_id: str, key: ApiKey) -> RestClient:
         """Return a client of the Schema Registry's own API."""
         registry = self.schema_registry(environment_id)
-        return self._plane(text(registry, "spec", "http_endpoint"), key, f"the Schema Registry of {environment_id}")
+        return self._plane(
+            text(registry, "spec", "http_endpoint"), key, f"the Schema Registry of {environment_id}"
+        )
 
     def flink(self, region: str, key: ApiKey) -> RestClient:
         """Return a client of a region's Flink SQL gateway."""
         return self._plane(text(self.flink_region(region), "http_endpoint"), key, f"Flink in {region}")
 
     def tableflow(self, key: ApiKey) -> RestClient:
-        """Return a client of Tableflow, which is on the control plane's host and accepts only Tableflow keys."""
+        """Return a client of Tableflow, which is on the control plane's host and accepts only Tableflow
+        keys.
+        """
         plane = self._plane(self.url, key, "Tableflow")
         return attrs.evolve(plane, probe="/tableflow/v1/regions", require_sight=self._sight_of(key))
 
     def catalog_url(self, region: str, environment_id: str) -> str:
-        """Return the URL of an environment's Iceberg REST catalog. No API returns it; Confluent documents its format."""
+        """Return the URL of an environment's Iceberg REST catalog.
+
+        No API returns it; Confluent documents its format.
+        """
         base = self._catalog_url or f"https://tableflow.{region}.aws{VENDOR_DOMAIN}"
         return f"{base}/iceberg/catalog/organizations/{self.organization_id}/environments/{environment_id}"
 
@@ -333,9 +396,13 @@ class Confluent:
         return RestClient(self._session, self.clock, url, key, denied_patience=NEW_KEY_PATIENCE)
 
     def _require_vendor(self, url: str) -> None:
-        """Raise LakeferryError if the host in an answer isn't the vendor's, because it must not get a credential."""
+        """Raise LakeferryError if the host in an answer isn't the vendor's, because it must not get a
+        credential.
+        """
         require_safe(url)
         host = urlsplit(url).hostname or ""
         is_vendor = is_loopback(url) if is_loopback(self.url) else host.endswith(VENDOR_DOMAIN)
         if not is_vendor and host != urlsplit(self.url).hostname:
-            raise LakeferryError(errors.ADDRESS, f"Confluent names the host {host}, which is not one of its own")
+            raise LakeferryError(
+                errors.ADDRESS, f"Confluent names the host {host}, which is not one of its own"
+            )

@@ -1,4 +1,7 @@
-"""Confluent Resource Names. A role binding's scope is one of SCOPES; NEEDS lists the ids that each scope needs."""
+"""Confluent Resource Names.
+
+A role binding's scope is one of SCOPES; NEEDS lists the ids that each scope needs.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ import attrs
 
 @attrs.frozen
 class CrnScope:
-    """Ids of an object and its containers; "" if the scope doesn't need one. `name` may be a pattern such as `*`."""
+    """Ids of an object and its containers; "" if the scope doesn't need one.
+
+    `name` may be a pattern such as `*`.
+    """
 
     organization_id: str
     environment_id: str = ""
@@ -30,7 +36,9 @@ def environment(scope: CrnScope) -> str:
 
 
 def cluster(scope: CrnScope) -> str:
-    """Return the name as role bindings use it: without the `/kafka=` at the end of the cluster's resource name."""
+    """Return the name as role bindings use it: without the `/kafka=` at the end of the cluster's resource
+    name.
+    """
     return f"{environment(scope)}/cloud-cluster={scope.cluster_id}"
 
 
@@ -51,8 +59,12 @@ SCOPES: Final[dict[str, Callable[[CrnScope], str]]] = {
     "group": _in_kafka("group"),
     "transactional_id": _in_kafka("transactional-id"),
     "connector": lambda scope: f"{cluster(scope)}/connector={scope.name}",
-    "subject": lambda scope: f"{environment(scope)}/schema-registry={scope.schema_registry_id}/subject={scope.name}",
-    "compute_pool": lambda scope: f"{environment(scope)}/flink-region=aws.{scope.region}/compute-pool={scope.name}",
+    "subject": lambda scope: (
+        f"{environment(scope)}/schema-registry={scope.schema_registry_id}/subject={scope.name}"
+    ),
+    "compute_pool": lambda scope: (
+        f"{environment(scope)}/flink-region=aws.{scope.region}/compute-pool={scope.name}"
+    ),
     "provider_integration": _in_environment("provider-integration"),
 }
 _KAFKA: Final = ("environment_id", "cluster_id", "name")

@@ -27,25 +27,32 @@ class FlinkStatementProps(Properties[FlinkStatementOutputs]):
     catalog: str = prop("Flink's catalog: the name of the environment.")
     database: str = prop("Flink's database: the name of the Kafka cluster.")
     sql: str = prop("The statement.")
-    undo_sql: str = prop("The statement that undoes `sql`. It runs before the statement is deleted or replaced.", default="")
+    undo_sql: str = prop(
+        "The statement that undoes `sql`. It runs before the statement is deleted or replaced.", default=""
+    )
     properties: dict[str, str] = prop("Further session properties of Flink.", default=dict)
     tableflow_topics: list[str] = prop(
-        "Topics with Tableflow that the statement writes to. If set, its text can't change: that would drop the topics.",
+        "Topics with Tableflow that the statement writes to. If set, its text can't change: that would "
+        "drop the topics.",
         default=list,
     )
     topic: str = prop(
-        "The topic that the statement creates, if it creates one. It and its subjects must not exist, and `undo_sql` runs only "
-        "if the statement created them.",
+        "The topic that the statement creates, if it creates one. It and its subjects must not exist, and "
+        "`undo_sql` runs only if the statement created them.",
         default="",
     )
     cluster_id: str = prop("The Kafka cluster of the topic, lkc-….", default="")
-    topic_credentials: str = prop("Name or ARN of the secret with a Kafka key that may read the topic.", default="")
+    topic_credentials: str = prop(
+        "Name or ARN of the secret with a Kafka key that may read the topic.", default=""
+    )
     subject_credentials: str = prop(
         "Name or ARN of the secret with a Schema Registry key that may read its subjects.", default=""
     )
     keep_table: bool = prop("Whether the table stays when the resource is deleted.", default=False)
     adopt: bool = prop(
-        "Whether the table of a statement that exists already is the resource's own, after its state was lost.", default=False
+        "Whether the table of a statement that exists already is the resource's own, after its state was "
+        "lost.",
+        default=False,
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,6 @@
-"""The services that API keys can be for: the resource of a key at Confluent, its connection, and a test of the key."""
+"""The services that API keys can be for: the resource of a key at Confluent, its connection, and a test of
+the key.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +31,15 @@ class Target:
 def target_of(stored: Mapping[str, str]) -> Target:
     """Return the target of the key in a secret, from the fields that AWS's managed external secrets use."""
     resource_id = stored.get("resourceId", "")
-    common = Target(_service(resource_id), stored.get("serviceAccountId", ""), stored.get("environmentId", ""))
+    common = Target(
+        _service(resource_id), stored.get("serviceAccountId", ""), stored.get("environmentId", "")
+    )
     if common.service == "kafka":
         return attrs.evolve(common, cluster_id=resource_id)
     if common.service == "flink":
-        return attrs.evolve(common, region=resource_id.rpartition(".")[2], compute_pool_id=stored.get("compute.pool.id", ""))
+        return attrs.evolve(
+            common, region=resource_id.rpartition(".")[2], compute_pool_id=stored.get("compute.pool.id", "")
+        )
     return common
 
 
@@ -48,21 +54,32 @@ def _service(resource_id: str) -> str:
 
 
 def resource(vendor: Confluent, target: Target) -> dict[str, str] | None:
-    """Return `spec.resource` of a new key, as Confluent's Terraform provider sends it. A Cloud key has none."""
+    """Return `spec.resource` of a new key, as Confluent's Terraform provider sends it.
+
+    A Cloud key has none.
+    """
     if target.service == "kafka":
         return {"id": target.cluster_id, "kind": "Cluster"}
     if target.service == "schema_registry":
         return {"id": require_text(vendor.schema_registry(target.environment_id), "id"), "kind": "Cluster"}
     if target.service == "flink":
         region = require_text(vendor.flink_region(target.region), "id")
-        return {"id": region, "kind": "Region", "api_version": "fcpm/v2", "environment": target.environment_id}
+        return {
+            "id": region,
+            "kind": "Region",
+            "api_version": "fcpm/v2",
+            "environment": target.environment_id,
+        }
     if target.service == "tableflow":
         return {"id": "tableflow", "kind": "Tableflow", "api_version": "tableflow/v1"}
     return None
 
 
 def is_for(key: dict[str, Any], wanted: dict[str, str] | None) -> bool:
-    """Return whether a listed key is for `wanted`. Confluent returns kind and version in a different format than it accepts."""
+    """Return whether a listed key is for `wanted`.
+
+    Confluent returns kind and version in a different format than it accepts.
+    """
     resource_id = text(key, "spec", "resource", "id").lower()
     if wanted is None:
         return resource_id in ("", "cloud")
@@ -70,7 +87,10 @@ def is_for(key: dict[str, Any], wanted: dict[str, str] | None) -> bool:
 
 
 def connection(vendor: Confluent, target: Target) -> Connection:
-    """Return how a client connects. Raises ResourceMissing if the cluster is gone, InProgress if the service isn't ready."""
+    """Return how a client connects.
+
+    Raises ResourceMissing if the cluster is gone, InProgress if the service isn't ready.
+    """
     wanted = resource(vendor, target)
     common = Connection(
         service_account_id=target.service_account_id,
@@ -94,7 +114,10 @@ def connection(vendor: Confluent, target: Target) -> Connection:
 
 
 def works(vendor: Confluent, target: Target, key: ApiKey) -> bool:
-    """Return whether the service accepts the key now. A Flink gateway has four ways to report an unknown key."""
+    """Return whether the service accepts the key now.
+
+    A Flink gateway has four ways to report an unknown key.
+    """
     plane, route = _test_call(vendor, target, key)
     try:
         plane.get(route)

@@ -28,14 +28,21 @@ def known_and_named(
     name: str,
     *where: str,
 ) -> list[str]:
-    """Return ids: the known id if its object exists, then the ids of all other objects whose field at `where` is `name`."""
+    """Return ids: the known id if its object exists, then the ids of all other objects whose field at `where`
+    is `name`.
+    """
     ids = [known] if known and read(known) is not None else []
     named = (text(item, "id") for item in listed if text(item, *where) == name)
     return ids + [id for id in named if id and id not in ids]
 
 
-def in_container(context: Ctx, container_is_gone: Callable[[], bool], look: Callable[[], list[str]]) -> list[str]:
-    """Return what `look` returns. An object to delete counts as gone if its container is gone, whatever its API answers."""
+def in_container(
+    context: Ctx, container_is_gone: Callable[[], bool], look: Callable[[], list[str]]
+) -> list[str]:
+    """Return what `look` returns.
+
+    An object to delete counts as gone if its container is gone, whatever its API answers.
+    """
     try:
         return look()
     except (Denied, NotFound, ParentMissing):
@@ -45,10 +52,13 @@ def in_container(context: Ctx, container_is_gone: Callable[[], bool], look: Call
 
 
 def require_unprotected(context: Ctx, environment_id: str, cluster_id: str, why: str) -> None:
-    """Raise LakeferryError if the cluster has deletion protection, unless the stack is rolling back what it has just created.
+    """Raise LakeferryError if the cluster has deletion protection, unless the stack is rolling back what it
+    has just created.
 
     Confluent protects the cluster only; CloudFormation deletes what is in it before it reaches the cluster.
     """
     cluster = context.vendor.cluster(environment_id, cluster_id)
     if get_path(cluster, "spec", "deletion_protection") is True and not context.rolling_back():
-        raise LakeferryError(confluent_errors.DELETION_PROTECTED, f"Kafka cluster {cluster_id} is protected, and {why}")
+        raise LakeferryError(
+            confluent_errors.DELETION_PROTECTED, f"Kafka cluster {cluster_id} is protected, and {why}"
+        )

@@ -1,6 +1,7 @@
 """The properties of Confluent Cloud's resource types. Stacks set them, and handlers read them.
 
-TYPE is the name in a stack, the outputs are for `Fn::GetAtt`, and a change of a CREATE_ONLY property replaces the object.
+TYPE is the name in a stack, the outputs are for `Fn::GetAtt`, and a change of a CREATE_ONLY property replaces
+the object.
 """
 
 from __future__ import annotations
@@ -56,11 +57,17 @@ class KafkaClusterProps(Properties[KafkaClusterOutputs]):
 
     environment_id: str = prop("The environment, env-….")
     region: str = prop("The AWS region.")
-    type: str = prop("Basic or Standard. Basic can become Standard; Standard stays Standard.", default="Standard")
-    availability: str = prop(
-        "Availability zones. Confluent may show it as LOW or HIGH.", default="SINGLE_ZONE", one_of=("SINGLE_ZONE", "MULTI_ZONE")
+    type: str = prop(
+        "Basic or Standard. Basic can become Standard; Standard stays Standard.", default="Standard"
     )
-    max_ecku: int | None = prop("Maximum number of elastic units (eCKU). Without it, Confluent's limit applies.", default=None)
+    availability: str = prop(
+        "Availability zones. Confluent may show it as LOW or HIGH.",
+        default="SINGLE_ZONE",
+        one_of=("SINGLE_ZONE", "MULTI_ZONE"),
+    )
+    max_ecku: int | None = prop(
+        "Maximum number of elastic units (eCKU). Without it, Confluent's limit applies.", default=None
+    )
     deletion_protection: bool = prop("Whether Confluent refuses to delete the cluster.", default=False)
 
     def problems(self) -> Iterator[tuple[str, str]]:
@@ -91,7 +98,8 @@ class RoleBindingOutputs(NamedTuple):
 class RoleBindingProps(Properties[RoleBindingOutputs]):
     TYPE: ClassVar[str] = "role_binding"
     CREATE_ONLY: ClassVar[tuple[str, ...]] = (
-        "service_account_id", "role", "scope", "environment_id", "cluster_id", "schema_registry_id", "region", "name",
+        "service_account_id", "role", "scope", "environment_id", "cluster_id", "schema_registry_id", "region",
+        "name",
     )  # fmt: skip
 
     service_account_id: str = prop("The account, sa-….")
@@ -121,18 +129,22 @@ class AclOutputs(NamedTuple):
 class AclProps(Properties[AclOutputs]):
     TYPE: ClassVar[str] = "acl"
     CREATE_ONLY: ClassVar[tuple[str, ...]] = (
-        "environment_id", "cluster_id", "service_account_id", "resource_type", "resource_name", "pattern_type", "operation",
-    "permission", "host",
+        "environment_id", "cluster_id", "service_account_id", "resource_type", "resource_name",
+        "pattern_type", "operation", "permission", "host",
     )  # fmt: skip
 
     environment_id: str = prop("The environment, env-….")
     cluster_id: str = prop("The Kafka cluster, lkc-….")
     credentials: str = prop("Name or ARN of the secret with a Kafka key that may administer the cluster.")
     service_account_id: str = prop("The account of the ACL, sa-….")
-    resource_type: str = prop("Type of the resource.", one_of=("TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID"))
+    resource_type: str = prop(
+        "Type of the resource.", one_of=("TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID")
+    )
     resource_name: str = prop(f"Name of the resource; {CLUSTER_NAME} for CLUSTER.", default=CLUSTER_NAME)
     resource_names: list[str] = prop("Several names instead of one: an ACL for each.", default=list)
-    pattern_type: str = prop("Whether the name is complete or a prefix.", default="LITERAL", one_of=("LITERAL", "PREFIXED"))
+    pattern_type: str = prop(
+        "Whether the name is complete or a prefix.", default="LITERAL", one_of=("LITERAL", "PREFIXED")
+    )
     operation: str = prop(
         "The operation.",
         one_of=(
@@ -140,7 +152,9 @@ class AclProps(Properties[AclOutputs]):
             "ALTER_CONFIGS", "IDEMPOTENT_WRITE",
         ),
     )  # fmt: skip
-    permission: str = prop("Whether the operation is allowed or denied.", default="ALLOW", one_of=("ALLOW", "DENY"))
+    permission: str = prop(
+        "Whether the operation is allowed or denied.", default="ALLOW", one_of=("ALLOW", "DENY")
+    )
     host: str = prop("The host that the ACL applies to.", default="*")
 
 
@@ -162,7 +176,14 @@ class ApiKeyOutputs(NamedTuple):
 @properties
 class ApiKeyProps(Properties[ApiKeyOutputs]):
     TYPE: ClassVar[str] = "api_key"
-    CREATE_ONLY: ClassVar[tuple[str, ...]] = ("service_account_id", "service", "secret", "environment_id", "cluster_id", "region")
+    CREATE_ONLY: ClassVar[tuple[str, ...]] = (
+        "service_account_id",
+        "service",
+        "secret",
+        "environment_id",
+        "cluster_id",
+        "region",
+    )
 
     service_account_id: str = prop("The account that owns the key, sa-….")
     service: str = prop("The service that accepts the key.", one_of=tuple(KEY_SERVICES))
@@ -194,9 +215,12 @@ class TopicProps(Properties[TopicOutputs]):
     credentials: str = prop("Name or ARN of the secret with a Kafka key that may administer the cluster.")
     topic: str = prop("The topic's name.")
     partitions: int = prop("Number of partitions. It can be raised; a lower one is refused.", default=6)
-    config: dict[str, str] = prop("Settings of the topic, such as retention.ms. Others have Confluent's defaults.", default=dict)
+    config: dict[str, str] = prop(
+        "Settings of the topic, such as retention.ms. Others have Confluent's defaults.", default=dict
+    )
     adopt: bool = prop(
-        "Whether an existing topic is taken over. It is then the resource's own: deleting the resource deletes its records.",
+        "Whether an existing topic is taken over. It is then the resource's own: deleting the resource "
+        "deletes its records.",
         default=False,
     )
 
@@ -222,7 +246,9 @@ class SchemaProps(Properties[SchemaOutputs]):
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("environment_id", "subject")
 
     environment_id: str = prop("The environment of the Schema Registry, env-….")
-    credentials: str = prop("Name or ARN of the secret with a Schema Registry key that may write the subject.")
+    credentials: str = prop(
+        "Name or ARN of the secret with a Schema Registry key that may write the subject."
+    )
     subject: str = prop("The subject, such as orders-value.")
     schema: str = prop("The schema's text.")
     schema_type: str = prop("Language of the schema.", default="AVRO", one_of=("AVRO", "JSON", "PROTOBUF"))
@@ -236,7 +262,8 @@ class SchemaProps(Properties[SchemaOutputs]):
         default=False,
     )
     adopt: bool = prop(
-        "Whether an existing subject is taken over, such as one that a connector registered. It is never deleted permanently.",
+        "Whether an existing subject is taken over, such as one that a connector registered. It is never "
+        "deleted permanently.",
         default=False,
     )
 
@@ -262,10 +289,14 @@ class ConnectorProps(Properties[ConnectorOutputs]):
     cluster_id: str = prop("The Kafka cluster, lkc-….")
     service_account_id: str = prop("The account with which the connector writes to the topic, sa-….")
     topic: str = prop("The topic that the connector writes to.")
-    quickstart: str = prop("A quickstart of Datagen, such as STOCK_TRADES. Set either this or `schema`.", default="")
+    quickstart: str = prop(
+        "A quickstart of Datagen, such as STOCK_TRADES. Set either this or `schema`.", default=""
+    )
     schema: str = prop("An Avro schema with Datagen's annotations, for your own data.", default="")
     schema_key_field: str = prop("The field that becomes the record's key. Only with `schema`.", default="")
-    max_interval_ms: int | None = prop("Maximum pause between two records of Datagen, in milliseconds.", default=None)
+    max_interval_ms: int | None = prop(
+        "Maximum pause between two records of Datagen, in milliseconds.", default=None
+    )
     tasks: int = prop("Maximum number of tasks.", default=1)
 
     def problems(self) -> Iterator[tuple[str, str]]:
@@ -308,7 +339,8 @@ class ProviderIntegrationProps(Properties[ProviderIntegrationOutputs]):
 
     environment_id: str = prop("The environment, env-….")
     role_arn: str = prop(
-        "ARN of the customer's role, which need not exist yet. Only one integration of an environment can use the role."
+        "ARN of the customer's role, which need not exist yet. Only one integration of an environment can "
+        "use the role."
     )
 
 
@@ -332,19 +364,32 @@ class TableflowTopicProps(Properties[TableflowTopicOutputs]):
     credentials: str = prop("Name or ARN of the secret with a Tableflow key.")
     topic: str = prop("The topic. Its values need a schema.")
     storage: str = prop("Storage of the table.", default="own_bucket", one_of=("own_bucket", "managed"))
-    bucket: str = prop("The bucket, for own_bucket. It must be empty at first, and nobody else may write to it.", default="")
-    provider_integration_id: str = prop("The provider integration for the bucket's account, for own_bucket: cspi-….", default="")
+    bucket: str = prop(
+        "The bucket, for own_bucket. It must be empty at first, and nobody else may write to it.", default=""
+    )
+    provider_integration_id: str = prop(
+        "The provider integration for the bucket's account, for own_bucket: cspi-….", default=""
+    )
     table_formats: list[str] = prop("Formats of the table.", default=list)
-    retention_ms: int | None = prop("Milliseconds for which old snapshots are kept; at least a day.", default=None)
-    data_retention_ms: int | None = prop("Milliseconds for which rows are kept; at least 30 days.", default=None)
+    retention_ms: int | None = prop(
+        "Milliseconds for which old snapshots are kept; at least a day.", default=None
+    )
+    data_retention_ms: int | None = prop(
+        "Milliseconds for which rows are kept; at least 30 days.", default=None
+    )
     error_handling: str = prop(
-        "What Tableflow does with a record that it can't write.", default="SUSPEND", one_of=("SUSPEND", "SKIP", "LOG")
+        "What Tableflow does with a record that it can't write.",
+        default="SUSPEND",
+        one_of=("SUSPEND", "SKIP", "LOG"),
     )
     error_log_topic: str = prop("The topic for these records, for LOG.", default="error_log")
-    metadata_columns: str = prop("Naming scheme of metadata columns.", default="DEFAULT", one_of=("DEFAULT", "PORTABLE"))
+    metadata_columns: str = prop(
+        "Naming scheme of metadata columns.", default="DEFAULT", one_of=("DEFAULT", "PORTABLE")
+    )
     await_catalog: bool = prop("Whether to wait until every catalog shows the table.", default=False)
     adopt: bool = prop(
-        "Whether Tableflow that is enabled already is taken over. It is then the resource's own, and deleting disables it.",
+        "Whether Tableflow that is enabled already is taken over. It is then the resource's own, and "
+        "deleting disables it.",
         default=False,
     )
 
@@ -373,5 +418,7 @@ class CatalogIntegrationProps(Properties[CatalogIntegrationOutputs]):
     environment_id: str = prop("The environment, env-….")
     cluster_id: str = prop("The Kafka cluster, lkc-….")
     credentials: str = prop("Name or ARN of the secret with a Tableflow key.")
-    provider_integration_id: str = prop("The provider integration for the account of the Glue catalog, cspi-….")
+    provider_integration_id: str = prop(
+        "The provider integration for the account of the Glue catalog, cspi-…."
+    )
     database: str = prop("The Glue database. By default, it has the cluster's id as its name.", default="")

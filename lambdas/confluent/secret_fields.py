@@ -1,7 +1,7 @@
 """The fields of a key's secret: all that a client needs to connect.
 
-The first fields are those that AWS's managed external secrets expect. The others are read by clients of the service; they include
-the names that the Terraform kickstarter of the same architecture uses.
+The first fields are those that AWS's managed external secrets expect. The others are read by clients of the
+service; they include the names that the Terraform kickstarter of the same architecture uses.
 """
 
 from __future__ import annotations
@@ -110,5 +110,8 @@ def fields(service: str, key: ApiKey, to: Connection) -> dict[str, str]:
 
 
 def with_key(stored: Mapping[str, str], key: ApiKey) -> dict[str, str]:
-    """Return the fields of a secret with another key. All other fields stay the same, including unknown ones."""
+    """Return the fields of a secret with another key.
+
+    All other fields stay the same, including unknown ones.
+    """
     return {name: _OF_KEY[name](key) if name in _OF_KEY else value for name, value in stored.items()}

@@ -1,8 +1,9 @@
 """What the owner of an API key sees.
 
-Confluent answers 403 for an object that is gone, and for one that the key's owner may not see; lists leave such objects out. So
-what is missing is gone only if the owner has a role with which it would see the object. Roles are read from the API: the key's
-owner, and the owner's role bindings. A person's roles that come from a group mapping aren't among them.
+Confluent answers 403 for an object that is gone, and for one that the key's owner may not see; lists leave
+such objects out. So what is missing is gone only if the owner has a role with which it would see the object.
+Roles are read from the API: the key's owner, and the owner's role bindings. A person's roles that come from a
+group mapping aren't among them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from lambdas.confluent.crn import CrnScope
 from lambdas.shared.clock import Clock
 from lambdas.shared.errors import Denied, InProgress, NotFound
 
-#: Seconds after which a new role binding is effective everywhere. Before, the API shows a role that doesn't work yet.
+#: Seconds after which a new role binding is effective everywhere. Before, the API shows a role that doesn't
+#: work yet.
 EFFECTIVE_AFTER: Final = 600.0
 #: Seconds for which a missing role is waited for, because it may have been granted moments ago.
 _PATIENCE: Final = 120.0
@@ -27,7 +29,9 @@ _PATIENCE: Final = 120.0
 
 @attrs.frozen
 class Container:
-    """The ids of what contains an object; "" for an object that the organization itself contains, such as an environment."""
+    """The ids of what contains an object; "" for an object that the organization itself contains, such as an
+    environment.
+    """
 
     environment_id: str = ""
     cluster_id: str = ""
@@ -48,7 +52,8 @@ class Sight:
     def require(self, key_id: str, container: Container) -> None:
         """Return if the key's owner sees all that `container` contains.
 
-        Raises Denied if it has no such role, and InProgress if the role is so new that it may not be effective yet.
+        Raises Denied if it has no such role, and InProgress if the role is so new that it may not be
+        effective yet.
         """
         try:
             owner = self.owner_of(key_id)
@@ -75,11 +80,15 @@ class Sight:
 
 
 def unseen(why: str) -> Denied:
-    return Denied(confluent_errors.UNSEEN, f"whether it still exists can't be told: {why}", patience=_PATIENCE)
+    return Denied(
+        confluent_errors.UNSEEN, f"whether it still exists can't be told: {why}", patience=_PATIENCE
+    )
 
 
 def _roles(organization_id: str, container: Container) -> list[tuple[str, str]]:
-    """Return the roles that see all of the container, each with the resource name at which it must be bound."""
+    """Return the roles that see all of the container, each with the resource name at which it must be
+    bound.
+    """
     scope = CrnScope(organization_id, container.environment_id, container.cluster_id)
     roles = [("OrganizationAdmin", crn.organization(scope))]
     if container.environment_id:

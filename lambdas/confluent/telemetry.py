@@ -1,4 +1,5 @@
-"""Metrics of a cluster from Confluent's Metrics API: which topics received records, and how many records Tableflow skipped.
+"""Metrics of a cluster from Confluent's Metrics API: which topics received records, and how many records
+Tableflow skipped.
 
 The key is a Cloud key of an account with the role MetricsViewer, which can read metrics and nothing else.
 """
@@ -17,15 +18,17 @@ TELEMETRY: Final = "https://api.telemetry.confluent.cloud"
 RETENTION: Final = timedelta(days=7)
 _QUERY: Final = "/v2/metrics/cloud/query"
 _RECEIVED: Final = "io.confluent.kafka.server/received_records"
-#: Records that Tableflow couldn't write and left out (docs.confluent.io, "Configure Tableflow": rows_skipped). They are counted
-#: for the whole cluster, because Confluent doesn't document a label for the topic.
+#: Records that Tableflow couldn't write and left out (docs.confluent.io, "Configure Tableflow":
+#: rows_skipped). They are counted for the whole cluster, because Confluent doesn't document a label for the
+#: topic.
 _SKIPPED: Final = "io.confluent.tableflow/rows_skipped"
 _TOPIC: Final = "metric.topic"
 _HOUR: Final = timedelta(hours=1)
 
 
 def last_received(plane: RestClient, cluster_id: str, now: float) -> Mapping[str, float]:
-    """Return the end of the last hour in which each topic received records, in seconds since 1970 and not after `now`.
+    """Return the end of the last hour in which each topic received records, in seconds since 1970 and not
+    after `now`.
 
     Topics without records in a week are left out. Raises LakeferryError.
     """
@@ -48,7 +51,10 @@ def recently_received(plane: RestClient, cluster_id: str, now: float) -> Mapping
 
 
 def recently_skipped(plane: RestClient, cluster_id: str, now: float) -> float:
-    """Return how many records Tableflow skipped in this hour and the one before, in all topics. Raises LakeferryError."""
+    """Return how many records Tableflow skipped in this hour and the one before, in all topics.
+
+    Raises LakeferryError.
+    """
     rows = _rows(plane, _SKIPPED, cluster_id, _HOUR, now, by_topic=False)
     return sum(float(row.get("value") or 0) for row in rows)
 

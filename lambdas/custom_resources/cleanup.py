@@ -1,11 +1,12 @@
 """Remove what vendors and jobs leave behind: objects and uploads in a bucket, tables of a Glue database.
 
-A Glue database may have other people's tables. A table is the deployment's if its files are in the deployment's own bucket; only
-such tables are dropped, and the database only if nothing else is in it. Glue's lists leave out the tables that Lake Formation
-hides from the caller, and a database is deleted with all its tables. So the database stays unless Lake Formation can't hide any.
-An empty database costs nothing.
+A Glue database may have other people's tables. A table is the deployment's if its files are in the
+deployment's own bucket; only such tables are dropped, and the database only if nothing else is in it. Glue's
+lists leave out the tables that Lake Formation hides from the caller, and a database is deleted with all its
+tables. So the database stays unless Lake Formation can't hide any. An empty database costs nothing.
 
-Each method works until the deadline and returns True if nothing is left. Something that is already gone counts as removed.
+Each method works until the deadline and returns True if nothing is left. Something that is already gone
+counts as removed.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ _IAM_DECIDES: Final = "IAM_ALLOWED_PRINCIPALS"
 _GONE: Final = ("NoSuchBucket", "NoSuchUpload", "EntityNotFoundException")
 
 
-#: Statuses of a stack that is being deleted. In any other status, only this resource is removed, and the stack's data is still
-#: in use.
+#: Statuses of a stack that is being deleted. In any other status, only this resource is removed, and the
+#: stack's data is still in use.
 _DELETING: Final = ("DELETE_IN_PROGRESS", "ROLLBACK_IN_PROGRESS")
 
 
@@ -60,7 +61,10 @@ class Cleaner:
         return True
 
     def stack_is_deleting(self, stack_id: str) -> bool:
-        """Return whether the whole stack is being deleted. Raises Transient, and LakeferryError if AWS refuses."""
+        """Return whether the whole stack is being deleted.
+
+        Raises Transient, and LakeferryError if AWS refuses.
+        """
         with aws_call("describing the stack"):
             stacks = self.client("cloudformation").describe_stacks(StackName=stack_id)["Stacks"]
         return any(stack["StackStatus"] in _DELETING for stack in stacks)
@@ -77,7 +81,8 @@ class Cleaner:
         return False
 
     def glue_database(self, name: str, table_bucket: str) -> bool:
-        """Drop the tables whose files are in `table_bucket`, and the database if it then certainly has no table.
+        """Drop the tables whose files are in `table_bucket`, and the database if it then certainly has no
+        table.
 
         "" is no bucket.
         """
@@ -110,7 +115,9 @@ class Cleaner:
             objects: list[ObjectIdentifierTypeDef] = [
                 {"Key": version["Key"], "VersionId": version["VersionId"]} for version in versions
             ]
-            answer = s3.delete_objects(Bucket=bucket, ExpectedBucketOwner=owner, Delete={"Objects": objects, "Quiet": True})
+            answer = s3.delete_objects(
+                Bucket=bucket, ExpectedBucketOwner=owner, Delete={"Objects": objects, "Quiet": True}
+            )
             refused = answer.get("Errors", [])
             if refused:
                 raise error_for(f"removing an object of bucket {bucket}", refused[0])
@@ -134,17 +141,21 @@ def _tables(glue: GlueClient, database: str) -> list[TableTypeDef]:
 
 def is_table_in(table: Mapping[str, Any], bucket: str) -> bool:
     """Return whether the files of a table of Glue are in the bucket. False for a table without a location."""
-    locations = (table.get("StorageDescriptor", {}).get("Location", ""), table.get("Parameters", {}).get("metadata_location", ""))
+    locations = (
+        table.get("StorageDescriptor", {}).get("Location", ""),
+        table.get("Parameters", {}).get("metadata_location", ""),
+    )
     return bool(bucket) and any(location.startswith(f"s3://{bucket}/") for location in locations)
 
 
 def lists_all_tables(lake_formation: Any) -> bool:
     """Return whether Glue's lists have all tables. False if that isn't known. Raises Transient.
 
-    Glue returns only the tables on which the caller has a permission of Lake Formation. By default the group of all whom IAM
-    allows, IAMAllowedPrincipals, has all permissions on each table; a data lake administrator can take them away from one table.
-    Without an administrator, and with these defaults, IAM alone decides. Source: Lake Formation's developer guide, "Metadata
-    permissions" and "Implicit Lake Formation permissions"; the API reference of DataLakeSettings.
+    Glue returns only the tables on which the caller has a permission of Lake Formation. By default the group
+    of all whom IAM allows, IAMAllowedPrincipals, has all permissions on each table; a data lake administrator
+    can take them away from one table. Without an administrator, and with these defaults, IAM alone decides.
+    Source: Lake Formation's developer guide, "Metadata permissions" and "Implicit Lake Formation
+    permissions"; the API reference of DataLakeSettings.
     """
     try:
         with aws_call("reading the settings of Lake Formation"):

@@ -1,8 +1,9 @@
 """The lifecycle of all custom resources, called by CDK's provider framework.
 
-`on_event` checks the properties and names the object. It calls neither AWS nor a vendor, so it fails only if the properties are
-wrong. That matters because the framework sends no delete after a create that failed in on_event.
-`is_complete` does all or part of the work in each call, and raises only errors that waiting can't resolve.
+`on_event` checks the properties and names the object. It calls neither AWS nor a vendor, so it fails only if
+the properties are wrong. That matters because the framework sends no delete after a create that failed in
+on_event. `is_complete` does all or part of the work in each call, and raises only errors that waiting can't
+resolve.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ from lambdas.shared.secrets import SecretStore
 
 _WAITING: Final[dict[str, Any]] = {"IsComplete": False}
 _DONE: Final[dict[str, Any]] = {"IsComplete": True}
-#: Seconds from the deadline to the end of a lease. By then Lambda has ended the process, and its last call has arrived.
+#: Seconds from the deadline to the end of a lease. By then Lambda has ended the process, and its last call
+#: has arrived.
 _LEASE_MARGIN: Final = 60.0
 _DOING: Final = {"Create": "creating", "Update": "updating", "Delete": "deleting"}
 
@@ -59,8 +61,13 @@ class Deployment:
     stage: str
 
 
-def on_event(event: Mapping[str, Any], now: float, types: Mapping[str, ResourceType] = registry.RESOURCE_TYPES) -> dict[str, Any]:
-    """Name the resource. `now` is in seconds since 1970. Raises BadProperties, and LakeferryError for an invalid event."""
+def on_event(
+    event: Mapping[str, Any], now: float, types: Mapping[str, ResourceType] = registry.RESOURCE_TYPES
+) -> dict[str, Any]:
+    """Name the resource.
+
+    `now` is in seconds since 1970. Raises BadProperties, and LakeferryError for an invalid event.
+    """
     request = read_request(event)
     with _named(request):
         handler = registry.find(request.kind, types).handler
@@ -73,7 +80,10 @@ def on_event(event: Mapping[str, Any], now: float, types: Mapping[str, ResourceT
 
 @attrs.frozen
 class Lifecycle:
-    """`vendors` has a function for each vendor that returns its client. This invocation's work ends at `deadline`."""
+    """`vendors` has a function for each vendor that returns its client.
+
+    This invocation's work ends at `deadline`.
+    """
 
     deployment: Deployment
     states: StateStore
@@ -85,13 +95,19 @@ class Lifecycle:
     types: Mapping[str, ResourceType] = registry.RESOURCE_TYPES
 
     def is_complete(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """Work on a request. IsComplete is False for unfinished work and temporary errors; all other errors are raised."""
+        """Work on a request.
+
+        IsComplete is False for unfinished work and temporary errors; all other errors are raised.
+        """
         request = read_request(event)
         target = self._to_delete(request) if request.verb == DELETE else request.identity
         if target is None and request.verb == DELETE:
             return _DONE
         if target is None:
-            raise LakeferryError(errors.FOREIGN, f"{request.physical_id!r} is not the id that was given to {request.logical_id}")
+            raise LakeferryError(
+                errors.FOREIGN,
+                f"{request.physical_id!r} is not the id that was given to {request.logical_id}",
+            )
         try:
             with _named(request):
                 return self._under_lease(request, target)
@@ -99,8 +115,12 @@ class Lifecycle:
             self.log.info("waiting", code=error.row.code, reason=error.what)
             return _WAITING
         except Denied as error:
-            # The state table or the stack denied access. A vendor's Denied is handled in `_advance`, which knows the state.
-            if error.row is not errors.STORAGE or self.deadline.clock.time() - request.started >= error.patience:
+            # The state table or the stack denied access. A vendor's Denied is handled in `_advance`, which
+            # knows the state.
+            if (
+                error.row is not errors.STORAGE
+                or self.deadline.clock.time() - request.started >= error.patience
+            ):
                 raise
             self.log.info("waiting", code=error.row.code, reason=error.what)
             return _WAITING
@@ -147,7 +167,10 @@ class Lifecycle:
         return outputs
 
     def _is_discarded(self, request: Request, target: Identity) -> bool:
-        """Delete a replacement that was rolled back before CloudFormation knew its id. Return whether it is gone."""
+        """Delete a replacement that was rolled back before CloudFormation knew its id.
+
+        Return whether it is gone.
+        """
         undone = attrs.evolve(request, verb=DELETE, given=request.before)
         lease = self._lease(request, target)
         try:
@@ -158,7 +181,10 @@ class Lifecycle:
             self._release(lease)
 
     def _is_absent(self, request: Request, lease: Lease) -> bool:
-        """Delete the object. Return whether it is gone: because it is proved, or because a person has declared it."""
+        """Delete the object.
+
+        Return whether it is gone: because it is proved, or because a person has declared it.
+        """
         facts = lease.state.facts
         if facts.forgotten:
             known = facts.object_id or facts.lost_id or lease.state.name
@@ -182,10 +208,17 @@ class Lifecycle:
             claim=lease.claim,
             is_owned=lambda: lease.state.facts.owned,
         )
-        return Reconciler(registered.handler, context, parse(registered.handler.PROPERTIES, request.given, strict=False), lease)
+        return Reconciler(
+            registered.handler,
+            context,
+            parse(registered.handler.PROPERTIES, request.given, strict=False),
+            lease,
+        )
 
     def _to_delete(self, request: Request) -> Identity | None:
-        """Return the object to delete; None if the id isn't Lakeferry's and invalid properties can't have created anything."""
+        """Return the object to delete; None if the id isn't Lakeferry's and invalid properties can't have
+        created anything.
+        """
         if request.identity:
             return request.identity
         handler = registry.find(request.kind, self.types).handler
@@ -201,7 +234,9 @@ class Lifecycle:
         now = self.deadline.clock.time()
         self.states.change(
             _key(request, target),
-            lambda row: state.accept_request(row, request, name=name, now=now, stacks=self.stacks, is_known=is_known),
+            lambda row: state.accept_request(
+                row, request, name=name, now=now, stacks=self.stacks, is_known=is_known
+            ),
         )
 
     def _name(self, request: Request, target: Identity) -> str:
@@ -241,15 +276,20 @@ def _named(request: Request) -> Iterator[None]:
 def _targets(
     request: Request, handler: ResourceHandler, before: Properties[Any] | None, spec: Properties[Any]
 ) -> tuple[Identity, Identity | None]:
-    """Return the object that should exist, and one that CloudFormation doesn't know of and that should be deleted."""
+    """Return the object that should exist, and one that CloudFormation doesn't know of and that should be
+    deleted.
+    """
     wanted = Identity(request.kind, request.logical_id, generation_of(handler, spec))
     current = request.identity
     if request.verb != UPDATE or current is None:
         return wanted, None
     if before is None or not is_replaced(handler, before, spec):
         return current, None
-    # If both are the same, the replacement failed: this is the rollback to the object that CloudFormation still has.
-    return wanted, attrs.evolve(wanted, generation=generation_of(handler, before)) if wanted == current else None
+    # If both are the same, the replacement failed: this is the rollback to the object that CloudFormation
+    # still has.
+    return wanted, attrs.evolve(
+        wanted, generation=generation_of(handler, before)
+    ) if wanted == current else None
 
 
 def _previous(request: Request, spec: type[Properties[Any]]) -> Properties[Any] | None:

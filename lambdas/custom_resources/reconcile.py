@@ -1,12 +1,14 @@
 """Bring one object to its desired state: present as declared, or absent. Each call does what can be done now.
 
-If an answer was lost, its outcome is determined by listing objects. An object counts as deleted after two searches without a
-result. If the outcome of a create is unknown, the object counts as absent only if a search ABSENCE_GAP seconds later finds
-nothing either. Temporary errors are retried, for at most as long as CloudFormation waits.
+If an answer was lost, its outcome is determined by listing objects. An object counts as deleted after two
+searches without a result. If the outcome of a create is unknown, the object counts as absent only if a search
+ABSENCE_GAP seconds later finds nothing either. Temporary errors are retried, for at most as long as
+CloudFormation waits.
 
-Vendors hide what a login may not see. So an object that is not found counts as gone only if the login is one of the object's
-tenant and proves that it would see the object, or if it is the login that saw the object and sent a delete that was not refused.
-Otherwise it is unknown, which is an error. An accepted delete may fail later, so to another login it proves nothing.
+Vendors hide what a login may not see. So an object that is not found counts as gone only if the login is one
+of the object's tenant and proves that it would see the object, or if it is the login that saw the object and
+sent a delete that was not refused. Otherwise it is unknown, which is an error. An accepted delete may fail
+later, so to another login it proves nothing.
 """
 
 from __future__ import annotations
@@ -39,18 +41,21 @@ from lambdas.shared.http import NotSent
 from lambdas.shared.resource import Context, Outputs, ResourceHandler
 from lambdas.shared.tenants import require_tenant
 
-#: Seconds after which a vendor that limits the rate is asked again, even if it named a longer time: limits may end sooner.
+#: Seconds after which a vendor that limits the rate is asked again, even if it named a longer time: limits
+#: may end sooner.
 LONGEST_WAIT: Final = 300.0
 #: Seconds for which dependent objects may block a delete, even if the vendor answers 400 instead of 409.
 DELETE_PATIENCE: Final = 1200.0
-#: Shorter than the patience of a create may be: a delete uses no new key, so a new key can't be the reason for a 401 or 403.
+#: Shorter than the patience of a create may be: a delete uses no new key, so a new key can't be the reason
+#: for a 401 or 403.
 DELETE_DENIED_PATIENCE: Final = 300.0
 
 
 def check_retry_budget(error: LakeferryError, row: ResourceState, now: float, limit: float) -> None:
     """Return if waiting may help. Raises TimedOut, or the error itself if waiting can't help.
 
-    `limit` is the resource type's TIMEOUT_SECONDS, for a whole request. The state records when the error began.
+    `limit` is the resource type's TIMEOUT_SECONDS, for a whole request. The state records when the error
+    began.
     """
     if isinstance(error, StaleRequest):
         raise error
@@ -65,7 +70,9 @@ def check_retry_budget(error: LakeferryError, row: ResourceState, now: float, li
     if patience <= 0:
         raise error
     if lasting >= patience or now - row.since >= limit:
-        raise TimedOut(error.row, f"{error.what}; waited for {max(lasting, now - row.since) / 60:.0f} minutes")
+        raise TimedOut(
+            error.row, f"{error.what}; waited for {max(lasting, now - row.since) / 60:.0f} minutes"
+        )
 
 
 def check_slow(row: ResourceState, now: float, limit: float) -> None:
@@ -77,7 +84,10 @@ def check_slow(row: ResourceState, now: float, limit: float) -> None:
 
 
 def _lasting(error: LakeferryError, row: ResourceState, now: float) -> float:
-    """Return the seconds since this error first occurred. Other errors, which a repair may cause in between, don't reset it."""
+    """Return the seconds since this error first occurred.
+
+    Other errors, which a repair may cause in between, don't reset it.
+    """
     progress = row.progress
     if isinstance(error, ReplacementRequired | Transient):
         return now - row.since
@@ -100,7 +110,8 @@ def _patience(error: LakeferryError, row: ResourceState) -> float:
     return error.patience
 
 
-#: Seconds after which a create without an answer can no longer take effect, and lists include what it created.
+#: Seconds after which a create without an answer can no longer take effect, and lists include what it
+#: created.
 ABSENCE_GAP: Final = 60.0
 #: Seconds before a delete is sent again, and between two attempts to repair an object by replacing it.
 REPEAT_GAP: Final = 120.0
@@ -119,7 +130,10 @@ class Reconciler:
     lease: Lease
 
     def ensure_present(self) -> Outputs | None:
-        """Return the outputs once the object exists, has the wanted properties and works. Return None before."""
+        """Return the outputs once the object exists, has the wanted properties and works.
+
+        Return None before.
+        """
         if self._facts.forgotten:
             self._facts.forget()
         self._require_tenant()
@@ -147,7 +161,8 @@ class Reconciler:
             object_ids = self.handler.find_existing(self.context, self.spec, known)
             if object_ids:
                 self._learn_tenant()
-                self._progress.empty_searches, facts.absent_since = 0, None
+                self._progress.empty_searches = 0
+                facts.absent_since = None
                 if not self._may_send_deletion():
                     return False
                 for object_id in object_ids:
@@ -158,7 +173,8 @@ class Reconciler:
             self._require_absence()
             self._rule_out_lost_create()
             if self._progress.empty_searches > 1:
-                # A later create of the same resource must not take over an object that somebody else has created by then.
+                # A later create of the same resource must not take over an object that somebody else has
+                # created by then.
                 facts.forget()
                 return True
         return False
@@ -185,8 +201,12 @@ class Reconciler:
             self._facts.tenant = self.context.vendor.tenant
 
     def _require_absence(self) -> None:
-        """Return if an object that was not found doesn't exist. Raises Denied or InProgress if that is not proved."""
-        facts, vendor = self._facts, self.context.vendor
+        """Return if an object that was not found doesn't exist.
+
+        Raises Denied or InProgress if that is not proved.
+        """
+        facts = self._facts
+        vendor = self.context.vendor
         has_deleted = facts.deleted_by == vendor.principal
         if not facts.may_exist or has_deleted or getattr(self.handler, "ABSENCE_IS_SHOWN", False):
             return
@@ -197,21 +217,26 @@ class Reconciler:
         if is_lost_create and facts.creator and facts.creator == vendor.creator:
             return  # who has created an object sees it
         if not facts.tenant:
-            raise vendor.unseen("the state was written by an earlier release, which did not record where the object is")
+            raise vendor.unseen(
+                "the state was written by an earlier release, which did not record where the object is"
+            )
         vendor.require_sight(self.spec)
 
     def _require_absence_without_state(self) -> None:
-        """Return if an object whose state was lost doesn't exist. Raises Denied, InProgress or LakeferryError if it may exist.
+        """Return if an object whose state was lost doesn't exist. Raises Denied, InProgress or LakeferryError
+        if it may exist.
 
-        The other states say in which tenant it would be. A rollback also deletes what was never created, because the function
-        could not write its state: then the table never had one.
+        The other states say in which tenant it would be. A rollback also deletes what was never created,
+        because the function could not write its state: then the table never had one.
         """
         vendor = self.context.vendor
         if self.lease.state.verb == DELETE and self.context.rolling_back():
             return
         tenants = self.lease.states.tenants()
         if not tenants:
-            raise vendor.unseen("the table has no state of it, nor of another object, so it isn't known where it would be")
+            raise vendor.unseen(
+                "the table has no state of it, nor of another object, so it isn't known where it would be"
+            )
         require_tenant(vendor, tenants)
         vendor.require_sight(self.spec)
 
@@ -229,21 +254,28 @@ class Reconciler:
         object_ids = self.handler.find_existing(self.context, self.spec, self._facts.lost_id)
         if not object_ids:
             return None
-        self._facts.object_id, self._facts.lost_id = object_ids[0], None
-        self._facts.attempted, self._facts.absent_since = False, None
+        self._facts.object_id = object_ids[0]
+        self._facts.lost_id = None
+        self._facts.attempted = False
+        self._facts.absent_since = None
         self._facts.unrecorded = False
         self._facts.owned = True
         return object_ids[0]
 
     def _create(self) -> str:
-        facts, vendor = self._facts, self.context.vendor
+        facts = self._facts
+        vendor = self.context.vendor
         if facts.may_exist and not vendor.NAMES_ARE_UNIQUE:
             self._require_absence()
         self._rule_out_lost_create()
-        facts.tenant, facts.creator = vendor.tenant, vendor.creator
-        facts.deleted_by, facts.unrecorded = "", False
+        facts.tenant = vendor.tenant
+        facts.creator = vendor.creator
+        facts.deleted_by = ""
+        facts.unrecorded = False
         was_owned = facts.owned
-        facts.attempted, facts.lost_id, facts.creates = True, None, facts.creates + 1
+        facts.attempted = True
+        facts.lost_id = None
+        facts.creates = facts.creates + 1
         self.lease.save()
         try:
             facts.object_id = self.handler.create(self.context, self.spec)
@@ -254,13 +286,16 @@ class Reconciler:
             if not facts.attempted and not isinstance(error, RateLimited):
                 facts.creates -= 1
             raise
-        facts.attempted, facts.owned = False, True
+        facts.attempted = False
+        facts.owned = True
         self._progress.applied = True
         self.lease.save()
         return facts.object_id
 
     def _rule_out_lost_create(self) -> None:
-        """Raises StillSearching until so much time has passed that an object from a lost create would be listed."""
+        """Raises StillSearching until so much time has passed that an object from a lost create would be
+        listed.
+        """
         facts = self._facts
         if not facts.attempted and not facts.lost_id:
             return
@@ -268,11 +303,15 @@ class Reconciler:
             facts.absent_since = self._now
         if self._now - facts.absent_since < ABSENCE_GAP:
             raise StillSearching(errors.VANISHED, "searching once more for the object")
-        facts.attempted, facts.absent_since = False, None
+        facts.attempted = False
+        facts.absent_since = None
         facts.owned = False
 
     def _forget(self) -> None:
-        """Forget the id of a missing object. Unless Lakeferry itself deleted the object, keep the id for the next search."""
+        """Forget the id of a missing object.
+
+        Unless Lakeferry itself deleted the object, keep the id for the next search.
+        """
         self._facts.lost_id = None if self._progress.removing else self._facts.object_id
         self._facts.object_id = None
         if self._progress.removing:
@@ -291,8 +330,12 @@ class Reconciler:
         self._progress.deletion_sent_at = self._now
 
     def _delete(self, context: Context[Any], spec: Any, object_id: str, *, is_known: bool) -> None:
-        """Delete an object that the login sees. The state says so first: the function may end before it gets the answer."""
-        facts, before = self._facts, self._facts.deleted_by
+        """Delete an object that the login sees.
+
+        The state says so first: the function may end before it gets the answer.
+        """
+        facts = self._facts
+        before = self._facts.deleted_by
         if is_known and before != self.context.vendor.principal:
             facts.deleted_by = self.context.vendor.principal
             self.lease.save()

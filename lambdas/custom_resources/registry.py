@@ -44,7 +44,9 @@ SNOWFLAKE: Final = "snowflake"
 
 
 class Ownership(NamedTuple):
-    """How a resource type can meet an object that somebody else created, and what proves that an object is its own."""
+    """How a resource type can meet an object that somebody else created, and what proves that an object is
+    its own.
+    """
 
     meets: str
     proof: str
@@ -65,7 +67,8 @@ _BY_COMMENT: Final = Ownership(
 )
 _TABLE: Final = Ownership(
     "its own name ends in a hash, but the topic and the subjects of the table that it creates may exist",
-    "topic and subjects did not exist when the statement was sent; or, after a lost state, `adopt`. `undo_sql` runs only then",
+    "topic and subjects did not exist when the statement was sent; or, after a lost state, `adopt`. "
+    "`undo_sql` runs only then",
 )
 _ONE_PER_CLUSTER: Final = Ownership(
     "a cluster has one integration with Glue, and somebody else may have created it",

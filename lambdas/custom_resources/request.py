@@ -1,8 +1,8 @@
 """A custom resource's event, the object that it names, and the status of its stack.
 
-The physical id that CloudFormation gets consists of the resource type, the logical id and a generation. The generation is a
-hash of the create-only properties' values, not a counter: the same values always give the same id. So a rollback computes the
-old object's id, and an object whose create got no answer is found again.
+The physical id that CloudFormation gets consists of the resource type, the logical id and a generation. The
+generation is a hash of the create-only properties' values, not a counter: the same values always give the
+same id. So a rollback computes the old object's id, and an object whose create got no answer is found again.
 """
 
 from __future__ import annotations
@@ -40,13 +40,18 @@ class Identity:
 
 
 def parse_physical_id(physical_id: str) -> Identity | None:
-    """Return the parsed id, or None for any other text: CloudFormation makes up an id if a create never answered."""
+    """Return the parsed id, or None for any other text: CloudFormation makes up an id if a create never
+    answered.
+    """
     prefix, *parts = physical_id.split(":")
     return Identity(*parts) if prefix == _PREFIX and len(parts) == 3 else None
 
 
 def generation_of(handler: ResourceHandler, spec: Properties[Any]) -> str:
-    """Return the generation. The algorithm must never change, because the ids of existing resources contain its result."""
+    """Return the generation.
+
+    The algorithm must never change, because the ids of existing resources contain its result.
+    """
     if not handler.PROPERTIES.CREATE_ONLY:
         return ONLY_GENERATION
     values = json.dumps([getattr(spec, name) for name in handler.PROPERTIES.CREATE_ONLY])
@@ -58,7 +63,10 @@ def is_replaced(handler: ResourceHandler, before: Properties[Any], after: Proper
 
 
 def resource_uid(stack_id: str, logical_id: str) -> str:
-    """Return a hash that all generations of a resource share. The stack's id makes it unique among stacks of the same name."""
+    """Return a hash that all generations of a resource share.
+
+    The stack's id makes it unique among stacks of the same name.
+    """
     return hashlib.sha256(f"{stack_id}/{logical_id}".encode()).hexdigest()[:32]
 
 
@@ -78,7 +86,10 @@ class Stacks(Protocol):
         """Return whether the stack is being rolled back, which deletes what the failed operation created."""
 
     def is_creating(self, stack_id: str, logical_id: str) -> bool:
-        """Return whether CloudFormation is creating or updating this resource. False if the stack doesn't have it."""
+        """Return whether CloudFormation is creating or updating this resource.
+
+        False if the stack doesn't have it.
+        """
 
 
 @attrs.frozen
@@ -95,7 +106,10 @@ class CloudFormationStacks:
 
     def is_creating(self, stack_id: str, logical_id: str) -> bool:
         try:
-            with aws_call("describing a resource of the stack"), raise_instead(("ValidationError",), LookupError):
+            with (
+                aws_call("describing a resource of the stack"),
+                raise_instead(("ValidationError",), LookupError),
+            ):
                 detail = self.client.describe_stack_resource(StackName=stack_id, LogicalResourceId=logical_id)
         except LookupError:
             return False
@@ -109,20 +123,25 @@ class CloudFormationStacks:
 CREATE: Final = "Create"
 UPDATE: Final = "Update"
 DELETE: Final = "Delete"
-#: What `on_event` adds to the event for `is_complete`: when it was called, in seconds since 1970, and the physical id of a
-#: replacement that was rolled back.
+#: What `on_event` adds to the event for `is_complete`: when it was called, in seconds since 1970, and the
+#: physical id of a replacement that was rolled back.
 STARTED: Final = "StartedAt"
 DISCARD: Final = "Discard"
 
 
 def is_first_call(event: Mapping[str, Any]) -> bool:
-    """Return whether this is the framework's first call for the request: the one to `on_event`, which names the resource."""
+    """Return whether this is the framework's first call for the request: the one to `on_event`, which names
+    the resource.
+    """
     return STARTED not in event
 
 
 @attrs.frozen
 class Request:
-    """`verb` is Create, Update or Delete; `physical_id` is "" on Create. `started` and `discard` are what `on_event` added."""
+    """`verb` is Create, Update or Delete; `physical_id` is "" on Create.
+
+    `started` and `discard` are what `on_event` added.
+    """
 
     id: str
     verb: str

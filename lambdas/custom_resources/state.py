@@ -1,12 +1,13 @@
 """The state of a resource between invocations: which request is in force, and what is known about the object.
 
-There is one DynamoDB item for each object that a stack may have. An item is written only if it still has the version that was
-read, so two invocations never both own it. An invocation that works on an object holds the item's lease. A lease expires when
-the invocation that took it can't be running any more.
+There is one DynamoDB item for each object that a stack may have. An item is written only if it still has the
+version that was read, so two invocations never both own it. An invocation that works on an object holds the
+item's lease. A lease expires when the invocation that took it can't be running any more.
 
-Events may arrive twice, late and in the wrong order. When the first event of a request arrives, the request before it can do
-nothing more. A delete is always accepted. A create or an update that arrives after a delete, and an update that arrives after a
-rollback, may be too late: the stack's status in CloudFormation then decides.
+Events may arrive twice, late and in the wrong order. When the first event of a request arrives, the request
+before it can do nothing more. A delete is always accepted. A create or an update that arrives after a delete,
+and an update that arrives after a rollback, may be too late: the stack's status in CloudFormation then
+decides.
 """
 
 from __future__ import annotations
@@ -59,9 +60,15 @@ class DynamoDocuments:
 
     def read(self, key: str) -> Versioned:
         with aws_call(f"reading table {self.table}"):
-            response = self.client.get_item(TableName=self.table, Key={contract.STATE_KEY: {"S": key}}, ConsistentRead=True)
+            response = self.client.get_item(
+                TableName=self.table, Key={contract.STATE_KEY: {"S": key}}, ConsistentRead=True
+            )
         item = response.get("Item")
-        return Versioned(json.loads(item["document"]["S"]), int(item["version"]["N"])) if item else Versioned({}, 0)
+        return (
+            Versioned(json.loads(item["document"]["S"]), int(item["version"]["N"]))
+            if item
+            else Versioned({}, 0)
+        )
 
     def write(self, key: str, document: dict[str, Any], over: int, expires: float | None) -> bool:
         item = {
@@ -72,7 +79,10 @@ class DynamoDocuments:
         }
         condition: dict[str, Any] = {"ConditionExpression": f"attribute_not_exists({contract.STATE_KEY})"}
         if over:
-            condition = {"ConditionExpression": "version = :over", "ExpressionAttributeValues": {":over": {"N": str(over)}}}
+            condition = {
+                "ConditionExpression": "version = :over",
+                "ExpressionAttributeValues": {":over": {"N": str(over)}},
+            }
         with aws_call(f"writing table {self.table}"):
             try:
                 self.client.put_item(TableName=self.table, Item=item, **condition)
@@ -94,22 +104,25 @@ class DynamoDocuments:
             start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
 
 
-#: Seconds for which the item of a deleted object is kept, as a tombstone. Lambda may deliver an event up to six hours late.
+#: Seconds for which the item of a deleted object is kept, as a tombstone. Lambda may deliver an event up to
+#: six hours late.
 TOMBSTONE_SECONDS: Final = 7 * 86400.0
 _WRITE_ATTEMPTS: Final = 20
 
 
 @attrs.define
 class KnownObject:
-    """What is known about the object, over all requests. `attempted`: a create was sent, and its outcome is not known.
+    """What is known about the object, over all requests. `attempted`: a create was sent, and its outcome is
+    not known.
 
-    `tenant` is the vendor's organization or account in which the object is, `creator` the login that created it, as the vendor's
-    client names them; both are empty in a state that an earlier release wrote. `deleted_by` is the login that saw the object and
-    sent a delete that was not refused; "" if there was none. `unrecorded`: CloudFormation had the object before the table had a
-    state of it, so the state was lost, and it is not known what it said. `forgotten`: when and why a person declared that the
-    object is gone.
-    `owned`: the object is this resource's if it exists, because a create that may have made it was sent. It is never concluded
-    from a search that found nothing: somebody else may create an object of that name after it.
+    `tenant` is the vendor's organization or account in which the object is, `creator` the login that created
+    it, as the vendor's client names them; both are empty in a state that an earlier release wrote.
+    `deleted_by` is the login that saw the object and sent a delete that was not refused; "" if there was
+    none. `unrecorded`: CloudFormation had the object before the table had a state of it, so the state was
+    lost, and it is not known what it said. `forgotten`: when and why a person declared that the object is
+    gone. `owned`: the object is this resource's if it exists, because a create that may have made it was
+    sent. It is never concluded from a search that found nothing: somebody else may create an object of that
+    name after it.
     """
 
     object_id: str | None = None
@@ -127,7 +140,10 @@ class KnownObject:
 
     @property
     def may_exist(self) -> bool:
-        """Return whether a create may have been sent that had an effect. The state is written before each create is sent."""
+        """Return whether a create may have been sent that had an effect.
+
+        The state is written before each create is sent.
+        """
         return bool(self.object_id or self.lost_id or self.attempted or self.unrecorded)
 
     def forget(self) -> None:
@@ -139,7 +155,10 @@ class KnownObject:
 
 
 def _read_known(document: dict[str, Any], _: type) -> KnownObject:
-    """Return the facts. A release before `owned` stored an id only of an object that its resource had created."""
+    """Return the facts.
+
+    A release before `owned` stored an id only of an object that its resource had created.
+    """
     was_created = any(document.get(name) for name in ("object_id", "lost_id", "attempted"))
     return _PLAIN.structure({"owned": was_created, **document}, KnownObject)
 
@@ -151,7 +170,10 @@ _CONVERTER.register_structure_hook(KnownObject, _read_known)
 
 @attrs.define
 class RequestProgress:
-    """The progress of one request. Times are seconds since 1970; `refused_since` has one for each error code."""
+    """The progress of one request.
+
+    Times are seconds since 1970; `refused_since` has one for each error code.
+    """
 
     done: bool = False
     applied: bool = False
@@ -167,8 +189,8 @@ class RequestProgress:
 class ResourceState:
     """`past` has the ids of the requests that a later one has replaced.
 
-    `given` has the properties of the request in force, with all references resolved: commands find the object by them. It is
-    empty in a state that an earlier release wrote.
+    `given` has the properties of the request in force, with all references resolved: commands find the object
+    by them. It is empty in a state that an earlier release wrote.
     """
 
     request_id: str
@@ -195,12 +217,17 @@ class StateStore:
         return _CONVERTER.structure(stored.document, ResourceState) if stored.version else None
 
     def tenants(self) -> frozenset[str]:
-        """Return the organizations or accounts in which the table's objects are; none if no state names one."""
+        """Return the organizations or accounts in which the table's objects are; none if no state names
+        one.
+        """
         stored = (_CONVERTER.structure(document, ResourceState) for document in self.documents.read_all())
         return frozenset(row.facts.tenant for row in stored if row.facts.tenant)
 
     def change(self, key: str, change: Callable[[ResourceState | None], ResourceState]) -> ResourceState:
-        """Apply `change` to the current row, again if another writer was faster. If it returns the same row, write nothing."""
+        """Apply `change` to the current row, again if another writer was faster.
+
+        If it returns the same row, write nothing.
+        """
         for _ in range(_WRITE_ATTEMPTS):
             stored = self.documents.read(key)
             row = _CONVERTER.structure(stored.document, ResourceState) if stored.version else None
@@ -214,7 +241,10 @@ class StateStore:
         raise Transient(errors.STORAGE, "too many other invocations write the same item")
 
     def lease(self, key: str, request_id: str, owner: str, until: float) -> Lease:
-        """Take the lease. Raises StaleRequest if another request is in force, InProgress if another invocation has the lease."""
+        """Take the lease.
+
+        Raises StaleRequest if another request is in force, InProgress if another invocation has the lease.
+        """
 
         def take(row: ResourceState | None) -> ResourceState:
             if row is None or row.request_id != request_id:
@@ -228,7 +258,10 @@ class StateStore:
 
 @attrs.define
 class Lease:
-    """The right to work on an object. The caller changes facts and progress in place; `save` and `release` write them."""
+    """The right to work on an object.
+
+    The caller changes facts and progress in place; `save` and `release` write them.
+    """
 
     states: StateStore
     key: str
@@ -236,7 +269,10 @@ class Lease:
     state: ResourceState
 
     def save(self) -> None:
-        """Save the state. Raises StaleRequest if a later request is in force; the object's facts are saved even then."""
+        """Save the state.
+
+        Raises StaleRequest if a later request is in force; the object's facts are saved even then.
+        """
         self._write(self.owner)
 
     def claim(self) -> None:
@@ -276,7 +312,13 @@ _REMEMBERED = 50
 
 
 def accept_request(
-    row: ResourceState | None, request: Request, *, name: str, now: float, stacks: Stacks, is_known: bool = False
+    row: ResourceState | None,
+    request: Request,
+    *,
+    name: str,
+    now: float,
+    stacks: Stacks,
+    is_known: bool = False,
 ) -> ResourceState:
     """Return the row with `request` in force. Raises StaleRequest if a later request was accepted before.
 
@@ -318,7 +360,10 @@ def accept_request(
 
 def _require_timely(row: ResourceState, request: Request, backward: bool, stacks: Stacks) -> None:
     if row.verb == DELETE and not stacks.is_creating(request.stack_id, request.logical_id):
-        raise StaleRequest(errors.OVERTAKEN, f"{request.verb} came after the delete, and CloudFormation no longer waits for it")
+        raise StaleRequest(
+            errors.OVERTAKEN,
+            f"{request.verb} came after the delete, and CloudFormation no longer waits for it",
+        )
     # A repeated rollback has the same properties as the one before; a late forward update has different ones.
     if row.backward and backward and row.fingerprint != request.fingerprint:
         raise StaleRequest(errors.OVERTAKEN, "an update came after its own rollback")

@@ -19,7 +19,9 @@ from lambdas.shared.errors import Transient
 from lambdas.shared.log import Log
 
 #: The read timeout is long because one call deletes up to a thousand objects.
-_SLOW_CALLS: Final = Config(connect_timeout=5, read_timeout=30, retries={"mode": "standard", "total_max_attempts": 4})
+_SLOW_CALLS: Final = Config(
+    connect_timeout=5, read_timeout=30, retries={"mode": "standard", "total_max_attempts": 4}
+)
 
 
 def handle(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
@@ -36,7 +38,9 @@ def on_event(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 def is_complete(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     if event["RequestType"] != "Delete":
         return {"IsComplete": True}
-    with entry_point(request=event.get("RequestId"), verb="Delete", resource=event.get("LogicalResourceId")) as log:
+    with entry_point(
+        request=event.get("RequestId"), verb="Delete", resource=event.get("LogicalResourceId")
+    ) as log:
         require_own_stack(event, context)
         return {"IsComplete": _clean_up(event, context, log)}
 
@@ -44,7 +48,11 @@ def is_complete(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]
 def _clean_up(event: dict[str, Any], context: LambdaContext, log: Log) -> bool:
     """Return whether nothing is left to do. The data of a stack that isn't being deleted is kept."""
     account = context.invoked_function_arn.split(":")[4]
-    cleaner = Cleaner(lambda service: client(service, _SLOW_CALLS), account, deadline(context, contract.HANDLER_MARGIN_SECONDS))
+    cleaner = Cleaner(
+        lambda service: client(service, _SLOW_CALLS),
+        account,
+        deadline(context, contract.HANDLER_MARGIN_SECONDS),
+    )
     try:
         if not cleaner.stack_is_deleting(event["StackId"]):
             log.info("nothing removed: the stack stays")
@@ -56,7 +64,9 @@ def _clean_up(event: dict[str, Any], context: LambdaContext, log: Log) -> bool:
 
 
 def physical_id(event: Mapping[str, Any]) -> str:
-    """Return the id, which contains the bucket or database: another one replaces the resource, and the old one is deleted."""
+    """Return the id, which contains the bucket or database: another one replaces the resource, and the old
+    one is deleted.
+    """
     properties = event["ResourceProperties"]
     named = (f"{name}:{properties[name]}" for name in contract.CLEANUPS if properties.get(name))
     return f"{contract.CLEANUP_ID}:{next(named, event['LogicalResourceId'])}"

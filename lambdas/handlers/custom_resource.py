@@ -1,4 +1,7 @@
-"""Custom resources, called by CDK's provider framework. CloudFormation gets the returned value or the exception's message."""
+"""Custom resources, called by CDK's provider framework.
+
+CloudFormation gets the returned value or the exception's message.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,14 @@ from lambdas.custom_resources.provider import Deployment, Lifecycle
 from lambdas.custom_resources.request import CloudFormationStacks, is_first_call
 from lambdas.custom_resources.state import DynamoDocuments, StateStore
 from lambdas.handlers import cleanup
-from lambdas.handlers.runtime import LambdaContext, client, deadline, entry_point, require_own_stack, require_variables
+from lambdas.handlers.runtime import (
+    LambdaContext,
+    client,
+    deadline,
+    entry_point,
+    require_own_stack,
+    require_variables,
+)
 from lambdas.shared import errors
 from lambdas.shared.clock import Deadline, SystemClock
 from lambdas.shared.errors import LakeferryError
@@ -51,19 +61,28 @@ def is_complete(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]
 
 @contextmanager
 def _invocation(event: dict[str, Any], context: LambdaContext) -> Iterator[Log]:
-    fields = {"request": event.get("RequestId"), "verb": event.get("RequestType"), "resource": event.get("LogicalResourceId")}
+    fields = {
+        "request": event.get("RequestId"),
+        "verb": event.get("RequestType"),
+        "resource": event.get("LogicalResourceId"),
+    }
     with entry_point(**fields) as log:
         require_own_stack(event, context)
         yield log
 
 
 def build(environment: Mapping[str, str], deadline: Deadline, log: Log) -> Lifecycle:
-    """Raises LakeferryError that names all missing variables. A vendor's variables are checked when its client is created."""
+    """Raises LakeferryError that names all missing variables.
+
+    A vendor's variables are checked when its client is created.
+    """
     require_variables(environment, contract.PROJECT, contract.STAGE, contract.STATE_TABLE)
     store = SecretStore(client("secretsmanager"))
     return Lifecycle(
         deployment=Deployment(environment[contract.PROJECT], environment[contract.STAGE]),
-        states=StateStore(DynamoDocuments(client("dynamodb"), environment[contract.STATE_TABLE]), deadline.clock),
+        states=StateStore(
+            DynamoDocuments(client("dynamodb"), environment[contract.STATE_TABLE]), deadline.clock
+        ),
         stacks=CloudFormationStacks(client("cloudformation")),
         secrets=store,
         vendors=vendor_clients(environment, store, deadline),
@@ -72,8 +91,13 @@ def build(environment: Mapping[str, str], deadline: Deadline, log: Log) -> Lifec
     )
 
 
-def vendor_clients(environment: Mapping[str, str], store: SecretStore, deadline: Deadline) -> Mapping[str, Callable[[], Any]]:
-    """Return for each vendor a function that creates its client once. It raises LakeferryError for missing settings."""
+def vendor_clients(
+    environment: Mapping[str, str], store: SecretStore, deadline: Deadline
+) -> Mapping[str, Callable[[], Any]]:
+    """Return for each vendor a function that creates its client once.
+
+    It raises LakeferryError for missing settings.
+    """
     return {
         registry.CONFLUENT: functools.cache(lambda: _confluent(environment, store, deadline)),
         registry.SNOWFLAKE: functools.cache(lambda: _snowflake(environment, store, deadline)),
@@ -98,11 +122,16 @@ def _snowflake(environment: Mapping[str, str], store: SecretStore, deadline: Dea
     key = secret_fields.read_pair(store, environment[contract.SNOWFLAKE_SECRET])
     account, user, role, warehouse = (environment[name] for name in login_variables)
     login = Login(account, user, sql.named(role), sql.named(warehouse))
-    return Snowflake(Session(deadline), deadline.clock, login, key, environment.get(contract.SNOWFLAKE_URL, ""))
+    return Snowflake(
+        Session(deadline), deadline.clock, login, key, environment.get(contract.SNOWFLAKE_URL, "")
+    )
 
 
 def require_deliverable(answer: dict[str, Any]) -> dict[str, Any]:
-    """Return `answer`. Raises LakeferryError if its outputs contain a secret or are too long for CloudFormation."""
+    """Return `answer`.
+
+    Raises LakeferryError if its outputs contain a secret or are too long for CloudFormation.
+    """
     data: dict[str, str] = answer.get("Data") or {}
     if hidden := [name for name, value in data.items() if redact(value) != value]:
         raise LakeferryError(errors.OUTPUTS, f"{', '.join(hidden)} would show a secret")
@@ -110,6 +139,7 @@ def require_deliverable(answer: dict[str, Any]) -> dict[str, Any]:
     if length > DATA_BYTES:
         longest = max(data, key=lambda name: len(data[name].encode()))
         raise LakeferryError(
-            errors.OUTPUTS, f"the outputs are {length} bytes of JSON, and {DATA_BYTES} are allowed; the longest is {longest}"
+            errors.OUTPUTS,
+            f"the outputs are {length} bytes of JSON, and {DATA_BYTES} are allowed; the longest is {longest}",
         )
     return answer

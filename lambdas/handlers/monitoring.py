@@ -41,8 +41,11 @@ from lambdas.snowflake.client import Login, Snowflake
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-_QUICK_CALLS: Final = Config(connect_timeout=3, read_timeout=8, retries={"mode": "standard", "total_max_attempts": 3})
-#: Seconds that are reserved for writing the metrics, and the share of the remaining time that each vendor may use.
+_QUICK_CALLS: Final = Config(
+    connect_timeout=3, read_timeout=8, retries={"mode": "standard", "total_max_attempts": 3}
+)
+#: Seconds that are reserved for writing the metrics, and the share of the remaining time that each vendor may
+#: use.
 _MARGIN: Final = 15.0
 _SHARE: Final = 0.4
 
@@ -69,7 +72,8 @@ def on_schedule(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]
     A failed measurement doesn't make the function fail: a metric counts these failures.
     """
     with entry_point() as log:
-        clock, settings = SystemClock(), read_settings(os.environ, _client("s3"))
+        clock = SystemClock()
+        settings = read_settings(os.environ, _client("s3"))
         left = deadline(context, _MARGIN).left()
         checks = checks_of(settings.monitored, clients(settings, clock, left))
         measured = run_checks(checks, log, time_left(clock, left))
@@ -87,7 +91,8 @@ def sessions(clock: Clock, left: float) -> Callable[[], Session]:
 def time_left(clock: Clock, left: float) -> Callable[[str], float]:
     """Return a function of a metric that returns the seconds in which its checks may begin, of `left`.
 
-    AWS's checks share a part of the time: each may take half a minute if a service hangs, and they are the first.
+    AWS's checks share a part of the time: each may take half a minute if a service hangs, and they are the
+    first.
     """
     began = clock.time()
     return lambda metric: began + left * (_SHARE if metric in OF_AWS else 1.0) - clock.time()
@@ -98,9 +103,13 @@ def clients(settings: Settings, clock: Clock, left: float) -> Clients:
     return Clients(
         lake=lambda database: GlueTables(_client("glue"), _client("s3"), database, clock.time),
         tableflow=TableflowTables(lambda: tableflow(settings, session(), clock)),
-        topics=KafkaTopics(lambda: telemetry(settings, session(), clock), settings.monitored.cluster, clock.time),
+        topics=KafkaTopics(
+            lambda: telemetry(settings, session(), clock), settings.monitored.cluster, clock.time
+        ),
         snowflake=SnowflakeTables(functools.cache(lambda: snowflake(settings, session(), clock)), clock.time),
-        exports=ExportResults(Objects(_client("s3"), settings.bucket), settings.prefix, _client("glue"), clock.time),
+        exports=ExportResults(
+            Objects(_client("s3"), settings.bucket), settings.prefix, _client("glue"), clock.time
+        ),
         keys=SecretKeys(_client("secretsmanager"), clock.time),
         sns=_client("sns"),
         now=clock.time,
@@ -111,20 +120,26 @@ def telemetry(settings: Settings, session: Session, clock: Clock) -> RestClient:
     if not settings.metrics_key or not settings.monitored.cluster:
         raise LakeferryError(monitoring_errors.NOT_SET, f"{contract.CLOUD_KEY_SECRET} or {contract.CLUSTER}")
     key = SecretStore(_client("secretsmanager")).read_key(settings.metrics_key)
-    with suppress(Denied):  # a key that may not read its organization: Confluent then refuses it for the cluster of another one
-        require_tenant(Confluent(session, clock, key, settings.confluent_url), _tenants(settings.state_table, clock))
+    with suppress(
+        Denied
+    ):  # a key that may not read its organization: Confluent then refuses it for the cluster of another one
+        require_tenant(
+            Confluent(session, clock, key, settings.confluent_url), _tenants(settings.state_table, clock)
+        )
     return RestClient(session, clock, settings.telemetry_url, key)
 
 
 def tableflow(settings: Settings, session: Session, clock: Clock) -> Connection:
-    """Connect with the key in the secret, to the environment that the secret names and the deployment's cluster.
+    """Connect with the key in the secret, to the environment that the secret names and the deployment's
+    cluster.
 
     A Tableflow key can't read its organization. Confluent refuses it for a cluster of another one.
     """
     if not settings.tableflow_secret:
         raise LakeferryError(monitoring_errors.NOT_SET, contract.TABLEFLOW_SECRET)
     store = SecretStore(_client("secretsmanager"))
-    key, stored = store.read_key(settings.tableflow_secret), store.read(settings.tableflow_secret)
+    key = store.read_key(settings.tableflow_secret)
+    stored = store.read(settings.tableflow_secret)
     plane = Confluent(session, clock, key, settings.confluent_url).tableflow(key)
     return Connection(plane, stored["environment.id"].reveal(), settings.monitored.cluster)
 
@@ -136,7 +151,8 @@ def snowflake(settings: Settings, session: Session, clock: Clock) -> Snowflake:
     store = SecretStore(_client("secretsmanager"))
     stored = store.read(settings.snowflake_secret)
     account, user, role = (
-        stored[name].reveal() if name in stored else "" for name in (secret_fields.ACCOUNT, secret_fields.USER, "role")
+        stored[name].reveal() if name in stored else ""
+        for name in (secret_fields.ACCOUNT, secret_fields.USER, "role")
     )
     login = Login(account, user, sql.named(role))
     pair = secret_fields.read_pair(store, settings.snowflake_secret)
@@ -148,13 +164,21 @@ def snowflake(settings: Settings, session: Session, clock: Clock) -> Snowflake:
 def _tenants(table: str, clock: Clock) -> frozenset[str]:
     """Return the organizations or accounts in which a stack's objects are. Raises LakeferryError."""
     if not table:
-        raise LakeferryError(monitoring_errors.NOT_SET, f"{contract.STATE_TABLE} or {contract.SNOWFLAKE_STATE_TABLE}")
+        raise LakeferryError(
+            monitoring_errors.NOT_SET, f"{contract.STATE_TABLE} or {contract.SNOWFLAKE_STATE_TABLE}"
+        )
     return StateStore(DynamoDocuments(_client("dynamodb"), table), clock).tenants()
 
 
 def read_settings(environment: Mapping[str, str], s3: S3Client) -> Settings:
     """Raises LakeferryError that names all variables that are missing."""
-    required = (contract.PROJECT, contract.STAGE, contract.LAKE_BUCKET, contract.LAKE_PREFIX, contract.SETTINGS)
+    required = (
+        contract.PROJECT,
+        contract.STAGE,
+        contract.LAKE_BUCKET,
+        contract.LAKE_PREFIX,
+        contract.SETTINGS,
+    )
     require_variables(environment, *required)
     return Settings(
         deployment=f"{environment[contract.PROJECT]}-{environment[contract.STAGE]}",

@@ -41,8 +41,8 @@ class Settings:
 def on_state_change(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Send the mails about the run that the event names.
 
-    After an exception, Lambda tries again twice; then the event and the exception's message go to the dead-letter queue. The
-    message never contains text of a mail.
+    After an exception, Lambda tries again twice; then the event and the exception's message go to the
+    dead-letter queue. The message never contains text of a mail.
     """
     with entry_point(event=event.get("id"), job=(event.get("detail") or {}).get("jobName")) as log:
         require_own_event(event, context.invoked_function_arn)
@@ -54,7 +54,8 @@ def on_state_change(event: dict[str, Any], context: LambdaContext) -> dict[str, 
 
 def require_own_event(event: Mapping[str, Any], function_arn: str) -> None:
     """Raise Refused unless Glue sent the event, in the function's own account and region."""
-    account, region = event.get("account"), event.get("region")
+    account = event.get("account")
+    region = event.get("region")
     if event.get("source") != "aws.glue" or event.get("detail-type") != "Glue Job State Change":
         raise Refused(notification_errors.EVENT, "not a change of a Glue job's state")
     if [region, account] != function_arn.split(":")[3:5]:
@@ -78,7 +79,12 @@ def build(settings: Settings, clock: Clock, log: Log, request_id: str) -> Notifi
 def read_settings(environment: Mapping[str, str], s3: S3Client) -> Settings:
     """Raises LakeferryError that names all variables that are missing."""
     require_variables(
-        environment, contract.LAKE_BUCKET, contract.LAKE_PREFIX, contract.SETTINGS, contract.TOPIC_ARNS, "AWS_REGION"
+        environment,
+        contract.LAKE_BUCKET,
+        contract.LAKE_PREFIX,
+        contract.SETTINGS,
+        contract.TOPIC_ARNS,
+        "AWS_REGION",
     )
     exports = deployment.read(s3, environment[contract.SETTINGS]).exports
     topics = environment[contract.TOPIC_ARNS]
@@ -88,7 +94,9 @@ def read_settings(environment: Mapping[str, str], s3: S3Client) -> Settings:
         region=environment["AWS_REGION"],
         alarm_topic=environment.get(contract.ALARM_TOPIC, ""),
         exports={
-            export.export: ExportSettings(export.export, export.job, f"{topics}{export.export}", export.zone, export.cron)
+            export.export: ExportSettings(
+                export.export, export.job, f"{topics}{export.export}", export.zone, export.cron
+            )
             for export in exports
         },
     )

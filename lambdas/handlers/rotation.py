@@ -1,5 +1,5 @@
-"""Rotation. Secrets Manager sends its four steps, an operator {"operation": "revoke" or "status", "secret": id}, and the schedule
-{"operation": "revoke_expired", "secrets": [id, ...]}."""
+"""Rotation. Secrets Manager sends its four steps, an operator {"operation": "revoke" or "status", "secret":
+id}, and the schedule {"operation": "revoke_expired", "secrets": [id, ...]}."""
 
 from __future__ import annotations
 
@@ -43,15 +43,22 @@ class Settings:
 
 
 def rotate(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    with entry_point(secret=str(event.get("SecretId") or event.get("secret") or ""), step=event.get("Step")) as log:
+    with entry_point(
+        secret=str(event.get("SecretId") or event.get("secret") or ""), step=event.get("Step")
+    ) as log:
         end = deadline(context, contract.ROTATION_MARGIN_SECONDS)
         settings = read_settings(os.environ)
         tenants = functools.cache(lambda: _tenants(settings, end))
-        return answer(build(settings, client("secretsmanager"), Session(end), end, log, tenants=tenants), event)
+        return answer(
+            build(settings, client("secretsmanager"), Session(end), end, log, tenants=tenants), event
+        )
 
 
 def _tenants(settings: Settings, end: Deadline) -> frozenset[str]:
-    """Return where the stack's objects are. Raises LakeferryError: without the comparison, no key is replaced or revoked."""
+    """Return where the stack's objects are.
+
+    Raises LakeferryError: without the comparison, no key is replaced or revoked.
+    """
     if not settings.state_table:
         raise LakeferryError(errors.SETTINGS, f"{contract.STATE_TABLE} not set")
     return StateStore(DynamoDocuments(client("dynamodb"), settings.state_table), end.clock).tenants()
@@ -63,9 +70,12 @@ def answer(rotation: Rotation, event: Mapping[str, Any]) -> dict[str, Any]:
     secrets = event.get("secrets")
     if event["operation"] == contract.REVOKE_EXPIRED and isinstance(secrets, list) and secrets:
         return rotation.revoke_expired([str(secret) for secret in secrets])
-    operation, secret = _OPERATIONS.get(str(event["operation"])), str(event.get("secret") or "")
+    operation = _OPERATIONS.get(str(event["operation"]))
+    secret = str(event.get("secret") or "")
     if operation is None or not secret:
-        known = f"{' or '.join(_OPERATIONS)} with a secret, or {contract.REVOKE_EXPIRED} with a list of secrets"
+        known = (
+            f"{' or '.join(_OPERATIONS)} with a secret, or {contract.REVOKE_EXPIRED} with a list of secrets"
+        )
         raise Refused(rotation_errors.EVENT, f"the operation must be {known}")
     return operation(rotation, secret)
 
@@ -79,7 +89,10 @@ def build(
     *,
     tenants: Callable[[], frozenset[str]],
 ) -> Rotation:
-    """`tenants` returns the organizations or accounts in which the stack's objects are. A login of another one is refused."""
+    """`tenants` returns the organizations or accounts in which the stack's objects are.
+
+    A login of another one is refused.
+    """
 
     @functools.cache
     def confluent() -> Confluent:
@@ -105,9 +118,13 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         keep = int(environment.get(contract.ROTATION_KEEP) or contract.KEYS_KEPT)
         grace = float(environment.get(contract.ROTATION_GRACE_DAYS) or contract.GRACE_DAYS)
     except ValueError:
-        keep, grace = 0, 0.0
+        keep = 0
+        grace = 0.0
     if keep < contract.KEYS_KEPT or not 0 < grace < float("inf"):
-        wanted = f"{contract.ROTATION_KEEP} must be {contract.KEYS_KEPT} or more, {contract.ROTATION_GRACE_DAYS} more than 0"
+        wanted = (
+            f"{contract.ROTATION_KEEP} must be {contract.KEYS_KEPT} or more, "
+            f"{contract.ROTATION_GRACE_DAYS} more than 0"
+        )
         raise LakeferryError(errors.SETTINGS, wanted)
     return Settings(
         cloud_key_secret=environment.get(contract.CLOUD_KEY_SECRET, ""),

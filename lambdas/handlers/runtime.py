@@ -1,4 +1,6 @@
-"""Code that all entry points share: AWS clients, required variables, the deadline, and one exception for all failures."""
+"""Code that all entry points share: AWS clients, required variables, the deadline, and one exception for all
+failures.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from lambdas.shared.redaction import invocation, redact
 
 #: CloudFormation accepts 4,096 bytes for the whole answer; ids and the framework's own text need the rest.
 REASON_BYTES: Final = 2000
-AWS_CONFIG: Final = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 4})
+AWS_CONFIG: Final = Config(
+    connect_timeout=5, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 4}
+)
 
 
 class LambdaContext(Protocol):
@@ -33,19 +37,26 @@ class LambdaContext(Protocol):
 
 
 class Failed(Exception):
-    """Has the message that CloudFormation, Secrets Manager or Lambda shows: short, without secrets or a stack trace."""
+    """Has the message that CloudFormation, Secrets Manager or Lambda shows: short, without secrets or a stack
+    trace.
+    """
 
 
 @functools.cache
 def client(service: str, config: Config = AWS_CONFIG) -> Any:
-    """Return a client that is reused while the function stays warm, because creating one takes a tenth of a second."""
+    """Return a client that is reused while the function stays warm, because creating one takes a tenth of a
+    second.
+    """
     session: Any = boto3.session.Session()
     return session.client(service, config=config)
 
 
 @contextmanager
 def entry_point(**fields: Any) -> Iterator[Log]:
-    """Run one invocation with a log that adds `fields` to each line. Every exception is replaced by Failed."""
+    """Run one invocation with a log that adds `fields` to each line.
+
+    Every exception is replaced by Failed.
+    """
     log = open_log().bind(**fields)
     with invocation():
         try:

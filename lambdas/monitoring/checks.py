@@ -1,7 +1,7 @@
 """The checks of a deployment, which run one after the other, and the metrics of their results.
 
-Metrics are written with PutMetricData, not with the embedded metric format, so that the function fails if a metric can't be
-written. Otherwise only an alarm on missing data would show it.
+Metrics are written with PutMetricData, not with the embedded metric format, so that the function fails if a
+metric can't be written. Otherwise only an alarm on missing data would show it.
 """
 
 from __future__ import annotations
@@ -42,14 +42,17 @@ _DATA_PER_CALL: Final = 500
 _WEEK_HOURS: Final = RETENTION.total_seconds() / HOUR
 #: Metrics that AWS's services answer.
 OF_AWS: Final = frozenset(
-    "KeyAgeDays RotationOverdueDays DeployerKeyAgeDays ExportLateHours RecipientsUnconfirmed GlueAgeHours IcebergAgeHours".split()
+    "KeyAgeDays RotationOverdueDays DeployerKeyAgeDays ExportLateHours RecipientsUnconfirmed GlueAgeHours "
+    "IcebergAgeHours".split()
 )
 #: Values by metric and by what was measured; None if the measurement failed.
 Measured = Mapping[tuple[str, str], float | None]
 
 
 class Check(NamedTuple):
-    """`measure` returns the metric's value for `of`, such as a table or a secret, or raises LakeferryError."""
+    """`measure` returns the metric's value for `of`, such as a table or a secret, or raises
+    LakeferryError.
+    """
 
     metric: str
     of: str
@@ -71,7 +74,10 @@ class Clients:
 
 
 def checks_of(monitored: Monitored, clients: Clients) -> Iterator[Check]:
-    """Yield all checks. Those of AWS come first, because AWS answers fast; a slow vendor delays only the checks after it."""
+    """Yield all checks.
+
+    Those of AWS come first, because AWS answers fast; a slow vendor delays only the checks after it.
+    """
     for secret in monitored.secrets:
         yield Check("KeyAgeDays", secret, partial(clients.keys.age_days, secret))
         yield Check("RotationOverdueDays", secret, partial(clients.keys.overdue_days, secret))
@@ -87,12 +93,18 @@ def checks_of(monitored: Monitored, clients: Clients) -> Iterator[Check]:
 
 def _hops(monitored: Monitored, clients: Clients) -> Iterator[Check]:
     """Yield the checks of tables, hop by hop."""
-    topics, tables = clients.topics, [table.topic for table in monitored.tables]
+    topics = clients.topics
+    tables = [table.topic for table in monitored.tables]
     for table in monitored.tables:
         if table.database:
-            lake, topic = clients.lake(table.database), table.topic
-            yield Check("GlueAgeHours", topic, partial(table_age, clients, topic, partial(lake.glue_age, topic)))
-            yield Check("IcebergAgeHours", topic, partial(table_age, clients, topic, partial(lake.iceberg_age, topic)))
+            lake = clients.lake(table.database)
+            topic = table.topic
+            yield Check(
+                "GlueAgeHours", topic, partial(table_age, clients, topic, partial(lake.glue_age, topic))
+            )
+            yield Check(
+                "IcebergAgeHours", topic, partial(table_age, clients, topic, partial(lake.iceberg_age, topic))
+            )
     for topic in tables:
         yield Check("TableflowStopped", topic, partial(clients.tableflow.stopped, topic))
     for topic in tables:
@@ -108,7 +120,10 @@ def _hops(monitored: Monitored, clients: Clients) -> Iterator[Check]:
 
 
 def table_age(clients: Clients, topic: str, measure: Callable[[], float]) -> float:
-    """Return an age in hours. A week or more is limited to the table's own age, so a new table without commits isn't stale."""
+    """Return an age in hours.
+
+    A week or more is limited to the table's own age, so a new table without commits isn't stale.
+    """
     try:
         hours = measure()
     except LakeferryError as error:
@@ -155,26 +170,47 @@ def emit(client: CloudWatchClient, measured: Measured, deployment: str, now: flo
     data = list(_metric_data(measured, deployment, datetime.fromtimestamp(now, UTC)))
     for start in range(0, len(data), _DATA_PER_CALL):
         with aws_call("writing metrics"):
-            client.put_metric_data(Namespace=contract.METRICS, MetricData=data[start : start + _DATA_PER_CALL])
+            client.put_metric_data(
+                Namespace=contract.METRICS, MetricData=data[start : start + _DATA_PER_CALL]
+            )
 
 
 def _metric_data(measured: Measured, deployment: str, now: datetime) -> Iterator[Any]:
-    """Yield each value. Then, for the deployment, yield statistics of each metric and the number of failed measurements."""
+    """Yield each value.
+
+    Then, for the deployment, yield statistics of each metric and the number of failed measurements.
+    """
     whole = {"Name": contract.DEPLOYMENT_DIMENSION, "Value": deployment}
     for (metric, of), value in measured.items():
         if value is not None:
             own = {"Name": contract.METRIC_DIMENSIONS[metric], "Value": of}
             yield {"MetricName": metric, "Dimensions": [whole, own], "Timestamp": now, "Value": value}
-    failed, missing = unmeasured(measured), []
+    failed = unmeasured(measured)
+    missing = []
     for metric in sorted({metric for metric, _ in measured}):
         missing.append(float(len(failed.get(metric, []))))
         own = {"Name": contract.UNMEASURED_DIMENSION, "Value": metric}
-        yield {"MetricName": contract.UNMEASURED, "Dimensions": [whole, own], "Timestamp": now, "Value": missing[-1]}
+        yield {
+            "MetricName": contract.UNMEASURED,
+            "Dimensions": [whole, own],
+            "Timestamp": now,
+            "Value": missing[-1],
+        }
         if values := [value for (name, _), value in measured.items() if name == metric and value is not None]:
-            yield {"MetricName": metric, "Dimensions": [whole], "Timestamp": now, "StatisticValues": _statistics(values)}
+            yield {
+                "MetricName": metric,
+                "Dimensions": [whole],
+                "Timestamp": now,
+                "StatisticValues": _statistics(values),
+            }
     if missing:
         statistics = _statistics(missing)
-        yield {"MetricName": contract.UNMEASURED, "Dimensions": [whole], "Timestamp": now, "StatisticValues": statistics}
+        yield {
+            "MetricName": contract.UNMEASURED,
+            "Dimensions": [whole],
+            "Timestamp": now,
+            "StatisticValues": statistics,
+        }
 
 
 def _statistics(values: list[float]) -> dict[str, float]:

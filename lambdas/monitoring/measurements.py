@@ -39,7 +39,10 @@ DAY = 24 * HOUR
 
 
 def once(call: Callable[[], T]) -> Callable[[], T]:
-    """Return a function that runs `call` only once, even with several threads. All callers get its result or LakeferryError."""
+    """Return a function that runs `call` only once, even with several threads.
+
+    All callers get its result or LakeferryError.
+    """
     outcomes: list[T | LakeferryError] = []
     lock = threading.Lock()
 
@@ -86,7 +89,9 @@ class GlueTables:
         """Return the bucket and the key of the metadata that Glue refers to."""
         with aws_call(f"reading {self.database}.{table} in Glue"):
             try:
-                parameters = self.glue.get_table(DatabaseName=self.database, Name=table)["Table"].get("Parameters")
+                parameters = self.glue.get_table(DatabaseName=self.database, Name=table)["Table"].get(
+                    "Parameters"
+                )
             except ClientError as error:
                 if error_code(error) != "EntityNotFoundException":
                     raise
@@ -97,7 +102,9 @@ class GlueTables:
         return parts.netloc, parts.path.removeprefix("/")
 
     def _newest(self, bucket: str, key: str) -> str:
-        """Return the key of the newest metadata: by the number in its name, or else by its modification time."""
+        """Return the key of the newest metadata: by the number in its name, or else by its modification
+        time.
+        """
         folder, name = key.rsplit("/", 1)
         counted = bool(_COUNTED.match(name))
         listed = Objects(self.s3, bucket).list(f"{folder}/", after=key if counted else "")
@@ -135,7 +142,9 @@ class TableflowTables:
     def stopped(self, topic: str) -> float:
         """Return 1 if Tableflow has stopped writing the table, 0 while it runs or starts."""
         table = self._table(topic)
-        failed = text(table, "status", "phase") == "FAILED" or bool(objects(table, "status", "failing_table_formats"))
+        failed = text(table, "status", "phase") == "FAILED" or bool(
+            objects(table, "status", "failing_table_formats")
+        )
         return float(failed or get_path(table, "spec", "suspended") is True)
 
     def created(self, topic: str) -> float:
@@ -178,7 +187,9 @@ class KafkaTopics:
         return self._skipped()
 
     def logged(self, error_log: str) -> float:
-        """Return how many records Tableflow wrote to `error_log` instead of a table, in this hour and the one before."""
+        """Return how many records Tableflow wrote to `error_log` instead of a table, in this hour and the one
+        before.
+        """
         return self._logged().get(error_log, 0.0)
 
 
@@ -200,7 +211,9 @@ def read_auto_refresh(vendor: Snowflake, path: Sequence[str]) -> AutoRefresh:
     status = vendor.document(sql.statement(_STATUS, table=sql.reference(*path)))
     document: Mapping[str, Any] = status if isinstance(status, dict) else {}
     reason = document.get("invalidExecutionStateReason") or "no reason given"
-    return AutoRefresh(str(document.get("executionState") or ""), str(reason), document.get("lastSnapshotTime"))
+    return AutoRefresh(
+        str(document.get("executionState") or ""), str(reason), document.get("lastSnapshotTime")
+    )
 
 
 @attrs.frozen
@@ -214,7 +227,9 @@ class SnowflakeTables:
         """Return the age of the snapshot that Snowflake uses, in hours."""
         refresh = read_auto_refresh(self.connect(), sql.split(table))
         if not refresh.is_running:
-            raise LakeferryError(monitoring_errors.NOT_REFRESHING, f"{table} is {refresh.state or 'frozen'}: {refresh.reason}")
+            raise LakeferryError(
+                monitoring_errors.NOT_REFRESHING, f"{table} is {refresh.state or 'frozen'}: {refresh.reason}"
+            )
         instant = _seconds(refresh.last_snapshot)
         if instant is None:
             raise LakeferryError(monitoring_errors.NO_COMMIT, f"{table} in Snowflake")
@@ -222,7 +237,10 @@ class SnowflakeTables:
 
 
 def _seconds(time: object) -> float | None:
-    """Return a time in seconds since 1970. Snowflake documents no format: milliseconds since 1970 and ISO 8601 are accepted."""
+    """Return a time in seconds since 1970.
+
+    Snowflake documents no format: milliseconds since 1970 and ISO 8601 are accepted.
+    """
     try:
         return float(str(time)) / 1000 or None
     except ValueError:
@@ -245,8 +263,9 @@ class ExportResults:
     def late(self, export: MonitoredExport) -> float:
         """Return for how many hours windows have been missing.
 
-        The hours count from the due time of the oldest window of an unbroken series of missing windows that ends with the newest
-        due one. Returns 0 if the newest due window is published, and until the first run after the deployment is due.
+        The hours count from the due time of the oldest window of an unbroken series of missing windows that
+        ends with the newest due one. Returns 0 if the newest due window is published, and until the first run
+        after the deployment is due.
         """
         hours = self._missing(export)
         if hours == 0:
@@ -282,10 +301,11 @@ class ExportResults:
 
 
 class Unreached(NamedTuple):
-    """Recipients that get no mail: those that can still confirm AWS's first mail, and those that are not subscribed any more.
+    """Recipients that get no mail: those that can still confirm AWS's first mail, and those that are not
+    subscribed any more.
 
-    A subscription ends if somebody, or a scanner of mails, opens the link in a mail that ends it, or if nobody confirms it in two
-    days. Nothing subscribes the recipient again.
+    A subscription ends if somebody, or a scanner of mails, opens the link in a mail that ends it, or if
+    nobody confirms it in two days. Nothing subscribes the recipient again.
     """
 
     pending: int

@@ -10,7 +10,9 @@ from lambdas.shared.deployment import DeploymentSettings
 
 @attrs.frozen
 class MonitoredTable:
-    """`database` is the Glue database, `snowflake` the table's full name in Snowflake; "" if the table isn't there."""
+    """`database` is the Glue database, `snowflake` the table's full name in Snowflake; "" if the table isn't
+    there.
+    """
 
     topic: str
     database: str = ""
@@ -26,8 +28,8 @@ class MonitoredExport(deployment.Export):
 
 @attrs.frozen
 class Monitored:
-    """`secrets` rotate; `deployer_secrets` hold keys that people created. `error_logs` are topics for records that Tableflow
-    can't write."""
+    """`secrets` rotate; `deployer_secrets` hold keys that people created. `error_logs` are topics for records
+    that Tableflow can't write."""
 
     cluster: str = ""
     tables: list[MonitoredTable] = attrs.Factory(list)
@@ -37,8 +39,13 @@ class Monitored:
     error_logs: list[str] = attrs.Factory(list)
 
 
-def combine(settings: DeploymentSettings, *, cluster: str, snowflake_schema: str, topic_arns: str) -> Monitored:
-    """Combine the published settings with the ids. `topic_arns` is the common prefix of the SNS topics' ARNs."""
+def combine(
+    settings: DeploymentSettings, *, cluster: str, snowflake_schema: str, topic_arns: str
+) -> Monitored:
+    """Combine the published settings with the ids.
+
+    `topic_arns` is the common prefix of the SNS topics' ARNs.
+    """
     tables = [
         MonitoredTable(
             topic=table.topic,

@@ -1,16 +1,17 @@
 """Send the mails about a run of an export. Guarantees:
 
-- Each window and audience has one marker, a small object in S3 that records the last news that the audience got about the
-  window. It is written conditionally before a mail is published (`If-None-Match: *`, or `If-Match` with the ETag of the marker
-  that was read) and again after SNS accepted the mail. So an event that is delivered twice, even at the same time, causes one
-  mail.
-- If SNS certainly did not accept the mail, the marker is restored and the invocation fails. Lambda retries it twice; then the
-  event goes to the dead-letter queue, which has an alarm.
-- If the invocation ends between the two writes, or if SNS's answer or the second write is lost, Lambda's retry of the same
-  invocation, which has the same request id, sends the mail again. So a mail may arrive twice; both copies have the id of the
-  same run.
-- A mail is lost only if all three attempts of an invocation end between the two writes. The event is then in the dead-letter
-  queue too, and no other invocation sends this mail until somebody deletes the marker, whose key is in MAIL-BUSY.
+- Each window and audience has one marker, a small object in S3 that records the last news that the audience
+  got about the window. It is written conditionally before a mail is published (`If-None-Match: *`, or
+  `If-Match` with the ETag of the marker that was read) and again after SNS accepted the mail. So an event
+  that is delivered twice, even at the same time, causes one mail.
+- If SNS certainly did not accept the mail, the marker is restored and the invocation fails. Lambda retries it
+  twice; then the event goes to the dead-letter queue, which has an alarm.
+- If the invocation ends between the two writes, or if SNS's answer or the second write is lost, Lambda's
+  retry of the same invocation, which has the same request id, sends the mail again. So a mail may arrive
+  twice; both copies have the id of the same run.
+- A mail is lost only if all three attempts of an invocation end between the two writes. The event is then in
+  the dead-letter queue too, and no other invocation sends this mail until somebody deletes the marker, whose
+  key is in MAIL-BUSY.
 """
 
 from __future__ import annotations
@@ -47,9 +48,9 @@ SUCCEEDED: Final = "SUCCEEDED"
 class Marker:
     """The last news that one audience got about a window.
 
-    `run` is the newest run that was processed. `failure` is the last state in FAILURE_STATES, until good news ends it, or "".
-    `identities` are those of the news since the last news that wasn't bad, including it. `sending` has the run and the
-    invocation of a mail that is being sent.
+    `run` is the newest run that was processed. `failure` is the last state in FAILURE_STATES, until good news
+    ends it, or "". `identities` are those of the news since the last news that wasn't bad, including it.
+    `sending` has the run and the invocation of a mail that is being sent.
     """
 
     run: str = ""
@@ -58,7 +59,10 @@ class Marker:
     sending: str = ""
 
     def pending_state(self, news: RunOutcome) -> str | None:
-        """Return the state for the mail: the news's, or RECOVERED. None if it was sent before or a later run was processed."""
+        """Return the state for the mail: the news's, or RECOVERED.
+
+        None if it was sent before or a later run was processed.
+        """
         if news.run_id < self.run:
             return None
         if not news.is_bad and self.failure:
@@ -111,16 +115,21 @@ class Notifier:
                 try:
                     self._notify(key, audience, export, news, (job_run_id, state))
                 except LakeferryError as error:
-                    self.log.error("not sent", marker=key, run=news.run_id, code=error.row.code, reason=str(error))
+                    self.log.error(
+                        "not sent", marker=key, run=news.run_id, code=error.row.code, reason=str(error)
+                    )
                     wrong.append(error)
         if wrong:
             raise next((error for error in wrong if not isinstance(error, Transient)), wrong[0])
 
-    def _notify(self, key: str, audience: str, export: ExportSettings, news: RunOutcome, job_run: tuple[str, str]) -> None:
+    def _notify(
+        self, key: str, audience: str, export: ExportSettings, news: RunOutcome, job_run: tuple[str, str]
+    ) -> None:
         """Send one audience a mail if one is due. Raises LakeferryError."""
         stored = self.objects.read(key)
         marker, etag = (cattrs.structure(stored.document, Marker), stored.etag) if stored else (Marker(), "")
-        state, after = marker.pending_state(news), marker.after(news)
+        state = marker.pending_state(news)
+        after = marker.after(news)
         if state is None or (audience == ENGINEERS and state not in message.FOR_ENGINEERS):
             if after != marker:
                 self._write(key, after, etag)
@@ -140,15 +149,25 @@ class Notifier:
         self._write(key, after, etag)
         self.log.info("sent", marker=key, subject=mail.subject)
 
-    def _compose(self, audience: str, export: ExportSettings, news: RunOutcome, state: str, job_run: tuple[str, str]) -> Mail:
+    def _compose(
+        self, audience: str, export: ExportSettings, news: RunOutcome, state: str, job_run: tuple[str, str]
+    ) -> Mail:
         facts = outcome.gather_facts(self.objects, self.links.prefix, export, news, self.clock.time())
         if audience == RECIPIENTS:
             return message.compose_notice(export.topic, news, state, facts, self.links)
-        return message.compose_alarm(self.alarm_topic, news, state, facts, links=self.links, export=export, job_run=job_run)
+        return message.compose_alarm(
+            self.alarm_topic, news, state, facts, links=self.links, export=export, job_run=job_run
+        )
 
     def _write(self, key: str, marker: Marker, over: str) -> str:
-        """Overwrite the marker with the ETag `over`. Return the new ETag. Raises InProgress if another write was faster."""
+        """Overwrite the marker with the ETag `over`.
+
+        Return the new ETag. Raises InProgress if another write was faster.
+        """
         etag = self.objects.write(key, attrs.asdict(marker), over=over or None)
         if etag is None:
-            raise InProgress(notification_errors.BUSY, f"s3://{self.objects.bucket}/{key} was written by another invocation")
+            raise InProgress(
+                notification_errors.BUSY,
+                f"s3://{self.objects.bucket}/{key} was written by another invocation",
+            )
         return etag

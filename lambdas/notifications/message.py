@@ -1,8 +1,8 @@
-"""The text of mails. A mail to recipients of an export says what happened, where the file is and whom to ask; its subject ends
-with the state. A mail to engineers says where to look and how to run the export again.
+"""The text of mails. A mail to recipients of an export says what happened, where the file is and whom to ask;
+its subject ends with the state. A mail to engineers says where to look and how to run the export again.
 
-Titles, window labels and reasons come from contracts, tables and the job. The job cleans them, and this module cleans them
-again, because a mail can't be recalled.
+Titles, window labels and reasons come from contracts, tables and the job. The job cleans them, and this
+module cleans them again, because a mail can't be recalled.
 """
 
 from __future__ import annotations
@@ -27,12 +27,15 @@ HIDDEN: Final = "[hidden]"
 #: SNS accepts fewer than 100 ASCII characters.
 SUBJECT_LENGTH: Final = 99
 LINE_LENGTH: Final = 400
-#: E-mail addresses, numbers as long as those of telephones, cards and accounts, and the signature of a presigned S3 URL.
+#: E-mail addresses, numbers as long as those of telephones, cards and accounts, and the signature of a
+#: presigned S3 URL.
 _PRIVATE: Final = re.compile(
     r"[^\s@<>(),;:]+@[^\s@<>(),;:]+|\+\d[\d ()/-]{6,}\d|\b[A-Z]{2}\d{2}[A-Z0-9]{10,}\b|\d{9,}"
     r"|\b(?:X-Amz-[A-Za-z-]+|Signature|AWSAccessKeyId)=\S*"
 )
-_TRACE: Final = re.compile(r"Traceback \(most recent|\bat [\w$.]+\([\w$]+\.(?:java|scala):\d+\)|File \"[^\"]*\", line \d+")
+_TRACE: Final = re.compile(
+    r"Traceback \(most recent|\bat [\w$.]+\([\w$]+\.(?:java|scala):\d+\)|File \"[^\"]*\", line \d+"
+)
 #: Unicode categories of characters that are invisible, break lines or change the direction of text.
 _UNSEEN: Final = ("Cc", "Cf", "Cs", "Co", "Cn")
 
@@ -40,7 +43,9 @@ _UNSEEN: Final = ("Cc", "Cf", "Cs", "Co", "Cn")
 def one_line(text: object, length: int = LINE_LENGTH) -> str:
     """Return the first line that is not blank, cut to `length` characters."""
     shown = next((line for line in str(text).splitlines() if line.strip()), "")
-    visible = "".join(" " if char.isspace() else char for char in shown if char.isspace() or not _is_unseen(char))
+    visible = "".join(
+        " " if char.isspace() else char for char in shown if char.isspace() or not _is_unseen(char)
+    )
     one = " ".join(visible.split())
     return one if len(one) <= length else one[: length - 1] + "…"
 
@@ -60,9 +65,14 @@ def ascii_line(text: object) -> str:
 
 
 def subject_line(title: str, rest: str) -> str:
-    """Return `[title] rest`. A long title is cut, so that the rest, which says what happened, stays readable."""
+    """Return `[title] rest`.
+
+    A long title is cut, so that the rest, which says what happened, stays readable.
+    """
     end = ascii_line(rest)[: SUBJECT_LENGTH - 8]
-    start = ascii_line(quoted(title)).replace("[", "(").replace("]", ")")[: SUBJECT_LENGTH - 3 - len(end)].strip()
+    start = (
+        ascii_line(quoted(title)).replace("[", "(").replace("]", ")")[: SUBJECT_LENGTH - 3 - len(end)].strip()
+    )
     return f"[{start}] {end}"
 
 
@@ -133,11 +143,16 @@ class Mail:
 
 
 def compose_notice(topic: str, news: RunOutcome, state: str, facts: Facts, links: Links) -> Mail:
-    return Mail(topic, headline(news, state, facts), "\n".join(_trimmed(_lines(news, state, facts, links))) + "\n")
+    return Mail(
+        topic, headline(news, state, facts), "\n".join(_trimmed(_lines(news, state, facts, links))) + "\n"
+    )
 
 
 def headline(news: RunOutcome, state: str, facts: Facts) -> str:
-    """Return the subject. It ends with the state and, before it, the run's id, which shows that a second mail is a copy."""
+    """Return the subject.
+
+    It ends with the state and, before it, the run's id, which shows that a second mail is a copy.
+    """
     window = "" if news.window == states.RUN else f"{quoted(news.window)[:_LABEL_LENGTH]}, "
     rows = f"{_rows(news.document)}, " if news.has_file else ""
     return subject_line(facts.title, f"{window}{rows}run {news.run_id} - {state}")
@@ -156,7 +171,9 @@ def _lines(news: RunOutcome, state: str, facts: Facts, links: Links) -> Iterator
 
 def _what(news: RunOutcome, state: str) -> Iterator[str]:
     if state == states.RECOVERED:
-        yield "The earlier problem is solved." + ("" if news.window == states.RUN else " This replaces the notice about it.")
+        yield "The earlier problem is solved." + (
+            "" if news.window == states.RUN else " This replaces the notice about it."
+        )
     if news.state != states.FINE:
         yield _FIRST[news.state]
     if news.state == states.BLOCKED:
@@ -185,7 +202,10 @@ def _numbers(news: RunOutcome, facts: Facts) -> Iterator[str]:
         against = f" ({change[0]:+.1f} % against {quoted(change[1])})" if change else ""
         yield f"{quoted(number['title'])}: {_grouped(number['total'])}{unit}{against}"
     if int(news.document.get("generation") or 1) > 1:
-        yield f"This is version {int(news.document['generation'])} of the file; use it instead of the earlier one."
+        yield (
+            f"This is version {int(news.document['generation'])} of the file; use it instead of the "
+            "earlier one."
+        )
     yield ""
 
 
@@ -205,8 +225,15 @@ def _sentences(news: RunOutcome) -> Iterator[str]:
 
 
 def _files(document: Mapping[str, Any], links: Links) -> Iterator[str]:
-    shown = [file for file in document.get("files") or [] if file.get("role") in _SHOWN and _is_plain(str(file["key"]))]
-    yield "Files. Sign in to AWS with your usual access, then follow a link and choose Download. Links do not expire."
+    shown = [
+        file
+        for file in document.get("files") or []
+        if file.get("role") in _SHOWN and _is_plain(str(file["key"]))
+    ]
+    yield (
+        "Files. Sign in to AWS with your usual access, then follow a link and choose Download. Links do "
+        "not expire."
+    )
     for file in shown[:_FILES]:
         yield f"- {PurePosixPath(file['key']).name}, {_size(int(file.get('size') or 0))}"
         yield f"  {links.page(file['key'])}"
@@ -217,7 +244,9 @@ def _files(document: Mapping[str, Any], links: Links) -> Iterator[str]:
 
 
 def _is_plain(key: str) -> bool:
-    """Return whether a key looks as the job writes it: it needs no quoting, and `quoted` hides nothing in it."""
+    """Return whether a key looks as the job writes it: it needs no quoting, and `quoted` hides nothing in
+    it.
+    """
     return bool(_KEY.fullmatch(key)) and quoted(key) == key
 
 
@@ -233,7 +262,9 @@ def _last_file(facts: Facts, links: Links) -> Iterator[str]:
 
 def _window(facts: Facts) -> Iterator[str]:
     if window := facts.manifest.get("window"):
-        start, end = (_local(datetime.fromisoformat(window[edge]), window["zone"]) for edge in ("start", "end"))
+        start, end = (
+            _local(datetime.fromisoformat(window[edge]), window["zone"]) for edge in ("start", "end")
+        )
         yield f"The window is from {start} to before {end}."
 
 
@@ -276,7 +307,14 @@ FOR_ENGINEERS: Final = (states.INCOMPLETE, *states.FAILURE_STATES, states.RECOVE
 
 
 def compose_alarm(
-    topic: str, news: RunOutcome, state: str, facts: Facts, *, links: Links, export: ExportSettings, job_run: tuple[str, str]
+    topic: str,
+    news: RunOutcome,
+    state: str,
+    facts: Facts,
+    *,
+    links: Links,
+    export: ExportSettings,
+    job_run: tuple[str, str],
 ) -> Mail:
     """Compose the mail to engineers. `job_run` has the id of the job run and its final state in Glue."""
     lines = [*_head(news, state, export), "", *_where(news, links, export, job_run), *_again(news, export)]

@@ -1,4 +1,6 @@
-"""The outcome of a run: its record, the news about each window and about the run, and further facts for the mail."""
+"""The outcome of a run: its record, the news about each window and about the run, and further facts for the
+mail.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +45,8 @@ _UNKNOWN: Final = "EXP-INTERNAL"
 class RunOutcome:
     """News about one window, or about the run as a whole.
 
-    `window` is the window's label, or RUN. `identity` is equal for the same news from several runs. `document` is the window's
-    part of the run's record.
+    `window` is the window's label, or RUN. `identity` is equal for the same news from several runs.
+    `document` is the window's part of the run's record.
     """
 
     export: str
@@ -76,11 +78,14 @@ def of_record(record: Mapping[str, Any]) -> list[RunOutcome]:
 def of_dead_run(export: str, run_id: str) -> RunOutcome:
     """Return the news about a run that wrote no record, or whose record has no end."""
     reason = "the run ended without a reason"
-    return RunOutcome(export, RUN, FAILED, f"failed-{run_id}", run_id, DIED, reason, "Look at the job's log, then run again")
+    return RunOutcome(
+        export, RUN, FAILED, f"failed-{run_id}", run_id, DIED, reason, "Look at the job's log, then run again"
+    )
 
 
 def _of_run(record: Mapping[str, Any]) -> RunOutcome:
-    export, run_id = record["export"], record["id"]
+    export = record["export"]
+    run_id = record["id"]
     if record["state"] == "running":
         return of_dead_run(export, run_id)
     code, _, what = str(record.get("reason") or "").partition("  ")
@@ -93,10 +98,13 @@ def _of_run(record: Mapping[str, Any]) -> RunOutcome:
 def _of_window(record: Mapping[str, Any], window: Mapping[str, Any]) -> RunOutcome | None:
     """Return the news about a window; None if its state is no news, for example in a dry run."""
     common = {"export": record["export"], "window": str(window["window"]), "run_id": record["id"]}
-    state, reason = window["state"], str(window.get("reason") or "")
+    state = window["state"]
+    reason = str(window.get("reason") or "")
     if state in _VISIBLE:
         status = window["status"] if window["status"] in (COMPLETE, EMPTY, INCOMPLETE) else COMPLETE
-        return RunOutcome(**common, state=status, identity=f"published-{window['generation']}", document=window)
+        return RunOutcome(
+            **common, state=status, identity=f"published-{window['generation']}", document=window
+        )
     if state == "skipped":
         return RunOutcome(**common, state=EMPTY, identity="skipped", document={**window, "files": []})
     if state == INCOMPLETE:
@@ -104,7 +112,9 @@ def _of_window(record: Mapping[str, Any], window: Mapping[str, Any]) -> RunOutco
     if state in FAILURE_STATES:
         code = _known(str(window.get("code") or ""))
         remedy = str(window.get("remedy") or "")
-        return RunOutcome(**common, state=state, identity=f"{state}-{code}", code=code, reason=reason, remedy=remedy)
+        return RunOutcome(
+            **common, state=state, identity=f"{state}-{code}", code=code, reason=reason, remedy=remedy
+        )
     return None
 
 
@@ -131,7 +141,8 @@ class ExportSettings:
 class Facts:
     """`manifest` is the window's manifest, if it has the same generation as the news.
 
-    `last` is the manifest of the latest window with rows: of those before the window, or of all for news about a whole run.
+    `last` is the manifest of the latest window with rows: of those before the window, or of all for news
+    about a whole run.
     """
 
     title: str
@@ -142,9 +153,15 @@ class Facts:
     last: Mapping[str, Any] = attrs.Factory(dict)
 
     def change(self, number: Mapping[str, Any]) -> tuple[Decimal, str] | None:
-        """Return the change of a headline number from the window before, in percent, and that window's label."""
+        """Return the change of a headline number from the window before, in percent, and that window's
+        label.
+        """
         before = self.manifest.get("previous_window") or {}
-        figure = f"{number.get('column')} {number.get('unit') or ''}" if number.get("per") else str(number.get("column"))
+        figure = (
+            f"{number.get('column')} {number.get('unit') or ''}"
+            if number.get("per")
+            else str(number.get("column"))
+        )
         old = (before.get("totals") or {}).get(figure) or "0"
         try:
             return (Decimal(str(number["total"])) / Decimal(old) - 1) * 100, before["window"]
@@ -152,7 +169,9 @@ class Facts:
             return None
 
 
-def gather_facts(objects: Objects, prefix: str, export: ExportSettings, news: RunOutcome, now: float) -> Facts:
+def gather_facts(
+    objects: Objects, prefix: str, export: ExportSettings, news: RunOutcome, now: float
+) -> Facts:
     """Collect the facts. Raises LakeferryError if the bucket can't be read."""
     title, owner = _of_contract(export.name)
     folder = f"{prefix}/{export.name}/manifests/"
@@ -170,12 +189,17 @@ def gather_facts(objects: Objects, prefix: str, export: ExportSettings, news: Ru
 
 
 def next_run(export: ExportSettings, now: float) -> datetime | None:
-    return cron.parse(export.cron, export.zone).after(datetime.fromtimestamp(now, UTC)) if export.cron else None
+    return (
+        cron.parse(export.cron, export.zone).after(datetime.fromtimestamp(now, UTC)) if export.cron else None
+    )
 
 
 @functools.cache
 def _of_contract(name: str) -> tuple[str, str]:
-    """Return title and owner. If the contract can't be read, the mail is sent with the export's name instead."""
+    """Return title and owner.
+
+    If the contract can't be read, the mail is sent with the export's name instead.
+    """
     try:
         contract = contracts.load(name)
     except BadFile:
@@ -220,7 +244,9 @@ def get_job_run(glue: GlueClient, job: str, job_run_id: str) -> JobRun:
 
 
 def find_record(objects: Objects, folder: str, run: JobRun) -> dict[str, Any] | None:
-    """Return the record that has the job run's id: normally the first one created after the job run started."""
+    """Return the record that has the job run's id: normally the first one created after the job run
+    started.
+    """
     for listed in objects.list(folder, after=f"{folder}{run.started - _SKEW:{_ID_TIME}}"):
         stored = objects.read(listed.key)
         if stored and stored.document.get("job_run_id") == run.id:

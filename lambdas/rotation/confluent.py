@@ -1,9 +1,9 @@
 """API keys of Confluent Cloud. Each rotation creates one, whose display name contains the rotation's token.
 
-Confluent shows a key's secret only once, so a key is created and stored in one step. A key that was created but not stored is
-found by its name and deleted before another one is created. Old keys are deleted, oldest first, after their grace period, by the
-schedule or when a new key needs their slot. During the grace period, when clients may still use them, only
-an operator's `revoke` deletes them.
+Confluent shows a key's secret only once, so a key is created and stored in one step. A key that was created
+but not stored is found by its name and deleted before another one is created. Old keys are deleted, oldest
+first, after their grace period, by the schedule or when a new key needs their slot. During the grace period,
+when clients may still use them, only an operator's `revoke` deletes them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ class ConfluentApiKey:
         return version.text(KEY_ID)
 
     def create_credential(self, context: RotationContext) -> dict[str, str]:
-        vendor, fields, name = self.connect(), context.current.fields, _name(context)
+        vendor = self.connect()
+        fields = context.current.fields
+        name = _name(context)
         target = key_services.target_of(fields)
         owner = target.service_account_id or self._owner(context)
         resource = key_services.resource(vendor, target)
@@ -69,7 +71,10 @@ class ConfluentApiKey:
         self._delete(fields[KEY_ID])
 
     def register(self, context: RotationContext, pending: Version) -> None:
-        """Check that Confluent still has the key. Confluent needs no registration: creating the key is enough."""
+        """Check that Confluent still has the key.
+
+        Confluent needs no registration: creating the key is enough.
+        """
         if not self.is_there(context, pending):
             raise Refused(rotation_errors.NOT_THERE, f"API key {pending.text(KEY_ID)}")
 
@@ -89,7 +94,9 @@ class ConfluentApiKey:
         return with_key({**own, **context.current.fields}, key) != pending.fields
 
     def replaced(self, context: RotationContext, *, in_grace: bool) -> Replaced:
-        managed = self._managed_keys(context, context.current.text("serviceAccountId") or self._owner(context))
+        managed = self._managed_keys(
+            context, context.current.text("serviceAccountId") or self._owner(context)
+        )
         others = [key for key in managed if key.id not in _ids(context.current, context.pending)]
         return Replaced([key.id for key in others if in_grace or _is_revocable(context, key, managed)], [])
 
@@ -100,24 +107,33 @@ class ConfluentApiKey:
     def live(self, context: RotationContext) -> list[LiveKey]:
         stages = {PREVIOUS: context.previous, PENDING: context.pending, CURRENT: context.current}
         stage_of = {version.text(KEY_ID): stage for stage, version in stages.items() if version}
-        managed = self._managed_keys(context, context.current.text("serviceAccountId") or self._owner(context))
+        managed = self._managed_keys(
+            context, context.current.text("serviceAccountId") or self._owner(context)
+        )
         return [LiveKey(key.id, stage_of.get(key.id, ""), key.created) for key in managed]
 
     def _managed_keys(self, context: RotationContext, owner: str) -> list[_Key]:
-        """Return the managed keys, oldest first: those with a managed name, and those in the secret, whoever created them.
+        """Return the managed keys, oldest first: those with a managed name, and those in the secret, whoever
+        created them.
 
-        Lists leave out what the Cloud key's owner may not see: a list without the secret's own key counts only if the owner sees
-        all keys, and the account that has the keys is in its organization. Raises Denied otherwise.
+        Lists leave out what the Cloud key's owner may not see: a list without the secret's own key counts
+        only if the owner sees all keys, and the account that has the keys is in its organization. Raises
+        Denied otherwise.
         """
-        name, stored = _name(context), _ids(*context.labelled)
+        name = _name(context)
+        stored = _ids(*context.labelled)
         vendor = self.connect()
         listed = vendor.cloud.pages(_ROUTE, **{"spec.owner": owner})
         if not any(text(key, "id") == context.current.text(KEY_ID) for key in listed):
             vendor.require_sight_of_all()
             _require_account(vendor, owner)
-        keys = [_Key(text(key, "id"), text(key, "spec", "display_name"), text(key, "metadata", "created_at")) for key in listed]
+        keys = [
+            _Key(text(key, "id"), text(key, "spec", "display_name"), text(key, "metadata", "created_at"))
+            for key in listed
+        ]
         return sorted(
-            (key for key in keys if key.id in stored or is_managed(key.name, name)), key=lambda key: _instant(key.created)
+            (key for key in keys if key.id in stored or is_managed(key.name, name)),
+            key=lambda key: _instant(key.created),
         )
 
     def _free_slot(self, context: RotationContext, managed: list[_Key]) -> None:
@@ -135,12 +151,19 @@ class ConfluentApiKey:
             raise Refused(rotation_errors.LIMIT, f"secret {context.described.name} has {len(live)} live keys")
 
     def _create(self, context: RotationContext, owner: str, body: dict[str, Any]) -> Any:
-        """Create a key. If the account's quota is reached, first delete the oldest managed key that nobody can be using."""
+        """Create a key.
+
+        If the account's quota is reached, first delete the oldest managed key that nobody can be using.
+        """
         try:
             return self.connect().cloud.post(_ROUTE, body)
         except Refused as refused:
             managed = self._managed_keys(context, owner)
-            deletable = [key for key in managed if _is_revocable(context, key, managed) and key.id not in _ids(context.previous)]
+            deletable = [
+                key
+                for key in managed
+                if _is_revocable(context, key, managed) and key.id not in _ids(context.previous)
+            ]
             if refused.row is not confluent_rows.QUOTA or not deletable:
                 raise
             self._delete(deletable[0].id)
@@ -149,12 +172,19 @@ class ConfluentApiKey:
     def _owner(self, context: RotationContext) -> str:
         key = self.connect().cloud.read(_ROUTE + path(context.current.text(KEY_ID)))
         if key is None:
-            raise Refused(rotation_errors.FIELDS, f"secret {context.described.name} has no serviceAccountId, and its key is gone")
+            raise Refused(
+                rotation_errors.FIELDS,
+                f"secret {context.described.name} has no serviceAccountId, and its key is gone",
+            )
         return require_text(key, "spec", "owner", "id")
 
     def _delete(self, key_id: str) -> None:
-        """Delete a key. It is no error if the key is gone: Confluent then answers 403, as for a key of another account."""
-        cloud, route = self.connect().cloud, _ROUTE + path(key_id)
+        """Delete a key.
+
+        It is no error if the key is gone: Confluent then answers 403, as for a key of another account.
+        """
+        cloud = self.connect().cloud
+        route = _ROUTE + path(key_id)
         try:
             cloud.delete(route)
         except Denied:
@@ -163,10 +193,14 @@ class ConfluentApiKey:
 
 
 def _require_account(vendor: Confluent, owner: str) -> None:
-    """Raise Denied if the organization doesn't have the account: the Cloud key may be one of another organization."""
+    """Raise Denied if the organization doesn't have the account: the Cloud key may be one of another
+    organization.
+    """
     accounts = "/iam/v2/users" if owner.startswith("u-") else "/iam/v2/service-accounts"
     if vendor.cloud.read(accounts + path(owner)) is None:
-        raise vendor.unseen(f"organization {vendor.organization_id} of Cloud key {vendor.cloud.key.id} has no account {owner}")
+        raise vendor.unseen(
+            f"organization {vendor.organization_id} of Cloud key {vendor.cloud.key.id} has no account {owner}"
+        )
 
 
 def _name(context: RotationContext) -> str:
@@ -182,8 +216,8 @@ def _ids(*versions: Version | None) -> set[str]:
 def _is_lost(context: RotationContext, key: _Key, managed: list[_Key]) -> bool:
     """Return whether nobody can have read the key, because its version has no value or another key.
 
-    A version that has this key may be about to become current. If a key is older than the current one, its version may once have
-    had a value, because Secrets Manager deletes versions without labels.
+    A version that has this key may be about to become current. If a key is older than the current one, its
+    version may once have had a value, because Secrets Manager deletes versions without labels.
     """
     _, _, token = key.name.rpartition(ROTATED)
     if key.id in _ids(*context.labelled) or not token:
@@ -203,7 +237,9 @@ def _is_revocable(context: RotationContext, key: _Key, managed: list[_Key]) -> b
 
 
 def _is_newer(context: RotationContext, key: _Key, managed: list[_Key]) -> bool | None:
-    """Return whether the key was created after the current one; None if Confluent doesn't return the times."""
+    """Return whether the key was created after the current one; None if Confluent doesn't return the
+    times.
+    """
     current = next((_instant(key.created) for key in managed if key.id == context.current.text(KEY_ID)), 0.0)
     return _instant(key.created) > current if current and _instant(key.created) else None
 

@@ -1,7 +1,8 @@
 """Key pairs of Snowflake users. Rotation uses a user's two slots in turn; DESC USER shows which one is free.
 
-The new key goes into the slot that doesn't have the current key's fingerprint. A key is overwritten only if the secret had it and
-its grace period is over. The user logs in with its own key, in a role that can set keys and do nothing else.
+The new key goes into the slot that doesn't have the current key's fingerprint. A key is overwritten only if
+the secret had it and its grace period is over. The user logs in with its own key, in a role that can set keys
+and do nothing else.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ Load: TypeAlias = Callable[[Secret, Secret | None], KeyPair]
 
 @attrs.frozen
 class _User:
-    """A user as DESC USER shows it. `slots` has the fingerprint in each slot, or ""; `since` says when each slot was set."""
+    """A user as DESC USER shows it.
+
+    `slots` has the fingerprint in each slot, or ""; `since` says when each slot was set.
+    """
 
     client: Snowflake
     slots: Mapping[str, str]
@@ -70,12 +74,15 @@ class _Keys:
             return self.load(version.guarded[PRIVATE_KEY], version.guarded.get(PASSPHRASE))
         except (KeyError, UnusableKey) as unusable:
             why = str(unusable) if isinstance(unusable, UnusableKey) else f"there is no {PRIVATE_KEY}"
-            raise Refused(rotation_errors.BAD_KEY, f"the private key of version {version.id}: {why}") from None
+            raise Refused(
+                rotation_errors.BAD_KEY, f"the private key of version {version.id}: {why}"
+            ) from None
 
 
 @attrs.frozen
 class SnowflakeKeyPair:
-    """`connect` returns a client for a login, and `tenants` the accounts in which the deployment's objects are.
+    """`connect` returns a client for a login, and `tenants` the accounts in which the deployment's objects
+    are.
 
     `make` and `load` are parameters because they take the most time.
     """
@@ -84,7 +91,9 @@ class SnowflakeKeyPair:
     tenants: Callable[[], Iterable[str]]
     make: Callable[[], KeyPair] = keypair.make
     load: Load = keypair.load
-    _keys: _Keys = attrs.field(default=attrs.Factory(lambda self: _Keys(self.load), takes_self=True), init=False)
+    _keys: _Keys = attrs.field(
+        default=attrs.Factory(lambda self: _Keys(self.load), takes_self=True), init=False
+    )
 
     def id_of(self, version: Version) -> str:
         return self._keys.of(version).fingerprint
@@ -97,13 +106,21 @@ class SnowflakeKeyPair:
             pair = keypair.verify_key_pair(self.make())
         except UnusableKey as unusable:
             raise Refused(rotation_errors.BAD_KEY, f"a new key pair: {unusable}") from None
-        return {**secret_fields.without_key(_kept(context.current)), **secret_fields.fields(pair, _connection(context.current))}
+        return {
+            **secret_fields.without_key(_kept(context.current)),
+            **secret_fields.fields(pair, _connection(context.current)),
+        }
 
     def discard(self, context: RotationContext, fields: Mapping[str, str]) -> None:
-        """Do nothing. A pair that wasn't stored exists only in this process; an abandoned version's key may stay in its slot."""
+        """Do nothing.
+
+        A pair that wasn't stored exists only in this process; an abandoned version's key may stay in its
+        slot.
+        """
 
     def register(self, context: RotationContext, pending: Version) -> None:
-        user, pair = self._user(context), self._keys.of(pending)
+        user = self._user(context)
+        pair = self._keys.of(pending)
         if pair.fingerprint not in user.slots.values():
             slot = self._slot_for_new(context, user.slots)
             user.client.run(sql.statement(SET_SLOT[slot], name=_name(context), key=sql.literal(pair.public)))
@@ -121,7 +138,10 @@ class SnowflakeKeyPair:
         return self._keys.of(pending).fingerprint in self._user(context).slots.values()
 
     def is_unusable(self, pending: Version) -> bool:
-        """Return whether the key can't be read. A key that was removed from its slot is usable: it can be set again."""
+        """Return whether the key can't be read.
+
+        A key that was removed from its slot is usable: it can be set again.
+        """
         return self._keys.readable(pending) is None
 
     def is_outdated(self, context: RotationContext, pending: Version) -> bool:
@@ -132,20 +152,32 @@ class SnowflakeKeyPair:
         others = sorted(set(self._user(context).slots.values()) - kept - {""})
         over = {slot: self._grace_is_over(context, slot) for slot in others}
         unmanaged = [slot for slot in others if over[slot] is None]
-        return Replaced([slot for slot in others if over[slot] or (in_grace and slot not in unmanaged)], unmanaged)
+        return Replaced(
+            [slot for slot in others if over[slot] or (in_grace and slot not in unmanaged)], unmanaged
+        )
 
     def revoke(self, context: RotationContext, keys: Sequence[str]) -> None:
-        """Unset the slots of these keys. The slots are read again, because a rotation may have changed one."""
+        """Unset the slots of these keys.
+
+        The slots are read again, because a rotation may have changed one.
+        """
         user = self._user(context)
         for slot in [slot for slot, fingerprint in user.slots.items() if fingerprint in keys]:
             user.client.run(sql.statement(UNSET_SLOT[slot], name=_name(context)))
 
     def live(self, context: RotationContext) -> list[LiveKey]:
         user = self._user(context)
-        return [LiveKey(fingerprint, slot, user.since[slot]) for slot, fingerprint in user.slots.items() if fingerprint]
+        return [
+            LiveKey(fingerprint, slot, user.since[slot])
+            for slot, fingerprint in user.slots.items()
+            if fingerprint
+        ]
 
     def _user(self, context: RotationContext) -> _User:
-        """Describe the user. Log in with the first of the secret's keys that works, beginning with the current one."""
+        """Describe the user.
+
+        Log in with the first of the secret's keys that works, beginning with the current one.
+        """
         denied = ""
         for version in context.labelled:
             if (pair := self._keys.readable(version)) is None:
@@ -163,13 +195,15 @@ class SnowflakeKeyPair:
         raise Refused(rotation_errors.LOCKED_OUT, f"user {context.current.text(USER)}: {denied}")
 
     def _slot_for_new(self, context: RotationContext, slots: Mapping[str, str]) -> str:
-        """Return an empty slot, or else the slot without the current key, if the grace period of the key in it is over.
+        """Return an empty slot, or else the slot without the current key, if the grace period of the key in
+        it is over.
 
         Raises Refused.
         """
         if slot := keypair.empty_slot(slots):
             return slot
-        current, user = self._keys.fingerprint(context.current), f"user {context.current.text(USER)}"
+        current = self._keys.fingerprint(context.current)
+        user = f"user {context.current.text(USER)}"
         if current not in slots.values():
             raise Refused(rotation_errors.FOREIGN_KEY, f"neither slot of {user} holds the current key")
         others = [(slot, key) for slot, key in slots.items() if key != current]
@@ -188,7 +222,9 @@ class SnowflakeKeyPair:
         if fingerprint == self._keys.fingerprint(context.previous):
             return context.previous_is_revocable
         # The key may be in another version, from an abandoned or an old rotation.
-        was_managed = any(self._keys.fingerprint(version) == fingerprint for version in context.versions.others())
+        was_managed = any(
+            self._keys.fingerprint(version) == fingerprint for version in context.versions.others()
+        )
         return context.older_are_revocable if was_managed else None
 
 
@@ -197,7 +233,9 @@ def _login(version: Version, role: str) -> Login:
 
 
 def _rotation_role(context: RotationContext) -> str:
-    return sql.named(context.described.tags.get(contract.ROTATION_ROLE_TAG, "") or context.current.text("role") or _PUBLIC)
+    return sql.named(
+        context.described.tags.get(contract.ROTATION_ROLE_TAG, "") or context.current.text("role") or _PUBLIC
+    )
 
 
 def _connection(version: Version) -> Connection:

@@ -1,8 +1,9 @@
-"""Secrets Manager's four steps for all types of credentials: createSecret, setSecret, testSecret, finishSecret.
+"""Secrets Manager's four steps for all types of credentials: createSecret, setSecret, testSecret,
+finishSecret.
 
-Every step may be repeated, even after the end of the rotation or after an attempt that stopped half-way. The last step moves
-AWSCURRENT. Before that nobody reads the new key, and after that the rotation does nothing more. A replaced key stays valid for
-its grace period; then a scheduled call revokes it.
+Every step may be repeated, even after the end of the rotation or after an attempt that stopped half-way. The
+last step moves AWSCURRENT. Before that nobody reads the new key, and after that the rotation does nothing
+more. A replaced key stays valid for its grace period; then a scheduled call revokes it.
 """
 
 from __future__ import annotations
@@ -43,7 +44,10 @@ IDENTIFYING_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
 
 @attrs.frozen
 class LiveKey:
-    """A managed key at the vendor. `label` is its slot or its version's label; `since` is a time as the vendor writes it."""
+    """A managed key at the vendor.
+
+    `label` is its slot or its version's label; `since` is a time as the vendor writes it.
+    """
 
     id: str
     label: str
@@ -59,7 +63,10 @@ class Replaced:
 
 
 class Strategy(Protocol):
-    """The credentials of one vendor. Every method may be called twice, and the answer of any call may be lost."""
+    """The credentials of one vendor.
+
+    Every method may be called twice, and the answer of any call may be lost.
+    """
 
     def id_of(self, version: Version) -> str:
         """Return the id that the credential has at the vendor. It isn't secret."""
@@ -83,10 +90,14 @@ class Strategy(Protocol):
         """Return whether the pending credential can never become valid."""
 
     def is_outdated(self, context: RotationContext, pending: Version) -> bool:
-        """Return whether fields of the current version other than its key changed after `create_credential` copied them."""
+        """Return whether fields of the current version other than its key changed after `create_credential`
+        copied them.
+        """
 
     def replaced(self, context: RotationContext, *, in_grace: bool) -> Replaced:
-        """Return the keys that may be revoked: all replaced keys if `in_grace`, else only those whose grace period is over."""
+        """Return the keys that may be revoked: all replaced keys if `in_grace`, else only those whose grace
+        period is over.
+        """
 
     def revoke(self, context: RotationContext, keys: Sequence[str]) -> None:
         """Remove these keys. It is no error if a key is gone."""
@@ -113,9 +124,15 @@ _MAX_PAUSE: Final = 20.0
 _ATTEMPT_SECONDS: Final = 10.0
 
 
-def verify(authenticates: Callable[[], bool], is_there: Callable[[], bool], deadline: Deadline, what: str) -> None:
-    """Test a key until it works. Raises Refused if the vendor doesn't have it, InProgress if time runs out."""
-    successes, wait = 0, _MIN_PAUSE
+def verify(
+    authenticates: Callable[[], bool], is_there: Callable[[], bool], deadline: Deadline, what: str
+) -> None:
+    """Test a key until it works.
+
+    Raises Refused if the vendor doesn't have it, InProgress if time runs out.
+    """
+    successes = 0
+    wait = _MIN_PAUSE
     while True:
         accepted, requested = _tried(authenticates, is_there, what)
         successes = successes + 1 if accepted else 0
@@ -129,7 +146,10 @@ def verify(authenticates: Callable[[], bool], is_there: Callable[[], bool], dead
 
 
 def _tried(authenticates: Callable[[], bool], is_there: Callable[[], bool], what: str) -> tuple[bool, float]:
-    """Return whether the key is accepted, and how many seconds the vendor asks to wait. During an outage it isn't accepted."""
+    """Return whether the key is accepted, and how many seconds the vendor asks to wait.
+
+    During an outage it isn't accepted.
+    """
     try:
         if authenticates():
             return True, 0.0
@@ -159,7 +179,10 @@ class Rotation:
     log: Log
 
     def run(self, event: Mapping[str, Any]) -> str:
-        """Run a step and return its result. If it raises LakeferryError, nothing that is in use has changed."""
+        """Run a step and return its result.
+
+        If it raises LakeferryError, nothing that is in use has changed.
+        """
         step, versions, token = self._parse(event)
         described = versions.describe()
         log = self.log.bind(secret=described.name, step=step, version=token)
@@ -179,12 +202,15 @@ class Rotation:
         return context, self.connect(credential_type(context.current))
 
     def revoke(self, secret_id: str) -> dict[str, Any]:
-        """Revoke every key except the current and the pending one immediately, even during its grace period."""
+        """Revoke every key except the current and the pending one immediately, even during its grace
+        period.
+        """
         context, strategy = self.open(secret_id)
         return self._revoke(context, strategy, in_grace=True)
 
     def revoke_expired(self, secret_ids: Sequence[str]) -> dict[str, Any]:
-        """Revoke replaced keys whose grace period is over. A secret whose rotation began today is left for the next call.
+        """Revoke replaced keys whose grace period is over. A secret whose rotation began today is left for
+        the next call.
 
         An error of one secret doesn't stop the others. At the end, raises the first LakeferryError.
         """
@@ -245,18 +271,23 @@ class Rotation:
         return "set"
 
     def test(self, context: RotationContext, strategy: Strategy, event: Mapping[str, Any]) -> str:
-        """Test the pending version. If there is none, Secrets Manager is testing the configuration: test the current key."""
+        """Test the pending version.
+
+        If there is none, Secrets Manager is testing the configuration: test the current key.
+        """
         self._verify(context, strategy, context.pending or context.current)
         return "tested" if context.pending else "tested the current key"
 
     def finish(self, context: RotationContext, strategy: Strategy, event: Mapping[str, Any]) -> str:
-        """Verify the key again, because nothing guarantees that testSecret ran for it, and make its version current."""
+        """Verify the key again, because nothing guarantees that testSecret ran for it, and make its version
+        current.
+        """
         pending = _with_value(context)
         if strategy.is_outdated(context, pending):
             self._give_up(context, strategy, pending)
         self._verify(context, strategy, pending)
-        # No key is found through an older version any more: Snowflake's slots now have the pending and the current key, and
-        # Confluent's keys are found by name.
+        # No key is found through an older version any more: Snowflake's slots now have the pending and the
+        # current key, and Confluent's keys are found by name.
         context.versions.remove_old_times(context.described.stages)
         if context.needs_time_label(pending):
             context.versions.label_time(context.token, context.now())
@@ -268,16 +299,24 @@ class Rotation:
         return "current"
 
     def _keep(self, context: RotationContext, strategy: Strategy, pending: Version) -> str:
-        """Keep the pending value, because a version can't get another one. If it is unusable, abandon it and raise Refused."""
+        """Keep the pending value, because a version can't get another one.
+
+        If it is unusable, abandon it and raise Refused.
+        """
         if strategy.is_unusable(pending) or strategy.is_outdated(context, pending):
             self._give_up(context, strategy, pending)
         return "created before"
 
     def _give_up(self, context: RotationContext, strategy: Strategy, pending: Version) -> NoReturn:
-        """Abandon the pending version. The next rotation starts from the fields of the current one. Raises Refused."""
+        """Abandon the pending version.
+
+        The next rotation starts from the fields of the current one. Raises Refused.
+        """
         strategy.discard(context, pending.fields)
         context.versions.give_up(context.token)
-        raise Refused(rotation_errors.DISCARDED, f"version {context.token} of secret {context.described.name}")
+        raise Refused(
+            rotation_errors.DISCARDED, f"version {context.token} of secret {context.described.name}"
+        )
 
     def _verify(self, context: RotationContext, strategy: Strategy, version: Version) -> None:
         verify(
@@ -296,7 +335,10 @@ class Rotation:
 
 
 def _is_done(described: Described, token: str) -> bool:
-    """Return whether the version is current. Raises Refused if it can't become current. AWS's templates have the same checks."""
+    """Return whether the version is current.
+
+    Raises Refused if it can't become current. AWS's templates have the same checks.
+    """
     if described.deleted:
         raise Refused(rotation_errors.DELETED, f"secret {described.name}")
     if not described.enabled:
@@ -326,7 +368,9 @@ _STEPS: Final[Mapping[str, Callable[[Rotation, RotationContext, Strategy, Mappin
 
 @attrs.frozen
 class Age:
-    """`current_label` is the current key's slot or its version's staging label; "" if the vendor doesn't have the key."""
+    """`current_label` is the current key's slot or its version's staging label; "" if the vendor doesn't have
+    the key.
+    """
 
     secret: str
     enabled: bool
@@ -341,8 +385,10 @@ class Age:
 
 def age_of(context: RotationContext, strategy: Strategy) -> Age:
     """Return the ages. Raises LakeferryError if the vendor can't be called."""
-    now, described = context.now(), context.described
-    keys, current = tuple(strategy.live(context)), strategy.id_of(context.current)
+    now = context.now()
+    described = context.described
+    keys = tuple(strategy.live(context))
+    current = strategy.id_of(context.current)
     return Age(
         secret=described.name,
         enabled=described.enabled,
@@ -356,7 +402,10 @@ def age_of(context: RotationContext, strategy: Strategy) -> Age:
 
 
 def _due(context: RotationContext) -> float:
-    """Return the time when the next rotation is due. While rotation fails, Secrets Manager's date remains in the past."""
+    """Return the time when the next rotation is due.
+
+    While rotation fails, Secrets Manager's date remains in the past.
+    """
     if context.described.next_rotation is not None:
         return context.described.next_rotation
     return context.current.created + context.described.every if context.described.every else context.now()

@@ -1,10 +1,10 @@
 """The versions of a secret with their staging labels, and which of their keys may be revoked.
 
-A replaced key may be revoked when its grace period is over. The grace period begins when the next version becomes current.
-Secrets Manager stores that time for the last rotation only. For any other version, the latest possible time is assumed:
-PENDING_LIFE after the version was created. If a rotation takes longer than that, its version gets a label with the time just
-before it becomes current, and PENDING_LIFE counts from that time. Keys older than the previous one were replaced when the
-previous version became current, or earlier.
+A replaced key may be revoked when its grace period is over. The grace period begins when the next version
+becomes current. Secrets Manager stores that time for the last rotation only. For any other version, the
+latest possible time is assumed: PENDING_LIFE after the version was created. If a rotation takes longer than
+that, its version gets a label with the time just before it becomes current, and PENDING_LIFE counts from that
+time. Keys older than the previous one were replaced when the previous version became current, or earlier.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ _SECONDS: Final = {"hour": 3600.0, "day": 86400.0}
 
 @attrs.frozen
 class Version:
-    """`created` is in seconds since 1970. `guarded` has the secret fields, which logs and errors never show."""
+    """`created` is in seconds since 1970.
+
+    `guarded` has the secret fields, which logs and errors never show.
+    """
 
     id: str
     created: float
@@ -57,7 +60,10 @@ class Version:
 
 @attrs.frozen
 class Described:
-    """A secret without its values. Times are in seconds since 1970; `every` is the number of seconds between rotations."""
+    """A secret without its values.
+
+    Times are in seconds since 1970; `every` is the number of seconds between rotations.
+    """
 
     arn: str
     name: str
@@ -87,7 +93,10 @@ class SecretVersions:
         return Described(
             arn=str(described.get("ARN", self.secret_id)),
             name=str(described.get("Name", self.secret_id)),
-            stages={version: tuple(stages) for version, stages in (described.get("VersionIdsToStages") or {}).items()},
+            stages={
+                version: tuple(stages)
+                for version, stages in (described.get("VersionIdsToStages") or {}).items()
+            },
             enabled=bool(described.get("RotationEnabled")),
             deleted=described.get("DeletedDate") is not None,
             last_rotated=_seconds(described.get("LastRotatedDate")),
@@ -97,23 +106,39 @@ class SecretVersions:
         )
 
     def read(self, version: str) -> Version | None:
-        """Return a version by its id; None if there is none or it has no value. Raises Refused unless it is a JSON object."""
+        """Return a version by its id; None if there is none or it has no value.
+
+        Raises Refused unless it is a JSON object.
+        """
         return self._read(version) if version else None
 
     def put_pending(self, token: str, fields: Mapping[str, str], rotation_token: Secret | None) -> None:
-        """Write the pending value. Raises Refused if nothing was written, for example because the token has another value."""
+        """Write the pending value.
+
+        Raises Refused if nothing was written, for example because the token has another value.
+        """
         extra = {"RotationToken": rotation_token.reveal()} if rotation_token else {}
         text = json.dumps(dict(fields), sort_keys=True)
         with self._calling("storing the new value of", rotation_errors.NOT_STORED):
             self.client.put_secret_value(
-                SecretId=self.secret_id, ClientRequestToken=token, SecretString=text, VersionStages=[PENDING], **extra
+                SecretId=self.secret_id,
+                ClientRequestToken=token,
+                SecretString=text,
+                VersionStages=[PENDING],
+                **extra,
             )
 
     def make_current(self, token: str, replaced: str) -> None:
-        """Make version `token` current instead of `replaced`, which the caller read. Raises Refused if a third one is current."""
+        """Make version `token` current instead of `replaced`, which the caller read.
+
+        Raises Refused if a third one is current.
+        """
         with self._calling("making a version current of", rotation_errors.NOT_MOVED):
             self.client.update_secret_version_stage(
-                SecretId=self.secret_id, VersionStage=CURRENT, MoveToVersionId=token, RemoveFromVersionId=replaced
+                SecretId=self.secret_id,
+                VersionStage=CURRENT,
+                MoveToVersionId=token,
+                RemoveFromVersionId=replaced,
             )
 
     def label_time(self, token: str, now: float) -> None:
@@ -124,7 +149,9 @@ class SecretVersions:
             )
 
     def remove_old_times(self, stages: Mapping[str, tuple[str, ...]]) -> None:
-        """Remove the time labels of versions that aren't current, previous or pending: a secret can have at most 20 labels."""
+        """Remove the time labels of versions that aren't current, previous or pending: a secret can have at
+        most 20 labels.
+        """
         for version, labels in stages.items():
             for label in labels if _STAGES.isdisjoint(labels) else ():
                 if label.startswith(_TIME_LABEL):
@@ -135,13 +162,19 @@ class SecretVersions:
         self._remove_label(token, PENDING)
 
     def others(self) -> Iterator[Version]:
-        """Yield the other versions that Secrets Manager still has: those that aren't current, previous or pending."""
+        """Yield the other versions that Secrets Manager still has: those that aren't current, previous or
+        pending.
+        """
         for listed in self._listed():
-            if _STAGES.isdisjoint(listed.get("VersionStages") or ()) and (version := self.read(str(listed["VersionId"]))):
+            if _STAGES.isdisjoint(listed.get("VersionStages") or ()) and (
+                version := self.read(str(listed["VersionId"]))
+            ):
                 yield version
 
     def created(self, version: str) -> float | None:
-        """Return when a version was created, in seconds since 1970, even if it has no value; None if AWS doesn't say."""
+        """Return when a version was created, in seconds since 1970, even if it has no value; None if AWS
+        doesn't say.
+        """
         for listed in self._listed():
             if listed.get("VersionId") == version:
                 return _seconds(listed.get("CreatedDate"))
@@ -159,7 +192,9 @@ class SecretVersions:
 
     def _remove_label(self, version: str, label: str) -> None:
         with self._calling("removing a label of a version of", rotation_errors.NOT_MOVED):
-            self.client.update_secret_version_stage(SecretId=self.secret_id, VersionStage=label, RemoveFromVersionId=version)
+            self.client.update_secret_version_stage(
+                SecretId=self.secret_id, VersionStage=label, RemoveFromVersionId=version
+            )
 
     def _read(self, version: str) -> Version | None:
         try:
@@ -172,7 +207,9 @@ class SecretVersions:
             return None
         fields = _fields(text)
         if fields is None:
-            raise Refused(rotation_errors.FIELDS, f"version {version} of secret {self.secret_id} is not a JSON object")
+            raise Refused(
+                rotation_errors.FIELDS, f"version {version} of secret {self.secret_id} is not a JSON object"
+            )
         return Version(version, _seconds(response["CreatedDate"]) or 0.0, fields)
 
     @contextmanager
@@ -202,7 +239,9 @@ def _seconds(value: Any) -> float | None:
 
 
 def _every(rules: Mapping[str, Any]) -> float | None:
-    """Return the seconds between rotations; None for a cron schedule, whose next date Secrets Manager returns."""
+    """Return the seconds between rotations; None for a cron schedule, whose next date Secrets Manager
+    returns.
+    """
     if days := rules.get("AutomaticallyAfterDays"):
         return float(days) * _SECONDS["day"]
     rate = _RATE.fullmatch(str(rules.get("ScheduleExpression", "")))
@@ -210,13 +249,17 @@ def _every(rules: Mapping[str, Any]) -> float | None:
 
 
 DAY: Final = 86400.0
-#: Seconds after which a pending version gets a label with the time before it becomes current, and no longer stops revocation.
+#: Seconds after which a pending version gets a label with the time before it becomes current, and no longer
+#: stops revocation.
 PENDING_LIFE: Final = DAY
 
 
 @attrs.frozen
 class Policy:
-    """`keep` keys are valid between two rotations, and one more during a rotation. `grace` is the grace period in seconds."""
+    """`keep` keys are valid between two rotations, and one more during a rotation.
+
+    `grace` is the grace period in seconds.
+    """
 
     keep: int = contract.KEYS_KEPT
     grace: float = contract.GRACE_DAYS * DAY
@@ -224,7 +267,9 @@ class Policy:
 
 @attrs.frozen
 class RotationContext:
-    """`token` is the id of the version that is being rotated to; `pending` is None while this version has no value."""
+    """`token` is the id of the version that is being rotated to; `pending` is None while this version has no
+    value.
+    """
 
     versions: SecretVersions
     described: Described
@@ -241,11 +286,13 @@ class RotationContext:
 
     @property
     def is_rotating(self) -> bool:
-        """Return whether a rotation may be running. Secrets Manager labels the pending version before the first step.
+        """Return whether a rotation may be running. Secrets Manager labels the pending version before the
+        first step.
 
-        The label stays after a rotation that failed, so only that of a young version says that one is running. Replaced keys
-        must not stay valid for as long as rotation fails. A version of unknown age doesn't keep them valid either: only keys
-        that are neither current nor pending, and whose grace is over, are revoked.
+        The label stays after a rotation that failed, so only that of a young version says that one is
+        running. Replaced keys must not stay valid for as long as rotation fails. A version of unknown age
+        doesn't keep them valid either: only keys that are neither current nor pending, and whose grace is
+        over, are revoked.
         """
         label = self.described.labelled(PENDING)
         if label in ("", self.current.id):
@@ -259,7 +306,9 @@ class RotationContext:
             raise Refused(rotation_errors.CHANGED, f"secret {self.described.name}")
 
     def needs_time_label(self, pending: Version) -> bool:
-        """Return whether the version is so old that it becomes current later than `_replaced_by` assumes without a label."""
+        """Return whether the version is so old that it becomes current later than `_replaced_by` assumes
+        without a label.
+        """
         return self.now() > self._known_since(pending) + PENDING_LIFE
 
     @property
@@ -268,12 +317,21 @@ class RotationContext:
 
     @property
     def older_are_revocable(self) -> bool:
-        """Return whether keys older than the previous one may be revoked. Before the first rotation, no key has been replaced."""
-        return self.previous is None or self.now() >= self._replaced_by(self.previous, None) + self.policy.grace
+        """Return whether keys older than the previous one may be revoked.
+
+        Before the first rotation, no key has been replaced.
+        """
+        return (
+            self.previous is None or self.now() >= self._replaced_by(self.previous, None) + self.policy.grace
+        )
 
     def _replaced_by(self, successor: Version, rotated: float | None) -> float:
         """Return the latest time at which `successor` can have become current."""
-        return rotated if rotated is not None and rotated >= successor.created else self._known_since(successor) + PENDING_LIFE
+        return (
+            rotated
+            if rotated is not None and rotated >= successor.created
+            else self._known_since(successor) + PENDING_LIFE
+        )
 
     def _known_since(self, version: Version) -> float:
         return max([version.created, *labelled_times(self.described.stages.get(version.id, ()))])
@@ -282,7 +340,10 @@ class RotationContext:
 def read_context(
     versions: SecretVersions, described: Described, token: str, policy: Policy, now: Callable[[], float]
 ) -> RotationContext:
-    """Read the context of a rotation. Without `token`, the pending version is the one with the label. Raises Refused."""
+    """Read the context of a rotation.
+
+    Without `token`, the pending version is the one with the label. Raises Refused.
+    """
     current = versions.read(described.labelled(CURRENT))
     if current is None:
         raise Refused(rotation_errors.EMPTY, f"secret {described.name} has no current value")

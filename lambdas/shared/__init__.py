@@ -1,1 +1,3 @@
-"""Code that all functions share: HTTP, time, secrets, errors, logging, and the interface of resource types."""
+"""Code that all functions share: HTTP, time, secrets, errors, logging, and the interface of resource
+types.
+"""

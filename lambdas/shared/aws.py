@@ -15,9 +15,10 @@ from lambdas.shared.errors import Denied, LakeferryError, Refused, Transient
 
 #: Error codes that a retry can't resolve.
 FINAL: Final = frozenset(
-    "DecryptionFailure EncryptionFailure InvalidInputException InvalidParameterException InvalidRequestException "
-    "LimitExceededException MalformedPolicyDocumentException PreconditionNotMetException ResourceExistsException "
-    "ResourceNotFoundException ValidationError ValidationException".split()
+    "DecryptionFailure EncryptionFailure InvalidInputException InvalidParameterException "
+    "InvalidRequestException LimitExceededException MalformedPolicyDocumentException "
+    "PreconditionNotMetException ResourceExistsException ResourceNotFoundException ValidationError "
+    "ValidationException".split()
 )
 
 
@@ -42,9 +43,11 @@ def raise_instead(codes: Container[str], error: Callable[[str], Exception]) -> I
 
 
 def error_for(doing: str, error: Mapping[str, Any]) -> LakeferryError:
-    """Return Refused for a final code, Denied for a missing permission, and Transient otherwise. `error` is boto3's `Error`.
+    """Return Refused for a final code, Denied for a missing permission, and Transient otherwise. `error` is
+    boto3's `Error`.
 
-    A missing permission is tried again for a while: a new role's permissions take some seconds to become effective.
+    A missing permission is tried again for a while: a new role's permissions take some seconds to become
+    effective.
     """
     code = str(error.get("Code", ""))
     kind = Refused if code in FINAL else Denied if code in DENIED else Transient

@@ -1,4 +1,7 @@
-"""The clock, which everything that depends on time gets as a parameter. Nothing else in `lambdas` reads the time or sleeps."""
+"""The clock, which everything that depends on time gets as a parameter.
+
+Nothing else in `lambdas` reads the time or sleeps.
+"""
 
 from __future__ import annotations
 

@@ -49,7 +49,9 @@ class Export:
 
 @attrs.frozen
 class DeploymentSettings:
-    """`secrets` are names of secrets that rotate; `deployer_secrets` are names of secrets that people created."""
+    """`secrets` are names of secrets that rotate; `deployer_secrets` are names of secrets that people
+    created.
+    """
 
     tables: list[Table] = attrs.Factory(list)
     exports: list[Export] = attrs.Factory(list)
@@ -58,7 +60,10 @@ class DeploymentSettings:
 
 
 def read(s3: S3Client, url: str) -> DeploymentSettings:
-    """Read the settings. Raises LakeferryError if the object doesn't exist or isn't what the stacks publish."""
+    """Read the settings.
+
+    Raises LakeferryError if the object doesn't exist or isn't what the stacks publish.
+    """
     parts = urlsplit(url)
     published = Objects(s3, parts.netloc).read(parts.path.lstrip("/")) if parts.scheme == _SCHEME else None
     if published is None:

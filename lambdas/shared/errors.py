@@ -40,7 +40,9 @@ def shortened(text: str, length: int = DETAIL_LENGTH) -> str:
 
 
 class ErrorRow(NamedTuple):
-    """A code, whose meaning never changes, and what to do. lakeferry/errors.toml has the code's title and cause."""
+    """A code, whose meaning never changes, and what to do. lakeferry/errors.toml has the code's title and
+    cause.
+    """
 
     code: str
     remedy: str
@@ -64,7 +66,9 @@ class LakeferryError(Exception):
 
     @property
     def remedy(self) -> str:
-        """What to do: against what denied the call, if AWS names it in the message, also in one that a vendor passes on."""
+        """What to do: against what denied the call, if AWS names it in the message, also in one that a vendor
+        passes on.
+        """
         denial = denial_of(self.what)
         return denial.remedy if denial else self.row.remedy
 
@@ -113,7 +117,10 @@ class NeedsReplacement(ResourceFailed):
 
 
 class ReplacementRequired(NeedsReplacement):
-    """A property that the vendor can't change has changed. Names are unique, so the old object is deleted first."""
+    """A property that the vendor can't change has changed.
+
+    Names are unique, so the old object is deleted first.
+    """
 
 
 class Transient(LakeferryError):
@@ -150,22 +157,34 @@ class TimedOut(LakeferryError):
     """The wait is over. `row` is that of the last error, whose text is at the beginning of this one's."""
 
 
-PROPERTIES: Final = ErrorRow("LF-PROPERTIES", "Correct each property named above and deploy again; nothing was created.")
-OVERTAKEN: Final = ErrorRow("LF-OVERTAKEN", "Nothing, unless the deployment failed because of it: then deploy again.")
+PROPERTIES: Final = ErrorRow(
+    "LF-PROPERTIES", "Correct each property named above and deploy again; nothing was created."
+)
+OVERTAKEN: Final = ErrorRow(
+    "LF-OVERTAKEN", "Nothing, unless the deployment failed because of it: then deploy again."
+)
 FOREIGN: Final = ErrorRow("LF-FOREIGN-EVENT", "Find out who invoked it; nothing was done.")
 SETTINGS: Final = ErrorRow("LF-SETTINGS", "Deploy again; don't edit the function manually.")
 WAITING: Final = ErrorRow(
-    "LF-WAITING", "Look at the object in the vendor's console; when it works, deploy again: existing objects are used."
+    "LF-WAITING",
+    "Look at the object in the vendor's console; when it works, deploy again: existing objects are used.",
 )
 OUT_OF_TIME: Final = ErrorRow("LF-OUT-OF-TIME", "Nothing: the next invocation continues.")
 OUTDATED: Final = ErrorRow("LF-OUTDATED", "Nothing: it takes the time of a delete and a create.")
-VANISHED: Final = ErrorRow("LF-VANISHED", "Nothing: Lakeferry searches for it once more, and creates it again if it is gone.")
+VANISHED: Final = ErrorRow(
+    "LF-VANISHED", "Nothing: Lakeferry searches for it once more, and creates it again if it is gone."
+)
 UNREACHABLE: Final = ErrorRow(
     "NET-UNREACHABLE",
-    "Look at the vendor's status page; if the call came from your own computer, at its network and proxy too. Then try again.",
+    "Look at the vendor's status page; if the call came from your own computer, at its network and proxy "
+    "too. Then try again.",
 )
-TLS: Final = ErrorRow("NET-TLS", "Exclude the vendor's hosts from TLS inspection; the check can't be turned off.")
-UNREADABLE: Final = ErrorRow("NET-UNREADABLE", "Deploy again; if it persists, look at the vendor's status page.")
+TLS: Final = ErrorRow(
+    "NET-TLS", "Exclude the vendor's hosts from TLS inspection; the check can't be turned off."
+)
+UNREADABLE: Final = ErrorRow(
+    "NET-UNREADABLE", "Deploy again; if it persists, look at the vendor's status page."
+)
 ADDRESS: Final = ErrorRow("NET-ADDRESS", "Check the address above, and the setting that it comes from.")
 SECRET_MISSING: Final = ErrorRow(
     "AWS-SECRET-MISSING", "Fill it (`lakeferry secrets set`), or correct the name, and deploy again."
@@ -173,12 +192,16 @@ SECRET_MISSING: Final = ErrorRow(
 SECRET_SHAPE: Final = ErrorRow("AWS-SECRET-SHAPE", "Store JSON with the fields above.")
 STORAGE: Final = ErrorRow("AWS-REFUSED", "Look at the error's own code above; deploy again when it is fixed.")
 DOCUMENT: Final = ErrorRow(
-    "AWS-DOCUMENT", "Look at the object named above; an earlier version can be restored, because the bucket keeps them."
+    "AWS-DOCUMENT",
+    "Look at the object named above; an earlier version can be restored, because the bucket keeps them.",
 )
 
 OUTPUTS: Final = ErrorRow("LF-OUTPUTS", "Shorten the names that the value is built from, and deploy again.")
 PRINCIPAL: Final = ErrorRow(
     "LF-PRINCIPAL",
-    "Ask the vendor's support whose principal that is. Nothing trusts it; deploy again when the vendor names another.",
+    "Ask the vendor's support whose principal that is. Nothing trusts it; deploy again when the vendor "
+    "names another.",
 )
-INTERNAL: Final = ErrorRow("LF-INTERNAL", "Report it with the trace from the function's log, which holds no secret.")
+INTERNAL: Final = ErrorRow(
+    "LF-INTERNAL", "Report it with the trace from the function's log, which holds no secret."
+)

@@ -1,8 +1,9 @@
-"""HTTP calls with timeouts and retries, to safe addresses only, without redirects or passwords from the environment.
+"""HTTP calls with timeouts and retries, to safe addresses only, without redirects or passwords from the
+environment.
 
-A session belongs to one invocation. It ends at the invocation's deadline, which is earlier than Lambda's timeout.
-A 429 means that nothing was done, so every call may be retried. If a call fails after the request was sent, its effect is not
-known, so only calls that may be repeated are retried.
+A session belongs to one invocation. It ends at the invocation's deadline, which is earlier than Lambda's
+timeout. A 429 means that nothing was done, so every call may be retried. If a call fails after the request
+was sent, its effect is not known, so only calls that may be repeated are retried.
 """
 
 from __future__ import annotations
@@ -45,7 +46,11 @@ class Response:
 
 
 #: Reasons of OpenSSL that occur only before a request is sent.
-_HANDSHAKE_ERRORS: Final = ("CERTIFICATE_VERIFY_FAILED", "UNSUPPORTED_PROTOCOL", "NO_CERTIFICATE_OR_CRL_FOUND")
+_HANDSHAKE_ERRORS: Final = (
+    "CERTIFICATE_VERIFY_FAILED",
+    "UNSUPPORTED_PROTOCOL",
+    "NO_CERTIFICATE_OR_CRL_FOUND",
+)
 
 
 class NotSent(Transient):
@@ -69,7 +74,10 @@ class RetryPolicy:
     spread: Callable[[], float] = random.random
 
     def run(self, call: Callable[[], Response], *, repeatable: bool, deadline: Deadline) -> Response:
-        """Return the last answer, whatever its status. Raises NotSent or ResponseLost if the last attempt got no answer."""
+        """Return the last answer, whatever its status.
+
+        Raises NotSent or ResponseLost if the last attempt got no answer.
+        """
         attempt = 0
         while True:
             attempt += 1
@@ -93,7 +101,11 @@ class RetryPolicy:
     def _wait(self, attempt: int, outcome: Response | NotSent | ResponseLost, clock: Clock) -> float:
         requested = requested_wait(outcome.headers, clock) if isinstance(outcome, Response) else None
         grown = min(LONGEST_WAIT, self.first_wait * 2.0 ** (attempt - 1))
-        return grown * (0.5 + 0.5 * self.spread()) if requested is None else requested + self.first_wait * self.spread()
+        return (
+            grown * (0.5 + 0.5 * self.spread())
+            if requested is None
+            else requested + self.first_wait * self.spread()
+        )
 
 
 def requested_wait(headers: Mapping[str, str], clock: Clock) -> float | None:
@@ -121,7 +133,10 @@ def _seconds(text: str, clock: Clock) -> float | None:
 
 
 def is_loopback(url: str) -> bool:
-    """Return True for loopback addresses such as 127.0.0.1. A name, even localhost, may resolve to another host."""
+    """Return True for loopback addresses such as 127.0.0.1.
+
+    A name, even localhost, may resolve to another host.
+    """
     try:
         return ipaddress.ip_address(urlsplit(url).hostname or "").is_loopback
     except ValueError:
@@ -129,10 +144,14 @@ def is_loopback(url: str) -> bool:
 
 
 def require_safe(url: str) -> None:
-    """Raise LakeferryError unless `url` is https, or http to a loopback address, and contains no credentials."""
+    """Raise LakeferryError unless `url` is https, or http to a loopback address, and contains no
+    credentials.
+    """
     parts = urlsplit(url)
     if parts.username or parts.password or not parts.hostname:
-        raise LakeferryError(errors.ADDRESS, f"{parts.scheme}://{parts.hostname} has no host, or holds credentials")
+        raise LakeferryError(
+            errors.ADDRESS, f"{parts.scheme}://{parts.hostname} has no host, or holds credentials"
+        )
     if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(url)):
         raise LakeferryError(errors.ADDRESS, f"{parts.scheme}://{parts.hostname} is not https")
 
@@ -157,11 +176,12 @@ USUAL: Final = Timeouts()
 
 
 class Session:
-    """Methods raise OutOfTime if less than a second is left before `deadline`. Tests pass an `adapter` for http:// URLs.
+    """Methods raise OutOfTime if less than a second is left before `deadline`. Tests pass an `adapter` for
+    http:// URLs.
 
-    `timeouts` are for all calls; without them, each call has its own.
-    With `trust_environment`, the session uses the proxy and the CA certificates in the environment variables of an operator's
-    computer: HTTPS_PROXY, NO_PROXY, REQUESTS_CA_BUNDLE. The Lambda functions ignore these variables.
+    `timeouts` are for all calls; without them, each call has its own. With `trust_environment`, the session
+    uses the proxy and the CA certificates in the environment variables of an operator's computer:
+    HTTPS_PROXY, NO_PROXY, REQUESTS_CA_BUNDLE. The Lambda functions ignore these variables.
     """
 
     def __init__(
@@ -234,16 +254,25 @@ class Session:
         call = f"{sent.method} {sent.url!s}"
         try:
             request = self._requests.prepare_request(sent)
-            response = self._requests.send(request, timeout=timeout, allow_redirects=False, **self._settings(str(request.url)))
+            response = self._requests.send(
+                request, timeout=timeout, allow_redirects=False, **self._settings(str(request.url))
+            )
         except requests.RequestException as error:
             raise _error_of(error, call) from None
         except OSError:  # raised by requests if the CA certificates' file is missing
-            raise NotSent(errors.TLS, f"{call}: the file of REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE can't be read") from None
+            raise NotSent(
+                errors.TLS, f"{call}: the file of REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE can't be read"
+            ) from None
         with response:
-            return Response(response.status_code, CaseInsensitiveDict(response.headers), self._body(response, end, call))
+            return Response(
+                response.status_code, CaseInsensitiveDict(response.headers), self._body(response, end, call)
+            )
 
     def _settings(self, url: str) -> dict[str, Any]:
-        """Return proxies and certificates. A loopback address gets none: it may be plain HTTP, which a proxy must not see."""
+        """Return proxies and certificates.
+
+        A loopback address gets none: it may be plain HTTP, which a proxy must not see.
+        """
         if not self._trust_environment or is_loopback(url):
             return {"stream": True, "proxies": {}, "verify": True}
         with requests.Session() as reader:
@@ -253,7 +282,9 @@ class Session:
         try:
             content = _content(response.raw, end)
         except (urllib3.exceptions.HTTPError, OSError, zlib.error) as error:
-            raise ResponseLost(errors.UNREACHABLE, f"{call}: the answer was cut off ({type(error).__name__})") from None
+            raise ResponseLost(
+                errors.UNREACHABLE, f"{call}: the answer was cut off ({type(error).__name__})"
+            ) from None
         if content is None:
             raise ResponseLost(errors.UNREACHABLE, f"{call}: the answer took too long, or is too long")
         try:
@@ -277,7 +308,10 @@ def _content(raw: urllib3.BaseHTTPResponse, end: Deadline) -> bytes | None:
 
 
 def _parsed(content: bytes) -> Any:
-    """Return the parsed body. Confluent has sent gzip without a header for it, so the first two bytes are checked."""
+    """Return the parsed body.
+
+    Confluent has sent gzip without a header for it, so the first two bytes are checked.
+    """
     if content[:2] == b"\x1f\x8b":
         content = gzip.decompress(content)
     return json.loads(content) if content.strip() else None
@@ -290,7 +324,9 @@ def _error_of(error: requests.RequestException, call: str) -> NotSent | Response
         if getattr(next(iter(getattr(reason, "args", ())), None), "reason", "") in _HANDSHAKE_ERRORS:
             return NotSent(errors.TLS, f"{call}: the TLS handshake failed")
         return ResponseLost(errors.UNREACHABLE, f"{call}: the TLS connection failed")
-    if isinstance(error, requests.exceptions.ProxyError):  # proxied addresses are https, so the proxy has not seen the request
+    if isinstance(
+        error, requests.exceptions.ProxyError
+    ):  # proxied addresses are https, so the proxy has not seen the request
         return NotSent(errors.UNREACHABLE, f"{call}: no connection through the proxy of HTTPS_PROXY")
     before = (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError)
     if isinstance(error, requests.ConnectTimeout) or isinstance(reason, before):

@@ -13,7 +13,12 @@ _PRINCIPAL: Final = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:(?:role|user)/[\w
 
 
 def require_principal(arn: str, what: str) -> str:
-    """Return the ARN of the role or user that `what` presents to AWS. Raises Refused: a role would trust anything else too."""
+    """Return the ARN of the role or user that `what` presents to AWS.
+
+    Raises Refused: a role would trust anything else too.
+    """
     if not _PRINCIPAL.fullmatch(arn):
-        raise Refused(errors.PRINCIPAL, f"{what} presents {arn[:200]!r}, which is not the ARN of one IAM role or user")
+        raise Refused(
+            errors.PRINCIPAL, f"{what} presents {arn[:200]!r}, which is not the ARN of one IAM role or user"
+        )
     return arn

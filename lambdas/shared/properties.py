@@ -1,9 +1,10 @@
 """Properties of a resource: a frozen attrs class for each resource type, read from what CloudFormation sends.
 
-CloudFormation sends booleans and numbers as strings, at any depth. Updates and deletes also contain the properties of the last
-deployment, which an older release may have declared. Those are parsed leniently: unknown properties are ignored, and missing
-ones get their default. So a property that is added to a type after a release needs a default. New properties are parsed
-strictly, and all mistakes in them are reported together.
+CloudFormation sends booleans and numbers as strings, at any depth. Updates and deletes also contain the
+properties of the last deployment, which an older release may have declared. Those are parsed leniently:
+unknown properties are ignored, and missing ones get their default. So a property that is added to a type
+after a release needs a default. New properties are parsed strictly, and all mistakes in them are reported
+together.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ RESERVED: Final = frozenset({"ServiceToken", "ServiceTimeout", "kind", contract.
 
 @attrs.frozen
 class Properties(Generic[O_co]):
-    """The schema of a resource type and of its outputs for `Fn::GetAtt`: `class TopicProps(Properties[TopicOutputs])`.
+    """The schema of a resource type and of its outputs for `Fn::GetAtt`: `class
+    TopicProps(Properties[TopicOutputs])`.
 
     TYPE is its name in stacks. A change of a CREATE_ONLY property replaces the object.
     """
@@ -58,7 +60,10 @@ class Properties(Generic[O_co]):
 
 
 def prop(doc: str, *, default: Any = attrs.NOTHING, one_of: tuple[Any, ...] = ()) -> Any:
-    """Declare a property; `doc` is its text in the reference. The defaults `list` and `dict` mean an empty list or dict."""
+    """Declare a property; `doc` is its text in the reference.
+
+    The defaults `list` and `dict` mean an empty list or dict.
+    """
     given = attrs.Factory(default) if default in (list, dict) else default
     return attrs.field(default=given, kw_only=True, metadata={"doc": doc, "one_of": one_of})
 
@@ -72,7 +77,9 @@ def properties(cls: type[C]) -> type[C]:
 def declared(given: Properties[Any]) -> dict[str, Any]:
     """Return the values that a template contains: those that differ from the defaults."""
     defaults = {field.name: _default(field) for field in attrs.fields(type(given))}
-    return {name: value for name, value in attrs.asdict(given, recurse=False).items() if value != defaults[name]}
+    return {
+        name: value for name, value in attrs.asdict(given, recurse=False).items() if value != defaults[name]
+    }
 
 
 def _default(field: attrs.Attribute[Any]) -> Any:
@@ -81,7 +88,10 @@ def _default(field: attrs.Attribute[Any]) -> Any:
 
 
 def parse(cls: type[T], given: Mapping[str, Any], *, strict: bool) -> T:
-    """Parse properties. Raises BadProperties with all mistakes; unknown names are mistakes only if `strict`."""
+    """Parse properties.
+
+    Raises BadProperties with all mistakes; unknown names are mistakes only if `strict`.
+    """
     fields = {field.name: field for field in attrs.fields(cls)}
     hints = get_type_hints(cls)
     problems: list[tuple[str, str]] = []

@@ -25,10 +25,13 @@ _numbers = itertools.count()
 #: Keeps the secrets of an invocation in memory for `redact`, after the code that read them has released them.
 _of_invocation: ContextVar[list[Secret] | None] = ContextVar("secrets of the invocation", default=None)
 
-#: AWS secret keys and session tokens that are named as such, Confluent's API secrets, private keys, credentials in a header or a
-#: URL, and presigned URLs.
+#: AWS secret keys and session tokens that are named as such, Confluent's API secrets, private keys,
+#: credentials in a header or a URL, and presigned URLs.
 _LOOKS_SECRET = (
-    re.compile(r"""(?:secret(?:_?access)?(?:_?key)?|session_?token)["']?\s*[:=(]?\s*["']?[A-Za-z0-9+/=]{40,}""", re.IGNORECASE),
+    re.compile(
+        r"""(?:secret(?:_?access)?(?:_?key)?|session_?token)["']?\s*[:=(]?\s*["']?[A-Za-z0-9+/=]{40,}""",
+        re.IGNORECASE,
+    ),
     re.compile(r"\bcflt[A-Za-z0-9+/=_-]{20,}"),
     re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL),
     re.compile(r"(?<=\bBasic )[A-Za-z0-9+/=]{8,}|(?<=\bBearer )[\w.~+/=-]{8,}"),
@@ -43,7 +46,9 @@ class Secret:
     __slots__ = ("__weakref__", "_value")
 
     def __init__(self, value: str, *, redacted: bool = True) -> None:
-        """Hold a value, which `redact` removes from text only if `redacted`: a key's id, for example, may be shown in outputs."""
+        """Hold a value, which `redact` removes from text only if `redacted`: a key's id, for example, may be
+        shown in outputs.
+        """
         self._value = value
         if not redacted:
             return
@@ -88,7 +93,9 @@ class ApiKey:
 
 @contextmanager
 def invocation() -> Iterator[None]:
-    """Let `redact` remove every Secret that is created in the block, even if nothing refers to it any more."""
+    """Let `redact` remove every Secret that is created in the block, even if nothing refers to it any
+    more.
+    """
     before = _of_invocation.set([])
     try:
         yield
@@ -97,8 +104,8 @@ def invocation() -> Iterator[None]:
 
 
 def redact(text: str) -> str:
-    """Return `text` without the value of any Secret of this invocation or in memory, also in JSON, URL encoding or Base64, and
-    without what looks like a secret.
+    """Return `text` without the value of any Secret of this invocation or in memory, also in JSON, URL
+    encoding or Base64, and without what looks like a secret.
     """
     values = {secret.reveal() for secret in list(_alive.values())}
     for value in sorted(values, key=len, reverse=True):

@@ -6,8 +6,8 @@
     delete          deletes an object; it is no error if the object is gone, and a call may be repeated
     find_existing   returns the ids of managed objects, as the vendor lists them now
 
-Every function may be called twice, and the answer to any call may be lost. Functions never wait: they raise InProgress, and are
-called again.
+Every function may be called twice, and the answer to any call may be lost. Functions never wait: they raise
+InProgress, and are called again.
 """
 
 from __future__ import annotations
@@ -33,13 +33,15 @@ class Context(Generic[V_co]):
     """The arguments of each function besides the properties.
 
     `name` is deterministic: a-z, 0-9 and hyphens, at most 60 characters. `notes` are stored between calls.
-    `previous` are the properties before an update. `deleting` is True for a delete.
-    `resource_uid` is a hash that is unique among the resources of all stacks, and stays the same when the resource is replaced.
-    `rolling_back` asks CloudFormation whether the stack is being rolled back. Raises Transient, Denied or Refused.
+    `previous` are the properties before an update. `deleting` is True for a delete. `resource_uid` is a hash
+    that is unique among the resources of all stacks, and stays the same when the resource is replaced.
+    `rolling_back` asks CloudFormation whether the stack is being rolled back. Raises Transient, Denied or
+    Refused.
 
-    Some objects have names that the user chose and don't name their owner, so anybody may have created them. Their `create` calls
-    `claim` immediately before it sends the request that creates. From then on `owned` is True, unless the vendor certainly
-    refuses: an object that exists is then the resource's own. An object that isn't owned is never changed, deleted or undone.
+    Some objects have names that the user chose and don't name their owner, so anybody may have created them.
+    Their `create` calls `claim` immediately before it sends the request that creates. From then on `owned` is
+    True, unless the vendor certainly refuses: an object that exists is then the resource's own. An object
+    that isn't owned is never changed, deleted or undone.
     """
 
     vendor: V_co
@@ -63,9 +65,10 @@ class Context(Generic[V_co]):
 class Vendor(Protocol):
     """What the lifecycle of all resources needs to know of a vendor's client.
 
-    `tenant` is the organization or account of the login. It has no name in it that somebody can change. `creator` is the login as
-    far as it sees all that it created, for whatever reason; "" if it may not. `principal` is the login, as far as its rights can
-    differ from another one's. NAMES_ARE_UNIQUE: a create fails while another object has the name, seen or not.
+    `tenant` is the organization or account of the login. It has no name in it that somebody can change.
+    `creator` is the login as far as it sees all that it created, for whatever reason; "" if it may not.
+    `principal` is the login, as far as its rights can differ from another one's. NAMES_ARE_UNIQUE: a create
+    fails while another object has the name, seen or not.
     """
 
     @property
@@ -85,17 +88,20 @@ class Vendor(Protocol):
     def unseen(self, why: str) -> LakeferryError: ...
 
     def require_sight(self, spec: Any) -> None:
-        """Return if the login would see the object with these properties. Raises Denied or InProgress otherwise."""
+        """Return if the login would see the object with these properties.
+
+        Raises Denied or InProgress otherwise.
+        """
 
 
 class ResourceHandler(Protocol):
     """A module of `resources/`.
 
-    With `ABSENCE_IS_SHOWN = True`, `find_existing` returns [] only if it has seen that the object doesn't exist. Without it, an
-    object that isn't found may also be hidden from the login.
+    With `ABSENCE_IS_SHOWN = True`, `find_existing` returns [] only if it has seen that the object doesn't
+    exist. Without it, an object that isn't found may also be hidden from the login.
 
-    With a function `has_completed(context, spec, object_id)`, an object may be absent as it should be: it returns True for one
-    that has done all its work and that the vendor removed since.
+    With a function `has_completed(context, spec, object_id)`, an object may be absent as it should be: it
+    returns True for one that has done all its work and that the vendor removed since.
     """
 
     @property

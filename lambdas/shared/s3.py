@@ -44,7 +44,8 @@ class Objects:
         with aws_call(f"reading s3://{self.bucket}/{key}"):
             try:
                 answer = self.client.get_object(Bucket=self.bucket, Key=key)
-                content, etag = _plain(answer["Body"].read()), str(answer["ETag"])
+                content = _plain(answer["Body"].read())
+                etag = str(answer["ETag"])
             except ClientError as error:
                 if error_code(error) in _GONE:
                     return None
@@ -58,7 +59,8 @@ class Objects:
         return Stored(document, etag)
 
     def write(self, key: str, document: dict[str, Any], *, over: str | None) -> str | None:
-        """Overwrite the object if its ETag is `over`; for None, create the object if there is none. Return the new ETag.
+        """Overwrite the object if its ETag is `over`; for None, create the object if there is none. Return
+        the new ETag.
 
         Return None if another write was faster; that may be this write itself, sent twice.
         """
@@ -71,7 +73,11 @@ class Objects:
                     )
                 else:
                     answer = self.client.put_object(
-                        Bucket=self.bucket, Key=key, Body=body, ContentType="application/json", IfNoneMatch="*"
+                        Bucket=self.bucket,
+                        Key=key,
+                        Body=body,
+                        ContentType="application/json",
+                        IfNoneMatch="*",
                     )
             except ClientError as error:
                 if error_code(error) in (*_CONFLICT, *_GONE):
@@ -81,7 +87,11 @@ class Objects:
 
     def list(self, prefix: str, after: str = "") -> Iterator[Listed]:
         """Yield the objects whose keys come after `after`, ordered by key."""
-        parameters: dict[str, Any] = {"Bucket": self.bucket, "Prefix": prefix, **({"StartAfter": after} if after else {})}
+        parameters: dict[str, Any] = {
+            "Bucket": self.bucket,
+            "Prefix": prefix,
+            **({"StartAfter": after} if after else {}),
+        }
         while True:
             with aws_call(f"listing s3://{self.bucket}/{prefix}"):
                 answer = self.client.list_objects_v2(**parameters)

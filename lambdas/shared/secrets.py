@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 #: The fields of every key, as AWS's managed external secrets name them.
 KEY_ID: Final = "apiKey"
 KEY_SECRET: Final = "apiSecret"  # noqa: S105  (the name of a field)
-#: Fields that may be shown. Every other field is secret, unless `is_secret` sees that somebody added ordinary words.
+#: Fields that may be shown. Every other field is secret, unless `is_secret` sees that somebody added ordinary
+#: words.
 NOT_SECRET: Final = frozenset(
-    "apiKey serviceAccountId resourceId environmentId displayName sasl.username api.key bootstrap.servers security.protocol "
-    "sasl.mechanism schema.registry.url schema.registry.basic.auth.credentials.source principal.id compute.pool.id "
-    "organization.id environment.id endpoint kafka.cluster.id catalog.uri account user host role warehouse namespace "
-    "publicKey fingerprint snowflake_account_identifier snowflake_service_user snowflake_rsa_public_key_1_pem".split()
+    "apiKey serviceAccountId resourceId environmentId displayName sasl.username api.key bootstrap.servers "
+    "security.protocol sasl.mechanism schema.registry.url schema.registry.basic.auth.credentials.source "
+    "principal.id compute.pool.id organization.id environment.id endpoint kafka.cluster.id catalog.uri "
+    "account user host role warehouse namespace publicKey fingerprint snowflake_account_identifier "
+    "snowflake_service_user snowflake_rsa_public_key_1_pem".split()
 )
 #: Names of fields that are secret whatever their value is.
 _SECRET_NAME: Final = re.compile(r"secret|pass|private|token|credential|jaas|auth|pin\b|key", re.IGNORECASE)
@@ -44,8 +46,8 @@ _TOKENS: Final = uuid.UUID("6f0e1c9a-43f3-4d5e-9a44-7b5f7d1b2a10")
 def is_secret(field: str, value: str) -> bool:
     """Return whether a field of a secret is secret itself.
 
-    Ordinary words that somebody added, such as an owner or a stage, are not: they occur in names and messages, from which
-    `redact` would remove them.
+    Ordinary words that somebody added, such as an owner or a stage, are not: they occur in names and
+    messages, from which `redact` would remove them.
     """
     if field in NOT_SECRET:
         return False
@@ -57,7 +59,10 @@ class SecretStore:
     client: SecretsManagerClient
 
     def read(self, secret_id: str, stage: str = CURRENT) -> dict[str, Secret]:
-        """Return the value; empty if there is no value, or no such secret. Raises NotFound unless it is a JSON object."""
+        """Return the value; empty if there is no value, or no such secret.
+
+        Raises NotFound unless it is a JSON object.
+        """
 
         def denied(answer: str) -> Denied:
             why = "it doesn't exist, or the function may not read it or use its key"
@@ -69,14 +74,21 @@ class SecretStore:
                 raise_instead((_MISSING,), KeyError),
                 raise_instead(DENIED, denied),
             ):
-                text = str(self.client.get_secret_value(SecretId=secret_id, VersionStage=stage)["SecretString"])
+                text = str(
+                    self.client.get_secret_value(SecretId=secret_id, VersionStage=stage)["SecretString"]
+                )
         except KeyError:
             return {}
         try:
             fields = json.loads(text)
-            return {str(name): Secret(str(value), redacted=is_secret(str(name), str(value))) for name, value in fields.items()}
+            return {
+                str(name): Secret(str(value), redacted=is_secret(str(name), str(value)))
+                for name, value in fields.items()
+            }
         except (ValueError, AttributeError):
-            raise NotFound(errors.SECRET_SHAPE, f"secret {secret_id} is not a JSON object", patience=0.0) from None
+            raise NotFound(
+                errors.SECRET_SHAPE, f"secret {secret_id} is not a JSON object", patience=0.0
+            ) from None
 
     def read_key(self, secret_id: str) -> ApiKey:
         """Return the key. Raises NotFound if the secret, its value or one of the two fields is missing."""
@@ -86,7 +98,9 @@ class SecretStore:
         try:
             return ApiKey(fields[KEY_ID].reveal(), fields[KEY_SECRET])
         except KeyError:
-            raise NotFound(errors.SECRET_SHAPE, f"secret {secret_id} lacks {KEY_ID} or {KEY_SECRET}", patience=0.0) from None
+            raise NotFound(
+                errors.SECRET_SHAPE, f"secret {secret_id} lacks {KEY_ID} or {KEY_SECRET}", patience=0.0
+            ) from None
 
     def write(self, secret_id: str, fields: Mapping[str, str], *, version: str) -> None:
         """Make `fields` the current value. Repeating a write with the same `version` has no effect.
@@ -99,4 +113,6 @@ class SecretStore:
             with aws_call(f"writing secret {secret_id}"), raise_instead((_MISSING,), KeyError):
                 self.client.put_secret_value(SecretId=secret_id, SecretString=text, ClientRequestToken=token)
         except KeyError:
-            raise NotFound(errors.SECRET_MISSING, f"secret {secret_id} does not exist", patience=60.0) from None
+            raise NotFound(
+                errors.SECRET_MISSING, f"secret {secret_id} does not exist", patience=60.0
+            ) from None

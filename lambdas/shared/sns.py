@@ -1,4 +1,7 @@
-"""SNS topics. The exceptions of `publish` tell whether a message may have been sent although no answer arrived."""
+"""SNS topics.
+
+The exceptions of `publish` tell whether a message may have been sent although no answer arrived.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +28,16 @@ class SnsTopics:
     client: SNSClient
 
     def publish(self, topic: str, subject: str, body: str) -> None:
-        """Publish a message. Raises NotSent or Refused if it was not sent, and ResponseLost if that is not known."""
+        """Publish a message.
+
+        Raises NotSent or Refused if it was not sent, and ResponseLost if that is not known.
+        """
         doing = f"publishing to {topic}"
         try:
             self.client.publish(TopicArn=topic, Subject=subject, Message=body)
         except ClientError as error:
-            code, status = error_code(error), error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
+            code = error_code(error)
+            status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
             if status >= 500:
                 raise ResponseLost(errors.STORAGE, f"{doing}: {answer_to(error)}") from None
             if code in _THROTTLED:

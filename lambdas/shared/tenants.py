@@ -10,8 +10,8 @@ from lambdas.shared.resource import Vendor
 def require_tenant(vendor: Vendor, tenants: Iterable[str]) -> None:
     """Raise OtherTenant if the login is of none of the `tenants` in which the objects are.
 
-    Such a login sees none of the objects, so everything would look as if it were gone. The state of an earlier release names no
-    tenant, "": then there is nothing to compare.
+    Such a login sees none of the objects, so everything would look as if it were gone. The state of an
+    earlier release names no tenant, "": then there is nothing to compare.
     """
     known = sorted(filter(None, tenants))
     if known and vendor.tenant not in known:

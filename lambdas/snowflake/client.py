@@ -1,7 +1,7 @@
 """Snowflake's SQL API: one statement per call, authenticated with a key pair.
 
-Each statement is sent with its role and warehouse, because the API keeps no session. A statement whose answer was lost is sent
-again with the same request id, so that it runs only once.
+Each statement is sent with its role and warehouse, because the API keeps no session. A statement whose answer
+was lost is sent again with the same request id, so that it runs only once.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ def require_account(account: str) -> str:
 def account_claim(account: str) -> str:
     """Return the account as JWTs name it: in upper case, without region, cloud and dots.
 
-    A part after a dot is a region if it has a hyphen (`xy12345.us-east-2.aws`), because an account's own name can't have one.
-    Otherwise the dot separates organization and account (`myorg.acct`); JWTs have a hyphen instead.
+    A part after a dot is a region if it has a hyphen (`xy12345.us-east-2.aws`), because an account's own name
+    can't have one. Otherwise the dot separates organization and account (`myorg.acct`); JWTs have a hyphen
+    instead.
     """
     first, *rest = require_account(account).split(".")
     if "global" in rest:
@@ -63,18 +64,20 @@ def account_url(account: str) -> str:
     """Return the account's URL. Host names have hyphens instead of underscores."""
     first, *rest = require_account(account).lower().split(".")
     if rest and "-" not in rest[0] and rest[0] not in _LOCATIONS | {"global"}:
-        first, rest = f"{first}-{rest[0]}", rest[1:]
+        first = f"{first}-{rest[0]}"
+        rest = rest[1:]
     name = ".".join([first, *rest]).replace("_", "-")
     return f"https://{name}{VENDOR_DOMAIN}"
 
 
-#: Seconds for which a token is valid, and after which a new one is created: some logins refuse tokens older than a minute.
+#: Seconds for which a token is valid, and after which a new one is created: some logins refuse tokens older
+#: than a minute.
 TOKEN_SECONDS: Final = 600
 _TOKEN_AGE: Final = 30.0
 #: Seconds that Snowflake may work on one statement.
 STATEMENT_SECONDS: Final = 600
-#: Snowflake holds a statement for up to 45 s before it answers 202 (docs.snowflake.com, "Submitting requests to execute SQL
-#: statements"). A client that waits less sends long statements several times.
+#: Snowflake holds a statement for up to 45 s before it answers 202 (docs.snowflake.com, "Submitting requests
+#: to execute SQL statements"). A client that waits less sends long statements several times.
 TIMEOUTS: Final = Timeouts(read=50.0)
 _FIRST_POLL: Final = 0.5
 _LONGEST_POLL: Final = 5.0
@@ -82,7 +85,8 @@ _STATEMENTS: Final = "/api/v2/statements"
 #: Smaller differences between the clocks are within the precision of the Date header.
 _SMALLEST_SKEW: Final = 1.0
 
-#: Two accounts of one organization may be in one region, and two accounts in different regions may have the same locator.
+#: Two accounts of one organization may be in one region, and two accounts in different regions may have the
+#: same locator.
 _TENANT: Final = "SELECT CURRENT_ACCOUNT() AS LOCATOR, CURRENT_REGION() AS REGION"
 _GRANTS: Final = "SHOW GRANTS TO ROLE {role}"
 
@@ -175,14 +179,21 @@ class Snowflake:
                 rows = self.run(sql.statement(_GRANTS, role=sql.identifier(role)))
             except (NotFound, Denied):
                 continue  # what can't be read proves nothing
-            if any(row.get("privilege") == "MANAGE GRANTS" and row.get("granted_on") == "ACCOUNT" for row in rows):
+            if any(
+                row.get("privilege") == "MANAGE GRANTS" and row.get("granted_on") == "ACCOUNT" for row in rows
+            ):
                 return True
-            granted = [row for row in rows if row.get("granted_on") == "ROLE" and row.get("privilege") == "USAGE"]
+            granted = [
+                row for row in rows if row.get("granted_on") == "ROLE" and row.get("privilege") == "USAGE"
+            ]
             roles += [sql.named(row.get("name", "")) for row in granted]
         return False
 
     def run(self, statement: Sql) -> list[Row]:
-        """Run a statement. Return its rows by lower-case column name, with "" for NULL. Raises LakeferryError."""
+        """Run a statement.
+
+        Return its rows by lower-case column name, with "" for NULL. Raises LakeferryError.
+        """
         label = _shown(statement)
         body = {
             "statement": statement.text,
@@ -207,10 +218,14 @@ class Snowflake:
             return None
 
     def _finished(self, answer: Response, label: str) -> Response:
-        """Poll until the statement has ended. Raises OutOfTime if the invocation ends first; the statement then continues."""
+        """Poll until the statement has ended.
+
+        Raises OutOfTime if the invocation ends first; the statement then continues.
+        """
         if answer.status != 202:
             return answer
-        route, wait = _route(answer, label), _FIRST_POLL
+        route = _route(answer, label)
+        wait = _FIRST_POLL
         while answer.status == 202:
             self._clock.sleep(wait)
             wait = min(_LONGEST_POLL, wait * 2)
@@ -218,7 +233,10 @@ class Snowflake:
         return answer
 
     def _rows(self, answer: Response, label: str) -> list[Row]:
-        """Return all rows. Raises Transient for an incomplete answer: missing rows would look like missing objects."""
+        """Return all rows.
+
+        Raises Transient for an incomplete answer: missing rows would look like missing objects.
+        """
         if field(answer.body, "code") == TRUNCATED_CODE:
             raise Refused(snowflake_errors.TRUNCATED, describe(answer, label))
         meta = answer.body.get("resultSetMetaData") if isinstance(answer.body, dict) else None
@@ -228,10 +246,14 @@ class Snowflake:
             part = self._call("GET", _route(answer, label), label, {"partition": str(number)})
             rows += _named(names, _items(part.body, "data"))
         if not names or field(meta, "numRows") != str(len(rows)):
-            raise Transient(snowflake_errors.UNEXPECTED, f"{describe(answer, label)}: an answer without all of its rows")
+            raise Transient(
+                snowflake_errors.UNEXPECTED, f"{describe(answer, label)}: an answer without all of its rows"
+            )
         return rows
 
-    def _call(self, method: str, route: str, label: str, params: Mapping[str, str] | None = None, body: Any = None) -> Response:
+    def _call(
+        self, method: str, route: str, label: str, params: Mapping[str, str] | None = None, body: Any = None
+    ) -> Response:
         once = dict(params or {})
         again = {"retry": "true"} if method == "POST" else {}
         answer = self._send(method, route, once, again, body)
@@ -239,10 +261,16 @@ class Snowflake:
             answer = self._send(method, route, {**once, **again}, again, body)
         if answer.status in (200, 202):
             return answer
-        skew = f"; Snowflake's clock is {self._skew:+.0f} s from the function's" if abs(self._skew) >= _SMALLEST_SKEW else ""
+        skew = (
+            f"; Snowflake's clock is {self._skew:+.0f} s from the function's"
+            if abs(self._skew) >= _SMALLEST_SKEW
+            else ""
+        )
         raise error_from(answer, label, self._clock, skew)
 
-    def _send(self, method: str, route: str, params: Mapping[str, str], again: Mapping[str, str], body: Any) -> Response:
+    def _send(
+        self, method: str, route: str, params: Mapping[str, str], again: Mapping[str, str], body: Any
+    ) -> Response:
         headers = {
             "Authorization": f"Bearer {self._fresh_token().reveal()}",
             "X-Snowflake-Authorization-Token-Type": "KEYPAIR_JWT",
@@ -275,7 +303,9 @@ class Snowflake:
         skew = theirs - self._clock.time()
         if self._corrected or abs(skew - self._skew) < _SMALLEST_SKEW:
             return False
-        self._skew, self._corrected, self._token = skew, True, None
+        self._skew = skew
+        self._corrected = True
+        self._token = None
         return True
 
 
@@ -295,7 +325,9 @@ def _items(body: Any, name: str) -> list[Any]:
 def _named(names: list[str], data: list[Any]) -> Iterator[Row]:
     for values in data:
         if isinstance(values, list):
-            yield {name: "" if value is None else str(value) for name, value in zip(names, values, strict=False)}
+            yield {
+                name: "" if value is None else str(value) for name, value in zip(names, values, strict=False)
+            }
 
 
 def _shown(statement: Sql) -> str:

@@ -1,7 +1,8 @@
-"""Key pairs: how they are generated, loaded, identified and used to sign logins, and the two slots that a user has for keys.
+"""Key pairs: how they are generated, loaded, identified and used to sign logins, and the two slots that a
+user has for keys.
 
-A key in a slot may be in use, so a deployment sets only empty slots. Rotation knows which keys it has replaced, and may overwrite
-those.
+A key in a slot may be in use, so a deployment sets only empty slots. Rotation knows which keys it has
+replaced, and may overwrite those.
 """
 
 from __future__ import annotations
@@ -48,17 +49,28 @@ class KeyPair:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Return the fingerprint as DESC USER shows it: `SHA256:` and the Base64 hash of the public key in DER."""
+        """Return the fingerprint as DESC USER shows it: `SHA256:` and the Base64 hash of the public key in
+        DER.
+        """
         return "SHA256:" + base64.b64encode(hashlib.sha256(self._public_der).digest()).decode()
 
     @property
     def public_pem(self) -> str:
-        return self._key.public_key().public_bytes(_PEM, serialization.PublicFormat.SubjectPublicKeyInfo).decode()
+        return (
+            self._key.public_key()
+            .public_bytes(_PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+            .decode()
+        )
 
     def token(self, account: str, user: str, *, now: float, seconds: int) -> Secret:
         """Return a JWT that is valid for `seconds`. `account` and `user` are written as in its claims."""
         subject = f"{account}.{user}"
-        claims = {"iss": f"{subject}.{self.fingerprint}", "sub": subject, "iat": int(now), "exp": int(now) + seconds}
+        claims = {
+            "iss": f"{subject}.{self.fingerprint}",
+            "sub": subject,
+            "iat": int(now),
+            "exp": int(now) + seconds,
+        }
         return Secret(jwt.encode(claims, self._key, algorithm="RS256"))
 
     @cached_property
@@ -76,9 +88,12 @@ def load(text: Secret, passphrase: Secret | None = None) -> KeyPair:
     try:
         content = _content(text.reveal())
         read = (
-            serialization.load_pem_private_key if content.startswith(_PEM_START.encode()) else serialization.load_der_private_key
+            serialization.load_pem_private_key
+            if content.startswith(_PEM_START.encode())
+            else serialization.load_der_private_key
         )
-        # The library's validation tests the primes, which takes 150 ms of CPU time, or seconds in a small Lambda function.
+        # The library's validation tests the primes, which takes 150 ms of CPU time, or seconds in a small
+        # Lambda function.
         key = read(content, password, unsafe_skip_rsa_key_validation=True)
     except (ValueError, TypeError, UnsupportedAlgorithm, binascii.Error):
         raise UnusableKey("it is not a PKCS#8 private key, or its passphrase is wrong") from None
@@ -131,10 +146,13 @@ _EMPTY: Final = ("", "null")
 def slot_fingerprints(described: Mapping[str, str]) -> dict[str, str]:
     """Return the fingerprints by slot, from DESC USER; "" for an empty slot.
 
-    Raises Refused if Snowflake doesn't show a slot: if it were taken for empty, a key in use could be overwritten.
+    Raises Refused if Snowflake doesn't show a slot: if it were taken for empty, a key in use could be
+    overwritten.
     """
     if hidden := [slot for slot in SLOTS if f"{slot}_FP" not in described]:
-        raise Refused(snowflake_errors.UNEXPECTED, f"Snowflake does not show {' and '.join(hidden)} of the user")
+        raise Refused(
+            snowflake_errors.UNEXPECTED, f"Snowflake does not show {' and '.join(hidden)} of the user"
+        )
     fingerprints = {slot: described[f"{slot}_FP"] for slot in SLOTS}
     return {slot: "" if text in _EMPTY else text for slot, text in fingerprints.items()}
 

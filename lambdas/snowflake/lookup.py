@@ -1,12 +1,14 @@
-"""How resource types name and find their objects, and how they treat objects that are missing or that somebody else created.
+"""How resource types name and find their objects, and how they treat objects that are missing or that
+somebody else created.
 
-Snowflake has no ids, so objects are identified by their names. Generated names are deterministic, in upper case, and unique
-through the hash in `context.name`. An object's comment also contains `context.name`. An object without it is unmanaged: it is
-neither changed nor dropped, whoever chose the name. If this resource created an object of that name, a delete reports it: either
-somebody changed the comment, or dropped the object and created another one.
+Snowflake has no ids, so objects are identified by their names. Generated names are deterministic, in upper
+case, and unique through the hash in `context.name`. An object's comment also contains `context.name`. An
+object without it is unmanaged: it is neither changed nor dropped, whoever chose the name. If this resource
+created an object of that name, a delete reports it: either somebody changed the comment, or dropped the
+object and created another one.
 
-External ids are derived from `context.resource_uid`, which stays the same when a resource is replaced: a new volume presents the
-external id that is already in the role's trust policy.
+External ids are derived from `context.resource_uid`, which stays the same when a resource is replaced: a new
+volume presents the external id that is already in the role's trust policy.
 """
 
 from __future__ import annotations
@@ -45,7 +47,10 @@ def external_id(context: Ctx) -> str:
 
 
 def shown(context: Ctx, show: Sql, name: str) -> Row | None:
-    """Return the row with exactly this name, managed or not. SHOW may return more: patterns have wildcards and ignore case."""
+    """Return the row with exactly this name, managed or not.
+
+    SHOW may return more: patterns have wildcards and ignore case.
+    """
     return next((row for row in context.vendor.run(show) if row.get("name") == name), None)
 
 
@@ -79,14 +84,17 @@ def existing(context: Ctx, show: Sql, name: str) -> Row:
 def ids(context: Ctx, show: Sql, name: str, known: str | None, object_id: str = "") -> list[str]:
     """Return the managed object's id. Raises LakeferryError if a known object has another name now.
 
-    A role that sees all objects doesn't see a renamed one under its old name. Its comment still tells whose it is.
+    A role that sees all objects doesn't see a renamed one under its old name. Its comment still tells whose
+    it is.
     """
     if managed(context, show, name):
         return [object_id or name]
     if known:
         for row in context.vendor.run(sql.of_any_name(show, name)):
             if is_managed(context, row) and row.get("name") != name:
-                what = f"{name} was renamed to {row.get('name')}, whose comment holds `{ownership_tag(context)}`"
+                what = (
+                    f"{name} was renamed to {row.get('name')}, whose comment holds `{ownership_tag(context)}`"
+                )
                 raise LakeferryError(snowflake_errors.RENAMED, what)
     return []
 
@@ -98,7 +106,9 @@ def drop(context: Ctx, show: Sql, name: str, statement: Sql) -> None:
             context.vendor.run(statement)
 
 
-def in_container(context: Ctx, container_is_gone: Callable[[], bool], look: Callable[[], list[str]]) -> list[str]:
+def in_container(
+    context: Ctx, container_is_gone: Callable[[], bool], look: Callable[[], list[str]]
+) -> list[str]:
     """Return what `look` returns. An object to delete counts as gone if its container is gone.
 
     For objects in a container that doesn't exist, Snowflake returns the same error as for missing privileges.
@@ -123,6 +133,8 @@ def schema_is_gone(context: Ctx, database: str, name: str) -> bool:
     if database_is_gone(context, database):
         return True
     show = sql.statement(
-        "SHOW SCHEMAS LIKE {pattern} IN DATABASE {database}", pattern=sql.literal(name), database=sql.identifier(database)
+        "SHOW SCHEMAS LIKE {pattern} IN DATABASE {database}",
+        pattern=sql.literal(name),
+        database=sql.identifier(database),
     )
     return shown(context, show, name) is None

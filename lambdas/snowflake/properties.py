@@ -1,6 +1,7 @@
 """The properties of Snowflake's resource types. Stacks set them, and handlers read them.
 
-TYPE is the name in a stack, the outputs are for `Fn::GetAtt`, and a change of a CREATE_ONLY property replaces the object.
+TYPE is the name in a stack, the outputs are for `Fn::GetAtt`, and a change of a CREATE_ONLY property replaces
+the object.
 """
 
 from __future__ import annotations
@@ -39,13 +40,20 @@ class WarehouseProps(Properties[NameOutputs]):
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("name",)
 
     name: str = prop(f"A name of your own: {sql.CHOSEN}.", default="")
-    size: str = prop("Size of the warehouse, which determines its price.", default="XSMALL", one_of=tuple(WAREHOUSE_SIZES))
-    auto_suspend_seconds: int = prop("Seconds without a query after which it is suspended and costs nothing.", default=60)
+    size: str = prop(
+        "Size of the warehouse, which determines its price.", default="XSMALL", one_of=tuple(WAREHOUSE_SIZES)
+    )
+    auto_suspend_seconds: int = prop(
+        "Seconds without a query after which it is suspended and costs nothing.", default=60
+    )
 
     def problems(self) -> Iterator[tuple[str, str]]:
         yield from sql.name_problems(self.name)
         if self.auto_suspend_seconds < 1:
-            yield "auto_suspend_seconds", "must be at least 1: a warehouse that is never suspended always costs"
+            yield (
+                "auto_suspend_seconds",
+                "must be at least 1: a warehouse that is never suspended always costs",
+            )
 
 
 @properties
@@ -128,7 +136,8 @@ class GrantProps(Properties[GrantOutputs]):
         one_of=PRIVILEGES,
     )
     on: str = prop(
-        "Type of the object. The last three are groups of objects; ICEBERG TABLES IN SCHEMA includes future ones.",
+        "Type of the object. The last three are groups of objects; ICEBERG TABLES IN SCHEMA includes "
+        "future ones.",
         one_of=tuple(ON),
     )
     name: str = prop("Full name of the object, as in SQL.")
@@ -160,13 +169,19 @@ class UserProps(Properties[UserOutputs]):
     TYPE: ClassVar[str] = "snowflake_user"
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("name",)
 
-    secret: str = prop("Name or ARN of the secret that gets the key pair. It must exist; its value is replaced.")
+    secret: str = prop(
+        "Name or ARN of the secret that gets the key pair. It must exist; its value is replaced."
+    )
     name: str = prop(f"A name of your own: {sql.CHOSEN}.", default="")
     role: str = prop("The user's default role.", default="")
     warehouse: str = prop("The user's default warehouse.", default="")
     namespace: str = prop("The user's default namespace: a database or `database.schema`.", default="")
-    network_policy: str = prop("A network policy of the user's own, which the deployer's role owns.", default="")
-    account: str = prop("The account as the deployment file names it. If it changes, the secret is written again.", default="")
+    network_policy: str = prop(
+        "A network policy of the user's own, which the deployer's role owns.", default=""
+    )
+    account: str = prop(
+        "The account as the deployment file names it. If it changes, the secret is written again.", default=""
+    )
 
     def problems(self) -> Iterator[tuple[str, str]]:
         yield from sql.name_problems(self.name)
@@ -201,7 +216,11 @@ class ExternalVolumeProps(Properties[ExternalVolumeOutputs]):
 
     def problems(self) -> Iterator[tuple[str, str]]:
         if not _URL.fullmatch(self.base_url):
-            yield "base_url", f"{self.base_url!r} is not s3://bucket/prefix/; Snowflake takes no bucket with dots in its name"
+            yield (
+                "base_url",
+                f"{self.base_url!r} is not s3://bucket/prefix/; Snowflake takes no bucket with dots in its "
+                "name",
+            )
         yield from role_problems(self.role_arn)
 
 
@@ -248,11 +267,15 @@ class TrustProps(Properties[TrustOutputs]):
 
     volume: str = prop("The external volume's name.")
     integration: str = prop("The catalog integration's name.")
-    namespace: str = prop("The Glue database that the catalog must contain. Without it, this is not checked.", default="")
+    namespace: str = prop(
+        "The Glue database that the catalog must contain. Without it, this is not checked.", default=""
+    )
     volume_principal: str = prop("The IAM user that the role trusts for the volume.", default="")
     volume_external_id: str = prop("The external id that the role requires for the volume.", default="")
     integration_principal: str = prop("The IAM user that the role trusts for the integration.", default="")
-    integration_external_id: str = prop("The external id that the role requires for the integration.", default="")
+    integration_external_id: str = prop(
+        "The external id that the role requires for the integration.", default=""
+    )
 
 
 class IcebergTableOutputs(NamedTuple):
@@ -293,7 +316,9 @@ class LinkedDatabaseProps(Properties[NameOutputs]):
     integration: str = prop("The catalog integration's name.")
     namespaces: list[str] = prop("The Glue databases to show. Each becomes a schema.")
     name: str = prop(f"A name of your own: {sql.CHOSEN}.", default="")
-    sync_seconds: int = prop("Seconds between two checks for new tables. Each check costs credits.", default=300)
+    sync_seconds: int = prop(
+        "Seconds between two checks for new tables. Each check costs credits.", default=300
+    )
 
     def problems(self) -> Iterator[tuple[str, str]]:
         yield from sql.name_problems(self.name)

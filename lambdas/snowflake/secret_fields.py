@@ -1,7 +1,7 @@
 """The fields of a user's secret: all that a client needs to connect.
 
-The first fields are those of AWS's managed external secrets, so that AWS could rotate the secret. The others are read by drivers;
-they include the names that the Terraform kickstarter of the same architecture uses.
+The first fields are those of AWS's managed external secrets, so that AWS could rotate the secret. The others
+are read by drivers; they include the names that the Terraform kickstarter of the same architecture uses.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ PRIVATE_KEY: Final = "privateKey"
 PUBLIC_KEY: Final = "publicKey"
 PASSPHRASE: Final = "passphrase"  # noqa: S105  (the name of a field)
 _OF_KEY: Final = (
-    PRIVATE_KEY, PUBLIC_KEY, PASSPHRASE, "fingerprint", "snowflake_rsa_public_key_1_pem", "snowflake_rsa_private_key_1_pem",
+    PRIVATE_KEY, PUBLIC_KEY, PASSPHRASE, "fingerprint", "snowflake_rsa_public_key_1_pem",
+    "snowflake_rsa_private_key_1_pem",
 )  # fmt: skip
 
 
@@ -65,22 +66,32 @@ def is_about(stored: Mapping[str, str], to: Connection) -> bool:
 
 
 def read_pair(store: SecretStore, secret_id: str) -> KeyPair:
-    """Return the key pair. Raises NotFound if the secret, its value or its key is missing or can't be used."""
+    """Return the key pair.
+
+    Raises NotFound if the secret, its value or its key is missing or can't be used.
+    """
     pair = held_pair(store, secret_id)
     if pair is None:
-        raise NotFound(errors.SECRET_MISSING, f"secret {secret_id} has no value, or no {PRIVATE_KEY}", patience=60.0)
+        raise NotFound(
+            errors.SECRET_MISSING, f"secret {secret_id} has no value, or no {PRIVATE_KEY}", patience=60.0
+        )
     return pair
 
 
 def held_pair(store: SecretStore, secret_id: str, stage: str = CURRENT) -> KeyPair | None:
-    """Return the key pair, or None if the secret has no private key yet. Raises NotFound for an unusable one."""
+    """Return the key pair, or None if the secret has no private key yet.
+
+    Raises NotFound for an unusable one.
+    """
     stored = store.read(secret_id, stage)
     if PRIVATE_KEY not in stored:
         return None
     try:
         return keypair.load(stored[PRIVATE_KEY], stored.get(PASSPHRASE))
     except UnusableKey as unusable:
-        raise NotFound(errors.SECRET_SHAPE, f"the private key in secret {secret_id}: {unusable}", patience=0.0) from None
+        raise NotFound(
+            errors.SECRET_SHAPE, f"the private key in secret {secret_id}: {unusable}", patience=0.0
+        ) from None
 
 
 def about(to: Connection) -> dict[str, str]:

@@ -1,4 +1,7 @@
-"""SQL statements. Only this module builds them, from literal templates and quoted values. The client accepts no other."""
+"""SQL statements.
+
+Only this module builds them, from literal templates and quoted values. The client accepts no other.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +21,13 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _PART: Final = re.compile(r'"((?:[^"]|"")*)"|([^."]+)')
 #: Words that Snowflake accepts as names only if they are quoted.
 _RESERVED: Final = frozenset(
-    "ACCOUNT ALL ALTER AND ANY AS BETWEEN BY CASE CAST CHECK COLUMN CONNECT CONNECTION CONSTRAINT CREATE CROSS CURRENT "
-    "CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP CURRENT_USER DATABASE DELETE DISTINCT DROP ELSE EXISTS FALSE FOLLOWING FOR "
-    "FROM FULL GRANT GROUP GSCLUSTER HAVING ILIKE IN INCREMENT INNER INSERT INTERSECT INTO IS ISSUE JOIN LATERAL LEFT LIKE "
-    "LOCALTIME LOCALTIMESTAMP MINUS NATURAL NOT NULL OF ON OR ORDER ORGANIZATION QUALIFY REGEXP REVOKE RIGHT RLIKE ROW ROWS "
-    "SAMPLE SCHEMA SELECT SET SOME START TABLE TABLESAMPLE THEN TO TRIGGER TRUE TRY_CAST UNION UNIQUE UPDATE USING VALUES "
-    "VIEW WHEN WHENEVER WHERE WITH".split()
+    "ACCOUNT ALL ALTER AND ANY AS BETWEEN BY CASE CAST CHECK COLUMN CONNECT CONNECTION CONSTRAINT CREATE "
+    "CROSS CURRENT CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP CURRENT_USER DATABASE DELETE DISTINCT DROP "
+    "ELSE EXISTS FALSE FOLLOWING FOR FROM FULL GRANT GROUP GSCLUSTER HAVING ILIKE IN INCREMENT INNER "
+    "INSERT INTERSECT INTO IS ISSUE JOIN LATERAL LEFT LIKE LOCALTIME LOCALTIMESTAMP MINUS NATURAL NOT NULL "
+    "OF ON OR ORDER ORGANIZATION QUALIFY REGEXP REVOKE RIGHT RLIKE ROW ROWS SAMPLE SCHEMA SELECT SET SOME "
+    "START TABLE TABLESAMPLE THEN TO TRIGGER TRUE TRY_CAST UNION UNIQUE UPDATE USING VALUES VIEW WHEN "
+    "WHENEVER WHERE WITH".split()
 )
 
 
@@ -35,7 +39,10 @@ class Sql:
 
 
 def statement(template: str, **parts: Sql) -> Sql:
-    """Return a statement. `template` is a literal in the source code; each {name} in it is replaced by the part of that name."""
+    """Return a statement.
+
+    `template` is a literal in the source code; each {name} in it is replaced by the part of that name.
+    """
     return Sql(template.format(**{name: part.text for name, part in parts.items()}))
 
 
@@ -62,7 +69,10 @@ def path(names: Iterable[str]) -> Sql:
 
 
 def literal(text: str) -> Sql:
-    """Return a string literal. Raises BadProperties for control characters, which no value of Lakeferry contains."""
+    """Return a string literal.
+
+    Raises BadProperties for control characters, which no value of Lakeferry contains.
+    """
     if _CONTROL.search(text):
         raise BadProperties([("value", f"{text!r} holds a control character")])
     return Sql("'" + text.replace("\\", "\\\\").replace("'", "''") + "'")

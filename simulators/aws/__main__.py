@@ -19,7 +19,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = vars(_parser().parse_args(arguments))
     as_json = given.pop("json")
     stdout = os.fdopen(os.dup(sys.stdout.fileno()), "w")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # MiniStack's own output goes to the log on standard error
+    os.dup2(
+        sys.stderr.fileno(), sys.stdout.fileno()
+    )  # MiniStack's own output goes to the log on standard error
 
     def announce(credentials: dict[str, Any]) -> None:
         stdout.write((json.dumps(credentials) if as_json else _sentence(credentials)) + "\n")
@@ -35,16 +37,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = cli.parser("simulators.aws", "The embedded AWS (MiniStack).", 4566)
     parser.add_argument("--state-dir", type=Path, help="directory that keeps all state for the next start")
-    parser.add_argument("--scratch", type=Path, help="directory for temporary files; deleted when the server stops")
-    parser.add_argument("--iam", action="store_true", help="enforce IAM policies; the keys test/test are the root user's")
+    parser.add_argument(
+        "--scratch", type=Path, help="directory for temporary files; deleted when the server stops"
+    )
+    parser.add_argument(
+        "--iam", action="store_true", help="enforce IAM policies; the keys test/test are the root user's"
+    )
     parser.add_argument("--stock", action="store_true", help="run MiniStack without the patches")
     return parser
 
 
 def _sentence(credentials: dict[str, Any]) -> str:
     return (
-        f"embedded AWS at {credentials['url']}, account {credentials['account']}, region {credentials['region']}, "
-        f"keys {credentials['access_key_id']}/{credentials['secret_access_key']}. Ctrl-C stops it"
+        f"embedded AWS at {credentials['url']}, account {credentials['account']}, region "
+        f"{credentials['region']}, keys {credentials['access_key_id']}/{credentials['secret_access_key']}. "
+        "Ctrl-C stops it"
     )
 
 

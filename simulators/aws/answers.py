@@ -1,4 +1,6 @@
-"""Responses of MiniStack's request handlers, and calls to them by provisioners of CloudFormation resource types."""
+"""Responses of MiniStack's request handlers, and calls to them by provisioners of CloudFormation resource
+types.
+"""
 
 from __future__ import annotations
 
@@ -32,16 +34,23 @@ class ProvisioningFailed(Exception):
 
 
 def call_service(service: str, operation: str, *given: Any) -> dict[str, Any]:
-    """Call a handler of MiniStack's service and return its response. Raises ProvisioningFailed if the service refuses."""
+    """Call a handler of MiniStack's service and return its response.
+
+    Raises ProvisioningFailed if the service refuses.
+    """
     status, _, body = getattr(ministack(f"services.{service}"), operation)(*given)
     answer: dict[str, Any] = json.loads(body or b"{}")
     if status >= 400:
-        raise ProvisioningFailed(f"{answer.get('__type', 'error')}: {answer.get('message') or answer.get('Message')}")
+        raise ProvisioningFailed(
+            f"{answer.get('__type', 'error')}: {answer.get('message') or answer.get('Message')}"
+        )
     return answer
 
 
 def typed(value: Any) -> Any:
-    """Convert a string with an integer or boolean, as templates may have, and return all other values unchanged."""
+    """Convert a string with an integer or boolean, as templates may have, and return all other values
+    unchanged.
+    """
     if value in ("true", "false"):
         return value == "true"
     return int(value) if isinstance(value, str) and value.isdigit() else value

@@ -1,15 +1,16 @@
 """Runs one Athena query, in its own process in the project's environment: `python -m simulators.aws.athena`.
 
-The process has the caller's AWS credentials in its environment. DuckDB reads Iceberg tables of the Glue Data Catalog with
-them, so IAM decides on every Glue and S3 call of a query, as it does for Athena. Standard input and output carry lines of JSON:
+The process has the caller's AWS credentials in its environment. DuckDB reads Iceberg tables of the Glue Data
+Catalog with them, so IAM decides on every Glue and S3 call of a query, as it does for Athena. Standard input
+and output carry lines of JSON:
 
     in   the fields of Query
     out  {"type": "DML", "subtype": "SELECT"}; or {"malformed": reason}, and the process ends
     in   any line, which starts the query
     out  {"state": "SUCCEEDED", "columns": …, "rows": …, "scanned": bytes}, or another state with a "reason"
 
-The process ends when its standard input ends. Stricter than Athena, it runs only SELECT, SHOW TABLES and DESCRIBE, on Iceberg
-tables and their "$snapshots".
+The process ends when its standard input ends. Stricter than Athena, it runs only SELECT, SHOW TABLES and
+DESCRIBE, on Iceberg tables and their "$snapshots".
 """
 
 from __future__ import annotations
@@ -43,19 +44,26 @@ from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
-_EXTENSIONS: Final = {"avro": duckdb_extension_avro, "httpfs": duckdb_extension_httpfs, "iceberg": duckdb_extension_iceberg}
+_EXTENSIONS: Final = {
+    "avro": duckdb_extension_avro,
+    "httpfs": duckdb_extension_httpfs,
+    "iceberg": duckdb_extension_iceberg,
+}
 _NAME: Final = r"[`\"]?({}[^`\"\s.;]+)[`\"]?"
-_DATABASE, _TABLE = _NAME.format("?P<database>"), _NAME.format("?P<table>")
+_DATABASE = _NAME.format("?P<database>")
+_TABLE = _NAME.format("?P<table>")
 _SHOW_TABLES: Final = re.compile(rf"\s*SHOW\s+TABLES(?:\s+IN\s+{_DATABASE})?\s*;?\s*", re.IGNORECASE)
 _DESCRIBE: Final = re.compile(rf"\s*(?:DESCRIBE|DESC)\s+(?:{_DATABASE}\.)?{_TABLE}\s*;?\s*", re.IGNORECASE)
 _NOT_SIMULATED: Final = "NOT_SUPPORTED: not simulated"
-_UNKNOWN_COLUMN: Final = re.compile(r"Column '(?:[^']*\.)?\"?([^'\"]+)\"?' could not be resolved|Unknown column: \"?([^\".]+)")
+_UNKNOWN_COLUMN: Final = re.compile(
+    r"Column '(?:[^']*\.)?\"?([^'\"]+)\"?' could not be resolved|Unknown column: \"?([^\".]+)"
+)
 #: By DuckDB type: the type name and precision in GetQueryResults.
 _TYPES: Final = {
-    "BOOLEAN": ("boolean", 0), "TINYINT": ("tinyint", 3), "SMALLINT": ("smallint", 5), "INTEGER": ("integer", 10),
-    "BIGINT": ("bigint", 19), "HUGEINT": ("bigint", 19), "FLOAT": ("float", 17), "DOUBLE": ("double", 17), "DATE": ("date", 0),
-    "TIME": ("time", 3), "TIMESTAMP": ("timestamp", 3), "TIMESTAMP WITH TIME ZONE": ("timestamp with time zone", 3),
-    "BLOB": ("varbinary", 1073741824),
+    "BOOLEAN": ("boolean", 0), "TINYINT": ("tinyint", 3), "SMALLINT": ("smallint", 5),
+    "INTEGER": ("integer", 10), "BIGINT": ("bigint", 19), "HUGEINT": ("bigint", 19), "FLOAT": ("float", 17),
+    "DOUBLE": ("double", 17), "DATE": ("date", 0), "TIME": ("time", 3), "TIMESTAMP": ("timestamp", 3),
+    "TIMESTAMP WITH TIME ZONE": ("timestamp with time zone", 3), "BLOB": ("varbinary", 1073741824),
 }  # fmt: skip
 #: The columns of "table$snapshots", from the table's metadata file.
 _SNAPSHOTS: Final = """
@@ -67,7 +75,10 @@ FROM (SELECT unnest((content->'snapshots')::JSON[]) AS s FROM read_text({locatio
 
 
 class Query(NamedTuple):
-    """One StartQueryExecution. `output`: S3 URL of the result without suffix; `cutoff`: bytes; `put`: encryption."""
+    """One StartQueryExecution.
+
+    `output`: S3 URL of the result without suffix; `cutoff`: bytes; `put`: encryption.
+    """
 
     sql: str
     database: str
@@ -87,7 +98,10 @@ class Column(NamedTuple):
 
 
 class Result(NamedTuple):
-    """Values as text, None for NULL. The result of a SELECT is CSV with a header; that of SHOW and DESCRIBE is plain text."""
+    """Values as text, None for NULL.
+
+    The result of a SELECT is CSV with a header; that of SHOW and DESCRIBE is plain text.
+    """
 
     columns: list[Column]
     rows: list[list[str | None]]
@@ -125,13 +139,17 @@ def parse(sql: str) -> exp.Query | re.Match[str]:
         statements = [statement for statement in sqlglot.parse(sql, dialect="trino") if statement is not None]
     except SqlglotError as error:
         first = next(iter(getattr(error, "errors", [])), {"highlight": str(error).splitlines()[0]})
-        raise Malformed(f"line {first.get('line', 1)}:{first.get('col', 1)}: mismatched input '{first['highlight']}'") from None
+        raise Malformed(
+            f"line {first.get('line', 1)}:{first.get('col', 1)}: mismatched input '{first['highlight']}'"
+        ) from None
     if len(statements) > 1:
         raise Malformed(f"Only one sql statement is allowed. Got: {sql}")
     if not statements:
         raise Malformed("line 1:1: mismatched input '<EOF>'")
     if not isinstance(statements[0], exp.Query):
-        raise Malformed(f"{_NOT_SIMULATED}: {sql.split(maxsplit=1)[0].upper()}. Athena may accept this statement")
+        raise Malformed(
+            f"{_NOT_SIMULATED}: {sql.split(maxsplit=1)[0].upper()}. Athena may accept this statement"
+        )
     return statements[0]
 
 
@@ -161,7 +179,10 @@ def _outcome(query: Query, statement: exp.Query | re.Match[str]) -> dict[str, An
 
 
 class Engine:
-    """Runs queries on tables of the Glue Data Catalog in DuckDB, with the environment's credentials. Methods raise Failed."""
+    """Runs queries on tables of the Glue Data Catalog in DuckDB, with the environment's credentials.
+
+    Methods raise Failed.
+    """
 
     def __init__(self, query: Query) -> None:
         self._query = query
@@ -176,8 +197,9 @@ class Engine:
         names = ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN", "REGION")
         key_id, secret, token, region = (_literal(os.environ.get(f"AWS_{name}", "")) for name in names)
         self._connection.execute(
-            f"CREATE SECRET (TYPE s3, KEY_ID {key_id}, SECRET {secret}, SESSION_TOKEN {token}, REGION {region}, "
-            f"ENDPOINT {_literal(urlsplit(os.environ['AWS_ENDPOINT_URL']).netloc)}, URL_STYLE path, USE_SSL false)"
+            f"CREATE SECRET (TYPE s3, KEY_ID {key_id}, SECRET {secret}, SESSION_TOKEN {token}, REGION "
+            f"{region}, ENDPOINT {_literal(urlsplit(os.environ['AWS_ENDPOINT_URL']).netloc)}, URL_STYLE "
+            "path, USE_SSL false)"
         )
         self._connection.execute("SET disabled_filesystems = 'LocalFileSystem'")
 
@@ -189,7 +211,9 @@ class Engine:
                 pages = list(self._glue.get_paginator("get_tables").paginate(DatabaseName=database))
             tables = sorted(str(entry["Name"]) for page in pages for entry in page["TableList"])
             return Result([Column("tab_name", "string")], [[table] for table in tables], header=False)
-        described = self._view("described", self._metadata_file(database, names["table"].lower()), snapshots=False)
+        described = self._view(
+            "described", self._metadata_file(database, names["table"].lower()), snapshots=False
+        )
         lines = [f"{name:20}\t{_column(name, kind).type:20}\t{'':20}" for name, kind in described.items()]
         header = [Column(name, "string") for name in ("col_name", "data_type", "comment")]
         return Result(header, [[line] for line in lines], header=False)
@@ -204,7 +228,9 @@ class Engine:
             rows = answer.fetchall()
         except duckdb.Error as error:
             raise _failure(error) from None
-        scanned = int(json.loads(self._connection.get_profiling_information(format="json")).get("total_bytes_read", 0))
+        scanned = int(
+            json.loads(self._connection.get_profiling_information(format="json")).get("total_bytes_read", 0)
+        )
         columns = [_column(name.lower(), kind) for name, kind in described]
         return Result(columns, [_texts(row, columns, 3 if only_snapshots else 6) for row in rows], scanned)
 
@@ -222,7 +248,10 @@ class Engine:
             defaults = [self._query.catalog.lower(), self._query.database.lower()]
             catalog, database, base = [*defaults[: 3 - len(name)], *name]
             first = node.parts[0].meta
-            where = f"line {first.get('line', 1)}:{first.get('col', 1) - (first.get('end', 0) - first.get('start', 0))}: "
+            where = (
+                "line "
+                f"{first.get('line', 1)}:{first.get('col', 1) - (first.get('end', 0) - first.get('start', 0))}: "
+            )
             if catalog != "awsdatacatalog":
                 raise Failed(f"CATALOG_NOT_FOUND: {where}Catalog '{catalog}' does not exist")
             table, _, kind = base.partition("$")
@@ -230,8 +259,13 @@ class Engine:
                 raise Failed(f"{_NOT_SIMULATED}: metadata table {name[-1]}")
             kinds.add(kind)
             view = f"table {len(schemas)}"
-            schemas[view] = self._view(view, self._metadata_file(database, table, where), snapshots=bool(kind))
-            node.set("alias", node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name[-1], quoted=True)))
+            schemas[view] = self._view(
+                view, self._metadata_file(database, table, where), snapshots=bool(kind)
+            )
+            node.set(
+                "alias",
+                node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name[-1], quoted=True)),
+            )
             node.set("this", exp.to_identifier(view, quoted=True))
             node.set("db", None)
             node.set("catalog", None)
@@ -243,7 +277,9 @@ class Engine:
                 table = self._glue.get_table(DatabaseName=database, Name=name)["Table"]
             except self._glue.exceptions.EntityNotFoundException:
                 self._glue.get_database(Name=database)
-                raise Failed(f"TABLE_NOT_FOUND: {where}Table 'awsdatacatalog.{database}.{name}' does not exist") from None
+                raise Failed(
+                    f"TABLE_NOT_FOUND: {where}Table 'awsdatacatalog.{database}.{name}' does not exist"
+                ) from None
         parameters = table.get("Parameters") or {}
         if parameters.get("table_type", "").lower() != "iceberg" or not parameters.get("metadata_location"):
             raise Failed(f"{_NOT_SIMULATED}: {database}.{name} is not an Iceberg table")
@@ -254,7 +290,9 @@ class Engine:
         source = _SNAPSHOTS if snapshots else "SELECT * FROM iceberg_scan({location})"
         try:
             self._connection.execute(f'CREATE VIEW "{name}" AS {source.format(location=_literal(location))}')
-            return {row[0].lower(): row[1] for row in self._connection.execute(f'DESCRIBE "{name}"').fetchall()}
+            return {
+                row[0].lower(): row[1] for row in self._connection.execute(f'DESCRIBE "{name}"').fetchall()
+            }
         except duckdb.Error as error:
             raise _failure(error) from None
 
@@ -264,7 +302,8 @@ def _glue_errors(not_found: str) -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        code, message = error.response["Error"]["Code"], error.response["Error"]["Message"]
+        code = error.response["Error"]["Code"]
+        message = error.response["Error"]["Message"]
         if code == "EntityNotFoundException":
             raise Failed(f"SCHEMA_NOT_FOUND: {not_found}") from None
         if code.startswith("AccessDenied"):
@@ -273,7 +312,10 @@ def _glue_errors(not_found: str) -> Iterator[None]:
 
 
 def _translate(tree: exp.Query, schemas: dict[str, dict[str, str]]) -> str:
-    """Return DuckDB's SQL. Columns without a name get one by position (_col0). Raises Failed for an unknown column."""
+    """Return DuckDB's SQL.
+
+    Columns without a name get one by position (_col0). Raises Failed for an unknown column.
+    """
     for select in tree.find_all(exp.Select):
         for number, projection in enumerate(select.expressions):
             if not isinstance(projection, exp.Alias | exp.Column | exp.Dot) and not projection.is_star:
@@ -283,7 +325,9 @@ def _translate(tree: exp.Query, schemas: dict[str, dict[str, str]]) -> str:
         column.set("catalog", None)
     schema = MappingSchema(dict(schemas), dialect="duckdb")
     try:
-        resolved = annotate_types(qualify(tree, dialect="trino", schema=schema), schema=schema, dialect="trino")
+        resolved = annotate_types(
+            qualify(tree, dialect="trino", schema=schema), schema=schema, dialect="trino"
+        )
     except SqlglotError as error:
         message = str(error)
     else:
@@ -294,9 +338,12 @@ def _translate(tree: exp.Query, schemas: dict[str, dict[str, str]]) -> str:
     unknown = _UNKNOWN_COLUMN.search(message)
     if unknown is None:
         raise Failed(f"SYNTAX_ERROR: {message.splitlines()[0]}")
-    name, position = unknown[1] or unknown[2], re.search(r"Line: (\d+), Col: (\d+)", message)
+    name = unknown[1] or unknown[2]
+    position = re.search(r"Line: (\d+), Col: (\d+)", message)
     line, end = (int(position[1]), int(position[2])) if position else (1, 1)
-    raise Failed(f"COLUMN_NOT_FOUND: line {line}:{max(1, end - len(name) + 1)}: Column '{name}' cannot be resolved")
+    raise Failed(
+        f"COLUMN_NOT_FOUND: line {line}:{max(1, end - len(name) + 1)}: Column '{name}' cannot be resolved"
+    )
 
 
 def _failure(error: duckdb.Error) -> Failed:
@@ -321,7 +368,9 @@ def _column(name: str, kind: str) -> Column:
 
 def _texts(row: Sequence[Any], columns: list[Column], digits: int) -> list[str | None]:
     typed = zip(row, columns, strict=True)
-    cells = [_shortest(value) if column.type == "float" and value is not None else value for value, column in typed]
+    cells = [
+        _shortest(value) if column.type == "float" and value is not None else value for value, column in typed
+    ]
     return [None if cell is None else text(cell, digits) for cell in cells]
 
 
@@ -368,7 +417,10 @@ def _java_number(value: float) -> str:
 
 
 def _write(query: Query, result: Result) -> None:
-    """Write the result and its .metadata file to S3. That file is JSON: Athena's own format is not documented."""
+    """Write the result and its .metadata file to S3.
+
+    That file is JSON: Athena's own format is not documented.
+    """
     url = f"{query.output}.{'csv' if result.header else 'txt'}"
     if result.header:
         header: list[str | None] = [column.name for column in result.columns]
@@ -380,9 +432,12 @@ def _write(query: Query, result: Result) -> None:
     s3: Any = boto3.client("s3")
     for suffix, body in (("", "".join(f"{line}\n" for line in lines)), (".metadata", described)):
         try:
-            s3.put_object(Bucket=parts.netloc, Key=parts.path.lstrip("/") + suffix, Body=body.encode(), **query.put)
+            s3.put_object(
+                Bucket=parts.netloc, Key=parts.path.lstrip("/") + suffix, Body=body.encode(), **query.put
+            )
         except ClientError as error:
-            code, message = error.response["Error"]["Code"], error.response["Error"]["Message"]
+            code = error.response["Error"]["Code"]
+            message = error.response["Error"]["Message"]
             if code in ("AccessDenied", "403"):
                 raise Failed(f"Access denied when writing output to url: {url}. {message}") from None
             raise Failed(f"Writing output to url {url} failed: {code}: {message}") from None

@@ -1,4 +1,6 @@
-"""Control endpoints that the patches add to the embedded AWS, under /_simulator, which no AWS service uses."""
+"""Control endpoints that the patches add to the embedded AWS, under /_simulator, which no AWS service
+uses.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ _waiting: set[Control] = set()
 def register(method: str, path: str, *, waits: bool = False) -> Callable[[Control], Control]:
     """Decorate the function that answers at /_simulator<path>.
 
-    It runs in the server's event loop, so it must not block. With `waits`, it runs in a worker thread and may.
+    It runs in the server's event loop, so it must not block. With `waits`, it runs in a worker thread and
+    may.
     """
 
     def add(given: Control) -> Control:
@@ -43,5 +46,7 @@ class Controls:
         called = control.find(_controls, scope["method"], path)
         request = Request(dict(parse_qsl(scope["query_string"].decode())), await read(receive))
         waits = called in _waiting
-        response = await asyncio.to_thread(control.run, called, request) if waits else control.run(called, request)
+        response = (
+            await asyncio.to_thread(control.run, called, request) if waits else control.run(called, request)
+        )
         await answer(send, response.status, {"content-type": response.content_type}, response.body)

@@ -1,7 +1,7 @@
 """Delivers to targets with retries, and sends what can't be delivered to a dead-letter queue.
 
-The pauses between attempts are short, whereas AWS retries for up to a day. RetryPolicy's limits on retries and age apply
-unchanged.
+The pauses between attempts are short, whereas AWS retries for up to a day. RetryPolicy's limits on retries
+and age apply unchanged.
 """
 
 from __future__ import annotations
@@ -60,7 +60,10 @@ class Policy(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The outcome of attempt number `tries`. `goes_on`: another follows. `exhausted`: the limit that was reached, if any."""
+    """The outcome of attempt number `tries`.
+
+    `goes_on`: another follows. `exhausted`: the limit that was reached, if any.
+    """
 
     tries: int
     answer: Any = None
@@ -71,14 +74,22 @@ class Outcome(NamedTuple):
     def attributes(self, **others: str) -> dict[str, dict[str, str]]:
         """Return the attributes of the message for the dead-letter queue."""
         assert self.error is not None
-        answer = {"ERROR_CODE": self.error.code, "ERROR_MESSAGE": self.error.message, "RETRY_ATTEMPTS": str(self.tries - 1)}
+        answer = {
+            "ERROR_CODE": self.error.code,
+            "ERROR_MESSAGE": self.error.message,
+            "RETRY_ATTEMPTS": str(self.tries - 1),
+        }
         answer |= {"EXHAUSTED_RETRY_CONDITION": self.exhausted} if self.exhausted else {}
-        return {name: {"DataType": "String", "StringValue": value} for name, value in {**answer, **others}.items() if value}
+        return {
+            name: {"DataType": "String", "StringValue": value}
+            for name, value in {**answer, **others}.items()
+            if value
+        }
 
 
 def deliver(attempt: Callable[[int], Any], policy: Policy, bury: Callable[[Outcome], None]) -> Outcome:
-    """Make one attempt and return its outcome. Retries run in a thread. `bury` gets the outcome if the delivery fails
-    for good."""
+    """Make one attempt and return its outcome. Retries run in a thread. `bury` gets the outcome if the
+    delivery fails for good."""
     began = time.monotonic()
     first = _try(attempt, 1, policy, began)
     if first.goes_on:
@@ -88,12 +99,17 @@ def deliver(attempt: Callable[[int], Any], policy: Policy, bury: Callable[[Outco
     return first
 
 
-def _retry(attempt: Callable[[int], Any], policy: Policy, bury: Callable[[Outcome], None], began: float) -> None:
-    pause, tries, last = _FIRST_PAUSE, 2, Outcome(1, goes_on=True)
+def _retry(
+    attempt: Callable[[int], Any], policy: Policy, bury: Callable[[Outcome], None], began: float
+) -> None:
+    pause = _FIRST_PAUSE
+    tries = 2
+    last = Outcome(1, goes_on=True)
     while last.goes_on:
         time.sleep(pause)
         last = _try(attempt, tries, policy, began)
-        pause, tries = min(2 * pause, _LONGEST_PAUSE), tries + 1
+        pause = min(2 * pause, _LONGEST_PAUSE)
+        tries = tries + 1
     if last.error:
         bury(last)
 
@@ -111,8 +127,13 @@ def _try(attempt: Callable[[int], Any], number: int, policy: Policy, began: floa
         return Outcome(number, error=error, goes_on=True)
 
 
-def bury_in(queue_arn: str, credentials: Credentials, body: str, attributes: dict[str, dict[str, str]]) -> None:
-    """Send a message to the dead-letter queue. If that fails, the message is lost, as on AWS; the log has the reason."""
+def bury_in(
+    queue_arn: str, credentials: Credentials, body: str, attributes: dict[str, dict[str, str]]
+) -> None:
+    """Send a message to the dead-letter queue.
+
+    If that fails, the message is lost, as on AWS; the log has the reason.
+    """
     _, _, _, _, account, name = queue_arn.split(":")
     url = f"{endpoint()}/{account}/{name}"
     try:

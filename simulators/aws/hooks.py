@@ -1,6 +1,7 @@
 """Replaces functions of MiniStack. All hooks are checked before the first function is replaced.
 
-A replacement gets the original function as its first argument: it can call it, refuse the request, or change the response.
+A replacement gets the original function as its first argument: it can call it, refuse the request, or change
+the response.
 """
 
 from __future__ import annotations
@@ -46,7 +47,10 @@ class Request(NamedTuple):
 
 
 class HookMissing(Exception):
-    """MiniStack lacks a function that a patch replaces, or its parameters have changed. The message names it."""
+    """MiniStack lacks a function that a patch replaces, or its parameters have changed.
+
+    The message names it.
+    """
 
 
 class Hook(NamedTuple):
@@ -63,7 +67,9 @@ class Hook(NamedTuple):
             raise HookMissing(f"{self} is gone ({missing}). {_ADVICE}") from missing
         has = tuple(inspect.signature(function).parameters)
         if has != self.parameters:
-            raise HookMissing(f"{self} now takes ({', '.join(has)}), not ({', '.join(self.parameters)}). {_ADVICE}")
+            raise HookMissing(
+                f"{self} now takes ({', '.join(has)}), not ({', '.join(self.parameters)}). {_ADVICE}"
+            )
         return function  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
@@ -74,7 +80,10 @@ _ADVICE = "Pin the MiniStack version that the patches were written for, or rewri
 
 
 class ProvisionerHook(NamedTuple):
-    """The create, update or delete of a CloudFormation type. `original`: MiniStack has it; the replacement's first argument."""
+    """The create, update or delete of a CloudFormation type.
+
+    `original`: MiniStack has it; the replacement's first argument.
+    """
 
     resource_type: str
     verb: str
@@ -117,8 +126,13 @@ class Patch:
         self.in_tables: dict[ProvisionerHook | EntryHook, Replacement] = {}
         self._replacements: dict[Hook, Replacement] = {}
 
-    def provisions(self, resource_type: str, verb: str, *, original: bool = False) -> Callable[[Replacement], Replacement]:
-        """Decorate the `create`, `update` or `delete` of a CloudFormation type. `original`: it replaces MiniStack's own."""
+    def provisions(
+        self, resource_type: str, verb: str, *, original: bool = False
+    ) -> Callable[[Replacement], Replacement]:
+        """Decorate the `create`, `update` or `delete` of a CloudFormation type.
+
+        `original`: it replaces MiniStack's own.
+        """
 
         def register(replacement: Replacement) -> Replacement:
             self.in_tables[ProvisionerHook(resource_type, verb, original)] = replacement
@@ -145,21 +159,32 @@ class Patch:
         return register
 
     def handles(self, module: str, options: str = "") -> Callable[[Handler], Handler]:
-        """Decorate the handler of all requests to a service. `options` names further parameters of its handle_request."""
+        """Decorate the handler of all requests to a service.
+
+        `options` names further parameters of its handle_request.
+        """
 
         def register(handler: Handler) -> Handler:
-            async def handle(original: Callable[..., Coroutine[Any, Any, Answer]], *args: Any, **kwargs: Any) -> Answer:
-                return await handler(functools.partial(original, *args, **kwargs), Request(*args[: len(Request._fields)]))
+            async def handle(
+                original: Callable[..., Coroutine[Any, Any, Answer]], *args: Any, **kwargs: Any
+            ) -> Answer:
+                return await handler(
+                    functools.partial(original, *args, **kwargs), Request(*args[: len(Request._fields)])
+                )
 
-            self.replaces(module, "handle_request", f"method path headers body query_params {options}")(handle)
+            self.replaces(module, "handle_request", f"method path headers body query_params {options}")(
+                handle
+            )
             return handler
 
         return register
 
     def names_resources(self, service: str) -> Callable[[Naming], Naming]:
-        """Decorate the function that returns the resource on which IAM checks the permission for a call of a JSON service.
+        """Decorate the function that returns the resource on which IAM checks the permission for a call of a
+        JSON service.
 
-        It gets the X-Amz-Target header and the body. It returns the last part of the ARN, or None for MiniStack's own ARN.
+        It gets the X-Amz-Target header and the body. It returns the last part of the ARN, or None for
+        MiniStack's own ARN.
         """
 
         def register(naming: Naming) -> Naming:
@@ -191,12 +216,18 @@ def _resource_arn(  # noqa: PLR0917  (MiniStack's own parameters)
 
 
 def in_background(work: Callable[..., object], *args: Any) -> None:
-    """Run `work` in a thread, with the request's account and region. The event loop can't wait for a call to this server."""
+    """Run `work` in a thread, with the request's account and region.
+
+    The event loop can't wait for a call to this server.
+    """
     threading.Thread(target=contextvars.copy_context().run, args=(work, *args), daemon=True).start()
 
 
 def apply(patches: Iterable[Patch]) -> None:
-    """Apply all patches, or none. Of two patches of one function, the later one is called first. Raises HookMissing."""
+    """Apply all patches, or none.
+
+    Of two patches of one function, the later one is called first. Raises HookMissing.
+    """
     applied = list(patches)
     functions = [pair for patch in applied for pair in patch]
     entries = [pair for patch in applied for pair in patch.in_tables.items()]
@@ -222,5 +253,8 @@ def provisioners() -> dict[str, dict[str, Any]]:
 
 
 def ministack(name: str) -> Any:
-    """Return a module of MiniStack by its name in the package. It can be imported only in the server's process."""
+    """Return a module of MiniStack by its name in the package.
+
+    It can be imported only in the server's process.
+    """
     return importlib.import_module(f"ministack.{name}")

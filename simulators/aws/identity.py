@@ -1,7 +1,8 @@
 """Credentials and permission checks for services of the embedded AWS, which call other services.
 
-They act under a role that trusts them, or as a service principal that a resource-based policy allows. Their calls are HTTP
-requests like those of other clients, so that policies, injected faults and limits apply to them too.
+They act under a role that trusts them, or as a service principal that a resource-based policy allows. Their
+calls are HTTP requests like those of other clients, so that policies, injected faults and limits apply to
+them too.
 """
 
 from __future__ import annotations
@@ -35,7 +36,11 @@ class Credentials(NamedTuple):
 
     def environment(self) -> dict[str, str]:
         token = {"AWS_SESSION_TOKEN": self.session_token} if self.session_token else {}
-        return {"AWS_ACCESS_KEY_ID": self.access_key_id, "AWS_SECRET_ACCESS_KEY": self.secret_access_key, **token}
+        return {
+            "AWS_ACCESS_KEY_ID": self.access_key_id,
+            "AWS_SECRET_ACCESS_KEY": self.secret_access_key,
+            **token,
+        }
 
 
 ROOT: Final = Credentials(settings.ACCESS_KEY_ID, settings.SECRET_ACCESS_KEY, None)
@@ -46,8 +51,13 @@ def endpoint() -> str:
 
 
 def client(service: Any, credentials: Credentials, *, tries: int = _TRIES) -> Any:
-    """Return a boto3 client of this server. Don't call it in the event loop's thread: the server couldn't answer."""
-    config = Config(retries={"total_max_attempts": tries}, request_checksum_calculation="when_required", proxies={})
+    """Return a boto3 client of this server.
+
+    Don't call it in the event loop's thread: the server couldn't answer.
+    """
+    config = Config(
+        retries={"total_max_attempts": tries}, request_checksum_calculation="when_required", proxies={}
+    )
     with _client_lock:  # boto3's default session is not thread-safe
         return boto3.client(
             service,
@@ -61,12 +71,16 @@ def client(service: Any, credentials: Credentials, *, tries: int = _TRIES) -> An
 
 
 def assume(role_arn: str, service: str, session_name: str, *, source_arn: str | None = None) -> Credentials:
-    """Assume the role as `service`, with aws:SourceAccount, and with aws:SourceArn if given. Raises Refused."""
+    """Assume the role as `service`, with aws:SourceAccount, and with aws:SourceArn if given.
+
+    Raises Refused.
+    """
     if not _enforced():
         return ROOT
     if not trusts(role_arn, service, source_arn):
         raise Refused(f"{service} is not authorized to assume {role_arn or 'no role'}")
-    account, role_name = role_arn.split(":")[4], role_arn.rpartition("/")[2]
+    account = role_arn.split(":")[4]
+    role_name = role_arn.rpartition("/")[2]
     created = Credentials(f"ASIA{uuid.uuid4().hex[:16].upper()}", uuid.uuid4().hex, uuid.uuid4().hex)
     session = {
         "Arn": f"arn:aws:sts::{account}:assumed-role/{role_name}/{session_name[:64]}",
@@ -85,11 +99,16 @@ def of_function(config: dict[str, Any]) -> Credentials:
     if not _enforced():
         return ROOT
     created = ministack("core.lambda_runtime").execution_credentials(config)
-    return Credentials(created["AWS_ACCESS_KEY_ID"], created["AWS_SECRET_ACCESS_KEY"], created["AWS_SESSION_TOKEN"])
+    return Credentials(
+        created["AWS_ACCESS_KEY_ID"], created["AWS_SECRET_ACCESS_KEY"], created["AWS_SESSION_TOKEN"]
+    )
 
 
 def trusts(role_arn: str, service: str, source_arn: str | None) -> bool:
-    """Return whether the role's trust policy allows the service with aws:SourceAccount. True if IAM is not enforced."""
+    """Return whether the role's trust policy allows the service with aws:SourceAccount.
+
+    True if IAM is not enforced.
+    """
     if not _enforced():
         return True
     role = ministack("services.iam")._roles.get(role_arn.rpartition("/")[2])
@@ -152,4 +171,10 @@ def _for_service(document: Any, service: str) -> dict[str, Any]:
     statements = read.get("Statement", [])
     named = ministack("core.iam_evaluator")._service_principal_matches
     listed = statements if isinstance(statements, list) else [statements]
-    return {"Statement": [{**statement, "Principal": "*"} for statement in listed if named(statement.get("Principal"), service)]}
+    return {
+        "Statement": [
+            {**statement, "Principal": "*"}
+            for statement in listed
+            if named(statement.get("Principal"), service)
+        ]
+    }

@@ -1,8 +1,8 @@
 """The main program of a Glue job run: runs the job's script, and ends when the server that started it ends.
 
-It is started by its path with the interpreter of the job: `python -S job_driver.py REASON SCRIPT ARGUMENT…`. It uses only the
-standard library: as on Glue, this project can't be imported. If the run fails, the file REASON gets the text of Glue's
-ErrorMessage.
+It is started by its path with the interpreter of the job: `python -S job_driver.py REASON SCRIPT ARGUMENT…`.
+It uses only the standard library: as on Glue, this project can't be imported. If the run fails, the file
+REASON gets the text of Glue's ErrorMessage.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from pathlib import Path
 
 
 def main() -> int:
-    reason, script = Path(sys.argv[1]), sys.argv[2]
+    reason = Path(sys.argv[1])
+    script = sys.argv[2]
     _end_with_parent()
     sys.argv = sys.argv[2:]
     sys.path[0] = str(Path(script).parent)
@@ -33,7 +34,10 @@ def main() -> int:
 
 
 def _ended(ended: SystemExit, reason: Path) -> int:
-    """Return the exit code after sys.exit. AWS doesn't document whether sys.exit(0) is a success, so here it fails the run."""
+    """Return the exit code after sys.exit.
+
+    AWS doesn't document whether sys.exit(0) is a success, so here it fails the run.
+    """
     reason.write_text(f"SystemExit: {ended.code}")
     if isinstance(ended.code, int):
         return ended.code or 1
@@ -42,7 +46,10 @@ def _ended(ended: SystemExit, reason: Path) -> int:
 
 
 def _end_with_parent() -> None:
-    """End when the parent ends. The parent holds the other end of the pipe at standard input, and writes nothing to it."""
+    """End when the parent ends.
+
+    The parent holds the other end of the pipe at standard input, and writes nothing to it.
+    """
     pipe = os.dup(0)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

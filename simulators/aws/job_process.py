@@ -1,6 +1,8 @@
-"""Starts the process of a Glue job run: its script and zips, with the Python, Java, Spark and Iceberg of its GlueVersion.
+"""Starts the process of a Glue job run: its script and zips, with the Python, Java, Spark and Iceberg of its
+GlueVersion.
 
-`settings` defines what Glue provides; the job's arguments define the rest. The process can't import this project.
+`settings` defines what Glue provides; the job's arguments define the rest. The process can't import this
+project.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ _JAVA_OPTIONS: Final = (
     *("-XX:Tier4InvocationThreshold=50000", "-XX:Tier4MinInvocationThreshold=6000"),
     *("-XX:Tier4CompileThreshold=150000", "-XX:Tier4BackEdgeThreshold=400000"),
 )
-# Turns off the JVM's logs, with which a JVM that can't use the class data sharing (CDS) archive reports this at every start.
+# Turns off the JVM's logs, with which a JVM that can't use the class data sharing (CDS) archive reports this
+# at every start.
 _NO_JVM_LOGS: Final = ("-Xlog:disable", "-Xlog:all=off")
 _JAVA_OF_DRIVER: Final = re.compile(r"spark\.driver\.\w*JavaOptions=")
 _DRIVER: Final = Path(__file__).with_name("job_driver.py")
@@ -69,9 +72,19 @@ class Script(NamedTuple):
 
 @contextmanager
 def started(job: Script, aws: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    """Start the process. Its process group is killed at the end, or when this process ends. Raises NotSetUp."""
+    """Start the process.
+
+    Its process group is killed at the end, or when this process ends. Raises NotSetUp.
+    """
     words = [word for name, value in job.arguments.items() for word in (name, value)]
-    command: list[str | Path] = [_python(job.glue_version), "-S", _DRIVER, job.folder / "reason", job.script, *words]
+    command: list[str | Path] = [
+        _python(job.glue_version),
+        "-S",
+        _DRIVER,
+        job.folder / "reason",
+        job.script,
+        *words,
+    ]
     environment = {**_environment(job), **aws}
     with job.output.open("wb") as output, job.error.open("wb") as error:
         process = subprocess.Popen(
@@ -132,12 +145,16 @@ def _python(glue_version: str) -> Path:
     if python is None:
         raise NotSetUp(f"it can run jobs of Glue {' and '.join(settings.GLUE_PYTHON)}, not of {glue_version}")
     if not python.exists():
-        raise NotSetUp(f"{python.parents[1].name} is missing. Run `python3.11 -m lakeferry.local.bootstrap glue6`")
+        raise NotSetUp(
+            f"{python.parents[1].name} is missing. Run `python3.11 -m lakeferry.local.bootstrap glue6`"
+        )
     return python
 
 
 def _jars(folder: Path) -> list[Path]:
-    """Return the JARs in the order in which the CDS archive was made: Java rejects it for another class path."""
+    """Return the JARs in the order in which the CDS archive was made: Java rejects it for another class
+    path.
+    """
     jars = sorted(folder.glob("*.jar"), reverse=True)
     if not jars:
         raise NotSetUp("Iceberg's jars are missing. Run `make setup`")
@@ -145,13 +162,14 @@ def _jars(folder: Path) -> list[Path]:
 
 
 def _worker_python(folder: Path, python: Path) -> Path:
-    """Return the Python of Spark's workers. Like an executor of Glue, it has the installed packages, and of the job's code only
-    what Spark sends to executors: AWS documents --extra-py-files for the driver only.
+    """Return the Python of Spark's workers. Like an executor of Glue, it has the installed packages, and of
+    the job's code only what Spark sends to executors: AWS documents --extra-py-files for the driver only.
 
     It also starts without `site`, with which it could import this project.
     """
     wrapper = folder / "worker-python"
-    path, command = shlex.quote(str(_packages(python))), shlex.quote(str(python))
+    path = shlex.quote(str(_packages(python)))
+    command = shlex.quote(str(python))
     wrapper.write_text(f'#!/bin/sh\nPYTHONPATH={path} exec {command} -S "$@"\n')
     wrapper.chmod(0o700)
     return wrapper
@@ -165,7 +183,8 @@ def _java_options(scratch: Path, jars: Path) -> list[str]:
 
 
 def _submit(arguments: Mapping[str, str]) -> list[str]:
-    """Return the arguments of spark-submit. The job's `--conf` can have several settings, separated by ` --conf `.
+    """Return the arguments of spark-submit. The job's `--conf` can have several settings, separated by `
+    --conf `.
 
     Java options of the driver are left out: AWS does not document that they reach it.
     """

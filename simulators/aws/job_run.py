@@ -1,7 +1,8 @@
 """Carries out one run of a Glue job under the job's role, and sends its output to CloudWatch Logs.
 
-Standard output goes to the log group <prefix>/output and standard error to <prefix>/error, each in a stream named after the
-run. A missing log group is created if the role allows it. Output that the role may not write is lost, and the run continues.
+Standard output goes to the log group <prefix>/output and standard error to <prefix>/error, each in a stream
+named after the run. A missing log group is created if the role allows it. Output that the role may not write
+is lost, and the run continues.
 """
 
 from __future__ import annotations
@@ -33,13 +34,22 @@ class Failed(Exception):
 
 
 class JobRun:
-    """`record` is the JobRun of GetJobRun, which this class keeps up to date. `on_end` is called when the run has ended."""
+    """`record` is the JobRun of GetJobRun, which this class keeps up to date.
+
+    `on_end` is called when the run has ended.
+    """
 
     def __init__(
-        self, job: dict[str, Any], record: dict[str, Any], arguments: dict[str, str], on_end: Callable[[], None]
+        self,
+        job: dict[str, Any],
+        record: dict[str, Any],
+        arguments: dict[str, str],
+        on_end: Callable[[], None],
     ) -> None:
         self.record = record
-        self._job, self._arguments, self._on_end = job, arguments, on_end
+        self._job = job
+        self._arguments = arguments
+        self._on_end = on_end
         self._requested_state = ""
 
     def ask_to_end(self, state: str) -> None:
@@ -52,7 +62,8 @@ class JobRun:
             state, message = self._result_in_slot(folder)
         except Exception as error:  # every run must end, or its job could never start again
             _log.exception("a job run failed unexpectedly")
-            state, message = "FAILED", f"The embedded AWS failed: {error}"
+            state = "FAILED"
+            message = f"The embedded AWS failed: {error}"
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         self._end(state, message)
@@ -68,10 +79,15 @@ class JobRun:
 
     def _result(self, folder: Path) -> tuple[str, str]:
         try:
-            credentials = identity.assume(_role_arn(self._job), SERVICE, f"GlueJobRunnerSession-{self.record['Id'][-8:]}")
+            credentials = identity.assume(
+                _role_arn(self._job), SERVICE, f"GlueJobRunnerSession-{self.record['Id'][-8:]}"
+            )
             return self._run(_fetched(folder, self._job, self._arguments, credentials), credentials)
         except identity.Refused:
-            return "FAILED", f"Role {self._job['Role']} should be given assume role permissions for Glue Service."
+            return (
+                "FAILED",
+                f"Role {self._job['Role']} should be given assume role permissions for Glue Service.",
+            )
         except Failed as failed:
             return "FAILED", str(failed)
         except (job_process.NotSetUp, OSError) as error:
@@ -87,7 +103,11 @@ class JobRun:
             tail.ship(all_of_it=True)
         if code is None:
             return self._requested_result()
-        return ("FAILED", script.reason() or f"Command failed with exit code {code}") if code else ("SUCCEEDED", "")
+        return (
+            ("FAILED", script.reason() or f"Command failed with exit code {code}")
+            if code
+            else ("SUCCEEDED", "")
+        )
 
     def _requested_result(self) -> tuple[str, str]:
         return self._requested_state, {"TIMEOUT": "Job run timed out"}.get(self._requested_state, "")
@@ -149,7 +169,9 @@ def _fetch(client: Any, location: str, folder: Path) -> Path:
         client.download_file(bucket, key, str(target))
     except (ClientError, BotoCoreError) as error:
         refusal = undelivered(error)
-        raise Failed(f"Failed to download {location}: {refusal.message} (Error Code: {refusal.code})") from None
+        raise Failed(
+            f"Failed to download {location}: {refusal.message} (Error Code: {refusal.code})"
+        ) from None
     return target
 
 
@@ -163,7 +185,10 @@ class Tail:
     """Sends the lines of a growing file to a log stream, once they are complete."""
 
     def __init__(self, file: Path, group: str, stream: str, credentials: identity.Credentials) -> None:
-        self._file, self._group, self._stream, self._credentials = file, group, stream, credentials
+        self._file = file
+        self._group = group
+        self._stream = stream
+        self._credentials = credentials
         self._sent = 0
         self._client: Any = None
         self._lost = False

@@ -1,16 +1,19 @@
-"""Lake Formation: the settings of the account, and its permissions on databases and tables of Glue. MiniStack has neither.
+"""Lake Formation: the settings of the account, and its permissions on databases and tables of Glue. MiniStack
+has neither.
 
-- Without settings of a test, IAM alone decides, as in an account that nobody has set up for Lake Formation: the defaults of new
-  databases and tables give all permissions to IAMAllowedPrincipals.
-- In an account that Lake Formation governs, a call to Glue needs a permission of Lake Formation besides IAM's. Without it, it is
-  refused with AccessDeniedException, "Insufficient Lake Formation permission(s): Required Describe on <name>". Source: Lake
-  Formation's developer guide, "Changing the default settings for your data lake" and "Overview of Lake Formation permissions";
-  the words are those of public bug reports (aws-samples/dbt-glue #548).
+- Without settings of a test, IAM alone decides, as in an account that nobody has set up for Lake Formation:
+  the defaults of new databases and tables give all permissions to IAMAllowedPrincipals.
+- In an account that Lake Formation governs, a call to Glue needs a permission of Lake Formation besides
+  IAM's. Without it, it is refused with AccessDeniedException, "Insufficient Lake Formation permission(s):
+  Required Describe on <name>". Source: Lake Formation's developer guide, "Changing the default settings for
+  your data lake" and "Overview of Lake Formation permissions"; the words are those of public bug reports
+  (aws-samples/dbt-glue #548).
 
-- Whoever has a permission on a database but not on a table of it, doesn't see the table in Glue's lists: this is not simulated.
+- Whoever has a permission on a database but not on a table of it, doesn't see the table in Glue's lists: this
+  is not simulated.
 
-POST lake-formation {"governs": true, "administrators": ["<ARN>", …], "grants": {"<name of a role>": ["DESCRIBE", …]}} under
-/_simulator changes them.
+POST lake-formation {"governs": true, "administrators": ["<ARN>", …], "grants": {"<name of a role>":
+["DESCRIBE", …]}} under /_simulator changes them.
 """
 
 from __future__ import annotations
@@ -53,7 +56,9 @@ class LakeFormation:
         granted = self.grants.get(role, [])
         if not self.governs or not needed or needed.upper().replace(" ", "_") in granted:
             return ""
-        return f"Insufficient Lake Formation permission(s): Required {needed} on {resource.rpartition('/')[2]}"
+        return (
+            f"Insufficient Lake Formation permission(s): Required {needed} on {resource.rpartition('/')[2]}"
+        )
 
     def settings(self) -> dict[str, Any]:
         defaults = [] if self.governs else [_IAM]
@@ -70,7 +75,9 @@ ACCOUNT: Final = LakeFormation()
 @controls.register("POST", "/lake-formation")
 def change(request: control.Request) -> control.Response:
     given = LakeFormation(**request.document())
-    ACCOUNT.governs, ACCOUNT.administrators, ACCOUNT.grants = given.governs, given.administrators, given.grants
+    ACCOUNT.governs = given.governs
+    ACCOUNT.administrators = given.administrators
+    ACCOUNT.grants = given.grants
     return control.as_json({"governs": ACCOUNT.governs})
 
 
@@ -81,7 +88,10 @@ class Settings:
         self._app = app
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or (scope["method"], scope.get("path")) != ("POST", "/GetDataLakeSettings"):
+        if scope["type"] != "http" or (scope["method"], scope.get("path")) != (
+            "POST",
+            "/GetDataLakeSettings",
+        ):
             await self._app(scope, receive, send)
             return
         await read(receive)

@@ -1,7 +1,8 @@
 """Checks, patches and starts MiniStack inside the process of the embedded AWS, in .venv-aws.
 
-MiniStack reads environment variables when it is imported, so the whole environment is replaced before that. Of the user's
-environment, only PATH and JAVA_HOME remain. The server listens on 127.0.0.1 only and connects to no other host.
+MiniStack reads environment variables when it is imported, so the whole environment is replaced before that.
+Of the user's environment, only PATH and JAVA_HOME remain. The server listens on 127.0.0.1 only and connects
+to no other host.
 """
 
 from __future__ import annotations
@@ -67,7 +68,9 @@ def run(options: Options, announce: Callable[[dict[str, Any]], None]) -> None:
         require_version(importlib.metadata.version("ministack"))
         serving = Patch("launcher")
         ready = partial(announce, _credentials(port, options))
-        serve = partial(_serve, listener.detach(), ready, front=(lambda app: app) if options.stock else _front)
+        serve = partial(
+            _serve, listener.detach(), ready, front=(lambda app: app) if options.stock else _front
+        )
         serving.replaces("hypercorn.asyncio", "serve", "app config shutdown_trigger mode")(serve)
         main = _MAIN.find()
         apply([serving] if options.stock else [serving, *PATCHES])
@@ -78,7 +81,10 @@ def run(options: Options, announce: Callable[[dict[str, Any]], None]) -> None:
 
 
 def environment(port: int, scratch: Path, state_dir: Path | None, iam: bool) -> dict[str, str]:
-    """Return the server's complete environment. S3 stores object bodies in files, with or without a state directory."""
+    """Return the server's complete environment.
+
+    S3 stores object bodies in files, with or without a state directory.
+    """
     data = state_dir or scratch
     return {
         "PATH": os.environ.get("PATH", os.defpath),
@@ -169,7 +175,9 @@ def _locked(state_dir: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise StartFailed(f"{state_dir} is in use by another embedded AWS. Stop it, or use another") from None
+            raise StartFailed(
+                f"{state_dir} is in use by another embedded AWS. Stop it, or use another"
+            ) from None
         for file in [*(state_dir / "state").glob("*.json"), *(state_dir / "s3").rglob("*.meta.json")]:
             try:
                 json.loads(file.read_bytes())

@@ -1,7 +1,8 @@
 """EventBridge Scheduler: when a schedule is due in its time zone, and the call that it makes under its role.
 
-A local time that doesn't exist because clocks go forward is skipped. A local time that occurs twice because they go back
-counts once, the first time. Source: EventBridge Scheduler User Guide, schedule types, daylight saving time.
+A local time that doesn't exist because clocks go forward is skipped. A local time that occurs twice because
+they go back counts once, the first time. Source: EventBridge Scheduler User Guide, schedule types, daylight
+saving time.
 """
 
 from __future__ import annotations
@@ -95,7 +96,9 @@ def _universal(occurrence: Occurrence, service: str, action: str, number: int) -
     client = identity.client(_BOTO_NAMES.get(service, service), occurrence.credentials(), tries=1)
     method = getattr(client, xform_name(action[0].upper() + action[1:]))
     answer = method(**json.loads(occurrence.input(number)))
-    return json.loads(json.dumps({name: value for name, value in answer.items() if name != "ResponseMetadata"}, default=str))
+    return json.loads(
+        json.dumps({name: value for name, value in answer.items() if name != "ResponseMetadata"}, default=str)
+    )
 
 
 def _function(occurrence: Occurrence, number: int) -> Any:
@@ -106,14 +109,20 @@ def _function(occurrence: Occurrence, number: int) -> Any:
 
 
 def _by_ministack(occurrence: Occurrence) -> Any:
-    """Let MiniStack call a type of target that Lakeferry's schedules don't have. MiniStack doesn't assume the role."""
+    """Let MiniStack call a type of target that Lakeferry's schedules don't have.
+
+    MiniStack doesn't assume the role.
+    """
     target = {**occurrence.target, "Input": occurrence.input()}
     event = {"Source": "aws.scheduler", "DetailType": "Scheduled Event", "Detail": "{}"}
     ministack("services.eventbridge")._invoke_target(target, event, occurrence.schedule)
 
 
 def bury(occurrence: Occurrence, outcome: Outcome) -> None:
-    """Send the occurrence to the dead-letter queue, under the schedule's role. Without permission, it is lost."""
+    """Send the occurrence to the dead-letter queue, under the schedule's role.
+
+    Without permission, it is lost.
+    """
     queue = (occurrence.target.get("DeadLetterConfig") or {}).get("Arn")
     if not queue:
         return
@@ -165,12 +174,17 @@ def _next(schedule: Mapping[str, Any], after: datetime) -> datetime | None:
         return due if due > after else None
     if seconds := ministack("services.eventbridge")._parse_rate_seconds(expression):
         begins = moment(schedule.get("StartDate")) or moment(schedule["CreationDate"]) or after
-        return begins + timedelta(seconds=seconds) * max(1, (after - begins) // timedelta(seconds=seconds) + 1)
+        return begins + timedelta(seconds=seconds) * max(
+            1, (after - begins) // timedelta(seconds=seconds) + 1
+        )
     return _next_by_cron(expression, zone, after)
 
 
 def _next_by_cron(expression: str, zone: ZoneInfo, after: datetime) -> datetime | None:
-    """Return the next due time. MiniStack's cron has no time zones, so it is given the local time as if it were UTC."""
+    """Return the next due time.
+
+    MiniStack's cron has no time zones, so it is given the local time as if it were UTC.
+    """
     events = ministack("services.eventbridge")
     fields = events._parse_cron_fields(expression)
     wall = after.astimezone(zone).replace(tzinfo=UTC)

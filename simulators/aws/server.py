@@ -18,14 +18,16 @@ AWS_PYTHON = processes.ROOT / ".venv-aws" / "bin" / "python"
 
 
 class EmbeddedAwsFailed(Exception):
-    """The embedded AWS is not installed, is not running, or did not start (then the message has its last log lines)."""
+    """The embedded AWS is not installed, is not running, or did not start (then the message has its last log
+    lines).
+    """
 
 
 class EmbeddedAws:
     """`with EmbeddedAws() as aws:` starts one on a free loopback port; several can run at the same time.
 
-    `state_dir` keeps buckets, objects, tables and secrets for the next start with the same directory. They are written
-    when the server stops within the grace period, also if it stops because this process ended.
+    `state_dir` keeps buckets, objects, tables and secrets for the next start with the same directory. They
+    are written when the server stops within the grace period, also if it stops because this process ended.
     `iam` enforces IAM policies. `stock` runs MiniStack without the patches.
     """
 
@@ -51,12 +53,23 @@ class EmbeddedAws:
 
     def __enter__(self) -> Self:
         if not self._python.exists():
-            raise EmbeddedAwsFailed("the embedded AWS is not installed (.venv-aws is missing). Run `make setup`")
+            raise EmbeddedAwsFailed(
+                "the embedded AWS is not installed (.venv-aws is missing). Run `make setup`"
+            )
         self._scratch = Path(tempfile.mkdtemp(prefix="lakeferry-aws-"))
         try:
             with (self._scratch / "log").open("w+b") as log:
-                command = [str(self._python), "-m", "simulators.aws", "--json", "--stop-with-stdin", *self._options]
-                self._process = processes.start([*command, "--scratch", str(self._scratch)], log, settings.java_home())
+                command = [
+                    str(self._python),
+                    "-m",
+                    "simulators.aws",
+                    "--json",
+                    "--stop-with-stdin",
+                    *self._options,
+                ]
+                self._process = processes.start(
+                    [*command, "--scratch", str(self._scratch)], log, settings.java_home()
+                )
                 self._announced = processes.announcement(self._process, log)
         except BaseException as reason:
             self._stop()
@@ -66,7 +79,9 @@ class EmbeddedAws:
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._stop()
 
     @property
@@ -88,14 +103,20 @@ class EmbeddedAws:
         return self._process.pid
 
     def environment(self, base: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Return `base` (for example os.environ) with its AWS_* variables replaced by those of a client of this server."""
+        """Return `base` (for example os.environ) with its AWS_* variables replaced by those of a client of
+        this server.
+        """
         kept = {name: value for name, value in (base or {}).items() if not name.upper().startswith("AWS_")}
-        keys = {"AWS_ACCESS_KEY_ID": settings.ACCESS_KEY_ID, "AWS_SECRET_ACCESS_KEY": settings.SECRET_ACCESS_KEY}
+        keys = {
+            "AWS_ACCESS_KEY_ID": settings.ACCESS_KEY_ID,
+            "AWS_SECRET_ACCESS_KEY": settings.SECRET_ACCESS_KEY,
+        }
         return kept | keys | settings.client_environment(self.url)
 
     def _stop(self) -> None:
         """Stop the server. It writes its state if it ends within the grace period."""
-        process, self._process = self._process, None
+        process = self._process
+        self._process = None
         try:
             if process is not None:
                 processes.stop(process, self._grace)

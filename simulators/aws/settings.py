@@ -1,4 +1,7 @@
-"""Settings shared by the launcher (in .venv-aws) and the code that starts it (in .venv). Uses only the standard library."""
+"""Settings shared by the launcher (in .venv-aws) and the code that starts it (in .venv).
+
+Uses only the standard library.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,9 @@ ACCESS_KEY_ID: Final = "test"
 SECRET_ACCESS_KEY: Final = "test"  # noqa: S105  (the dummy pair that every local AWS uses)
 #: The only services that MiniStack serves. Add others here as needed.
 SERVICES: Final = (
-    "s3", "glue", "secretsmanager", "sts", "iam", "dynamodb", "cloudformation", "lambda", "sns", "sqs", "monitoring",
-    "athena", "budgets", "ecr", "events", "kms", "logs", "scheduler", "ssm", "states", "tagging",
+    "s3", "glue", "secretsmanager", "sts", "iam", "dynamodb", "cloudformation", "lambda", "sns", "sqs",
+    "monitoring", "athena", "budgets", "ecr", "events", "kms", "logs", "scheduler", "ssm", "states",
+    "tagging",
 )  # fmt: skip
 #: How long the server may take to write its state after SIGTERM, before its process group is killed.
 STOP_GRACE_SECONDS: Final = 15.0
@@ -33,7 +37,8 @@ GLUE_PYTHON: Final = {"5.1": LAMBDA_PYTHON, "6.0": _ROOT / ".venv-glue6" / "bin"
 JAR_DIR: Final = _ROOT / ".jars"
 #: The Java version of all these Glue versions.
 JAVA_VERSION: Final = 17
-#: How many Glue job runs execute at the same time; the others wait in STARTING. Each uses up to 1.5 GB of memory.
+#: How many Glue job runs execute at the same time; the others wait in STARTING. Each uses up to 1.5 GB of
+#: memory.
 JOBS_AT_ONCE: Final = 2
 _REQUIREMENTS = Path(__file__).with_name("requirements.in")
 
@@ -49,7 +54,9 @@ def client_environment(url: str) -> dict[str, str]:
 
 
 def job_environment(url: str) -> dict[str, str]:
-    """Return the environment variables of a Glue job: those of clients without a region, because AWS documents none for jobs."""
+    """Return the environment variables of a Glue job: those of clients without a region, because AWS
+    documents none for jobs.
+    """
     return {
         "AWS_ENDPOINT_URL": url,
         "AWS_CONFIG_FILE": os.devnull,

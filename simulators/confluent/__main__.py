@@ -23,10 +23,17 @@ WHAT = "simulator of Confluent Cloud"
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = cli.vendor_parser("simulators.confluent", "A simulator of Confluent Cloud.", 8090)
     parser.add_argument(
-        "--start", type=datetime.fromisoformat, metavar="TIME", help="time at which the simulation starts (default: now)"
+        "--start",
+        type=datetime.fromisoformat,
+        metavar="TIME",
+        help="time at which the simulation starts (default: now)",
     )
-    parser.add_argument("--delays", type=float, default=1.0, metavar="X", help="multiply simulated delays by X (default: 1)")
-    parser.add_argument("--flink", action="store_true", help="run statements on real Flink, installed in .venv-flink")
+    parser.add_argument(
+        "--delays", type=float, default=1.0, metavar="X", help="multiply simulated delays by X (default: 1)"
+    )
+    parser.add_argument(
+        "--flink", action="store_true", help="run statements on real Flink, installed in .venv-flink"
+    )
     given = parser.parse_args(arguments)
     if given.flink and not FLINK_PYTHON.exists():
         remedy = "Run `.venv/bin/python -m lakeferry.local.bootstrap flink`"
@@ -45,7 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             delays=Delays().scaled(given.delays),
             region=region,
             seed=given.seed,
-            lake=Lake(given.aws, region, settings.ACCESS_KEY_ID, settings.SECRET_ACCESS_KEY) if given.aws else None,
+            lake=Lake(given.aws, region, settings.ACCESS_KEY_ID, settings.SECRET_ACCESS_KEY)
+            if given.aws
+            else None,
             engine=FlinkEngine(worker) if worker else None,
         )
         if given.stop_with_stdin:
@@ -53,7 +62,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if worker:
             stack.callback(worker.close)
             threading.Thread(target=worker.warm, daemon=True).start()
-        addresses = {"url": listening.addresses[Plane.CLOUD], "iceberg_catalog_url": listening.addresses[Plane.CATALOG]}
+        addresses = {
+            "url": listening.addresses[Plane.CLOUD],
+            "iceberg_catalog_url": listening.addresses[Plane.CATALOG],
+        }
         announcement = {**addresses, **simulation.credentials, "region": region}
         sockets = list(listening.sockets.values())
         server.serve(listening.server(simulation), sockets, announcement, as_json=given.json)

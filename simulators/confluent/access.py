@@ -17,7 +17,10 @@ def environment(call: Call, name: str) -> Environment:
 
 
 def environment_of_query(call: Call) -> Environment:
-    """Return the environment. Raises ApiError: like the vendor, with 403 for an environment that doesn't exist."""
+    """Return the environment.
+
+    Raises ApiError: like the vendor, with 403 for an environment that doesn't exist.
+    """
     name = call.required("environment")
     if name not in call.org.environments:
         raise forbidden(f"Environment {name} not found or access is denied")
@@ -32,7 +35,10 @@ def environment_of_body(call: Call, spec: Fields) -> Environment:
 
 
 def cluster(call: Call, name: str, environment_id: str, action: str = "admin") -> Cluster:
-    """Return the cluster. Tableflow and Connect only need a role on the cluster, not on the environment. Raises ApiError."""
+    """Return the cluster.
+
+    Tableflow and Connect only need a role on the cluster, not on the environment. Raises ApiError.
+    """
     cluster = call.org.clusters.get(name)
     if cluster is None or cluster.environment != environment_id:
         raise not_found("Kafka cluster", name)
@@ -41,15 +47,19 @@ def cluster(call: Call, name: str, environment_id: str, action: str = "admin") -
 
 
 def cluster_of_query(call: Call, action: str = "admin") -> Cluster:
-    """Return the cluster for Tableflow, which requires the ids of both environment and cluster in every call."""
-    environment_id, name = call.required("environment"), call.required("spec.kafka_cluster")
+    """Return the cluster for Tableflow, which requires the ids of both environment and cluster in every
+    call.
+    """
+    environment_id = call.required("environment")
+    name = call.required("spec.kafka_cluster")
     _require_cluster(call, name, environment_id)
     return cluster(call, name, environment_id, action)
 
 
 def cluster_of_body(call: Call, spec: Fields) -> Cluster:
     """Return the cluster for a call that creates or updates a Tableflow topic or a catalog integration."""
-    name, environment_id = spec.reference("kafka_cluster"), spec.reference("environment")
+    name = spec.reference("kafka_cluster")
+    environment_id = spec.reference("environment")
     _require_cluster(call, name, environment_id)
     return cluster(call, name, environment_id)
 

@@ -1,4 +1,6 @@
-"""The web application: runs due actions, finds the route, authenticates, calls the handler and renders the answer."""
+"""The web application: runs due actions, finds the route, authenticates, calls the handler and renders the
+answer.
+"""
 
 from __future__ import annotations
 
@@ -47,11 +49,12 @@ NOBODY: Final = ApiKey("", "", 0, 0, "", "", KeyKind.CLOUD, "", "", 0)
 class Application(server.Application):
     """The APIs of Confluent Cloud, and control endpoints of the simulator.
 
-    PUT  /_simulator/limit    {"calls": 5, "seconds": 60, "headers": true}; calls 0 removes the limit
-    POST /_simulator/organizations  starts another organization, and returns the credentials of its owner
-    DELETE /_simulator/roles  {"principal": "sa-…"}: the account's role bindings end, and lists show it less
-    PUT  /_simulator/ip-filter {"planes": ["CLOUD", "KAFKA"]}: the groups of services that refuse every address; none by default
-    POST /_simulator/records  {"topic": name}: returns the decoded records of a topic; consumers are not simulated
+    PUT  /_simulator/limit    {"calls": 5, "seconds": 60, "headers": true}; calls 0 removes the limit POST
+    /_simulator/organizations  starts another organization, and returns the credentials of its owner DELETE
+    /_simulator/roles  {"principal": "sa-…"}: the account's role bindings end, and lists show it less PUT
+    /_simulator/ip-filter {"planes": ["CLOUD", "KAFKA"]}: the groups of services that refuse every address;
+    none by default POST /_simulator/records  {"topic": name}: returns the decoded records of a topic;
+    consumers are not simulated
     """
 
     def __init__(self, simulation: Simulation, ports: Mapping[int, Plane]) -> None:
@@ -63,7 +66,8 @@ class Application(server.Application):
             ("PUT", "/ip-filter"): self._ip_filter,
         }
         super().__init__(simulation, controls)
-        self._confluent, self._ports = simulation, ports
+        self._confluent = simulation
+        self._ports = ports
 
     def respond(self, request: Request, body: bytes) -> Response:
         request_id = uuid.uuid4().hex
@@ -73,7 +77,8 @@ class Application(server.Application):
         try:
             self._confluent.clock.run_due()
             route, parameters = _find(plane, request)
-            api, instead = route.api, route.instead
+            api = route.api
+            instead = route.instead
             return self._answer(route, parameters, request, body, request_id)
         except ApiError as error:
             error.status = instead.get(error.status, error.status)
@@ -89,35 +94,48 @@ class Application(server.Application):
         return control.as_json(credentials(*self._confluent.add_organization()))
 
     def _end_roles(self, request: control.Request) -> control.Response:
-        bindings, principal = self._confluent.organization.role_bindings, f"User:{request.document()['principal']}"
+        bindings = self._confluent.organization.role_bindings
+        principal = f"User:{request.document()['principal']}"
         ended = [binding for binding in bindings.values() if binding.principal == principal]
         for binding in ended:
             del bindings[binding.id]
         return control.as_json({"ended": [binding.role for binding in ended]})
 
     def _ip_filter(self, request: control.Request) -> control.Response:
-        """Let groups of services refuse all addresses, as an IP filter of the organization does for its operation groups.
+        """Let groups of services refuse all addresses, as an IP filter of the organization does for its
+        operation groups.
 
-        Source: Confluent's documentation, "IP Filtering on Confluent Cloud": calls from addresses that no filter includes are
-        denied, each operation group by its own filters. It names neither status nor message; both are assumptions.
+        Source: Confluent's documentation, "IP Filtering on Confluent Cloud": calls from addresses that no
+        filter includes are denied, each operation group by its own filters. It names neither status nor
+        message; both are assumptions.
         """
         filtered = {Plane[name] for name in request.document()["planes"]}
         self._confluent.organization.ip_filtered = filtered
         return control.as_json({"planes": sorted(plane.name for plane in filtered)})
 
     def _records(self, request: control.Request) -> control.Response:
-        """Return the records of the topics with that name in all clusters. Timestamps are milliseconds since 1970 UTC."""
-        organization, name, records = self._confluent.organization, str(request.document()["topic"]), []
+        """Return the records of the topics with that name in all clusters.
+
+        Timestamps are milliseconds since 1970 UTC.
+        """
+        organization = self._confluent.organization
+        name = str(request.document()["topic"])
+        records = []
         organization.clock.run_due()
         for cluster in organization.clusters.values():
-            registry, topic = organization.registry_of(cluster.environment), cluster.topics.get(name)
+            registry = organization.registry_of(cluster.environment)
+            topic = cluster.topics.get(name)
             if registry and topic and (latest := registry.schemas.latest(f"{name}-value")):
                 reader = Reader(registry.schemas, json.loads(latest.text), upserts=False)
                 records += [_record(record) for record in reader.read(name, topic.messages)]
         return control.as_json({"records": records})
 
-    def _answer(self, route: Route, parameters: dict[str, str], request: Request, body: bytes, request_id: str) -> Response:
-        limit, api, header = self._confluent.limit, route.api, request.headers.get("authorization", "")
+    def _answer(
+        self, route: Route, parameters: dict[str, str], request: Request, body: bytes, request_id: str
+    ) -> Response:
+        limit = self._confluent.limit
+        api = route.api
+        header = request.headers.get("authorization", "")
         organization = self._confluent.organization_of(basic_credentials(header)[0])
         if api.plane in organization.ip_filtered:
             raise forbidden("The source IP address is not allowed by the IP filters of the organization")
@@ -126,7 +144,9 @@ class Application(server.Application):
         within = limit.take(key.id, now)
         headers = limit.rate_headers(api, key.id, now) | {"X-Request-Id": request_id}
         if not within:
-            return Response(b"", 429, headers | limit.retry_after(api, now), "text/html" if api is KAFKA else None)
+            return Response(
+                b"", 429, headers | limit.retry_after(api, now), "text/html" if api is KAFKA else None
+            )
         call = Call(
             organization,
             parameters,
@@ -155,7 +175,9 @@ def _find(plane: Plane, request: Request) -> tuple[Route, dict[str, str]]:
                 return route, parameters
             methods.append(route.method)
     if methods:
-        raise ApiError(405, f"{request.method} is not allowed here", headers={"Allow": ", ".join(sorted(set(methods)))})
+        raise ApiError(
+            405, f"{request.method} is not allowed here", headers={"Allow": ", ".join(sorted(set(methods)))}
+        )
     raise ApiError(404, "The requested resource was not found", code="resource_not_found")
 
 
@@ -178,14 +200,24 @@ def _rendered(answer: Answer, headers: dict[str, str]) -> Response:
     headers = {**answer.headers, **headers}
     if answer.body is None:
         return Response(b"", answer.status, headers)
-    return Response(json.dumps(answer.body, separators=(",", ":")), answer.status, headers, answer.content_type)
+    return Response(
+        json.dumps(answer.body, separators=(",", ":")), answer.status, headers, answer.content_type
+    )
 
 
 def _record(record: Record | BadRecord) -> dict[str, Any]:
     if isinstance(record, BadRecord):
-        return {"partition": record.message.partition, "offset": record.message.offset, "problem": record.problem}
+        return {
+            "partition": record.message.partition,
+            "offset": record.message.offset,
+            "problem": record.problem,
+        }
     position = {"partition": record.partition, "offset": record.offset, "timestamp": record.timestamp}
-    return position | {"value": None if record.value is None else {name: _plain(value) for name, value in record.value.items()}}
+    return position | {
+        "value": None
+        if record.value is None
+        else {name: _plain(value) for name, value in record.value.items()}
+    }
 
 
 def _plain(value: Any) -> Any:

@@ -1,4 +1,7 @@
-"""Role-based access control: which actions a role allows, and at which scopes. A role binding takes effect after a delay."""
+"""Role-based access control: which actions a role allows, and at which scopes.
+
+A role binding takes effect after a delay.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,15 @@ from simulators.confluent.errors import forbidden
 from simulators.confluent.http import Call
 from simulators.confluent.organization import Organization
 
-_ALL: Final = frozenset({"describe", "read", "write", "create", "alter", "delete", "grant", "assign", "flink", "admin"})
+_ALL: Final = frozenset(
+    {"describe", "read", "write", "create", "alter", "delete", "grant", "assign", "flink", "admin"}
+)
 _ORGANIZATION: Final = r"/organization=[^/]+"
 _ENVIRONMENT: Final = _ORGANIZATION + r"/environment=[^/]+"
 _CLUSTER: Final = _ENVIRONMENT + r"/cloud-cluster=[^/]+"
 _INSIDE_CLUSTER: Final = _CLUSTER + r"/(kafka=[^/]+/(topic|group|transactional-id)|connector)=.+"
 _SUBJECT: Final = _ENVIRONMENT + r"/schema-registry=[^/]+/(subject|kek)=.+"
-_RESOURCE: Final = (
-    rf"({_INSIDE_CLUSTER}|{_SUBJECT}|{_ENVIRONMENT}/provider-integration=[^/]+|{_ORGANIZATION}/service-account=[^/]+)"
-)
+_RESOURCE: Final = rf"({_INSIDE_CLUSTER}|{_SUBJECT}|{_ENVIRONMENT}/provider-integration=[^/]+|{_ORGANIZATION}/service-account=[^/]+)"
 _FLINK: Final = rf"({_ORGANIZATION}|{_ENVIRONMENT}|{_ENVIRONMENT}/flink-region=[^/]+(/compute-pool=.+)?)"
 
 #: By role: the actions that it allows, and a regular expression of the scopes at which it may be bound.
@@ -46,7 +49,10 @@ def may_bind(role: str, pattern: str) -> bool:
 
 
 def allowed(org: Organization, principal: str, action: str, resource: str) -> bool:
-    """Return whether a role allows the action. `resource` is a CRN. The organization's owner may do everything."""
+    """Return whether a role allows the action.
+
+    `resource` is a CRN. The organization's owner may do everything.
+    """
     if principal == org.owner:
         return True
     now = org.clock.now()
@@ -60,8 +66,12 @@ def allowed(org: Organization, principal: str, action: str, resource: str) -> bo
 
 
 def covers(pattern: str, name: str) -> bool:
-    """Return whether `pattern` is the CRN of the resource or of something that contains it. A final `*` matches any suffix."""
-    pattern, name = unquote(pattern), unquote(name)
+    """Return whether `pattern` is the CRN of the resource or of something that contains it.
+
+    A final `*` matches any suffix.
+    """
+    pattern = unquote(pattern)
+    name = unquote(name)
     if pattern.endswith("*"):
         return name.startswith(pattern[:-1])
     return name == pattern or name.startswith(f"{pattern}/")

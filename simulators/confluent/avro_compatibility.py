@@ -16,17 +16,22 @@ _PRIMITIVES: Final = ("null", "boolean", "int", "long", "float", "double", "byte
 
 
 def unreadable(reader: Any, writer: Any) -> list[str]:
-    """Return the reasons, each with the path of the field. The list is empty if the reader can read the writer's data."""
+    """Return the reasons, each with the path of the field.
+
+    The list is empty if the reader can read the writer's data.
+    """
     return list(_Comparison(_names(reader), _names(writer)).problems(reader, writer, ""))
 
 
 class _Comparison:
     def __init__(self, readers: dict[str, Any], writers: dict[str, Any]) -> None:
-        self._readers, self._writers = readers, writers
+        self._readers = readers
+        self._writers = writers
         self._seen: set[tuple[str, str]] = set()
 
     def problems(self, reader: Any, writer: Any, path: str) -> Iterator[str]:
-        reader, writer = _resolved(reader, self._readers), _resolved(writer, self._writers)
+        reader = _resolved(reader, self._readers)
+        writer = _resolved(writer, self._writers)
         if isinstance(writer, list):
             for branch in writer:
                 yield from self.problems(reader, branch, path)
@@ -49,7 +54,10 @@ class _Comparison:
             case "map":
                 yield from self.problems(reader["values"], writer["values"], f"{path}/{{}}")
             case "fixed" if reader["size"] != writer["size"]:
-                yield f"{path or '/'}: a fixed of {writer['size']} bytes can't be read as one of {reader['size']}"
+                yield (
+                    f"{path or '/'}: a fixed of {writer['size']} bytes can't be read as one of "
+                    f"{reader['size']}"
+                )
             case "enum":
                 lacking = set(writer["symbols"]) - set(reader["symbols"])
                 if lacking and "default" not in reader:

@@ -1,4 +1,7 @@
-"""Fully managed connectors (connect/v1). Only DatagenSource produces records; other classes are stored and shown as RUNNING."""
+"""Fully managed connectors (connect/v1).
+
+Only DatagenSource produces records; other classes are stored and shown as RUNNING.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,12 @@ _TICK: Final = 5.0
 
 def _info(connector: Connector) -> dict[str, Any]:
     tasks = [{"connector": connector.name, "task": 0}]
-    return {"name": connector.name, "config": _masked(connector.config), "tasks": tasks, "type": connector.type}
+    return {
+        "name": connector.name,
+        "config": _masked(connector.config),
+        "tasks": tasks,
+        "type": connector.type,
+    }
 
 
 def _status(connector: Connector) -> dict[str, Any]:
@@ -53,7 +61,8 @@ def _require_valid(org: Organization, cluster: Cluster, config: dict[str, Any]) 
 
 def _start(org: Organization, cluster: Cluster, name: str, config: dict[str, Any]) -> Connector:
     _require_valid(org, cluster, config)
-    new, now = org.new_id("lcc"), org.clock.now()
+    new = org.new_id("lcc")
+    now = org.clock.now()
     connector = Connector(new, f"{cluster.scope}/connector={name}", now, now, cluster.id, name, dict(config))
     org.connectors[new] = connector
     org.clock.after(org.delays.connector, lambda: _begin(org, cluster, connector))
@@ -68,7 +77,11 @@ def list_connectors(call: Call) -> Answer:
         return Answer(200, sorted(connector.name for connector in connectors))
     answer = {}
     for connector in connectors:
-        parts = {"id": {"id": connector.id, "id_type": "ID"}, "info": _info(connector), "status": _status(connector)}
+        parts = {
+            "id": {"id": connector.id, "id_type": "ID"},
+            "info": _info(connector),
+            "status": _status(connector),
+        }
         answer[connector.name] = {name: part for name, part in parts.items() if name in wanted}
     return Answer(200, answer)
 
@@ -87,7 +100,9 @@ def read_status(call: Call) -> Answer:
 
 def put_config(call: Call) -> Answer:
     """Create a connector, or restart it with another configuration."""
-    org, cluster, name = call.org, _cluster(call), call.parameters["name"]
+    org = call.org
+    cluster = _cluster(call)
+    name = call.parameters["name"]
     if call.body.get("name", name) != name:
         raise ApiError(400, "name can't be changed")
     config = call.body | {"name": name}
@@ -97,7 +112,10 @@ def put_config(call: Call) -> Answer:
     _require_valid(org, cluster, config)
     if config["connector.class"] != connector.config["connector.class"]:
         raise ApiError(400, "connector.class can't be changed")
-    connector.config, connector.state, connector.generator, connector.trace = dict(config), "PROVISIONING", None, ""
+    connector.config = dict(config)
+    connector.state = "PROVISIONING"
+    connector.generator = None
+    connector.trace = ""
     org.clock.after(org.delays.connector, lambda: _begin(org, cluster, connector))
     return Answer(200, _info(connector))
 
@@ -111,7 +129,8 @@ def pause(call: Call) -> Answer:
 
 def resume(call: Call) -> Answer:
     """Resume from now. Records that were due during the pause are not produced."""
-    org, connector = call.org, _connector(call)
+    org = call.org
+    connector = _connector(call)
     if connector.state == "PAUSED":
         connector.state = "RUNNING"
         if connector.generator:
@@ -130,7 +149,10 @@ def delete(call: Call) -> Answer:
 def validate(call: Call) -> Answer:
     problems = _problems(call.org, _cluster(call), call.body | {"connector.class": call.parameters["plugin"]})
     configs = [{"value": {"name": name, "errors": [problem]}} for name, problem in problems]
-    return Answer(200, {"name": call.parameters["plugin"], "groups": [], "error_count": len(problems), "configs": configs})
+    return Answer(
+        200,
+        {"name": call.parameters["plugin"], "groups": [], "error_count": len(problems), "configs": configs},
+    )
 
 
 def _cluster(call: Call) -> Cluster:
@@ -153,7 +175,10 @@ def _connector(call: Call) -> Connector:
 
 
 def _masked(config: dict[str, str]) -> dict[str, str]:
-    return {name: "****" if any(word in name for word in _SECRET_WORDS) else value for name, value in config.items()}
+    return {
+        name: "****" if any(word in name for word in _SECRET_WORDS) else value
+        for name, value in config.items()
+    }
 
 
 def _problems(org: Organization, cluster: Cluster, config: dict[str, Any]) -> list[tuple[str, str]]:
@@ -162,10 +187,14 @@ def _problems(org: Organization, cluster: Cluster, config: dict[str, Any]) -> li
     if wrong or not config.get("connector.class"):
         return wrong or [("connector.class", "is required")]
     wrong = list(_account_problems(org, cluster, config))
-    return wrong + (list(_datagen_problems(org, cluster, config)) if config["connector.class"] == _DATAGEN else [])
+    return wrong + (
+        list(_datagen_problems(org, cluster, config)) if config["connector.class"] == _DATAGEN else []
+    )
 
 
-def _account_problems(org: Organization, cluster: Cluster, config: dict[str, str]) -> Iterator[tuple[str, str]]:
+def _account_problems(
+    org: Organization, cluster: Cluster, config: dict[str, str]
+) -> Iterator[tuple[str, str]]:
     match config.get("kafka.auth.mode", "KAFKA_API_KEY"):
         case "SERVICE_ACCOUNT":
             if config.get("kafka.service.account.id") not in org.service_accounts:
@@ -185,7 +214,9 @@ def _principal(org: Organization, config: dict[str, str]) -> str:
     return config.get("kafka.service.account.id") or org.api_keys[config["kafka.api.key"]].owner
 
 
-def _datagen_problems(org: Organization, cluster: Cluster, config: dict[str, str]) -> Iterator[tuple[str, str]]:
+def _datagen_problems(
+    org: Organization, cluster: Cluster, config: dict[str, str]
+) -> Iterator[tuple[str, str]]:
     for name in ("kafka.topic", "output.data.format", "tasks.max"):
         if not config.get(name):
             yield name, "is required"
@@ -219,7 +250,8 @@ def _begin(org: Organization, cluster: Cluster, connector: Connector) -> None:
         connector.state = "RUNNING"
         return
     if problem := _missing_rights(org, cluster, connector):
-        connector.state, connector.trace = "FAILED", problem
+        connector.state = "FAILED"
+        connector.trace = problem
         return
     registry = org.registry_of(cluster.environment)
     assert registry is not None, "a connector with AVRO is refused in an environment without Schema Registry"
@@ -227,7 +259,8 @@ def _begin(org: Organization, cluster: Cluster, connector: Connector) -> None:
     try:
         version = registry.schemas.register(f"{connector.config['kafka.topic']}-value", schema)
     except ApiError as error:
-        connector.state, connector.trace = "FAILED", error.detail
+        connector.state = "FAILED"
+        connector.trace = error.detail
         return
     connector.generator = Generator(connector.config, version.id, org.random, org.clock.now())
     connector.state = "RUNNING"
@@ -235,7 +268,8 @@ def _begin(org: Organization, cluster: Cluster, connector: Connector) -> None:
 
 
 def _missing_rights(org: Organization, cluster: Cluster, connector: Connector) -> str:
-    name, account = connector.config["kafka.topic"], _principal(org, connector.config)
+    name = connector.config["kafka.topic"]
+    account = _principal(org, connector.config)
     if kafka.visible(org, cluster, name) is None:
         return f"Topic {name} does not exist"
     if not kafka.may(org, cluster, account, "write", topic=name):
@@ -246,15 +280,21 @@ def _missing_rights(org: Organization, cluster: Cluster, connector: Connector) -
 
 
 def _tick(org: Organization, cluster: Cluster, connector: Connector, generator: Generator) -> None:
-    """Produce the records that are due and schedule the next tick, until the connector is paused, changed or deleted.
+    """Produce the records that are due and schedule the next tick, until the connector is paused, changed or
+    deleted.
 
     If the clock was advanced, all records that are due by now are produced in one batch.
     """
-    if connector.generator is not generator or connector.state != "RUNNING" or connector.id not in org.connectors:
+    if (
+        connector.generator is not generator
+        or connector.state != "RUNNING"
+        or connector.id not in org.connectors
+    ):
         return
     topic = kafka.visible(org, cluster, connector.config["kafka.topic"])
     if topic is None:
-        connector.state, connector.trace = "FAILED", f"Topic {connector.config['kafka.topic']} does not exist"
+        connector.state = "FAILED"
+        connector.trace = f"Topic {connector.config['kafka.topic']} does not exist"
         return
     org.clock.catch_up()
     generator.fill(topic, org.clock.now())

@@ -1,4 +1,6 @@
-"""Organization, environments, Kafka clusters, Schema Registries, compute pools, regions and provider integrations."""
+"""Organization, environments, Kafka clusters, Schema Registries, compute pools, regions and provider
+integrations.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,12 @@ _NO_ACCOUNT: Final = "000000000000"
 
 
 class Organizations(Kind[Resource]):
-    api_version, name, path, label = "org/v2", "Organization", "/org/v2/organizations", "Organization"
-    spec, verbs = "", ("list", "read")
+    api_version = "org/v2"
+    name = "Organization"
+    path = "/org/v2/organizations"
+    label = "Organization"
+    spec = ""
+    verbs = ("list", "read")
 
     def objects(self, org: Organization) -> dict[str, Resource]:
         return {org.organization_id: Resource(org.organization_id, org.crn, 0, 0)}
@@ -40,8 +46,14 @@ class Organizations(Kind[Resource]):
 class Environments(Kind[Environment]):
     """Names need not be unique, as at the vendor."""
 
-    api_version, name, path, label = "org/v2", "Environment", "/org/v2/environments", "Environment"
-    store, record, id_prefix, spec = "environments", Environment, "env", ""
+    api_version = "org/v2"
+    name = "Environment"
+    path = "/org/v2/environments"
+    label = "Environment"
+    store = "environments"
+    record = Environment
+    id_prefix = "env"
+    spec = ""
     quota = ("environments_per_org", "environments")
     fields = (
         Field("display_name", "name", required=True),
@@ -77,11 +89,15 @@ class Environments(Kind[Environment]):
         for cluster in org.clusters_of(record.id):
             erase_cluster(org, cluster)
         integrations = list(org.provider_integrations.values())
-        for integration in [integration for integration in integrations if integration.environment == record.id]:
+        for integration in [
+            integration for integration in integrations if integration.environment == record.id
+        ]:
             PROVIDER_INTEGRATIONS.erase(org, integration)
         contents = (org.networks, org.private_link_attachments, org.provider_integrations_v2)
         for objects in (org.compute_pools, org.schema_registries, *contents):
-            for held_object in [held_object for held_object in objects.values() if held_object.environment == record.id]:
+            for held_object in [
+                held_object for held_object in objects.values() if held_object.environment == record.id
+            ]:
                 del objects[held_object.id]
         for key in [key for key in org.statements if key[0] == record.id]:
             del org.statements[key]
@@ -91,9 +107,16 @@ class Environments(Kind[Environment]):
 class Clusters(Kind[Cluster]):
     """Basic and Standard clusters on AWS. Reading a deleted cluster returns 403, as at the vendor."""
 
-    api_version, name, path = "cmk/v2", "Cluster", "/cmk/v2/clusters"
-    store, record, id_prefix, parent, created_status = "clusters", Cluster, "lkc", ENVIRONMENT, 202
-    quota, quota_within_parent = ("clusters_per_environment", "clusters_per_environment"), True
+    api_version = "cmk/v2"
+    name = "Cluster"
+    path = "/cmk/v2/clusters"
+    store = "clusters"
+    record = Cluster
+    id_prefix = "lkc"
+    parent = ENVIRONMENT
+    created_status = 202
+    quota = ("clusters_per_environment", "clusters_per_environment")
+    quota_within_parent = True
     fields = (
         CLOUD_FIELD,
         Field("region", "region", choices=regions.AWS, required=True, immutable=True),
@@ -125,7 +148,10 @@ class Clusters(Kind[Cluster]):
             raise conflict("A Standard cluster can't become Basic")
 
     def created(self, org: Organization, record: Cluster) -> None:
-        """Provision the cluster. The first one in an environment with Stream Governance also creates its Schema Registry."""
+        """Provision the cluster.
+
+        The first one in an environment with Stream Governance also creates its Schema Registry.
+        """
 
         def provisioned() -> None:
             if record.id in org.clusters and record.environment in org.environments:
@@ -135,10 +161,16 @@ class Clusters(Kind[Cluster]):
         org.clock.after(org.delays.cluster, provisioned)
 
     def read_only(self, org: Organization, record: Cluster) -> dict[str, Any]:
-        """Return the endpoints of a provisioned cluster. Nothing listens on the bootstrap address, as Kafka isn't simulated."""
+        """Return the endpoints of a provisioned cluster.
+
+        Nothing listens on the bootstrap address, as Kafka isn't simulated.
+        """
         if record.phase != "PROVISIONED":
             return {}
-        endpoints = {"kafka_bootstrap_endpoint": "SASL_SSL://127.0.0.1:9092", "http_endpoint": org.addresses[Plane.KAFKA]}
+        endpoints = {
+            "kafka_bootstrap_endpoint": "SASL_SSL://127.0.0.1:9092",
+            "http_endpoint": org.addresses[Plane.KAFKA],
+        }
         return {**endpoints, "endpoints": {"PUBLIC": {**endpoints, "connection_type": "PUBLIC"}}}
 
     def status(self, org: Organization, record: Cluster) -> dict[str, Any]:
@@ -173,15 +205,23 @@ def erase_cluster(org: Organization, cluster: Cluster) -> None:
         del org.connectors[connector.id]
     for key in [key for key in org.tableflow_topics if key[0] == cluster.id]:
         del org.tableflow_topics[key]
-    for integration in [integration for integration in org.catalog_integrations.values() if integration.cluster == cluster.id]:
+    for integration in [
+        integration for integration in org.catalog_integrations.values() if integration.cluster == cluster.id
+    ]:
         del org.catalog_integrations[integration.id]
 
 
 class SchemaRegistries(Kind[SchemaRegistry]):
     """Read-only. A Schema Registry is created with the first Kafka cluster of an environment."""
 
-    api_version, name, path, label = "srcm/v3", "Cluster", "/srcm/v3/clusters", "Schema Registry cluster"
-    store, record, parent, verbs = "schema_registries", SchemaRegistry, ENVIRONMENT, ("list", "read")
+    api_version = "srcm/v3"
+    name = "Cluster"
+    path = "/srcm/v3/clusters"
+    label = "Schema Registry cluster"
+    store = "schema_registries"
+    record = SchemaRegistry
+    parent = ENVIRONMENT
+    verbs = ("list", "read")
 
     def read_only(self, org: Organization, record: SchemaRegistry) -> dict[str, Any]:
         address = org.addresses[Plane.REGISTRY]
@@ -202,15 +242,25 @@ def _create_registry(org: Organization, environment: Environment, region: str) -
     """Create a Schema Registry, unless the environment already has one or has no Stream Governance."""
     if org.registry_of(environment.id) or not environment.package:
         return
-    new, now = org.new_id("lsrc"), org.clock.now()
-    registry = SchemaRegistry(new, f"{environment.crn}/schema-registry={new}", now, now, environment.id, region)
+    new = org.new_id("lsrc")
+    now = org.clock.now()
+    registry = SchemaRegistry(
+        new, f"{environment.crn}/schema-registry={new}", now, now, environment.id, region
+    )
     org.schema_registries[new] = registry
     org.clock.after(org.delays.schema_registry, lambda: setattr(registry, "phase", "PROVISIONED"))
 
 
 class ComputePools(Kind[ComputePool]):
-    api_version, name, path, label = "fcpm/v2", "ComputePool", "/fcpm/v2/compute-pools", "Compute pool"
-    store, record, id_prefix, parent, created_status = "compute_pools", ComputePool, "lfcp", ENVIRONMENT, 202
+    api_version = "fcpm/v2"
+    name = "ComputePool"
+    path = "/fcpm/v2/compute-pools"
+    label = "Compute pool"
+    store = "compute_pools"
+    record = ComputePool
+    id_prefix = "lfcp"
+    parent = ENVIRONMENT
+    created_status = 202
     fields = (
         CLOUD_FIELD,
         Field("region", "region", choices=lambda org: org.flink_regions, required=True, immutable=True),
@@ -228,7 +278,9 @@ class ComputePools(Kind[ComputePool]):
         if current and values["max_cfu"] < current.max_cfu:
             raise conflict("max_cfu can only grow")
         where = current.environment if current else values["environment"], values["region"]
-        others = [pool for pool in call.org.compute_pools.values() if (pool.environment, pool.region) == where]
+        others = [
+            pool for pool in call.org.compute_pools.values() if (pool.environment, pool.region) == where
+        ]
         if values["default"] and any(pool.default and pool is not current for pool in others):
             raise conflict("The environment has a default compute pool in this region")
 
@@ -236,19 +288,24 @@ class ComputePools(Kind[ComputePool]):
         org.clock.after(org.delays.compute_pool, lambda: setattr(record, "phase", "PROVISIONED"))
 
     def status(self, org: Organization, record: ComputePool) -> dict[str, Any]:
-        running = sum(statement.pool == record.id and statement.phase == "RUNNING" for statement in org.statements.values())
+        running = sum(
+            statement.pool == record.id and statement.phase == "RUNNING"
+            for statement in org.statements.values()
+        )
         return {"phase": record.phase, "current_cfu": min(running, record.max_cfu)}
 
     def erase(self, org: Organization, record: ComputePool) -> None:
         """Delete the pool. Its pending and running statements fail."""
         for statement in org.statements.values():
             if statement.pool == record.id and statement.phase in ("PENDING", "RUNNING"):
-                statement.phase, statement.detail = "FAILED", "The compute pool was deleted"
+                statement.phase = "FAILED"
+                statement.detail = "The compute pool was deleted"
         super().erase(org, record)
 
 
 class _Regions(Kind[Resource]):
-    spec, verbs = "", ("list",)
+    spec = ""
+    verbs = ("list",)
     scope: str
 
     def objects(self, org: Organization) -> dict[str, Resource]:
@@ -256,22 +313,37 @@ class _Regions(Kind[Resource]):
         return {name: Resource(name, f"{org.crn}/{self.scope}={name}", 0, 0) for name in names}
 
     def is_listed(self, call: Call, record: Resource) -> bool:
-        return call.query.get("cloud", CLOUD) == CLOUD and call.query.get("region_name", "") in ("", record.id[4:])
+        return call.query.get("cloud", CLOUD) == CLOUD and call.query.get("region_name", "") in (
+            "",
+            record.id[4:],
+        )
 
 
 class FlinkRegions(_Regions):
-    api_version, name, path, scope = "fcpm/v2", "Region", "/fcpm/v2/regions", "flink-region"
+    api_version = "fcpm/v2"
+    name = "Region"
+    path = "/fcpm/v2/regions"
+    scope = "flink-region"
 
     def read_only(self, org: Organization, record: Resource) -> dict[str, Any]:
         region = record.id.removeprefix("aws.")
         address = org.addresses[Plane.FLINK]
-        return {"display_name": f"Simulated ({region})", "cloud": CLOUD, "region_name": region, "http_endpoint": address}
+        return {
+            "display_name": f"Simulated ({region})",
+            "cloud": CLOUD,
+            "region_name": region,
+            "http_endpoint": address,
+        }
 
 
 class TableflowRegions(_Regions):
     """The same regions as Flink's. Clients list them to check whether a key works."""
 
-    api, api_version, name, path, scope = TABLEFLOW, "tableflow/v1", "Region", "/tableflow/v1/regions", "tableflow-region"
+    api = TABLEFLOW
+    api_version = "tableflow/v1"
+    name = "Region"
+    path = "/tableflow/v1/regions"
+    scope = "tableflow-region"
 
     def read_only(self, org: Organization, record: Resource) -> dict[str, Any]:
         return {"cloud": CLOUD, "region": record.id.removeprefix("aws.")}
@@ -280,13 +352,26 @@ class TableflowRegions(_Regions):
 class ProviderIntegrations(Kind[ProviderIntegration]):
     """The customer's IAM roles that Confluent may assume."""
 
-    api_version, name, path, label = "pim/v1", "Integration", "/pim/v1/integrations", "Integration"
-    store, record, id_prefix, parent, spec = "provider_integrations", ProviderIntegration, "cspi", ENVIRONMENT, ""
-    quota, verbs = ("provider_integrations_per_org", "provider_integrations"), ("create", "list", "read", "delete")
+    api_version = "pim/v1"
+    name = "Integration"
+    path = "/pim/v1/integrations"
+    label = "Integration"
+    store = "provider_integrations"
+    record = ProviderIntegration
+    id_prefix = "cspi"
+    parent = ENVIRONMENT
+    spec = ""
+    quota = ("provider_integrations_per_org", "provider_integrations")
+    verbs = ("create", "list", "read", "delete")
     fields = (
         Field("provider", default="AWS", choices=("AWS", "aws")),
         Field("config.kind", required=True, choices=("AwsIntegrationConfig",)),
-        Field("config.customer_iam_role_arn", "role_arn", required=True, pattern=r"arn:aws:iam::\d{12}:role/[\w+=,.@/-]{1,512}"),
+        Field(
+            "config.customer_iam_role_arn",
+            "role_arn",
+            required=True,
+            pattern=r"arn:aws:iam::\d{12}:role/[\w+=,.@/-]{1,512}",
+        ),
         Field("display_name", "name", required=True, pattern=r".{1,60}"),
     )
 
@@ -300,7 +385,9 @@ class ProviderIntegrations(Kind[ProviderIntegration]):
             raise conflict("customer_iam_role_arn is in use by another integration of the environment")
 
     def computed(self, org: Organization, new_id: str) -> dict[str, Any]:
-        vendor_role = org.lake.vendor_role(new_id) if org.lake else f"arn:aws:iam::{_NO_ACCOUNT}:role/vendor/{new_id}"
+        vendor_role = (
+            org.lake.vendor_role(new_id) if org.lake else f"arn:aws:iam::{_NO_ACCOUNT}:role/vendor/{new_id}"
+        )
         return {"vendor_role_arn": vendor_role, "external_id": str(org.new_uuid())}
 
     def is_listed(self, call: Call, record: ProviderIntegration) -> bool:
@@ -326,15 +413,22 @@ class ProviderIntegrations(Kind[ProviderIntegration]):
 
 
 def usages(org: Organization, integration: ProviderIntegration) -> list[str]:
-    """Return the CRNs of the objects that use the integration, or stopped using it less than `Delays.usage` seconds ago."""
+    """Return the CRNs of the objects that use the integration, or stopped using it less than `Delays.usage`
+    seconds ago.
+    """
     users = [topic.crn for topic in org.tableflow_topics.values() if topic.integration == integration.id]
     catalogs = org.catalog_integrations.values()
     users += [catalog.crn for catalog in catalogs if catalog.integration == integration.id]
-    return users + [crn for until, crn in integration.ended_usages if until > org.clock.now() and crn not in users]
+    return users + [
+        crn for until, crn in integration.ended_usages if until > org.clock.now() and crn not in users
+    ]
 
 
 def end_usage(org: Organization, name: str, crn: str) -> None:
-    """Record that an object no longer uses the integration. `usages` lists it for another `Delays.usage` seconds."""
+    """Record that an object no longer uses the integration.
+
+    `usages` lists it for another `Delays.usage` seconds.
+    """
     if integration := org.provider_integrations.get(name):
         integration.ended_usages.append((org.clock.now() + org.delays.usage, crn))
 
@@ -342,34 +436,51 @@ def end_usage(org: Organization, name: str, crn: str) -> None:
 class _Contents(Kind[Content]):
     """Objects that an environment may hold. Only their names are simulated: nothing uses them."""
 
-    record, parent, verbs = Content, ENVIRONMENT, ("create", "list", "read", "delete")
+    record = Content
+    parent = ENVIRONMENT
+    verbs = ("create", "list", "read", "delete")
 
     def crn(self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]) -> str:
-        return f"{org.environments[values['environment']].crn}/{self.label.lower().replace(' ', '-')}={new_id}"
+        return (
+            f"{org.environments[values['environment']].crn}/{self.label.lower().replace(' ', '-')}={new_id}"
+        )
 
 
 class Networks(_Contents):
     """Private networks. Source: Confluent's API reference, "Networks (networking/v1)"."""
 
-    api_version, name, path, label = "networking/v1", "Network", "/networking/v1/networks", "Network"
-    store, id_prefix = "networks", "n"
+    api_version = "networking/v1"
+    name = "Network"
+    path = "/networking/v1/networks"
+    label = "Network"
+    store = "networks"
+    id_prefix = "n"
     fields = (CLOUD_FIELD, Field("display_name", "name", pattern=r".{0,64}"))
 
 
 class PrivateLinkAttachments(_Contents):
     """Source: Confluent's API reference, "Private Link Attachments (networking/v1)"."""
 
-    api_version, name, label = "networking/v1", "PrivateLinkAttachment", "Private link attachment"
-    path, store, id_prefix = "/networking/v1/private-link-attachments", "private_link_attachments", "platt"
+    api_version = "networking/v1"
+    name = "PrivateLinkAttachment"
+    label = "Private link attachment"
+    path = "/networking/v1/private-link-attachments"
+    store = "private_link_attachments"
+    id_prefix = "platt"
     fields = (CLOUD_FIELD, Field("display_name", "name", pattern=r".{0,64}"))
 
 
 class ProviderIntegrationsV2(_Contents):
-    """The second version of provider integrations: its lists don't have those of the first. Source: Confluent's API
-    reference, "Integrations (pim/v2)"."""
+    """The second version of provider integrations: its lists don't have those of the first. Source:
+    Confluent's API reference, "Integrations (pim/v2)"."""
 
-    api_version, name, path, label = "pim/v2", "Integration", "/pim/v2/integrations", "Integration"
-    store, id_prefix, spec = "provider_integrations_v2", "cspi", ""
+    api_version = "pim/v2"
+    name = "Integration"
+    path = "/pim/v2/integrations"
+    label = "Integration"
+    store = "provider_integrations_v2"
+    id_prefix = "cspi"
+    spec = ""
     fields = (
         Field("provider", choices=("GCP",), required=True),
         Field("display_name", "name", required=True, pattern=r".{1,60}"),
@@ -394,6 +505,7 @@ KINDS: Final[tuple[Kind[Any], ...]] = (
 
 def create_environment(org: Organization, name: str) -> Environment:
     """Create an environment without Stream Governance."""
-    new, now = org.new_id("env"), org.clock.now()
+    new = org.new_id("env")
+    now = org.clock.now()
     org.environments[new] = Environment(new, f"{org.crn}/environment={new}", now, now, name, "")
     return org.environments[new]

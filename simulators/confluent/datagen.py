@@ -1,7 +1,9 @@
-"""The Datagen source connector: it writes records of a quickstart or of the user's own Avro schema to a topic as time passes.
+"""The Datagen source connector: it writes records of a quickstart or of the user's own Avro schema to a topic
+as time passes.
 
-As in the connector's own schemas, `arg.properties` controls the values of a type: options, range (min included, max excluded),
-iteration (start, step, restart), regex and length. A type without `arg.properties` gets random values.
+As in the connector's own schemas, `arg.properties` controls the values of a type: options, range (min
+included, max excluded), iteration (start, step, restart), regex and length. A type without `arg.properties`
+gets random values.
 """
 
 from __future__ import annotations
@@ -58,7 +60,10 @@ class Generator:
 
     def __init__(self, config: dict[str, str], schema_id: int, rng: random.Random, time: float) -> None:
         schema, self._key = named_schema(config)
-        self._values, self._rng, self._schema_id, self.time = Values(schema, rng), rng, schema_id, time
+        self._values = Values(schema, rng)
+        self._rng = rng
+        self._schema_id = schema_id
+        self.time = time
         self._parsed = fastavro.parse_schema(without_steering(schema))
         self._interval = int(config.get("max.interval", DEFAULT_INTERVAL)) / 1000
         self._count = 0

@@ -6,7 +6,10 @@ from collections.abc import Mapping
 
 
 class ApiError(Exception):
-    """`code` is the service's error code: text in the control plane, a number in the data planes. `pointer` is the field's."""
+    """`code` is the service's error code: text in the control plane, a number in the data planes.
+
+    `pointer` is the field's.
+    """
 
     def __init__(
         self,
@@ -19,8 +22,12 @@ class ApiError(Exception):
         headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(detail)
-        self.status, self.detail, self.code = status, detail, code
-        self.pointer, self.parameter, self.headers = pointer, parameter, dict(headers or {})
+        self.status = status
+        self.detail = detail
+        self.code = code
+        self.pointer = pointer
+        self.parameter = parameter
+        self.headers = dict(headers or {})
 
 
 def bad_request(detail: str, pointer: str = "", parameter: str = "") -> ApiError:

@@ -14,10 +14,14 @@ _TYPES: Final = {"string": str, "integer": int, "boolean": bool, "object": dict,
 
 
 class Fields:
-    """A JSON object in the body of a call, and its JSON pointer. Getters raise ApiError for an invalid value."""
+    """A JSON object in the body of a call, and its JSON pointer.
+
+    Getters raise ApiError for an invalid value.
+    """
 
     def __init__(self, given: dict[str, Any], pointer: str = "") -> None:
-        self._given, self._pointer = given, pointer
+        self._given = given
+        self._pointer = pointer
 
     def __contains__(self, name: str) -> bool:
         return self._given.get(name) is not None
@@ -42,13 +46,17 @@ class Fields:
     def choice(self, name: str, among: Collection[str], default: str | None = None) -> str:
         value: str = self._typed(name, "string", default or "", required=default is None)
         if value not in among:
-            raise invalid(self.at(name), f"{self.at(name)} is {value!r}, and must be one of {', '.join(sorted(among))}")
+            raise invalid(
+                self.at(name), f"{self.at(name)} is {value!r}, and must be one of {', '.join(sorted(among))}"
+            )
         return value
 
     def whole(self, name: str, default: int | None = None, *, among: Collection[int] | None = None) -> int:
         value: int = self._typed(name, "integer", default, required=default is None)
         if among is not None and value not in among:
-            raise invalid(self.at(name), f"{self.at(name)} is {value}, and must be one of {', '.join(map(str, among))}")
+            raise invalid(
+                self.at(name), f"{self.at(name)} is {value}, and must be one of {', '.join(map(str, among))}"
+            )
         return value
 
     def flag(self, name: str, default: bool = False) -> bool:

@@ -1,4 +1,6 @@
-"""The calls that handlers receive, the APIs that calls go to, their routes, and the format in which each API renders errors."""
+"""The calls that handlers receive, the APIs that calls go to, their routes, and the format in which each API
+renders errors.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,13 @@ class Rendered(NamedTuple):
 
 
 def control_plane(error: ApiError, request_id: str) -> Rendered:
-    source = {"pointer": error.pointer} if error.pointer else {"parameter": error.parameter} if error.parameter else {}
+    source = (
+        {"pointer": error.pointer}
+        if error.pointer
+        else {"parameter": error.parameter}
+        if error.parameter
+        else {}
+    )
     entry: dict[str, Any] = {
         "id": request_id,
         "status": str(error.status),
@@ -40,7 +48,9 @@ def control_plane(error: ApiError, request_id: str) -> Rendered:
 
 
 def metadata_service(error: ApiError, request_id: str) -> Rendered:
-    """Render errors of role bindings. 403, also for a missing binding, comes from the metadata service, in its format."""
+    """Render errors of role bindings. 403, also for a missing binding, comes from the metadata service, in
+    its format.
+    """
     if error.status == 403:
         return _json({"error_code": _KAFKA_CODES[403], "message": error.detail})
     return control_plane(error, request_id)
@@ -48,7 +58,10 @@ def metadata_service(error: ApiError, request_id: str) -> Rendered:
 
 def kafka_rest(error: ApiError, request_id: str) -> Rendered:
     if error.status == 401:
-        page = "<html><head><title>Error 401 Unauthorized</title></head><body><h2>HTTP ERROR 401 Unauthorized</h2></body></html>"
+        page = (
+            "<html><head><title>Error 401 Unauthorized</title></head><body><h2>HTTP ERROR 401 "
+            "Unauthorized</h2></body></html>"
+        )
         return Rendered("text/html;charset=iso-8859-1", page.encode())
     code = error.code if isinstance(error.code, int) else _KAFKA_CODES.get(error.status, error.status * 100)
     return _json({"error_code": code, "message": error.detail})
@@ -58,7 +71,9 @@ def schema_registry(error: ApiError, request_id: str) -> Rendered:
     code = error.code if isinstance(error.code, int) else error.status
     if error.status in (400, 401, 403):  # the gateway in front of Schema Registry sends these
         return _json({"error_code": code, "message": error.detail})
-    return Rendered("application/vnd.schemaregistry.v1+json", _dump({"error_code": code, "message": error.detail}))
+    return Rendered(
+        "application/vnd.schemaregistry.v1+json", _dump({"error_code": code, "message": error.detail})
+    )
 
 
 def connect(error: ApiError, request_id: str) -> Rendered:
@@ -71,7 +86,15 @@ def connect(error: ApiError, request_id: str) -> Rendered:
 
 
 def iceberg(error: ApiError, request_id: str) -> Rendered:
-    return _json({"error": {"message": error.detail, "type": str(error.code or "BadRequestException"), "code": error.status}})
+    return _json(
+        {
+            "error": {
+                "message": error.detail,
+                "type": str(error.code or "BadRequestException"),
+                "code": error.status,
+            }
+        }
+    )
 
 
 def oauth(error: ApiError, request_id: str) -> Rendered:
@@ -87,7 +110,9 @@ def _dump(document: Any) -> bytes:
 
 
 class Api(NamedTuple):
-    """`key` is the kind of API key that it takes, None if its handlers authenticate; `render` renders its errors."""
+    """`key` is the kind of API key that it takes, None if its handlers authenticate; `render` renders its
+    errors.
+    """
 
     name: str
     plane: Plane
@@ -143,13 +168,23 @@ Handler = Callable[[Call], Answer]
 class Route:
     """`{name}` in `path` matches one segment, which is URL-decoded.
 
-    `instead` maps HTTP statuses that the vendor's OpenAPI file doesn't declare for this operation to those that are sent instead.
+    `instead` maps HTTP statuses that the vendor's OpenAPI file doesn't declare for this operation to those
+    that are sent instead.
     """
 
     def __init__(
-        self, api: Api, method: str, path: str, handler: Handler, instead: Mapping[int, int] = MappingProxyType({})
+        self,
+        api: Api,
+        method: str,
+        path: str,
+        handler: Handler,
+        instead: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
-        self.api, self.method, self.path, self.handler, self.instead = api, method, path, handler, instead
+        self.api = api
+        self.method = method
+        self.path = path
+        self.handler = handler
+        self.instead = instead
         self._pattern = re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(path)) + r"/?")
 
     def match(self, raw_path: str) -> dict[str, str] | None:
@@ -158,17 +193,26 @@ class Route:
 
 
 def authenticate(org: Organization, api: Api, header: str) -> ApiKey:
-    """Return the API key of an HTTP Basic header. Raises ApiError 401, with the same message for every reason."""
+    """Return the API key of an HTTP Basic header.
+
+    Raises ApiError 401, with the same message for every reason.
+    """
     key = find_key(org, *basic_credentials(header))
     if key is None or key.kind is not api.key:
-        raise ApiError(401, "invalid API key: make sure you're using the correct API key and secret", code="unauthorized")
+        raise ApiError(
+            401, "invalid API key: make sure you're using the correct API key and secret", code="unauthorized"
+        )
     return key
 
 
 def find_key(org: Organization, name: str, secret: str) -> ApiKey | None:
     """Return the API key; None if it doesn't exist, isn't active yet, or the secret is wrong."""
     key = org.api_keys.get(name)
-    if key is None or not hmac.compare_digest(key.secret.encode(), secret.encode()) or key.usable > org.clock.now():
+    if (
+        key is None
+        or not hmac.compare_digest(key.secret.encode(), secret.encode())
+        or key.usable > org.clock.now()
+    ):
         return None
     return key
 

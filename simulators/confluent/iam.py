@@ -28,8 +28,13 @@ _KEY_RESOURCES: Final = {
 class ServiceAccounts(Kind[ServiceAccount]):
     """Names are unique in the organization. Reading a deleted account returns 403, as at the vendor."""
 
-    api_version, name, path = "iam/v2", "ServiceAccount", "/iam/v2/service-accounts"
-    store, record, id_prefix, spec = "service_accounts", ServiceAccount, "sa", ""
+    api_version = "iam/v2"
+    name = "ServiceAccount"
+    path = "/iam/v2/service-accounts"
+    store = "service_accounts"
+    record = ServiceAccount
+    id_prefix = "sa"
+    spec = ""
     quota = ("service_accounts_per_org", "service_accounts")
     fields = (
         Field("display_name", "name", required=True, pattern=r".{1,128}"),
@@ -42,7 +47,10 @@ class ServiceAccounts(Kind[ServiceAccount]):
             require(call, "admin", call.org.crn)
 
     def check(self, call: Call, values: dict[str, Any], current: ServiceAccount | None) -> None:
-        if any(account.name == values["name"] and account is not current for account in call.org.service_accounts.values()):
+        if any(
+            account.name == values["name"] and account is not current
+            for account in call.org.service_accounts.values()
+        ):
             raise conflict("Service name is already in use")
 
     def crn(self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]) -> str:
@@ -61,9 +69,16 @@ class ServiceAccounts(Kind[ServiceAccount]):
 class RoleBindings(Kind[RoleBinding]):
     """A role binding takes effect some time after its creation, and can't be updated."""
 
-    api, api_version, name, path = ROLE_BINDINGS, "iam/v2", "RoleBinding", "/iam/v2/role-bindings"
-    store, record, id_prefix, spec = "role_bindings", RoleBinding, "rb", ""
-    verbs, instead = ("create", "list", "read", "delete"), {"create": {422: 400}}
+    api = ROLE_BINDINGS
+    api_version = "iam/v2"
+    name = "RoleBinding"
+    path = "/iam/v2/role-bindings"
+    store = "role_bindings"
+    record = RoleBinding
+    id_prefix = "rb"
+    spec = ""
+    verbs = ("create", "list", "read", "delete")
+    instead = {"create": {422: 400}}
     fields = (
         Field("principal", "principal", required=True),
         Field("role_name", "role", required=True),
@@ -76,16 +91,23 @@ class RoleBindings(Kind[RoleBinding]):
             require(call, "admin", record.pattern)
 
     def check(self, call: Call, values: dict[str, Any], current: RoleBinding | None) -> None:
-        principal, role, pattern = values["principal"], values["role"], unquote(values["pattern"])
+        principal = values["principal"]
+        role = values["role"]
+        pattern = unquote(values["pattern"])
         values["pattern"] = pattern
         kind, _, name = principal.partition(":")
-        if kind not in ("User", "Group") or (kind == "User" and name not in {call.org.owner, *call.org.service_accounts}):
+        if kind not in ("User", "Group") or (
+            kind == "User" and name not in {call.org.owner, *call.org.service_accounts}
+        ):
             raise bad_request(f"principal {principal} does not exist", "/principal")
         if not may_bind(role, pattern) or not pattern.startswith(call.org.crn):
             raise bad_request(f"role {role} can't be bound at {pattern}", "/crn_pattern")
         require(call, "admin", pattern)
         bindings = call.org.role_bindings.values()
-        if any((binding.principal, binding.role, binding.pattern) == (principal, role, pattern) for binding in bindings):
+        if any(
+            (binding.principal, binding.role, binding.pattern) == (principal, role, pattern)
+            for binding in bindings
+        ):
             raise conflict("Role binding already exists")
 
     def computed(self, org: Organization, new_id: str) -> dict[str, Any]:
@@ -102,19 +124,29 @@ class RoleBindings(Kind[RoleBinding]):
         return record.pattern.startswith(unquote(call.query["crn_pattern"]))
 
     def list(self, call: Call) -> Answer:
-        """List the bindings. The first one is that of the person who created the organization, whom Confluent makes its
-        OrganizationAdmin (docs.confluent.io, "Predefined RBAC roles").
+        """List the bindings. The first one is that of the person who created the organization, whom Confluent
+        makes its OrganizationAdmin (docs.confluent.io, "Predefined RBAC roles").
         """
         call.required("crn_pattern")
         org = call.org
         first = RoleBinding(
-            "rb-owner", f"{org.crn}/role-binding=rb-owner", 0, 0, f"User:{org.owner}", "OrganizationAdmin", org.crn, 0
+            "rb-owner",
+            f"{org.crn}/role-binding=rb-owner",
+            0,
+            0,
+            f"User:{org.owner}",
+            "OrganizationAdmin",
+            org.crn,
+            0,
         )
         records = [
             binding
             for binding in (first, *org.role_bindings.values())
             if self.is_listed(call, binding)
-            and all(call.query.get(name, "") in ("", getattr(binding, attribute)) for name, attribute in self.filters)
+            and all(
+                call.query.get(name, "") in ("", getattr(binding, attribute))
+                for name, attribute in self.filters
+            )
         ]
         return page(call, self.api_version, self.name, records, self.document)
 
@@ -125,15 +157,22 @@ class RoleBindings(Kind[RoleBinding]):
 
 
 class ApiKeys(Kind[ApiKey]):
-    """Only create returns the secret. Keys are active after a delay. Reading a deleted key returns 403, as at the vendor."""
+    """Only create returns the secret.
 
-    api_version, name, path = "iam/v2", "ApiKey", "/iam/v2/api-keys"
-    store, record = "api_keys", ApiKey
+    Keys are active after a delay. Reading a deleted key returns 403, as at the vendor.
+    """
+
+    api_version = "iam/v2"
+    name = "ApiKey"
+    path = "/iam/v2/api-keys"
+    store = "api_keys"
+    record = ApiKey
     fields = (Field("display_name", "name"), Field("description", "description"))
     filters = (("spec.owner", "owner"), ("spec.resource", "resource"))
 
     def create(self, call: Call) -> Answer:
-        org, spec = call.org, Fields(call.body).inside("spec")
+        org = call.org
+        spec = Fields(call.body).inside("spec")
         if len(org.api_keys) >= org.quotas.api_keys:
             raise over_quota("apikeys_per_org", org.quotas.api_keys)
         owner = spec.reference("owner")
@@ -168,11 +207,15 @@ class ApiKeys(Kind[ApiKey]):
 
     def read_only(self, org: Organization, record: ApiKey) -> dict[str, Any]:
         person = record.owner == org.owner
-        path, scope, kind = ("users", "user", "User") if person else ("service-accounts", "service-account", "ServiceAccount")
+        path, scope, kind = (
+            ("users", "user", "User") if person else ("service-accounts", "service-account", "ServiceAccount")
+        )
         owner = _reference(org, record.owner, f"/iam/v2/{path}", f"{org.crn}/{scope}={record.owner}")
         api_version, path = _KEY_RESOURCES[record.kind]
         target = org.clusters.get(record.resource) or org.schema_registries.get(record.resource)
-        resource = _reference(org, record.resource, path, target.crn if target else f"{org.crn}/{record.resource}")
+        resource = _reference(
+            org, record.resource, path, target.crn if target else f"{org.crn}/{record.resource}"
+        )
         return {
             "owner": owner | {"api_version": "iam/v2", "kind": kind},
             "resource": resource | {"api_version": api_version, "kind": record.kind.value},
@@ -184,7 +227,9 @@ def _reference(org: Organization, name: str, path: str, crn: str) -> dict[str, s
 
 
 def _key_resource(org: Organization, spec: Fields) -> tuple[KeyKind, str, str]:
-    """Return the kind of the key, its resource, and the scope at which an administrator may create it for another account."""
+    """Return the kind of the key, its resource, and the scope at which an administrator may create it for
+    another account.
+    """
     if "resource" not in spec:
         return KeyKind.CLOUD, "cloud", org.crn
     resource = spec.inside("resource")
@@ -205,12 +250,25 @@ def _key_resource(org: Organization, spec: Fields) -> tuple[KeyKind, str, str]:
 
 
 def issue_key(
-    org: Organization, owner: str, kind: KeyKind, resource: str, scope: str, *, delay: float, texts: tuple[str, str] = ("", "")
+    org: Organization,
+    owner: str,
+    kind: KeyKind,
+    resource: str,
+    scope: str,
+    *,
+    delay: float,
+    texts: tuple[str, str] = ("", ""),
 ) -> ApiKey:
-    """Create an API key that is active after `delay` seconds. `texts` are its display name and description."""
-    new, now = "".join(org.random.choices("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", k=16)), org.clock.now()
+    """Create an API key that is active after `delay` seconds.
+
+    `texts` are its display name and description.
+    """
+    new = "".join(org.random.choices("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", k=16))
+    now = org.clock.now()
     secret = secrets.token_urlsafe(48)
-    key = ApiKey(new, f"{org.crn}/api-key={new}", now, now, secret, owner, kind, resource, scope, now + delay, *texts)
+    key = ApiKey(
+        new, f"{org.crn}/api-key={new}", now, now, secret, owner, kind, resource, scope, now + delay, *texts
+    )
     org.api_keys[new] = key
     return key
 

@@ -1,7 +1,9 @@
-"""Tableflow's read-only Iceberg REST catalog: an environment is a catalog, a Kafka cluster is a namespace, a topic is a table.
+"""Tableflow's read-only Iceberg REST catalog: an environment is a catalog, a Kafka cluster is a namespace, a
+topic is a table.
 
-A client exchanges a Tableflow API key for a token that expires, and may read what the key's owner may read. It reads files in a
-customer's bucket with the customer's own AWS credentials. For managed storage, the catalog vends credentials.
+A client exchanges a Tableflow API key for a token that expires, and may read what the key's owner may read.
+It reads files in a customer's bucket with the customer's own AWS credentials. For managed storage, the
+catalog vends credentials.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ def token(call: Call) -> Answer:
     form = {name: values[-1] for name, values in parse_qs(call.form.decode("utf-8", "replace")).items()}
     if form.get("grant_type") != "client_credentials":
         raise ApiError(400, "grant_type must be client_credentials", code="unsupported_grant_type")
-    name, secret = form.get("client_id", ""), form.get("client_secret", "")
+    name = form.get("client_id", "")
+    secret = form.get("client_secret", "")
     if not name:
         name, secret = basic_credentials(call.headers.get("authorization", ""))
     key = find_key(call.org, name, secret)
@@ -46,18 +49,29 @@ def token(call: Call) -> Answer:
         raise ApiError(401, "Client authentication failed", code="invalid_client")
     access_token = secrets.token_urlsafe(32)
     call.org.sessions[access_token] = (key.id, call.org.clock.now() + SESSION)
-    body = {"access_token": access_token, "token_type": "bearer", "expires_in": SESSION, "scope": form.get("scope", "catalog")}
+    body = {
+        "access_token": access_token,
+        "token_type": "bearer",
+        "expires_in": SESSION,
+        "scope": form.get("scope", "catalog"),
+    }
     return Answer(200, body | {"issued_token_type": "urn:ietf:params:oauth:token-type:access_token"})
 
 
 def _reader(call: Call) -> ApiKey:
-    """Return the API key that the caller's token belongs to. Raises ApiError if the token is missing, unknown or expired."""
+    """Return the API key that the caller's token belongs to.
+
+    Raises ApiError if the token is missing, unknown or expired.
+    """
     given = call.headers.get("authorization", "").partition(" ")[2]
     key_id, until = call.org.sessions.get(given, ("", 0.0))
     key = call.org.api_keys.get(key_id)
     if key is None or until <= call.org.clock.now():
         raise ApiError(401, "The session has ended. Log in again", code="NotAuthorizedException")
-    if call.parameters["organization"] != call.org.organization_id or call.parameters["environment"] not in call.org.environments:
+    if (
+        call.parameters["organization"] != call.org.organization_id
+        or call.parameters["environment"] not in call.org.environments
+    ):
         raise ApiError(404, "No such catalog", code="NoSuchWarehouseException")
     return key
 
@@ -69,7 +83,11 @@ def config(call: Call) -> Answer:
 
 def namespaces(call: Call) -> Answer:
     key = _reader(call)
-    names = [cluster.id for cluster in call.org.clusters_of(call.parameters["environment"]) if _tables(call, key, cluster)]
+    names = [
+        cluster.id
+        for cluster in call.org.clusters_of(call.parameters["environment"])
+        if _tables(call, key, cluster)
+    ]
     return Answer(200, {"namespaces": [[name] for name in sorted(names)]})
 
 
@@ -90,12 +108,19 @@ def load(call: Call) -> Answer:
     lake = call.org.lake
     if lake is None:
         raise ApiError(
-            501, "No AWS is attached to the simulator, so there are no tables to read", code="UnsupportedOperationException"
+            501,
+            "No AWS is attached to the simulator, so there are no tables to read",
+            code="UnsupportedOperationException",
         )
     lake.catalog.act_as(lake.root.properties())
     table: Table = lake.catalog.load_table(topic.key)
-    body: dict[str, Any] = {"metadata-location": table.metadata_location, "metadata": table.metadata.model_dump(mode="json")}
-    vends = not topic.integration and "vended-credentials" in call.headers.get("x-iceberg-access-delegation", "")
+    body: dict[str, Any] = {
+        "metadata-location": table.metadata_location,
+        "metadata": table.metadata.model_dump(mode="json"),
+    }
+    vends = not topic.integration and "vended-credentials" in call.headers.get(
+        "x-iceberg-access-delegation", ""
+    )
     vended = lake.vend(table.location()).properties() if vends else {}
     return Answer(200, body | {"config": vended})
 
@@ -120,14 +145,28 @@ def refuse(call: Call) -> Answer:
 
 def _tables(call: Call, key: ApiKey, cluster: Cluster) -> dict[str, TableflowTopic]:
     """Return the topics that already have a table and that the key's owner may read."""
-    tables = {name: topic for (of, name), topic in call.org.tableflow_topics.items() if of == cluster.id and topic.table_path}
-    return {name: topic for name, topic in tables.items() if allowed(call.org, key.owner, "read", cluster.inside("topic", name))}
+    tables = {
+        name: topic
+        for (of, name), topic in call.org.tableflow_topics.items()
+        if of == cluster.id and topic.table_path
+    }
+    return {
+        name: topic
+        for name, topic in tables.items()
+        if allowed(call.org, key.owner, "read", cluster.inside("topic", name))
+    }
 
 
 def _cluster(call: Call, key: ApiKey) -> Cluster:
     cluster = call.org.clusters.get(call.parameters["namespace"])
-    if cluster is None or cluster.environment != call.parameters["environment"] or not _tables(call, key, cluster):
-        raise ApiError(404, f"Namespace does not exist: {call.parameters['namespace']}", code="NoSuchNamespaceException")
+    if (
+        cluster is None
+        or cluster.environment != call.parameters["environment"]
+        or not _tables(call, key, cluster)
+    ):
+        raise ApiError(
+            404, f"Namespace does not exist: {call.parameters['namespace']}", code="NoSuchNamespaceException"
+        )
     return cluster
 
 

@@ -1,7 +1,7 @@
 """Kafka REST (kafka/v3): topics and their configuration, ACLs, and producing a record.
 
-A topic becomes visible shortly after it is created, and its name becomes free shortly after it is deleted. Consuming records
-needs the Kafka protocol, which isn't simulated.
+A topic becomes visible shortly after it is created, and its name becomes free shortly after it is deleted.
+Consuming records needs the Kafka protocol, which isn't simulated.
 """
 
 from __future__ import annotations
@@ -25,7 +25,15 @@ _NUMBERS: Final = tuple(name for name in DEFAULTS if name.endswith((".ms", ".byt
 _POLICIES: Final = ("delete", "compact", "compact,delete", "delete,compact")
 _TOPICS: Final = "/kafka/v3/clusters/{cluster_id}/topics"
 _TOPIC: Final = _TOPICS + "/{topic}"
-_ACL_FIELDS: Final = ("resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission")
+_ACL_FIELDS: Final = (
+    "resource_type",
+    "resource_name",
+    "pattern_type",
+    "principal",
+    "host",
+    "operation",
+    "permission",
+)
 _ACL_VALUES: Final = {
     "resource_type": ("TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID"),
     "pattern_type": ("LITERAL", "PREFIXED"),
@@ -37,7 +45,8 @@ _ACL_VALUES: Final = {
 }
 #: Values of a query parameter that match every ACL.
 _ANY: Final = ("", "ANY")
-#: With this prefix of the query parameter `principal`, answers have the ids of service accounts; otherwise their numeric ids.
+#: With this prefix of the query parameter `principal`, answers have the ids of service accounts; otherwise
+#: their numeric ids.
 _WITH_IDS: Final = "UserV2:"
 _SERVICE_ACCOUNT: Final = "User:sa-"
 _REQUIRED_TO_DELETE: Final = ("resource_type", "pattern_type", "operation", "permission")
@@ -72,7 +81,9 @@ def may(org: Organization, cluster: Cluster, principal: str, action: str, *, top
     matching = [acl["permission"] for acl in cluster.acls if _applies(acl, principal, action, topic)]
     if "DENY" in matching:
         return False
-    return "ALLOW" in matching or allowed(org, principal, action, cluster.inside("topic", topic) if topic else cluster.scope)
+    return "ALLOW" in matching or allowed(
+        org, principal, action, cluster.inside("topic", topic) if topic else cluster.scope
+    )
 
 
 def _require(call: Call, cluster: Cluster, action: str, *, topic: str = "") -> None:
@@ -81,7 +92,11 @@ def _require(call: Call, cluster: Cluster, action: str, *, topic: str = "") -> N
 
 
 def _applies(acl: dict[str, str], principal: str, action: str, topic: str) -> bool:
-    kind, name, named = ("TOPIC", topic, acl["resource_name"]) if topic else ("CLUSTER", "kafka-cluster", acl["resource_name"])
+    kind, name, named = (
+        ("TOPIC", topic, acl["resource_name"])
+        if topic
+        else ("CLUSTER", "kafka-cluster", acl["resource_name"])
+    )
     fits = name.startswith(named) if acl["pattern_type"] == "PREFIXED" else named in (name, "*")
     operations = (*_INCLUDES.get(action, ()), "ALL")
     return (
@@ -109,13 +124,20 @@ def _topic(call: Call, cluster: Cluster, topic: KafkaTopic) -> dict[str, Any]:
     }
 
 
-def create_topic(org: Organization, cluster: Cluster, name: str, partitions: int, settings: dict[str, str]) -> KafkaTopic:
-    """Create a topic. Raises ApiError if the name is in use, also by a topic that is being deleted, or the cluster is full."""
+def create_topic(
+    org: Organization, cluster: Cluster, name: str, partitions: int, settings: dict[str, str]
+) -> KafkaTopic:
+    """Create a topic.
+
+    Raises ApiError if the name is in use, also by a topic that is being deleted, or the cluster is full.
+    """
     if existing := cluster.topics.get(name):
         reason = "is marked for deletion" if existing.deleting else "already exists"
         raise ApiError(400, f"Topic '{name}' {reason}.", code=40002)
     if len(cluster.topics) >= org.quotas.topics_per_cluster:
-        raise ApiError(400, f"The cluster holds {org.quotas.topics_per_cluster} topics, which is its limit", code=40002)
+        raise ApiError(
+            400, f"The cluster holds {org.quotas.topics_per_cluster} topics, which is its limit", code=40002
+        )
     now = org.clock.now()
     cluster.topics[name] = KafkaTopic(name, partitions, settings, now, now + org.delays.topic)
     return cluster.topics[name]
@@ -132,7 +154,8 @@ def visible(org: Organization, cluster: Cluster, name: str) -> KafkaTopic | None
 
 
 def create(call: Call) -> Answer:
-    cluster, body = _addressed(call), call.body
+    cluster = _addressed(call)
+    body = call.body
     name = str(body.get("topic_name") or "")
     if not _TOPIC_NAME.fullmatch(name) or name in (".", ".."):
         raise ApiError(400, f"Topic name '{name}' is invalid", code=40002)
@@ -172,12 +195,16 @@ def _fits(name: str, value: str) -> bool:
 
 
 def list_topics(call: Call) -> Answer:
-    """List the topics that the caller may describe. Without a role or an ACL, the list is empty, and there is no error."""
+    """List the topics that the caller may describe.
+
+    Without a role or an ACL, the list is empty, and there is no error.
+    """
     cluster = _addressed(call)
     topics = [
         topic
         for name in sorted(cluster.topics)
-        if (topic := visible(call.org, cluster, name)) and may(call.org, cluster, call.principal, "describe", topic=name)
+        if (topic := visible(call.org, cluster, name))
+        and may(call.org, cluster, call.principal, "describe", topic=name)
     ]
     return _listed(call, "KafkaTopicList", [_topic(call, cluster, topic) for topic in topics])
 
@@ -190,14 +217,19 @@ def grow(call: Call) -> Answer:
     cluster, topic = _existing(call, "alter")
     wanted = _partitions(call.body.get("partitions_count"))
     if wanted <= topic.partitions:
-        reason = f"Topic currently has {topic.partitions} partitions, which is higher than the requested {wanted}."
+        reason = (
+            f"Topic currently has {topic.partitions} partitions, which is higher than the requested {wanted}."
+        )
         raise ApiError(400, reason, code=40002)
     topic.partitions = wanted
     return Answer(200, _topic(call, cluster, topic))
 
 
 def delete(call: Call) -> Answer:
-    """Delete a topic. One with Tableflow is refused: whether the vendor does so isn't known, but losing a table is worse."""
+    """Delete a topic.
+
+    One with Tableflow is refused: whether the vendor does so isn't known, but losing a table is worse.
+    """
     cluster, topic = _existing(call, "delete")
     if (cluster.id, topic.name) in call.org.tableflow_topics:
         raise ApiError(400, f"Topic '{topic.name}' has Tableflow enabled. Disable it first", code=40002)
@@ -207,13 +239,17 @@ def delete(call: Call) -> Answer:
 
 def list_settings(call: Call) -> Answer:
     cluster, topic = _existing(call, "describe")
-    return _listed(call, "KafkaTopicConfigList", [_setting(call, cluster, topic, name) for name in sorted(DEFAULTS)])
+    return _listed(
+        call, "KafkaTopicConfigList", [_setting(call, cluster, topic, name) for name in sorted(DEFAULTS)]
+    )
 
 
 def read_setting(call: Call) -> Answer:
     cluster, topic = _existing(call, "describe")
     if call.parameters["name"] not in DEFAULTS:
-        raise ApiError(404, f"Config {call.parameters['name']} cannot be found for TOPIC {topic.name}", code=404)
+        raise ApiError(
+            404, f"Config {call.parameters['name']} cannot be found for TOPIC {topic.name}", code=404
+        )
     return Answer(200, _setting(call, cluster, topic, call.parameters["name"]))
 
 
@@ -223,14 +259,19 @@ def alter_settings(call: Call) -> Answer:
     if not isinstance(changes, list):
         raise ApiError(400, "data must be a list", code=40002)
     removed = [change["name"] for change in changes if change.get("operation") == "DELETE"]
-    settings = _settings({change["name"]: change.get("value") for change in changes if change["name"] not in removed})
+    settings = _settings(
+        {change["name"]: change.get("value") for change in changes if change["name"] not in removed}
+    )
     if not call.body.get("validate_only"):
-        topic.settings = {name: value for name, value in topic.settings.items() if name not in removed} | settings
+        topic.settings = {
+            name: value for name, value in topic.settings.items() if name not in removed
+        } | settings
     return Answer(204)
 
 
 def _setting(call: Call, cluster: Cluster, topic: KafkaTopic, name: str) -> dict[str, Any]:
-    value, source = topic.setting(name), "DYNAMIC_TOPIC_CONFIG" if name in topic.settings else "DEFAULT_CONFIG"
+    value = topic.setting(name)
+    source = "DYNAMIC_TOPIC_CONFIG" if name in topic.settings else "DEFAULT_CONFIG"
     own = f"{call.address}/kafka/v3/clusters/{cluster.id}/topics/{topic.name}/configs/{name}"
     return {
         "kind": "KafkaTopicConfig",
@@ -252,7 +293,8 @@ def _listed(call: Call, kind: str, data: list[dict[str, Any]]) -> Answer:
 
 
 def _existing(call: Call, action: str) -> tuple[Cluster, KafkaTopic]:
-    cluster, name = _addressed(call), call.parameters["topic"]
+    cluster = _addressed(call)
+    name = call.parameters["topic"]
     _require(call, cluster, action, topic=name)
     topic = visible(call.org, cluster, name)
     if topic is None:
@@ -284,7 +326,11 @@ def _add_acl(cluster: Cluster, acl: dict[str, str]) -> None:
 def _checked_acl(call: Call, given: dict[str, Any]) -> dict[str, str]:
     for name in _ACL_FIELDS:
         value = given.get(name)
-        if not isinstance(value, str) or not value or (name in _ACL_VALUES and value not in _ACL_VALUES[name]):
+        if (
+            not isinstance(value, str)
+            or not value
+            or (name in _ACL_VALUES and value not in _ACL_VALUES[name])
+        ):
             raise ApiError(400, f"{name} {value!r} is not valid", code=40002)
     kind, _, account = given["principal"].partition(":")
     if kind != "User" or account not in {"*", call.org.owner, *call.org.service_accounts}:
@@ -324,7 +370,10 @@ def _is_of(acl: dict[str, str], principal: str) -> bool:
 
 
 def _numbered(principal: str) -> str:
-    """Return the principal with the numeric id of a service account. It is computed from the id, so it is stable and unique."""
+    """Return the principal with the numeric id of a service account.
+
+    It is computed from the id, so it is stable and unique.
+    """
     if not principal.startswith(_SERVICE_ACCOUNT):
         return principal
     return f"User:{int(principal.removeprefix(_SERVICE_ACCOUNT), 36)}"
@@ -337,7 +386,10 @@ def _alterable(call: Call) -> Cluster:
 
 
 def _acls(call: Call, cluster: Cluster, acls: list[dict[str, str]]) -> Answer:
-    """Answer with ACLs. Whether principals are numeric ids or ids follows the vendor's OpenAPI file on getKafkaAcls."""
+    """Answer with ACLs.
+
+    Whether principals are numeric ids or ids follows the vendor's OpenAPI file on getKafkaAcls.
+    """
     head = {"kind": "KafkaAcl", "metadata": {"self": f"{call.address}{call.path}"}, "cluster_id": cluster.id}
     with_ids = call.query.get("principal", "").startswith(_WITH_IDS)
     shown = [acl if with_ids else acl | {"principal": _numbered(acl["principal"])} for acl in acls]
@@ -349,14 +401,23 @@ def produce(call: Call) -> Answer:
     partition = call.body.get("partition_id")
     if partition is not None and partition not in range(topic.partitions):
         raise ApiError(400, f"partition {partition} does not exist", code=40002)
-    headers = tuple((header["name"], _decoded(header.get("value") or "")) for header in call.body.get("headers", []))
-    key, value = _bytes(call.body.get("key")), _bytes(call.body.get("value"))
+    headers = tuple(
+        (header["name"], _decoded(header.get("value") or "")) for header in call.body.get("headers", [])
+    )
+    key = _bytes(call.body.get("key"))
+    value = _bytes(call.body.get("value"))
     now = call.org.clock.now()
     message = topic.append(int(now * 1000), key, value, headers, partition)
     sizes = {
-        part: {"type": call.body[part]["type"], "size": len(data)} for part, data in (("key", key), ("value", value)) if data
+        part: {"type": call.body[part]["type"], "size": len(data)}
+        for part, data in (("key", key), ("value", value))
+        if data
     }
-    position = {"partition_id": message.partition, "offset": message.offset, "timestamp": call.org.clock.text(now)}
+    position = {
+        "partition_id": message.partition,
+        "offset": message.offset,
+        "timestamp": call.org.clock.text(now),
+    }
     head = {"error_code": 200, "cluster_id": cluster.id, "topic_name": topic.name}
     return Answer(200, head | position | sizes)
 

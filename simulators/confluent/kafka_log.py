@@ -11,7 +11,8 @@ from simulators.tableflow.kafka import partition_of
 
 _LONGEST: Final = "9223372036854775807"
 _BY_TOPIC: Final = "io.confluent.kafka.serializers.subject.TopicNameStrategy"
-#: The editable settings of the vendor's Terraform provider (editableTopicSettings), and compression.type, which is read-only.
+#: The editable settings of the vendor's Terraform provider (editableTopicSettings), and compression.type,
+#: which is read-only.
 DEFAULTS: Final = {
     "cleanup.policy": "delete",
     "compression.type": "producer",
@@ -52,7 +53,10 @@ class Message(NamedTuple):
 
 @attrs.define
 class KafkaTopic:
-    """`settings` are those that were set. Calls find the topic from `visible` on. Times are in seconds since 1970 UTC."""
+    """`settings` are those that were set.
+
+    Calls find the topic from `visible` on. Times are in seconds since 1970 UTC.
+    """
 
     name: str
     partitions: int

@@ -14,7 +14,10 @@ _ALL_HEADERS: Final = (CONTROL, ROLE_BINDINGS, TABLEFLOW)
 
 @attrs.define
 class RateLimit:
-    """At most `calls` of each key in a window of `seconds`; 0 is no limit. Without `headers`, no rate limit headers are sent."""
+    """At most `calls` of each key in a window of `seconds`; 0 is no limit.
+
+    Without `headers`, no rate limit headers are sent.
+    """
 
     calls: int = 0
     seconds: float = 60.0
@@ -39,7 +42,11 @@ class RateLimit:
             return {}
         left = max(0, self.calls - self._counted[key])
         reset = str(self._reset(now))
-        return {"X-RateLimit-Limit": str(self.calls), "X-RateLimit-Remaining": str(left), "X-RateLimit-Reset": reset}
+        return {
+            "X-RateLimit-Limit": str(self.calls),
+            "X-RateLimit-Remaining": str(left),
+            "X-RateLimit-Reset": reset,
+        }
 
     def retry_after(self, api: Api, now: float) -> dict[str, str]:
         """Return the Retry-After header of a 429, in seconds, if the API sends one."""

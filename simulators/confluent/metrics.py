@@ -1,7 +1,8 @@
-"""Two hourly queries of the Metrics API: records received, by topic, and records that Tableflow skipped, by cluster.
+"""Two hourly queries of the Metrics API: records received, by topic, and records that Tableflow skipped, by
+cluster.
 
-The vendor serves the Metrics API at an address of its own. The names of the metrics are those of its descriptors for resource
-type `kafka`.
+The vendor serves the Metrics API at an address of its own. The names of the metrics are those of its
+descriptors for resource type `kafka`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ def query(call: Call) -> Answer:
         raise bad_request(f"Only {_RECEIVED} and {_SKIPPED} with granularity PT1H are simulated.")
     condition = body.get("filter", {})
     grouped = _BY_TOPIC if metrics == [_RECEIVED] else []
-    if (condition.get("field"), condition.get("op")) != ("resource.kafka.id", "EQ") or body.get("group_by", []) != grouped:
+    if (condition.get("field"), condition.get("op")) != ("resource.kafka.id", "EQ") or body.get(
+        "group_by", []
+    ) != grouped:
         by = f"group by {grouped[0]}" if grouped else "have no group_by"
         raise bad_request(f"The query must filter by one resource.kafka.id (EQ) and {by}.")
     cluster = call.org.clusters.get(condition.get("value"))
@@ -37,7 +40,11 @@ def query(call: Call) -> Answer:
     require(call, "metrics", cluster.scope)
     start, end = _interval(body)
     if grouped:
-        events = [(message.timestamp / 1000, topic.name) for topic in cluster.topics.values() for message in topic.messages]
+        events = [
+            (message.timestamp / 1000, topic.name)
+            for topic in cluster.topics.values()
+            for message in topic.messages
+        ]
     else:
         topics = [topic for topic in call.org.tableflow_topics.values() if topic.cluster == cluster.id]
         events = [(instant, "") for topic in topics for instant in topic.skipped]

@@ -1,4 +1,5 @@
-"""The data model of a simulated organization, and the interface of the Flink engine. It imports no module that serves calls.
+"""The data model of a simulated organization, and the interface of the Flink engine. It imports no module
+that serves calls.
 
 All times are in seconds since 1970 UTC.
 """
@@ -70,7 +71,9 @@ class Cluster(Resource):
 
     @property
     def scope(self) -> str:
-        """Return the CRN at which roles on the cluster are bound: the cluster's own CRN without its last part."""
+        """Return the CRN at which roles on the cluster are bound: the cluster's own CRN without its last
+        part.
+        """
         return self.crn.rpartition("/")[0]
 
     def inside(self, kind: str, name: str) -> str:
@@ -108,7 +111,8 @@ class RoleBinding(Resource):
 class ApiKey(Resource):
     """The key is active from the time `usable`.
 
-    `resource` is the id of a Kafka cluster or a Schema Registry, `<environment id>.<Flink region>`, `cloud` or `tableflow`.
+    `resource` is the id of a Kafka cluster or a Schema Registry, `<environment id>.<Flink region>`, `cloud`
+    or `tableflow`.
     """
 
     secret: str = attrs.field(repr=False)
@@ -144,7 +148,8 @@ class Content(Resource):
 class ProviderIntegration(Resource):
     """`vendor_role_arn` is Confluent's role, `role_arn` the customer's.
 
-    `ended_usages` are (time, CRN) of objects that no longer use the integration, but are listed as its usages until that time.
+    `ended_usages` are (time, CRN) of objects that no longer use the integration, but are listed as its usages
+    until that time.
     """
 
     environment: str
@@ -157,7 +162,10 @@ class ProviderIntegration(Resource):
 
 @attrs.define
 class Connector(Resource):
-    """`state` is one of Connect's, `trace` the reason for a failure. `generator` is None until the connector produces records."""
+    """`state` is one of Connect's, `trace` the reason for a failure.
+
+    `generator` is None until the connector produces records.
+    """
 
     cluster: str
     name: str
@@ -175,7 +183,8 @@ class Connector(Resource):
 class TableflowTopic(Resource):
     """`integration` is the id of a provider integration, empty for managed storage.
 
-    `position` is the number of messages that are in the table or were skipped or logged, `skipped` the time of each skipped one.
+    `position` is the number of messages that are in the table or were skipped or logged, `skipped` the time
+    of each skipped one.
     """
 
     environment: str
@@ -202,7 +211,10 @@ class TableflowTopic(Resource):
 
 @attrs.define
 class CatalogIntegration(Resource):
-    """`database` is the custom Glue database, empty for one named after the cluster's id. `last_sync` is 0 before the first."""
+    """`database` is the custom Glue database, empty for one named after the cluster's id.
+
+    `last_sync` is 0 before the first.
+    """
 
     environment: str
     cluster: str
@@ -218,7 +230,10 @@ class CatalogIntegration(Resource):
 
 @attrs.define
 class Statement(Resource):
-    """`id` is never reused; `name` can be reused after the statement is deleted. `version` increases with each change."""
+    """`id` is never reused; `name` can be reused after the statement is deleted.
+
+    `version` increases with each change.
+    """
 
     environment: str
     name: str
@@ -238,7 +253,8 @@ class Statement(Resource):
         return self.properties.get("sql.snapshot.mode") == "now"
 
     def touch(self, now: float) -> None:
-        self.version, self.updated = self.version + 1, now
+        self.version = self.version + 1
+        self.updated = now
 
 
 class Form(Enum):
@@ -251,7 +267,10 @@ class Form(Enum):
 
 @attrs.frozen
 class ParsedStatement:
-    """`lenient` is whether it has IF [NOT] EXISTS. `buckets` is the number in DISTRIBUTED … INTO … BUCKETS, 0 without it."""
+    """`lenient` is whether it has IF [NOT] EXISTS.
+
+    `buckets` is the number in DISTRIBUTED … INTO … BUCKETS, 0 without it.
+    """
 
     form: Form
     table: tuple[str, ...] = ()
@@ -264,7 +283,10 @@ class ParsedStatement:
 
 @attrs.frozen
 class Database:
-    """Where a statement's table names are looked up, and with whose rights. `readable` are the topics that a query may read."""
+    """Where a statement's table names are looked up, and with whose rights.
+
+    `readable` are the topics that a query may read.
+    """
 
     catalog: str
     cluster: Cluster

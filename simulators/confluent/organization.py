@@ -44,7 +44,9 @@ class Delays:
     usage: float = 20
 
     def scaled(self, share: float) -> Delays:
-        """Return the delays multiplied by `share`, except for the vendor's own intervals, which aren't delays."""
+        """Return the delays multiplied by `share`, except for the vendor's own intervals, which aren't
+        delays.
+        """
         return attrs.evolve(
             Delays(*(share * delay for delay in attrs.astuple(self))),
             tableflow_commit=self.tableflow_commit,
@@ -77,12 +79,17 @@ class Organization:
         rng: random.Random,
         lake: Lake | None = None,
     ) -> None:
-        self.clock, self.addresses, self.region, self.lake, self.engine = clock, addresses, region, lake, engine
+        self.clock = clock
+        self.addresses = addresses
+        self.region = region
+        self.lake = lake
+        self.engine = engine
         #: Regions with Flink, which are also those with Tableflow.
         self.flink_regions = FLINK
         #: Groups of services that an IP filter keeps from every address.
         self.ip_filtered: set[model.Plane] = set()
-        self.delays, self.quotas = delays or Delays(), quotas or Quotas()
+        self.delays = delays or Delays()
+        self.quotas = quotas or Quotas()
         self.random = rng
         self.organization_id = str(self.new_uuid())
         self.owner = self.new_id("u")
@@ -101,7 +108,8 @@ class Organization:
         self.statements: dict[tuple[str, str], model.Statement] = {}
         self.tableflow_topics: dict[tuple[str, str], model.TableflowTopic] = {}
         self.catalog_integrations: dict[str, model.CatalogIntegration] = {}
-        #: By token of the Iceberg catalog: the id of the API key that it was issued for, and the time at which it expires.
+        #: By token of the Iceberg catalog: the id of the API key that it was issued for, and the time at
+        #: which it expires.
         self.sessions: dict[str, tuple[str, float]] = {}
 
     @property
@@ -118,4 +126,7 @@ class Organization:
         return [cluster for cluster in self.clusters.values() if cluster.environment == environment]
 
     def registry_of(self, environment: str) -> model.SchemaRegistry | None:
-        return next((registry for registry in self.schema_registries.values() if registry.environment == environment), None)
+        return next(
+            (registry for registry in self.schema_registries.values() if registry.environment == environment),
+            None,
+        )

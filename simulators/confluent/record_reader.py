@@ -25,7 +25,8 @@ class Reader:
     """Reads each message with the schema that it was written with, and resolves it to `schema`."""
 
     def __init__(self, schemas: Schemas, schema: dict[str, Any], *, upserts: bool) -> None:
-        self._schemas, self._upserts = schemas, upserts
+        self._schemas = schemas
+        self._upserts = upserts
         self._reader = fastavro.parse_schema(schema)
         self._writers: dict[int, Any] = {}
 
@@ -36,10 +37,21 @@ class Reader:
             except (ValueError, LookupError, EOFError, TypeError) as error:
                 yield BadRecord(message, str(error) or type(error).__name__)
             else:
-                yield Record(topic, message.partition, message.offset, message.timestamp, message.key, value, message.headers)
+                yield Record(
+                    topic,
+                    message.partition,
+                    message.offset,
+                    message.timestamp,
+                    message.key,
+                    value,
+                    message.headers,
+                )
 
     def _value(self, message: Message) -> dict[str, Any] | None:
-        """Return the row; None for a tombstone. Raises ValueError, among others, for a message that can't become a row."""
+        """Return the row; None for a tombstone.
+
+        Raises ValueError, among others, for a message that can't become a row.
+        """
         if message.value is None:
             if not self._upserts:
                 raise ValueError("a tombstone, which an append table can't hold")

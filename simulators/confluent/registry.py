@@ -1,4 +1,7 @@
-"""The Schema Registry API: subjects, versions, schemas by id, compatibility. The caller's API key determines the registry."""
+"""The Schema Registry API: subjects, versions, schemas by id, compatibility.
+
+The caller's API key determines the registry.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +28,12 @@ def _registry(call: Call) -> SchemaRegistry:
 
 
 def _with(call: Call, action: str) -> tuple[SchemaRegistry, str]:
-    registry, subject = _registry(call), call.parameters["subject"]
+    registry = _registry(call)
+    subject = call.parameters["subject"]
     if not allowed(call.org, call.principal, action, registry.subject(subject)):
-        raise ApiError(403, f"User is denied operation {action.capitalize()} on Subject: {subject}", code=40301)
+        raise ApiError(
+            403, f"User is denied operation {action.capitalize()} on Subject: {subject}", code=40301
+        )
     return registry, subject
 
 
@@ -36,7 +42,8 @@ def _flag(call: Call, name: str) -> bool:
 
 
 def _given(call: Call) -> Schema:
-    text, kind = call.body.get("schema"), call.body.get("schemaType", "AVRO")
+    text = call.body.get("schema")
+    kind = call.body.get("schemaType", "AVRO")
     if not isinstance(text, str):
         raise ApiError(422, "Empty schema", code=42201)
     if kind not in TYPES:
@@ -48,7 +55,9 @@ def _given(call: Call) -> Schema:
 
 def _fields(schema: Schema) -> dict[str, Any]:
     """Return the fields of the schema. Like the vendor, omit the type if it is AVRO."""
-    named = [dict(zip(("name", "subject", "version"), reference, strict=True)) for reference in schema.references]
+    named = [
+        dict(zip(("name", "subject", "version"), reference, strict=True)) for reference in schema.references
+    ]
     kind = {} if schema.kind == "AVRO" else {"schemaType": schema.kind}
     return kind | ({"references": named} if named else {}) | {"schema": schema.text}
 
@@ -63,7 +72,9 @@ def listing(call: Call) -> Answer:
     registry = _registry(call)
     names = registry.schemas.subjects(deleted=_flag(call, "deleted"))
     prefix = call.query.get("subjectPrefix", "")
-    visible = [name for name in names if allowed(call.org, call.principal, "describe", registry.subject(name))]
+    visible = [
+        name for name in names if allowed(call.org, call.principal, "describe", registry.subject(name))
+    ]
     return _ok([name for name in visible if name.startswith(prefix)])
 
 
@@ -85,7 +96,9 @@ def look_up(call: Call) -> Answer:
 
 def versions(call: Call) -> Answer:
     registry, subject = _with(call, "read")
-    numbers = [version.number for version in registry.schemas.versions(subject, deleted=_flag(call, "deleted"))]
+    numbers = [
+        version.number for version in registry.schemas.versions(subject, deleted=_flag(call, "deleted"))
+    ]
     if not numbers:
         raise ApiError(404, f"Subject '{subject}' not found.", code=40401)
     return _ok(numbers)
@@ -99,7 +112,9 @@ def version_of(call: Call) -> Answer:
 
 def by_id(call: Call) -> Answer:
     registry = _registry(call)
-    schema = registry.schemas.by_id.get(int(call.parameters["id"])) if call.parameters["id"].isdecimal() else None
+    schema = (
+        registry.schemas.by_id.get(int(call.parameters["id"])) if call.parameters["id"].isdecimal() else None
+    )
     if schema is None:
         raise ApiError(404, f"Schema {call.parameters['id']} not found", code=40403)
     return _ok(_fields(schema))
@@ -113,7 +128,8 @@ def delete(call: Call) -> Answer:
 def compatible(call: Call) -> Answer:
     """Compare with one version or, without a version in the path, as `register` does.
 
-    Without any version, a schema is compatible (https://docs.confluent.io/platform/current/schema-registry/develop/api.html).
+    Without any version, a schema is compatible
+    (https://docs.confluent.io/platform/current/schema-registry/develop/api.html).
     """
     registry, subject = _with(call, "read")
     number = call.parameters.get("version")
@@ -130,7 +146,9 @@ def level_of(call: Call) -> Answer:
     registry, subject = _with(call, "read")
     configured = registry.schemas.levels.get(subject)
     if configured is None and not _flag(call, "defaultToGlobal"):
-        raise ApiError(404, f"Subject '{subject}' does not have subject-level compatibility configured", code=40408)
+        raise ApiError(
+            404, f"Subject '{subject}' does not have subject-level compatibility configured", code=40408
+        )
     return _ok({"compatibilityLevel": configured or registry.schemas.level})
 
 
@@ -147,7 +165,9 @@ def drop_level(call: Call) -> Answer:
     registry, subject = _with(call, "alter")
     configured = registry.schemas.levels.pop(subject, None)
     if configured is None:
-        raise ApiError(404, f"Subject '{subject}' does not have subject-level compatibility configured", code=40408)
+        raise ApiError(
+            404, f"Subject '{subject}' does not have subject-level compatibility configured", code=40408
+        )
     return _ok(configured)
 
 

@@ -26,9 +26,10 @@ R = TypeVar("R", bound=Resource)
 class Field:
     """A property in the body.
 
-    `path` has dots between nested objects. `attribute` is the record's; it is empty for a constant, the first of `choices`. A
-    required field of a nested object is required whenever the object is sent; with `optional_object`, a new resource may lack the
-    object. `synonyms` maps other values that clients may send to the stored ones.
+    `path` has dots between nested objects. `attribute` is the record's; it is empty for a constant, the first
+    of `choices`. A required field of a nested object is required whenever the object is sent; with
+    `optional_object`, a new resource may lack the object. `synonyms` maps other values that clients may send
+    to the stored ones.
     """
 
     path: str
@@ -48,7 +49,10 @@ class Field:
         return getattr(record, self.attribute) if self.attribute else next(iter(self.choices))  # type: ignore[arg-type]
 
     def read(self, org: Organization, body: Fields, current: Any = _NEW) -> Any:
-        """Return the value for a new resource, or for an update of one that has the value `current`. Raises ApiError."""
+        """Return the value for a new resource, or for an update of one that has the value `current`.
+
+        Raises ApiError.
+        """
         *objects, name = self.path.split(".")
         for part in objects:
             if part not in body and (current is not _NEW or self.optional_object):
@@ -59,7 +63,9 @@ class Field:
                 raise immutable(body.at(name))
             return current
         required = self.required and (current is _NEW or bool(objects) or name in body)
-        value = self._value(org, body, name, None if required else self.default if current is _NEW else current)
+        value = self._value(
+            org, body, name, None if required else self.default if current is _NEW else current
+        )
         if value in self.not_simulated:
             raise invalid(body.at(name), f"{value} is not simulated")
         return self.synonyms.get(value, value)
@@ -96,10 +102,10 @@ CLOUD_FIELD: Final = Field("cloud", choices=(CLOUD,), required=True, immutable=T
 class Kind(Generic[R]):
     """Subclasses declare a kind of resource, and override the verbs and rules in which it differs.
 
-    `label` is the name of the kind in messages. `store` is the attribute of Organization that has the records. `spec` is the
-    object in the body that has the fields, empty for the body itself. `filters` are pairs of a query parameter of lists and an
-    attribute of the record. `quota` is the vendor's name of a quota and the attribute of Quotas. `instead` has `Route.instead` by
-    verb.
+    `label` is the name of the kind in messages. `store` is the attribute of Organization that has the
+    records. `spec` is the object in the body that has the fields, empty for the body itself. `filters` are
+    pairs of a query parameter of lists and an attribute of the record. `quota` is the vendor's name of a
+    quota and the attribute of Quotas. `instead` has `Route.instead` by verb.
     """
 
     api: ClassVar[Api] = CONTROL
@@ -123,10 +129,16 @@ class Kind(Generic[R]):
     # Rules that subclasses override.
 
     def authorize(self, call: Call, verb: str, record: R | None) -> None:
-        """Check the caller's rights beyond those on the parent. `record` is None for create. Raises ApiError."""
+        """Check the caller's rights beyond those on the parent.
+
+        `record` is None for create. Raises ApiError.
+        """
 
     def check(self, call: Call, values: dict[str, Any], current: R | None) -> None:
-        """Check rules that involve several fields or other objects. `current` is None for a new resource. Raises ApiError."""
+        """Check rules that involve several fields or other objects.
+
+        `current` is None for a new resource. Raises ApiError.
+        """
 
     def computed(self, org: Organization, new_id: str) -> dict[str, Any]:
         """Return the attributes of a new record that aren't fields."""
@@ -166,7 +178,8 @@ class Kind(Generic[R]):
     # The verbs.
 
     def create(self, call: Call) -> Answer:
-        org, body = call.org, self._body(call, required=True)
+        org = call.org
+        body = self._body(call, required=True)
         parent = self.parent.of_body(call, body) if self.parent else None
         self.authorize(call, "create", None)
         self._require_quota(org, parent)
@@ -174,9 +187,12 @@ class Kind(Generic[R]):
         values.pop("", None)
         values |= _parents(parent)
         self.check(call, values, None)
-        new, now = org.new_id(self.id_prefix), org.clock.now()
+        new = org.new_id(self.id_prefix)
+        now = org.clock.now()
         crn = self.crn(org, parent, new, values)
-        record: R = self.record(id=new, crn=crn, created=now, updated=now, **values, **self.computed(org, new))
+        record: R = self.record(
+            id=new, crn=crn, created=now, updated=now, **values, **self.computed(org, new)
+        )
         self.objects(org)[new] = record
         self.created(org, record)
         return Answer(self.created_status, self.document(org, record))
@@ -188,7 +204,10 @@ class Kind(Generic[R]):
             for record in self.objects(call.org).values()
             if self._is_in(record, parent)
             and self.is_listed(call, record)
-            and all(call.query.get(name, "") in ("", getattr(record, attribute)) for name, attribute in self.filters)
+            and all(
+                call.query.get(name, "") in ("", getattr(record, attribute))
+                for name, attribute in self.filters
+            )
         ]
         return page(call, self.api_version, self.name, records, self.document)
 
@@ -198,7 +217,8 @@ class Kind(Generic[R]):
         return Answer(200, self.document(call.org, record))
 
     def update(self, call: Call) -> Answer:
-        org, body = call.org, self._body(call, required=self.parent is not None)
+        org = call.org
+        body = self._body(call, required=self.parent is not None)
         record = self.find(call, self.parent.of_body(call, body) if self.parent else None)
         self.authorize(call, "update", record)
         values = {field.attribute: field.read(org, body, field.shown(record)) for field in self.fields}
@@ -246,7 +266,11 @@ class Kind(Generic[R]):
         for path, value in (self._references(org, record) | self.read_only(org, record)).items():
             _put(body, path, value)
         status = self.status(org, record)
-        return self.header(org, record) | ({self.spec: body} if self.spec else body) | ({"status": status} if status else {})
+        return (
+            self.header(org, record)
+            | ({self.spec: body} if self.spec else body)
+            | ({"status": status} if status else {})
+        )
 
     def header(self, org: Organization, record: R) -> dict[str, Any]:
         query = f"?environment={getattr(record, 'environment', '')}" if self.parent else ""
@@ -295,7 +319,9 @@ def _put(body: dict[str, Any], path: str, value: Any) -> None:
     body[name] = value
 
 
-def header(org: Organization, api_version: str, name: str, path: str, record: Resource, *, query: str = "") -> dict[str, Any]:
+def header(
+    org: Organization, api_version: str, name: str, path: str, record: Resource, *, query: str = ""
+) -> dict[str, Any]:
     metadata = {
         "self": f"{org.addresses[Plane.CLOUD]}{path}/{record.id}{query}",
         "resource_name": record.crn,
@@ -313,22 +339,34 @@ def reference(org: Organization, resource: Resource, path: str, environment: str
 
 
 def page(
-    call: Call, api_version: str, name: str, records: Iterable[R], document: Callable[[Organization, R], dict[str, Any]]
+    call: Call,
+    api_version: str,
+    name: str,
+    records: Iterable[R],
+    document: Callable[[Organization, R], dict[str, Any]],
 ) -> Answer:
-    """Answer with one page of the records in the order of their creation, so that new objects only appear on the last page.
+    """Answer with one page of the records in the order of their creation, so that new objects only appear on
+    the last page.
 
     The page token is that of the last record of the previous page. Raises ApiError if this record is gone.
     """
     ordered = sorted(records, key=lambda record: record.created)
-    size, after = _page_size(call), call.query.get("page_token", "")
+    size = _page_size(call)
+    after = call.query.get("page_token", "")
     if after and after not in {_token(record) for record in ordered}:
         raise bad_request("page_token is not valid", parameter="page_token")
     start = next((n for n, record in enumerate(ordered, 1) if _token(record) == after), 0)
     chosen = ordered[start : start + size]
     following = _token(chosen[-1]) if start + size < len(ordered) else ""
-    metadata = {"first": _link(call, ""), "next": _link(call, following) if following else "", "total_size": len(ordered)}
+    metadata = {
+        "first": _link(call, ""),
+        "next": _link(call, following) if following else "",
+        "total_size": len(ordered),
+    }
     data = [document(call.org, record) for record in chosen]
-    return Answer(200, {"api_version": api_version, "kind": f"{name}List", "metadata": metadata, "data": data})
+    return Answer(
+        200, {"api_version": api_version, "kind": f"{name}List", "metadata": metadata, "data": data}
+    )
 
 
 def _token(resource: Resource) -> str:
@@ -343,5 +381,7 @@ def _page_size(call: Call) -> int:
 
 
 def _link(call: Call, token: str) -> str:
-    query = {name: value for name, value in call.query.items() if name != "page_token"} | ({"page_token": token} if token else {})
+    query = {name: value for name, value in call.query.items() if name != "page_token"} | (
+        {"page_token": token} if token else {}
+    )
     return f"{call.address}{call.path}" + (f"?{urlencode(query)}" if query else "")

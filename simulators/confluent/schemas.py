@@ -11,7 +11,15 @@ import fastavro
 from simulators.confluent.avro_compatibility import unreadable
 from simulators.confluent.errors import ApiError
 
-LEVELS: Final = ("BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE", "NONE")
+LEVELS: Final = (
+    "BACKWARD",
+    "BACKWARD_TRANSITIVE",
+    "FORWARD",
+    "FORWARD_TRANSITIVE",
+    "FULL",
+    "FULL_TRANSITIVE",
+    "NONE",
+)
 TYPES: Final = ("AVRO", "JSON", "PROTOBUF")
 _FIRST_ID: Final = 100001
 
@@ -29,7 +37,11 @@ class Schema:
         return cls("AVRO", json.dumps(document))
 
     def same_as(self, other: Schema) -> bool:
-        return (self.kind, self.references, _canonical(self)) == (other.kind, other.references, _canonical(other))
+        return (self.kind, self.references, _canonical(self)) == (
+            other.kind,
+            other.references,
+            _canonical(other),
+        )
 
 
 @attrs.define
@@ -79,13 +91,18 @@ class Schemas:
         return next((version for version in versions if self.by_id[version.id].same_as(schema)), None)
 
     def register(self, subject: str, schema: Schema) -> Version:
-        """Return the version with this schema, which is a new one if the subject has none. Raises ApiError."""
+        """Return the version with this schema, which is a new one if the subject has none.
+
+        Raises ApiError.
+        """
         parse(schema)
         if existing := self.find(subject, schema):
             return existing
         if problems := self.problems(subject, schema):
             raise ApiError(
-                409, f"Schema being registered is incompatible with an earlier schema: {'; '.join(problems)}", code=409
+                409,
+                f"Schema being registered is incompatible with an earlier schema: {'; '.join(problems)}",
+                code=409,
             )
         ids = [schema_id for schema_id, known_schema in self.by_id.items() if known_schema.same_as(schema)]
         schema_id = ids[0] if ids else _FIRST_ID + len(self.by_id)
@@ -95,7 +112,8 @@ class Schemas:
         return versions[-1]
 
     def problems(self, subject: str, schema: Schema, against: Version | None = None) -> list[str]:
-        """Return why the subject's compatibility level forbids the schema. JSON and Protobuf schemas are always compatible.
+        """Return why the subject's compatibility level forbids the schema. JSON and Protobuf schemas are
+        always compatible.
 
         The schema is compared with `against` or, by default, with the earlier versions of the subject.
         """
@@ -108,15 +126,21 @@ class Schemas:
         for before in (self.by_id[version.id] for version in compared):
             if before.kind != schema.kind:
                 return [f"the type {before.kind} can't become {schema.kind}"]
-            old, new = json.loads(before.text), json.loads(schema.text)
+            old = json.loads(before.text)
+            new = json.loads(schema.text)
             problems += unreadable(new, old) if not level.startswith("FORWARD") else []
             problems += unreadable(old, new) if not level.startswith("BACKWARD") else []
         return problems
 
     def delete(self, subject: str, *, permanent: bool) -> list[int]:
-        """Delete a subject and return its version numbers. Raises ApiError if a permanent deletion doesn't follow a soft one."""
+        """Delete a subject and return its version numbers.
+
+        Raises ApiError if a permanent deletion doesn't follow a soft one.
+        """
         if permanent and self.versions(subject):
-            raise ApiError(404, f"Subject '{subject}' was not deleted first before being permanently deleted", code=40405)
+            raise ApiError(
+                404, f"Subject '{subject}' was not deleted first before being permanently deleted", code=40405
+            )
         if not self.versions(subject, deleted=permanent):
             raise ApiError(404, f"Subject '{subject}' not found.", code=40401)
         numbers = [version.number for version in self.versions(subject, deleted=permanent)]
@@ -129,13 +153,22 @@ class Schemas:
 
 
 def parse(schema: Schema) -> None:
-    """Raise ApiError for a text that isn't a valid schema of its type. Protobuf schemas are only checked not to be empty."""
+    """Raise ApiError for a text that isn't a valid schema of its type.
+
+    Protobuf schemas are only checked not to be empty.
+    """
     try:
         if schema.kind == "AVRO":
             fastavro.parse_schema(json.loads(schema.text))
         elif schema.kind == "JSON":
             json.loads(schema.text)
-    except (ValueError, KeyError, TypeError, fastavro.schema.SchemaParseException, fastavro.schema.UnknownType) as error:
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        fastavro.schema.SchemaParseException,
+        fastavro.schema.UnknownType,
+    ) as error:
         raise ApiError(422, f"Invalid schema: {type(error).__name__} {error}", code=42201) from None
     if not schema.text.strip():
         raise ApiError(422, "Empty schema", code=42201)

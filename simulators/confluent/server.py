@@ -16,7 +16,10 @@ from simulators.core import server
 
 
 class Listening:
-    """A bound socket for each plane. `port` is for the control plane; the others get free ports. Raises OSError."""
+    """A bound socket for each plane.
+
+    `port` is for the control plane; the others get free ports. Raises OSError.
+    """
 
     def __init__(self, port: int, stack: ExitStack) -> None:
         self.sockets: dict[Plane, socket.socket] = {}

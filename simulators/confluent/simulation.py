@@ -47,15 +47,21 @@ class Simulation:
         lake: Lake | None = None,
         engine: Engine | None = None,
     ) -> None:
-        self._addresses, self._time_scale, self._start, self._delays = addresses, time_scale, start, delays
+        self._addresses = addresses
+        self._time_scale = time_scale
+        self._start = start
+        self._delays = delays
         self._engine = engine or PaperEngine()
-        self._quotas, self._region, self._lake = quotas, region, lake
+        self._quotas = quotas
+        self._region = region
+        self._lake = lake
         # Not reset, so that ids are never reused. Secrets don't use it.
         self._random = random.Random(seed)  # noqa: S311
         self.reset()
 
     def reset(self) -> None:
-        """Start with an organization that has one environment, and one Cloud API key of its owner, which is active at once.
+        """Start with an organization that has one environment, and one Cloud API key of its owner, which is
+        active at once.
 
         Other organizations end.
         """
@@ -64,14 +70,20 @@ class Simulation:
         self.others: list[Organization] = []
 
     def add_organization(self) -> tuple[Organization, ApiKey]:
-        """Start another organization at the same addresses. The key of a call decides which one it is about."""
+        """Start another organization at the same addresses.
+
+        The key of a call decides which one it is about.
+        """
         organization, key = self._new_organization(self.clock)
         self.others.append(organization)
         return organization, key
 
     def organization_of(self, key_id: str) -> Organization:
         """Return the organization that has an API key, or the first one."""
-        return next((organization for organization in self.others if key_id in organization.api_keys), self.organization)
+        return next(
+            (organization for organization in self.others if key_id in organization.api_keys),
+            self.organization,
+        )
 
     def _new_organization(self, clock: Clock) -> tuple[Organization, ApiKey]:
         org = Organization(
@@ -99,13 +111,17 @@ class Simulation:
         """Return the time and the ids of all objects, by type."""
         organization = self.organization
         organization.clock.run_due()
-        objects = {kind: sorted(record.id for record in getattr(organization, kind).values()) for kind in _KINDS}
+        objects = {
+            kind: sorted(record.id for record in getattr(organization, kind).values()) for kind in _KINDS
+        }
         objects["statements"] = sorted("/".join(key) for key in organization.statements)
         objects["topics"] = sorted(
             f"{cluster.id}/{name}" for cluster in organization.clusters.values() for name in cluster.topics
         )
         objects["acls"] = sorted(
-            f"{cluster.id}/{json.dumps(acl)}" for cluster in organization.clusters.values() for acl in cluster.acls
+            f"{cluster.id}/{json.dumps(acl)}"
+            for cluster in organization.clusters.values()
+            for acl in cluster.acls
         )
         objects["subjects"] = sorted(
             f"{registry.id}/{name}"

@@ -1,4 +1,6 @@
-"""The AWS account that tables are written to, with Confluent's own principals and the customer's roles that Confluent assumes."""
+"""The AWS account that tables are written to, with Confluent's own principals and the customer's roles that
+Confluent assumes.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,10 @@ class LakeRefused(Exception):
 
 
 class Lake:
-    """`root` may do anything in the account. `used_buckets` are the buckets that Tableflow has already used."""
+    """`root` may do anything in the account.
+
+    `used_buckets` are the buckets that Tableflow has already used.
+    """
 
     def __init__(self, endpoint: str, region: str, key: str, secret: str) -> None:
         self.root = Access(endpoint, region, key, secret)
@@ -36,16 +41,23 @@ class Lake:
     def vendor_role(self, name: str) -> str:
         """Create Confluent's role for one provider integration and return its ARN."""
         identity = self.root.client("sts").get_caller_identity()
-        trust = allow(["sts:AssumeRole", "sts:TagSession"], principal=f"arn:aws:iam::{identity['Account']}:root")
-        iam, role = self.root.client("iam"), f"confluent-{name}"
+        trust = allow(
+            ["sts:AssumeRole", "sts:TagSession"], principal=f"arn:aws:iam::{identity['Account']}:root"
+        )
+        iam = self.root.client("iam")
+        role = f"confluent-{name}"
         arn = iam.create_role(Path=VENDOR_PATH, RoleName=role, AssumeRolePolicyDocument=trust)["Role"]["Arn"]
         assume = allow(["sts:AssumeRole", "sts:TagSession"], resource="*")
         iam.put_role_policy(RoleName=role, PolicyName=POLICY, PolicyDocument=assume)
         return str(arn)
 
     def forget_vendor_role(self, arn: str) -> None:
-        """Delete the role. The role or its policy may already be gone, after an earlier deletion that failed halfway."""
-        iam, role = self.root.client("iam"), arn.rpartition("/")[2]
+        """Delete the role.
+
+        The role or its policy may already be gone, after an earlier deletion that failed halfway.
+        """
+        iam = self.root.client("iam")
+        role = arn.rpartition("/")[2]
         with suppress(iam.exceptions.NoSuchEntityException):
             iam.delete_role_policy(RoleName=role, PolicyName=POLICY)
         with suppress(iam.exceptions.NoSuchEntityException):
@@ -54,7 +66,8 @@ class Lake:
     def assume(self, vendor_role: str, role: str, external_id: str, region: str) -> Access:
         """Assume the customer's role from Confluent's role, to act in `region`.
 
-        Raises LakeRefused if the trust policy doesn't allow this or the tagging of the session, or if it accepts any external id.
+        Raises LakeRefused if the trust policy doesn't allow this or the tagging of the session, or if it
+        accepts any external id.
         """
         vendor = self.root.assume(vendor_role, _SESSION)
         what = f"Confluent's role {vendor_role} can't assume {role}"
@@ -64,7 +77,9 @@ class Lake:
         except AwsRefused:
             pass
         else:
-            raise LakeRefused(f"The trust policy of {role} takes any external id. Require sts:ExternalId {external_id}")
+            raise LakeRefused(
+                f"The trust policy of {role} takes any external id. Require sts:ExternalId {external_id}"
+            )
         tags = [{"Key": "confluent", "Value": "tableflow"}]
         what = f"Confluent's role {vendor_role} may not tag its session of {role} (sts:TagSession)"
         refused_as(what, vendor.assume, role, _SESSION, ExternalId=external_id, Tags=tags)
@@ -90,15 +105,28 @@ class Lake:
         bucket, _, prefix = location.removeprefix("s3://").partition("/")
         name = f"reader-{uuid.uuid4().hex[:12]}"
         arn = self.vendor_role(name)
-        objects = {"Effect": "Allow", "Action": "s3:GetObject", "Resource": f"arn:aws:s3:::{bucket}/{prefix}/*"}
-        listing = {"Effect": "Allow", "Action": ["s3:ListBucket", "s3:GetBucketLocation"], "Resource": f"arn:aws:s3:::{bucket}"}
+        objects = {
+            "Effect": "Allow",
+            "Action": "s3:GetObject",
+            "Resource": f"arn:aws:s3:::{bucket}/{prefix}/*",
+        }
+        listing = {
+            "Effect": "Allow",
+            "Action": ["s3:ListBucket", "s3:GetBucketLocation"],
+            "Resource": f"arn:aws:s3:::{bucket}",
+        }
         policy = json.dumps({"Version": "2012-10-17", "Statement": [objects, listing]})
-        self.root.client("iam").put_role_policy(RoleName=f"confluent-{name}", PolicyName=POLICY, PolicyDocument=policy)
+        self.root.client("iam").put_role_policy(
+            RoleName=f"confluent-{name}", PolicyName=POLICY, PolicyDocument=policy
+        )
         return arn
 
 
 def refused_as(what: str, call: Callable[..., T], *arguments: Any, **named: Any) -> T:
-    """Return the result of `call`. Raises LakeRefused, with `what` and AWS's error code, if AWS refuses or can't be reached."""
+    """Return the result of `call`.
+
+    Raises LakeRefused, with `what` and AWS's error code, if AWS refuses or can't be reached.
+    """
     try:
         return refused(call, *arguments, **named)
     except AwsRefused as error:

@@ -19,7 +19,10 @@ from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 
 
 class VendorCatalog(NoopCatalog, MetastoreCatalog):
-    """The part of a catalog that the Tableflow writer uses. Files are read and written with the FileIO properties of `act_as`."""
+    """The part of a catalog that the Tableflow writer uses.
+
+    Files are read and written with the FileIO properties of `act_as`.
+    """
 
     def __init__(self) -> None:
         super().__init__("tableflow")
@@ -28,7 +31,9 @@ class VendorCatalog(NoopCatalog, MetastoreCatalog):
     def act_as(self, properties: Mapping[str, str]) -> None:
         self.properties = dict(properties)
 
-    def create_namespace_if_not_exists(self, namespace: str | Identifier, properties: Properties = EMPTY_DICT) -> None:
+    def create_namespace_if_not_exists(
+        self, namespace: str | Identifier, properties: Properties = EMPTY_DICT
+    ) -> None:
         """Do nothing: each Kafka cluster already is a namespace."""
 
     def table_exists(self, identifier: str | Identifier) -> bool:
@@ -43,7 +48,9 @@ class VendorCatalog(NoopCatalog, MetastoreCatalog):
         sort_order: SortOrder = UNSORTED_SORT_ORDER,
         properties: Properties = EMPTY_DICT,
     ) -> Table:
-        staged = self._create_staged_table(identifier, schema, location, partition_spec, sort_order, properties)
+        staged = self._create_staged_table(
+            identifier, schema, location, partition_spec, sort_order, properties
+        )
         self._write_metadata(staged.metadata, staged.io, staged.metadata_location)
         self.pointers[tuple(identifier)] = staged.metadata_location
         return self.load_table(identifier)
@@ -53,7 +60,9 @@ class VendorCatalog(NoopCatalog, MetastoreCatalog):
         if pointer is None:
             raise NoSuchTableError(f"no table {identifier}")
         io = load_file_io(self.properties, pointer)
-        return Table(tuple(identifier), FromInputFile.table_metadata(io.new_input(pointer)), pointer, io, self)
+        return Table(
+            tuple(identifier), FromInputFile.table_metadata(io.new_input(pointer)), pointer, io, self
+        )
 
     def commit_table(
         self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]

@@ -1,4 +1,6 @@
-"""Access of the vendors' simulators to the embedded AWS: session credentials, role assumption, and refused calls."""
+"""Access of the vendors' simulators to the embedded AWS: session credentials, role assumption, and refused
+calls.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,10 @@ T = TypeVar("T")
 
 
 class AwsRefused(Exception):
-    """AWS refused the call, or can't be reached. `code` is AWS's error code, or the name of botocore's exception."""
+    """AWS refused the call, or can't be reached.
+
+    `code` is AWS's error code, or the name of botocore's exception.
+    """
 
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)
@@ -44,7 +49,9 @@ class Access:
         return _client(self, service)
 
     def properties(self) -> dict[str, str]:
-        """Return the credentials as properties of PyIceberg's FileIO, which clients of an Iceberg REST catalog use too."""
+        """Return the credentials as properties of PyIceberg's FileIO, which clients of an Iceberg REST
+        catalog use too.
+        """
         token = {"s3.session-token": self.token} if self.token else {}
         return {
             "s3.endpoint": self.endpoint,
@@ -58,7 +65,9 @@ class Access:
         """Return a session of the role. `given` are further parameters of AssumeRole. Raises AwsRefused."""
         parameters = {"RoleArn": role, "RoleSessionName": session, **given}
         answer = refused(self.client("sts").assume_role, **parameters)["Credentials"]
-        return attrs.evolve(self, key=answer["AccessKeyId"], secret=answer["SecretAccessKey"], token=answer["SessionToken"])
+        return attrs.evolve(
+            self, key=answer["AccessKeyId"], secret=answer["SecretAccessKey"], token=answer["SessionToken"]
+        )
 
 
 @lru_cache(maxsize=64)  # creating a client takes longer than most calls
@@ -80,12 +89,18 @@ def refused(call: Callable[..., T], *arguments: Any, **named: Any) -> T:
         return call(*arguments, **named)
     except ClientError as error:
         reason = error.response["Error"]
-        raise AwsRefused(f"{reason.get('Message', '')} (Error Code: {reason['Code']})", str(reason["Code"])) from None
+        raise AwsRefused(
+            f"{reason.get('Message', '')} (Error Code: {reason['Code']})", str(reason["Code"])
+        ) from None
     except BotoCoreError as error:
         raise AwsRefused(str(error), type(error).__name__) from None
 
 
 def allow(actions: str | Sequence[str], *, principal: str = "", resource: str = "") -> str:
-    """Return a policy document of one Allow statement: a trust policy for `principal`, or a policy on `resource`."""
+    """Return a policy document of one Allow statement: a trust policy for `principal`, or a policy on
+    `resource`.
+    """
     target = {"Principal": {"AWS": principal}} if principal else {"Resource": resource}
-    return json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": actions} | target]})
+    return json.dumps(
+        {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": actions} | target]}
+    )

@@ -14,7 +14,9 @@ EXIT_NOT_STARTED: Final = 3
 
 def parser(module: str, description: str, port: int) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"python -m {module}", description=description)
-    parser.add_argument("--port", type=int, default=port, help=f"port to listen on; 0 picks a free one (default: {port})")
+    parser.add_argument(
+        "--port", type=int, default=port, help=f"port to listen on; 0 picks a free one (default: {port})"
+    )
     parser.add_argument("--json", action="store_true", help="print one line of JSON when the server is ready")
     parser.add_argument("--stop-with-stdin", action="store_true", help="stop when standard input ends")
     return parser
@@ -23,10 +25,16 @@ def parser(module: str, description: str, port: int) -> argparse.ArgumentParser:
 def vendor_parser(module: str, description: str, port: int) -> argparse.ArgumentParser:
     """Return a parser with the options of a vendor's simulator: time, AWS, region and seed."""
     result = parser(module, description, port)
-    result.add_argument("--time-scale", type=float, default=1.0, metavar="X", help="time runs X times as fast (default: 1)")
-    result.add_argument("--aws", metavar="URL", help="the embedded AWS that holds the tables; start it with --iam")
+    result.add_argument(
+        "--time-scale", type=float, default=1.0, metavar="X", help="time runs X times as fast (default: 1)"
+    )
+    result.add_argument(
+        "--aws", metavar="URL", help="the embedded AWS that holds the tables; start it with --iam"
+    )
     result.add_argument("--region", help="default: that of the embedded AWS")
-    result.add_argument("--seed", type=int, help="seed of generated names; the same seed gives the same names")
+    result.add_argument(
+        "--seed", type=int, help="seed of generated names; the same seed gives the same names"
+    )
     return result
 
 

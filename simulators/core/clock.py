@@ -1,7 +1,8 @@
-"""The clock of a simulator. It runs `scale` times as fast as real time and can be advanced; nothing ever sleeps.
+"""The clock of a simulator. It runs `scale` times as fast as real time and can be advanced; nothing ever
+sleeps.
 
-What a vendor does in the background (a cluster becomes ready, a connector produces records) is an action with a due time.
-Due actions run in the order of their due times, before the next call is served.
+What a vendor does in the background (a cluster becomes ready, a connector produces records) is an action with
+a due time. Due actions run in the order of their due times, before the next call is served.
 """
 
 from __future__ import annotations
@@ -40,7 +41,11 @@ class Clock:
 
     def text(self, moment: float | None = None) -> str:
         """Return `moment`, by default now, as RFC 3339 text in UTC, with microseconds unless they are 0."""
-        return datetime.fromtimestamp(self.now() if moment is None else moment, UTC).isoformat().replace("+00:00", "Z")
+        return (
+            datetime.fromtimestamp(self.now() if moment is None else moment, UTC)
+            .isoformat()
+            .replace("+00:00", "Z")
+        )
 
     def advance(self, seconds: float) -> None:
         if seconds < 0:
@@ -56,7 +61,9 @@ class Clock:
         return not self._due
 
     def catch_up(self) -> None:
-        """Set the time of the running action to the present, for an action that does everything since its due time at once."""
+        """Set the time of the running action to the present, for an action that does everything since its due
+        time at once.
+        """
         self._acting_at = self._present()
 
     def run_due(self) -> None:

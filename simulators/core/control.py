@@ -1,4 +1,5 @@
-"""Control endpoints, with which people and tests control a simulator, under /_simulator, which no vendor API uses.
+"""Control endpoints, with which people and tests control a simulator, under /_simulator, which no vendor API
+uses.
 
 Uses only the standard library, because .venv-aws doesn't have the other simulators' web framework.
 """
@@ -49,7 +50,10 @@ def as_html(page: str) -> Response:
 
 
 def find(controls: Controls, method: str, path: str) -> Control:
-    """Return the control at `path`, which begins with PREFIX. For an unknown path, return one that answers 404."""
+    """Return the control at `path`, which begins with PREFIX.
+
+    For an unknown path, return one that answers 404.
+    """
     known = ", ".join(" ".join(key) for key in sorted(controls))
     missing = as_json({"error": f"no such control. There are: {known}"}, 404)
     return controls.get((method, path.removeprefix(PREFIX)), lambda _: missing)
@@ -64,7 +68,10 @@ def run(control: Control, request: Request) -> Response:
 
 
 def call(url: str, method: str, path: str = "", body: Mapping[str, Any] | None = None) -> Any:
-    """Call a control of the simulator at `url` and return the JSON of its answer. Raises urllib.error.HTTPError."""
+    """Call a control of the simulator at `url` and return the JSON of its answer.
+
+    Raises urllib.error.HTTPError.
+    """
     content = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url + PREFIX + path, content, method=method)  # noqa: S310  (loopback)
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))

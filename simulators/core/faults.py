@@ -1,28 +1,28 @@
 """Fault injection for all simulators: an ASGI middleware that is controlled over HTTP.
 
-    PUT    /_simulator/faults          {"rules": [{"fault": "error", "path": "/bucket/*", "nth": 2, "status": 503}, …]}
-    GET    /_simulator/faults          rules with their counts of matches and hits, number of held answers, trace of calls
-    POST   /_simulator/faults/release  sends the held answers
-    DELETE /_simulator/faults          removes the rules, clears the trace, sends the held answers
+    PUT    /_simulator/faults          {"rules": [{"fault": "error", "path": "/bucket/*", "nth": 2, "status":
+    503}, …]} GET    /_simulator/faults          rules with their counts of matches and hits, number of held
+    answers, trace of calls POST   /_simulator/faults/release  sends the held answers DELETE
+    /_simulator/faults          removes the rules, clears the trace, sends the held answers
 
-A rule matches calls by `method`, `path`, `query` and `headers` (globs; the last two map a name to a glob). It hits the
-`nth` call that it matches, and after that every `every`-th one, `times` calls in all (0: no limit). Its `fault` is one of
+A rule matches calls by `method`, `path`, `query` and `headers` (globs; the last two map a name to a glob). It
+hits the `nth` call that it matches, and after that every `every`-th one, `times` calls in all (0: no limit).
+Its `fault` is one of
 
-    error              the call has no effect; the answer is the rule's
-    effect_then_error  the call has its effect; the answer is the rule's
-    reset              the call has no effect; the connection is reset
-    effect_then_reset  the call has its effect; the connection is reset
-    hang               the call has its effect; the answer's body is held at `after_bytes` until it is released
-    truncate           the call has its effect; the connection is closed at `after_bytes` of the answer's body
-    cut                the call has its effect; the answer is complete, but its body ends at `after_bytes` (default: half)
-    stale              the call has no effect; the answer is that of the last call with the same method and URL since the
+    error              the call has no effect; the answer is the rule's effect_then_error  the call has its
+    effect; the answer is the rule's reset              the call has no effect; the connection is reset
+    effect_then_reset  the call has its effect; the connection is reset hang               the call has its
+    effect; the answer's body is held at `after_bytes` until it is released truncate           the call has
+    its effect; the connection is closed at `after_bytes` of the answer's body cut                the call has
+    its effect; the answer is complete, but its body ends at `after_bytes` (default: half) stale
+    the call has no effect; the answer is that of the last call with the same method and URL since the
                        rule was set. Without such an answer, the rule changes nothing
     empty_list         the call has its effect; the JSON list at `list_field` of the answer is empty
     repeat_item        the call has its effect; that list has its first item twice
 
-The rule's answer has `status`, `reply_headers` and `body`. Without `body`, it is an error with `code` and `message` in
-the format `shape`. Calls to paths that begin with /_ are neither counted nor hit. Without rules nothing is buffered, and
-a call only adds an entry to the trace. Uses only the standard library.
+The rule's answer has `status`, `reply_headers` and `body`. Without `body`, it is an error with `code` and
+`message` in the format `shape`. Calls to paths that begin with /_ are neither counted nor hit. Without rules
+nothing is buffered, and a call only adds an entry to the trace. Uses only the standard library.
 """
 
 from __future__ import annotations
@@ -57,11 +57,18 @@ _CODES = {
 SHAPES: dict[str, Callable[[str, str], tuple[str, str]]] = {
     "s3": lambda code, message: (
         "application/xml",
-        f'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>{escape(code)}</Code><Message>{escape(message)}</Message></Error>',
+        '<?xml version="1.0" '
+        f'encoding="UTF-8"?>\n<Error><Code>{escape(code)}</Code><Message>{escape(message)}</Message></Error>',
     ),
-    "aws-json": lambda code, message: ("application/x-amz-json-1.1", json.dumps({"__type": code, "message": message})),
+    "aws-json": lambda code, message: (
+        "application/x-amz-json-1.1",
+        json.dumps({"__type": code, "message": message}),
+    ),
     "json": lambda code, message: ("application/json", json.dumps({"error_code": code, "message": message})),
-    "html": lambda code, message: ("text/html", f"<html><body><h1>{escape(code)}</h1>{escape(message)}</body></html>"),
+    "html": lambda code, message: (
+        "text/html",
+        f"<html><body><h1>{escape(code)}</h1>{escape(message)}</body></html>",
+    ),
 }
 
 
@@ -75,7 +82,9 @@ class Call(NamedTuple):
 
     @classmethod
     def of(cls, scope: Message) -> Call:
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        headers = {
+            name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]
+        }
         return cls(scope["method"], scope["path"], scope["query_string"].decode("latin-1"), headers)
 
     def __str__(self) -> str:
@@ -111,7 +120,9 @@ class Rule:
             fnmatchcase(call.method, self.method)
             and fnmatchcase(call.path, self.path)
             and all(name in query and fnmatchcase(query[name], glob) for name, glob in self.query.items())
-            and all(fnmatchcase(call.headers.get(name.lower(), ""), glob) for name, glob in self.headers.items())
+            and all(
+                fnmatchcase(call.headers.get(name.lower(), ""), glob) for name, glob in self.headers.items()
+            )
         )
 
     def count(self) -> bool:
@@ -161,7 +172,9 @@ class Exchange(NamedTuple):
                 await self.send(message)
                 return
             body = message.get("body", b"")
-            first, rest, left = body[:left], body[left:], max(0, left - len(body))
+            first = body[:left]
+            rest = body[left:]
+            left = max(0, left - len(body))
             await self.send({**message, "body": first, "more_body": True})
             if rest or not message.get("more_body"):
                 await beyond({**message, "body": rest})
@@ -191,7 +204,9 @@ async def _reset(exchange: Exchange) -> None:
             transport.abort()
             return
         owner = getattr(owner, "send", None)
-    raise RuntimeError("this web server hides its transport. Use Hypercorn or Uvicorn where connections are to be reset")
+    raise RuntimeError(
+        "this web server hides its transport. Use Hypercorn or Uvicorn where connections are to be reset"
+    )
 
 
 async def _effect_then_reset(exchange: Exchange) -> None:
@@ -232,8 +247,12 @@ def _edited(edit: Callable[[Rule, bytes], bytes]) -> Callable[[Exchange], Awaita
     async def fault(exchange: Exchange) -> None:
         start, *bodies = await exchange.effect()
         content = edit(exchange.rule, b"".join(message.get("body", b"") for message in bodies))
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in start["headers"]}
-        await answer(exchange.send, start["status"], {**headers, "content-length": str(len(content))}, content)
+        headers = {
+            name.decode("latin-1").lower(): value.decode("latin-1") for name, value in start["headers"]
+        }
+        await answer(
+            exchange.send, start["status"], {**headers, "content-length": str(len(content))}, content
+        )
 
     return fault
 
@@ -272,11 +291,14 @@ def read_rules(text: bytes) -> list[Rule]:
     rules = []
     for document in json.loads(text)["rules"]:
         if unknown := document.keys() - known:
-            raise ValueError(f"a rule has no {', '.join(sorted(unknown))}. It may have {', '.join(sorted(known))}")
+            raise ValueError(
+                f"a rule has no {', '.join(sorted(unknown))}. It may have {', '.join(sorted(known))}"
+            )
         rule = Rule(**document)
         if rule.fault not in FAULTS or rule.shape not in SHAPES:
             raise ValueError(
-                f"no fault {rule.fault!r} in shape {rule.shape!r}. Faults: {', '.join(FAULTS)}; shapes: {', '.join(SHAPES)}"
+                f"no fault {rule.fault!r} in shape {rule.shape!r}. Faults: {', '.join(FAULTS)}; shapes: "
+                f"{', '.join(SHAPES)}"
             )
         if rule.every < 1:
             raise ValueError("every must be at least 1")
@@ -305,20 +327,25 @@ class FaultInjector:
             await self._app(scope, receive, send)
 
     async def _control(self, request: str, receive: Receive, send: Send) -> None:
-        status, error, body = 200, "", await read(receive)
+        status = 200
+        error = ""
+        body = await read(receive)
         try:
             self._obey(request, body)
         except (ValueError, LookupError, TypeError) as refused:
-            status, error = 400, str(refused)
+            status = 400
+            error = str(refused)
         rules = [asdict(rule) for rule in self._rules]
         state = {"rules": rules, "held": self._held, "trace": list(self._trace), "error": error}
         await answer(send, status, {"content-type": "application/json"}, json.dumps(state).encode())
 
     def _obey(self, request: str, body: bytes) -> None:
         if request == "PUT":
-            self._rules, self._answers = read_rules(body), {}
+            self._rules = read_rules(body)
+            self._answers = {}
         elif request == "DELETE":
-            self._rules, self._answers = [], {}
+            self._rules = []
+            self._answers = {}
             self._trace.clear()
         if request in ("DELETE", "POST/release"):
             self._released.set()
@@ -335,12 +362,15 @@ class FaultInjector:
             await send(message)
 
         matching = [rule for rule in self._rules if rule.matches(call)]
-        # A list, not a generator: every matching rule must count the call, also those after the first that hits it.
+        # A list, not a generator: every matching rule must count the call, also those after the first that
+        # hits it.
         hits = [rule for rule in matching if rule.count()]
         if hits:
             entry["fault"] = hits[0].fault
             last = self._answers.get(str(call), [])
-            await FAULTS[hits[0].fault](Exchange(hits[0], self._app, scope, receive, recording, send, self._hold, last))
+            await FAULTS[hits[0].fault](
+                Exchange(hits[0], self._app, scope, receive, recording, send, self._hold, last)
+            )
         elif any(rule.fault == "stale" for rule in matching):
             await self._app(scope, receive, self._recording_answer(str(call), recording))
         else:

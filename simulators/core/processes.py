@@ -28,8 +28,12 @@ class NotStarted(Exception):
         self.last = list(last) or ["(none)"]
 
 
-def start(command: Sequence[str], log: IO[bytes], environment: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
-    """Start the command in a new session, which Ctrl-C in this terminal doesn't reach, so that `stop` can end it cleanly."""
+def start(
+    command: Sequence[str], log: IO[bytes], environment: Mapping[str, str] | None = None
+) -> subprocess.Popen[bytes]:
+    """Start the command in a new session, which Ctrl-C in this terminal doesn't reach, so that `stop` can end
+    it cleanly.
+    """
     return subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
@@ -42,7 +46,10 @@ def start(command: Sequence[str], log: IO[bytes], environment: Mapping[str, str]
 
 
 def announcement(process: subprocess.Popen[bytes], log: IO[bytes]) -> dict[str, Any]:
-    """Return the JSON in the first line of its output. Raises NotStarted if it ends or takes longer than START_SECONDS."""
+    """Return the JSON in the first line of its output.
+
+    Raises NotStarted if it ends or takes longer than START_SECONDS.
+    """
     assert process.stdout is not None
     with process.stdout as stdout:
         answered, _, _ = select.select([stdout], [], [], START_SECONDS)
@@ -56,7 +63,10 @@ def announcement(process: subprocess.Popen[bytes], log: IO[bytes]) -> dict[str, 
 
 
 def stop(process: subprocess.Popen[bytes], grace: float) -> None:
-    """Send SIGTERM, so that the process can clean up. If it doesn't end within `grace` seconds, kill its process group."""
+    """Send SIGTERM, so that the process can clean up.
+
+    If it doesn't end within `grace` seconds, kill its process group.
+    """
     try:
         process.terminate()
         process.wait(grace)
@@ -72,7 +82,10 @@ def stop(process: subprocess.Popen[bytes], grace: float) -> None:
 
 
 def end_with_parent() -> None:
-    """Wait until standard input ends, as it does with the parent, then end this process. The parent writes nothing to it."""
+    """Wait until standard input ends, as it does with the parent, then end this process.
+
+    The parent writes nothing to it.
+    """
     while os.read(0, 4096):  # not sys.stdin.buffer: its lock would delay the end of the process
         pass
     os.kill(os.getpid(), signal.SIGTERM)

@@ -1,4 +1,6 @@
-"""The web server of the vendors' simulators: sockets, one call at a time, control endpoints, a context manager for tests."""
+"""The web server of the vendors' simulators: sockets, one call at a time, control endpoints, a context
+manager for tests.
+"""
 
 from __future__ import annotations
 
@@ -39,9 +41,11 @@ class Simulation(Protocol):
 
 
 class Application:
-    """Serves one call at a time, in a worker thread, so that a call that waits for AWS doesn't block other connections.
+    """Serves one call at a time, in a worker thread, so that a call that waits for AWS doesn't block other
+    connections.
 
-    A subclass implements the API: `respond` must answer every call, even if the simulator itself fails. The controls are
+    A subclass implements the API: `respond` must answer every call, even if the simulator itself fails. The
+    controls are
 
         GET  /_simulator        {"now": time, "objects": {type: [names]}}
         POST /_simulator/clock  {"advance": seconds}; returns the same as GET
@@ -95,8 +99,12 @@ def log_failure(request: requests.Request) -> str:
 
 
 def bound(port: int = 0) -> socket.socket:
-    """Return a socket that already listens on loopback, so no other process can take the port; 0 picks one. Raises OSError."""
-    # asyncio turns off Nagle's algorithm, which delays each answer by 40 ms, only if the socket's protocol is given.
+    """Return a socket that already listens on loopback, so no other process can take the port; 0 picks one.
+
+    Raises OSError.
+    """
+    # asyncio turns off Nagle's algorithm, which delays each answer by 40 ms, only if the socket's protocol is
+    # given.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -113,7 +121,10 @@ def address(listener: socket.socket) -> str:
 
 
 def web_server(app: Application, *, own_date: bool = False) -> uvicorn.Server:
-    """Return a server of `app` behind a fault injector. With `own_date`, the application sets the Date header."""
+    """Return a server of `app` behind a fault injector.
+
+    With `own_date`, the application sets the Date header.
+    """
     return uvicorn.Server(
         uvicorn.Config(
             FaultInjector(app),
@@ -126,13 +137,25 @@ def web_server(app: Application, *, own_date: bool = False) -> uvicorn.Server:
     )
 
 
-def serve(server: uvicorn.Server, sockets: Sequence[socket.socket], announcement: Mapping[str, Any], *, as_json: bool) -> None:
-    """Print the announcement, and serve until SIGTERM or Ctrl-C. The sockets already listen, so a client can connect at once.
+def serve(
+    server: uvicorn.Server,
+    sockets: Sequence[socket.socket],
+    announcement: Mapping[str, Any],
+    *,
+    as_json: bool,
+) -> None:
+    """Print the announcement, and serve until SIGTERM or Ctrl-C. The sockets already listen, so a client can
+    connect at once.
 
-    The handler of SIGTERM doesn't raise: an exception while asyncio starts could end the process with an error.
+    The handler of SIGTERM doesn't raise: an exception while asyncio starts could end the process with an
+    error.
     """
     signal.signal(signal.SIGTERM, lambda *_: setattr(server, "should_exit", True))
-    text = json.dumps(announcement) if as_json else "\n".join(f"{name:20} {value}" for name, value in announcement.items())
+    text = (
+        json.dumps(announcement)
+        if as_json
+        else "\n".join(f"{name:20} {value}" for name, value in announcement.items())
+    )
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
     with suppress(KeyboardInterrupt):
@@ -142,8 +165,8 @@ def serve(server: uvicorn.Server, sockets: Sequence[socket.socket], announcement
 class InThread:
     """A context manager that serves a simulator from a thread of this process.
 
-    A subclass implements `open`, which returns the server, the sockets and the URL of the controls, and pushes onto
-    `stack` what must be closed afterwards.
+    A subclass implements `open`, which returns the server, the sockets and the URL of the controls, and
+    pushes onto `stack` what must be closed afterwards.
     """
 
     url: str
@@ -151,7 +174,9 @@ class InThread:
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             server, sockets, self.url = self.open(stack)
-            thread = threading.Thread(target=asyncio.run, args=[server.serve(sockets=list(sockets))], daemon=True)
+            thread = threading.Thread(
+                target=asyncio.run, args=[server.serve(sockets=list(sockets))], daemon=True
+            )
             thread.start()
 
             def stop() -> None:
@@ -163,7 +188,9 @@ class InThread:
         self.faults = FaultClient(self.url)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._stack.close()
 
     def open(self, stack: ExitStack) -> tuple[uvicorn.Server, Sequence[socket.socket], str]:

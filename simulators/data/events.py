@@ -1,8 +1,8 @@
 """Reads a user's own events, JSON Lines that follow a topic's schema, as records of the topic.
 
-The whole file is checked before anything is written. Mistakes of one kind in one field are reported once, with the first line
-and their number; after 20 kinds, the others are counted. Files may be gzipped; a byte order mark, blank lines and Windows line
-endings are allowed.
+The whole file is checked before anything is written. Mistakes of one kind in one field are reported once,
+with the first line and their number; after 20 kinds, the others are counted. Files may be gzipped; a byte
+order mark, blank lines and Windows line endings are allowed.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ class EventsError(Exception):
     """Mistakes in a file of events: the first one of each kind, and how many there are of this kind."""
 
     def __init__(self, file: str, mistakes: Mapping[Mistake, int], more: int = 0) -> None:
-        self.mistakes, self.more = list(mistakes), more
+        self.mistakes = list(mistakes)
+        self.more = more
         lines = [f"{file}: some events can't be read, so nothing was written:"]
         lines += [f"  {mistake}{_more_like_it(count)}" for mistake, count in mistakes.items()]
         super().__init__("\n".join(lines + [f"  and {more} more"] * bool(more)))
@@ -100,7 +101,8 @@ def read_json_lines(file: Path, topic: Topic, *, ignore_unknown: bool = False) -
 
     With `ignore_unknown`, fields that the schema doesn't have are left out.
     """
-    mistakes, decode = Mistakes(file.name), decoder(topic.root, ignore_unknown)
+    mistakes = Mistakes(file.name)
+    decode = decoder(topic.root, ignore_unknown)
     values = []
     for number, line in text_lines(file, mistakes):
         parsed = _parsed(line, partial(mistakes.add, number, "")) if line.strip() else None
@@ -111,13 +113,19 @@ def read_json_lines(file: Path, topic: Topic, *, ignore_unknown: bool = False) -
 
 
 def to_records(topic: Topic, values: Iterable[dict[str, Any]], received_at: datetime) -> list[Record]:
-    """Return records in the given order. Their timestamps are the event times, or `received_at` (aware) where there is none."""
+    """Return records in the given order.
+
+    Their timestamps are the event times, or `received_at` (aware) where there is none.
+    """
     received = (received_at - _EPOCH) // _MILLISECOND
     return Log(topic.name).append(_sent(topic, value, received) for value in values)
 
 
 def text_lines(file: Path, mistakes: Mistakes) -> Iterator[tuple[int, str]]:
-    """Yield the lines with their numbers and line endings. Lines that aren't UTF-8 are added to `mistakes` instead."""
+    """Yield the lines with their numbers and line endings.
+
+    Lines that aren't UTF-8 are added to `mistakes` instead.
+    """
     number = 0
     with _opened(file) as stream:
         try:
@@ -125,7 +133,9 @@ def text_lines(file: Path, mistakes: Mistakes) -> Iterator[tuple[int, str]]:
                 if number == 1 and (problem := _why_no_text(raw)):
                     mistakes.add(number, "", problem)
                     return
-                line = _decoded(raw.removeprefix(_BOM) if number == 1 else raw, partial(mistakes.add, number, ""))
+                line = _decoded(
+                    raw.removeprefix(_BOM) if number == 1 else raw, partial(mistakes.add, number, "")
+                )
                 if line is not None:
                     yield number, line
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -165,9 +175,13 @@ def _why_no_text(first_line: bytes) -> str | None:
 
 
 def _parsed(line: str, report: Callable[[str], None]) -> Any:
-    """Return the JSON object of a line, with fractional numbers as exact Decimals; None if a mistake was reported."""
+    """Return the JSON object of a line, with fractional numbers as exact Decimals; None if a mistake was
+    reported.
+    """
     try:
-        value = json.loads(line.rstrip(), parse_float=decimal.Decimal, parse_constant=_no_number, object_pairs_hook=_object)
+        value = json.loads(
+            line.rstrip(), parse_float=decimal.Decimal, parse_constant=_no_number, object_pairs_hook=_object
+        )
     except json.JSONDecodeError as error:
         why = error.msg.removesuffix(" starting at")
         report(f"is not JSON: {why} at character {error.colno}. A line holds one event, as one JSON object")
@@ -180,7 +194,11 @@ def _parsed(line: str, report: Callable[[str], None]) -> Any:
     else:
         if isinstance(value, dict):
             return value
-        array = ". To give each item of an array a line of its own, use jq -c '.[]'" if isinstance(value, list) else ""
+        array = (
+            ". To give each item of an array a line of its own, use jq -c '.[]'"
+            if isinstance(value, list)
+            else ""
+        )
         report(f"expected one event as a JSON object, found {shown(value)}{array}")
     return None
 

@@ -1,7 +1,8 @@
-"""Generates records for Lakeferry's own topics from a seed: the same arguments give the same records on every machine.
+"""Generates records for Lakeferry's own topics from a seed: the same arguments give the same records on every
+machine.
 
-Only random.Random is used, without its methods that depend on the platform's math library. Shares are exact, up to rounding,
-because exactly that number of orders or events is drawn.
+Only random.Random is used, without its methods that depend on the platform's math library. Shares are exact,
+up to rounding, because exactly that number of orders or events is drawn.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ from simulators.tableflow.kafka import DEFAULT_PARTITIONS, Log, Record, Sent
 
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_SECOND, _MINUTE, _HOUR, _DAY = 1_000, 60_000, 3_600_000, 86_400_000
+_SECOND = 1_000
+_MINUTE = 60_000
+_HOUR = 3_600_000
+_DAY = 86_400_000
 
 # The STOCK_TRADES template of the Datagen connector. Its random ranges exclude the upper bound.
 _SIDES: Final = ("BUY", "SELL")
@@ -29,7 +33,9 @@ _USERS: Final = tuple(f"User_{number}" for number in range(1, 10))
 
 
 def stock_trades(count: int, *, seed: int, start: datetime, end: datetime) -> list[Record]:
-    """Return `count` trades as Datagen sends them, at random times from `start` to `end` (exclusive), both aware."""
+    """Return `count` trades as Datagen sends them, at random times from `start` to `end` (exclusive), both
+    aware.
+    """
     rng = random.Random(seed)  # noqa: S311 - must be repeatable, not secure
     first, span = _span(start, end)
     times = sorted(first + rng.randrange(span) for _ in range(count))
@@ -63,7 +69,8 @@ class SalesMix:
     returned: float = 0.04
     #: Share of all events that are sent a second time, byte for byte, at a later offset.
     duplicates: float = 0.01
-    #: Share of the orders whose first event arrives more than an hour, and up to `late_days`, after the order.
+    #: Share of the orders whose first event arrives more than an hour, and up to `late_days`, after the
+    #: order.
     late: float = 0.01
     late_days: int = 2
     #: Share of the orders without any personal data.
@@ -77,7 +84,8 @@ class SalesMix:
                 raise ValueError(f"{name}: expected a number from 0 to 1, got {getattr(self, name)}")
         if self.orders < 0 or self.customers < SMALLEST_CROWD or self.late_days < 1:
             raise ValueError(
-                f"orders must be at least 0, customers at least {SMALLEST_CROWD} and late_days at least 1, got {self}"
+                f"orders must be at least 0, customers at least {SMALLEST_CROWD} and late_days at least 1, "
+                f"got {self}"
             )
 
 
@@ -90,17 +98,22 @@ def sales_orders(
     partitions: int = DEFAULT_PARTITIONS,
     topic: str = "sales_orders",
 ) -> list[Record]:
-    """Return the events of orders placed from `start` to `end` (exclusive), both aware; some events are later than `end`."""
+    """Return the events of orders placed from `start` to `end` (exclusive), both aware; some events are later
+    than `end`.
+    """
     rng = random.Random(seed)  # noqa: S311 - must be repeatable, not secure
     events = list(_Sales(mix, rng, start, end).events())
     again = rng.sample(range(len(events)), _share(mix.duplicates, len(events)))
-    events += [events[n]._replace(timestamp=events[n].timestamp + rng.randrange(_SECOND, 2 * _HOUR)) for n in again]
+    events += [
+        events[n]._replace(timestamp=events[n].timestamp + rng.randrange(_SECOND, 2 * _HOUR)) for n in again
+    ]
     return Log(topic, partitions).append(sorted(events, key=lambda event: event.timestamp))
 
 
 class _Sales:
     def __init__(self, mix: SalesMix, rng: random.Random, start: datetime, end: datetime) -> None:
-        self._mix, self._rng = mix, rng
+        self._mix = mix
+        self._rng = rng
         self._first, self._length = _span(start, end)
         self._people = people(rng, mix.customers, start)
         self._products = products()
@@ -117,7 +130,11 @@ class _Sales:
         rng = self._rng
         placed = self._moment()
         order = self._first_event(number, placed)
-        delay = rng.randrange(_HOUR + 1, self._mix.late_days * _DAY) if self._is("late", number) else rng.randrange(50, 5_000)
+        delay = (
+            rng.randrange(_HOUR + 1, self._mix.late_days * _DAY)
+            if self._is("late", number)
+            else rng.randrange(50, 5_000)
+        )
         time = placed + delay
         yield self._sent(order, time)
         if self._is("amended", number):
@@ -133,11 +150,13 @@ class _Sales:
         rng = self._rng
         region, customer, address = rng.choice(self._people)
         (channel, _, stores) = rng.choices(words.CHANNELS, [weight for _, weight, _ in words.CHANNELS])[0]
-        awkward, guest = self._is("awkward", number), self._is("guests", number)
+        awkward = self._is("awkward", number)
+        guest = self._is("guests", number)
         if awkward:
             address = {**address, "street": rng.choice(words.AWKWARD_STREETS)}
         if guest:
-            customer, address = dict.fromkeys(customer), {**dict.fromkeys(address), "country": region.country}
+            customer = dict.fromkeys(customer)
+            address = {**dict.fromkeys(address), "country": region.country}
         return {
             "event_id": "",
             "order_id": f"SO-{number + 1:08d}",
@@ -156,7 +175,12 @@ class _Sales:
         rng = self._rng
         products = rng.sample(self._products, rng.choice((1, 1, 2, 2, 3, 4, 5)))
         lines = [
-            {"line_no": number, **product, "quantity": rng.randrange(1, 6), "discount": Decimal(rng.choice(words.DISCOUNTS))}
+            {
+                "line_no": number,
+                **product,
+                "quantity": rng.randrange(1, 6),
+                "discount": Decimal(rng.choice(words.DISCOUNTS)),
+            }
             for number, product in enumerate(products, start=1)
         ]
         if awkward:
@@ -194,5 +218,7 @@ def _span(start: datetime, end: datetime) -> tuple[int, int]:
     """Return the start in milliseconds since 1970 UTC, and the length in milliseconds."""
     first, after = ((instant - _EPOCH) // _MILLISECOND for instant in (start, end))
     if after <= first:
-        raise ValueError(f"from {start.isoformat()} until {end.isoformat()}: the span is empty. The end must come later")
+        raise ValueError(
+            f"from {start.isoformat()} until {end.isoformat()}: the span is empty. The end must come later"
+        )
     return first, after - first

@@ -42,7 +42,8 @@ def products() -> list[dict[str, Any]]:
 
 
 def _person(rng: random.Random, number: int, region: words.Region, before: datetime) -> Person:
-    first, last = rng.choice(words.FIRST_NAMES), rng.choice(words.LAST_NAMES)
+    first = rng.choice(words.FIRST_NAMES)
+    last = rng.choice(words.LAST_NAMES)
     customer = {
         "customer_id": f"C{number:06d}",
         "name": f"{first} {last}",

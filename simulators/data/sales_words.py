@@ -1,7 +1,7 @@
 """Word lists for generated sales orders. All people, streets and cities are invented.
 
-E-mail addresses are in domains reserved for examples (RFC 2606); phone numbers are in the ranges that the North American
-numbering plan (555-0100 to 555-0199) and Ofcom (020 7946 0000 to 0999) keep for fiction.
+E-mail addresses are in domains reserved for examples (RFC 2606); phone numbers are in the ranges that the
+North American numbering plan (555-0100 to 555-0199) and Ofcom (020 7946 0000 to 0999) keep for fiction.
 """
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ from typing import Final, NamedTuple
 
 
 class Region(NamedTuple):
-    """`people` is a fixed, small number of customers. Regions without it share the other customers by `weight`."""
+    """`people` is a fixed, small number of customers.
+
+    Regions without it share the other customers by `weight`.
+    """
 
     name: str
     country: str
@@ -42,15 +45,23 @@ CHANNELS: Final = (
 HOURS: Final = (2, 1, 1, 1, 1, 2, 4, 6, 8, 9, 10, 11, 12, 11, 10, 9, 9, 10, 11, 12, 11, 9, 6, 4)
 
 FIRST_NAMES: Final = (
-    "Alvira Brendo Cassilu Dorvin Elsabeta Farrigan Gwendla Haskor Iluna Jorvik Kestrella Lomund Mirabo Nessavin "
-    "Orlando-Test Petrusha Quillan Rosmerta Sandrik Tovalina Ulverin Vesparo Wilmara Xandilo Ysmene Zoravin"
+    "Alvira Brendo Cassilu Dorvin Elsabeta Farrigan Gwendla Haskor Iluna Jorvik Kestrella Lomund Mirabo "
+    "Nessavin Orlando-Test Petrusha Quillan Rosmerta Sandrik Tovalina Ulverin Vesparo Wilmara Xandilo "
+    "Ysmene Zoravin"
 ).split()
 LAST_NAMES: Final = (
-    "Ashquill Bramblesworth Corriwick Dunmarrow Elderfenn Fogwhistle Greystaple Hollowmere Inkpenning Jessamyre "
-    "Kettleburn Larkenshaw Mossbanker Nettlecombe Oakenfold-Sample Pebblewright Quaymarsh Rushbottle Silverthatch "
-    "Thornapple Underleaf Vinterholm Wexcombe Yarrowdale"
+    "Ashquill Bramblesworth Corriwick Dunmarrow Elderfenn Fogwhistle Greystaple Hollowmere Inkpenning "
+    "Jessamyre Kettleburn Larkenshaw Mossbanker Nettlecombe Oakenfold-Sample Pebblewright Quaymarsh "
+    "Rushbottle Silverthatch Thornapple Underleaf Vinterholm Wexcombe Yarrowdale"
 ).split()
-STREETS: Final = ("Example Street", "Placeholder Lane", "Sample Road", "Specimen Square", "Testing Way", "Mockingbird Mews")
+STREETS: Final = (
+    "Example Street",
+    "Placeholder Lane",
+    "Sample Road",
+    "Specimen Square",
+    "Testing Way",
+    "Mockingbird Mews",
+)
 CITIES: Final = ("Exampleton", "Sampleford", "Testhaven", "Mockbridge", "Fictionville", "Port Specimen")
 MAIL_DOMAINS: Final = ("example.org", "example.com", "example.net")
 COUPONS: Final = ("WELCOME10", "SPRING", "FREESHIP", "LOYAL25")

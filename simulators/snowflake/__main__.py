@@ -17,7 +17,9 @@ from simulators.snowflake.simulation import REGION, Simulation
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = cli.vendor_parser("simulators.snowflake", "A simulator of a Snowflake account.", 8091)
-    parser.add_argument("--account", default="", help="the account identifier, ORGANIZATION-ACCOUNT (default: generated)")
+    parser.add_argument(
+        "--account", default="", help="the account identifier, ORGANIZATION-ACCOUNT (default: generated)"
+    )
     given = parser.parse_args(arguments)
     try:
         listener = server.bound(given.port)
@@ -25,12 +27,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return cli.not_started("simulator of Snowflake", cli.port_taken(given.port, error))
     if given.stop_with_stdin:
         cli.stop_with_stdin()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that the folder is deleted, even before the server runs
+    signal.signal(
+        signal.SIGTERM, lambda *_: sys.exit(0)
+    )  # so that the folder is deleted, even before the server runs
     region = given.region or (settings.REGION if given.aws else REGION)
     lake = Lake(given.aws, region, settings.ACCESS_KEY_ID, settings.SECRET_ACCESS_KEY) if given.aws else None
     with listener, tempfile.TemporaryDirectory(prefix="lakeferry-snowflake-") as folder:
         simulation = Simulation(
-            Path(folder), time_scale=given.time_scale, seed=given.seed, region=region, aws=lake, name=given.account
+            Path(folder),
+            time_scale=given.time_scale,
+            seed=given.seed,
+            region=region,
+            aws=lake,
+            name=given.account,
         )
         announcement = {"url": server.address(listener), **simulation.credentials, "region": region}
         server.serve(web_server(simulation), [listener], announcement, as_json=given.json)

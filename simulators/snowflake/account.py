@@ -51,11 +51,23 @@ class Account:
     """`lake` is the AWS account that has the tables. Without one, checks that need AWS succeed."""
 
     def __init__(
-        self, name: str, clock: Clock, rng: random.Random, lake: Lake | None, *, region: str, organization: str = ORGANIZATION
+        self,
+        name: str,
+        clock: Clock,
+        rng: random.Random,
+        lake: Lake | None,
+        *,
+        region: str,
+        organization: str = ORGANIZATION,
     ) -> None:
         self.organization = organization
-        self.name, self.clock, self.random, self.lake, self.region = name, clock, rng, lake, region
-        #: Names an account in its region. It stays when the account is renamed (docs.snowflake.com, "Account identifiers").
+        self.name = name
+        self.clock = clock
+        self.random = rng
+        self.lake = lake
+        self.region = region
+        #: Names an account in its region. It stays when the account is renamed (docs.snowflake.com, "Account
+        #: identifiers").
         self.locator = name
         self.behavior = Behavior()
         self._objects: dict[Key, SnowflakeObject] = {}
@@ -83,7 +95,9 @@ class Account:
                 self.grants.append(Grant(privilege, self.root.key, role, True, "", now))
 
     def add(self, new: SnowflakeObject) -> None:
-        """Add an object, and apply the future grants for its type of its schema or, if there are none, of its database."""
+        """Add an object, and apply the future grants for its type of its schema or, if there are none, of its
+        database.
+        """
         self._objects[new.key] = new
         future = [
             grant
@@ -100,14 +114,19 @@ class Account:
         return self._objects.get(Key(domain, name))
 
     def lookup(self, domain: Domain, name: Name) -> Any:
-        """Return the object or None. The case of names is ignored in a catalog-linked database that is case-insensitive."""
+        """Return the object or None.
+
+        The case of names is ignored in a catalog-linked database that is case-insensitive.
+        """
         existing = self.find(domain, name)
         database: Database | None = self.find(Domain.DATABASE, name[:1])
         if existing or not (domain.depth > 1 and database and database.link and database.link.insensitive):
             return existing
         folded = [part.lower() for part in name]
         objects = self.contents(name[:1], domain)
-        return next((object_ for object_ in objects if [part.lower() for part in object_.name] == folded), None)
+        return next(
+            (object_ for object_ in objects if [part.lower() for part in object_.name] == folded), None
+        )
 
     def all(self, model: type[T]) -> list[T]:
         return [object_ for object_ in self._objects.values() if isinstance(object_, model)]
@@ -115,37 +134,51 @@ class Account:
     def contents(self, name: Name, domain: Domain | None = None) -> Iterator[SnowflakeObject]:
         """Yield the objects in a database or schema."""
         for object_ in list(self._objects.values()):
-            if object_.domain.depth > len(name) and object_.name[: len(name)] == name and domain in (None, object_.domain):
+            if (
+                object_.domain.depth > len(name)
+                and object_.name[: len(name)] == name
+                and domain in (None, object_.domain)
+            ):
                 yield object_
 
     def remove(self, removed: SnowflakeObject) -> None:
         """Remove an object and its contents, with all grants on them and to them."""
-        contents = list(self.contents(removed.name)) if removed.domain in (Domain.DATABASE, Domain.SCHEMA) else []
+        contents = (
+            list(self.contents(removed.name)) if removed.domain in (Domain.DATABASE, Domain.SCHEMA) else []
+        )
         keys = {object_.key for object_ in [removed, *contents]}
         self._objects = {key: object_ for key, object_ in self._objects.items() if key not in keys}
         roles = {key.name[0] for key in keys if key.domain is Domain.ROLE}
         self.grants = [grant for grant in self.grants if grant.on not in keys and grant.to not in roles]
-        self.future = [grant for grant in self.future if grant.container not in keys and grant.to not in roles]
+        self.future = [
+            grant for grant in self.future if grant.container not in keys and grant.to not in roles
+        ]
         self.memberships = [
-            membership for membership in self.memberships if membership.to not in keys and membership.role not in roles
+            membership
+            for membership in self.memberships
+            if membership.to not in keys and membership.role not in roles
         ]
 
     def rename(self, renamed: SnowflakeObject, name: Name) -> None:
         """Rename an object that contains no others. Grants on it and to it remain."""
-        old, new = renamed.key, Key(renamed.domain, name)
+        old = renamed.key
+        new = Key(renamed.domain, name)
         del self._objects[old]
         renamed.name = name
         self._objects[new] = renamed
         self.grants = [attrs.evolve(grant, on=new) if grant.on == old else grant for grant in self.grants]
         self.memberships = [
-            attrs.evolve(membership, to=new) if membership.to == old else membership for membership in self.memberships
+            attrs.evolve(membership, to=new) if membership.to == old else membership
+            for membership in self.memberships
         ]
 
     def objects(self) -> dict[str, list[str]]:
         """Return the names of all objects and grants, by type, without the predefined ones."""
         names: dict[str, list[str]] = {domain.value: [] for domain in Domain if domain is not Domain.ACCOUNT}
         for object_ in self._objects.values():
-            if object_.domain is not Domain.ACCOUNT and not (object_.domain is Domain.ROLE and object_.label in SYSTEM_ROLES):
+            if object_.domain is not Domain.ACCOUNT and not (
+                object_.domain is Domain.ROLE and object_.label in SYSTEM_ROLES
+            ):
                 names[object_.domain.value].append(".".join(object_.name))
         names["GRANT"] = [
             f"{grant.privilege} ON {grant.on.domain.value} {'.'.join(grant.on.name)} TO {grant.to}"

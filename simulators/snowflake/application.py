@@ -24,14 +24,18 @@ _ONE: Final = re.compile(rf"{answers.PATH}/([^/]+)(/cancel)?")
 class Application(server.Application):
     """The SQL API, and control endpoints of the simulator.
 
-    PUT /_simulator/account   {"name": "NEW"} renames the account, as its organization's administrator may; {"locator": "XY98765"}
+    PUT /_simulator/account   {"name": "NEW"} renames the account, as its organization's administrator may;
+    {"locator": "XY98765"}
                               makes it another account, with equal objects
     PUT /_simulator/behavior  {"partition_rows": 2, "most_rows": 5, "prefix": "API",
-                               "slow": [{"statement": "^CREATE", "seconds": 60, "times": 1}]}; changes only what is given
+                               "slow": [{"statement": "^CREATE", "seconds": 60, "times": 1}]}; changes only
+                               what is given
     """
 
     def __init__(self, simulation: Simulation) -> None:
-        super().__init__(simulation, {("PUT", "/behavior"): self._behavior, ("PUT", "/account"): self._account})
+        super().__init__(
+            simulation, {("PUT", "/behavior"): self._behavior, ("PUT", "/account"): self._account}
+        )
         self._snowflake = simulation
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -57,12 +61,17 @@ class Application(server.Application):
         return control.as_json({})
 
     def _account(self, request: control.Request) -> control.Response:
-        account, changed = self._snowflake.account, request.document()
-        account.name, account.locator = changed.get("name", account.name), changed.get("locator", account.locator)
+        account = self._snowflake.account
+        changed = request.document()
+        account.name, account.locator = (
+            changed.get("name", account.name),
+            changed.get("locator", account.locator),
+        )
         return control.as_json({"name": account.name, "locator": account.locator})
 
     def _answer(self, request: Request, body: bytes) -> Response:
-        path, query = request.url.path, dict(request.query_params)
+        path = request.url.path
+        query = dict(request.query_params)
         one = _ONE.fullmatch(path)
         if path != answers.PATH and one is None:
             raise CallRefused(404, "390404", "The requested resource was not found")
@@ -70,7 +79,8 @@ class Application(server.Application):
         if request.method != wanted:
             raise CallRefused(405, "390405", f"{request.method} is not allowed here")
         _require_headers(request)
-        account, statements = self._snowflake.account, self._snowflake.statements
+        account = self._snowflake.account
+        statements = self._snowflake.statements
         token_type = request.headers.get("x-snowflake-authorization-token-type", "")
         user = authenticate(account, request.headers.get("authorization", ""), token_type)
         if one is None:
@@ -78,7 +88,9 @@ class Application(server.Application):
             return answers.of(statements.send(user, sent), account.behavior, wait=sent.asynchronous)
         if one[2]:
             return answers.canceled(statements.cancel(user, one[1]))
-        return answers.of(statements.find(user, one[1]), account.behavior, partition=_number(query.get("partition", "0")))
+        return answers.of(
+            statements.find(user, one[1]), account.behavior, partition=_number(query.get("partition", "0"))
+        )
 
 
 def _require_headers(request: Request) -> None:

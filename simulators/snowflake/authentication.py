@@ -23,10 +23,13 @@ _MILLISECONDS: Final = 1e11
 _ALGORITHMS: Final = ("RS256", "RS384", "RS512", "ES256", "ES384", "ES512")
 #: The message in public reports: snowflakedb/terraform-provider-snowflake #4076.
 _NOT_ALLOWED: Final = (
-    "Incoming request with IP/Token 203.0.113.7 is not allowed to access Snowflake. Contact your account administrator. For more "
-    "information about this error, go to https://community.snowflake.com/s/ip-xxxxxxxxxxxx-is-not-allowed-to-access."
+    "Incoming request with IP/Token 203.0.113.7 is not allowed to access Snowflake. Contact your account "
+    "administrator. For more information about this error, go to "
+    "https://community.snowflake.com/s/ip-xxxxxxxxxxxx-is-not-allowed-to-access."
 )
-_UNVERIFIED: Final[Any] = {name: False for name in ("verify_signature", "verify_exp", "verify_iat", "verify_nbf", "verify_aud")}
+_UNVERIFIED: Final[Any] = {
+    name: False for name in ("verify_signature", "verify_exp", "verify_iat", "verify_nbf", "verify_aud")
+}
 
 
 class _Invalid(Exception):
@@ -59,7 +62,8 @@ def _claims(token: str) -> dict[str, Any]:
 
 
 def _user(account: Account, token: str, claims: dict[str, Any]) -> User:
-    subject, issuer = str(claims.get("sub", "")), str(claims.get("iss", ""))
+    subject = str(claims.get("sub", ""))
+    issuer = str(claims.get("iss", ""))
     account_name, _, login = subject.partition(".")
     if account_name not in (account.identifier, account.name, account.locator):
         raise _Invalid("JWT_TOKEN_INVALID_ACCOUNT_IN_ISSUER")
@@ -73,7 +77,12 @@ def _user(account: Account, token: str, claims: dict[str, Any]) -> User:
     if slot is None:
         raise _Invalid("JWT_TOKEN_INVALID_PUBLIC_KEY_FINGERPRINT_MISMATCH")
     try:
-        jwt.decode(token, keys.of_slot(slot), algorithms=_ALGORITHMS, options=_UNVERIFIED | {"verify_signature": True})
+        jwt.decode(
+            token,
+            keys.of_slot(slot),
+            algorithms=_ALGORITHMS,
+            options=_UNVERIFIED | {"verify_signature": True},
+        )
     except (jwt.PyJWTError, TypeError, ValueError):
         raise _Invalid("JWT_TOKEN_INVALID_SIGNATURE") from None
     _require_fresh(claims, account.clock.now())
@@ -85,7 +94,8 @@ def _user(account: Account, token: str, claims: dict[str, Any]) -> User:
 
 
 def _require_fresh(claims: dict[str, Any], now: float) -> None:
-    issued, expires = _time(claims, "iat"), _time(claims, "exp")
+    issued = _time(claims, "iat")
+    expires = _time(claims, "exp")
     if issued > now + _AHEAD:
         raise _Invalid("JWT_TOKEN_INVALID_ISSUE_TIME")
     if now >= min(expires, issued + _LIFE):

@@ -1,4 +1,6 @@
-"""Behavior of an account that a test may change: how long statements take, and how results are split and truncated."""
+"""Behavior of an account that a test may change: how long statements take, and how results are split and
+truncated.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ _SETTINGS: Final = ("partition_rows", "most_rows", "prefix", "account_policy", "
 
 @attrs.define
 class Slowness:
-    """The next `times` statements whose text matches the regular expression `statement` anywhere take `seconds`."""
+    """The next `times` statements whose text matches the regular expression `statement` anywhere take
+    `seconds`.
+    """
 
     statement: str
     seconds: float
@@ -24,13 +28,15 @@ class Slowness:
 
 @attrs.define
 class Behavior:
-    """`partition_rows` is the size of a partition, `most_rows` the number of rows at which a result is truncated.
+    """`partition_rows` is the size of a partition, `most_rows` the number of rows at which a result is
+    truncated.
 
-    `prefix` begins two property names in DESC CATALOG INTEGRATION, GLUE_AWS_… or API_AWS_…, which differ between accounts.
+    `prefix` begins two property names in DESC CATALOG INTEGRATION, GLUE_AWS_… or API_AWS_…, which differ
+    between accounts.
 
-    With `account_policy`, the account has a network policy that allows no client, so only users with a policy of their own log
-    in: a user's policy takes precedence (Snowflake's "Controlling network traffic with network policies"). `network_policies` has
-    the owners of policies that allow all clients, by name.
+    With `account_policy`, the account has a network policy that allows no client, so only users with a policy
+    of their own log in: a user's policy takes precedence (Snowflake's "Controlling network traffic with
+    network policies"). `network_policies` has the owners of policies that allow all clients, by name.
     """
 
     partition_rows: int = 10_000
@@ -41,7 +47,10 @@ class Behavior:
     slow: list[Slowness] = attrs.Factory(list)
 
     def change(self, given: dict[str, Any]) -> None:
-        """Change the behavior. Raises ValueError or TypeError, also re.error for an invalid regular expression."""
+        """Change the behavior.
+
+        Raises ValueError or TypeError, also re.error for an invalid regular expression.
+        """
         slow = given.pop("slow", None)
         for name, value in given.items():
             if name not in _SETTINGS:

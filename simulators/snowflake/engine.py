@@ -30,24 +30,33 @@ OBJECT_TYPES: Final[tuple[ObjectType[Any], ...]] = (
 #: The SQL API supports none of these, because each call has a session of its own.
 _UNSUPPORTED: Final = ("USE", "PUT", "GET", "BEGIN", "START", "COMMIT", "ROLLBACK", "SET", "UNSET")
 _OTHER_VERBS: Final = (
-    "INSERT UPDATE DELETE MERGE TRUNCATE CALL EXECUTE COPY COMMENT UNDROP LIST LS REMOVE RM EXPLAIN DECLARE VALUES".split()
-)
+    "INSERT UPDATE DELETE MERGE TRUNCATE CALL EXECUTE COPY COMMENT UNDROP LIST LS REMOVE RM EXPLAIN "
+    "DECLARE VALUES"
+).split()
 _OTHER_TYPES: Final = (
-    "TABLE VIEW STAGE STREAM TASK PIPE FUNCTION PROCEDURE SEQUENCE TAG ALERT SHARE ACCOUNT SECRET SERVICE TRANSIENT TEMPORARY "
-    "TEMP SECURE DYNAMIC EVENT HYBRID EXTERNAL CATALOG STORAGE API NOTIFICATION SECURITY NETWORK RESOURCE MASKING ROW SESSION "
-    "PASSWORD AUTHENTICATION MATERIALIZED FILE APPLICATION INTEGRATION INTEGRATIONS TABLES VIEWS STAGES STREAMS TASKS PIPES "
-    "FUNCTIONS PROCEDURES SEQUENCES TAGS ALERTS SHARES PARAMETERS OBJECTS COLUMNS VARIABLES TRANSACTIONS LOCKS REGIONS "
-    "ORGANIZATION PRIMARY TERSE".split()
+    "TABLE VIEW STAGE STREAM TASK PIPE FUNCTION PROCEDURE SEQUENCE TAG ALERT SHARE ACCOUNT SECRET SERVICE "
+    "TRANSIENT TEMPORARY TEMP SECURE DYNAMIC EVENT HYBRID EXTERNAL CATALOG STORAGE API NOTIFICATION "
+    "SECURITY NETWORK RESOURCE MASKING ROW SESSION PASSWORD AUTHENTICATION MATERIALIZED FILE APPLICATION "
+    "INTEGRATION INTEGRATIONS TABLES VIEWS STAGES STREAMS TASKS PIPES FUNCTIONS PROCEDURES SEQUENCES TAGS "
+    "ALERTS SHARES PARAMETERS OBJECTS COLUMNS VARIABLES TRANSACTIONS LOCKS REGIONS ORGANIZATION PRIMARY "
+    "TERSE".split()
 )
 
 
 def execute(session: Session, text: str, bindings: dict[str, Any], wanted: int = 1) -> Result:
-    """Run the statement and return its result. Raises SqlError. `wanted` is MULTI_STATEMENT_COUNT; 0 means any number."""
+    """Run the statement and return its result.
+
+    Raises SqlError. `wanted` is MULTI_STATEMENT_COUNT; 0 means any number.
+    """
     count = count_statements(text)
     if count == 0:
         raise SqlError("000900", "42601", f"{COMPILATION}Empty SQL statement.")
     if wanted not in (0, count):
-        raise SqlError("000008", "0A000", f"Actual statement count {count} did not match the desired statement count {wanted}.")
+        raise SqlError(
+            "000008",
+            "0A000",
+            f"Actual statement count {count} did not match the desired statement count {wanted}.",
+        )
     if count > 1:
         raise not_simulated("several statements in one call")
     cursor = Cursor(text)
@@ -84,7 +93,11 @@ def _run(session: Session, cursor: Cursor) -> Result:  # noqa: PLR0911  (one lin
 def _create(session: Session, cursor: Cursor) -> Result:
     or_replace = cursor.take("OR", "REPLACE")
     if cursor.take("OR"):
-        raise not_simulated("CREATE OR ALTER") if cursor.at("ALTER") else syntax("syntax error unexpected 'OR'.")
+        raise (
+            not_simulated("CREATE OR ALTER")
+            if cursor.at("ALTER")
+            else syntax("syntax error unexpected 'OR'.")
+        )
     object_type = _object_type(cursor)
     if_not_exists = cursor.take("IF", "NOT", "EXISTS")
     if or_replace and if_not_exists:

@@ -17,7 +17,9 @@ class SqlError(Exception):
 
     def __init__(self, code: str, state: str, message: str) -> None:
         super().__init__(message)
-        self.code, self.state, self.message = code, state, message
+        self.code = code
+        self.state = state
+        self.message = message
 
 
 class CallRefused(Exception):
@@ -25,7 +27,9 @@ class CallRefused(Exception):
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
-        self.status, self.code, self.message = status, code, message
+        self.status = status
+        self.code = code
+        self.message = message
 
 
 def syntax(message: str) -> SqlError:
@@ -33,8 +37,14 @@ def syntax(message: str) -> SqlError:
 
 
 def missing(object_type: str, name: Name | str) -> SqlError:
-    """Return the error for an object that doesn't exist or that the role may not see: Snowflake doesn't tell which."""
-    return SqlError("002003", "02000", f"{COMPILATION}{_title(object_type)} '{_text(name)}' does not exist or not authorized.")
+    """Return the error for an object that doesn't exist or that the role may not see: Snowflake doesn't tell
+    which.
+    """
+    return SqlError(
+        "002003",
+        "02000",
+        f"{COMPILATION}{_title(object_type)} '{_text(name)}' does not exist or not authorized.",
+    )
 
 
 def exists(name: Name | str) -> SqlError:
@@ -43,7 +53,9 @@ def exists(name: Name | str) -> SqlError:
 
 def denied(object_type: str, name: Name | str) -> SqlError:
     text = sql_name(name[-1:]) if isinstance(name, tuple) else name
-    return SqlError("003001", "42501", f"{ACCESS}Insufficient privileges to operate on {object_type.lower()} '{text}'.")
+    return SqlError(
+        "003001", "42501", f"{ACCESS}Insufficient privileges to operate on {object_type.lower()} '{text}'."
+    )
 
 
 def invalid_property(name: str, object_type: str) -> SqlError:
@@ -63,8 +75,14 @@ def unsupported(feature: str) -> SqlError:
 
 
 def in_use(object_type: str, name: Name, users: list[str]) -> SqlError:
-    """Return the error for a volume or integration that is in use. Snowflake's real code for it isn't known."""
-    message = f"{_title(object_type)} '{sql_name(name)}' cannot be dropped or replaced because it is used by {', '.join(users)}."
+    """Return the error for a volume or integration that is in use.
+
+    Snowflake's real code for it isn't known.
+    """
+    message = (
+        f"{_title(object_type)} '{sql_name(name)}' cannot be dropped or replaced because it is used by "
+        f"{', '.join(users)}."
+    )
     return SqlError("090106", "22000", COMPILATION + message)
 
 

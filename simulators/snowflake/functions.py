@@ -29,18 +29,24 @@ def call(session: Session, name: str, arguments: list[str]) -> str | None:
 
 def _argument(arguments: list[str], name: str) -> str:
     if not arguments:
-        raise SqlError("000938", "22023", f"{COMPILATION}not enough arguments for function [{name}], expected 1, got 0")
+        raise SqlError(
+            "000938", "22023", f"{COMPILATION}not enough arguments for function [{name}], expected 1, got 0"
+        )
     return arguments[0]
 
 
 def _verify_volume(session: Session, arguments: list[str]) -> str:
-    volume: Volume = session.resolve_text(Domain.VOLUME, _argument(arguments, "SYSTEM$VERIFY_EXTERNAL_VOLUME"))
+    volume: Volume = session.resolve_text(
+        Domain.VOLUME, _argument(arguments, "SYSTEM$VERIFY_EXTERNAL_VOLUME")
+    )
     session.require("USAGE", volume)
     return json.dumps(trust.verify_volume(session.account, volume))
 
 
 def _integration(session: Session, arguments: list[str]) -> Integration:
-    integration: Integration = session.resolve_text(Domain.INTEGRATION, _argument(arguments, "SYSTEM$…CATALOG…"))
+    integration: Integration = session.resolve_text(
+        Domain.INTEGRATION, _argument(arguments, "SYSTEM$…CATALOG…")
+    )
     session.require("USAGE", integration)
     return integration
 
@@ -48,8 +54,8 @@ def _integration(session: Session, arguments: list[str]) -> Integration:
 def _namespaces(session: Session, arguments: list[str]) -> str:
     """List the namespaces in a parent namespace, by default that of the integration, as JSON.
 
-    If the parent is empty, which is the root, these are Glue's databases. They are never nested, so any other parent has none.
-    The role must be allowed to list databases in both cases.
+    If the parent is empty, which is the root, these are Glue's databases. They are never nested, so any other
+    parent has none. The role must be allowed to list databases in both cases.
     """
     integration = _integration(session, arguments)
     _check_levels("SYSTEM$LIST_NAMESPACES_FROM_CATALOG", arguments)
@@ -62,18 +68,25 @@ def _namespaces(session: Session, arguments: list[str]) -> str:
 
 
 def _check_levels(name: str, arguments: list[str]) -> None:
-    """Raise SqlError unless both or none of the optional arguments are given: the parent, and the number of levels (0: all)."""
+    """Raise SqlError unless both or none of the optional arguments are given: the parent, and the number of
+    levels (0: all).
+    """
     if len(arguments) == 2:
-        raise SqlError("000938", "22023", f"{COMPILATION}not enough arguments for function [{name}], expected 3, got 2")
+        raise SqlError(
+            "000938", "22023", f"{COMPILATION}not enough arguments for function [{name}], expected 3, got 2"
+        )
     if len(arguments) > 3:
         got = len(arguments)
-        raise SqlError("000939", "22023", f"{COMPILATION}too many arguments for function [{name}], expected 3, got {got}")
+        raise SqlError(
+            "000939", "22023", f"{COMPILATION}too many arguments for function [{name}], expected 3, got {got}"
+        )
     if len(arguments) == 3 and not arguments[2].isdecimal():
         raise invalid_value(arguments[2], "levels")
 
 
 def _tables(session: Session, arguments: list[str]) -> str:
-    account, integration = session.account, _integration(session, arguments)
+    account = session.account
+    integration = _integration(session, arguments)
     if account.lake is None:
         return "[]"
     wanted = arguments[1:2] or _list(integration, trust.namespaces, account, integration)
@@ -94,7 +107,9 @@ def _list(integration: Integration, query: Callable[..., list[str]], *arguments:
 
 
 def _auto_refresh(session: Session, arguments: list[str]) -> str | None:
-    table: IcebergTable = session.resolve_text(Domain.ICEBERG_TABLE, _argument(arguments, "SYSTEM$AUTO_REFRESH_STATUS"))
+    table: IcebergTable = session.resolve_text(
+        Domain.ICEBERG_TABLE, _argument(arguments, "SYSTEM$AUTO_REFRESH_STATUS")
+    )
     state = iceberg.refresh_status(table)
     return json.dumps(state) if state else None
 
@@ -102,7 +117,9 @@ def _auto_refresh(session: Session, arguments: list[str]) -> str | None:
 def _link(session: Session, arguments: list[str]) -> tuple[str, CatalogLink]:
     database = session.resolve_text(Domain.DATABASE, _argument(arguments, "SYSTEM$…CATALOG_LINK…"))
     if database.link is None:
-        raise SqlError("091351", "22000", f"{COMPILATION}Database {database.label} is not a catalog-linked database.")
+        raise SqlError(
+            "091351", "22000", f"{COMPILATION}Database {database.label} is not a catalog-linked database."
+        )
     return database.label, database.link
 
 
@@ -129,7 +146,9 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "CURRENT_WAREHOUSE": _of_session(lambda session: session.warehouse or None),
     "CURRENT_DATABASE": _of_session(lambda session: session.database or None),
     "CURRENT_SCHEMA": _of_session(lambda session: session.schema or None),
-    "CURRENT_AVAILABLE_ROLES": _of_session(lambda session: json.dumps(sorted(session.roles | inherited(session.account, [])))),
+    "CURRENT_AVAILABLE_ROLES": _of_session(
+        lambda session: json.dumps(sorted(session.roles | inherited(session.account, [])))
+    ),
     "SYSTEM$VERIFY_EXTERNAL_VOLUME": _verify_volume,
     "SYSTEM$VERIFY_CATALOG_INTEGRATION": lambda session, arguments: json.dumps(
         trust.verify_integration(session.account, _integration(session, arguments))
@@ -137,7 +156,9 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "SYSTEM$LIST_NAMESPACES_FROM_CATALOG": _namespaces,
     "SYSTEM$LIST_ICEBERG_TABLES_FROM_CATALOG": _tables,
     "SYSTEM$AUTO_REFRESH_STATUS": _auto_refresh,
-    "SYSTEM$CATALOG_LINK_STATUS": lambda session, arguments: json.dumps(databases.link_status(*_link(session, arguments))),
+    "SYSTEM$CATALOG_LINK_STATUS": lambda session, arguments: json.dumps(
+        databases.link_status(*_link(session, arguments))
+    ),
     "SYSTEM$GET_CATALOG_LINKED_DATABASE_CONFIG": lambda session, arguments: json.dumps(
         databases.link_configuration(_link(session, arguments)[1])
     ),

@@ -1,4 +1,6 @@
-"""Reads a snapshot of an Iceberg table with the volume's role, refreshes tables, and syncs catalog-linked databases."""
+"""Reads a snapshot of an Iceberg table with the volume's role, refreshes tables, and syncs catalog-linked
+databases.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,16 @@ from simulators.core.aws_access import AwsRefused
 from simulators.snowflake import trust
 from simulators.snowflake.account import Account
 from simulators.snowflake.errors import COMPILATION, SqlError
-from simulators.snowflake.model import CatalogLink, Database, Domain, IcebergTable, Integration, Schema, TableColumn, Volume
+from simulators.snowflake.model import (
+    CatalogLink,
+    Database,
+    Domain,
+    IcebergTable,
+    Integration,
+    Schema,
+    TableColumn,
+    Volume,
+)
 
 RUNNING: Final = "RUNNING"
 STALLED: Final = "STALLED"
@@ -42,7 +53,10 @@ _SQL_TYPES: Final[dict[type[types.IcebergType], str]] = {
 
 def columns_of(table: IcebergTable) -> list[TableColumn]:
     """Return the columns. Their names are in upper case, except in a catalog-linked database."""
-    return [column if table.linked else TableColumn(column.name.upper(), column.sql_type) for column in table.columns]
+    return [
+        column if table.linked else TableColumn(column.name.upper(), column.sql_type)
+        for column in table.columns
+    ]
 
 
 def _sql_type(iceberg: types.IcebergType) -> str:
@@ -61,17 +75,24 @@ def _sql_type(iceberg: types.IcebergType) -> str:
 
 
 def refresh(account: Account, table: IcebergTable) -> None:
-    """Refresh the table to the current snapshot in the catalog. If this raises SqlError, the table is unchanged."""
+    """Refresh the table to the current snapshot in the catalog.
+
+    If this raises SqlError, the table is unchanged.
+    """
     if account.lake is None:
         return
     integration: Integration = account.find(Domain.INTEGRATION, table.catalog)
     location = _current_metadata(account, integration, table)
     if location != table.metadata:
         opened = _open_readable(account, table, location)
-        table.columns = tuple(TableColumn(field.name, _sql_type(field.field_type)) for field in opened.schema().fields)
+        table.columns = tuple(
+            TableColumn(field.name, _sql_type(field.field_type)) for field in opened.schema().fields
+        )
         if newest := opened.current_snapshot():
-            table.snapshot_id, table.snapshot_ms = newest.snapshot_id, newest.timestamp_ms
-    table.metadata, table.fault = location, ""
+            table.snapshot_id = newest.snapshot_id
+            table.snapshot_ms = newest.timestamp_ms
+    table.metadata = location
+    table.fault = ""
 
 
 def _current_metadata(account: Account, integration: Integration, table: IcebergTable) -> str:
@@ -119,7 +140,10 @@ def _open(account: Account, table: IcebergTable, location: str) -> StaticTable:
 
 def _unreadable(volume: Volume, why: str) -> SqlError:
     return SqlError(
-        "091301", "22000", f"{COMPILATION}A test file read on the external volume {volume.label} failed with the message '{why}'."
+        "091301",
+        "22000",
+        f"{COMPILATION}A test file read on the external volume {volume.label} failed with the message "
+        f"'{why}'.",
     )
 
 
@@ -129,7 +153,9 @@ def read_rows(account: Account, table: IcebergTable) -> Any:
     try:
         return opened.scan().to_arrow()
     except OSError as error:
-        raise SqlError("091301", "22000", f"Data files can't be read by external volume {table.volume[-1]}: {error}") from None
+        raise SqlError(
+            "091301", "22000", f"Data files can't be read by external volume {table.volume[-1]}: {error}"
+        ) from None
 
 
 def _has_equality_deletes(table: StaticTable) -> bool:
@@ -150,7 +176,10 @@ def _has_equality_deletes(table: StaticTable) -> bool:
 
 
 def start_refreshing(account: Account, table: IcebergTable) -> None:
-    """Start to refresh the table at the refresh interval of its integration. Ends an earlier series of refreshes."""
+    """Start to refresh the table at the refresh interval of its integration.
+
+    Ends an earlier series of refreshes.
+    """
     table.refresh_series += 1
     series = table.refresh_series
     integration: Integration = account.find(Domain.INTEGRATION, table.catalog)
@@ -180,7 +209,10 @@ def try_refresh(account: Account, table: IcebergTable) -> None:
 
 
 def _state(table: IcebergTable) -> str:
-    """Return the execution state. STALLED: refreshes are still tried; STOPPED: they aren't, because of equality deletes."""
+    """Return the execution state.
+
+    STALLED: refreshes are still tried; STOPPED: they aren't, because of equality deletes.
+    """
     if not table.fault:
         return RUNNING
     if table.linked and not table.metadata:
@@ -192,7 +224,11 @@ def refresh_status(table: IcebergTable) -> dict[str, Any] | None:
     """Return the result of SYSTEM$AUTO_REFRESH_STATUS; None if automatic refresh is off."""
     if not table.auto_refresh:
         return None
-    answer: dict[str, Any] = {"executionState": _state(table), "pendingSnapshotCount": 0, "oldestSnapshotTime": 0}
+    answer: dict[str, Any] = {
+        "executionState": _state(table),
+        "pendingSnapshotCount": 0,
+        "oldestSnapshotTime": 0,
+    }
     if table.snapshot_id:
         answer |= {"currentSnapshotId": str(table.snapshot_id), "lastSnapshotTime": table.snapshot_ms}
     return answer | ({"invalidExecutionStateReason": table.fault} if table.fault else {})
@@ -216,12 +252,19 @@ def _sync_when_due(account: Account, database: Database) -> None:
 
 
 def _sync(account: Account, database: Database, link: CatalogLink) -> None:
-    """Add and remove schemas and tables to match the catalog. Failures are only visible in SYSTEM$CATALOG_LINK_STATUS."""
+    """Add and remove schemas and tables to match the catalog.
+
+    Failures are only visible in SYSTEM$CATALOG_LINK_STATUS.
+    """
     link.attempted = account.clock.now()
     link.failures = []
     integration: Integration = account.find(Domain.INTEGRATION, link.catalog)
     try:
-        namespaces = trust.namespaces(account, integration) if account.lake else link.allowed or [integration.namespace]
+        namespaces = (
+            trust.namespaces(account, integration)
+            if account.lake
+            else link.allowed or [integration.namespace]
+        )
     except AwsRefused as error:
         link.failures = [trust.failed_access(integration, error)]
         return
@@ -234,7 +277,8 @@ def _sync(account: Account, database: Database, link: CatalogLink) -> None:
 
 
 def _sync_namespace(account: Account, database: Database, link: CatalogLink, namespace: str) -> None:
-    name, now = (*database.name, namespace), account.clock.now()
+    name = (*database.name, namespace)
+    now = account.clock.now()
     integration: Integration = account.find(Domain.INTEGRATION, link.catalog)
     if account.find(Domain.SCHEMA, name) is None:
         account.add(Schema(name=name, owner=database.owner, created=now))

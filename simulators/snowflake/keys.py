@@ -52,4 +52,6 @@ def _der(text: str) -> bytes:
 
 
 def _rejected() -> SqlError:
-    return SqlError("003544", "42601", "New public key rejected by current policy. Reason: 'Invalid public key'")
+    return SqlError(
+        "003544", "42601", "New public key rejected by current policy. Reason: 'Invalid public key'"
+    )

@@ -1,4 +1,6 @@
-"""The AWS account that has the tables: Snowflake's own IAM user in it, and the customer's roles that Snowflake assumes."""
+"""The AWS account that has the tables: Snowflake's own IAM user in it, and the customer's roles that
+Snowflake assumes.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,10 @@ _SESSION: Final = "snowflake"
 
 
 def iceberg_config(access: Access, warehouse: str) -> None:
-    """Call /v1/config of Glue's Iceberg REST endpoint, a client's first call, which needs glue:GetCatalog. Raises AwsRefused."""
+    """Call /v1/config of Glue's Iceberg REST endpoint, a client's first call, which needs glue:GetCatalog.
+
+    Raises AwsRefused.
+    """
     request = AWSRequest("GET", f"{access.endpoint}/iceberg/v1/config", params={"warehouse": warehouse})
     SigV4Auth(Credentials(access.key, access.secret, access.token), "glue", access.region).add_auth(request)
     prepared = request.prepare()
@@ -49,12 +54,17 @@ class Lake:
         return self._account
 
     def vendor_user(self, name: str) -> str:
-        """Return the ARN of Snowflake's IAM user for one Snowflake account. The first call creates the user."""
+        """Return the ARN of Snowflake's IAM user for one Snowflake account.
+
+        The first call creates the user.
+        """
         if name not in self._users:
             iam = self.root.client("iam")
             with suppress(iam.exceptions.EntityAlreadyExistsException):  # an earlier call failed halfway
                 iam.create_user(Path=VENDOR_PATH, UserName=name)
-            iam.put_user_policy(UserName=name, PolicyName=POLICY, PolicyDocument=allow("sts:AssumeRole", resource="*"))
+            iam.put_user_policy(
+                UserName=name, PolicyName=POLICY, PolicyDocument=allow("sts:AssumeRole", resource="*")
+            )
             key = iam.create_access_key(UserName=name)["AccessKey"]
             self._users[name] = attrs.evolve(self.root, key=key["AccessKeyId"], secret=key["SecretAccessKey"])
         return f"arn:aws:iam::{self.account}:user{VENDOR_PATH}{name}"
@@ -73,7 +83,10 @@ class Lake:
             return
 
     def assume(self, user: str, role: str, external_id: str, region: str = "") -> Access:
-        """Assume the customer's role as Snowflake's IAM user. Raises AwsRefused if the trust policy doesn't allow it."""
+        """Assume the customer's role as Snowflake's IAM user.
+
+        Raises AwsRefused if the trust policy doesn't allow it.
+        """
         self.vendor_user(user)
         session = self._users[user].assume(role, _SESSION, ExternalId=external_id)
         return attrs.evolve(session, region=region or self.root.region)

@@ -1,4 +1,7 @@
-"""The data model of an account: its objects and grants. Times are in seconds since 1970 UTC, unless stated otherwise."""
+"""The data model of an account: its objects and grants.
+
+Times are in seconds since 1970 UTC, unless stated otherwise.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,9 @@ _UNQUOTED: Final = re.compile(r"[A-Z_][A-Z0-9_$]*")
 
 def sql_name(name: Name) -> str:
     """Return the name as SQL text, with quotes around the parts that need them."""
-    return ".".join(part if _UNQUOTED.fullmatch(part) else '"' + part.replace('"', '""') + '"' for part in name)
+    return ".".join(
+        part if _UNQUOTED.fullmatch(part) else '"' + part.replace('"', '""') + '"' for part in name
+    )
 
 
 class Domain(Enum):
@@ -77,8 +82,8 @@ class AccountObject(SnowflakeObject):
 
 @attrs.define(eq=False, kw_only=True)
 class Warehouse(SnowflakeObject):
-    """`auto_suspend` is in seconds. `last_used` is None if it was created suspended or suspended by ALTER, or if
-    it was altered while auto-suspend had suspended it."""
+    """`auto_suspend` is in seconds. `last_used` is None if it was created suspended or suspended by ALTER, or
+    if it was altered while auto-suspend had suspended it."""
 
     domain: ClassVar[Domain] = Domain.WAREHOUSE
     size: str = "X-Small"
@@ -87,7 +92,9 @@ class Warehouse(SnowflakeObject):
     last_used: float | None = None
 
     def is_running(self, now: float) -> bool:
-        """Return whether it runs: it suspends itself `auto_suspend` seconds after the last query, or never if that is 0."""
+        """Return whether it runs: it suspends itself `auto_suspend` seconds after the last query, or never if
+        that is 0.
+        """
         if self.last_used is None:
             return False
         return self.auto_suspend == 0 or now < self.last_used + self.auto_suspend
@@ -95,9 +102,11 @@ class Warehouse(SnowflakeObject):
 
 @attrs.define
 class CatalogLink:
-    """The link of a database to a catalog. If `allowed` is empty, all namespaces are. `seconds` is the sync interval.
+    """The link of a database to a catalog. If `allowed` is empty, all namespaces are. `seconds` is the sync
+    interval.
 
-    `insensitive` is whether the case of names is ignored. `attempted` is the time of the last sync, 0 before the first.
+    `insensitive` is whether the case of names is ignored. `attempted` is the time of the last sync, 0 before
+    the first.
     """
 
     catalog: Name
@@ -111,7 +120,9 @@ class CatalogLink:
 
 @attrs.define(eq=False, kw_only=True)
 class Database(SnowflakeObject):
-    """If it has a `link`, it is a catalog-linked database, whose schemas and tables are those of the catalog."""
+    """If it has a `link`, it is a catalog-linked database, whose schemas and tables are those of the
+    catalog.
+    """
 
     domain: ClassVar[Domain] = Domain.DATABASE
     link: CatalogLink | None = None
@@ -209,7 +220,9 @@ class TableColumn:
 
 @attrs.define(eq=False, kw_only=True)
 class IcebergTable(SnowflakeObject):
-    """`metadata` is the location of the metadata file that it was last refreshed to, `fault` why automatic refresh failed."""
+    """`metadata` is the location of the metadata file that it was last refreshed to, `fault` why automatic
+    refresh failed.
+    """
 
     domain: ClassVar[Domain] = Domain.ICEBERG_TABLE
     volume: Name
@@ -222,7 +235,8 @@ class IcebergTable(SnowflakeObject):
     fault: str = ""
     #: How often automatic refresh was started. Scheduled refreshes of an earlier start do nothing.
     refresh_series: int = 0
-    #: Whether it is in a catalog-linked database, where column names keep the case that they have in the catalog.
+    #: Whether it is in a catalog-linked database, where column names keep the case that they have in the
+    #: catalog.
     linked: bool = False
     #: The current snapshot, and its time in milliseconds since 1970 UTC; 0 without a snapshot or a lake.
     snapshot_id: int = 0

@@ -1,4 +1,6 @@
-"""Parses Snowflake SQL: tokens, a cursor that reads a statement from left to right, and a statement's properties."""
+"""Parses Snowflake SQL: tokens, a cursor that reads a statement from left to right, and a statement's
+properties.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,10 @@ class TokenType(Enum):
 
 
 class Token(NamedTuple):
-    """`text` is as written. `value` is in upper case for a word, and without quotes and escapes for a string or quoted name."""
+    """`text` is as written.
+
+    `value` is in upper case for a word, and without quotes and escapes for a string or quoted name.
+    """
 
     type: TokenType
     text: str
@@ -51,16 +56,17 @@ _PATTERN: Final = re.compile(
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "0": "\0"}
 #: Reserved words: as names, they need quotes.
 RESERVED: Final = frozenset(
-    "ALL ALTER AND ANY AS BETWEEN BY CHECK COLUMN CONNECT CREATE CURRENT DELETE DISTINCT DROP ELSE EXISTS FOLLOWING FOR FROM "
-    "GRANT GROUP HAVING ILIKE IN INCREMENT INSERT INTERSECT INTO IS LIKE MINUS NOT NULL OF ON OR ORDER QUALIFY REGEXP REVOKE "
-    "RLIKE ROW ROWS SAMPLE SELECT SET SOME START TABLE TABLESAMPLE THEN TO TRIGGER UNION UNIQUE UPDATE VALUES WHENEVER WHERE "
-    "WITH".split()
+    "ALL ALTER AND ANY AS BETWEEN BY CHECK COLUMN CONNECT CREATE CURRENT DELETE DISTINCT DROP ELSE EXISTS "
+    "FOLLOWING FOR FROM GRANT GROUP HAVING ILIKE IN INCREMENT INSERT INTERSECT INTO IS LIKE MINUS NOT NULL "
+    "OF ON OR ORDER QUALIFY REGEXP REVOKE RLIKE ROW ROWS SAMPLE SELECT SET SOME START TABLE TABLESAMPLE "
+    "THEN TO TRIGGER UNION UNIQUE UPDATE VALUES WHENEVER WHERE WITH".split()
 )
 
 
 def tokens(text: str) -> list[Token]:
     """Return the tokens; the last one has type END. Raises SqlError for text that isn't a token."""
-    result, position = [], 0
+    result = []
+    position = 0
     while position < len(text):
         match = _PATTERN.match(text, position)
         if match is None:
@@ -104,10 +110,12 @@ def _unescape(text: str) -> str:
 
 def count_statements(text: str) -> int:
     """Return the number of non-empty statements in the text."""
-    count, anything = 0, False
+    count = 0
+    anything = False
     for token in tokens(text):
         if token.type is TokenType.END or token.text == ";":
-            count, anything = count + anything, False
+            count = count + anything
+            anything = False
         else:
             anything = True
     return count
@@ -137,12 +145,14 @@ class Value:
 class Cursor:
     """A position in a statement.
 
-    `at…` return whether the text matches, `take…` also advance if it does. The other methods raise SqlError if it doesn't.
+    `at…` return whether the text matches, `take…` also advance if it does. The other methods raise SqlError
+    if it doesn't.
     """
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._tokens, self._index = tokens(text), 0
+        self._tokens = tokens(text)
+        self._index = 0
 
     @property
     def next(self) -> Token:
@@ -220,7 +230,10 @@ class Cursor:
         return int(self._advance().value)
 
     def options(self) -> dict[str, Value]:
-        """Read any number of `KEY = value`, with or without commas between them. Raises SqlError for a duplicate key."""
+        """Read any number of `KEY = value`, with or without commas between them.
+
+        Raises SqlError for a duplicate key.
+        """
         options: dict[str, Value] = {}
         while self.next.type is TokenType.WORD and self._tokens[self._index + 1].text == "=":
             key = self.word()
@@ -267,8 +280,8 @@ class Cursor:
 class Options:
     """The properties in a statement. Raises SqlError for a property that isn't in `known`.
 
-    `known` are the implemented properties, `others` are Snowflake's that are not simulated. Getters return a default if the
-    property isn't given, and raise SqlError if its value has another type.
+    `known` are the implemented properties, `others` are Snowflake's that are not simulated. Getters return a
+    default if the property isn't given, and raise SqlError if its value has another type.
     """
 
     def __init__(self, object_type: str, given: dict[str, Value], known: str, others: str = "") -> None:
@@ -345,8 +358,14 @@ class Options:
 
 
 def unknown_property(name: str, object_type: str, others: str) -> SqlError:
-    """Return the error for a property that isn't implemented: "not simulated" if it is in `others`, else "invalid property"."""
-    return not_simulated(f"{name} of {object_type}") if name in others.split() else invalid_property(name, object_type)
+    """Return the error for a property that isn't implemented: "not simulated" if it is in `others`, else
+    "invalid property".
+    """
+    return (
+        not_simulated(f"{name} of {object_type}")
+        if name in others.split()
+        else invalid_property(name, object_type)
+    )
 
 
 def _bracketed_options(name: str, value: Value) -> dict[str, Value]:

@@ -1,4 +1,6 @@
-"""GRANT and REVOKE for privileges, roles and ownership, also on future objects; SHOW GRANTS and SHOW FUTURE GRANTS."""
+"""GRANT and REVOKE for privileges, roles and ownership, also on future objects; SHOW GRANTS and SHOW FUTURE
+GRANTS.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,9 @@ from simulators.snowflake.session import Session, inherited
 
 OWNERSHIP: Final = "OWNERSHIP"
 _SCHEMA_OBJECTS: Final = (
-    "TABLE,VIEW,STAGE,STREAM,TASK,PIPE,FUNCTION,PROCEDURE,SEQUENCE,FILE FORMAT,SECRET,TAG,DYNAMIC TABLE,EXTERNAL TABLE,"
-    "MASKING POLICY,ROW ACCESS POLICY,NETWORK RULE,ALERT,SERVICE,NOTEBOOK,STREAMLIT,MATERIALIZED VIEW,TEMPORARY TABLE"
+    "TABLE,VIEW,STAGE,STREAM,TASK,PIPE,FUNCTION,PROCEDURE,SEQUENCE,FILE FORMAT,SECRET,TAG,DYNAMIC "
+    "TABLE,EXTERNAL TABLE,MASKING POLICY,ROW ACCESS POLICY,NETWORK "
+    "RULE,ALERT,SERVICE,NOTEBOOK,STREAMLIT,MATERIALIZED VIEW,TEMPORARY TABLE"
 ).split(",")
 #: By domain: the privileges on its objects, without OWNERSHIP, which exists for all domains.
 PRIVILEGES: Final[dict[Domain, tuple[str, ...]]] = {
@@ -47,16 +50,32 @@ PRIVILEGES: Final[dict[Domain, tuple[str, ...]]] = {
     ),
     Domain.WAREHOUSE: ("APPLYBUDGET", "MODIFY", "MONITOR", "OPERATE", "USAGE"),
     Domain.DATABASE: ("APPLYBUDGET", "CREATE SCHEMA", "CREATE DATABASE ROLE", "MODIFY", "MONITOR", "USAGE"),
-    Domain.SCHEMA: ("MODIFY", "MONITOR", "USAGE", "CREATE ICEBERG TABLE", *(f"CREATE {kind}" for kind in _SCHEMA_OBJECTS)),
+    Domain.SCHEMA: (
+        "MODIFY",
+        "MONITOR",
+        "USAGE",
+        "CREATE ICEBERG TABLE",
+        *(f"CREATE {kind}" for kind in _SCHEMA_OBJECTS),
+    ),
     Domain.USER: ("MONITOR", "MODIFY PROGRAMMATIC AUTHENTICATION METHODS"),
     Domain.ROLE: (),
     Domain.VOLUME: ("USAGE",),
     Domain.INTEGRATION: ("USAGE", "USE_ANY_ROLE"),
-    Domain.ICEBERG_TABLE: ("APPLYBUDGET", "DELETE", "INSERT", "REFERENCES", "SELECT", "TRUNCATE", "UPDATE", "EVOLVE SCHEMA"),
+    Domain.ICEBERG_TABLE: (
+        "APPLYBUDGET",
+        "DELETE",
+        "INSERT",
+        "REFERENCES",
+        "SELECT",
+        "TRUNCATE",
+        "UPDATE",
+        "EVOLVE SCHEMA",
+    ),
 }
 _PLURALS: Final = {"ICEBERG TABLES": Domain.ICEBERG_TABLE, "SCHEMAS": Domain.SCHEMA}
 _GRANT_COLUMNS: Final = (
-    "created_on privilege granted_on name granted_to grantee_name grant_option granted_by granted_by_role_type"
+    "created_on privilege granted_on name granted_to grantee_name grant_option granted_by "
+    "granted_by_role_type"
 )
 _MEMBERSHIP_COLUMNS: Final = "created_on role granted_to grantee_name granted_by"
 _FUTURE_COLUMNS: Final = "created_on privilege grant_on name grant_to grantee_name grant_option"
@@ -71,7 +90,10 @@ class Change(NamedTuple):
 
 
 class Grantee(NamedTuple):
-    """What follows TO or FROM. `current` is COPY or REVOKE in GRANT OWNERSHIP … CURRENT GRANTS, otherwise empty."""
+    """What follows TO or FROM.
+
+    `current` is COPY or REVOKE in GRANT OWNERSHIP … CURRENT GRANTS, otherwise empty.
+    """
 
     name: Name
     option: bool
@@ -79,7 +101,9 @@ class Grantee(NamedTuple):
 
 
 class Scope(NamedTuple):
-    """All objects of the domain `of` in a database or schema, whose domain and name are `domain` and `name`."""
+    """All objects of the domain `of` in a database or schema, whose domain and name are `domain` and
+    `name`.
+    """
 
     of: Domain
     domain: Domain
@@ -88,7 +112,13 @@ class Scope(NamedTuple):
 
 def change_grants(session: Session, cursor: Cursor, *, revoking: bool) -> Result:
     """Run a GRANT or REVOKE statement. The cursor is after its first word. Raises SqlError."""
-    for words in (("DATABASE", "ROLE"), ("APPLICATION",), ("IMPORTED", "PRIVILEGES"), ("GRANT", "OPTION"), ("CALLER",)):
+    for words in (
+        ("DATABASE", "ROLE"),
+        ("APPLICATION",),
+        ("IMPORTED", "PRIVILEGES"),
+        ("GRANT", "OPTION"),
+        ("CALLER",),
+    ):
         if cursor.at(*words):
             raise not_simulated(f"grants of {' '.join(words)}")
     if cursor.take("ROLE"):
@@ -111,7 +141,10 @@ def change_grants(session: Session, cursor: Cursor, *, revoking: bool) -> Result
 
 
 def _read_privileges(cursor: Cursor) -> list[str]:
-    """Read the privileges before ON, which are separated by commas. Both ALL and ALL PRIVILEGES are returned as ALL."""
+    """Read the privileges before ON, which are separated by commas.
+
+    Both ALL and ALL PRIVILEGES are returned as ALL.
+    """
     names = []
     while True:
         words = [cursor.word()]
@@ -123,7 +156,10 @@ def _read_privileges(cursor: Cursor) -> list[str]:
 
 
 def _valid(privileges: list[str], domain: Domain) -> list[str]:
-    """Return the privileges, with ALL expanded. Raises SqlError if objects of the domain have no such privilege."""
+    """Return the privileges, with ALL expanded.
+
+    Raises SqlError if objects of the domain have no such privilege.
+    """
     if privileges == ["ALL"]:
         return list(PRIVILEGES[domain])
     for privilege in privileges:
@@ -166,13 +202,17 @@ def _unknown_type(cursor: Cursor, others: list[str]) -> SqlError:
 
 
 def _read_grantee(change: Change, cursor: Cursor) -> Grantee:
-    """Read the rest of the statement, so that a syntax error is reported even if the named objects don't exist."""
+    """Read the rest of the statement, so that a syntax error is reported even if the named objects don't
+    exist.
+    """
     cursor.expect("FROM" if change.revoking else "TO")
     for scope in ("USER", "SHARE", "DATABASE", "APPLICATION"):
         if cursor.at(scope):
             raise not_simulated(f"privileges of a {scope}")
     cursor.take("ROLE")
-    name, option, current = cursor.name(), False, ""
+    name = cursor.name()
+    option = False
+    current = ""
     if change.revoking:
         _ = cursor.take("CASCADE") or cursor.take("RESTRICT")
     elif change.privileges == [OWNERSHIP]:
@@ -190,12 +230,17 @@ def _existing_role(session: Session, name: Name) -> str:
 
 
 def _apply(change: Change, on: SnowflakeObject, privileges: list[str], to: str, *, option: bool) -> None:
-    session, account = change.session, change.session.account
+    session = change.session
+    account = change.session.account
     for privilege in privileges:
         if not _may_grant(session, privilege, on):
             raise denied(on.domain.value, on.name)
     for privilege in privileges:
-        same = [grant for grant in account.grants if (grant.privilege, grant.on, grant.to) == (privilege, on.key, to)]
+        same = [
+            grant
+            for grant in account.grants
+            if (grant.privilege, grant.on, grant.to) == (privilege, on.key, to)
+        ]
         if same and not change.revoking and (same[0].option or not option):
             continue
         account.grants = [grant for grant in account.grants if grant not in same]
@@ -204,7 +249,10 @@ def _apply(change: Change, on: SnowflakeObject, privileges: list[str], to: str, 
 
 
 def _may_grant(session: Session, privilege: str, on: SnowflakeObject) -> bool:
-    """Return whether the session may grant it. In a managed access schema, the schema's owner may grant it, not the object's."""
+    """Return whether the session may grant it.
+
+    In a managed access schema, the schema's owner may grant it, not the object's.
+    """
     if on.domain is Domain.ICEBERG_TABLE:
         schema: Any = session.account.find(Domain.SCHEMA, on.name[:2])
         if schema.managed_access:
@@ -213,7 +261,9 @@ def _may_grant(session: Session, privilege: str, on: SnowflakeObject) -> bool:
 
 
 def _change_all(change: Change, cursor: Cursor) -> Result:
-    session, scope, grantee = change.session, _read_scope(cursor), _read_grantee(change, cursor)
+    session = change.session
+    scope = _read_scope(cursor)
+    grantee = _read_grantee(change, cursor)
     to = _existing_role(session, grantee.name)
     container = session.resolve(scope.domain, scope.name, granting=True)
     privileges = _valid(change.privileges, scope.of)
@@ -224,16 +274,24 @@ def _change_all(change: Change, cursor: Cursor) -> Result:
 
 
 def _change_future(change: Change, cursor: Cursor) -> Result:
-    session, account = change.session, change.session.account
-    scope, grantee = _read_scope(cursor), _read_grantee(change, cursor)
+    session = change.session
+    account = change.session.account
+    scope = _read_scope(cursor)
+    grantee = _read_grantee(change, cursor)
     to = _existing_role(session, grantee.name)
     container = session.resolve(scope.domain, scope.name, granting=True)
-    managed = container.domain is Domain.SCHEMA and container.managed_access and session.has(OWNERSHIP, container)
+    managed = (
+        container.domain is Domain.SCHEMA and container.managed_access and session.has(OWNERSHIP, container)
+    )
     if not (managed or session.manages_grants):
         raise denied(container.domain.value, container.name)
     for privilege in _valid(change.privileges, scope.of):
         same = (privilege, scope.of, container.key, to)
-        account.future = [grant for grant in account.future if (grant.privilege, grant.domain, grant.container, grant.to) != same]
+        account.future = [
+            grant
+            for grant in account.future
+            if (grant.privilege, grant.domain, grant.container, grant.to) != same
+        ]
         if not change.revoking:
             account.future.append(FutureGrant(*same, grantee.option, account.clock.now()))
     return status()
@@ -242,7 +300,8 @@ def _change_future(change: Change, cursor: Cursor) -> Result:
 def _change_owner(change: Change, grantee: Grantee, on: SnowflakeObject, to: str) -> Result:
     if change.revoking:
         raise syntax("OWNERSHIP can't be revoked, only granted to another role")
-    session, account = change.session, change.session.account
+    session = change.session
+    account = change.session.account
     if not session.manages_grants:
         session.require(OWNERSHIP, on)
     dependent = [grant for grant in account.grants if grant.on == on.key]
@@ -250,8 +309,8 @@ def _change_owner(change: Change, grantee: Grantee, on: SnowflakeObject, to: str
         raise SqlError(
             "003036",
             "42501",
-            f"SQL access control error:\nDependent grant of privilege '{dependent[0].privilege}' on securable "
-            f"'{'.'.join(on.name)}' to role '{dependent[0].to}' exists. It must be revoked first.",
+            f"SQL access control error:\nDependent grant of privilege '{dependent[0].privilege}' on "
+            f"securable '{'.'.join(on.name)}' to role '{dependent[0].to}' exists. It must be revoked first.",
         )
     account.grants = [
         attrs.evolve(grant, by=to) if grant.on == on.key else grant
@@ -263,7 +322,8 @@ def _change_owner(change: Change, grantee: Grantee, on: SnowflakeObject, to: str
 
 
 def _change_membership(session: Session, cursor: Cursor, *, revoking: bool) -> Result:
-    account, granted = session.account, cursor.name()
+    account = session.account
+    granted = cursor.name()
     cursor.expect("FROM" if revoking else "TO")
     domain = Domain.USER if cursor.take("USER") else Domain.ROLE
     if domain is Domain.ROLE:
@@ -278,9 +338,15 @@ def _change_membership(session: Session, cursor: Cursor, *, revoking: bool) -> R
     if not session.manages_grants:
         session.require(OWNERSHIP, role)
     if domain is Domain.ROLE and not revoking and name[0] in inherited(account, [role.label]):
-        raise SqlError("003013", "42501", f"Cannot grant role {role.label} to {name[0]}: it would make a cycle of roles.")
+        raise SqlError(
+            "003013", "42501", f"Cannot grant role {role.label} to {name[0]}: it would make a cycle of roles."
+        )
     member = Key(domain, name)
-    same = [membership for membership in account.memberships if (membership.role, membership.to) == (role.label, member)]
+    same = [
+        membership
+        for membership in account.memberships
+        if (membership.role, membership.to) == (role.label, member)
+    ]
     if revoking:
         account.memberships = [membership for membership in account.memberships if membership not in same]
     elif not same:
@@ -315,7 +381,11 @@ def _read_role(session: Session, cursor: Cursor) -> Role:
 
 def _show_on(session: Session, cursor: Cursor) -> Result:
     domain = _read_domain(cursor)
-    on = session.account.root if domain is Domain.ACCOUNT else session.resolve(domain, cursor.name(), granting=True)
+    on = (
+        session.account.root
+        if domain is Domain.ACCOUNT
+        else session.resolve(domain, cursor.name(), granting=True)
+    )
     cursor.end()
     owned = [_ownership(on)] if on.owner else []
     return _grants(owned + [grant for grant in session.account.grants if grant.on == on.key])
@@ -324,10 +394,21 @@ def _show_on(session: Session, cursor: Cursor) -> Result:
 def _show_to(session: Session, role: Role) -> Result:
     account = session.account
     objects = account.all(SnowflakeObject)
-    owned = [_ownership(object_) for object_ in objects if object_.owner == role.label and object_.domain is not Domain.ACCOUNT]
+    owned = [
+        _ownership(object_)
+        for object_ in objects
+        if object_.owner == role.label and object_.domain is not Domain.ACCOUNT
+    ]
     granted = [grant for grant in account.grants if grant.to == role.label]
     roles = [
-        Grant("USAGE", Key(Domain.ROLE, (membership.role,)), role.label, False, membership.by, membership.created)
+        Grant(
+            "USAGE",
+            Key(Domain.ROLE, (membership.role,)),
+            role.label,
+            False,
+            membership.by,
+            membership.created,
+        )
         for membership in account.memberships
         if membership.to == role.key
     ]
@@ -358,7 +439,13 @@ def _grants(grants: Iterable[Grant]) -> Result:
 
 def _memberships(session: Session, wanted: Callable[[Membership], bool]) -> Result:
     rows = (
-        (membership.created, membership.role, membership.to.domain.value, membership.to.name[0], membership.by)
+        (
+            membership.created,
+            membership.role,
+            membership.to.domain.value,
+            membership.to.name[0],
+            membership.by,
+        )
         for membership in session.account.memberships
         if wanted(membership)
     )

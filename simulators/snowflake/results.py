@@ -15,7 +15,9 @@ Row = list[str | None]
 
 _TEXT_LENGTH: Final = 16_777_216
 #: Columns of SHOW and DESC that hold a time.
-_TIMES: Final = frozenset("created_on resumed_on updated_on last_success_login expires_at_time locked_until_time".split())
+_TIMES: Final = frozenset(
+    "created_on resumed_on updated_on last_success_login expires_at_time locked_until_time".split()
+)
 #: Test of an Arrow type; type in rowType, precision, scale. The first test that passes decides.
 _ARROW_TYPES: Final[tuple[tuple[Callable[[Any], bool], str, int | None, int | None], ...]] = (
     (pa.types.is_boolean, "boolean", None, None),
@@ -68,13 +70,22 @@ def status(text: str = "Statement executed successfully.") -> Result:
 
 
 def table(names: str, rows: Iterable[Sequence[Any]]) -> Result:
-    """Return a result of SHOW or DESC. `names` are the columns, separated by spaces; ~ stands for a space in a name."""
-    columns = tuple(Column(name.replace("~", " "), "timestamp_ltz" if name in _TIMES else "text") for name in names.split())
+    """Return a result of SHOW or DESC.
+
+    `names` are the columns, separated by spaces; ~ stands for a space in a name.
+    """
+    columns = tuple(
+        Column(name.replace("~", " "), "timestamp_ltz" if name in _TIMES else "text")
+        for name in names.split()
+    )
     return Result(columns, [[_cell(value) for value in row] for row in rows])
 
 
 def records(names: str, rows: Iterable[dict[str, Any]]) -> Result:
-    """Return a result whose rows may have values for some of the columns only. The others are empty strings."""
+    """Return a result whose rows may have values for some of the columns only.
+
+    The others are empty strings.
+    """
     return table(names, ([row.get(name, "") for name in names.split()] for row in rows))
 
 
@@ -91,13 +102,17 @@ def _cell(value: Any) -> str | None:
 
 def format_time(moment: float) -> str:
     """Return the time in the format of DESC, in UTC, with milliseconds."""
-    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M:%S.") + f"{int(moment * 1000) % 1000:03}"
+    return (
+        datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M:%S.") + f"{int(moment * 1000) % 1000:03}"
+    )
 
 
 def from_arrow(answer: Any) -> Result:
     """Convert an Arrow table to a result."""
     rows = zip(*(column.to_pylist() for column in answer.columns), strict=True)
-    return Result(tuple(_column(field) for field in answer.schema), [[_text(value) for value in row] for row in rows])
+    return Result(
+        tuple(_column(field) for field in answer.schema), [[_text(value) for value in row] for row in rows]
+    )
 
 
 def _column(field: Any) -> Column:

@@ -81,13 +81,19 @@ def _replace_session_functions(session: Session, tree: exp.Query) -> None:
         name = _SESSION_FUNCTION.fullmatch(node.sql(dialect=_DIALECT))
         if name is None or (isinstance(node, exp.Column) and name[1].upper() not in functions.FUNCTIONS):
             continue
-        arguments = [argument.name for argument in node.args.get("expressions") or [] if isinstance(argument, exp.Literal)]
+        arguments = [
+            argument.name
+            for argument in node.args.get("expressions") or []
+            if isinstance(argument, exp.Literal)
+        ]
         value = functions.call(session, name[1].upper(), arguments)
         node.replace(exp.Null() if value is None else exp.Literal.string(value))
 
 
 def _literals(tree: exp.Query) -> Result | None:
-    """Return the result of a query that selects only literals, which DuckDB needn't run; None for other queries."""
+    """Return the result of a query that selects only literals, which DuckDB needn't run; None for other
+    queries.
+    """
     projections = tree.expressions if isinstance(tree, exp.Select) else []
     clauses = {name for name, value in tree.args.items() if value} - {"expressions", "kind"}
     values = [projection.unalias() for projection in projections]
@@ -134,20 +140,29 @@ def _readable(session: Session, name: Name) -> IcebergTable:
         raise SqlError(error.code, error.state, error.message.replace("Iceberg table", "Object")) from None
     session.require("SELECT", table)
     if not table.metadata:
-        raise missing("OBJECT", name) if session.account.lake else not_simulated("SELECT without AWS: start with --aws")
+        raise (
+            missing("OBJECT", name)
+            if session.account.lake
+            else not_simulated("SELECT without AWS: start with --aws")
+        )
     return table
 
 
 def _qualify(tree: exp.Query, tables: dict[str, IcebergTable]) -> None:
     """Qualify the columns with their tables. Raises SqlError 000904 for a column that doesn't exist."""
-    known = {short: {column.name: column.sql_type for column in columns_of(table)} for short, table in tables.items()}
+    known = {
+        short: {column.name: column.sql_type for column in columns_of(table)}
+        for short, table in tables.items()
+    }
     linked = {name.lower(): name for short, table in tables.items() if table.linked for name in known[short]}
     for column in tree.find_all(exp.Column):
         column.set("db", None)
         column.set("catalog", None)
         if exact := linked.get(column.name.lower()):
             column.set("this", exp.to_identifier(exact, quoted=True))
-    schema = MappingSchema({short: dict.fromkeys(names, "VARIANT") for short, names in known.items()}, normalize=False)
+    schema = MappingSchema(
+        {short: dict.fromkeys(names, "VARIANT") for short, names in known.items()}, normalize=False
+    )
     try:
         qualify(tree, dialect=_DIALECT, schema=schema)
     except (OptimizeError, SqlglotError) as error:
@@ -155,16 +170,24 @@ def _qualify(tree: exp.Query, tables: dict[str, IcebergTable]) -> None:
 
 
 def _unresolved(message: str) -> SqlError:
-    name = re.search(r"Column '\"?(?:[^']*\.)?\"?([^'\"]+)\"?' could not be resolved|Unknown column: (.+?)\.?$", message)
+    name = re.search(
+        r"Column '\"?(?:[^']*\.)?\"?([^'\"]+)\"?' could not be resolved|Unknown column: (.+?)\.?$", message
+    )
     if name is None:
         return syntax(f"error: {message.splitlines()[0]}")
-    return SqlError("000904", "42000", f"{COMPILATION}error line 1 at position 7\ninvalid identifier '{name[1] or name[2]}'")
+    return SqlError(
+        "000904",
+        "42000",
+        f"{COMPILATION}error line 1 at position 7\ninvalid identifier '{name[1] or name[2]}'",
+    )
 
 
 def _execute(account: Account, tree: exp.Query, tables: dict[str, IcebergTable]) -> Result:
     with duckdb.connect(config={"threads": 1, "enable_external_access": False}) as engine:
         for short, table in tables.items():
-            engine.register(short, read_rows(account, table).rename_columns([column.name for column in columns_of(table)]))
+            engine.register(
+                short, read_rows(account, table).rename_columns([column.name for column in columns_of(table)])
+            )
         try:
             answer = engine.execute(tree.sql(dialect="duckdb")).to_arrow_table()
         except duckdb.Error as error:

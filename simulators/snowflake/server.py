@@ -28,8 +28,8 @@ def web_server(simulation: Simulation) -> uvicorn.Server:
 class Snowflake(server.InThread):
     """`with Snowflake() as snowflake:` serves a simulation on a free port, from a thread of this process.
 
-    `aws` is an embedded AWS with IAM enforced. Other options are those of Simulation. `time_scale` is 0 by default: only the
-    control API advances the time.
+    `aws` is an embedded AWS with IAM enforced. Other options are those of Simulation. `time_scale` is 0 by
+    default: only the control API advances the time.
     """
 
     def __init__(self, *, aws: Lake | EmbeddedAws | None = None, **options: Any) -> None:
@@ -55,5 +55,8 @@ class Snowflake(server.InThread):
         return self._simulation.clock.now()
 
     def behave(self, **given: Any) -> None:
-        """Change the behavior of statements and results. Parameters: those of PUT /_simulator/behavior (application.py)."""
+        """Change the behavior of statements and results.
+
+        Parameters: those of PUT /_simulator/behavior (application.py).
+        """
         self.control("PUT", "/behavior", given)

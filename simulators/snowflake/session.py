@@ -18,14 +18,26 @@ _TRAVERSE: Final = ("USAGE", "CREATE SCHEMA", "CREATE ICEBERG TABLE", "MONITOR")
 class Session:
     """`role` is the primary role, which owns the objects that it creates.
 
-    If the user has secondary roles, the session also has the privileges of the user's other roles, except to create objects.
+    If the user has secondary roles, the session also has the privileges of the user's other roles, except to
+    create objects.
     """
 
     def __init__(
-        self, account: Account, user: User, role: str, *, warehouse: str = "", database: str = "", schema: str = ""
+        self,
+        account: Account,
+        user: User,
+        role: str,
+        *,
+        warehouse: str = "",
+        database: str = "",
+        schema: str = "",
     ) -> None:
-        self.account, self.user, self.role = account, user, role
-        self.warehouse, self.database, self.schema = warehouse, database, schema
+        self.account = account
+        self.user = user
+        self.role = role
+        self.warehouse = warehouse
+        self.database = database
+        self.schema = schema
 
     @property
     def roles(self) -> set[str]:
@@ -33,10 +45,14 @@ class Session:
         return inherited(self.account, [self.role, *others])
 
     def has(self, privilege: str, on: SnowflakeObject, *, primary: bool = False) -> bool:
-        """Return whether a role has the privilege by ownership or by a grant. With `primary`, secondary roles don't count."""
+        """Return whether a role has the privilege by ownership or by a grant.
+
+        With `primary`, secondary roles don't count.
+        """
         roles = inherited(self.account, [self.role]) if primary else self.roles
         return on.owner in roles or any(
-            grant.on == on.key and grant.privilege == privilege and grant.to in roles for grant in self.account.grants
+            grant.on == on.key and grant.privilege == privilege and grant.to in roles
+            for grant in self.account.grants
         )
 
     def may_grant(self, privilege: str, on: SnowflakeObject) -> bool:
@@ -65,7 +81,9 @@ class Session:
         )
 
     def require(self, privilege: str, on: SnowflakeObject, *, primary: bool = False) -> None:
-        """Raise SqlError if the session lacks the privilege: 003001 if it sees the object, otherwise 002003."""
+        """Raise SqlError if the session lacks the privilege: 003001 if it sees the object, otherwise
+        002003.
+        """
         if self.has(privilege, on, primary=primary):
             return
         if on.domain is not Domain.ACCOUNT and not self.sees(on):
@@ -78,7 +96,10 @@ class Session:
             self.require(last, on)
 
     def full_name(self, domain: Domain, name: Name) -> Name:
-        """Qualify the name with the session's database and schema if necessary. Raises SqlError if the session has none."""
+        """Qualify the name with the session's database and schema if necessary.
+
+        Raises SqlError if the session has none.
+        """
         if len(name) > domain.depth:
             raise missing(domain.value, name)
         current = (self.database, self.schema)[: domain.depth - len(name)]
@@ -94,8 +115,8 @@ class Session:
     def resolve(self, domain: Domain, name: Name, *, granting: bool = False) -> Any:
         """Return the object, whose class depends on the domain.
 
-        Raises SqlError 002003 if it doesn't exist, or the session may not see it or its containers. With `granting`, a session
-        with MANAGE GRANTS sees all containers.
+        Raises SqlError 002003 if it doesn't exist, or the session may not see it or its containers. With
+        `granting`, a session with MANAGE GRANTS sees all containers.
         """
         name = self.full_name(domain, name)
         self.container(domain, name, granting=granting)
@@ -105,14 +126,20 @@ class Session:
         return existing
 
     def resolve_text(self, domain: Domain, text: str) -> Any:
-        """Return the object with the name in a string, such as 'V', 'D.S.T' or 'LDB."lkc-1"."t"'. Raises SqlError."""
+        """Return the object with the name in a string, such as 'V', 'D.S.T' or 'LDB."lkc-1"."t"'.
+
+        Raises SqlError.
+        """
         cursor = Cursor(text)
         name = cursor.name()
         cursor.end()
         return self.resolve(domain, name)
 
     def container(self, domain: Domain, name: Name, *, granting: bool = False) -> SnowflakeObject:
-        """Return the container of the object with this name: the account, a database or a schema. Raises SqlError 002003."""
+        """Return the container of the object with this name: the account, a database or a schema.
+
+        Raises SqlError 002003.
+        """
         container: SnowflakeObject = self.account.root
         for depth, container_domain in enumerate((Domain.DATABASE, Domain.SCHEMA)[: domain.depth - 1], 1):
             outer: SnowflakeObject | None = self.account.lookup(container_domain, name[:depth])
@@ -126,7 +153,11 @@ class Session:
         """Return the session's warehouse, resumed if necessary. Raises SqlError 000606."""
         warehouse: Warehouse | None = self.account.find(Domain.WAREHOUSE, (self.warehouse,))
         now = self.account.clock.now()
-        if warehouse is None or not self.has("USAGE", warehouse) or not (warehouse.auto_resume or warehouse.is_running(now)):
+        if (
+            warehouse is None
+            or not self.has("USAGE", warehouse)
+            or not (warehouse.auto_resume or warehouse.is_running(now))
+        ):
             raise SqlError(
                 "000606",
                 "57P03",
@@ -138,8 +169,11 @@ class Session:
 
 
 def inherited(account: Account, roles: Iterable[str]) -> set[str]:
-    """Return the roles with all roles that are granted to them, directly or indirectly, and PUBLIC, which every user has."""
-    result, left = {PUBLIC}, list(roles)
+    """Return the roles with all roles that are granted to them, directly or indirectly, and PUBLIC, which
+    every user has.
+    """
+    result = {PUBLIC}
+    left = list(roles)
     while left:
         role = left.pop()
         if role not in result or role == PUBLIC:

@@ -23,7 +23,10 @@ _KEY_FILE: Final = "admin_key.p8"
 
 
 class Simulation:
-    """`reset` replaces `account` and `statements`. The options and the administrator's private key in `folder` stay the same."""
+    """`reset` replaces `account` and `statements`.
+
+    The options and the administrator's private key in `folder` stay the same.
+    """
 
     def __init__(
         self,
@@ -36,9 +39,15 @@ class Simulation:
         aws: Lake | None = None,
         name: str = "",
     ) -> None:
-        """`name` is the account identifier, ORGANIZATION-ACCOUNT. If it is empty, each reset generates another one."""
+        """`name` is the account identifier, ORGANIZATION-ACCOUNT.
+
+        If it is empty, each reset generates another one.
+        """
         self._name = name
-        self._time_scale, self._start, self._region, self._lake = time_scale, start, region, aws
+        self._time_scale = time_scale
+        self._start = start
+        self._region = region
+        self._lake = aws
         # Not reset, so that names are never reused. Keys don't use it.
         self._random = random.Random(seed)  # noqa: S311
         self._key_file = folder / _KEY_FILE
@@ -71,7 +80,9 @@ class Simulation:
 
     def _begin(self) -> None:
         """Start with an account that has one user: an administrator with a public key."""
-        generated = "".join(self._random.choices("ABCDEFGHJKLMNPQRSTUVWXYZ", k=2)) + str(self._random.randint(10_000, 99_999))
+        generated = "".join(self._random.choices("ABCDEFGHJKLMNPQRSTUVWXYZ", k=2)) + str(
+            self._random.randint(10_000, 99_999)
+        )
         organization, _, name = self._name.upper().partition("-")
         clock = Clock(self._time_scale, self._start)
         self.account = Account(
@@ -84,14 +95,25 @@ class Simulation:
         )
         self.statements = Statements(self.account)
         now = clock.now()
-        user = User(name=(_USER,), owner=ADMIN, created=now, login_name=_USER, default_role=ADMIN, secondary_roles=False)
+        user = User(
+            name=(_USER,),
+            owner=ADMIN,
+            created=now,
+            login_name=_USER,
+            default_role=ADMIN,
+            secondary_roles=False,
+        )
         user.keys[1] = keys.read(self._public, now)
         self.account.add(user)
         self.account.memberships.append(Membership(ADMIN, user.key, "", now))
 
     def _new_key(self) -> str:
-        """Write a new private key, which only the file's owner can read, and return the public key as SQL takes it."""
+        """Write a new private key, which only the file's owner can read, and return the public key as SQL
+        takes it.
+        """
         key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         self._key_file.touch(mode=0o600)
         self._key_file.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-        return base64.b64encode(key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).decode()
+        return base64.b64encode(
+            key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+        ).decode()

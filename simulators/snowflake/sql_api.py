@@ -1,4 +1,6 @@
-"""The SQL API: calls that submit a statement, the statements with their results, and the answers about them."""
+"""The SQL API: calls that submit a statement, the statements with their results, and the answers about
+them.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ PATH: Final = "/api/v2/statements"
 CANCELED: Final = SqlError("000604", "57014", "SQL execution canceled")
 _MAX_SECONDS: Final = 604_800
 _DONE: Final = "Statement executed successfully."
-_RUNNING: Final = "Asynchronous execution in progress. Use provided query id to perform query monitoring and management."
+_RUNNING: Final = (
+    "Asynchronous execution in progress. Use provided query id to perform query monitoring and management."
+)
 _TIMED_OUT: Final = "000630"
 
 
@@ -52,13 +56,17 @@ class Sent:
         """Read the body and the query parameters of a call. Raises CallRefused for an invalid body."""
         if not isinstance(body, dict) or not isinstance(body.get("statement"), str):
             raise CallRefused(400, "391910", "The body must be a JSON object with a statement.")
-        bindings, parameters = body.get("bindings") or {}, body.get("parameters") or {}
+        bindings = body.get("bindings") or {}
+        parameters = body.get("parameters") or {}
         if not isinstance(parameters, dict) or not _are_bindings(bindings):
-            raise CallRefused(400, "391910", "parameters must be an object, and bindings one of type and value.")
+            raise CallRefused(
+                400, "391910", "parameters must be an object, and bindings one of type and value."
+            )
         names = {name: body.get(name) or "" for name in ("role", "warehouse", "database", "schema")}
         parameters = {str(key).upper(): value for key, value in parameters.items()}
         try:
-            timeout, count = float(body.get("timeout") or _MAX_SECONDS), int(parameters.get("MULTI_STATEMENT_COUNT", 1))
+            timeout = float(body.get("timeout") or _MAX_SECONDS)
+            count = int(parameters.get("MULTI_STATEMENT_COUNT", 1))
         except (TypeError, ValueError):
             raise CallRefused(400, "391910", "timeout and MULTI_STATEMENT_COUNT must be numbers.") from None
         if not all(isinstance(name, str) for name in names.values()):
@@ -79,7 +87,9 @@ class Sent:
 def _are_bindings(given: Any) -> bool:
     if not isinstance(given, dict):
         return False
-    return all(isinstance(binding, dict) and {"type", "value"} <= binding.keys() for binding in given.values())
+    return all(
+        isinstance(binding, dict) and {"type", "value"} <= binding.keys() for binding in given.values()
+    )
 
 
 # --- statements
@@ -116,7 +126,8 @@ class Statement:
 
     def fail(self, error: SqlError) -> None:
         if self.state is State.RUNNING:
-            self.state, self.error = State.FAILED, error
+            self.state = State.FAILED
+            self.error = error
 
 
 class Statements:
@@ -126,7 +137,10 @@ class Statements:
         self._by_request: dict[tuple[str, str], Statement] = {}
 
     def send(self, user: User, sent: Sent) -> Statement:
-        """Submit a statement. A retry with the same request id returns the earlier statement. Raises CallRefused."""
+        """Submit a statement.
+
+        A retry with the same request id returns the earlier statement. Raises CallRefused.
+        """
         earlier = self._by_request.get((user.label, sent.request_id))
         if sent.retry and earlier is not None:
             return earlier
@@ -140,7 +154,10 @@ class Statements:
         return statement
 
     def find(self, user: User, handle: str) -> Statement:
-        """Return the statement. Raises CallRefused if there is none with this handle, or another user submitted it."""
+        """Return the statement.
+
+        Raises CallRefused if there is none with this handle, or another user submitted it.
+        """
         statement = self._by_handle.get(handle)
         if statement is None or statement.user is not user:
             raise CallRefused(404, "000709", f"Statement {handle} not found")
@@ -155,9 +172,13 @@ class Statements:
         return statement
 
     def _start(self, session: Session, sent: Sent, statement: Statement) -> None:
-        clock, seconds = self._account.clock, self._account.behavior.seconds_of(sent.text)
+        clock = self._account.clock
+        seconds = self._account.behavior.seconds_of(sent.text)
         if seconds > sent.timeout:
-            message = f"Statement reached its statement or warehouse timeout of {sent.timeout:.0f} second(s) and was canceled."
+            message = (
+                f"Statement reached its statement or warehouse timeout of {sent.timeout:.0f} second(s) and "
+                "was canceled."
+            )
             clock.after(sent.timeout, lambda: statement.fail(SqlError(_TIMED_OUT, "57014", message)))
         elif seconds > 0:
             clock.after(seconds, lambda: statement.run(session, sent))
@@ -192,18 +213,25 @@ def _no_role(role: str, why: str) -> str:
 
 
 def of(statement: Statement, behavior: Behavior, *, wait: bool = False, partition: int = 0) -> Response:
-    """Return the answer about a statement. With `wait`, for asynchronous execution, it has no result, even if there is one."""
+    """Return the answer about a statement.
+
+    With `wait`, for asynchronous execution, it has no result, even if there is one.
+    """
     if wait or statement.state is State.RUNNING:
         return _json(202, _head(statement, "333334", "", _RUNNING))
     if statement.error:
         return _json(408 if statement.error.code == _TIMED_OUT else 422, _failure(statement, statement.error))
     assert statement.result is not None, "a statement that is done has a result"
-    rows, size = statement.result.rows[: behavior.most_rows], behavior.partition_rows
+    rows = statement.result.rows[: behavior.most_rows]
+    size = behavior.partition_rows
     parts = [rows[start : start + size] for start in range(0, len(rows), size)] or [[]]
     if not 0 <= partition < len(parts):
         raise CallRefused(400, "391920", f"There is no partition {partition}: the result has {len(parts)}.")
     if partition:
-        return _compressed({"data": _nullable(parts[partition], statement.nullable)}, _links(statement, partition, len(parts)))
+        return _compressed(
+            {"data": _nullable(parts[partition], statement.nullable)},
+            _links(statement, partition, len(parts)),
+        )
     truncated = len(statement.result.rows) > behavior.most_rows
     code, message = ("391908", "Result is too large and was truncated.") if truncated else ("090001", _DONE)
     body = _head(statement, code, "00000", message) | {
@@ -242,7 +270,9 @@ def _metadata(result: Result, parts: list[list[Row]]) -> dict[str, Any]:
         "numRows": sum(len(part) for part in parts),
         "format": "jsonv2",
         "rowType": [column.document() for column in result.columns],
-        "partitionInfo": [{"rowCount": len(part), "uncompressedSize": len(json.dumps(part))} for part in parts],
+        "partitionInfo": [
+            {"rowCount": len(part), "uncompressedSize": len(json.dumps(part))} for part in parts
+        ],
     }
 
 
@@ -253,7 +283,11 @@ def _nullable(rows: list[Row], nullable: bool) -> list[Row]:
 def _links(statement: Statement, partition: int, count: int) -> dict[str, str]:
     partitions = {"first": 0, "prev": partition - 1, "next": partition + 1, "last": count - 1}
     url = f"{PATH}/{statement.handle}?requestId={statement.request_id}&partition="
-    return {"Link": ",".join(f'<{url}{number}>;rel="{name}"' for name, number in partitions.items() if 0 <= number < count)}
+    return {
+        "Link": ",".join(
+            f'<{url}{number}>;rel="{name}"' for name, number in partitions.items() if 0 <= number < count
+        )
+    }
 
 
 def _json(status: int, body: dict[str, Any], headers: dict[str, str] | None = None) -> Response:
@@ -261,6 +295,9 @@ def _json(status: int, body: dict[str, Any], headers: dict[str, str] | None = No
 
 
 def _compressed(body: dict[str, Any], headers: dict[str, str]) -> Response:
-    """Return a gzip-compressed answer. Partitions after the first are always compressed, whatever the client accepts."""
+    """Return a gzip-compressed answer.
+
+    Partitions after the first are always compressed, whatever the client accepts.
+    """
     content = gzip.compress(json.dumps(body, separators=(",", ":")).encode(), mtime=0)
     return Response(content, 200, headers | {"Content-Encoding": "gzip"}, "application/json")

@@ -1,4 +1,6 @@
-"""Snowflake's access to AWS: it assumes the customer's IAM roles, verifies their permissions, and lists Glue's contents."""
+"""Snowflake's access to AWS: it assumes the customer's IAM roles, verifies their permissions, and lists
+Glue's contents.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ _PROBE: Final = "snowflake-read-probe"
 
 def user_arn(account: Account) -> str:
     name = _user(account)
-    return account.lake.vendor_user(name) if account.lake else f"arn:aws:iam::{_NO_ACCOUNT}:user/vendor/{name}"
+    return (
+        account.lake.vendor_user(name) if account.lake else f"arn:aws:iam::{_NO_ACCOUNT}:user/vendor/{name}"
+    )
 
 
 def forget(account: Account) -> None:
@@ -47,7 +51,8 @@ def assume_for_location(account: Account, location: Location) -> Access:
 def assume_for_integration(account: Account, integration: Integration) -> Access:
     """Return a session of the integration's role.
 
-    Raises AwsRefused if the role can't be assumed, the endpoint isn't in the signing region, or CATALOG_NAME isn't the account.
+    Raises AwsRefused if the role can't be assumed, the endpoint isn't in the signing region, or CATALOG_NAME
+    isn't the account.
     """
     assert account.lake is not None, "callers check it"
     if f".{integration.signing_region}." not in integration.catalog_uri:
@@ -56,7 +61,9 @@ def assume_for_integration(account: Account, integration: Integration) -> Access
             f"for {integration.catalog_uri}. (Error Code: InvalidSignatureException)",
             "403",
         )
-    access = account.lake.assume(_user(account), integration.role_arn, integration.external_id, integration.signing_region)
+    access = account.lake.assume(
+        _user(account), integration.role_arn, integration.external_id, integration.signing_region
+    )
     if integration.catalog_name != account.lake.account:
         resource = f"arn:aws:glue:{integration.signing_region}:{integration.catalog_name}:catalog"
         raise AwsRefused(f"not authorized to perform: glue:GetCatalog on resource: {resource}", "403")
@@ -75,12 +82,16 @@ def verify_volume(account: Account, volume: Volume) -> dict[str, Any]:
             access = assume_for_location(account, location)
         except AwsRefused as error:
             results |= dict.fromkeys(results, _SKIPPED)
-            results["awsRoleArnValidationResult"] = f"FAILED with exception message Error assuming AWS_ROLE:\n{error}"
+            results["awsRoleArnValidationResult"] = (
+                f"FAILED with exception message Error assuming AWS_ROLE:\n{error}"
+            )
         else:
             region = account.lake.root.region
             results |= _try_location(access, location, writes=volume.allow_writes)
     failed = [result for result in results.values() if result not in (_PASSED, _SKIPPED)]
-    identity = f"STORAGE_AWS_IAM_USER_ARN: {user_arn(account)}; STORAGE_AWS_EXTERNAL_ID: {location.external_id}"
+    identity = (
+        f"STORAGE_AWS_IAM_USER_ARN: {user_arn(account)}; STORAGE_AWS_EXTERNAL_ID: {location.external_id}"
+    )
     return {
         "success": not failed,
         "storageLocationSelectionResult": failed[0] if failed else _PASSED,
@@ -105,7 +116,9 @@ def _try_location(access: Access, location: Location, *, writes: bool) -> dict[s
             if error.code != "NoSuchKey":  # a role that may not read or list gets AccessDenied
                 failed.setdefault(result, f"FAILED with exception message {error}")
 
-    s3, bucket, prefix = access.client("s3"), location.bucket, location.prefix
+    s3 = access.client("s3")
+    bucket = location.bucket
+    prefix = location.prefix
     key = f"{prefix.rstrip('/')}/{_PROBE}".lstrip("/")
     attempt("listResult", s3.get_bucket_location, Bucket=bucket)
     attempt("listResult", s3.list_objects_v2, Bucket=bucket, Prefix=prefix, MaxKeys=1)
@@ -118,7 +131,10 @@ def _try_location(access: Access, location: Location, *, writes: bool) -> dict[s
 
 
 def verify_integration(account: Account, integration: Integration) -> dict[str, Any]:
-    """Return the result of SYSTEM$VERIFY_CATALOG_INTEGRATION. It checks listing namespaces, not reading tables."""
+    """Return the result of SYSTEM$VERIFY_CATALOG_INTEGRATION.
+
+    It checks listing namespaces, not reading tables.
+    """
     try:
         if account.lake:
             namespaces(account, integration)
@@ -142,7 +158,10 @@ def namespaces(account: Account, integration: Integration) -> list[str]:
 
 
 def iceberg_tables(account: Account, integration: Integration, namespace: str) -> list[str]:
-    """Return the names of the Iceberg tables in a Glue database. Raises AwsRefused if the role may not list them."""
+    """Return the names of the Iceberg tables in a Glue database.
+
+    Raises AwsRefused if the role may not list them.
+    """
     paginator = assume_for_integration(account, integration).client("glue").get_paginator("get_tables")
     pages = refused(lambda: list(paginator.paginate(DatabaseName=namespace)))
     return [

@@ -27,8 +27,11 @@ class RecordError(Exception):
     """A record that does not fit its topic's schema."""
 
 
-def to_arrow(topic: Topic, schema: Schema, naming: Naming, records: Sequence[Record], schema_id: int) -> pa.Table:
-    """Return one row for each record, in the given order, with the columns, Parquet names and field ids of `schema`.
+def to_arrow(
+    topic: Topic, schema: Schema, naming: Naming, records: Sequence[Record], schema_id: int
+) -> pa.Table:
+    """Return one row for each record, in the given order, with the columns, Parquet names and field ids of
+    `schema`.
 
     Raises RecordError if a value doesn't fit.
     """
@@ -43,7 +46,9 @@ def to_arrow(topic: Topic, schema: Schema, naming: Naming, records: Sequence[Rec
     return pa.Table.from_arrays([columns[name] for name in fields], schema=arrow)
 
 
-def _value_columns(topic: Topic, fields: Mapping[str, pa.Field], values: Sequence[Any]) -> dict[str, pa.Array]:
+def _value_columns(
+    topic: Topic, fields: Mapping[str, pa.Field], values: Sequence[Any]
+) -> dict[str, pa.Array]:
     wanted = [(field.name, fields[field.name]) for field in topic.root.fields]
     struct = pa.struct([pa.field(name, field.type) for name, field in wanted])
     if convert := _converter(topic.root):
@@ -54,11 +59,15 @@ def _value_columns(topic: Topic, fields: Mapping[str, pa.Field], values: Sequenc
         raise RecordError(f"topic {topic.name}: a value does not fit the schema: {error}") from error
     for (name, field), array in zip(wanted, arrays, strict=True):
         if array.null_count and not field.nullable:
-            raise RecordError(f"topic {topic.name}: field {name} is null in {array.null_count} records, and required")
+            raise RecordError(
+                f"topic {topic.name}: field {name} is null in {array.null_count} records, and required"
+            )
     return dict(zip((name for name, _ in wanted), arrays, strict=True))
 
 
-def _metadata_array(name: str, records: Sequence[Record], kind: pa.DataType, topic: Topic, schema_id: int) -> pa.Array:
+def _metadata_array(
+    name: str, records: Sequence[Record], kind: pa.DataType, topic: Topic, schema_id: int
+) -> pa.Array:
     match name:
         case "headers":
             return pa.array([list(dict(record.headers).items()) for record in records], kind)
@@ -114,18 +123,26 @@ def _map_converter(node: Map) -> Convert:
     if node.entry is None:
         return _nullable(lambda pairs: [(key, convert(value)) for key, value in pairs.items()])
     convert_key = _converter(node.entry["key"]) or _same
-    return _nullable(lambda entries: [(convert_key(entry["key"]), convert(entry["value"])) for entry in entries])
+    return _nullable(
+        lambda entries: [(convert_key(entry["key"]), convert(entry["value"])) for entry in entries]
+    )
 
 
 def _struct_converter(struct: Struct) -> Convert | None:
     changed = {field.name: convert for field in struct.fields if (convert := _converter(field.node))}
     if not changed:
         return None
-    return _nullable(lambda value: value | {name: convert_field(value.get(name)) for name, convert_field in changed.items()})
+    return _nullable(
+        lambda value: (
+            value | {name: convert_field(value.get(name)) for name, convert_field in changed.items()}
+        )
+    )
 
 
 def _union_converter(union: Union) -> Convert:
-    branches = {branch.avro_name: (branch.column, _converter(branch.node) or _same) for branch in union.branches}
+    branches = {
+        branch.avro_name: (branch.column, _converter(branch.node) or _same) for branch in union.branches
+    }
 
     def convert(value: tuple[str, Any]) -> dict[str, Any]:
         column, inner = branches[value[0]]

@@ -1,8 +1,10 @@
-"""Resolves a topic's Avro schema: looks up named types, makes unions with null nullable, and recognises logical types.
+"""Resolves a topic's Avro schema: looks up named types, makes unions with null nullable, and recognises
+logical types.
 
-What becomes a decimal, a map or a branch of a union, the names of branches, and the refusal of recursive types and of null as
-the only type follow Confluent's public AvroToLogicalTypeConverter (repository confluentinc/schema-registry), which says more
-than Tableflow's table of types. What makes a schema valid follows the Avro specification.
+What becomes a decimal, a map or a branch of a union, the names of branches, and the refusal of recursive
+types and of null as the only type follow Confluent's public AvroToLogicalTypeConverter (repository
+confluentinc/schema-registry), which says more than Tableflow's table of types. What makes a schema valid
+follows the Avro specification.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ _RECORDS: Final = ("record", "error")
 _NAMED: Final = (*_RECORDS, "enum", "fixed")
 _TYPES: Final = ("null", *_PRIMITIVES, *_NAMED, "array", "map")
 _NANOS: Final = ("timestamp-nanos", "local-timestamp-nanos")
-#: The logical types of each Avro type. The Avro specification: one that is unknown, or that doesn't fit its type, is ignored.
+#: The logical types of each Avro type. The Avro specification: one that is unknown, or that doesn't fit its
+#: type, is ignored.
 _LOGICAL: Final = {
     "int": ("date", "time-millis"),
     "long": (
@@ -87,7 +90,9 @@ class Array(_Nullable):
 
 @dataclass(frozen=True, slots=True)
 class Map(_Nullable):
-    """`entry` is the record of a key and a value if Avro has the map as an array of records; otherwise keys are text."""
+    """`entry` is the record of a key and a value if Avro has the map as an array of records; otherwise keys
+    are text.
+    """
 
     values: Node
     entry: Struct | None = None
@@ -111,7 +116,9 @@ class Struct(_Nullable):
 
 @dataclass(frozen=True, slots=True)
 class Union(_Nullable):
-    """A union of several types besides null; a value is the pair of a branch's Avro name and the bare value."""
+    """A union of several types besides null; a value is the pair of a branch's Avro name and the bare
+    value.
+    """
 
     branches: tuple[Branch, ...]
 
@@ -129,7 +136,10 @@ Node = Scalar | Fixed | Decimal | Enum | Array | Map | Struct | Union
 
 
 def resolve(schema: Mapping[str, Any]) -> Struct:
-    """Resolve the schema. Raises SchemaError, which names the field, if it isn't valid Avro or can't become a table."""
+    """Resolve the schema.
+
+    Raises SchemaError, which names the field, if it isn't valid Avro or can't become a table.
+    """
     try:
         parsed = parse(schema)
     except RecursionError:
@@ -143,13 +153,18 @@ def resolve(schema: Mapping[str, Any]) -> Struct:
 
 
 def parse(schema: Mapping[str, Any]) -> Any:
-    """Return the schema as fastavro reads and writes values with it. Raises exceptions of fastavro, and SchemaError."""
+    """Return the schema as fastavro reads and writes values with it.
+
+    Raises exceptions of fastavro, and SchemaError.
+    """
     # fastavro modifies its argument
     return fastavro.parse_schema(_normal(copy.deepcopy(dict(schema))), _write_hint=False)
 
 
 def _normal(schema: Any) -> Any:
-    """Return the schema with plain types in the place of objects that only wrap one, and without ineffective logical types."""
+    """Return the schema with plain types in the place of objects that only wrap one, and without ineffective
+    logical types.
+    """
     if isinstance(schema, list):
         return [_normal(branch) for branch in schema]
     if not isinstance(schema, dict):
@@ -213,20 +228,26 @@ class _Resolver:
     def _record(self, schema: Mapping[str, Any], path: tuple[str, ...]) -> Struct:
         name = schema["name"]
         if name in self._open:
-            raise _refused(path, f"record {name} contains itself, and a table has no recursive types. Flatten it first")
+            raise _refused(
+                path, f"record {name} contains itself, and a table has no recursive types. Flatten it first"
+            )
         self._open.append(name)
         fields = tuple(self._field(field, path) for field in schema["fields"])
         self._open.pop()
         names = [field.name for field in fields]
         if not fields or len(set(names)) < len(names):
-            raise _refused(path, f"record {name} has no fields, or two of one name, and a table can have neither")
+            raise _refused(
+                path, f"record {name} has no fields, or two of one name, and a table can have neither"
+            )
         return Struct(fields)
 
     def _field(self, schema: Mapping[str, Any], path: tuple[str, ...]) -> Field:
         path = (*path, schema["name"])
         if not _AVRO_NAME.fullmatch(schema["name"]):
             raise _refused(path, _NAMES)
-        return Field(schema["name"], self.node(schema["type"], path), schema.get("default"), "default" in schema)
+        return Field(
+            schema["name"], self.node(schema["type"], path), schema.get("default"), "default" in schema
+        )
 
     def _union(self, schemas: list[Any], path: tuple[str, ...]) -> Node:
         names = [_name_of(branch) for branch in schemas]
@@ -242,12 +263,16 @@ class _Resolver:
         names = [_name_of(branch) for branch in wanted]
         columns = _branch_columns(names)
         if len(set(columns)) < len(columns):
-            raise _refused(path, "two branches of the union get the same column name, and a table can't have both")
+            raise _refused(
+                path, "two branches of the union get the same column name, and a table can't have both"
+            )
         return Union(tuple(map(Branch, columns, names, nodes)), nullable=nullable)
 
 
 def _branch_columns(names: list[str]) -> list[str]:
-    """Return the columns of a union's branches: short names; those that several have are in full, with _ for each dot."""
+    """Return the columns of a union's branches: short names; those that several have are in full, with _ for
+    each dot.
+    """
     short_names = [name.rpartition(".")[2] for name in names]
     return [
         short_name if short_names.count(short_name) == 1 else name.replace(".", "_")
@@ -265,14 +290,19 @@ def _name_of(schema: Any) -> str:
 
 def _map(entry: Node, path: tuple[str, ...]) -> Map:
     if not isinstance(entry, Struct) or sorted(field.name for field in entry.fields) != ["key", "value"]:
-        raise _refused(path, "the array encodes a map, and its items are not records of the fields key and value")
+        raise _refused(
+            path, "the array encodes a map, and its items are not records of the fields key and value"
+        )
     return Map(entry["value"], entry=entry)
 
 
 def _plain(schema: Mapping[str, Any], path: tuple[str, ...]) -> Node:
-    kind, logical = schema["type"], schema.get("logicalType")
+    kind = schema["type"]
+    logical = schema.get("logicalType")
     if logical in _NANOS:
-        raise _refused(path, f"{logical} needs Iceberg format 3, and Tableflow writes format 2. Use microseconds")
+        raise _refused(
+            path, f"{logical} needs Iceberg format 3, and Tableflow writes format 2. Use microseconds"
+        )
     match kind:
         case "enum":
             return Enum(tuple(schema["symbols"]))
@@ -286,7 +316,11 @@ def _plain(schema: Mapping[str, Any], path: tuple[str, ...]) -> Node:
 
 
 def _decimal(precision: Any, scale: int, path: tuple[str, ...]) -> Decimal:
-    if not _is_whole(precision) or precision not in range(1, _MAX_PRECISION + 1) or scale not in range(precision + 1):
+    if (
+        not _is_whole(precision)
+        or precision not in range(1, _MAX_PRECISION + 1)
+        or scale not in range(precision + 1)
+    ):
         limits = f"which takes a precision of 1 to {_MAX_PRECISION} and a scale up to it"
         raise _refused(path, f"Iceberg has no decimal({precision}, {scale}), {limits}")
     return Decimal(precision, scale)

@@ -1,13 +1,14 @@
 """Converts JSON values to values of an Avro type, and reports every mistake with the path of its field.
 
-In addition to Avro's JSON encoding, it accepts ISO 8601 text for a date, a time or a timestamp (an instant needs Z or an
-offset; digits beyond the field's precision are truncated, as by Avro's serializers), and text or a number for a decimal.
-Numbers with a fraction must be decimal.Decimal, so that no digit is lost. A nullable field takes its value directly, or in
-Avro's encoding, which names the type: {"string": "x"}; a value that fits both counts as given directly. In a union of several
-types the branch is always named.
+In addition to Avro's JSON encoding, it accepts ISO 8601 text for a date, a time or a timestamp (an instant
+needs Z or an offset; digits beyond the field's precision are truncated, as by Avro's serializers), and text
+or a number for a decimal. Numbers with a fraction must be decimal.Decimal, so that no digit is lost. A
+nullable field takes its value directly, or in Avro's encoding, which names the type: {"string": "x"}; a value
+that fits both counts as given directly. In a union of several types the branch is always named.
 
-A text for a decimal is a number if it looks like one, and Avro's bytes if it has characters that can't be printed or aren't
-ASCII. Inside {"bytes": …} of a nullable field, which only Avro's encoding has, it is a number only if it has a decimal point.
+A text for a decimal is a number if it looks like one, and Avro's bytes if it has characters that can't be
+printed or aren't ASCII. Inside {"bytes": …} of a nullable field, which only Avro's encoding has, it is a
+number only if it has a decimal point.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ class _Invalid(Exception):
 
 
 def decoder(node: Node, ignore_unknown: bool = False) -> Decoder:
-    """Return a function that converts a JSON value, given its path and a Report. Ignore its result if it reported a mistake.
+    """Return a function that converts a JSON value, given its path and a Report. Ignore its result if it
+    reported a mistake.
 
     With `ignore_unknown`, fields that a record's schema doesn't have are left out instead of reported.
     """
@@ -54,10 +56,14 @@ def decoder(node: Node, ignore_unknown: bool = False) -> Decoder:
 
 
 def _default_decoder(node: Node) -> Decoder:
-    """Return a decoder of Avro's defaults: a union's is a value of its first branch, and a decimal's are bytes."""
+    """Return a decoder of Avro's defaults: a union's is a value of its first branch, and a decimal's are
+    bytes.
+    """
     match node:
         case Union(branches):
-            decode: Decoder = partial(_first_branch, branches[0].avro_name, _default_decoder(branches[0].node))
+            decode: Decoder = partial(
+                _first_branch, branches[0].avro_name, _default_decoder(branches[0].node)
+            )
         case Decimal():
             decode = partial(_plain, partial(_decimal_bytes, node))
         case _:
@@ -73,7 +79,9 @@ def _decoder(node: Node, decoder_of: Callable[[Node], Decoder], ignore_unknown: 
         case Array(items):
             return partial(_array, decoder_of(items))
         case Map(values):
-            return partial(_array, decoder_of(node.entry)) if node.entry else partial(_map, decoder_of(values))
+            return (
+                partial(_array, decoder_of(node.entry)) if node.entry else partial(_map, decoder_of(values))
+            )
         case Union():
             return _UnionDecoder(node, decoder_of)
         case _:
@@ -81,13 +89,19 @@ def _decoder(node: Node, decoder_of: Callable[[Node], Decoder], ignore_unknown: 
 
 
 def shown(value: Any) -> str:
-    """Return a value for a message: shortened, and in ASCII, because it may have characters that can't be printed."""
+    """Return a value for a message: shortened, and in ASCII, because it may have characters that can't be
+    printed.
+    """
     text = str(value) if isinstance(value, decimal.Decimal) else ascii(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def _not_null(decode: Decoder, value: Any, path: str, report: Report) -> Any:
-    return report(path, "is null, and the schema requires a value") if value is None else decode(value, path, report)
+    return (
+        report(path, "is null, and the schema requires a value")
+        if value is None
+        else decode(value, path, report)
+    )
 
 
 class _NullableDecoder:
@@ -95,7 +109,9 @@ class _NullableDecoder:
 
     def __init__(self, node: Node, decode: Decoder) -> None:
         self._decode = decode
-        self._decode_encoded = partial(_plain, partial(_encoded_decimal, node)) if isinstance(node, Decimal) else decode
+        self._decode_encoded = (
+            partial(_plain, partial(_encoded_decimal, node)) if isinstance(node, Decimal) else decode
+        )
         fields = [field.name for field in node.fields] if isinstance(node, Struct) else []
         #: Avro's name of the type. A named type may also be called by its name without the namespace.
         self._names = {node.branch, node.branch.rpartition(".")[2]} - {"", *fields}
@@ -130,7 +146,10 @@ class _RecordDecoder:
         prefix = f"{path}." if path else ""
         if not self._ignore_unknown and not value.keys() <= self._fields.keys():
             for unknown in (name for name in value if name not in self._fields):
-                report(prefix + ascii(unknown)[1:-1], f"is not in the schema, which has {', '.join(self._fields)} here")
+                report(
+                    prefix + ascii(unknown)[1:-1],
+                    f"is not in the schema, which has {', '.join(self._fields)} here",
+                )
         return {name: self._field(name, value, prefix, report) for name in self._fields}
 
     def _field(self, name: str, value: Mapping[str, Any], prefix: str, report: Report) -> Any:
@@ -165,7 +184,9 @@ class _UnionDecoder:
         if not isinstance(value, Mapping) or len(value) != 1 or not value.keys() <= self._branches.keys():
             names = ", ".join(branch.avro_name for branch, _ in dict.fromkeys(self._branches.values()))
             return report(
-                path, f'expected an object that names one of {names}, as in {{"{names.split(",")[0]}": …}}, found {shown(value)}'
+                path,
+                f'expected an object that names one of {names}, as in {{"{names.split(",")[0]}": …}}, '
+                f"found {shown(value)}",
             )
         ((name, inner),) = value.items()
         branch, decode = self._branches[name]
@@ -201,7 +222,9 @@ def _text(value: Any) -> str:
         try:
             value.encode()
         except UnicodeEncodeError as error:
-            raise _Invalid(f"character {error.start + 1} is a lone surrogate, which is no valid text: {shown(value)}") from error
+            raise _Invalid(
+                f"character {error.start + 1} is a lone surrogate, which is no valid text: {shown(value)}"
+            ) from error
     return value
 
 
@@ -259,7 +282,9 @@ def _decimal(node: Decimal, value: Any) -> decimal.Decimal:
 
 
 def _encoded_decimal(node: Decimal, value: Any) -> decimal.Decimal:
-    return _decimal(node, value) if not isinstance(value, str) or "." in value else _decimal_bytes(node, value)
+    return (
+        _decimal(node, value) if not isinstance(value, str) or "." in value else _decimal_bytes(node, value)
+    )
 
 
 def _decimal_bytes(node: Decimal, value: Any) -> decimal.Decimal:
@@ -274,7 +299,8 @@ def _exact(node: Decimal, number: decimal.Decimal, value: Any) -> decimal.Decima
     exact = (number or decimal.Decimal(0)).quantize(decimal.Decimal(1).scaleb(-node.scale), context=_WIDE)
     if exact != number:
         raise _Invalid(
-            f"{shown(value)} has more than the {node.scale} decimals that decimal({node.precision}, {node.scale}) keeps"
+            f"{shown(value)} has more than the {node.scale} decimals that decimal({node.precision}, "
+            f"{node.scale}) keeps"
         )
     return exact
 
@@ -283,7 +309,9 @@ def _bytes(size: int | None, value: Any) -> bytes:
     try:
         data = _text(value).encode("latin-1")
     except UnicodeEncodeError:
-        raise _Invalid(f"expected bytes as characters up to U+00FF (Avro's JSON encoding), found {shown(value)}") from None
+        raise _Invalid(
+            f"expected bytes as characters up to U+00FF (Avro's JSON encoding), found {shown(value)}"
+        ) from None
     if size is not None and len(data) != size:
         raise _Invalid(f"expected {size} bytes, found {len(data)}")
     return data
@@ -316,9 +344,14 @@ _OTHERS: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 def _read_time(kind: str, value: Any) -> Any:
-    """Read a value of `kind`, one of _TIME_KINDS. Instants are returned in UTC. Raises ValueError with what was expected."""
+    """Read a value of `kind`, one of _TIME_KINDS.
+
+    Instants are returned in UTC. Raises ValueError with what was expected.
+    """
     if kind == "date":
-        return _read(value, date.fromisoformat, _date, "expected a date such as 2026-11-02, or days since 1970")
+        return _read(
+            value, date.fromisoformat, _date, "expected a date such as 2026-11-02, or days since 1970"
+        )
     what, _, unit = kind.rpartition("-")
     step = _UNITS[unit]
     years = "in the years 1 to 9999"
@@ -327,11 +360,19 @@ def _read_time(kind: str, value: Any) -> Any:
             wanted = f"expected a time such as 10:15:00, without an offset, or {unit} since midnight"
             parsed = _read(value, _clock, lambda number: _time_of_day(number * step), wanted)
         case "timestamp":
-            wanted = f"expected a timestamp {years}, with Z or an offset, such as 2026-11-02T10:15:00Z, or {unit} since 1970"
+            wanted = (
+                f"expected a timestamp {years}, with Z or an offset, such as 2026-11-02T10:15:00Z, or "
+                f"{unit} since 1970"
+            )
             parsed = _read(value, _instant, lambda number: _EPOCH + number * step, wanted)
         case _:
-            wanted = f"expected a timestamp {years}, without an offset, such as 2026-11-02T10:15:00, or {unit} since 1970"
-            parsed = _read(value, _local, lambda number: (_EPOCH + number * step).replace(tzinfo=None), wanted)
+            wanted = (
+                f"expected a timestamp {years}, without an offset, such as 2026-11-02T10:15:00, or {unit} "
+                "since 1970"
+            )
+            parsed = _read(
+                value, _local, lambda number: (_EPOCH + number * step).replace(tzinfo=None), wanted
+            )
     return parsed if unit == "micros" else parsed.replace(microsecond=parsed.microsecond // 1000 * 1000)
 
 

@@ -1,9 +1,9 @@
 """Changes a table's schema to the topic's new one, within what Tableflow allows.
 
 The rules are those of Confluent's public CompatibilityChecker for Iceberg tables (repository confluentinc/
-schema-registry): fields may be added if they are nullable, or are an array or map with an empty default (then the column
-is nullable); types may widen as Iceberg allows; a field may become nullable. Nothing may be removed, renamed,
-reordered, narrowed or made required.
+schema-registry): fields may be added if they are nullable, or are an array or map with an empty default (then
+the column is nullable); types may widen as Iceberg allows; a field may become nullable. Nothing may be
+removed, renamed, reordered, narrowed or made required.
 """
 
 from __future__ import annotations
@@ -30,9 +30,13 @@ def evolve(table: Table, before: Topic, after: Topic) -> Table:
     merge = _Merge(count(table.metadata.last_column_id + 1))
     merged = merge.fields([column for column in columns if column.name in owned], after.root, "")
     others = {column.name for column in columns} - owned
-    merge.refused += [f"{field.name}: Tableflow has a column of this name" for field in merged if field.name in others]
+    merge.refused += [
+        f"{field.name}: Tableflow has a column of this name" for field in merged if field.name in others
+    ]
     if merge.refused:
-        raise SchemaError(f"topic {after.name}: the table can't take the new schema. {'; '.join(merge.refused)}")
+        raise SchemaError(
+            f"topic {after.name}: the table can't take the new schema. {'; '.join(merge.refused)}"
+        )
     first = next(position for position, column in enumerate(columns) if column.name in owned)
     schema_id = 1 + max(schema.schema_id for schema in table.metadata.schemas)
     schema = Schema(*columns[:first], *merged, *columns[first + len(owned) :], schema_id=schema_id)
@@ -42,13 +46,18 @@ def evolve(table: Table, before: Topic, after: Topic) -> Table:
 
 
 class _Merge:
-    """Makes columns with the old ids and names and the new types. Changes that aren't allowed are collected in `refused`."""
+    """Makes columns with the old ids and names and the new types.
+
+    Changes that aren't allowed are collected in `refused`.
+    """
 
     def __init__(self, ids: Iterator[int]) -> None:
         self._ids = ids
         self.refused: list[str] = []
 
-    def fields(self, old: Sequence[types.NestedField], new: Struct | Union, path: str) -> list[types.NestedField]:
+    def fields(
+        self, old: Sequence[types.NestedField], new: Struct | Union, path: str
+    ) -> list[types.NestedField]:
         known = {field.name: field for field in old}
         wanted = {field.name: field for field in _fields(new)}
         for name in known.keys() - wanted.keys():
@@ -62,7 +71,9 @@ class _Merge:
         required = not new.node.nullable
         if required and (old is None or old.optional):
             if not (isinstance(new.node, Array | Map) and new.default in ([], {})):
-                self._refuse(path, "added, and not nullable" if old is None else "nullable until now, and no longer")
+                self._refuse(
+                    path, "added, and not nullable" if old is None else "nullable until now, and no longer"
+                )
             required = False
         if old is None:
             return types.NestedField(next(self._ids), new.name, iceberg_type(new.node, self._ids), required)
@@ -72,7 +83,9 @@ class _Merge:
         match old, new:
             case types.ListType(), Array(items):
                 element = self._type(old.element_type, items, f"{path}[]")
-                return types.ListType(old.element_id, element, self._stays_required(old.element_required, items, f"{path}[]"))
+                return types.ListType(
+                    old.element_id, element, self._stays_required(old.element_required, items, f"{path}[]")
+                )
             case types.MapType(), Map(values):
                 value = self._type(old.value_type, values, f"{path}{{}}")
                 required = self._stays_required(old.value_required, values, f"{path}{{}}")

@@ -1,6 +1,8 @@
-"""Reads, writes and commits files of an Iceberg table: data, equality deletes, manifests and snapshots; expires snapshots.
+"""Reads, writes and commits files of an Iceberg table: data, equality deletes, manifests and snapshots;
+expires snapshots.
 
-Needed because PyIceberg 0.12 can neither write nor read equality deletes, nor commit snapshots of the operation `replace`.
+Needed because PyIceberg 0.12 can neither write nor read equality deletes, nor commit snapshots of the
+operation `replace`.
 """
 
 from __future__ import annotations
@@ -51,7 +53,9 @@ from pyiceberg.types import IntegerType, ListType, NestedField, StructType
 
 _CODEC: Final = "deflate"
 _UNPARTITIONED: Final = Record()
-_EQUALITY_IDS: Final = NestedField(135, "equality_ids", ListType(136, IntegerType(), element_required=True), required=False)
+_EQUALITY_IDS: Final = NestedField(
+    135, "equality_ids", ListType(136, IntegerType(), element_required=True), required=False
+)
 
 
 class _DeleteManifestWriter(ManifestWriterV2):
@@ -69,18 +73,25 @@ class _DeleteManifestWriter(ManifestWriterV2):
 
     def _with_partition(self, format_version: TableVersion) -> Schema:
         of_file = data_file_with_partition(self._spec.partition_type(self._schema), format_version)
-        fields = [_EQUALITY_IDS if field.field_id == _EQUALITY_IDS.field_id else field for field in of_file.fields]
+        fields = [
+            _EQUALITY_IDS if field.field_id == _EQUALITY_IDS.field_id else field for field in of_file.fields
+        ]
         return manifest_entry_schema_with_data_file(format_version, StructType(*fields))
 
 
 def add_files(table: Table, operation: Operation, files: Sequence[DataFile]) -> Table:
-    """Commit data and delete files in addition to the table's files. Raises CommitFailedException on a conflict."""
+    """Commit data and delete files in addition to the table's files.
+
+    Raises CommitFailedException on a conflict.
+    """
     return _Commit(table, operation).publish(added=files)
 
 
 def replace_files(table: Table, files: Sequence[DataFile]) -> Table:
     """Commit `files` in place of all files of the table, in a snapshot of the operation `replace`."""
-    return _Commit(table, Operation.REPLACE).publish(added=files, removed=live_entries(table.metadata, table.io))
+    return _Commit(table, Operation.REPLACE).publish(
+        added=files, removed=live_entries(table.metadata, table.io)
+    )
 
 
 def live_entries(metadata: TableMetadata, io: FileIO) -> list[ManifestEntry]:
@@ -93,7 +104,8 @@ def live_entries(metadata: TableMetadata, io: FileIO) -> list[ManifestEntry]:
 
 class _Commit:
     def __init__(self, table: Table, operation: Operation) -> None:
-        self._table, self._operation = table, operation
+        self._table = table
+        self._operation = operation
         self._snapshot_id = table.metadata.new_snapshot_id()
         self._parent = table.metadata.current_snapshot()
         self._id = uuid.uuid4()
@@ -102,7 +114,9 @@ class _Commit:
         manifests = list(self._new_manifests(added, removed))
         if not removed and self._parent:
             before = self._parent.manifests(self._table.io)
-            manifests += [manifest for manifest in before if manifest.has_added_files() or manifest.has_existing_files()]
+            manifests += [
+                manifest for manifest in before if manifest.has_added_files() or manifest.has_existing_files()
+            ]
         parent = self._parent.snapshot_id if self._parent else None
         snapshot = {
             "snapshot-id": self._snapshot_id,
@@ -113,20 +127,29 @@ class _Commit:
             "schema-id": self._table.metadata.current_schema_id,
         }
         main = {"ref-name": MAIN_BRANCH, "type": SnapshotRefType.BRANCH, "snapshot-id": self._snapshot_id}
-        updates = (AddSnapshotUpdate(snapshot=Snapshot.model_validate(snapshot)), SetSnapshotRefUpdate.model_validate(main))
+        updates = (
+            AddSnapshotUpdate(snapshot=Snapshot.model_validate(snapshot)),
+            SetSnapshotRefUpdate.model_validate(main),
+        )
         unchanged = {"type": "assert-ref-snapshot-id", "ref": MAIN_BRANCH, "snapshot-id": parent}
         return apply(self._table, updates, (AssertRefSnapshotId.model_validate(unchanged),))
 
-    def _new_manifests(self, added: Sequence[DataFile], removed: Sequence[ManifestEntry]) -> Iterator[ManifestFile]:
+    def _new_manifests(
+        self, added: Sequence[DataFile], removed: Sequence[ManifestEntry]
+    ) -> Iterator[ManifestFile]:
         entries = [self._entry(ManifestEntryStatus.ADDED, file) for file in added]
         entries += [self._entry(ManifestEntryStatus.DELETED, entry.data_file, entry) for entry in removed]
         data = [entry for entry in entries if entry.data_file.content is DataFileContent.DATA]
         deletes = [entry for entry in entries if entry.data_file.content is not DataFileContent.DATA]
-        for number, (writer, chosen) in enumerate(((ManifestWriterV2, data), (_DeleteManifestWriter, deletes))):
+        for number, (writer, chosen) in enumerate(
+            ((ManifestWriterV2, data), (_DeleteManifestWriter, deletes))
+        ):
             if chosen:
                 yield self._write_manifest(writer, chosen, number)
 
-    def _entry(self, status: ManifestEntryStatus, file: DataFile, was: ManifestEntry | None = None) -> ManifestEntry:
+    def _entry(
+        self, status: ManifestEntryStatus, file: DataFile, was: ManifestEntry | None = None
+    ) -> ManifestEntry:
         return ManifestEntry.from_args(
             status=status,
             snapshot_id=self._snapshot_id,
@@ -135,9 +158,13 @@ class _Commit:
             data_file=file,
         )
 
-    def _write_manifest(self, writer: type[ManifestWriterV2], entries: list[ManifestEntry], number: int) -> ManifestFile:
+    def _write_manifest(
+        self, writer: type[ManifestWriterV2], entries: list[ManifestEntry], number: int
+    ) -> ManifestFile:
         table = self._table
-        output = table.io.new_output(table.location_provider().new_metadata_location(f"{self._id}-m{number}.avro"))
+        output = table.io.new_output(
+            table.location_provider().new_metadata_location(f"{self._id}-m{number}.avro")
+        )
         with writer(table.spec(), table.schema(), output, self._snapshot_id, _CODEC) as manifest:
             for entry in entries:
                 manifest.add_entry(entry)
@@ -158,15 +185,20 @@ class _Commit:
             collector.add_file(file, self._table.schema())
         for file in removed:
             collector.remove_file(file, self._table.schema())
-        # PyIceberg calculates totals only for operations that it can commit itself, and `replace` is not one of them.
+        # PyIceberg calculates totals only for operations that it can commit itself, and `replace` is not one
+        # of them.
         countable = Operation.OVERWRITE if self._operation is Operation.REPLACE else self._operation
         before = self._parent.summary if self._parent else None
         summary = update_snapshot_summaries(Summary(countable, **collector.build()), before)
         return Summary(self._operation, **summary.additional_properties)
 
 
-def apply(table: Table, updates: tuple[TableUpdate, ...], requirements: tuple[TableRequirement, ...] = ()) -> Table:
-    """Commit, delete the metadata files that the commit removed from the metadata log, and return the updated table."""
+def apply(
+    table: Table, updates: tuple[TableUpdate, ...], requirements: tuple[TableRequirement, ...] = ()
+) -> Table:
+    """Commit, delete the metadata files that the commit removed from the metadata log, and return the updated
+    table.
+    """
     before = {entry.metadata_file for entry in table.metadata.metadata_log}
     answer = table.catalog.commit_table(table, requirements, updates)
     for outdated in before - {entry.metadata_file for entry in answer.metadata.metadata_log}:
@@ -180,7 +212,10 @@ def write_rows(table: Table, rows: pa.Table) -> DataFile:
 
 
 def write_equality_deletes(table: Table, keys: pa.Table, columns: Sequence[str]) -> DataFile:
-    """Write a delete file. It deletes rows of earlier commits that equal a row of `keys` in `columns` (the table's names)."""
+    """Write a delete file.
+
+    It deletes rows of earlier commits that equal a row of `keys` in `columns` (the table's names).
+    """
     schema = table.schema().select(*columns)
     return _write(table, schema, keys, DataFileContent.EQUALITY_DELETES)
 
@@ -198,7 +233,9 @@ def _write(table: Table, schema: Schema, rows: pa.Table, content: DataFileConten
         file_format=FileFormat.PARQUET,
         partition=_UNPARTITIONED,
         file_size_in_bytes=len(output),
-        equality_ids=[field.field_id for field in schema.fields] if content is DataFileContent.EQUALITY_DELETES else None,
+        equality_ids=[field.field_id for field in schema.fields]
+        if content is DataFileContent.EQUALITY_DELETES
+        else None,
         **writer.result().to_serialized_dict(),
     )
     file.spec_id = table.spec().spec_id
@@ -206,26 +243,40 @@ def _write(table: Table, schema: Schema, rows: pa.Table, content: DataFileConten
 
 
 def live_rows(table: Table, key_columns: Sequence[str]) -> pa.Table:
-    """Return the rows of the current snapshot, oldest commit first, with equality deletes on `key_columns` applied.
+    """Return the rows of the current snapshot, oldest commit first, with equality deletes on `key_columns`
+    applied.
 
     Columns have their Parquet names and field ids, ready to be written again.
     """
     entries = live_entries(table.metadata, table.io)
     data = [entry for entry in entries if entry.data_file.content is DataFileContent.DATA]
     deleted = _newest_deletes(table, [entry for entry in entries if entry not in data])
-    files = [_rows(table, data)] if not deleted else [_surviving(table, entry, deleted, key_columns) for entry in data]
+    files = (
+        [_rows(table, data)]
+        if not deleted
+        else [_surviving(table, entry, deleted, key_columns) for entry in data]
+    )
     arrow = schema_to_pyarrow(sanitize_column_names(table.schema()))
-    return pa.concat_tables([arrow.empty_table(), *(table_.rename_columns(arrow.names).cast(arrow) for table_ in files)])
+    return pa.concat_tables(
+        [arrow.empty_table(), *(table_.rename_columns(arrow.names).cast(arrow) for table_ in files)]
+    )
 
 
 def expire(table: Table, keep: int) -> Table:
-    """Expire all but the newest `keep` snapshots, and delete the files that only expired snapshots refer to."""
-    newest_first = sorted(table.metadata.snapshots, key=lambda snapshot: snapshot.sequence_number or 0, reverse=True)
+    """Expire all but the newest `keep` snapshots, and delete the files that only expired snapshots refer
+    to.
+    """
+    newest_first = sorted(
+        table.metadata.snapshots, key=lambda snapshot: snapshot.sequence_number or 0, reverse=True
+    )
     outdated = [snapshot.snapshot_id for snapshot in newest_first[keep:]]
     if not outdated:
         return table
     before = _files(table)
-    table = apply(table, (RemoveSnapshotsUpdate.model_validate({"action": "remove-snapshots", "snapshot-ids": outdated}),))
+    table = apply(
+        table,
+        (RemoveSnapshotsUpdate.model_validate({"action": "remove-snapshots", "snapshot-ids": outdated}),),
+    )
     for path in sorted(before - _files(table)):
         table.io.delete(path)
     return table
@@ -233,7 +284,8 @@ def expire(table: Table, keep: int) -> Table:
 
 def _files(table: Table) -> set[str]:
     """Return the paths of all files that the table's snapshots refer to."""
-    files, manifests = set(), {}
+    files = set()
+    manifests = {}
     for snapshot in table.metadata.snapshots:
         files.add(snapshot.manifest_list)
         manifests.update({manifest.manifest_path: manifest for manifest in snapshot.manifests(table.io)})

@@ -16,7 +16,10 @@ _SEED: Final = 0x9747B28C
 
 
 class Sent(NamedTuple):
-    """A record as a producer sends it. `timestamp` counts milliseconds since 1970 UTC; a null value is a tombstone."""
+    """A record as a producer sends it.
+
+    `timestamp` counts milliseconds since 1970 UTC; a null value is a tombstone.
+    """
 
     timestamp: int
     key: bytes | None
@@ -44,7 +47,8 @@ class Log:
     def __init__(self, topic: str, partitions: int = DEFAULT_PARTITIONS) -> None:
         if partitions < 1:
             raise ValueError(f"topic {topic}: {partitions} partitions asked for, but it needs at least 1")
-        self._topic, self._partitions = topic, partitions
+        self._topic = topic
+        self._partitions = partitions
         self._next: Counter[int] = Counter()
         self._keyless = 0
 
@@ -60,7 +64,8 @@ class Log:
     def _partition(self, key: bytes | None) -> int:
         if key is not None:
             return partition_of(key, self._partitions)
-        # A producer assigns records without a key to random partitions. Round-robin is as even, and repeatable.
+        # A producer assigns records without a key to random partitions. Round-robin is as even, and
+        # repeatable.
         self._keyless += 1
         return (self._keyless - 1) % self._partitions
 

@@ -1,10 +1,12 @@
-"""The columns of a topic's table in Tableflow: Iceberg types for the Avro types, and Tableflow's own columns around them.
+"""The columns of a topic's table in Tableflow: Iceberg types for the Avro types, and Tableflow's own columns
+around them.
 
-The first column, `key`, is the record's raw key, as in the table of the StockTrade topic on Confluent's page about schemas
-in Tableflow. Nine metadata columns come last. Where that page's table of types was not available, the types follow
-Confluent's public AvroToLogicalTypeConverter (repository confluentinc/schema-registry): enum and uuid become string,
-fixed(n) stays fixed, timestamp-* becomes timestamptz, local-timestamp-* becomes timestamp, and a union of several types
-becomes a struct with an optional field for each branch.
+The first column, `key`, is the record's raw key, as in the table of the StockTrade topic on Confluent's page
+about schemas in Tableflow. Nine metadata columns come last. Where that page's table of types was not
+available, the types follow Confluent's public AvroToLogicalTypeConverter (repository
+confluentinc/schema-registry): enum and uuid become string, fixed(n) stays fixed, timestamp-* becomes
+timestamptz, local-timestamp-* becomes timestamp, and a union of several types becomes a struct with an
+optional field for each branch.
 """
 
 from __future__ import annotations
@@ -54,7 +56,10 @@ _SCALARS: Final[dict[str, Callable[[], types.IcebergType]]] = {
 
 
 def metadata_column(name: str, naming: Naming) -> str:
-    """Return the column name of an entry of METADATA. In Parquet, `$` and `-` of the DEFAULT names become _x24 and _x2D."""
+    """Return the column name of an entry of METADATA.
+
+    In Parquet, `$` and `-` of the DEFAULT names become _x24 and _x2D.
+    """
     return f"$${name}" if naming == "DEFAULT" else f"cflt_metadata_{name.replace('-', '_')}"
 
 
@@ -68,7 +73,10 @@ def table_schema(topic: Topic, naming: Naming) -> Schema:
 
 
 def has_key_column(topic: Topic) -> bool:
-    """Return whether the record's key is a column. Per Tableflow's documentation, a value field named `key` takes its place."""
+    """Return whether the record's key is a column.
+
+    Per Tableflow's documentation, a value field named `key` takes its place.
+    """
     return KEY_COLUMN not in {field.name for field in topic.root.fields}
 
 
@@ -77,13 +85,18 @@ def iceberg_type(node: Node, ids: Iterator[int]) -> types.IcebergType:
         case Array(items):
             return types.ListType(next(ids), iceberg_type(items, ids), element_required=not items.nullable)
         case Map(values):
-            key, value = next(ids), next(ids)
+            key = next(ids)
+            value = next(ids)
             key_type = iceberg_type(node.entry["key"], ids) if node.entry else types.StringType()
-            return types.MapType(key, key_type, value, iceberg_type(values, ids), value_required=not values.nullable)
+            return types.MapType(
+                key, key_type, value, iceberg_type(values, ids), value_required=not values.nullable
+            )
         case Struct():
             return types.StructType(*_fields(node, ids))
         case Union(branches):
-            return types.StructType(*(_optional(ids, branch.column, iceberg_type(branch.node, ids)) for branch in branches))
+            return types.StructType(
+                *(_optional(ids, branch.column, iceberg_type(branch.node, ids)) for branch in branches)
+            )
     return _plain_type(node)
 
 
@@ -100,7 +113,9 @@ def _plain_type(node: Scalar | Enum | Decimal | Fixed) -> types.IcebergType:
 
 def _fields(struct: Struct, ids: Iterator[int]) -> list[types.NestedField]:
     return [
-        types.NestedField(next(ids), field.name, iceberg_type(field.node, ids), required=not field.node.nullable)
+        types.NestedField(
+            next(ids), field.name, iceberg_type(field.node, ids), required=not field.node.nullable
+        )
         for field in struct.fields
     ]
 
@@ -114,7 +129,9 @@ def _metadata_type(name: str, ids: Iterator[int]) -> types.IcebergType:
         case "timestamp":
             return types.TimestamptzType()
         case "headers":
-            return types.MapType(next(ids), types.StringType(), next(ids), types.BinaryType(), value_required=False)
+            return types.MapType(
+                next(ids), types.StringType(), next(ids), types.BinaryType(), value_required=False
+            )
         case "raw-key" | "raw-value":
             return types.BinaryType()
     return types.StringType()

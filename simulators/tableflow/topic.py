@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from simulators.tableflow.avro import Node, Scalar, SchemaError, Struct, resolve
 
-#: Properties of a topic's schema that name the field whose value is the record's key, and the event-time field.
+#: Properties of a topic's schema that name the field whose value is the record's key, and the event-time
+#: field.
 KEY_PROPERTY: Final = "lakeferry:key"
 TIME_PROPERTY: Final = "lakeferry:time"
 
@@ -30,13 +31,19 @@ class Topic:
 
     def __post_init__(self) -> None:
         if not _KAFKA_NAME.fullmatch(self.name) or self.name in (".", ".."):
-            raise SchemaError(f"topic name {self.name!r}: Kafka takes 1 to 249 of a-z, A-Z, 0-9, '.', '_' and '-'")
+            raise SchemaError(
+                f"topic name {self.name!r}: Kafka takes 1 to 249 of a-z, A-Z, 0-9, '.', '_' and '-'"
+            )
         object.__setattr__(self, "root", resolve(self.schema))
         for role, name in ((KEY_PROPERTY, self.key_field), (TIME_PROPERTY, self.time_field)):
             if name is not None and name not in {field.name for field in self.root.fields}:
-                raise SchemaError(f"topic {self.name}: {role} names the field {name!r}, which the schema doesn't have")
+                raise SchemaError(
+                    f"topic {self.name}: {role} names the field {name!r}, which the schema doesn't have"
+                )
         if self.time_field and not _is_instant(self.root[self.time_field]):
-            raise SchemaError(f"topic {self.name}: {TIME_PROPERTY} needs a timestamp field, {self.time_field!r} is not one")
+            raise SchemaError(
+                f"topic {self.name}: {TIME_PROPERTY} needs a timestamp field, {self.time_field!r} is not one"
+            )
 
 
 def load_topic(file: Path, name: str | None = None) -> Topic:

@@ -1,9 +1,9 @@
 """Writes Iceberg tables as Confluent's Tableflow does, into any PyIceberg catalog.
 
-Layout, names and settings follow published descriptions of real Tableflow buckets, and Confluent's documentation: the
-database has the name of the Kafka cluster, the table that of the topic, each commit adds one Parquet file for each Kafka
-partition with new records, and snapshots are kept for a week, at least 10 and at most 100. In upsert tables the primary
-key is the record's key together with the partition number.
+Layout, names and settings follow published descriptions of real Tableflow buckets, and Confluent's
+documentation: the database has the name of the Kafka cluster, the table that of the topic, each commit adds
+one Parquet file for each Kafka partition with new records, and snapshots are kept for a week, at least 10 and
+at most 100. In upsert tables the primary key is the record's key together with the partition number.
 """
 
 from __future__ import annotations
@@ -30,7 +30,14 @@ from pyiceberg.utils.concurrent import ExecutorFactory
 from simulators.tableflow.arrow import RecordError, to_arrow
 from simulators.tableflow.avro import SchemaError
 from simulators.tableflow.iceberg_evolution import evolve
-from simulators.tableflow.iceberg_table import add_files, expire, live_rows, replace_files, write_equality_deletes, write_rows
+from simulators.tableflow.iceberg_table import (
+    add_files,
+    expire,
+    live_rows,
+    replace_files,
+    write_equality_deletes,
+    write_rows,
+)
 from simulators.tableflow.kafka import Record
 from simulators.tableflow.layout import KEY_COLUMN, Naming, has_key_column, metadata_column, table_schema
 from simulators.tableflow.topic import Topic
@@ -54,7 +61,10 @@ _FIRST_SCHEMA_ID: Final = 100001
 
 @dataclass(frozen=True)
 class TableLocation:
-    """Where a cluster's tables are stored. With the scheme `file`, `bucket` is the absolute path of a folder."""
+    """Where a cluster's tables are stored.
+
+    With the scheme `file`, `bucket` is the absolute path of a folder.
+    """
 
     bucket: str
     cluster_id: str = "lkc-00demo"
@@ -65,7 +75,9 @@ class TableLocation:
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"lkc-[a-z0-9]+", self.cluster_id):
-            raise ValueError(f"cluster id {self.cluster_id!r}: a Kafka cluster's id is lkc- and letters or digits")
+            raise ValueError(
+                f"cluster id {self.cluster_id!r}: a Kafka cluster's id is lkc- and letters or digits"
+            )
         if self.naming not in ("DEFAULT", "PORTABLE"):
             raise ValueError(f"naming {self.naming!r}: metadata columns are named DEFAULT or PORTABLE")
 
@@ -90,7 +102,8 @@ class _Materialised:
 
 class Tableflow:
     def __init__(self, catalog: Catalog, location: TableLocation) -> None:
-        self.catalog, self.location = catalog, location
+        self.catalog = catalog
+        self.location = location
         self._topics: dict[str, _Materialised] = {}
 
     def create_table(self, topic: Topic, mode: WriteMode = "append") -> Table:
@@ -99,14 +112,20 @@ class Tableflow:
         Raises SchemaError if the existing table, or a table in this mode, can't hold the topic.
         """
         if mode == "upsert" and not has_key_column(topic):
-            raise SchemaError(f"topic {topic.name}: upsert needs the record's key as a column, and the value has {KEY_COLUMN!r}")
+            raise SchemaError(
+                f"topic {topic.name}: upsert needs the record's key as a column, and the value has "
+                f"{KEY_COLUMN!r}"
+            )
         self.catalog.create_namespace_if_not_exists(self.location.cluster_id)
         identifier = (self.location.cluster_id, topic.name)
         if self.catalog.table_exists(identifier):
             table = self.catalog.load_table(identifier)
-            if lacking := [field.name for field in topic.root.fields if field.name not in table.schema().column_names]:
+            if lacking := [
+                field.name for field in topic.root.fields if field.name not in table.schema().column_names
+            ]:
                 raise SchemaError(
-                    f"topic {topic.name}: its table lacks the fields {', '.join(lacking)}. Evolve it, or drop it first"
+                    f"topic {topic.name}: its table lacks the fields {', '.join(lacking)}. Evolve it, or "
+                    "drop it first"
                 )
         else:
             schema = table_schema(topic, self.location.naming)
@@ -119,7 +138,8 @@ class Tableflow:
     def append(self, name: str, records: Sequence[Record], files: int | None = None) -> Table:
         """Commit `records`, given in the order of their offsets.
 
-        Writes `files` Parquet files of about equal length, by default one for each Kafka partition. Raises RecordError.
+        Writes `files` Parquet files of about equal length, by default one for each Kafka partition. Raises
+        RecordError.
         """
         _require_one(name, "files to a commit", files)
         entry = self._entry(name)
@@ -135,21 +155,29 @@ class Tableflow:
         _require_one(name, "files after compaction", files)
         entry = self._entry(name)
         rows = live_rows(entry.table, self._key_columns)
-        entry.table = replace_files(entry.table, [write_rows(entry.table, part) for part in _slices(rows, files)])
+        entry.table = replace_files(
+            entry.table, [write_rows(entry.table, part) for part in _slices(rows, files)]
+        )
         return entry.table
 
     def expire(self, name: str, keep: int = _MAX_SNAPSHOTS) -> Table:
-        """Expire all but the newest `keep` snapshots, and delete the files that only expired snapshots refer to."""
+        """Expire all but the newest `keep` snapshots, and delete the files that only expired snapshots refer
+        to.
+        """
         _require_one(name, "snapshots to keep", keep)
         entry = self._entry(name)
         entry.table = expire(entry.table, keep)
         return entry.table
 
     def evolve(self, topic: Topic) -> Table:
-        """Change the table to the topic's new schema. Raises SchemaError, naming every field, if Tableflow refuses it."""
+        """Change the table to the topic's new schema.
+
+        Raises SchemaError, naming every field, if Tableflow refuses it.
+        """
         entry = self._entry(topic.name)
         entry.table = evolve(entry.table, entry.topic, topic)
-        entry.topic, entry.schema_id = topic, entry.schema_id + 1
+        entry.topic = topic
+        entry.schema_id = entry.schema_id + 1
         return entry.table
 
     def read(self, name: str) -> pa.Table:
@@ -175,9 +203,11 @@ class Tableflow:
         compact_every: int | None = None,
         keep: int = _MAX_SNAPSHOTS,
     ) -> Table:
-        """Return the topic's table with `records`, in at most `commits` commits that each cover an equal span of record time.
+        """Return the topic's table with `records`, in at most `commits` commits that each cover an equal span
+        of record time.
 
-        After each `compact_every` commits the table is compacted; at the end the newest `keep` snapshots are kept.
+        After each `compact_every` commits the table is compacted; at the end the newest `keep` snapshots are
+        kept.
         """
         _require_one(topic.name, "commits", commits)
         self.create_table(topic)
@@ -196,19 +226,32 @@ class Tableflow:
     def _key_columns(self) -> tuple[str, str]:
         return KEY_COLUMN, metadata_column("partition", self.location.naming)
 
-    def _upserted(self, entry: _Materialised, records: Sequence[Record]) -> tuple[list[Record], list[DataFile]]:
-        """Return the last record of each key, without tombstones, and a file that deletes the keys' rows of earlier commits."""
+    def _upserted(
+        self, entry: _Materialised, records: Sequence[Record]
+    ) -> tuple[list[Record], list[DataFile]]:
+        """Return the last record of each key, without tombstones, and a file that deletes the keys' rows of
+        earlier commits.
+        """
         if any(record.key is None for record in records):
-            raise RecordError(f"topic {entry.topic.name}: a record without a key, which an upsert table needs. Give it one")
+            raise RecordError(
+                f"topic {entry.topic.name}: a record without a key, which an upsert table needs. Give it one"
+            )
         last = {(record.key, record.partition): record for record in records}
         if not last or not entry.table.current_snapshot():
             return [record for record in last.values() if record.value is not None], []
         schema = schema_to_pyarrow(sanitize_column_names(entry.table.schema().select(*self._key_columns)))
-        columns = [pa.array(values, field.type) for values, field in zip(zip(*last, strict=True), schema, strict=True)]
-        deletes = write_equality_deletes(entry.table, pa.Table.from_arrays(columns, schema=schema), self._key_columns)
+        columns = [
+            pa.array(values, field.type)
+            for values, field in zip(zip(*last, strict=True), schema, strict=True)
+        ]
+        deletes = write_equality_deletes(
+            entry.table, pa.Table.from_arrays(columns, schema=schema), self._key_columns
+        )
         return [record for record in last.values() if record.value is not None], [deletes]
 
-    def _write(self, entry: _Materialised, records: Sequence[Record], files: int | None) -> Iterator[DataFile]:
+    def _write(
+        self, entry: _Materialised, records: Sequence[Record], files: int | None
+    ) -> Iterator[DataFile]:
         if not records:
             return
         rows = to_arrow(entry.topic, entry.table.schema(), self.location.naming, records, entry.schema_id)
@@ -225,7 +268,9 @@ def _with_values(name: str, records: Sequence[Record]) -> Sequence[Record]:
     for record in records:
         if record.value is None:
             position = f"partition {record.partition}, offset {record.offset}"
-            raise RecordError(f"topic {name}, {position}: an append table can't hold a tombstone. Use an upsert table")
+            raise RecordError(
+                f"topic {name}, {position}: an append table can't hold a tombstone. Use an upsert table"
+            )
     return records
 
 
@@ -245,7 +290,8 @@ def _spans(records: Sequence[Record], count: int) -> Iterator[list[Record]]:
     if not records:
         return
     arrivals = list(accumulate((record.timestamp for record in records), max))
-    first, length = arrivals[0], arrivals[-1] - arrivals[0] + 1
+    first = arrivals[0]
+    length = arrivals[-1] - arrivals[0] + 1
     numbers = [(arrival - first) * count // length for arrival in arrivals]
     for _, chosen in groupby(zip(numbers, records, strict=True), key=lambda pair: pair[0]):
         yield [record for _, record in chosen]

@@ -1,4 +1,7 @@
-"""One embedded AWS of each sort for the whole run. Each test makes buckets, databases and secrets of its own."""
+"""One embedded AWS of each sort for the whole run.
+
+Each test makes buckets, databases and secrets of its own.
+"""
 
 from pathlib import Path
 
@@ -13,7 +16,9 @@ HERE = Path(__file__).parent
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """What tests a simulator, and nothing of the product, has a marker, so that `make test` can leave it out."""
+    """What tests a simulator, and nothing of the product, has a marker, so that `make test` can leave it
+    out.
+    """
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.simulators)
@@ -30,7 +35,10 @@ def stock_aws():
 def flink():
     """One warm Flink for the whole run: its start takes longer than any test."""
     if not FLINK_PYTHON.exists():
-        pytest.skip("Flink is not installed (.venv-flink is missing). Run `.venv/bin/python -m lakeferry.local.bootstrap flink`")
+        pytest.skip(
+            "Flink is not installed (.venv-flink is missing). Run `.venv/bin/python -m "
+            "lakeferry.local.bootstrap flink`"
+        )
     worker = FlinkWorker()
     worker.warm()
     yield worker

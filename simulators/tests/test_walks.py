@@ -1,4 +1,6 @@
-"""The vendors' simulators as commands: the commands of the how-to pages in one bash, and how a server starts and stops."""
+"""The vendors' simulators as commands: the commands of the how-to pages in one bash, and how a server starts
+and stops.
+"""
 
 import json
 import re
@@ -45,7 +47,15 @@ def walk(folder, vendor):
 
 def test_the_page_about_confluent_works(tmp_path):
     output, _ = walk(tmp_path, "confluent")
-    assert output.split()[:7] == ["PROVISIONING", "PROVISIONED", "6", "RUNNING", "RUNNING", "RUNNING", "SYNCED"]
+    assert output.split()[:7] == [
+        "PROVISIONING",
+        "PROVISIONED",
+        "6",
+        "RUNNING",
+        "RUNNING",
+        "RUNNING",
+        "SYNCED",
+    ]
     assert int(re.search(r"^(\d+) rows$", output, re.MULTILINE)[1]) > 100
     assert output.strip().endswith("[]")
 

@@ -95,13 +95,23 @@ def accounts_with_work(deployment: Deployment) -> list[str]:
 
 
 class Accounts(Construct):
-    """The service accounts `names`. `rights` has the role bindings and ACLs of each account that were added so far."""
+    """The service accounts `names`.
+
+    `rights` has the role bindings and ACLs of each account that were added so far.
+    """
 
     def __init__(
-        self, scope: Construct, id: str, *, provider: VendorProvider, cluster: KafkaCluster, names: Sequence[str]
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        provider: VendorProvider,
+        cluster: KafkaCluster,
+        names: Sequence[str],
     ) -> None:
         super().__init__(scope, id)
-        self._provider, self._cluster = provider, cluster
+        self._provider = provider
+        self._cluster = cluster
         self._ids = {
             name: provider.create(
                 self,
@@ -131,7 +141,9 @@ class Accounts(Construct):
                 scope=role.scope,
                 environment_id=cluster.environment_id if role.scope != "service_account" else "",
                 cluster_id=cluster.id if role.scope in ("cluster", "topic", "transactional_id") else "",
-                schema_registry_id=cluster.resource.outputs.schema_registry_id if role.scope == "subject" else "",
+                schema_registry_id=cluster.resource.outputs.schema_registry_id
+                if role.scope == "subject"
+                else "",
                 name=name or role.name,
             ),
         )
@@ -281,7 +293,9 @@ class Keys(Construct):
 
 
 def subjects_of(role: Role, deployment: Deployment) -> list[str]:
-    """Return a role's subjects: all in an environment that the deployment creates; in a shared one, those of its own topics."""
+    """Return a role's subjects: all in an environment that the deployment creates; in a shared one, those of
+    its own topics.
+    """
     if not deployment.confluent.environment_id:
         return [role.name]
     # The deployment registers, and so deletes, only schemas of values.
@@ -290,7 +304,10 @@ def subjects_of(role: Role, deployment: Deployment) -> list[str]:
 
 
 def topics_of(acl: Acl, topics: list[Topic]) -> list[str]:
-    """Return the topics of an ACL without a name. Connectors write Datagen's topics; only Flink writes its own."""
+    """Return the topics of an ACL without a name.
+
+    Connectors write Datagen's topics; only Flink writes its own.
+    """
     if acl.account == CONNECTOR:
         return [topic.name for topic in topics if topic.datagen]
     return [topic.name for topic in topics if acl.operation == "READ" or not topic.statement]

@@ -40,11 +40,11 @@ from stacks.lake import Lake
 
 @attrs.frozen
 class Cluster:
-    """Values for other stacks: the Glue database of the tables, monitoring's own keys, the KMS key of the secrets, and the table
-    of states.
+    """Values for other stacks: the Glue database of the tables, monitoring's own keys, the KMS key of the
+    secrets, and the table of states.
 
-    Other keys are not among them: a key goes with the last work of its account, and CloudFormation refuses to remove what another
-    stack imports.
+    Other keys are not among them: a key goes with the last work of its account, and CloudFormation refuses to
+    remove what another stack imports.
     """
 
     glue_database: str
@@ -58,10 +58,15 @@ class ConfluentStack(LakeferryStack):
     """The Confluent stack: accounts and keys, the provider integration with AWS, streams, tables."""
 
     def __init__(self, scope: Construct, *, loaded: LoadedDeployment, data: DataStack) -> None:
-        super().__init__(scope, "confluent", loaded=loaded, purpose="Kafka, Flink and Tableflow, with their keys")
+        super().__init__(
+            scope, "confluent", loaded=loaded, purpose="Kafka, Flink and Tableflow, with their keys"
+        )
         self.add_stack_dependency(data)
-        deployment, region = loaded.deployment, loaded.deployment.aws.region
-        self.secrets = StackSecrets(self, "Secrets", prefix=deployment.prefix, purpose="Encrypts the keys of Confluent Cloud")
+        deployment = loaded.deployment
+        region = loaded.deployment.aws.region
+        self.secrets = StackSecrets(
+            self, "Secrets", prefix=deployment.prefix, purpose="Encrypts the keys of Confluent Cloud"
+        )
         accounts = accounts_with_work(deployment)
         secret_of = key_secrets(self.secrets, accounts)
         self.provider = self._provider()
@@ -127,7 +132,8 @@ class ConfluentStack(LakeferryStack):
             environment=_addresses(self) | {contract.CLOUD_KEY_SECRET: cloud_key},
             statements=[
                 *may_read_secret(self, "CloudKey", named_secret(self, cloud_key)),
-                # Of all keys by name: after an update, a statement is deleted with a key that the stack no longer has.
+                # Of all keys by name: after an update, a statement is deleted with a key that the stack no
+                # longer has.
                 allow(
                     "WriteKeys",
                     ["secretsmanager:GetSecretValue", "secretsmanager:PutSecretValue"],
@@ -146,12 +152,17 @@ class ConfluentStack(LakeferryStack):
         return self.provider.create(self, "FlinkPool", props)
 
     def _bind(self) -> None:
-        """Bind the roles. Two are bound to objects that only this stack knows: the integration, and Flink's own account."""
+        """Bind the roles.
+
+        Two are bound to objects that only this stack knows: the integration, and Flink's own account.
+        """
         named = {"provider_integration": self.tableflow.integration.outputs.id}
         if FLINK in self.accounts:
             named["service_account"] = self.accounts.id(FLINK)
         for role in [role for role in contract.ROLES if role.account in self.accounts]:
-            names = subjects_of(role, self.deployment) if role.scope == "subject" else [named.get(role.scope, "")]
+            names = (
+                subjects_of(role, self.deployment) if role.scope == "subject" else [named.get(role.scope, "")]
+            )
             for name in names:
                 self.accounts.add_role_binding(role, name)
         if FLINK in self.accounts:
@@ -159,16 +170,22 @@ class ConfluentStack(LakeferryStack):
             self.keys[FLINK_KEY].resource.after(*self.accounts.rights[FLINK])
 
     def _tables(self, lake: Lake) -> None:
-        before: list[IDependable] = [self.tableflow.role, *self._cleanup(lake), *self.accounts.rights[MANAGER]]
+        before: list[IDependable] = [
+            self.tableflow.role,
+            *self._cleanup(lake),
+            *self.accounts.rights[MANAGER],
+        ]
         if self.deployment.tables_in_glue:
             before.append(self.tableflow.add_catalog(*before))
         for topic in self.deployment.tables:
             self.tableflow.add_table(topic, [*before, *self.streams.ready[topic.name]])
 
     def _cleanup(self, lake: Lake) -> list[IDependable]:
-        """Remove on destroy what Tableflow leaves: after its tables and catalog, and before the role that Confluent assumes.
+        """Remove on destroy what Tableflow leaves: after its tables and catalog, and before the role that
+        Confluent assumes.
 
-        A protected cluster protects its tables too: CloudFormation would remove them before it finds that it can't delete topics.
+        A protected cluster protects its tables too: CloudFormation would remove them before it finds that it
+        can't delete topics.
         """
         if self.deployment.keeps_data or self.deployment.confluent.deletion_protection:
             return []
@@ -220,8 +237,14 @@ class ConfluentStack(LakeferryStack):
         page = f"https://confluent.cloud/environments/{self.kafka.environment_id}/clusters/{cluster.id}"
         self.output("ClusterPage", page, "The cluster in Confluent's console")
         for key in self.keys.all:
-            self.output(f"{key.use.id}SecretArn", key.secret.arn, "Secret with the connection of this account's clients")
-        self.output("CatalogUri", _catalog(self.deployment.aws.region, self.kafka), "Tableflow's Iceberg REST catalog")
+            self.output(
+                f"{key.use.id}SecretArn",
+                key.secret.arn,
+                "Secret with the connection of this account's clients",
+            )
+        self.output(
+            "CatalogUri", _catalog(self.deployment.aws.region, self.kafka), "Tableflow's Iceberg REST catalog"
+        )
 
 
 def _catalog(region: str, kafka: KafkaCluster) -> str:

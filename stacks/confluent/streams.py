@@ -34,7 +34,10 @@ from stacks.constructs.vendor import VendorProvider, VendorResource
 
 
 class Streams(Construct):
-    """Topics and what writes them. `ready` has, by topic, the resources that must exist before the topic can be read."""
+    """Topics and what writes them.
+
+    `ready` has, by topic, the resources that must exist before the topic can be read.
+    """
 
     def __init__(
         self,
@@ -49,9 +52,15 @@ class Streams(Construct):
         pool: Pool | None,
     ) -> None:
         super().__init__(scope, id)
-        self._loaded, self._provider, self._cluster, self._accounts, self._keys = loaded, provider, cluster, accounts, keys
+        self._loaded = loaded
+        self._provider = provider
+        self._cluster = cluster
+        self._accounts = accounts
+        self._keys = keys
         topics = loaded.deployment.topics
-        self.ready: dict[str, list[IDependable]] = {topic.name: self._topic(topic) for topic in topics if not topic.statement}
+        self.ready: dict[str, list[IDependable]] = {
+            topic.name: self._topic(topic) for topic in topics if not topic.statement
+        }
         self._acls()
         for topic in (topic for topic in topics if topic.datagen):
             ready = self.ready[topic.name]
@@ -94,7 +103,8 @@ class Streams(Construct):
                 subject=f"{topic.name}-value",
                 schema=_compact(text),
                 delete_permanently=not keeps,
-                # In the deployment's own environment, an existing subject is one that Datagen registered for the topic.
+                # In the deployment's own environment, an existing subject is one that Datagen registered for
+                # the topic.
                 adopt=self._loaded.deployment.confluent.environment_id is None or "subject" in topic.adopt,
             ),
         ).after(*self._accounts.rights[REGISTRY])
@@ -127,7 +137,8 @@ class Streams(Construct):
         ).after(*self._accounts.rights[CONNECTOR], self._cluster.resource)
 
     def _statement(self, name: str, pool: Pool) -> VendorResource[FlinkStatementOutputs]:
-        text, deployment = self._loaded.sources.statement(name), self._loaded.deployment
+        text = self._loaded.sources.statement(name)
+        deployment = self._loaded.deployment
         table = bool(text.table)
         adopted = any("topic" in topic.adopt for topic in deployment.topics if topic.statement == name)
         return self._provider.create(
@@ -152,7 +163,9 @@ class Streams(Construct):
                 keep_table=table and deployment.keeps_data,
                 adopt=table and adopted,
             ),
-        ).after(*self._accounts.rights[FLINK], *self._accounts.rights[MANAGER], *self._accounts.rights[REGISTRY])
+        ).after(
+            *self._accounts.rights[FLINK], *self._accounts.rights[MANAGER], *self._accounts.rights[REGISTRY]
+        )
 
 
 def _compact(schema: str) -> str:

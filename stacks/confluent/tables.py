@@ -1,4 +1,6 @@
-"""Topics as Iceberg tables: the provider integration, its role, the catalog integration with Glue, Tableflow."""
+"""Topics as Iceberg tables: the provider integration, its role, the catalog integration with Glue,
+Tableflow.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,10 @@ class Tableflow(Construct):
         bucket_arn: str,
     ) -> None:
         super().__init__(scope, id)
-        self._provider, self._cluster, self._keys, self._bucket = provider, cluster, keys, bucket
+        self._provider = provider
+        self._cluster = cluster
+        self._keys = keys
+        self._bucket = bucket
         self.integration: VendorResource[ProviderIntegrationOutputs] = provider.create(
             self,
             "ProviderIntegration",
@@ -52,8 +57,12 @@ class Tableflow(Construct):
         self.role = self._role(deployment.role_name("tableflow"), bucket_arn)
 
     def _role(self, name: str, bucket_arn: str) -> iam.Role:
-        """Create the role. It trusts the integration's principal with its external id; sts:TagSession has no external id."""
-        outputs, needs = self.integration.outputs, contract.TABLEFLOW_NEEDS
+        """Create the role.
+
+        It trusts the integration's principal with its external id; sts:TagSession has no external id.
+        """
+        outputs = self.integration.outputs
+        needs = contract.TABLEFLOW_NEEDS
         confluent = iam.ArnPrincipal(outputs.confluent_role_arn)
         created = role(
             self,
@@ -64,7 +73,9 @@ class Tableflow(Construct):
             statements=[
                 allow("UseBucket", needs["bucket"], [bucket_arn]),
                 allow("WriteTables", needs["objects"], [f"{bucket_arn}/*"], why=ITS_KEYS),
-                allow("RegisterTables", needs["tables"], glue_tables(self, self._cluster.id), why=ONE_DATABASE),
+                allow(
+                    "RegisterTables", needs["tables"], glue_tables(self, self._cluster.id), why=ONE_DATABASE
+                ),
             ],
         )
         trust = created.assume_role_policy

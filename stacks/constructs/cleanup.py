@@ -1,4 +1,6 @@
-"""Removes on destroy the data that CloudFormation doesn't know: what vendors and jobs wrote to buckets and databases."""
+"""Removes on destroy the data that CloudFormation doesn't know: what vendors and jobs wrote to buckets and
+databases.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,12 @@ from stacks.constructs.statements import ITS_STACK, Statement, allow, glue_table
 
 
 class CleanupOnDestroy(CustomResource):
-    """Empties `bucket`, or drops the tables of `glue_database` whose files are in `table_bucket`, and the database if it then is
-    empty. It does so when the whole stack is deleted, and only then.
+    """Empties `bucket`, or drops the tables of `glue_database` whose files are in `table_bucket`, and the
+    database if it then is empty. It does so when the whole stack is deleted, and only then.
 
-    CloudFormation deletes a resource before those that it depends on. So Tableflow's tables and catalog, which write, depend on
-    this resource; and this resource depends on the bucket that it empties, on its permissions and on Tableflow's role.
+    CloudFormation deletes a resource before those that it depends on. So Tableflow's tables and catalog,
+    which write, depend on this resource; and this resource depends on the bucket that it empties, on its
+    permissions and on Tableflow's role.
     """
 
     def __init__(
@@ -30,11 +33,16 @@ class CleanupOnDestroy(CustomResource):
     ) -> None:
         given = {"bucket": bucket, "glue_database": glue_database, "table_bucket": table_bucket}
         named = {name: value for name, value in given.items() if value}
-        super().__init__(scope, id, resource_type=contract.CLEANUP_TYPE, service_token=service_token, properties=named)
+        super().__init__(
+            scope, id, resource_type=contract.CLEANUP_TYPE, service_token=service_token, properties=named
+        )
 
 
 def may_read_own_stack(scope: Construct, *calls: str) -> Statement:
-    """Allow `calls` of CloudFormation on the own stack. Its ARN ends in a UUID that isn't known at synthesis."""
+    """Allow `calls` of CloudFormation on the own stack.
+
+    Its ARN ends in a UUID that isn't known at synthesis.
+    """
     stack = Stack.of(scope)
     return allow(
         "ReadOwnStack",
@@ -51,24 +59,36 @@ def may_empty(bucket_arn: str) -> list[Statement]:
             "RemoveObjects",
             ["s3:DeleteObject", "s3:DeleteObjectVersion", "s3:AbortMultipartUpload"],
             [f"{bucket_arn}/*"],
-            why="On destroy, all objects and versions of this one bucket go, because the deployment file says so.",
+            why=(
+                "On destroy, all objects and versions of this one bucket go, because the deployment file "
+                "says so."
+            ),
         ),
     ]
 
 
 def may_drop_tables(scope: Construct, database: str) -> list[Statement]:
-    """Allow deleting the database. Glue also checks the permission to delete its user-defined functions, even if it has none."""
+    """Allow deleting the database.
+
+    Glue also checks the permission to delete its user-defined functions, even if it has none.
+    """
     return [
         allow(
             "DropTables",
             ["glue:GetTables", "glue:DeleteTable", "glue:DeleteDatabase"],
             [*glue_tables(scope, database), own_arn(scope, "glue", f"userDefinedFunction/{database}/*")],
-            why="On destroy, the deployment's tables go, because the deployment file says so. Their names are not known here.",
+            why=(
+                "On destroy, the deployment's tables go, because the deployment file says so. Their names "
+                "are not known here."
+            ),
         ),
         allow(
             "ReadLakeFormation",
             ["lakeformation:GetDataLakeSettings"],
             ["*"],
-            why="Lake Formation has no resources for its settings. They say whether Glue's lists have all tables.",
+            why=(
+                "Lake Formation has no resources for its settings. They say whether Glue's lists have all "
+                "tables."
+            ),
         ),
     ]

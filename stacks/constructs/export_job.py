@@ -31,7 +31,8 @@ from stacks.constructs.statements import (
 )
 from stacks.lake import EXPORTS, TEMPORARY, WAREHOUSE, Lake
 
-#: Glue's timer also counts the start of Spark. A run that reaches its own limit still has to write its record.
+#: Glue's timer also counts the start of Spark. A run that reaches its own limit still has to write its
+#: record.
 _MINUTES_TO_END: Final = 5
 _WRITES_TABLES: Final = ("glue:GetDatabase", "glue:GetTable", "glue:CreateTable", "glue:UpdateTable")
 
@@ -39,10 +40,14 @@ _WRITES_TABLES: Final = ("glue:GetDatabase", "glue:GetTable", "glue:CreateTable"
 class ExportJobs(Construct):
     """The Glue jobs. `jobs` has them by the name of their contract."""
 
-    def __init__(self, scope: Construct, id: str, *, loaded: LoadedDeployment, lake: Lake, glue_database: str) -> None:
+    def __init__(
+        self, scope: Construct, id: str, *, loaded: LoadedDeployment, lake: Lake, glue_database: str
+    ) -> None:
         super().__init__(scope, id)
-        self._loaded, self._deployment = loaded, loaded.deployment
-        self._lake, self._database = lake, glue_database
+        self._loaded = loaded
+        self._deployment = loaded.deployment
+        self._lake = lake
+        self._database = glue_database
         self._script = s3_assets.Asset(self, "Script", path=str(assets.glue_script()))
         self._zip = s3_assets.Asset(self, "Zip", path=str(assets.glue_zip()))
         self._log_prefix = f"/aws-glue/{self._deployment.prefix}"
@@ -84,7 +89,11 @@ class ExportJobs(Construct):
             timeout=aws.glue_timeout_minutes,
             worker_type=aws.glue_worker_type,
         )
-        acknowledge(job, "The job's log groups are encrypted with the deployment's key themselves.", "AwsSolutions-GL1")
+        acknowledge(
+            job,
+            "The job's log groups are encrypted with the deployment's key themselves.",
+            "AwsSolutions-GL1",
+        )
         job.add_resource_dependency(self._security)
         return job
 
@@ -92,7 +101,8 @@ class ExportJobs(Construct):
         return self._loaded.sources.contract(export.contract, None)
 
     def _arguments(self, export: Export, contract: Contract) -> dict[str, str]:
-        bucket, region = self._lake.bucket, self._deployment.aws.region
+        bucket = self._lake.bucket
+        region = self._deployment.aws.region
         warehouse = f"s3://{bucket}/{WAREHOUSE}"
         settings = [f"{name}={value}" for name, value in spark_settings(warehouse, region).items()]
         given = {
@@ -108,7 +118,8 @@ class ExportJobs(Construct):
             "--conf": " --conf ".join(settings),
             "--datalake-formats": "iceberg",
             "--enable-auto-scaling": "true",
-            # By default, Glue writes the events of Spark's exceptions to a log, with the values that an expression failed on.
+            # By default, Glue writes the events of Spark's exceptions to a log, with the values that an
+            # expression failed on.
             "--enable-job-insights": "false",
             # Without one, Glue creates a bucket of its own for the region.
             "--TempDir": f"s3://{bucket}/{TEMPORARY}/",
@@ -127,12 +138,20 @@ class ExportJobs(Construct):
 
     def _encryption_key(self) -> kms.Key:
         """Create the key of logs and bookmarks. It is deleted with the stack, like the logs."""
-        key = encryption_key(self, "Key", f"Encrypts logs and bookmarks of exports of {self._deployment.prefix}")
+        key = encryption_key(
+            self, "Key", f"Encrypts logs and bookmarks of exports of {self._deployment.prefix}"
+        )
         groups = own_arn(self, "logs", f"log-group:{self._log_prefix}/*")
         key.add_to_resource_policy(
             iam.PolicyStatement(
                 sid="LetLogsIn",
-                actions=["kms:Encrypt", "kms:Decrypt", "kms:ReEncrypt*", "kms:GenerateDataKey*", "kms:Describe*"],
+                actions=[
+                    "kms:Encrypt",
+                    "kms:Decrypt",
+                    "kms:ReEncrypt*",
+                    "kms:GenerateDataKey*",
+                    "kms:Describe*",
+                ],
                 principals=[iam.ServicePrincipal(f"logs.{Stack.of(self).region}.amazonaws.com")],
                 resources=["*"],
                 conditions={"ArnLike": {"kms:EncryptionContext:aws:logs:arn": groups}},
@@ -143,9 +162,10 @@ class ExportJobs(Construct):
     def _security_configuration(self) -> glue.CfnSecurityConfiguration:
         """Create the security configuration.
 
-        Bookmarks use the deployment's key. The job has no permission for it, because it keeps no bookmarks. Logs are encrypted by
-        their log groups: with encryption in this configuration, Glue would write to log groups with other names, without
-        retention (AWS Glue API, JobRun, LogGroupName). Files in S3 have the encryption of their bucket, so readers need no key.
+        Bookmarks use the deployment's key. The job has no permission for it, because it keeps no bookmarks.
+        Logs are encrypted by their log groups: with encryption in this configuration, Glue would write to log
+        groups with other names, without retention (AWS Glue API, JobRun, LogGroupName). Files in S3 have the
+        encryption of their bucket, so readers need no key.
         """
         of = glue.CfnSecurityConfiguration
         return of(
@@ -153,7 +173,9 @@ class ExportJobs(Construct):
             "Security",
             name=f"{self._deployment.prefix}-exports",
             encryption_configuration=of.EncryptionConfigurationProperty(
-                cloud_watch_encryption=of.CloudWatchEncryptionProperty(cloud_watch_encryption_mode="DISABLED"),
+                cloud_watch_encryption=of.CloudWatchEncryptionProperty(
+                    cloud_watch_encryption_mode="DISABLED"
+                ),
                 job_bookmarks_encryption=of.JobBookmarksEncryptionProperty(
                     job_bookmarks_encryption_mode="CSE-KMS", kms_key_arn=self._key.key_arn
                 ),
@@ -174,7 +196,10 @@ class ExportJobs(Construct):
         )
 
     def _reads(self) -> list[Statement]:
-        """Return what the job may read. It may not write to Tableflow's bucket: changed files break Tableflow's tables."""
+        """Return what the job may read.
+
+        It may not write to Tableflow's bucket: changed files break Tableflow's tables.
+        """
         bucket = f"arn:{Stack.of(self).partition}:s3:::{self._script.s3_bucket_name}"
         code = [f"{bucket}/{asset.s3_object_key}" for asset in (self._script, self._zip)]
         return [
@@ -191,18 +216,28 @@ class ExportJobs(Construct):
         objects = ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"]
         return [
             allow("ListFiles", ["s3:ListBucket", "s3:ListBucketMultipartUploads"], [bucket_arn]),
-            allow("WriteFiles", [*objects, "s3:AbortMultipartUpload"], [f"{bucket_arn}/{EXPORTS}/*"], why=ONE_PREFIX),
+            allow(
+                "WriteFiles",
+                [*objects, "s3:AbortMultipartUpload"],
+                [f"{bucket_arn}/{EXPORTS}/*"],
+                why=ONE_PREFIX,
+            ),
             allow("UseTempDir", objects, [f"{bucket_arn}/{TEMPORARY}/*"], why=ONE_PREFIX),
             allow("KeepAggregatesGlue", _WRITES_TABLES, aggregates, why=ONE_DATABASE),
             allow("KeepAggregatesS3", objects, [f"{bucket_arn}/{WAREHOUSE}/*"], why=ONE_PREFIX),
-            allow("WriteOwnLog", ["logs:CreateLogStream", "logs:PutLogEvents"], [group.log_group_arn for group in self._logs]),
+            allow(
+                "WriteOwnLog",
+                ["logs:CreateLogStream", "logs:PutLogEvents"],
+                [group.log_group_arn for group in self._logs],
+            ),
         ]
 
     def _may_read_key(self) -> list[Statement]:
         """Allow reading the pseudonymisation key, if an export hashes columns."""
         if not any(self._contract(export).hashed for export in self._deployment.exports):
             return []
-        secret, key = self._lake.pseudonym_secret_arn, self._lake.pseudonym_key_arn
+        secret = self._lake.pseudonym_secret_arn
+        key = self._lake.pseudonym_key_arn
         if not key:
             return may_read_secret(self, "Key", secret)
         return [

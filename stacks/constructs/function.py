@@ -46,7 +46,9 @@ class PythonFunction(Construct):
     ) -> None:
         super().__init__(scope, id)
         settings = deployment.aws
-        platform = assets.LOCAL if SynthOptions.of(self).functions_local else assets.aws(settings.lambda_python)
+        platform = (
+            assets.LOCAL if SynthOptions.of(self).functions_local else assets.aws(settings.lambda_python)
+        )
         logs = log_group(self, "Logs", days=settings.log_retention_days)
         self.role = role(
             self,
@@ -58,7 +60,9 @@ class PythonFunction(Construct):
         self.function = lambda_.Function(
             self,
             "Function",
-            code=lambda_.Code.from_asset(str(assets.lambda_folder(platform)), exclude=["**/__pycache__", "*.pyc"]),
+            code=lambda_.Code.from_asset(
+                str(assets.lambda_folder(platform)), exclude=["**/__pycache__", "*.pyc"]
+            ),
             handler=handler,
             runtime=lambda_.Runtime(f"python{settings.lambda_python}", lambda_.RuntimeFamily.PYTHON),
             architecture=lambda_.Architecture.ARM_64,
@@ -72,12 +76,19 @@ class PythonFunction(Construct):
             timeout=Duration.seconds(timeout_seconds or settings.lambda_timeout_seconds),
             tracing=lambda_.Tracing.ACTIVE,
         )
-        acknowledge(self.function, "Functions run on the version of Python that their tests run on.", "AwsSolutions-L1")
+        acknowledge(
+            self.function,
+            "Functions run on the version of Python that their tests run on.",
+            "AwsSolutions-L1",
+        )
         self._alarm(deployment, purpose)
 
     def _alarm(self, deployment: Deployment, purpose: str) -> None:
-        """Create the alarms in the function's own stack: an alarm in another one would prevent deleting the function."""
-        stack, name = Stack.of(self).stack_name, "".join(self.node.path.split("/")[1:])
+        """Create the alarms in the function's own stack: an alarm in another one would prevent deleting the
+        function.
+        """
+        stack = Stack.of(self).stack_name
+        name = "".join(self.node.path.split("/")[1:])
         topic = alarm_topic(self, "AlarmTopic", deployment)
         alarm(
             self,
@@ -92,8 +103,10 @@ class PythonFunction(Construct):
             "ThrottlesAlarm",
             topic=topic,
             name=f"{stack}-{name}Throttles",
-            description=f"AWS did not start function {name} ({purpose}): the account's concurrent executions are used up. AWS "
-            "tries again for some hours",
+            description=(
+                f"AWS did not start function {name} ({purpose}): the account's concurrent executions are "
+                "used up. AWS tries again for some hours"
+            ),
             metric=self.function.metric_throttles(period=Duration.minutes(5), statistic="Sum"),
             periods=_PERIODS,
         )
@@ -130,7 +143,10 @@ class FunctionSchedule(Construct):
             "Caller",
             trusts=iam.ServicePrincipal("scheduler.amazonaws.com", conditions={"StringEquals": schedules}),
             purpose=purpose,
-            statements=[allow("CallFunction", ["lambda:InvokeFunction"], [function.arn]), *may_send(dead_letters)],
+            statements=[
+                allow("CallFunction", ["lambda:InvokeFunction"], [function.arn]),
+                *may_send(dead_letters),
+            ],
         )
         scheduler.Schedule(
             self,
@@ -149,9 +165,15 @@ class FunctionSchedule(Construct):
         )
 
 
-def log_group(scope: Construct, id: str, *, days: int, name: str | None = None, key: kms.IKey | None = None) -> logs.LogGroup:
-    """Return a log group that is deleted with the stack: what must be kept about a run is in its run record."""
-    group = logs.LogGroup(scope, id, encryption_key=key, log_group_name=name, removal_policy=RemovalPolicy.DESTROY)
+def log_group(
+    scope: Construct, id: str, *, days: int, name: str | None = None, key: kms.IKey | None = None
+) -> logs.LogGroup:
+    """Return a log group that is deleted with the stack: what must be kept about a run is in its run
+    record.
+    """
+    group = logs.LogGroup(
+        scope, id, encryption_key=key, log_group_name=name, removal_policy=RemovalPolicy.DESTROY
+    )
     bare = group.node.default_child
     assert isinstance(bare, logs.CfnLogGroup)
     bare.retention_in_days = days
@@ -163,4 +185,8 @@ def may_send(queue: sqs.IQueue | None) -> list[Statement]:
 
 
 def may_write(*groups: logs.ILogGroup) -> Statement:
-    return allow("WriteOwnLog", ["logs:CreateLogStream", "logs:PutLogEvents"], [group.log_group_arn for group in groups])
+    return allow(
+        "WriteOwnLog",
+        ["logs:CreateLogStream", "logs:PutLogEvents"],
+        [group.log_group_arn for group in groups],
+    )

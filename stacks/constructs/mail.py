@@ -21,10 +21,21 @@ from stacks.constructs.statements import acknowledge
 
 
 def mail_topic(
-    scope: Construct, id: str, *, title: str, recipients: Sequence[str], key: kms.IKey, topic_name: str | None = None
+    scope: Construct,
+    id: str,
+    *,
+    title: str,
+    recipients: Sequence[str],
+    key: kms.IKey,
+    topic_name: str | None = None,
 ) -> sns.Topic:
-    """Return a topic that mails. `title` is the sender's name: 100 characters at most. Each recipient has to confirm once."""
-    topic = sns.Topic(scope, id, display_name=title[:100], enforce_ssl=True, master_key=key, topic_name=topic_name)
+    """Return a topic that mails.
+
+    `title` is the sender's name: 100 characters at most. Each recipient has to confirm once.
+    """
+    topic = sns.Topic(
+        scope, id, display_name=title[:100], enforce_ssl=True, master_key=key, topic_name=topic_name
+    )
     for address in recipients:
         topic.add_subscription(subscriptions.EmailSubscription(address))
     return topic
@@ -43,10 +54,11 @@ def alarm(
     datapoints: int | None = None,
     mail_without_data: bool = False,
 ) -> cloudwatch.Alarm:
-    """Return an alarm that sends a mail when the metric rises above `above`, and when it is no longer above it.
+    """Return an alarm that sends a mail when the metric rises above `above`, and when it is no longer above
+    it.
 
-    With `mail_without_data`, an alarm without data changes to INSUFFICIENT_DATA, which is mailed too. A new alarm has that state
-    at first and mails nothing.
+    With `mail_without_data`, an alarm without data changes to INSUFFICIENT_DATA, which is mailed too. A new
+    alarm has that state at first and mails nothing.
     """
     missing = cloudwatch.TreatMissingData
     created = cloudwatch.Alarm(
@@ -70,7 +82,10 @@ def alarm(
 
 
 def alarm_topic_name(deployment: Deployment) -> str:
-    """Return the topic's name. It is fixed, so that alarms of stacks that are deployed before the topic can name it."""
+    """Return the topic's name.
+
+    It is fixed, so that alarms of stacks that are deployed before the topic can name it.
+    """
     return f"{deployment.prefix}-alarms"
 
 
@@ -88,7 +103,9 @@ def alarm_on_dead_letters(
         topic=topic,
         name=name,
         description=f"{what} could not be delivered; the queue shows which",
-        metric=queue.metric_approximate_number_of_messages_visible(period=Duration.minutes(5), statistic="Maximum"),
+        metric=queue.metric_approximate_number_of_messages_visible(
+            period=Duration.minutes(5), statistic="Maximum"
+        ),
     )
 
 
@@ -121,7 +138,8 @@ class AlarmTopic(Construct):
             key=self.key,
             topic_name=alarm_topic_name(deployment),
         )
-        service, own = iam.ServicePrincipal("cloudwatch.amazonaws.com"), {"aws:SourceAccount": Stack.of(self).account}
+        service = iam.ServicePrincipal("cloudwatch.amazonaws.com")
+        own = {"aws:SourceAccount": Stack.of(self).account}
         self.key.add_to_resource_policy(
             iam.PolicyStatement(
                 sid="LetAlarmsIn",

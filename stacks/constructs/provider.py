@@ -1,4 +1,7 @@
-"""CDK's provider framework around one function. It may not create log groups, because nothing would delete them."""
+"""CDK's provider framework around one function.
+
+It may not create log groups, because nothing would delete them.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,12 @@ from stacks.constructs.statements import TRACE, Statement, acknowledge, any_vers
 
 _FRAMEWORK: Final = ("framework-onEvent", "framework-isComplete", "framework-onTimeout")
 _WAITER: Final = (
-    "The waiter of CDK's provider framework. Its input contains the address of CloudFormation's response, which must not be in "
-    "a log or a trace; the function that it calls logs the progress."
+    "The waiter of CDK's provider framework. Its input contains the address of CloudFormation's response, "
+    "which must not be in a log or a trace; the function that it calls logs the progress."
 )
 _VERSIONS: Final = (
-    "CDK's provider framework may call any version of its own functions and of its handler; there is one version of each."
+    "CDK's provider framework may call any version of its own functions and of its handler; there is one "
+    "version of each."
 )
 
 
@@ -56,7 +60,13 @@ class WaitingProvider(Construct):
         logs = log_group(self, "Logs", days=deployment.aws.log_retention_days)
         service = iam.ServicePrincipal("lambda.amazonaws.com")
         on_event, complete = (
-            role(self, part, trusts=service, purpose="CDK's provider framework", statements=[may_write(logs), TRACE])
+            role(
+                self,
+                part,
+                trusts=service,
+                purpose="CDK's provider framework",
+                statements=[may_write(logs), TRACE],
+            )
             for part in ("OnEventRole", "IsCompleteRole")
         )
         provider = resources.Provider(

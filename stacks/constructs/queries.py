@@ -12,7 +12,10 @@ from config.deployments.model import Deployment, pascal_case
 QUERIES: Final = {
     "First": ("the first 100 rows", 'SELECT * FROM "{database}"."{table}" LIMIT 100'),
     "Count": ("how many rows", 'SELECT count(*) AS "rows" FROM "{database}"."{table}"'),
-    "Commits": ("when data came", 'SELECT * FROM "{database}"."{table}$snapshots" ORDER BY committed_at DESC'),
+    "Commits": (
+        "when data came",
+        'SELECT * FROM "{database}"."{table}$snapshots" ORDER BY committed_at DESC',
+    ),
 }
 
 
@@ -27,7 +30,10 @@ def named_queries(scope: Construct, *, deployment: Deployment, database: str, wo
             athena.CfnNamedQuery(
                 scope,
                 f"{pascal_case(topic.name)}{name}Query",
-                name=f"{deployment.prefix} {topic.name[: _LONGEST - len(deployment.prefix) - len(title) - 3]}: {title}",
+                name=(
+                    f"{deployment.prefix} "
+                    f"{topic.name[: _LONGEST - len(deployment.prefix) - len(title) - 3]}: {title}"
+                ),
                 database=database,
                 description=f"{topic.name}: {title}",
                 query_string=text.format(database=database, table=topic.name),

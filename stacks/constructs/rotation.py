@@ -1,5 +1,5 @@
-"""Rotation of a stack's keys: one function, a rotation schedule for each secret, and a schedule that revokes replaced keys after
-their grace period."""
+"""Rotation of a stack's keys: one function, a rotation schedule for each secret, and a schedule that revokes
+replaced keys after their grace period."""
 
 from __future__ import annotations
 
@@ -19,10 +19,17 @@ from stacks.constructs.secrets import Secret, StackSecrets
 from stacks.constructs.statements import Statement, allow
 from stacks.constructs.vendor import VendorProvider, may_read_states
 
-_STEPS: Final = ("DescribeSecret", "GetSecretValue", "PutSecretValue", "UpdateSecretVersionStage", "ListSecretVersionIds")
+_STEPS: Final = (
+    "DescribeSecret",
+    "GetSecretValue",
+    "PutSecretValue",
+    "UpdateSecretVersionStage",
+    "ListSecretVersionIds",
+)
 #: The window in which a rotation may start.
 _WINDOW: Final = "4h"
-#: When replaced keys are revoked, if their grace period is over. What a failed call left, the next one does six hours later.
+#: When replaced keys are revoked, if their grace period is over. What a failed call left, the next one does
+#: six hours later.
 _REVOKE: Final = "15 0/6 * * ? *"
 
 
@@ -77,7 +84,9 @@ class KeyRotation(Construct):
         )
 
     def rotate(self, secret: Secret, *filled_by: IDependable) -> None:
-        """Rotate a secret after `filled_by`: before, there is no key to replace, or no permission to replace it."""
+        """Rotate a secret after `filled_by`: before, there is no key to replace, or no permission to replace
+        it.
+        """
         permission = lambda_.CfnPermission(
             self,
             f"{secret.id}Permission",

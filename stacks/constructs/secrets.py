@@ -1,4 +1,6 @@
-"""Secrets of one stack, with the key that encrypts them: a key in another stack would make a circular dependency."""
+"""Secrets of one stack, with the key that encrypts them: a key in another stack would make a circular
+dependency.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from stacks.base import own_arn
 from stacks.constructs.statements import Statement, allow
 
 
-def encryption_key(scope: Construct, id: str, purpose: str, removal: RemovalPolicy = RemovalPolicy.DESTROY) -> kms.Key:
+def encryption_key(
+    scope: Construct, id: str, purpose: str, removal: RemovalPolicy = RemovalPolicy.DESTROY
+) -> kms.Key:
     """Return a key that rotates each year. AWS keeps it for a week after its deletion, the minimum in KMS."""
     return kms.Key(
         scope,
@@ -65,7 +69,9 @@ class StackSecrets(Construct):
         return secret
 
     def random_key(self, id: str, purpose: str) -> str:
-        """Return the ARN of a secret with a key that Secrets Manager generates: 64 letters and digits, base64 of 48 bytes."""
+        """Return the ARN of a secret with a key that Secrets Manager generates: 64 letters and digits, base64
+        of 48 bytes.
+        """
         secret = secretsmanager.CfnSecret(
             self,
             id,
@@ -108,7 +114,8 @@ def named_secret(scope: Construct, name: str) -> str:
 
 
 def may_read_secret(scope: Construct, what: str, arn: str) -> list[Statement]:
-    """Allow reading a secret that the deployment did not create. `what` ends the statements' ids, `arn` may be a pattern.
+    """Allow reading a secret that the deployment did not create. `what` ends the statements' ids, `arn` may
+    be a pattern.
 
     The secret's KMS key is not known. Secrets Manager tells KMS the ARN of the secret that it decrypts.
     """

@@ -15,7 +15,9 @@ from stacks.base import own_arn
 #: Reasons that several statements share.
 ONE_DATABASE: Final = "All tables of this one database: a topic or export may be added, and with it a table."
 ITS_KEYS: Final = "Tableflow chooses the keys, in a bucket that contains only its tables."
-ONE_PREFIX: Final = "One prefix of the deployment's own bucket; keys contain names of exports and ids of runs."
+ONE_PREFIX: Final = (
+    "One prefix of the deployment's own bucket; keys contain names of exports and ids of runs."
+)
 ITS_TOPICS: Final = "The SNS topics of this deployment's exports: no other deployment has this prefix."
 ITS_JOBS: Final = "The Glue jobs of this deployment, to read when they were created."
 ITS_STACK: Final = "The ARN of this one stack ends in an id that CloudFormation generates."
@@ -33,12 +35,20 @@ class Statement:
 
     def policy_statement(self) -> iam.PolicyStatement:
         return iam.PolicyStatement(
-            sid=self.sid, actions=list(self.actions), resources=list(self.resources), conditions=self.conditions
+            sid=self.sid,
+            actions=list(self.actions),
+            resources=list(self.resources),
+            conditions=self.conditions,
         )
 
 
 def allow(
-    sid: str, actions: Sequence[str], resources: Sequence[str], conditions: Mapping[str, Any] | None = None, *, why: str = ""
+    sid: str,
+    actions: Sequence[str],
+    resources: Sequence[str],
+    conditions: Mapping[str, Any] | None = None,
+    *,
+    why: str = "",
 ) -> Statement:
     return Statement(sid, actions, resources, conditions, why)
 
@@ -69,7 +79,9 @@ def role(
         assumed_by=trusts,
         description=purpose,
         inline_policies={
-            "own": iam.PolicyDocument(statements=[statement.policy_statement() for statement in statements], minimize=False)
+            "own": iam.PolicyDocument(
+                statements=[statement.policy_statement() for statement in statements], minimize=False
+            )
         },
     )
     _acknowledge_wildcards(role, statements)
@@ -78,7 +90,9 @@ def role(
 
 def attach(scope: Construct, id: str, role: iam.IRole, statements: Sequence[Statement]) -> iam.Policy:
     """Return a further policy of `role`, for what is created after the role."""
-    policy = iam.Policy(scope, id, roles=[role], statements=[statement.policy_statement() for statement in statements])
+    policy = iam.Policy(
+        scope, id, roles=[role], statements=[statement.policy_statement() for statement in statements]
+    )
     _acknowledge_wildcards(policy, statements)
     return policy
 
@@ -104,7 +118,9 @@ def any_version(scope: Construct, function_arn: str) -> str:
 
 def glue_tables(scope: Construct, database: str) -> list[str]:
     """Return the ARNs that Glue checks for tables of `database`: catalog, database and tables."""
-    return [own_arn(scope, "glue", name) for name in ("catalog", f"database/{database}", f"table/{database}/*")]
+    return [
+        own_arn(scope, "glue", name) for name in ("catalog", f"database/{database}", f"table/{database}/*")
+    ]
 
 
 def _flat(stack: Stack, value: Any) -> str:

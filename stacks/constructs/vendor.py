@@ -1,4 +1,6 @@
-"""Custom resources of one vendor: their function, the table of their states, and one construct per resource."""
+"""Custom resources of one vendor: their function, the table of their states, and one construct per
+resource.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,10 @@ def may_read_states(*table_arns: str) -> Statement:
 
 
 class VendorProvider(Construct):
-    """The provider of a vendor's resources. `statements` are what its function may do besides writing states."""
+    """The provider of a vendor's resources.
+
+    `statements` are what its function may do besides writing states.
+    """
 
     def __init__(
         self,
@@ -46,7 +51,9 @@ class VendorProvider(Construct):
             partition_key=dynamodb.Attribute(name=contract.STATE_KEY, type=dynamodb.AttributeType.STRING),
             billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
             time_to_live_attribute=contract.STATE_EXPIRY,
-            point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(point_in_time_recovery_enabled=True),
+            point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
+                point_in_time_recovery_enabled=True
+            ),
             # It is deleted after the resources, and then no state is needed.
             removal_policy=RemovalPolicy.DESTROY,
         )
@@ -65,7 +72,8 @@ class VendorProvider(Construct):
             statements=[
                 *statements,
                 allow("WriteStates", ["dynamodb:GetItem", "dynamodb:PutItem"], [self.states.table_arn]),
-                # If the state of an object is lost, the other states say in which organization or account it is.
+                # If the state of an object is lost, the other states say in which organization or account it
+                # is.
                 may_read_states(self.states.table_arn),
                 # To know whether the stack is being updated or rolled back.
                 may_read_own_stack(self, "DescribeStacks", "DescribeStackResource"),
@@ -80,7 +88,10 @@ class VendorProvider(Construct):
 
 
 class VendorResource(CustomResource, Generic[O]):
-    """An object at a vendor. Its construct id is its logical id at any depth of the tree: it is part of the object's name."""
+    """An object at a vendor.
+
+    Its construct id is its logical id at any depth of the tree: it is part of the object's name.
+    """
 
     def __init__(self, scope: Construct, id: str, *, service_token: str, props: Properties[O]) -> None:
         options = SynthOptions.of(scope)
@@ -105,7 +116,9 @@ class VendorResource(CustomResource, Generic[O]):
         self.outputs: O = props.OUTPUTS(*[self.get_att_string(name) for name in props.OUTPUTS._fields])
 
     def keep(self) -> Self:
-        """Keep the object when its resource is removed or replaced, unless the deployment that created it is rolled back."""
+        """Keep the object when its resource is removed or replaced, unless the deployment that created it is
+        rolled back.
+        """
         self.apply_removal_policy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE)
         return self
 

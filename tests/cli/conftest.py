@@ -22,7 +22,10 @@ def no_secret_is_written_down(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def clone(tmp_path_factory) -> Clone:
-    """Copy the project, so that a demo doesn't write into the developer's checkout. The copy shares the installed packages."""
+    """Copy the project, so that a demo doesn't write into the developer's checkout.
+
+    The copy shares the installed packages.
+    """
     root = tmp_path_factory.mktemp("clone")
     copy_project(root)
     shipped.restore(root / "project")

@@ -52,7 +52,11 @@ DEMO = {
         "none.avsc can't be read: No such file or directory",
     ),
     "an unknown export": (("--export", "nosuch"), "EXP-CONTRACT", "nosuch"),
-    "an export of another topic": (("--events", "events.jsonl", *OWN, "--export", "weekly_sales"), "DEMO-EXPORT", "does not fit"),
+    "an export of another topic": (
+        ("--events", "events.jsonl", *OWN, "--export", "weekly_sales"),
+        "DEMO-EXPORT",
+        "does not fit",
+    ),
     "a moment that is none": (("--as-of", "yesterday"), "AS-OF", "'yesterday' is not a time"),
     "a moment without an offset": (("--as-of", "2024-03-11T06:00:00"), "AS-OF", "offset"),
 }
@@ -97,7 +101,10 @@ def test_events_that_cannot_be_read_are_named_by_their_lines(files, case):
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("out", ["mine.toml", "mine.toml/below", "/proc/nope"])
 def test_a_folder_that_cannot_be_written_is_reported_before_anything_runs(files, out):
-    for words in (("demo", "--events", "events.jsonl", *OWN), ("export", "run", "mine.toml", "--as-of", "2024-03-11T06:00:00Z")):
+    for words in (
+        ("demo", "--events", "events.jsonl", *OWN),
+        ("export", "run", "mine.toml", "--as-of", "2024-03-11T06:00:00Z"),
+    ):
         answer = lakeferry(*words, "--out", out, "--json")
         document = json.loads(answer.stdout)
         assert (answer.exit_code, document["code"]) == (1, "OUT-FOLDER")
@@ -131,7 +138,9 @@ def test_a_rehearsal_installs_flink_and_reports_why_it_could_not(clone, tmp_path
 
 
 def test_all_mistakes_of_a_contract_are_reported_with_their_lines(files):
-    (files / "bad.toml").write_text(CONTRACT.replace('"iso_week"', '"fortnight"').replace('"UTC"', '"Nowhere/Land"'))
+    (files / "bad.toml").write_text(
+        CONTRACT.replace('"iso_week"', '"fortnight"').replace('"UTC"', '"Nowhere/Land"')
+    )
     answer = lakeferry("export", "check", "bad.toml", "--schema", "things.avsc", "--json")
     document = json.loads(answer.stdout)
     assert (answer.exit_code, document["code"]) == (2, "EXP-CONTRACT")
@@ -150,7 +159,9 @@ def test_a_contract_that_is_right_is_described(files):
 
 
 @pytest.mark.usefixtures("files")
-@pytest.mark.parametrize(("words", "code"), [(("none.toml",), "EXP-CONTRACT"), (("mine.toml",), "EXP-SCHEMA")])
+@pytest.mark.parametrize(
+    ("words", "code"), [(("none.toml",), "EXP-CONTRACT"), (("mine.toml",), "EXP-SCHEMA")]
+)
 def test_a_missing_contract_or_schema_is_reported(words, code):
     answer = lakeferry("export", "check", *words, "--json")
     document = json.loads(answer.stdout)
@@ -170,7 +181,9 @@ def test_exports_are_listed():
     answer = lakeferry("export", "list", "--json")
     document = json.loads(answer.stdout)
     names = [each["name"] for each in document["exports"]]
-    assert sorted([*names, *document["broken"]]) == sorted(path.stem for path in (ROOT / "project" / "exports").glob("*.toml"))
+    assert sorted([*names, *document["broken"]]) == sorted(
+        path.stem for path in (ROOT / "project" / "exports").glob("*.toml")
+    )
     assert {*shipped.EXPORTS} <= {*names}
     assert answer.exit_code == 0
     people = lakeferry("export", "list")
@@ -183,7 +196,9 @@ def test_an_option_that_does_not_exist_is_wrong_input():
     assert (answer.exit_code, answer.stdout) == (2, "")
 
 
-FLAT = topic_of(("userid", "string"), ("gender", "string"), ("status", "string"), name="store_orders_flat", key="order")
+FLAT = topic_of(
+    ("userid", "string"), ("gender", "string"), ("status", "string"), name="store_orders_flat", key="order"
+)
 FLAT_CONTRACT = contract(
     *(column(name) for name in ("status", "userid", "gender")),
     source={"topic": "store_orders_flat", "event_time": "at"},
@@ -196,7 +211,17 @@ FLAT_CONTRACT = contract(
     "words",
     [
         ("export", "check", "flat.toml", "--schema", "flat.avsc"),
-        ("demo", "--events", "flat.jsonl", "--topic", FLAT.name, "--schema", "flat.avsc", "--export", "flat.toml"),
+        (
+            "demo",
+            "--events",
+            "flat.jsonl",
+            "--topic",
+            FLAT.name,
+            "--schema",
+            "flat.avsc",
+            "--export",
+            "flat.toml",
+        ),
     ],
     ids=["export check", "demo"],
 )

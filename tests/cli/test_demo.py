@@ -34,13 +34,28 @@ ADDRESS = "somebody@example.org"
 
 @pytest.fixture(scope="module")
 def own_options(clone):
-    """Return options that name events, a schema and a contract. One event is earlier than the contract's first window."""
+    """Return options that name events, a schema and a contract.
+
+    One event is earlier than the contract's first window.
+    """
     days = {"early": -20} | {f"e{n}": n for n in range(7)}
-    events = [{"id": id_, "at": (MONDAY + timedelta(days=n)).isoformat(), "who": ADDRESS, "n": n} for id_, n in days.items()]
+    events = [
+        {"id": id_, "at": (MONDAY + timedelta(days=n)).isoformat(), "who": ADDRESS, "n": n}
+        for id_, n in days.items()
+    ]
     (clone.root / "events.jsonl").write_text("".join(json.dumps(each) + "\n" for each in events))
     (clone.root / "things.avsc").write_text(json.dumps(TOPIC.schema | {"lakeferry:time": "at"}))
     (clone.root / "mine.toml").write_text(CONTRACT)
-    files = ("--events", "events.jsonl", "--topic", "things", "--schema", "things.avsc", "--export", "mine.toml")
+    files = (
+        "--events",
+        "events.jsonl",
+        "--topic",
+        "things",
+        "--schema",
+        "things.avsc",
+        "--export",
+        "mine.toml",
+    )
     return (*files, "--as-of", AS_OF.isoformat())
 
 
@@ -74,7 +89,11 @@ def test_with_json_only_progress_is_on_standard_error(finished):
 @pytest.mark.usefixtures("finished")
 def test_the_tables_can_be_queried(clone):
     queried = clone.run("query", "SELECT count(*) AS things, sum(n) AS total FROM things", "--json")
-    assert (queried.code, queried.document["columns"], queried.document["rows"]) == (0, ["things", "total"], [[8, 1]])
+    assert (queried.code, queried.document["columns"], queried.document["rows"]) == (
+        0,
+        ["things", "total"],
+        [[8, 1]],
+    )
 
 
 @pytest.mark.slow
@@ -87,7 +106,11 @@ def test_two_commands_do_not_use_the_demo_at_once(clone, own_options):
     for result in refused:
         assert (result.code, result.document["code"]) == (5, "DEMO-IN-USE")
         assert f"process {holder} is using the demo" in result.document["message"]
-    assert clone.run("query", "SELECT count(*) FROM things", "--json").document["source"].startswith("the last demo")
+    assert (
+        clone.run("query", "SELECT count(*) FROM things", "--json")
+        .document["source"]
+        .startswith("the last demo")
+    )
 
 
 @pytest.mark.slow
@@ -100,7 +123,10 @@ def test_a_second_run_on_the_demos_tables_publishes_nothing_new(clone):
     again = clone.run("export", "run", "mine.toml", "--as-of", AS_OF.isoformat(), "--out", "again", "-q")
     assert again.code == 0, again.err
     assert f"things  {WEEK}  unchanged" in again.out
-    assert f"things {WEEK}: 7 texts were longer than an Excel cell, 32,767 characters, and cut to it." in again.out
+    assert (
+        f"things {WEEK}: 7 texts were longer than an Excel cell, 32,767 characters, and cut to it."
+        in again.out
+    )
     assert "Record:" not in again.out, "nobody can open the demo's bucket"
     copied = {path.name: path.read_bytes() for path in first.iterdir()}
     assert {path.name: path.read_bytes() for path in second.iterdir()} == copied | {own.name: b"the reader's"}
@@ -137,7 +163,9 @@ def test_the_shipped_exports_print_what_the_pages_show(clone, options):
     finished = clone.run("demo", *options)
     assert finished.code == 0, finished.err
     progress, results = blocks(ROOT / "README.md", "make demo")[0].split("\n\n", 1)
-    assert [line for line in progress.splitlines()[1:] if line not in without_times(finished.err).splitlines()] == []
+    assert [
+        line for line in progress.splitlines()[1:] if line not in without_times(finished.err).splitlines()
+    ] == []
     assert without_times(finished.out) == "\n" + results
     assert {path.parent.name for path in (clone.root / "out").glob("*/2026-*")} == set(shipped.EXPORTS)
     for folder in (clone.root / "out").glob("*/2026-*"):
@@ -173,7 +201,9 @@ def test_only_valid_spark_masters_are_accepted(master):
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_ended_demo_leaves_no_process_and_no_folder(clone, own_options, ending, tmp_path):
-    """Ctrl-C reaches all processes of the terminal, the other signals only the command; some CI services send it twice."""
+    """Ctrl-C reaches all processes of the terminal, the other signals only the command; some CI services send
+    it twice.
+    """
     process = clone.start("demo", *own_options, "--out", "stopped", changes={"TMPDIR": str(tmp_path)})
     assert process.stderr is not None
     # By then the embedded AWS runs, and Java starts or has started.
@@ -193,7 +223,11 @@ def test_an_ended_demo_leaves_no_process_and_no_folder(clone, own_options, endin
     assert {pid: command for pid, command in processes.items() if alive(pid, command)} == {}
     # On a busy machine the signal comes late. What the demo has written by then is whole.
     assert all((folder / "manifest.json").exists() for folder in (clone.root / "stopped").glob("*/*"))
-    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(("lakeferry-", "spark-", "glue-run-"))] == []
+    assert [
+        path.name
+        for path in tmp_path.iterdir()
+        if path.name.startswith(("lakeferry-", "spark-", "glue-run-"))
+    ] == []
 
 
 #: Interrupts itself when Java opens the other end of the pipe, while Python waits for Java.

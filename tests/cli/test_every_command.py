@@ -30,8 +30,8 @@ SHARED = ("--json", "--quiet", "--verbose", "--no-color")
 class Row:
     """`bad`: arguments with which the command fails in `folder`, with the error code and the exit code.
 
-    `good`: arguments with which it succeeds. A command that needs a deployment or a demo has none: its own tests compare the
-    document with `promised`.
+    `good`: arguments with which it succeeds. A command that needs a deployment or a demo has none: its own
+    tests compare the document with `promised`.
     """
 
     bad: str
@@ -115,7 +115,12 @@ def test_a_failed_command_ends_its_process_with_its_exit_code(folder, words):
     row = ROWS[words]
     command = [sys.executable, "-m", "lakeferry", *words.split(), *_split(row.bad), "--json"]
     done = subprocess.run(
-        command, cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=120
+        command,
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert (done.returncode, json.loads(done.stdout)["code"]) == (row.exit_code, row.code), done.stderr
 
@@ -177,11 +182,17 @@ def test_a_query_of_tableflows_catalog_needs_no_bucket_and_no_demo(monkeypatch):
 
 def test_an_error_of_a_query_does_not_show_the_secret_of_tableflows_key(monkeypatch):
     """DuckDB's message contains the address, and this one contains the secret."""
-    for name, value in (("AWS_ACCESS_KEY_ID", "any"), ("AWS_SECRET_ACCESS_KEY", "any"), ("AWS_REGION", "eu-west-1")):
+    for name, value in (
+        ("AWS_ACCESS_KEY_ID", "any"),
+        ("AWS_SECRET_ACCESS_KEY", "any"),
+        ("AWS_REGION", "eu-west-1"),
+    ):
         monkeypatch.setenv(name, value)
     secret = "planted-" * 8
     with pytest.raises(CommandFailed) as failed:
-        query.query_tableflow("SELECT 1", TableflowKey("key", secret, f"http://127.0.0.1:9/{secret}", "lkc-1"))
+        query.query_tableflow(
+            "SELECT 1", TableflowKey("key", secret, f"http://127.0.0.1:9/{secret}", "lkc-1")
+        )
     assert failed.value.code == "QUERY"
     assert "http://127.0.0.1:9/‹secret›/v1/oauth/tokens" in failed.value.message
     assert secret not in failed.value.message + str(failed.value.hint)
@@ -215,14 +226,20 @@ def test_the_reference_explains_results_and_exit_codes(words):
 
 def test_characters_that_a_terminal_cannot_encode_are_escaped():
     command = [sys.executable, "-m", "lakeferry", "doctor", "--stage", "nosuch"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, timeout=120)
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, timeout=120
+    )
     assert done.returncode == 3, done.stderr
     assert b"\\u2192 Create one with" in done.stdout
 
 
 @pytest.mark.slow
 def test_a_first_plan_needs_no_account(clone):
-    nobody = {"AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": "/nowhere", "AWS_SHARED_CREDENTIALS_FILE": "/nowhere"}
+    nobody = {
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_CONFIG_FILE": "/nowhere",
+        "AWS_SHARED_CREDENTIALS_FILE": "/nowhere",
+    }
     planned = clone.run("plan", "--stage", "prod", changes=nobody)
     assert planned.code == 0, planned.err
     assert planned.out.startswith("NOT COMPARED: nobody is logged in to AWS")

@@ -17,9 +17,12 @@ def explain(*words):
     return CliRunner().invoke(app, ["explain", *words])
 
 
-@pytest.mark.parametrize("code", ["EXP-CHECK-BLOCKED", "NO-BUCKET", "CFL-AUTH", "ROT-LIMIT", "MAIL-BUSY", "WATCH-NO-TABLE"])
+@pytest.mark.parametrize(
+    "code", ["EXP-CHECK-BLOCKED", "NO-BUCKET", "CFL-AUTH", "ROT-LIMIT", "MAIL-BUSY", "WATCH-NO-TABLE"]
+)
 def test_an_error_is_shown_with_its_cause_and_its_remedy(code):
-    answer, entry = explain(code), errors.entry(code)
+    answer = explain(code)
+    entry = errors.entry(code)
     assert (answer.exit_code, answer.stderr) == (0, "")
     wanted = (entry.title, errors.plain(entry.cause), errors.plain(entry.remedy), entry.page)
     assert [part for part in wanted if part not in answer.stdout] == []

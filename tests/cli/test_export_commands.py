@@ -159,15 +159,34 @@ def test_an_out_that_is_a_file_is_reported(stocked, tmp_path):
         (("nosuch", *at()), {}, 2, "EXP-CONTRACT", "nosuch"),
         (("weekly_sales", *at("2999-01-01T00:00:00Z")), {}, 2, "EXP-ARGUMENTS", "future"),
         (("weekly_sales", *at()), {}, 1, "EXP-TABLE-MISSING", "sales_orders"),
-        (("MINE", *at()), {"LAKEFERRY_BUCKET": "nowhere-to-be-found"}, 1, "EXP-AWS-NO-BUCKET", "nowhere-to-be-found"),
+        (
+            ("MINE", *at()),
+            {"LAKEFERRY_BUCKET": "nowhere-to-be-found"},
+            1,
+            "EXP-AWS-NO-BUCKET",
+            "nowhere-to-be-found",
+        ),
         (("MINE", *at()), {"LAKEFERRY_DATABASE": None}, 2, "NO-BUCKET", "LAKEFERRY_DATABASE"),
-        (("MINE", *at()), {"AWS_REGION": None, "AWS_DEFAULT_REGION": None}, 1, "EXP-AWS-UNREACHABLE", "region"),
+        (
+            ("MINE", *at()),
+            {"AWS_REGION": None, "AWS_DEFAULT_REGION": None},
+            1,
+            "EXP-AWS-UNREACHABLE",
+            "region",
+        ),
     ],
 )
 def test_bad_input_is_reported_once(stocked, call, mine, words, changes, exit_code, code, names):
-    result = call("export", "run", *(mine if word == "MINE" else word for word in words), "--json", changes=changes)
+    result = call(
+        "export", "run", *(mine if word == "MINE" else word for word in words), "--json", changes=changes
+    )
     document = result.document
-    assert (result.code, document["ok"], document["code"], document["exit_code"]) == (exit_code, False, code, exit_code)
+    assert (result.code, document["ok"], document["code"], document["exit_code"]) == (
+        exit_code,
+        False,
+        code,
+        exit_code,
+    )
     assert names in document["message"]
     assert document["hint"]
     assert result.err.count(code) == 1
@@ -224,7 +243,9 @@ def test_a_query_prints_a_table_on_standard_output(query):
 def test_a_query_names_the_aws_that_answers(stocked, query):
     result = query("SELECT 1", "--json")
     named = (stocked.target.database, stocked.target.bucket, os.environ["AWS_ENDPOINT_URL"])
-    assert [name for name in named if name not in result.stderr or name not in json.loads(result.stdout)["source"]] == []
+    assert [
+        name for name in named if name not in result.stderr or name not in json.loads(result.stdout)["source"]
+    ] == []
 
 
 def test_a_query_with_json_prints_one_document(query):
@@ -234,7 +255,9 @@ def test_a_query_with_json_prints_one_document(query):
     assert (document["columns"], document["rows"]) == (["things", "nothing"], [[200, None]])
 
 
-@pytest.mark.parametrize("sql", ["SELECT * FROM nothing", "SELECT nothing FROM things", "SELEC 1", "SELECT 1 / 'a'"])
+@pytest.mark.parametrize(
+    "sql", ["SELECT * FROM nothing", "SELECT nothing FROM things", "SELEC 1", "SELECT 1 / 'a'"]
+)
 def test_a_query_that_is_wrong_is_reported(query, sql):
     result = query(sql, "--json")
     assert (result.exit_code, json.loads(result.stdout)["code"]) == (2, "QUERY")
@@ -248,9 +271,13 @@ def test_a_query_for_a_missing_table_names_the_existing_ones(query):
 @pytest.fixture
 def unreadable(stocked):
     """A table of the database whose metadata file doesn't exist."""
-    glue, database, name = boto3.client("glue", endpoint_url=stocked.aws.url), stocked.target.database, "thing"
+    glue = boto3.client("glue", endpoint_url=stocked.aws.url)
+    database = stocked.target.database
+    name = "thing"
     location = f"s3://{stocked.target.bucket}/nothing.metadata.json"
-    glue.create_table(DatabaseName=database, TableInput={"Name": name, "Parameters": {"metadata_location": location}})
+    glue.create_table(
+        DatabaseName=database, TableInput={"Name": name, "Parameters": {"metadata_location": location}}
+    )
     yield name
     glue.delete_table(DatabaseName=database, Name=name)
 
@@ -277,7 +304,15 @@ def test_a_list_of_tables_names_those_that_can_not_be_read(query, stocked, unrea
 def test_a_query_that_aws_refuses_is_reported(lake_aws, query):
     faults = FaultClient(lake_aws.url)
     target = {"x-amz-target": "AWSGlue.GetTables"}
-    faults.rule({"fault": "error", "headers": target, "status": 400, "shape": "aws-json", "code": "AccessDeniedException"})
+    faults.rule(
+        {
+            "fault": "error",
+            "headers": target,
+            "status": 400,
+            "shape": "aws-json",
+            "code": "AccessDeniedException",
+        }
+    )
     result = query("SELECT 1", "--json")
     faults.clear()
     assert (result.exit_code, json.loads(result.stdout)["code"]) == (1, "EXP-AWS-DENIED")

@@ -36,15 +36,45 @@ class Unforeseen(Exception):
 FAILURES = {
     "an error of its own": (CommandFailed("STACK-BUSY", "not now", "Later"), "STACK-BUSY", 5, "not now"),
     "an error of a resource": (NotFound(errors.ADDRESS, "host x"), "NET-ADDRESS", 1, "host x"),
-    "an error of an export": (Blocked("EXP-CHECK-BLOCKED", "two rows", "Correct them"), "EXP-CHECK-BLOCKED", 7, "two rows"),
+    "an error of an export": (
+        Blocked("EXP-CHECK-BLOCKED", "two rows", "Correct them"),
+        "EXP-CHECK-BLOCKED",
+        7,
+        "two rows",
+    ),
     "no login": (NoCredentialsError(), "AWS-CREDENTIALS", 3, "logged in"),
-    "a login that ended": (ClientError({"Error": {"Code": "ExpiredToken"}}, "ListBuckets"), "AWS-CREDENTIALS", 3, "ExpiredToken"),
-    "a refusal": (ClientError({"Error": {"Code": "AccessDenied"}}, "ListBuckets"), "AWS-REFUSED", 1, "ListBuckets"),
-    "too many calls": (ClientError({"Error": {"Code": "Throttling"}}, "ListStacks"), "AWS-REFUSED", 1, "ListStacks: Throttling"),
-    "no network": (EndpointConnectionError(endpoint_url="http://nowhere"), "AWS-UNREACHABLE", 1, "EndpointConnectionError"),
+    "a login that ended": (
+        ClientError({"Error": {"Code": "ExpiredToken"}}, "ListBuckets"),
+        "AWS-CREDENTIALS",
+        3,
+        "ExpiredToken",
+    ),
+    "a refusal": (
+        ClientError({"Error": {"Code": "AccessDenied"}}, "ListBuckets"),
+        "AWS-REFUSED",
+        1,
+        "ListBuckets",
+    ),
+    "too many calls": (
+        ClientError({"Error": {"Code": "Throttling"}}, "ListStacks"),
+        "AWS-REFUSED",
+        1,
+        "ListStacks: Throttling",
+    ),
+    "no network": (
+        EndpointConnectionError(endpoint_url="http://nowhere"),
+        "AWS-UNREACHABLE",
+        1,
+        "EndpointConnectionError",
+    ),
     "Ctrl-C": (KeyboardInterrupt(), "STOPPED", 6, "interrupted"),
     "a prompt that was left": (typer.Abort(), "STOPPED", 6, "interrupted"),
-    "an unexpected error": (Unforeseen(f"in row 7, {KEY.reveal()}"), "UNEXPECTED", 1, "Unforeseen in tests/cli/test_frame.py"),
+    "an unexpected error": (
+        Unforeseen(f"in row 7, {KEY.reveal()}"),
+        "UNEXPECTED",
+        1,
+        "Unforeseen in tests/cli/test_frame.py",
+    ),
 }
 
 
@@ -91,7 +121,8 @@ def test_an_exception_of_a_command_or_of_a_parser_becomes_one_message(command, w
 
 def test_too_many_calls_are_not_explained_by_a_missing_permission(command):
     hints = {
-        what: json.loads(command("work", "--what", what, "--json").stdout)["hint"] for what in ("too many calls", "a refusal")
+        what: json.loads(command("work", "--what", what, "--json").stdout)["hint"]
+        for what in ("too many calls", "a refusal")
     }
     assert "again in a minute" in hints["too many calls"]
     assert "role" not in hints["too many calls"]
@@ -135,7 +166,8 @@ def test_options_before_and_after_the_command_are_combined(command):
 
 
 @pytest.mark.parametrize(
-    "words", [("--stage", "prod", "plain"), ("plain", "--stage", "prod"), ("--yes", "plain"), ("plain", "--yes")]
+    "words",
+    [("--stage", "prod", "plain"), ("plain", "--stage", "prod"), ("--yes", "plain"), ("plain", "--yes")],
 )
 def test_an_option_that_a_command_does_not_use_is_refused(command, words):
     answer = command(*words, "--json")
@@ -167,7 +199,11 @@ def test_arguments_that_cannot_be_parsed_are_wrong_input(case):
     assert answer.stdout == ""
     assert expected_message in answer.stderr
     assert "--help" in answer.stderr
-    document = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout) if "--stage" not in words[-1:] else None
+    document = (
+        json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
+        if "--stage" not in words[-1:]
+        else None
+    )
     assert document is None or (document["code"], document["exit_code"]) == ("USAGE", 2)
 
 
@@ -214,7 +250,9 @@ def test_the_completion_script_can_be_shown():
 def test_colours_can_be_turned_off(words, variables):
     coloured, plain = (
         CliRunner()
-        .invoke(app, ["export", "check", "nosuch.toml", *more], env={"FORCE_COLOR": "1", "NO_COLOR": None, **set_})
+        .invoke(
+            app, ["export", "check", "nosuch.toml", *more], env={"FORCE_COLOR": "1", "NO_COLOR": None, **set_}
+        )
         .stderr
         for more, set_ in (((), {}), (words, variables))
     )

@@ -1,4 +1,6 @@
-"""`lakeferry init`: it asks few questions, remembers the answers, writes a valid file, and overwrites nothing without consent."""
+"""`lakeferry init`: it asks few questions, remembers the answers, writes a valid file, and overwrites nothing
+without consent.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,11 @@ def test_a_new_stage_has_a_file_that_passes_every_check(project):
     assert result.document.keys() == promised("init")
     assert (result.document["file"], result.document["written"]) == ("project/deployments/test.toml", True)
     made = plan_of(project, "test")
-    assert (made.prefix, made.identity.owner, made.snowflake.account) == ("lakeferry-test", "sales team", "myorg-sales")
+    assert (made.prefix, made.identity.owner, made.snowflake.account) == (
+        "lakeferry-test",
+        "sales team",
+        "myorg-sales",
+    )
     assert [topic.name for topic in made.topics] == ["stock_trades", "stock_trades_with_totals"]
     assert [(export.contract, export.cron, export.recipients) for export in made.exports] == [
         ("daily_trades", "0 6,14 * * ? *", ["sales@corp.test"])
@@ -50,7 +56,8 @@ def test_a_new_stage_has_a_file_that_passes_every_check(project):
     assert before <= made.exports[0].first_day <= datetime.now(UTC).date(), "it has events from now on"
     assert made.snowflake.key_secret in result.document["not_stored"]
     assert result.document["next"] == [
-        f"{words} --stage test" for words in ("secrets set confluent", "secrets set snowflake", "doctor", "plan", "deploy")
+        f"{words} --stage test"
+        for words in ("secrets set confluent", "secrets set snowflake", "doctor", "plan", "deploy")
     ]
 
 
@@ -65,7 +72,9 @@ def test_the_file_has_comments_and_names_its_schema(project):
 ANSWERS = {
     "an environment that exists": (
         ("--environment", "env-abc123", "--environment-name", "lake"),
-        lambda made: (made.confluent.environment_id, made.confluent.environment_name) == ("env-abc123", "lake"),
+        lambda made: (
+            (made.confluent.environment_id, made.confluent.environment_name) == ("env-abc123", "lake")
+        ),
     ),
     "no Snowflake": (
         ("--snowflake", "none"),
@@ -73,7 +82,10 @@ ANSWERS = {
     ),
     "topics of one's own": (
         ("--topics", "sales_orders, store_orders"),
-        lambda made: [topic.name for topic in made.tables] == ["sales_orders", "store_orders"] and len(made.exports) == 2,
+        lambda made: (
+            [topic.name for topic in made.tables] == ["sales_orders", "store_orders"]
+            and len(made.exports) == 2
+        ),
     ),
     "a time for weekly files": (
         ("--topics", "sales_orders", "--schedule", "07:30", "--zone", "Europe/Berlin"),
@@ -175,7 +187,11 @@ def test_a_topic_is_added_and_removed_without_a_change_of_the_others(project):
     words = ("init", "--stage", "test", *MINE, "--yes")
     assert project.run(*words, "--topics", "sales_orders").code == 0
     file = project.root / "project" / "deployments" / "test.toml"
-    one = file.read_text().replace("partitions = 6", "partitions = 12").replace("first_day = 202", "first_day = 201")
+    one = (
+        file.read_text()
+        .replace("partitions = 6", "partitions = 12")
+        .replace("first_day = 202", "first_day = 201")
+    )
     file.write_text(one)
     result = project.run(*words, "--topics", "sales_orders,store_orders", "--json")
     assert result.code == 0, result.err
@@ -213,11 +229,23 @@ def test_answers_are_remembered_for_the_next_stage(project):
 
 
 def test_defaults_that_are_answers_for_another_stage_are_named(project):
-    project.run("init", "--stage", "test", "--region", "eu-central-1", "--environment", "env-1", "--environment-name", "lake")
+    project.run(
+        "init",
+        "--stage",
+        "test",
+        "--region",
+        "eu-central-1",
+        "--environment",
+        "env-1",
+        "--environment-name",
+        "lake",
+    )
     shown = project.run("init", "--stage", "next", "--yes").err
     assert "Defaults from your last answers" in shown
     assert "region eu-central-1; environment env-1; environment name lake" in shown
-    assert "your last answers" not in project.run("init", "--stage", "next", "--yes").err, "the file has its own values"
+    assert "your last answers" not in project.run("init", "--stage", "next", "--yes").err, (
+        "the file has its own values"
+    )
 
 
 @pytest.fixture
@@ -234,11 +262,26 @@ def deliveries(project):
 def test_answers_that_the_file_does_not_need_yet_are_named(project, existing):
     if existing:
         project.run("init", "--stage", "test", "--topics", "deliveries", "--yes")
-    words = ("--schedule", "06:30", "--zone", "Asia/Tokyo", "--recipients", "anna@corp.test", "--topics", "deliveries")
+    words = (
+        "--schedule",
+        "06:30",
+        "--zone",
+        "Asia/Tokyo",
+        "--recipients",
+        "anna@corp.test",
+        "--topics",
+        "deliveries",
+    )
     result = project.run("init", "--stage", "test", *words, "--yes")
     assert result.code == 0, result.err
     assert plan_of(project, "test").exports == []
-    for part in ("06:30", "Asia/Tokyo", "anna@corp.test", "No contract in project/exports/ reads deliveries", "add-an-export.md"):
+    for part in (
+        "06:30",
+        "Asia/Tokyo",
+        "anna@corp.test",
+        "No contract in project/exports/ reads deliveries",
+        "add-an-export.md",
+    ):
         assert part in result.err
     assert "not used" not in project.run("init", "--stage", "next", "--topics", "sales_orders", "--yes").err
 
@@ -306,11 +349,12 @@ def environment(project):
 
 def test_on_a_terminal_questions_are_asked_with_defaults_and_wrong_answers_again(project):
     typed = [
-        ("called? [lakeferry]: ", "\n"), ("role? [data-platform team]: ", "sales team\n"), ("cluster [eu-west-1]: ", "nowhere\n"),
-        ("cluster [eu-west-1]: ", "eu-north-1\n"), ("one [new]: ", "env-abc123\n"), ("in Confluent: ", "lake\n"),
-        ("none [none]: ", "\n"), ("commas [example]: ", "unheard_of\n"),
-        ("commas [example]: ", "\n"), ("fields [06:00]: ", "7:15\n"), ("zone? [UTC]: ", "\n"),
-        ("none [engineers@example.com]: ", "none\n"), ("commas) [engineers@example.com]: ", "on-call@corp.test\n"),
+        ("called? [lakeferry]: ", "\n"), ("role? [data-platform team]: ", "sales team\n"),
+        ("cluster [eu-west-1]: ", "nowhere\n"), ("cluster [eu-west-1]: ", "eu-north-1\n"),
+        ("one [new]: ", "env-abc123\n"), ("in Confluent: ", "lake\n"), ("none [none]: ", "\n"),
+        ("commas [example]: ", "unheard_of\n"), ("commas [example]: ", "\n"), ("fields [06:00]: ", "7:15\n"),
+        ("zone? [UTC]: ", "\n"), ("none [engineers@example.com]: ", "none\n"),
+        ("commas) [engineers@example.com]: ", "on-call@corp.test\n"),
     ]  # fmt: skip
     code, shown = talk(["init", "--stage", "test"], environment(project), typed, project.root)
     assert code == 0, shown

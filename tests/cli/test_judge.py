@@ -1,4 +1,6 @@
-"""The process that asks Spark about contracts: what is kept of its answers, what needs it, and what happens without Java."""
+"""The process that asks Spark about contracts: what is kept of its answers, what needs it, and what happens
+without Java.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,8 @@ def test_without_java_there_is_no_verdict(tmp_path):
 def test_an_answer_about_something_else_is_not_taken(kept, tmp_path, change):
     folder = tmp_path / "analyses"
     shutil.copytree(kept, folder)
-    contract, schema = CONTRACT, SCHEMA
+    contract = CONTRACT
+    schema = SCHEMA
     if change == "contract":
         contract = attrs.evolve(CONTRACT, column=CONTRACT.column[:-1])
     elif change == "schema":
@@ -81,7 +84,9 @@ def test_a_folder_that_can_not_be_written_costs_only_time(tmp_path):
 @pytest.mark.usefixtures("without_java")
 def test_a_command_without_java_says_what_to_do(tmp_path, monkeypatch):
     text = (ROOT / "project" / "exports" / "daily_trades.toml").read_text()
-    (tmp_path / "mine.toml").write_text(f'{text}\n[[filter]]\nwhere = "quantity > 7654321"\nreason = "no answer is kept"\n')
+    (tmp_path / "mine.toml").write_text(
+        f'{text}\n[[filter]]\nwhere = "quantity > 7654321"\nreason = "no answer is kept"\n'
+    )
     monkeypatch.chdir(tmp_path)
     answer = CliRunner().invoke(app, ["export", "check", "mine.toml"])
     assert (answer.exit_code, "NOT-SET-UP" in answer.stderr, "make setup" in answer.stderr) == (3, True, True)
@@ -91,10 +96,14 @@ def test_a_command_without_java_says_what_to_do(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_a_deployment_with_an_expression_that_spark_refuses_is_refused(tmp_path):
     for folder in ("deployments", "exports", "flink", "topics"):
-        shutil.copytree(ROOT / "project" / folder, tmp_path / folder, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+        shutil.copytree(
+            ROOT / "project" / folder, tmp_path / folder, ignore=shutil.ignore_patterns("*.py", "__pycache__")
+        )
     shipped.restore(tmp_path)
     contract = tmp_path / "exports" / "daily_trades.toml"
-    contract.write_text(f'{contract.read_text()}\n[[filter]]\nwhere = "quantity::int > 1"\nreason = "the case at hand"\n')
+    contract.write_text(
+        f'{contract.read_text()}\n[[filter]]\nwhere = "quantity::int > 1"\nreason = "the case at hand"\n'
+    )
     file = tmp_path / "deployments" / "dev.toml"
     with SparkJudge(tmp_path / "analyses") as judge, pytest.raises(deployment_file.BadFile) as refused:
         deployment_file.load(file, tmp_path, judge=judge)

@@ -23,7 +23,8 @@ def operator(clone):
     file = clone.root / "project" / "deployments" / f"{STAGE}.toml"
     file.write_text(large_deployment.write(clone.root / "project"))
     plan = deployment_file.load(file, clone.root / "project", judge=NOT_JUDGED)
-    account, region = plan.deployment.snowflake.account, plan.deployment.aws.region
+    account = plan.deployment.snowflake.account
+    region = plan.deployment.aws.region
     with (
         environments.open_environment(account, time.time() - 3600, region=region, flink=False) as opened,
         target.in_environment(opened.variables),

@@ -33,7 +33,8 @@ from tests.support.lake import ROOT
 from tests.support.promises import promised
 
 DEV = shipped.load("dev").deployment
-CLOUD_KEY, DEPLOYER = DEV.confluent.cloud_key_secret, DEV.snowflake.key_secret
+CLOUD_KEY = DEV.confluent.cloud_key_secret
+DEPLOYER = DEV.snowflake.key_secret
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +63,10 @@ def secrets(aws, monkeypatch):
     monkeypatch.delenv(frame.STAGE_VARIABLE, raising=False)
     client = boto3.client("secretsmanager")
     for name in (CLOUD_KEY, DEPLOYER):
-        if any(secret["Name"] == name for secret in client.list_secrets(IncludePlannedDeletion=True)["SecretList"]):
+        if any(
+            secret["Name"] == name
+            for secret in client.list_secrets(IncludePlannedDeletion=True)["SecretList"]
+        ):
             client.delete_secret(SecretId=name, ForceDeleteWithoutRecovery=True)
     return client
 
@@ -88,11 +92,14 @@ class Organization:
     """Acts as an admin of the simulated Confluent organization."""
 
     def __init__(self, cloud):
-        self.cloud, given = cloud, cloud.credentials
+        self.cloud = cloud
+        given = cloud.credentials
         self.id = given["organization_id"]
         self.admin = ApiKey(given["cloud_api_key"], Secret(given["cloud_api_secret"]))
         clock = SystemClock()
-        self.vendor = confluent.Confluent(Session(Deadline(clock, clock.time() + 600)), clock, self.admin, cloud.url)
+        self.vendor = confluent.Confluent(
+            Session(Deadline(clock, clock.time() + 600)), clock, self.admin, cloud.url
+        )
 
     def account(self, name, role="OrganizationAdmin"):
         made = self.vendor.cloud.post("/iam/v2/service-accounts", {"display_name": name})["id"]
@@ -114,7 +121,8 @@ class Organization:
         environment = self.vendor.cloud.post("/org/v2/environments", {"display_name": "lake"})["id"]
         spec = {
             "display_name": "events", "availability": "SINGLE_ZONE", "cloud": "AWS", "region": "eu-west-1",
-            "config": {"kind": "Standard"}, "environment": {"id": environment, "related": "", "resource_name": ""},
+            "config": {"kind": "Standard"},
+            "environment": {"id": environment, "related": "", "resource_name": ""},
         }  # fmt: skip
         cluster = self.vendor.cloud.post("/cmk/v2/clusters", {"spec": spec})["id"]
         control.call(self.cloud.url, "POST", "/clock", {"advance": 3600})
@@ -125,10 +133,13 @@ class Account:
     """Acts as an admin of the simulated Snowflake account."""
 
     def __init__(self, account):
-        given, clock = account.credentials, SystemClock()
+        given = account.credentials
+        clock = SystemClock()
         pair = keypair.load(Secret(Path(given["private_key_file"]).read_text()))
         login = Login(given["account"], given["user"], given["role"])
-        self.client = SnowflakeClient(Session(Deadline(clock, clock.time() + 600)), clock, login, pair, account.url)
+        self.client = SnowflakeClient(
+            Session(Deadline(clock, clock.time() + 600)), clock, login, pair, account.url
+        )
 
     def run(self, statement):
         return self.client.run(sql.Sql(statement.rstrip(";")))
@@ -159,15 +170,25 @@ def test_a_cloud_key_is_checked_and_stored_as_the_functions_read_it(organization
     assert answer.exit_code == 0, answer.output
     document = json.loads(answer.stdout)
     assert document["key"] == {"id": key.id, "scope": "cloud", "owner": owner, "roles": ["OrganizationAdmin"]}
-    assert held(secrets, CLOUD_KEY) == {"apiKey": key.id, "apiSecret": key.secret.reveal(), "serviceAccountId": owner}
+    assert held(secrets, CLOUD_KEY) == {
+        "apiKey": key.id,
+        "apiSecret": key.secret.reveal(),
+        "serviceAccountId": owner,
+    }
     described = secrets.describe_secret(SecretId=CLOUD_KEY)
     assert (document["arn"], document["changed"], document["secret"]) == (described["ARN"], True, CLOUD_KEY)
     assert key.secret.reveal() not in answer.output
-    assert DeploymentContext(shipped.load("dev"), Addresses(confluent=organization.cloud.url)).confluent().organization_id
+    assert (
+        DeploymentContext(shipped.load("dev"), Addresses(confluent=organization.cloud.url))
+        .confluent()
+        .organization_id
+    )
 
 
 def test_the_document_is_the_documented_one(organization):
-    document = json.loads(secrets_set("confluent", given=lines(organization.key(organization.account("a")))).stdout)
+    document = json.loads(
+        secrets_set("confluent", given=lines(organization.key(organization.account("a")))).stdout
+    )
     assert document.keys() == promised("secrets set")
 
 
@@ -208,7 +229,8 @@ def test_a_key_is_accepted_in_several_formats(organization, secrets, form):
     assert held(secrets, CLOUD_KEY)["apiKey"] == key.id
 
 
-ID, SECRET = "ABCDEFGH12345678", "s" * 64
+ID = "ABCDEFGH12345678"
+SECRET = "s" * 64
 #: The input, the error code, and what the message contains.
 MALFORMED = {
     "nothing": ("", "SECRETS-INPUT", "nothing was given"),
@@ -260,7 +282,11 @@ def unknown_beside_a_cloud_key(env):
 
 
 def tableflow_key(env):
-    return env.key(env.account("deployer"), {"id": "tableflow", "kind": "Tableflow"}), "SECRETS-CLUSTER-KEY", "Tableflow"
+    return (
+        env.key(env.account("deployer"), {"id": "tableflow", "kind": "Tableflow"}),
+        "SECRETS-CLUSTER-KEY",
+        "Tableflow",
+    )
 
 
 def weak_role(env):
@@ -277,8 +303,8 @@ def stored(key):
 
 
 WRONG = (
-    wrong_secret, cluster_key, cluster_key_beside_a_cloud_key, wrong_secret_beside_a_cloud_key, unknown_beside_a_cloud_key,
-    tableflow_key, weak_role, no_role,
+    wrong_secret, cluster_key, cluster_key_beside_a_cloud_key, wrong_secret_beside_a_cloud_key,
+    unknown_beside_a_cloud_key, tableflow_key, weak_role, no_role,
 )  # fmt: skip
 
 
@@ -286,21 +312,26 @@ WRONG = (
 @pytest.mark.parametrize("case", WRONG, ids=lambda case: case.__name__)
 def test_an_unsuitable_key_is_identified_and_not_stored(organization, secrets, case):
     key, code, expected_message = case(organization)
-    before = {secret["Name"]: held(secrets, secret["Name"]) for secret in secrets.list_secrets()["SecretList"]}
+    before = {
+        secret["Name"]: held(secrets, secret["Name"]) for secret in secrets.list_secrets()["SecretList"]
+    }
     answer = secrets_set("confluent", given=lines(key))
     document = json.loads(answer.stdout)
     assert (answer.exit_code, document["code"]) == (1, code), document
     assert expected_message in document["message"]
     assert document["hint"]
     assert key.secret.reveal() not in answer.output
-    assert {secret["Name"]: held(secrets, secret["Name"]) for secret in secrets.list_secrets()["SecretList"]} == before
+    assert {
+        secret["Name"]: held(secrets, secret["Name"]) for secret in secrets.list_secrets()["SecretList"]
+    } == before
 
 
 class VendorClock(SystemClock):
     """Advances the vendor's time and its own when somebody sleeps."""
 
     def __init__(self, url):
-        self.url, self.ahead = url, 0.0
+        self.url = url
+        self.ahead = 0.0
 
     def time(self):
         return super().time() + self.ahead
@@ -356,14 +387,26 @@ def pair(rsa_key):
     return keypair.load(Secret(pem(rsa_key)))
 
 
-def test_a_private_key_is_checked_by_a_login_and_stored_as_the_functions_read_it(snowflake_account, secrets, pair):
+def test_a_private_key_is_checked_by_a_login_and_stored_as_the_functions_read_it(
+    snowflake_account, secrets, pair
+):
     snowflake_account.set_key(pair)
     answer = secrets_set("snowflake", given=pair.private_pem.reveal())
     assert answer.exit_code == 0, answer.output
-    document, now = json.loads(answer.stdout), held(secrets, DEPLOYER)
-    result = {"fingerprint": pair.fingerprint, "user": "LAKEFERRY", "account": DEV.snowflake.account, "state": "current"}
+    document = json.loads(answer.stdout)
+    now = held(secrets, DEPLOYER)
+    result = {
+        "fingerprint": pair.fingerprint,
+        "user": "LAKEFERRY",
+        "account": DEV.snowflake.account,
+        "state": "current",
+    }
     assert document["key"] == result
-    assert (now["privateKey"], now["user"], now["account"]) == (pair.private_pem.reveal(), "LAKEFERRY", DEV.snowflake.account)
+    assert (now["privateKey"], now["user"], now["account"]) == (
+        pair.private_pem.reveal(),
+        "LAKEFERRY",
+        DEV.snowflake.account,
+    )
     assert "PRIVATE KEY" not in answer.output
     addresses = Addresses(snowflake=os.environ[contract.SNOWFLAKE_URL])
     who = DeploymentContext(shipped.load("dev"), addresses).snowflake().login.user
@@ -401,13 +444,17 @@ def test_an_unreadable_private_key_is_reported_before_snowflake_is_called(secret
 def test_a_passphrase_that_is_missing_or_wrong_is_reported(secrets, rsa_key):
     hidden = pem(rsa_key, passphrase=b"open sesame")
     missing = json.loads(secrets_set("snowflake", given=hidden).stdout)
-    wrong = json.loads(secrets_set("snowflake", given=json.dumps({"privateKey": hidden, "passphrase": "x"})).stdout)
+    wrong = json.loads(
+        secrets_set("snowflake", given=json.dumps({"privateKey": hidden, "passphrase": "x"})).stdout
+    )
     assert (missing["code"], wrong["code"]) == ("SECRETS-PEM", "SECRETS-PEM")
     assert "none was given" in missing["message"]
     assert "passphrase is wrong" in wrong["message"]
 
 
-def test_a_public_key_that_the_user_does_not_have_comes_with_the_statement_that_sets_it(snowflake_account, secrets, pair):
+def test_a_public_key_that_the_user_does_not_have_comes_with_the_statement_that_sets_it(
+    snowflake_account, secrets, pair
+):
     answer = secrets_set("snowflake", given=pair.private_pem.reveal())
     document = json.loads(answer.stdout)
     assert (answer.exit_code, document["code"]) == (1, "SECRETS-PUBLIC-KEY")
@@ -442,10 +489,18 @@ def test_a_generated_pair_waits_until_an_admin_has_set_it(snowflake_account, sec
     assert (made["ok"], made["key"]["state"]) == (True, "waiting")
     waiting = secrets_set("snowflake", "--generate")
     document = json.loads(waiting.stdout)
-    assert (waiting.exit_code, document["code"], document["details"]["sql"]) == (5, "SECRETS-WAITING", made["sql"])
+    assert (waiting.exit_code, document["code"], document["details"]["sql"]) == (
+        5,
+        "SECRETS-WAITING",
+        made["sql"],
+    )
     snowflake_account.run(made["sql"])
     done = json.loads(secrets_set("snowflake", "--generate").stdout)
-    assert (done["ok"], done["key"]["state"], done["key"]["fingerprint"]) == (True, "current", made["key"]["fingerprint"])
+    assert (done["ok"], done["key"]["state"], done["key"]["fingerprint"]) == (
+        True,
+        "current",
+        made["key"]["fingerprint"],
+    )
     assert held(secrets, DEPLOYER)["fingerprint"] == made["key"]["fingerprint"]
     stages = secrets.describe_secret(SecretId=DEPLOYER)["VersionIdsToStages"].values()
     assert store.GENERATED not in {label for labels in stages for label in labels}
@@ -463,9 +518,14 @@ def test_a_generated_pair_replaces_a_working_one_only_when_it_works(snowflake_ac
     assert held(secrets, DEPLOYER, "AWSPREVIOUS")["fingerprint"] == pair.fingerprint
 
 
-def test_on_a_terminal_a_private_key_can_be_pasted_and_is_not_shown(snowflake_account, secrets, rsa_key, pair):
+def test_on_a_terminal_a_private_key_can_be_pasted_and_is_not_shown(
+    snowflake_account, secrets, rsa_key, pair
+):
     snowflake_account.set_key(pair)
-    typed = [("(not shown): ", pem(rsa_key, passphrase=b"open sesame")), ("passphrase (not shown): ", "open sesame\n")]
+    typed = [
+        ("(not shown): ", pem(rsa_key, passphrase=b"open sesame")),
+        ("passphrase (not shown): ", "open sesame\n"),
+    ]
     code, shown = talk(["secrets", "set", "snowflake"], os.environ, typed, ROOT)
     assert code == 0, shown
     assert "PRIVATE" not in shown

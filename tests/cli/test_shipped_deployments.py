@@ -1,6 +1,7 @@
 """Each file in project/deployments/ is deployed and destroyed with the commands that users call.
 
-The rehearsal does so for dev.toml. The tests of a file depend on each other: each continues where the previous one ended.
+The rehearsal does so for dev.toml. The tests of a file depend on each other: each continues where the
+previous one ended.
 """
 
 from __future__ import annotations
@@ -26,14 +27,19 @@ from tests.support.waiting import PATIENCE, until
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(2400)]
 _WEEK = {"start": datetime(2026, 11, 9, tzinfo=UTC), "end": datetime(2026, 11, 16, tzinfo=UTC)}
 #: Records that the user's producers write, by topic.
-ORDERS = {"sales_orders": [each.value for each in generators.sales_orders(generators.SalesMix(orders=5), seed=1, **_WEEK)]}
+ORDERS = {
+    "sales_orders": [
+        each.value for each in generators.sales_orders(generators.SalesMix(orders=5), seed=1, **_WEEK)
+    ]
+}
 STAGES = sorted({*shipped.STAGES} - {"dev"})
 
 
 @pytest.fixture(scope="module", params=STAGES)
 def operator(request, clone):
     loaded = shipped.load(request.param)
-    account, region = loaded.deployment.snowflake.account, loaded.deployment.aws.region
+    account = loaded.deployment.snowflake.account
+    region = loaded.deployment.aws.region
     with (
         environments.open_environment(account, time.time() - 3600, region=region, flink=False) as opened,
         target.in_environment(opened.variables),
@@ -58,7 +64,8 @@ def test_a_deployment_needs_consent(operator):
 
 def test_a_first_creation_that_failed_is_repeated(operator):
     """CDK protects the stack before it creates it, and CloudFormation doesn't delete a protected one."""
-    prefix, athena = operator.ctx.deployment.prefix, operator.ctx.client("athena")
+    prefix = operator.ctx.deployment.prefix
+    athena = operator.ctx.client("athena")
     athena.create_work_group(Name=prefix)
     failed = operator.call("deploy", "--yes", code=1).document
     assert (failed["code"], prefix in failed["message"]) == ("DEPLOY-FAILED", True)
@@ -73,7 +80,9 @@ def test_ctrl_c_does_not_stop_a_stack_that_is_being_created(operator):
     process = operator.clone.start(
         "deploy", "--yes", "--stage", operator.ctx.stage, "--json", changes=operator.environment.variables
     )
-    until(lambda: operator.stacks().get(stack) == "CREATE_IN_PROGRESS" or process.poll() is not None, PATIENCE)
+    until(
+        lambda: operator.stacks().get(stack) == "CREATE_IN_PROGRESS" or process.poll() is not None, PATIENCE
+    )
     process.send_signal(signal.SIGINT)
     result = operator.clone.finish(process)
     assert (result.code, result.document["code"]) == (6, "DEPLOY-STOPPED"), result.err
@@ -104,7 +113,8 @@ def test_records_become_tables_and_status_reports_no_problem(operator):
 
 def test_a_protected_deployment_is_destroyed_after_its_protection_is_removed(operator):
     """Only what the file keeps remains."""
-    prefix, file = operator.ctx.deployment.prefix, operator.clone.root / "project" / "deployments" / f"{operator.ctx.stage}.toml"
+    prefix = operator.ctx.deployment.prefix
+    file = operator.clone.root / "project" / "deployments" / f"{operator.ctx.stage}.toml"
     refused = operator.call("destroy", "--confirm", operator.ctx.stage, code=7).document
     assert refused["code"] == "DESTROY-PROTECTED"
     file.write_text(file.read_text().replace("deletion_protection = true", "deletion_protection = false"))

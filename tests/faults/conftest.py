@@ -18,7 +18,9 @@ def faults(lake_aws):
 
 @pytest.fixture(scope="session", autouse=True)
 def no_secret_is_written_down(lake_aws, tmp_path_factory):
-    """Check at the end that nothing that these tests have written, locally or in S3, holds a key in any form."""
+    """Check at the end that nothing that these tests have written, locally or in S3, holds a key in any
+    form.
+    """
     yield
     canary = Canary()
     canary.look_below(tmp_path_factory.getbasetemp())

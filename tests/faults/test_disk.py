@@ -16,14 +16,19 @@ KILOBYTE = 1 << 10
 
 
 def small_files():
-    """Limit the size of files that this process can write, as a full disk does. Files that Java needs to start are smaller."""
+    """Limit the size of files that this process can write, as a full disk does.
+
+    Files that Java needs to start are smaller.
+    """
     resource.setrlimit(resource.RLIMIT_FSIZE, (512 * KILOBYTE, 512 * KILOBYTE))
 
 
 @pytest.mark.slow
 def test_a_full_disk_is_reported_and_leaves_nothing(lake):
     drawn = random.Random(7)
-    lake.commit(TOPIC, *(event | {"text": drawn.randbytes(4 * KILOBYTE).hex()} for event in events(160)), at=AS_OF)
+    lake.commit(
+        TOPIC, *(event | {"text": drawn.randbytes(4 * KILOBYTE).hex()} for event in events(160)), at=AS_OF
+    )
     job = job_process.start(lake, lake.write_contract(LINES), limits=small_files)
     job.process.wait(PATIENCE)
     assert job.process.returncode == 1, job.output()

@@ -1,4 +1,7 @@
-"""Without a valid pseudonymisation key nothing is published. The record identifies the key without containing it."""
+"""Without a valid pseudonymisation key nothing is published.
+
+The record identifies the key without containing it.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,9 @@ def stocked(lake):
 
 
 def store(lake, **content):
-    return boto3.client("secretsmanager").put_secret_value(SecretId=lake.target.pseudonym_secret, **content)["VersionId"]
+    return boto3.client("secretsmanager").put_secret_value(SecretId=lake.target.pseudonym_secret, **content)[
+        "VersionId"
+    ]
 
 
 def key_of(length):
@@ -66,7 +71,15 @@ def test_a_missing_or_forbidden_secret_is_refused(stocked, faults):
     gone = refused(stocked, "--pseudonym-secret", "nobody-made-it")
     assert (gone.code, "nobody-made-it" in gone.what, gone.exit_code) == ("EXP-KEY-UNREADABLE", True, 1)
     target = {"x-amz-target": "secretsmanager.GetSecretValue"}
-    faults.rule({"fault": "error", "headers": target, "status": 400, "shape": "aws-json", "code": "AccessDeniedException"})
+    faults.rule(
+        {
+            "fault": "error",
+            "headers": target,
+            "status": 400,
+            "shape": "aws-json",
+            "code": "AccessDeniedException",
+        }
+    )
     assert "AccessDeniedException" in refused(stocked).what
 
 
@@ -79,7 +92,8 @@ def test_a_key_that_is_rotated_during_a_run_is_used_by_the_next_run(stocked, fau
         version = store(stocked, SecretString=json.dumps({"key": base64.b64encode(KEY[::-1]).decode()}))
         faults.release()
         before = running.result(PATIENCE)
-    old, first = before.column("who"), before.manifest()["pseudonyms"]["key_version"]
+    old = before.column("who")
+    first = before.manifest()["pseudonyms"]["key_version"]
     after = stocked.export(LINES)
     assert (after.state(), after.manifest()["generation"]) == ("published", 2)
     assert (first != version, after.manifest()["pseudonyms"]["key_version"]) == (True, version)

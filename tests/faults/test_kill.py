@@ -78,14 +78,24 @@ def test_the_run_after_one_killed_during_an_aggregate_completes_it(stocked, faul
     name = f"counts_{point.split()[0]}"
     call = s3("PUT", f"warehouse/*/{name}/data/*")
     if point == "after the commit":
-        call = {"fault": "hang", "method": "POST", "path": "/", "headers": {"x-amz-target": "AWSGlue.UpdateTable"}}
+        call = {
+            "fault": "hang",
+            "method": "POST",
+            "path": "/",
+            "headers": {"x-amz-target": "AWSGlue.UpdateTable"},
+        }
     contract = counts(name)
     kill_at(stocked, faults, call, stocked.write_contract(contract))
     assert stocked.published(name) == [WEEK]
     run = stocked.export(contract)
     assert run.state() == "unchanged"
     database = stocked.target.aggregates_database
-    kept = stocked.spark.table(f"lake.{database}.{name}").select("window", "kind", "things", "run_id").orderBy("kind").collect()
+    kept = (
+        stocked.spark.table(f"lake.{database}.{name}")
+        .select("window", "kind", "things", "run_id")
+        .orderBy("kind")
+        .collect()
+    )
     visible = json.loads(stocked.read(f"{stocked.target.prefix}/{name}/manifests/{WEEK}.json"))
     assert [tuple(row) for row in kept] == [(WEEK, kind, 15, visible["run_id"]) for kind in "ab"]
     assert files_of(stocked, f"{stocked.target.prefix}/{name}") == {file["key"] for file in visible["files"]}

@@ -20,7 +20,8 @@ KEPT = ("counts", counts(), [*events(30)])
 def test_wherever_a_run_is_killed_the_next_one_publishes_once(lake, faults, name, contract, week):
     lake.commit(TOPIC, *week, at=AS_OF)
     expected = lake.export(contract).csv()
-    path, calls = lake.write_contract(contract), 0
+    path = lake.write_contract(contract)
+    calls = 0
     while killed_after(lake, faults, calls + 1, path, f"killed-{calls + 1}"):
         calls += 1
         prefix = f"killed-{calls}"

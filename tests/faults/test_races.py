@@ -23,7 +23,10 @@ def held(method, path):
 
 @contextmanager
 def stopped_at(faults, call, lake, *args, **named):
-    """Run an export in another thread, with AWS clients of its own. It stops at `call`, and continues at the end of the block."""
+    """Run an export in another thread, with AWS clients of its own.
+
+    It stops at `call`, and continues at the end of the block.
+    """
     faults.rule(call)
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(lake.export, *args, **named)
@@ -83,13 +86,18 @@ def test_an_older_run_never_replaces_a_newer_restatement(lake, faults):
 
 @pytest.mark.slow
 def test_two_writers_of_an_aggregate_lose_nothing(lake, faults):
-    """Two windows are written to one table. The slow commit is refused, and made again on top of the fast one."""
+    """Two windows are written to one table.
+
+    The slow commit is refused, and made again on top of the fast one.
+    """
     lake.commit(TOPIC, *events(30), *events(30, first=24 * 7), at=AS_OF + A_WEEK)
     second = ("--first-day", (MONDAY + A_WEEK).date().isoformat())
     with stopped_at(faults, held("PUT", "*/counts/metadata/*-m0.avro"), lake, counts()) as slow:
         fast = lake.export(counts(), *second, as_of=AS_OF + A_WEEK)
     assert (slow.result(PATIENCE).state(), fast.state()) == ("published", "published")
-    table = lake.spark.table(f"lake.{lake.target.aggregates_database}.counts").select("window", "kind", "things")
+    table = lake.spark.table(f"lake.{lake.target.aggregates_database}.counts").select(
+        "window", "kind", "things"
+    )
     both = [(week, kind, 15) for week in (WEEK, "2024-W11") for kind in "ab"]
     assert sorted(tuple(row) for row in table.collect()) == both
 
@@ -102,5 +110,10 @@ def test_the_first_write_of_a_kept_table_does_not_undo_a_later_one(lake, faults)
         lake.commit(TOPIC, *events(2, first=30), at=AS_OF + timedelta(hours=1))
         fast = lake.export(counts())
     assert (slow.result().state(), fast.state()) == ("published", "published")
-    table = lake.spark.table(f"lake.{lake.target.aggregates_database}.counts").select("kind", "things", "run_id")
-    assert sorted(tuple(row) for row in table.collect()) == [("a", 16, fast.record.id), ("b", 16, fast.record.id)]
+    table = lake.spark.table(f"lake.{lake.target.aggregates_database}.counts").select(
+        "kind", "things", "run_id"
+    )
+    assert sorted(tuple(row) for row in table.collect()) == [
+        ("a", 16, fast.record.id),
+        ("b", 16, fast.record.id),
+    ]

@@ -11,8 +11,8 @@ from tests.support import job_process
 from tests.support.lake import AS_OF, WEEK
 from tests.support.things import LINES, LONG_TEXT, TOPIC, events, files_of, uploads_of
 
-#: An error in response to the task's last call, the upload of its part (the first part is the driver's). The part is uploaded,
-#: and the client doesn't retry such an error.
+#: An error in response to the task's last call, the upload of its part (the first part is the driver's). The
+#: part is uploaded, and the client doesn't retry such an error.
 REFUSED_TOO_LATE = {
     "fault": "effect_then_error",
     "method": "PUT",
@@ -37,7 +37,11 @@ def test_a_retried_task_delivers_its_rows_once(stocked, faults):
     # A cluster runs a failed task again; a local master does so only if told how often.
     options = os.environ["PYSPARK_SUBMIT_ARGS"].replace("local[2]", "local[2,4]")
     job = job_process.start(
-        stocked, stocked.write_contract(LINES), "--prefix", "retried", environment={"PYSPARK_SUBMIT_ARGS": options}
+        stocked,
+        stocked.write_contract(LINES),
+        "--prefix",
+        "retried",
+        environment={"PYSPARK_SUBMIT_ARGS": options},
     )
     while not job.ended():
         pass

@@ -1,4 +1,6 @@
-"""The job as it ships, in the embedded Glue and as a process, sees what the session of the tests sees, and computes the same."""
+"""The job as it ships, in the embedded Glue and as a process, sees what the session of the tests sees, and
+computes the same.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from tests.support.lake import AS_OF, MONDAY, column, contract, topic_of
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(GLUE_VERSION != "5.1", reason="the embedded Glue 6.0 has Python 3.11; the probe expects 3.13 there"),
+    pytest.mark.skipif(
+        GLUE_VERSION != "5.1", reason="the embedded Glue 6.0 has Python 3.11; the probe expects 3.13 there"
+    ),
 ]
 
 THINGS = topic_of(("a", "long"), ("b", "long"), ("text", "string"), ("kept", "string"))
@@ -83,7 +87,9 @@ def test_the_probe_reads_only(lake, in_glue):
 def test_a_missing_table_fails_the_probe_without_a_traceback(lake):
     run = run_in_glue(lake, lake.write_contract(PLAIN), probe="true", table="absent")
     assert run.record["JobRunState"] == "FAILED"
-    assert [line for line in run.output if " FAIL " in line] == ['probe FAIL the table can be read: "SourceProblem"']
+    assert [line for line in run.output if " FAIL " in line] == [
+        'probe FAIL the table can be read: "SourceProblem"'
+    ]
 
 
 #: Columns and a filter whose results ANSI mode decides, and a week for each result.
@@ -109,15 +115,22 @@ WEEKS = {
 def test_ansi_mode_decides_the_results_of_the_job_that_ships(lakes):
     lake = lakes()
     days = [MONDAY + timedelta(weeks=number) for number in range(len(WEEKS))]
-    events = [GOOD | {"id": week, "at": day} | changed for day, (week, (changed, _)) in zip(days, WEEKS.items(), strict=True)]
+    events = [
+        GOOD | {"id": week, "at": day} | changed
+        for day, (week, (changed, _)) in zip(days, WEEKS.items(), strict=True)
+    ]
     lake.commit(THINGS, *events)
     as_of = AS_OF + timedelta(weeks=len(WEEKS) - 1)
     stated = {"as_of": as_of.isoformat(), "complete_until": as_of.isoformat()}
     run = run_in_glue(lake, lake.write_contract(DECIDED), **stated)
     (key,) = lake.keys(f"{lake.target.prefix}/things/runs/")
     windows = {window["window"]: window for window in json.loads(lake.read(key))["windows"]}
-    assert {week: window.get("code") for week, window in windows.items()} == {week: code for week, (_, code) in WEEKS.items()}
+    assert {week: window.get("code") for week, window in windows.items()} == {
+        week: code for week, (_, code) in WEEKS.items()
+    }
     assert run.record["JobRunState"] == "FAILED"
     (data,) = (file["key"] for file in windows["2024-W14"]["files"] if file["role"] == "data")
     rows = csv.DictReader(io.StringIO(lake.read(data).decode("utf-8-sig")))
-    assert list(rows) == [{"id": "2024-W14", "total": "9", "ratio": "2", "number": "12", "zero": "0.00000000"}]
+    assert list(rows) == [
+        {"id": "2024-W14", "total": "9", "ratio": "2", "number": "12", "zero": "0.00000000"}
+    ]

@@ -1,4 +1,7 @@
-"""S3 and Glue refuse calls, cut responses or return wrong ones. No partial result is visible, and no visible one is lost."""
+"""S3 and Glue refuse calls, cut responses or return wrong ones.
+
+No partial result is visible, and no visible one is lost.
+"""
 
 from __future__ import annotations
 
@@ -39,14 +42,27 @@ def prefix():
 
 def s3(fault, method, path, *, query=None, **more):
     """Return a fault of S3's response to a call on an object of the lake."""
-    return {"fault": fault, "method": method, "path": f"/lake-*/{path}", "query": query or {}, "shape": "s3"} | more
+    return {
+        "fault": fault,
+        "method": method,
+        "path": f"/lake-*/{path}",
+        "query": query or {},
+        "shape": "s3",
+    } | more
 
 
 def glue(fault, operation, **more):
-    return {"fault": fault, "headers": {"x-amz-target": f"AWSGlue.{operation}"}, "shape": "aws-json", "status": 400} | more
+    return {
+        "fault": fault,
+        "headers": {"x-amz-target": f"AWSGlue.{operation}"},
+        "shape": "aws-json",
+        "status": 400,
+    } | more
 
 
-PART, COMPLETE, BEGIN = {"partNumber": "*"}, {"uploadId": "*"}, {"uploads": "*"}
+PART = {"partNumber": "*"}
+COMPLETE = {"uploadId": "*"}
+BEGIN = {"uploads": "*"}
 TABLE_FILE = "*/v1/*/data/*.parquet"
 DATA = "prefix-*/data/*.csv"
 
@@ -118,7 +134,11 @@ def test_reading_back_goes_on_where_the_connection_broke(stocked, undisturbed, f
     faults.rule(s3("truncate", "GET", DATA, after_bytes=700))
     run = stocked.export(LINES, "--prefix", prefix)
     assert (run.state(), "compute" in run.record.phases) == ("published", True)
-    reads = [call for call in faults.state()["trace"] if call["call"].startswith("GET") and call["call"].endswith(".csv")]
+    reads = [
+        call
+        for call in faults.state()["trace"]
+        if call["call"].startswith("GET") and call["call"].endswith(".csv")
+    ]
     assert len(reads) == 2, "the window is not computed a second time"
     assert stocked.read(visible(stocked, prefix)["files"][0]["key"]) == undisturbed
 
@@ -144,9 +164,15 @@ def test_other_windows_are_tried_after_one_whose_storage_fails(stocked, faults, 
 #: Permanent faults of AWS, and the window's error code.
 LASTING = {
     "part denied": (s3("error", "PUT", DATA, query=PART, status=403), "EXP-AWS-DENIED"),
-    "part damaged on the way": (s3("error", "PUT", DATA, query=PART, status=400, code="BadDigest"), "EXP-AWS-FAILED"),
+    "part damaged on the way": (
+        s3("error", "PUT", DATA, query=PART, status=400, code="BadDigest"),
+        "EXP-AWS-FAILED",
+    ),
     "upload denied": (s3("error", "POST", DATA, query=BEGIN, status=403), "EXP-AWS-DENIED"),
-    "upload gone": (s3("error", "POST", DATA, query=COMPLETE, status=404, code="NoSuchUpload"), "EXP-AWS-FAILED"),
+    "upload gone": (
+        s3("error", "POST", DATA, query=COMPLETE, status=404, code="NoSuchUpload"),
+        "EXP-AWS-FAILED",
+    ),
     "report denied": (s3("error", "PUT", "*/report.html", status=403), "EXP-AWS-DENIED"),
     "manifest denied": (s3("error", "PUT", "*/manifests/*", status=403), "EXP-AWS-DENIED"),
     "manifest never taken": (s3("error", "PUT", "*/manifests/*", status=412), "EXP-MANIFEST-BUSY"),
@@ -170,11 +196,18 @@ def test_permanent_faults_fail_the_run_and_leave_no_files(stocked, faults, prefi
 
 @pytest.mark.slow
 def test_files_are_kept_while_a_manifest_may_still_appear(stocked, faults, prefix):
-    """It is unknown whether S3 wrote the manifest. If the files were removed, a visible manifest could lack them."""
+    """It is unknown whether S3 wrote the manifest.
+
+    If the files were removed, a visible manifest could lack them.
+    """
     faults.rule(s3("error", "PUT", "*/manifests/*", status=503, times=0))
     run = stocked.export(LINES, "--prefix", prefix)
     assert (run.state(), run.window()["code"]) == ("failed", "EXP-AWS-FAILED")
-    assert {key.rpartition("/")[2].split(".")[-1] for key in files_of(stocked, prefix)} == {"csv", "json", "html"}
+    assert {key.rpartition("/")[2].split(".")[-1] for key in files_of(stocked, prefix)} == {
+        "csv",
+        "json",
+        "html",
+    }
     kept = files_of(stocked, prefix)
     faults.clear()
     assert stocked.export(LINES, "--prefix", prefix).state() == "published"

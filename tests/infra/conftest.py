@@ -10,7 +10,10 @@ from tests.support import assembly_kit, shipped
 @pytest.fixture(scope="session")
 def assemblies(tmp_path_factory):
     """Return the assemblies by stage."""
-    return {stage: assembly_kit.synthesise(shipped.load(stage), tmp_path_factory.mktemp(stage)) for stage in ("dev", "prod")}
+    return {
+        stage: assembly_kit.synthesise(shipped.load(stage), tmp_path_factory.mktemp(stage))
+        for stage in ("dev", "prod")
+    }
 
 
 @pytest.fixture(scope="session")

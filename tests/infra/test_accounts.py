@@ -28,7 +28,9 @@ def without_flink(tmp_path_factory):
     """Return dev without its statement, and without the topic that it writes."""
     text = (PROJECT / "deployments" / "dev.toml").read_text()
     # A table of the file, with the tables inside it. What the comments between them say doesn't matter here.
-    text, removed = re.subn(rf'(?ms)^\[\[(topics|statements)\]\]\nname = "{FLINK}"\n.*?(?=^\[\[|^\[snowflake\])', "", text)
+    text, removed = re.subn(
+        rf'(?ms)^\[\[(topics|statements)\]\]\nname = "{FLINK}"\n.*?(?=^\[\[|^\[snowflake\])', "", text
+    )
     assert removed == 2
     plan = deployment_file.parse(text, name="dev.toml", judge=NOT_JUDGED)
     assert not plan.deployment.statements
@@ -57,7 +59,8 @@ def test_every_account_acts_and_nothing_acts_as_another(dev, prod, without_flink
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(("stage", "absent"), [
-    ("dev", set()), ("without_flink", {"FlinkRunnerAccount"}), ("prod", {"FlinkRunnerAccount", "AppConnectorAccount"}),
+    ("dev", set()), ("without_flink", {"FlinkRunnerAccount"}),
+    ("prod", {"FlinkRunnerAccount", "AppConnectorAccount"}),
 ])  # fmt: skip
 def test_an_account_without_work_does_not_exist(request, stage, absent):
     everything = {"".join(word.title() for word in name.split("_")) + "Account" for name in contract.ACCOUNTS}
@@ -74,14 +77,20 @@ def test_an_account_without_work_does_not_exist(request, stage, absent):
 def test_keys_and_alarms_are_counted_as_they_exist(dev, prod, without_flink):
     for assembly in (dev, prod, without_flink):
         assert cost.counted_secrets(assembly.plan) == len(assembly.resources("AWS::SecretsManager::Secret"))
-        assert cost.confluent_keys(assembly.plan.deployment) == len(assembly.resources("Custom::LakeferryApiKey"))
-        assert cost.counted_alarms(assembly.plan.deployment) == len(assembly.resources("AWS::CloudWatch::Alarm"))
+        assert cost.confluent_keys(assembly.plan.deployment) == len(
+            assembly.resources("Custom::LakeferryApiKey")
+        )
+        assert cost.counted_alarms(assembly.plan.deployment) == len(
+            assembly.resources("AWS::CloudWatch::Alarm")
+        )
 
 
 def test_a_deployment_without_topics_has_only_the_accounts_of_its_cluster(dev):
     empty = attrs.evolve(dev.plan.deployment, topics=[], statements=[], exports=[])
     assert accounts_with_work(empty) == ["app_manager", "watcher"]
-    assert cost.confluent_keys(empty) == len([use for use in KEYS if use.account in ("app_manager", "watcher")])
+    assert cost.confluent_keys(empty) == len(
+        [use for use in KEYS if use.account in ("app_manager", "watcher")]
+    )
 
 
 @pytest.mark.parametrize("direction", ["removed", "added"])
@@ -100,10 +109,14 @@ def test_the_last_statement_can_be_removed_and_the_first_one_added(dev, without_
 
 def test_what_creates_objects_may_still_read_keys_that_left_the_template(without_flink):
     """CloudFormation deletes the statement, with Flink's key, after it has updated the function's role."""
-    grants = [grant for grant in Reader(without_flink).grants() if ".ConfluentProviderFunctionRole" in grant.role]
+    grants = [
+        grant for grant in Reader(without_flink).grants() if ".ConfluentProviderFunctionRole" in grant.role
+    ]
     region = without_flink.plan.deployment.aws.region
     for use in KEYS:
         secret = f"arn:aws:secretsmanager:{region}:111122223333:secret:{without_flink.prefix}/confluent/{use.path}-abcdef"
         assert allowed(grants, "secretsmanager:GetSecretValue", secret)
-    other = f"arn:aws:secretsmanager:{region}:111122223333:secret:{without_flink.prefix}/confluent/other-abcdef"
+    other = (
+        f"arn:aws:secretsmanager:{region}:111122223333:secret:{without_flink.prefix}/confluent/other-abcdef"
+    )
     assert not allowed(grants, "secretsmanager:GetSecretValue", other)

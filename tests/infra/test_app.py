@@ -32,7 +32,9 @@ def start(tmp_path, **context):
         "AWS_ACCESS_KEY_ID": "",
         "AWS_CONFIG_FILE": "/dev/null",
     }
-    return subprocess.run(shlex.split(SHIPPED), cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+    return subprocess.run(
+        shlex.split(SHIPPED), cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300
+    )
 
 
 def test_a_bad_file_is_reported_with_exit_code_2_and_nothing_is_created(tmp_path):

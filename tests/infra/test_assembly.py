@@ -21,9 +21,14 @@ def test_the_required_bootstrap_version_is_the_templates(dev):
 
 def test_the_assembly_is_read_with_its_templates_tags_and_protection(dev, prod):
     for assembly, is_protected in ((dev, False), (prod, True)):
-        names = [f"{assembly.prefix}-{part}" for part in ("data", "confluent", "snowflake", "exports", "operations")]
+        names = [
+            f"{assembly.prefix}-{part}"
+            for part in ("data", "confluent", "snowflake", "exports", "operations")
+        ]
         wanted = templates.read_stacks(assembly.folder, names)
-        assert {one.name.removeprefix(f"{assembly.prefix}-"): one.template for one in wanted} == assembly.templates
+        assert {
+            one.name.removeprefix(f"{assembly.prefix}-"): one.template for one in wanted
+        } == assembly.templates
         assert {one.is_protected for one in wanted} == {is_protected}
         assert {one.tags["stage"] for one in wanted} == {assembly.prefix.rpartition("-")[2]}
 
@@ -38,6 +43,8 @@ def test_a_repair_changes_the_resources_that_it_names_and_nothing_else(dev, tmp_
             before = dev.templates[part]["Resources"][logical_id]
             if body != before:
                 changed[logical_id] = {
-                    name: value for name, value in body["Properties"].items() if value != before["Properties"].get(name)
+                    name: value
+                    for name, value in body["Properties"].items()
+                    if value != before["Properties"].get(name)
                 }
     assert changed == {"StockTradesTopic": {"repair": "1764000000"}, "Warehouse": {"repair": "1764000000"}}

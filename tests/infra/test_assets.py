@@ -1,4 +1,6 @@
-"""Assets are built from locked wheels, are the same whenever and wherever they are built, and work without other packages."""
+"""Assets are built from locked wheels, are the same whenever and wherever they are built, and work without
+other packages.
+"""
 
 from __future__ import annotations
 
@@ -113,7 +115,8 @@ def run(clean, tmp_path, code):
         if not (runtime / one.name).exists():
             (runtime / one.name).symlink_to(one)
     script = (
-        f"import sys; sys.path[:0] = [{str(folder)!r}]; sys.path.append({str(runtime)!r}); sys.dont_write_bytecode = True; {code}"
+        f"import sys; sys.path[:0] = [{str(folder)!r}]; sys.path.append({str(runtime)!r}); "
+        f"sys.dont_write_bytecode = True; {code}"
     )
     environment = {"AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "eu-west-1", "PATH": os.environ["PATH"]}
     return subprocess.run(
@@ -130,7 +133,11 @@ def run(clean, tmp_path, code):
 @pytest.mark.parametrize("handler", HANDLERS)
 def test_each_handler_is_imported_by_a_clean_interpreter(handler, clean, tmp_path):
     module, _, function = handler.rpartition(".")
-    done = run(clean, tmp_path, f"import importlib; print(callable(getattr(importlib.import_module({module!r}), {function!r})))")
+    done = run(
+        clean,
+        tmp_path,
+        f"import importlib; print(callable(getattr(importlib.import_module({module!r}), {function!r})))",
+    )
     assert (done.stdout.strip(), done.returncode) == ("True", 0), done.stderr
 
 
@@ -165,10 +172,14 @@ def test_the_zip_is_the_same_whatever_machine_built_it():
     with zipfile.ZipFile(assets.glue_zip()) as archive:
         names = archive.namelist()
     assert "markupsafe/_native.py" in names
-    assert not [name for name in names if Path(name).name.startswith("_speedups") or Path(name).name == "WHEEL"]
+    assert not [
+        name for name in names if Path(name).name.startswith("_speedups") or Path(name).name == "WHEEL"
+    ]
 
 
-@pytest.mark.parametrize("names", [lambda: zipfile.ZipFile(assets.glue_zip()).namelist(), lambda: shipped(assets.LOCAL)])
+@pytest.mark.parametrize(
+    "names", [lambda: zipfile.ZipFile(assets.glue_zip()).namelist(), lambda: shipped(assets.LOCAL)]
+)
 def test_checks_for_authors_ship_nowhere(names):
     assert "config/exports/contract.py" in names()
     assert not set(NOT_SHIPPED) & set(names())
@@ -183,7 +194,11 @@ def installed(folder):
     found = set()
     for metadata in folder.glob("*.dist-info/METADATA"):
         lines = metadata.read_text(encoding="utf-8").splitlines()
-        fields = dict(line.split(": ", 1) for line in lines[: lines.index("")] if ": " in line and not line.startswith(" "))
+        fields = dict(
+            line.split(": ", 1)
+            for line in lines[: lines.index("")]
+            if ": " in line and not line.startswith(" ")
+        )
         found.add((fields["Name"].lower().replace("_", "-"), fields["Version"]))
     return found
 
@@ -192,17 +207,28 @@ def test_each_bill_of_materials_lists_what_is_in_its_asset(tmp_path):
     with zipfile.ZipFile(assets.glue_zip()) as archive:
         archive.extractall(tmp_path)
     python = PYTHONS[0]
-    for asset, folder in ((sbom.functions(python), assets.lambda_folder(assets.aws(python))), (sbom.GLUE, tmp_path)):
+    for asset, folder in (
+        (sbom.functions(python), assets.lambda_folder(assets.aws(python))),
+        (sbom.GLUE, tmp_path),
+    ):
         bill = json.loads(sbom.document(asset))
-        assert (bill["bomFormat"], bill["specVersion"], bill["metadata"]["component"]["name"]) == ("CycloneDX", "1.6", asset.name)
+        assert (bill["bomFormat"], bill["specVersion"], bill["metadata"]["component"]["name"]) == (
+            "CycloneDX",
+            "1.6",
+            asset.name,
+        )
         listed = {(part["name"].lower().replace("_", "-"), part["version"]) for part in bill["components"]}
         assert listed == installed(folder)
-        assert {part["purl"] for part in bill["components"]} == {f"pkg:pypi/{name}@{version}" for name, version in listed}
+        assert {part["purl"] for part in bill["components"]} == {
+            f"pkg:pypi/{name}@{version}" for name, version in listed
+        }
 
 
 def test_a_package_that_is_locked_for_another_system_is_not_in_the_bill(tmp_path):
     lock = tmp_path / "requirements.txt"
-    lock.write_text("a==1 \\\n    --hash=sha256:00\nb==2 ; sys_platform == 'win32' \\\n    --hash=sha256:00\n# c==3\n")
+    lock.write_text(
+        "a==1 \\\n    --hash=sha256:00\nb==2 ; sys_platform == 'win32' \\\n    --hash=sha256:00\n# c==3\n"
+    )
     found = sbom.requirements(sbom.Asset("x", lock, sbom.GLUE.environment))
     assert [requirement.name for requirement in found] == ["a"]
 
@@ -211,7 +237,10 @@ def test_a_package_that_is_locked_for_another_system_is_not_in_the_bill(tmp_path
     ("dependencies", "wrong"),
     [
         ([{"name": "a", "version": "1", "vulns": []}], []),
-        ([{"name": "a", "version": "1", "vulns": [{"id": "PYSEC-1", "fix_versions": ["2"]}]}], ["a 1: PYSEC-1 (fixed in 2)"]),
+        (
+            [{"name": "a", "version": "1", "vulns": [{"id": "PYSEC-1", "fix_versions": ["2"]}]}],
+            ["a 1: PYSEC-1 (fixed in 2)"],
+        ),
         ([{"name": "a", "skip_reason": "unreachable"}], ["a: not looked up: unreachable"]),
         ([], ["no package was looked up"]),
     ],

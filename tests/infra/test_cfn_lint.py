@@ -23,7 +23,11 @@ def findings(dev, prod, tmp_path_factory):
     bucket["Properties"]["Bucketname"] = "x"
     planted = tmp_path_factory.mktemp("planted") / "planted.json"
     planted.write_text(json.dumps(template))
-    files = [file for assembly in (dev, prod) for file in sorted(assembly.folder.glob(f"{assembly.prefix}-*.template.json"))]
+    files = [
+        file
+        for assembly in (dev, prod)
+        for file in sorted(assembly.folder.glob(f"{assembly.prefix}-*.template.json"))
+    ]
     command = [
         Path(sys.executable).with_name("cfn-lint"),
         "--ignore-checks",

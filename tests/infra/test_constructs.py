@@ -35,7 +35,9 @@ def provider(stack, deployment):
 
 
 def topic(**more):
-    return TopicProps(environment_id="env-1", cluster_id="lkc-1", credentials="secret", topic="orders", **more)
+    return TopicProps(
+        environment_id="env-1", cluster_id="lkc-1", credentials="secret", topic="orders", **more
+    )
 
 
 def properties(stack, kind):
@@ -59,8 +61,8 @@ def test_a_template_has_only_properties_that_differ_from_the_defaults(stack, pro
     provider.create(stack, "Orders", topic(partitions=3, config={}))
     body = properties(stack, "Custom::LakeferryTopic")
     assert {name: value for name, value in body.items() if not name.startswith("Service")} == {
-        "kind": "topic", "environment_id": "env-1", "cluster_id": "lkc-1", "credentials": "secret", "topic": "orders",
-        "partitions": 3,
+        "kind": "topic", "environment_id": "env-1", "cluster_id": "lkc-1", "credentials": "secret",
+        "topic": "orders", "partitions": 3,
     }  # fmt: skip
 
 
@@ -92,7 +94,10 @@ def test_only_the_resource_that_is_to_be_repaired_gets_the_mark(stack, provider)
     for id in ("OrdersTopic", "OtherTopic"):
         provider.create(stack, id, topic())
     found = Template.from_stack(stack).find_resources("Custom::LakeferryTopic")
-    assert {id: body["Properties"].get(contract.REPAIR) for id, body in found.items()} == {"OrdersTopic": "7", "OtherTopic": None}
+    assert {id: body["Properties"].get(contract.REPAIR) for id, body in found.items()} == {
+        "OrdersTopic": "7",
+        "OtherTopic": None,
+    }
 
 
 def test_a_cleanup_names_one_object(stack):
@@ -104,7 +109,9 @@ def test_a_secret_rotates_once_it_is_filled(stack, provider, deployment):
     secrets = StackSecrets(stack, "Secrets", prefix="lake", purpose="tries")
     secret = secrets.empty("KeySecret", "confluent/key", "a key")
     filled = provider.create(stack, "Orders", topic())
-    rotation = KeyRotation(stack, "KeyRotation", deployment=deployment, secrets=secrets, provider=provider, environment={})
+    rotation = KeyRotation(
+        stack, "KeyRotation", deployment=deployment, secrets=secrets, provider=provider, environment={}
+    )
     rotation.rotate(secret, filled)
     (schedule,) = Template.from_stack(stack).find_resources("AWS::SecretsManager::RotationSchedule").values()
     assert "Orders" in schedule["DependsOn"]

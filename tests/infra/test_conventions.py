@@ -1,4 +1,5 @@
-"""What an organization asks of every deployment in its accounts: a boundary and a path of roles, its own bootstrap, no budgets.
+"""What an organization asks of every deployment in its accounts: a boundary and a path of roles, its own
+bootstrap, no budgets.
 
 The shipped files get these keys, and nothing else of them changes.
 """
@@ -25,7 +26,9 @@ bootstrap_qualifier = "teamdata1"
 
 @pytest.fixture(scope="module", params=["dev", "prod"])
 def strict(request, tmp_path_factory):
-    """Return a shipped deployment with the keys of a strict organization, and without budget and dashboard."""
+    """Return a shipped deployment with the keys of a strict organization, and without budget and
+    dashboard.
+    """
     text = (PROJECT / "deployments" / f"{request.param}.toml").read_text().replace("[aws]\n", KEYS, 1)
     text = text.replace("[alerts]\n", "[alerts]\nbudget = false\ndashboard = false\n", 1)
     plan = deployment_file.parse(text, name="strict.toml", judge=NOT_JUDGED)
@@ -35,13 +38,17 @@ def strict(request, tmp_path_factory):
 
 
 def types(assembly):
-    return {body["Type"] for template in assembly.templates.values() for body in template["Resources"].values()}
+    return {
+        body["Type"] for template in assembly.templates.values() for body in template["Resources"].values()
+    }
 
 
 @pytest.mark.sampled(1)
 def test_every_role_has_the_boundary_and_the_path(strict, assemblies):
     roles = strict.resources("AWS::IAM::Role")
-    assert roles.keys() == assemblies[strict.plan.deployment.identity.stage].resources("AWS::IAM::Role").keys()
+    assert (
+        roles.keys() == assemblies[strict.plan.deployment.identity.stage].resources("AWS::IAM::Role").keys()
+    )
     assert len(roles) > 15
     assert {role.get("PermissionsBoundary") for role in roles.values()} == {BOUNDARY}
     assert {role.get("Path") for role in roles.values()} == {"/team/data/"}
@@ -69,7 +76,12 @@ def test_every_template_and_asset_belongs_to_the_own_bootstrap(strict):
 
 def test_alarms_stay_without_budget_and_dashboard(strict, assemblies):
     shipped = assemblies[strict.plan.deployment.identity.stage]
-    kinds = ("AWS::CloudWatch::Alarm", "AWS::SNS::Topic", "AWS::SNS::Subscription", "AWS::Scheduler::Schedule")
+    kinds = (
+        "AWS::CloudWatch::Alarm",
+        "AWS::SNS::Topic",
+        "AWS::SNS::Subscription",
+        "AWS::Scheduler::Schedule",
+    )
     for kind in kinds:
         assert strict.resources(kind).keys() == shipped.resources(kind).keys()
     assert types(shipped) - types(strict) == {"AWS::Budgets::Budget", "AWS::CloudWatch::Dashboard"}
@@ -82,12 +94,16 @@ def test_nothing_else_changes(strict, assemblies):
     for part, template in shipped.templates.items():
         own = {id for id, body in template["Resources"].items() if body["Type"] in types(strict)}
         assert own == strict.templates[part]["Resources"].keys()
-    assert not any({"Path", "PermissionsBoundary"} & set(role) for role in shipped.resources("AWS::IAM::Role").values())
+    assert not any(
+        {"Path", "PermissionsBoundary"} & set(role) for role in shipped.resources("AWS::IAM::Role").values()
+    )
 
 
 def deployment(region, alerts=""):
     text = (PROJECT / "deployments" / "dev.toml").read_text().replace("eu-west-1", region)
-    return deployment_file.parse(text.replace("[alerts]\n", f"[alerts]\n{alerts}\n"), name="x", judge=NOT_JUDGED).deployment
+    return deployment_file.parse(
+        text.replace("[alerts]\n", f"[alerts]\n{alerts}\n"), name="x", judge=NOT_JUDGED
+    ).deployment
 
 
 @pytest.mark.parametrize("region", validation.REGIONS)
@@ -116,7 +132,9 @@ def test_a_region_without_budgets_is_synthesised_with_its_alarms(tmp_path):
     assert not made.failure
     assert types(made) & {"AWS::Budgets::Budget"} == set()
     assert len(made.resources("AWS::CloudWatch::Alarm", "operations")) > 10
-    assert {kind for kind in types(made) if kind.startswith("AWS::")} <= set(PROVIDER_SCHEMA_MANAGER.get_resource_types(region))
+    assert {kind for kind in types(made) if kind.startswith("AWS::")} <= set(
+        PROVIDER_SCHEMA_MANAGER.get_resource_types(region)
+    )
 
 
 BUDGETS = [
@@ -137,7 +155,12 @@ def test_a_budget_exists_where_it_can_and_is_wanted(region, alerts, has):
 REFUSED = [
     ("alerts", "budget = true", "alerts.budget", "no budgets in eu-north-1"),
     ("aws", 'permissions_boundary = "boundary"', "aws.permissions_boundary", "the ARN of a managed policy"),
-    ("aws", f'permissions_boundary = "{BOUNDARY.replace("policy", "role")}"', "aws.permissions_boundary", "the ARN"),
+    (
+        "aws",
+        f'permissions_boundary = "{BOUNDARY.replace("policy", "role")}"',
+        "aws.permissions_boundary",
+        "the ARN",
+    ),
     ("aws", 'iam_path = "team/"', "aws.iam_path", "a slash at both ends"),
     ("aws", 'iam_path = "/team"', "aws.iam_path", "a slash at both ends"),
     ("aws", 'iam_path = "//"', "aws.iam_path", "a slash at both ends"),
@@ -158,4 +181,8 @@ def test_a_value_that_aws_would_refuse_is_refused_in_the_file(table, line, key, 
     text = text.replace(f"[{table}]\n", f"[{table}]\n{line}\n", 1)
     with pytest.raises(deployment_file.BadFile) as raised:
         deployment_file.parse(text, name="x", judge=NOT_JUDGED)
-    assert [problem.message for problem in raised.value.problems if problem.key == key and words in problem.message]
+    assert [
+        problem.message
+        for problem in raised.value.problems
+        if problem.key == key and words in problem.message
+    ]

@@ -1,4 +1,7 @@
-"""Data when its deployment is destroyed: prod keeps it, dev deletes it. Both do so in an embedded AWS that enforces IAM."""
+"""Data when its deployment is destroyed: prod keeps it, dev deletes it.
+
+Both do so in an embedded AWS that enforces IAM.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,10 @@ def inheriting(prod, tmp_path_factory):
 
 
 def assuming(aws, assembly, sid, **generated):
-    """Return clients of a role with the statement of this id. `generated` are ids that the stacks generate, by logical id."""
+    """Return clients of a role with the statement of this id.
+
+    `generated` are ids that the stacks generate, by logical id.
+    """
     (grant,) = [grant for grant in Reader(assembly).grants() if grant.sid == sid]
     known = {assembly.plan.deployment.aws.region: aws.server.region, ACCOUNT: aws.server.account}
     known |= {f"<confluent.{logical_id}.id>": value for logical_id, value in generated.items()}
@@ -58,7 +64,10 @@ def test_a_job_reads_the_key_that_an_earlier_deployment_kept(inheriting, aws):
 def test_a_job_decrypts_the_kept_secret_and_nothing_else(inheriting):
     """The KMS key is not known: an earlier deployment created it. Secrets Manager names the secret to KMS."""
     region = inheriting.plan.deployment.aws.region
-    key, secret = (f"arn:aws:{each}" for each in (f"kms:{region}:{ACCOUNT}:key/1", f"secretsmanager:{region}:{ACCOUNT}:secret:"))
+    key, secret = (
+        f"arn:aws:{each}"
+        for each in (f"kms:{region}:{ACCOUNT}:key/1", f"secretsmanager:{region}:{ACCOUNT}:secret:")
+    )
     asked = {
         "kms:ViaService": f"secretsmanager.{region}.amazonaws.com",
         "kms:EncryptionContext:SecretARN": f"{secret}{KEPT}-AbCdEf",
@@ -81,13 +90,20 @@ class DataStack:
 
     def __init__(self, assembly, aws):
         template = assembly.templates["data"]
-        self.name, self._resources, self._outputs = f"{assembly.prefix}-data", template["Resources"], template["Outputs"]
+        self.name = f"{assembly.prefix}-data"
+        self._resources = template["Resources"]
+        self._outputs = template["Outputs"]
         self._client = aws.client("cloudformation")
 
     def create(self, **more):
-        """Return the stack's status once it is settled. `more` are resources that are created after all others."""
+        """Return the stack's status once it is settled.
+
+        `more` are resources that are created after all others.
+        """
         template = {"Resources": self._resources | more, "Outputs": self._outputs}
-        self._id = self._client.create_stack(StackName=self.name, TemplateBody=json.dumps(template))["StackId"]
+        self._id = self._client.create_stack(StackName=self.name, TemplateBody=json.dumps(template))[
+            "StackId"
+        ]
         return self._settled()
 
     def delete(self):
@@ -109,7 +125,9 @@ class DataStack:
 
 @pytest.fixture
 def data(prod, aws):
-    """Return prod's data stack, and remove what it keeps: the embedded AWS gives the secrets of two stacks the same name."""
+    """Return prod's data stack, and remove what it keeps: the embedded AWS gives the secrets of two stacks
+    the same name.
+    """
     stack = DataStack(prod, aws)
     yield stack
     stack.delete()
@@ -121,21 +139,31 @@ def data(prod, aws):
 
 def databases(aws, assembly):
     beginning = assembly.prefix.replace("-", "_")
-    return [one["Name"] for one in aws.glue.get_databases()["DatabaseList"] if one["Name"].startswith(beginning)]
+    return [
+        one["Name"] for one in aws.glue.get_databases()["DatabaseList"] if one["Name"].startswith(beginning)
+    ]
 
 
 def secrets(aws, assembly):
-    return [one["Name"] for one in aws.secrets.list_secrets()["SecretList"] if assembly.prefix in one.get("Description", "")]
+    return [
+        one["Name"]
+        for one in aws.secrets.list_secrets()["SecretList"]
+        if assembly.prefix in one.get("Description", "")
+    ]
 
 
 def left(aws, assembly):
     """Return the data of the deployment that exists in the account."""
-    buckets = [one["Name"] for one in aws.s3.list_buckets()["Buckets"] if one["Name"].startswith(assembly.prefix)]
+    buckets = [
+        one["Name"] for one in aws.s3.list_buckets()["Buckets"] if one["Name"].startswith(assembly.prefix)
+    ]
     return [*databases(aws, assembly), *buckets, *secrets(aws, assembly)]
 
 
 def test_a_deployment_that_kept_its_data_can_be_created_again(data, aws, prod):
-    """The new one begins with a bucket and a database of its own: it may not read the tables in the bucket that was kept."""
+    """The new one begins with a bucket and a database of its own: it may not read the tables in the bucket
+    that was kept.
+    """
     assert data.create() == "CREATE_COMPLETE"
     first = data.outputs
     aws.glue.create_table(DatabaseName=first["AggregatesDatabase"], TableInput={"Name": "weekly_sales"})
@@ -175,9 +203,11 @@ def test_the_function_that_deletes_tableflows_database_has_the_permissions(dev, 
     """Glue asks for permission on everything in a database that is deleted."""
     database = aws.new_database()
     aws.glue.create_table(
-        DatabaseName=database, TableInput={"Name": "stock_trades", "StorageDescriptor": {"Location": "s3://b/0"}}
+        DatabaseName=database,
+        TableInput={"Name": "stock_trades", "StorageDescriptor": {"Location": "s3://b/0"}},
     )
-    function, clock = assuming(aws, dev, "DropTables", KafkaCluster=database), ManualClock()
+    function = assuming(aws, dev, "DropTables", KafkaCluster=database)
+    clock = ManualClock()
     cleaner = Cleaner(function.client, aws.server.account, Deadline(clock, clock.time() + 90))
     assert cleaner.remove({"glue_database": database, "table_bucket": "b"})
     assert database not in [one["Name"] for one in aws.glue.get_databases()["DatabaseList"]]

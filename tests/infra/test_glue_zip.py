@@ -1,4 +1,6 @@
-"""The job's imports are in its zip or in Glue 5.1's list of packages, tested in an environment that has nothing else."""
+"""The job's imports are in its zip or in Glue 5.1's list of packages, tested in an environment that has
+nothing else.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,15 @@ def glue():
     python = folder / "bin" / "python"
     if not (folder / "ready").exists():
         uv = str(Path(sys.executable).with_name("uv"))
-        subprocess.run([uv, "venv", "--quiet", "--clear", "--python", sys._base_executable, folder], check=True, timeout=300)
         subprocess.run(
-            [uv, "pip", "install", "--quiet", "--python", python, "--require-hashes", "-r", LOCK], check=True, timeout=300
+            [uv, "venv", "--quiet", "--clear", "--python", sys._base_executable, folder],
+            check=True,
+            timeout=300,
+        )
+        subprocess.run(
+            [uv, "pip", "install", "--quiet", "--python", python, "--require-hashes", "-r", LOCK],
+            check=True,
+            timeout=300,
         )
         (folder / "ready").touch()
     return python
@@ -86,7 +94,9 @@ def test_the_zip_alone_renders_the_report(glue, tmp_path):
     """The zip includes the template, its style sheet, and the packages that render it."""
     done = run(glue, tmp_path, REPORT)
     assert done.returncode == 0, done.stderr
-    script = f"import sys\nsys.path.append({str(ROOT)!r})" + REPORT.replace('assert ".zip" in module.__file__', "assert True")
+    script = f"import sys\nsys.path.append({str(ROOT)!r})" + REPORT.replace(
+        'assert ".zip" in module.__file__', "assert True"
+    )
     here = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
     assert done.stdout == here.stdout, here.stderr
     assert done.stdout.startswith("<!DOCTYPE html>")
@@ -97,7 +107,8 @@ def test_the_script_runs_until_it_lacks_arguments(glue, tmp_path):
     done = run(
         glue,
         tmp_path,
-        f"import runpy\nsys.argv = ['export.py']\nrunpy.run_path({str(assets.glue_script())!r}, run_name='__main__')",
+        f"import runpy\nsys.argv = ['export.py']\nrunpy.run_path({str(assets.glue_script())!r}, "
+        "run_name='__main__')",
     )
     assert done.returncode != 0
     assert "--export is missing" in done.stdout + done.stderr

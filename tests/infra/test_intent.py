@@ -45,7 +45,9 @@ def test_roles_in_a_shared_schema_registry_are_on_the_subjects_of_the_deployment
     }
     topics = {topic.name for topic in moved.plan.deployment.topics}
     assert {name for _, name in named} == {f"{topic}-{part}" for topic in topics for part in ("key", "value")}
-    assert {name for role, name in named if role == "DeveloperManage"} == {f"{topic}-value" for topic in topics}
+    assert {name for role, name in named if role == "DeveloperManage"} == {
+        f"{topic}-value" for topic in topics
+    }
     assert {role for role, _ in named} == {role.role for role in contract.ROLES if role.scope == "subject"}
 
 
@@ -75,7 +77,9 @@ def test_buckets_are_reached_by_tls_only(assembly):
     assert len(policies) == 2
     for body in policies.values():
         denied = [one for one in body["PolicyDocument"]["Statement"] if one["Effect"] == "Deny"]
-        conditions = [one["Condition"] for one in denied if one["Action"] == "s3:*" and one["Principal"] == {"AWS": "*"}]
+        conditions = [
+            one["Condition"] for one in denied if one["Action"] == "s3:*" and one["Principal"] == {"AWS": "*"}
+        ]
         assert {"Bool": {"aws:SecureTransport": "false"}} in conditions
         assert {"NumericLessThan": {"s3:TlsVersion": 1.2}} in conditions
 
@@ -122,7 +126,9 @@ def test_logs_and_bookmarks_of_exports_are_encrypted_with_the_deployments_key(as
     encryption = security["EncryptionConfiguration"]
     key = encryption["JobBookmarksEncryption"]["KmsKeyArn"]
     assert encryption["JobBookmarksEncryption"]["JobBookmarksEncryptionMode"] == "CSE-KMS"
-    assert {job["SecurityConfiguration"] for job in assembly.resources("AWS::Glue::Job").values()} == {security["Name"]}
+    assert {job["SecurityConfiguration"] for job in assembly.resources("AWS::Glue::Job").values()} == {
+        security["Name"]
+    }
     groups = [
         body
         for body in assembly.resources("AWS::Logs::LogGroup", "exports").values()
@@ -134,15 +140,21 @@ def test_logs_and_bookmarks_of_exports_are_encrypted_with_the_deployments_key(as
 
 def test_nobody_but_tableflow_writes_to_its_bucket(assembly):
     for grant in Reader(assembly).grants():
-        writes = {action for action in grant.actions if action.startswith(("s3:Put", "s3:Delete", "s3:Abort"))}
+        writes = {
+            action for action in grant.actions if action.startswith(("s3:Put", "s3:Delete", "s3:Abort"))
+        }
         if writes and any("TableflowBucket" in one for one in grant.resources):
-            assert grant.role.startswith(("confluent.TableflowRole", "confluent.ConfluentProviderFunctionRole"))
+            assert grant.role.startswith(
+                ("confluent.TableflowRole", "confluent.ConfluentProviderFunctionRole")
+            )
 
 
 def test_every_log_group_has_a_retention(assembly):
     """I9. Every function writes to one of these groups."""
     groups = assembly.resources("AWS::Logs::LogGroup")
-    assert {body["RetentionInDays"] for body in groups.values()} == {assembly.plan.deployment.aws.log_retention_days}
+    assert {body["RetentionInDays"] for body in groups.values()} == {
+        assembly.plan.deployment.aws.log_retention_days
+    }
     for body in assembly.resources("AWS::Lambda::Function").values():
         assert "LogGroup" in body["LoggingConfig"]
     assert not [grant for grant in Reader(assembly).grants() if "logs:CreateLogGroup" in grant.actions]
@@ -169,9 +181,12 @@ def test_topics_and_schemas_that_leave_the_file_are_deleted_or_kept_as_it_says(d
     """An object that a failed deployment created goes with its rollback in both cases."""
     kinds = ("Custom::LakeferryTopic", "Custom::LakeferrySchema")
     for assembly, wanted in ((dev, "Delete"), (prod, "RetainExceptOnCreate")):
-        resources = [body for body in assembly.templates["confluent"]["Resources"].values() if body["Type"] in kinds]
+        resources = [
+            body for body in assembly.templates["confluent"]["Resources"].values() if body["Type"] in kinds
+        ]
         assert {
-            (body["DeletionPolicy"], body["UpdateReplacePolicy"].replace("Retain", "RetainExceptOnCreate")) for body in resources
+            (body["DeletionPolicy"], body["UpdateReplacePolicy"].replace("Retain", "RetainExceptOnCreate"))
+            for body in resources
         } == {(wanted, wanted)}
     (statement,) = dev.resources("Custom::LakeferryFlinkStatement").values()
     assert statement["topic"] == "stock_trades_with_totals"
@@ -179,7 +194,11 @@ def test_topics_and_schemas_that_leave_the_file_are_deleted_or_kept_as_it_says(d
 
 
 def test_a_deployment_takes_few_functions(dev):
-    for kind, most in (("AWS::Lambda::Function", 18), ("AWS::StepFunctions::StateMachine", 3), ("AWS::IAM::Role", 24)):
+    for kind, most in (
+        ("AWS::Lambda::Function", 18),
+        ("AWS::StepFunctions::StateMachine", 3),
+        ("AWS::IAM::Role", 24),
+    ):
         assert len(dev.resources(kind)) <= most, kind
 
 
@@ -188,7 +207,9 @@ def test_a_flink_pool_exists_only_with_a_statement(dev, prod):
         assert bool(assembly.plan.deployment.statements) == bool(pools)
         assert len(assembly.resources("Custom::LakeferryFlinkComputePool")) == pools
         assert ("FlinkComputePoolId" in assembly.templates["confluent"]["Outputs"]) == bool(pools)
-        keys = [key for key in assembly.resources("Custom::LakeferryApiKey").values() if key["service"] == "flink"]
+        keys = [
+            key for key in assembly.resources("Custom::LakeferryApiKey").values() if key["service"] == "flink"
+        ]
         assert ["compute_pool_id" in key for key in keys] == [True] * pools
 
 
@@ -215,7 +236,9 @@ def test_tables_of_a_protected_cluster_are_not_cleaned_up(dev, tmp_path):
     confluent = attrs.evolve(dev.plan.deployment.confluent, deletion_protection=True)
     plan = attrs.evolve(dev.plan, deployment=attrs.evolve(dev.plan.deployment, confluent=confluent))
     assembly = synthesise(plan, tmp_path)
-    assert [body.get("bucket") for body in assembly.resources(contract.CLEANUP_TYPE, "confluent").values()] == []
+    assert [
+        body.get("bucket") for body in assembly.resources(contract.CLEANUP_TYPE, "confluent").values()
+    ] == []
 
 
 def test_custom_resources_have_the_type_and_timeout_of_their_schema(assembly):
@@ -227,17 +250,26 @@ def test_custom_resources_have_the_type_and_timeout_of_their_schema(assembly):
                 fields = attrs.fields_dict(RESOURCE_TYPES[given["kind"]].handler.PROPERTIES)
                 seen.add(given["kind"])
                 assert body["Type"] == contract.resource_type(given["kind"])
-                assert {name for name, field in fields.items() if field.default is attrs.NOTHING} <= set(given)
+                assert {name for name, field in fields.items() if field.default is attrs.NOTHING} <= set(
+                    given
+                )
                 assert set(given) <= {*fields, "kind", "ServiceToken", "ServiceTimeout"}
                 assert int(given["ServiceTimeout"]) >= contract.TOTAL_TIMEOUT_SECONDS
     left = set(RESOURCE_TYPES) - seen
-    assert left <= {"snowflake_linked_database", "connector", "flink_statement", "flink_compute_pool", "schema"}
+    assert left <= {
+        "snowflake_linked_database",
+        "connector",
+        "flink_statement",
+        "flink_compute_pool",
+        "schema",
+    }
 
 
 def test_each_account_has_the_rights_that_the_contract_says(dev):
     bindings = [body for body in dev.resources("Custom::LakeferryRoleBinding").values()]
     assert sorted(
-        (one["role"], one["scope"], one.get("name") if isinstance(one.get("name"), str) else "") for one in bindings
+        (one["role"], one["scope"], one.get("name") if isinstance(one.get("name"), str) else "")
+        for one in bindings
     ) == sorted((role.role, role.scope, role.name) for role in contract.ROLES)
     entries = {
         (body["operation"], body["resource_type"], name)
@@ -263,8 +295,11 @@ def test_the_job_is_as_the_file_and_the_jobs_contract_define(assembly):
             deployment.aws.glue_timeout_minutes,
         )  # fmt: skip
         conf = Reader(assembly).text(given["--conf"], "exports")
-        assert conf.count("--conf ") == len(SPARK_SETTINGS) + 1  # warehouse and region, and none before the first
-        # Glue's documentation doesn't say how it splits the argument. Values without blanks can be split in one way only.
+        assert (
+            conf.count("--conf ") == len(SPARK_SETTINGS) + 1
+        )  # warehouse and region, and none before the first
+        # Glue's documentation doesn't say how it splits the argument. Values without blanks can be split in
+        # one way only.
         assert not any(" " in word for word in conf.split(" --conf "))
         for name, value in SPARK_SETTINGS.items():
             assert f"{name}={value}" in conf
@@ -285,8 +320,8 @@ def test_temporary_files_of_a_job_are_in_the_lake_and_expire(assembly):
 
 @pytest.fixture(scope="module")
 def moved(dev, tmp_path_factory):
-    """Dev with the other version of Glue, a first day of its exports, an existing environment, and a linked database in Snowflake
-    for all tables.
+    """Dev with the other version of Glue, a first day of its exports, an existing environment, and a linked
+    database in Snowflake for all tables.
     """
     deployment = dev.plan.deployment
     changed = attrs.evolve(
@@ -296,7 +331,9 @@ def moved(dev, tmp_path_factory):
         confluent=attrs.evolve(deployment.confluent, environment_id="env-abc123", environment_name="shared"),
         snowflake=attrs.evolve(deployment.snowflake, linked_database=True),
         topics=[
-            attrs.evolve(topic, tableflow=attrs.evolve(topic.tableflow, snowflake_table=None)) if topic.tableflow else topic
+            attrs.evolve(topic, tableflow=attrs.evolve(topic.tableflow, snowflake_table=None))
+            if topic.tableflow
+            else topic
             for topic in deployment.topics
         ],
     )
@@ -309,14 +346,20 @@ def test_the_version_of_glue_is_the_deployment_files(dev, moved):
 
 
 def test_a_job_knows_how_many_partitions_its_topic_has_and_ends_before_glue_stops_it(dev):
-    """The topics of the exports are one that the deployment creates and one that a Flink statement creates."""
+    """The topics of the exports are one that the deployment creates and one that a Flink statement
+    creates.
+    """
     deployment = dev.plan.deployment
     for job in dev.resources("AWS::Glue::Job").values():
         arguments = job["DefaultArguments"]
         plain = dev.plan.sources.plain_contract(arguments["--export"])
         (topic,) = (topic for topic in deployment.topics if topic.name == plain.source.topic)
         assert arguments["--partitions"] == str(dev.plan.sources.partitions(topic))
-        assert int(arguments["--time-limit-minutes"]) == job["Timeout"] - 5 == deployment.aws.glue_timeout_minutes - 5
+        assert (
+            int(arguments["--time-limit-minutes"])
+            == job["Timeout"] - 5
+            == deployment.aws.glue_timeout_minutes - 5
+        )
 
 
 def test_a_first_day_of_the_deployments_own_reaches_the_job_and_the_watch(dev, moved):
@@ -329,7 +372,9 @@ def test_a_first_day_of_the_deployments_own_reaches_the_job_and_the_watch(dev, m
 def test_the_catalogs_address_is_reported_also_in_an_environment_that_exists(dev, moved):
     """The organization is part of the cluster's CRN."""
     for assembly in (dev, moved):
-        start, organization, *_ = assembly.templates["confluent"]["Outputs"]["CatalogUri"]["Value"]["Fn::Join"][1]
+        start, organization, *_ = assembly.templates["confluent"]["Outputs"]["CatalogUri"]["Value"][
+            "Fn::Join"
+        ][1]
         assert start.endswith("/iceberg/catalog/organizations/")
         inner = organization["Fn::Select"][1]["Fn::Split"][1]["Fn::Select"][1]["Fn::Split"]
         assert inner == ["organization=", {"Fn::GetAtt": ["KafkaCluster", "rbac_resource_name"]}]
@@ -354,7 +399,11 @@ def test_the_watch_gets_the_key_of_snowflakes_reader_only_where_it_asks_about_ta
 
 
 def test_the_reader_may_read_the_linked_database(moved):
-    grants = [body for body in moved.resources("Custom::LakeferrySnowflakeGrant").values() if "Linked" in str(body["name"])]
+    grants = [
+        body
+        for body in moved.resources("Custom::LakeferrySnowflakeGrant").values()
+        if "Linked" in str(body["name"])
+    ]
     assert {(body.get("privilege", USAGE), body["on"]) for body in grants} == {
         ("USAGE", "DATABASE"), ("USAGE", "SCHEMAS IN DATABASE"), ("SELECT", "ICEBERG TABLES IN DATABASE"),
     }  # fmt: skip
@@ -387,12 +436,18 @@ def test_a_function_can_read_its_published_settings(assembly, tmp_path):
     held = settings.read(Folder(), "s3://assets/settings.json")
     deployment = assembly.plan.deployment
     assert [table.topic for table in held.tables] == [topic.name for topic in deployment.tables]
-    assert [export.job for export in held.exports] == [job["Name"] for job in assembly.resources("AWS::Glue::Job").values()]
-    topics = {body["TopicName"] for body in assembly.resources("AWS::SNS::Topic").values() if "_" in body["TopicName"]}
+    assert [export.job for export in held.exports] == [
+        job["Name"] for job in assembly.resources("AWS::Glue::Job").values()
+    ]
+    topics = {
+        body["TopicName"]
+        for body in assembly.resources("AWS::SNS::Topic").values()
+        if "_" in body["TopicName"]
+    }
     assert {f"{assembly.prefix}_{export.export}" for export in held.exports} == topics
-    assert {body["Name"] for body in assembly.resources("AWS::SecretsManager::Secret").values() if "Name" in body} == set(
-        held.secrets
-    )
+    assert {
+        body["Name"] for body in assembly.resources("AWS::SecretsManager::Secret").values() if "Name" in body
+    } == set(held.secrets)
     assert held.deployer_secrets == ["lakeferry/confluent-cloud-key", "lakeferry/snowflake-deployer"]
 
 
@@ -405,14 +460,20 @@ def test_only_an_export_that_hashes_gets_the_key(assembly):
 
 def test_each_export_starts_as_of_its_scheduled_time_in_its_zone(assembly):
     """N1, N2: a few tries within hours, then the dead-letter queue. The next run catches up."""
-    schedules = [body for body in assembly.resources("AWS::Scheduler::Schedule", "exports").values() if "GroupName" in body]
+    schedules = [
+        body
+        for body in assembly.resources("AWS::Scheduler::Schedule", "exports").values()
+        if "GroupName" in body
+    ]
     exports = assembly.plan.deployment.exports
-    assert sorted((one["ScheduleExpression"], one["ScheduleExpressionTimezone"]) for one in schedules) == sorted(
-        (f"cron({export.cron})", export.zone) for export in exports
-    )
+    assert sorted(
+        (one["ScheduleExpression"], one["ScheduleExpressionTimezone"]) for one in schedules
+    ) == sorted((f"cron({export.cron})", export.zone) for export in exports)
     for body in schedules:
         target = body["Target"]
-        assert Reader(assembly).text(target["Arn"], "exports").endswith(":scheduler:::aws-sdk:glue:startJobRun")
+        assert (
+            Reader(assembly).text(target["Arn"], "exports").endswith(":scheduler:::aws-sdk:glue:startJobRun")
+        )
         arguments = json.loads(Reader(assembly).text(target["Input"], "exports"))
         assert arguments["Arguments"] == {"--as-of": "<aws.scheduler.scheduled-time>"}
         assert target["RetryPolicy"]["MaximumRetryAttempts"] <= 24
@@ -439,11 +500,15 @@ def test_only_results_of_our_runs_are_reported(assembly):
 
 
 def test_an_event_about_a_run_is_kept_for_a_day_and_then_for_two_weeks(dev):
-    """N3: EventBridge keeps it while the function can't be invoked, then the dead-letter queue, which has an alarm."""
+    """N3: EventBridge keeps it while the function can't be invoked, then the dead-letter queue, which has an
+    alarm.
+    """
     for body in dev.resources("AWS::Events::Rule").values():
         assert body["Targets"][0]["RetryPolicy"]["MaximumEventAgeInSeconds"] == 24 * 3600
     (function,) = [
-        body for body in dev.resources("AWS::Lambda::Function", "exports").values() if body["Handler"] == contract.NOTIFY
+        body
+        for body in dev.resources("AWS::Lambda::Function", "exports").values()
+        if body["Handler"] == contract.NOTIFY
     ]
     (queue,) = dev.resources("AWS::SQS::Queue", "exports").items()
     assert queue[0][1] in json.dumps(function["DeadLetterConfig"])
@@ -451,7 +516,14 @@ def test_an_event_about_a_run_is_kept_for_a_day_and_then_for_two_weeks(dev):
 
 
 AGES = ("TopicAgeHours", "IcebergAgeHours", "GlueAgeHours", "SnowflakeAgeHours")
-STATES = (*AGES, "TableflowStopped", "RowsSkipped", "ExportLateHours", "RotationOverdueDays", contract.UNMEASURED)
+STATES = (
+    *AGES,
+    "TableflowStopped",
+    "RowsSkipped",
+    "ExportLateHours",
+    "RotationOverdueDays",
+    contract.UNMEASURED,
+)
 
 
 def alarms_on_metrics(assembly):
@@ -489,7 +561,9 @@ def test_recipients_have_a_day_to_confirm(assembly):
 
 
 def test_every_function_of_ours_has_alarms_for_its_errors_and_for_starts_that_aws_refused(assembly):
-    """Functions of CDK's provider framework have none: one of them fails whenever its waiter must continue to wait."""
+    """Functions of CDK's provider framework have none: one of them fails whenever its waiter must continue to
+    wait.
+    """
     reader = Reader(assembly)
     for part in assembly.templates:
         ours = {
@@ -498,7 +572,9 @@ def test_every_function_of_ours_has_alarms_for_its_errors_and_for_starts_that_aw
             if body["Runtime"].startswith("python")
         }
         alarms = [
-            body for body in assembly.resources("AWS::CloudWatch::Alarm", part).values() if body["Namespace"] == "AWS/Lambda"
+            body
+            for body in assembly.resources("AWS::CloudWatch::Alarm", part).values()
+            if body["Namespace"] == "AWS/Lambda"
         ]
         for metric, periods in (("Errors", 1), ("Throttles", 3)):
             found = [body for body in alarms if body["MetricName"] == metric]
@@ -521,11 +597,17 @@ class AlarmedDeployment:
     healthy = MappingProxyType({(metric, "x"): 0.0 for metric in contract.METRIC_DIMENSIONS})
 
     def __init__(self, assembly, aws):
-        self._client, self._aws, self._name = boto3.client("cloudwatch"), aws, f"{assembly.prefix}{next(_numbers)}"
+        self._client = boto3.client("cloudwatch")
+        self._aws = aws
+        self._name = f"{assembly.prefix}{next(_numbers)}"
         for metric, body in alarms_on_metrics(assembly).items():
-            given = {name: value for name, value in body.items() if not name.endswith("Actions") and name != "Tags"}
+            given = {
+                name: value for name, value in body.items() if not name.endswith("Actions") and name != "Tags"
+            }
             whole = [{"Name": contract.DEPLOYMENT_DIMENSION, "Value": self._name}]
-            self._client.put_metric_alarm(**given | {"AlarmName": f"{self._name}-{metric}", "Dimensions": whole})
+            self._client.put_metric_alarm(
+                **given | {"AlarmName": f"{self._name}-{metric}", "Dimensions": whole}
+            )
 
     def watch(self, *runs):
         """Publish one run of the watch for each set of values, the last one now."""
@@ -536,10 +618,16 @@ class AlarmedDeployment:
     def states(self, seconds=0):
         """Return the states by metric after so many seconds without another run."""
         body = json.dumps({"seconds": seconds}).encode()
-        request = urllib.request.Request(f"{self._aws.url}/_simulator/alarms/evaluate", data=body, method="POST")
+        request = urllib.request.Request(
+            f"{self._aws.url}/_simulator/alarms/evaluate", data=body, method="POST"
+        )
         with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request) as answer:
             found = json.load(answer)
-        return {name.removeprefix(f"{self._name}-"): found[name] for name in found if name.startswith(f"{self._name}-")}
+        return {
+            name.removeprefix(f"{self._name}-"): found[name]
+            for name in found
+            if name.startswith(f"{self._name}-")
+        }
 
 
 def test_a_new_deployment_starts_without_an_alarm_and_a_silent_watch_raises_one(deploy_alarms):
@@ -558,7 +646,11 @@ def test_a_new_deployment_starts_without_an_alarm_and_a_silent_watch_raises_one(
 @pytest.mark.parametrize("metric", STATES)
 def test_a_problem_in_two_runs_raises_its_alarm_and_no_other(deploy_alarms, metric):
     healthy = AlarmedDeployment.healthy
-    wrong = healthy | {("GlueAgeHours", "y"): None} if metric == contract.UNMEASURED else healthy | {(metric, "y"): 200.0}
+    wrong = (
+        healthy | {("GlueAgeHours", "y"): None}
+        if metric == contract.UNMEASURED
+        else healthy | {(metric, "y"): 200.0}
+    )
     deployment = deploy_alarms()
     deployment.watch(healthy, healthy, wrong)
     assert "ALARM" not in deployment.states().values()
@@ -583,7 +675,10 @@ def test_only_secrets_manager_rotates_keys(assembly):
     assert len(schedules) >= 8
     for body in schedules.values():
         assert body["RotateImmediatelyOnUpdate"] is False
-        assert body["RotationRules"]["ScheduleExpression"] == f"rate({assembly.plan.deployment.rotation.every_days} days)"
+        assert (
+            body["RotationRules"]["ScheduleExpression"]
+            == f"rate({assembly.plan.deployment.rotation.every_days} days)"
+        )
     for body in assembly.resources("AWS::Lambda::Permission").values():
         if body["Principal"] == "secretsmanager.amazonaws.com":
             assert Reader(assembly).text(body["SourceAccount"], "confluent") == ACCOUNT
@@ -597,12 +692,19 @@ def test_replaced_keys_are_revoked_within_hours_of_the_end_of_their_grace(assemb
     assert schedule["ScheduleExpression"] == "cron(15 0/6 * * ? *)"
     reader = Reader(assembly)
     event = json.loads(reader.text(schedule["Target"]["Input"], part))
-    secrets = [reader.text({"Ref": secret}, part) for _, secret in assembly.resources("AWS::SecretsManager::Secret", part)]
+    secrets = [
+        reader.text({"Ref": secret}, part)
+        for _, secret in assembly.resources("AWS::SecretsManager::Secret", part)
+    ]
     assert event["operation"] == contract.REVOKE_EXPIRED
     assert sorted(event["secrets"]) == sorted(secrets)
     ((_, queue),) = assembly.resources("AWS::SQS::Queue", part)
     assert reader.text(schedule["Target"]["DeadLetterConfig"]["Arn"], part) == f"<{part}.{queue}.Arn>"
-    (alarm,) = [body for body in assembly.resources("AWS::CloudWatch::Alarm", part).values() if body["Namespace"] == "AWS/SQS"]
+    (alarm,) = [
+        body
+        for body in assembly.resources("AWS::CloudWatch::Alarm", part).values()
+        if body["Namespace"] == "AWS/SQS"
+    ]
     assert queue in json.dumps(alarm["Dimensions"])
 
 
@@ -611,21 +713,31 @@ def test_the_functions_that_fill_secrets_may_do_so_with_those_secrets_only(assem
     for (part, name), body in assembly.resources("AWS::IAM::Role").items():
         for policy in body.get("Policies", []):
             for statement in policy["PolicyDocument"]["Statement"]:
-                allowed = statement["Action"] if isinstance(statement["Action"], list) else [statement["Action"]]
+                allowed = (
+                    statement["Action"] if isinstance(statement["Action"], list) else [statement["Action"]]
+                )
                 if "secretsmanager:PutSecretValue" in allowed:
-                    given = statement["Resource"] if isinstance(statement["Resource"], list) else [statement["Resource"]]
+                    given = (
+                        statement["Resource"]
+                        if isinstance(statement["Resource"], list)
+                        else [statement["Resource"]]
+                    )
                     assert "*" not in json.dumps(given), (part, name)
 
 
 def test_functions_may_decrypt_the_keys_that_people_stored_and_nothing_else(assembly):
-    """Whatever KMS key these secrets have: its ARN is not known, and the secret's name is in its encryption context."""
-    deployment, region = assembly.plan.deployment, assembly.plan.deployment.aws.region
+    """Whatever KMS key these secrets have: its ARN is not known, and the secret's name is in its encryption
+    context.
+    """
+    deployment = assembly.plan.deployment
+    region = assembly.plan.deployment.aws.region
     readers = {
         "confluent.ConfluentProviderFunctionRole": deployment.confluent.cloud_key_secret,
         "confluent.KeyRotationFunctionRole": deployment.confluent.cloud_key_secret,
         "snowflake.SnowflakeProviderFunctionRole": deployment.snowflake.key_secret,
     }
-    key, secret = f"arn:aws:kms:{region}:{ACCOUNT}:key/theirs", f"arn:aws:secretsmanager:{region}:{ACCOUNT}:secret:"
+    key = f"arn:aws:kms:{region}:{ACCOUNT}:key/theirs"
+    secret = f"arn:aws:secretsmanager:{region}:{ACCOUNT}:secret:"
     for role, name in readers.items():
         grants = [grant for grant in Reader(assembly).grants() if grant.role.startswith(role)]
 
@@ -652,15 +764,19 @@ def test_functions_get_names_of_secrets_and_no_values(assembly):
     for body in assembly.resources("AWS::Lambda::Function").values():
         for name, value in body.get("Environment", {}).get("Variables", {}).items():
             if name.endswith("_SECRET"):
-                name_or_arn = value.keys() == {"Fn::ImportValue"} if isinstance(value, dict) else re.fullmatch(r"[a-z/-]+", value)
+                name_or_arn = (
+                    value.keys() == {"Fn::ImportValue"}
+                    if isinstance(value, dict)
+                    else re.fullmatch(r"[a-z/-]+", value)
+                )
                 assert name_or_arn, value
 
 
 def test_everything_carries_its_tags(assembly):
     for part in assembly.templates:
-        result = json.loads((assembly.folder / "manifest.json").read_text())["artifacts"][f"{assembly.prefix}-{part}"][
-            "properties"
-        ]["tags"]
+        result = json.loads((assembly.folder / "manifest.json").read_text())["artifacts"][
+            f"{assembly.prefix}-{part}"
+        ]["properties"]["tags"]
         assert {"project": "lakeferry", "owner": "data-platform team"}.items() <= result.items()
 
 
@@ -704,7 +820,9 @@ def test_a_hundred_tables_and_fifty_exports_stay_within_the_limits_of_aws(large)
         assert sum(len(json.dumps(policy, separators=(",", ":"))) for policy in policies) <= 10_240, name
     for (part, name), body in large.resources("AWS::Lambda::Function").items():
         variables = body.get("Environment", {}).get("Variables", {})
-        assert sum(len(key) + len(str(reader.text(value, part))) for key, value in variables.items()) <= 4096, name
+        assert (
+            sum(len(key) + len(str(reader.text(value, part))) for key, value in variables.items()) <= 4096
+        ), name
     for body in large.resources("AWS::SQS::QueuePolicy").values():
         statements = body["PolicyDocument"]["Statement"]
         assert len(statements) <= 20

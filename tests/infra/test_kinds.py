@@ -1,7 +1,8 @@
 """The templates' properties are valid for the resource types, each of which reads its own strictly.
 
-The properties of each release stay valid for ever, because CloudFormation sends them with an update or a delete by a later
-release. golden/ has those of each release, made once by `KEEP_PROPERTIES=1 pytest tests/infra/test_kinds.py`.
+The properties of each release stay valid for ever, because CloudFormation sends them with an update or a
+delete by a later release. golden/ has those of each release, made once by `KEEP_PROPERTIES=1 pytest
+tests/infra/test_kinds.py`.
 """
 
 from __future__ import annotations
@@ -41,7 +42,11 @@ def given(assembly):
     for part, template in assembly.templates.items():
         for logical_id, body in template["Resources"].items():
             if body["Type"].startswith("Custom::Lakeferry") and body["Type"] != contract.CLEANUP_TYPE:
-                yield f"{part}.{logical_id}", body["Properties"]["kind"], _sent(reader.text(body["Properties"], part))
+                yield (
+                    f"{part}.{logical_id}",
+                    body["Properties"]["kind"],
+                    _sent(reader.text(body["Properties"], part)),
+                )
 
 
 def _sent(value):
@@ -158,7 +163,9 @@ def test_a_newly_required_property_is_found():
     class Spec(RESOURCE_TYPES["topic"].handler.PROPERTIES):
         owner: str = prop("Who asked for it.")
 
-    later = ResourceType(SimpleNamespace(**{**vars(RESOURCE_TYPES["topic"].handler), "PROPERTIES": Spec}), registry.CONFLUENT)
+    later = ResourceType(
+        SimpleNamespace(**{**vars(RESOURCE_TYPES["topic"].handler), "PROPERTIES": Spec}), registry.CONFLUENT
+    )
     found = list(refused({**RESOURCE_TYPES, "topic": later}))
     assert len(found) == 2
     assert all("owner: is missing" in one for one in found)

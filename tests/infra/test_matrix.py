@@ -58,7 +58,8 @@ def _objects(assembly):
         logical_id.partition("Bucket")[0]: f"<{part}.{logical_id}.Arn>"
         for part, logical_id in assembly.resources("AWS::S3::Bucket")
     }
-    tableflow, lake = buckets["Tableflow"], buckets["Lake"]
+    tableflow = buckets["Tableflow"]
+    lake = buckets["Lake"]
     return {
         "tableflow bucket": tableflow,
         "tableflow data": f"{tableflow}/10/1/org/env/lkc/v1/uuid/data/1.parquet",
@@ -80,7 +81,8 @@ def _tables(assembly):
     glue = _arn(assembly, "glue")
     aggregates = "<data.AggregateTables>"
     jobs = {
-        f"job {export.contract}": f"{glue}job/{assembly.prefix}-{export.contract}" for export in assembly.plan.deployment.exports
+        f"job {export.contract}": f"{glue}job/{assembly.prefix}-{export.contract}"
+        for export in assembly.plan.deployment.exports
     }
     return {
         "catalog": f"{glue}catalog",
@@ -121,9 +123,12 @@ def _readable(logical_id):
 
 def matrix(assembly, grants):
     """Return every allowed (role, action, resource), and the number of decisions."""
-    actions = sorted({action for grant in Reader(assembly).grants() for action in grant.actions} | set(TEMPTING))
+    actions = sorted(
+        {action for grant in Reader(assembly).grants() for action in grant.actions} | set(TEMPTING)
+    )
     known = resources(assembly)
-    rows, decisions = [], 0
+    rows = []
+    decisions = 0
     for role in sorted({grant.role for grant in grants}):
         own = [grant for grant in grants if grant.role == role]
         for action in actions:
@@ -199,14 +204,22 @@ def test_denied(dev, role, action, resource):
 
 
 def test_the_job_has_the_documented_least_privileges(dev):
-    """A test runs the job with the permissions of docs/reference/iam.md. The template gives these, and those that Glue needs."""
+    """A test runs the job with the permissions of docs/reference/iam.md.
+
+    The template gives these, and those that Glue needs.
+    """
     from dev.docs import permissions
 
-    wanted = {grant.action for grant in permissions.GRANTS} - {"glue:CreateDatabase", "secretsmanager:GetSecretValue"}
+    wanted = {grant.action for grant in permissions.GRANTS} - {
+        "glue:CreateDatabase",
+        "secretsmanager:GetSecretValue",
+    }
     given = {action for grant in Reader(dev).grants() if "JobsRole" in grant.role for action in grant.actions}
     assert given - wanted == {"logs:CreateLogStream", "logs:PutLogEvents"}
     assert wanted <= given
-    assert not attrs.asdict(next(grant for grant in Reader(dev).grants() if grant.sid == "WriteFiles"))["conditions"]
+    assert not attrs.asdict(next(grant for grant in Reader(dev).grants() if grant.sid == "WriteFiles"))[
+        "conditions"
+    ]
 
 
 def test_statements_of_the_documented_policy_have_different_ids():

@@ -52,8 +52,11 @@ def names(assembly):
 
 def test_stages_share_no_name_in_one_region(dev, prod):
     """Compare with prod's names in dev's region."""
-    here, there = dev.plan.deployment.aws.region, prod.plan.deployment.aws.region
-    moved = {(kind, name.replace(there, here), region.replace(there, here)) for kind, name, region in names(prod)}
+    here = dev.plan.deployment.aws.region
+    there = prod.plan.deployment.aws.region
+    moved = {
+        (kind, name.replace(there, here), region.replace(there, here)) for kind, name, region in names(prod)
+    }
     assert len(names(dev)) > 30
     assert not names(dev) & moved
 
@@ -72,7 +75,9 @@ def test_regions_share_no_name(dev, elsewhere):
 
 
 def test_a_budget_that_is_replaced_has_another_name(dev, tmp_path):
-    """CloudFormation replaces a budget whose subscribers change, and creates the new one before it deletes the old one."""
+    """CloudFormation replaces a budget whose subscribers change, and creates the new one before it deletes
+    the old one.
+    """
     (before,) = dev.resources("AWS::Budgets::Budget").values()
     deployment = dev.plan.deployment
     alerts = attrs.evolve(deployment.alerts, engineers=[*deployment.alerts.engineers, "another@example.com"])
@@ -82,12 +87,13 @@ def test_a_budget_that_is_replaced_has_another_name(dev, tmp_path):
     assert before["Budget"]["BudgetName"] != after["Budget"]["BudgetName"]
 
 
-#: The longest names that AWS accepts. Names of exports and topics have limits of their own, which are not tested here.
+#: The longest names that AWS accepts. Names of exports and topics have limits of their own, which are not
+#: tested here.
 LONGEST = {
     "stack": 128, "AWS::IAM::Role": 64, "AWS::Athena::WorkGroup": 128, "AWS::Scheduler::ScheduleGroup": 64,
     "AWS::CloudWatch::Alarm": 255, "AWS::CloudWatch::Dashboard": 255, "AWS::SecretsManager::Secret": 512,
-    "AWS::SNS::Topic": 256, "AWS::Glue::Job": 255, "AWS::Logs::LogGroup": 512, "AWS::Glue::SecurityConfiguration": 255,
-    "database": 255, "budget": 100,
+    "AWS::SNS::Topic": 256, "AWS::Glue::Job": 255, "AWS::Logs::LogGroup": 512,
+    "AWS::Glue::SecurityConfiguration": 255, "database": 255, "budget": 100,
 }  # fmt: skip
 
 

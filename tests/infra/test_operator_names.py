@@ -14,14 +14,17 @@ from lakeferry.inventory.ownership import StackHistory, VendorNames
 ACCOUNT = "111122223333"
 #: Types of AWS without a row in the inventory, because they are deleted with another resource.
 _PARTS = {
-    "AWS::IAM::Policy", "AWS::Lambda::Permission", "AWS::S3::BucketPolicy", "AWS::SecretsManager::RotationSchedule",
-    "AWS::SNS::Subscription", "AWS::SNS::TopicPolicy", "AWS::SQS::QueuePolicy",
+    "AWS::IAM::Policy", "AWS::Lambda::Permission", "AWS::S3::BucketPolicy",
+    "AWS::SecretsManager::RotationSchedule", "AWS::SNS::Subscription", "AWS::SNS::TopicPolicy",
+    "AWS::SQS::QueuePolicy",
 }  # fmt: skip
 
 
 def test_the_expected_stacks_are_those_of_the_app(assembly):
     ctx = DeploymentContext(assembly.plan)
-    assert ctx.stacks == [f"{assembly.prefix}-{part}" for part in ("data", "confluent", "snowflake", "exports", "operations")]
+    assert ctx.stacks == [
+        f"{assembly.prefix}-{part}" for part in ("data", "confluent", "snowflake", "exports", "operations")
+    ]
     assert {name.removeprefix(f"{assembly.prefix}-") for name in ctx.stacks} == set(assembly.templates)
 
 
@@ -32,7 +35,9 @@ def test_a_deployment_without_snowflake_has_no_stack_for_it(assembly):
 
 
 def test_resources_that_are_known_by_their_ids_have_them_in_the_templates(assembly):
-    given = attrs.evolve(assembly.plan.deployment.confluent, environment_id="env-1", environment_name="theirs")
+    given = attrs.evolve(
+        assembly.plan.deployment.confluent, environment_id="env-1", environment_name="theirs"
+    )
     deployment = attrs.evolve(assembly.plan.deployment, confluent=given)
     found = {(part, kind, id) for part, kind, id, _ in ownership.expected(deployment, ACCOUNT)}
     templates = {
@@ -42,7 +47,9 @@ def test_resources_that_are_known_by_their_ids_have_them_in_the_templates(assemb
         if "kind" in resource.get("Properties", {})
     }
     # What is optional may be left from an earlier deployment.
-    optional = {("confluent", "service_account", f"{name}Account") for name in ("AppConnector", "FlinkRunner")}
+    optional = {
+        ("confluent", "service_account", f"{name}Account") for name in ("AppConnector", "FlinkRunner")
+    }
     linked = ("snowflake", "snowflake_linked_database", "LinkedDatabase")
     assert linked in found - templates <= {linked, *optional}
     assert len(found) > 15
@@ -72,7 +79,9 @@ def test_keys_of_kms_are_known_by_what_the_templates_say_of_them(assembly):
 
 def test_a_budget_is_recognised_by_its_name_in_the_template(assembly):
     """Also one of an earlier version, whose name had no digits at its end."""
-    (pattern,) = (kind.recognition.custom for kind in aws_kinds(assembly.plan.deployment) if kind.name == "budget")
+    (pattern,) = (
+        kind.recognition.custom for kind in aws_kinds(assembly.plan.deployment) if kind.name == "budget"
+    )
     (body,) = assembly.resources("AWS::Budgets::Budget").values()
     earlier = assembly.plan.deployment.regional_prefix
     names = (body["Budget"]["BudgetName"], earlier, f"{earlier}-of-others", f"{earlier}0123abcd")
@@ -82,7 +91,9 @@ def test_a_budget_is_recognised_by_its_name_in_the_template(assembly):
 def test_a_name_is_known_by_the_stack_that_has_it(assembly):
     deployment = assembly.plan.deployment
     stack = Stack(f"{deployment.prefix}-confluent", "id", "CREATE_COMPLETE")
-    resource = StackResource("KafkaCluster", "lf1:kafka_cluster:KafkaCluster:0123abcd", "Custom::X", "CREATE_COMPLETE")
+    resource = StackResource(
+        "KafkaCluster", "lf1:kafka_cluster:KafkaCluster:0123abcd", "Custom::X", "CREATE_COMPLETE"
+    )
     names = VendorNames(deployment, ACCOUNT, StackHistory((attrs.evolve(stack, resources=(resource,)),)))
     name = names.object_name(stack.name, "KafkaCluster", "0123abcd")
     assert names.ownership(name).owner == stack.name

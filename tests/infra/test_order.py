@@ -37,7 +37,8 @@ def _used(value, resources):
 
 def before(template, name, graph=None, seen=None):
     """Return everything that is created before `name` and deleted after it."""
-    graph, seen = graph or edges(template), set() if seen is None else seen
+    graph = graph or edges(template)
+    seen = set() if seen is None else seen
     for one in graph[name] - seen:
         seen.add(one)
         before(template, one, graph, seen)
@@ -45,7 +46,11 @@ def before(template, name, graph=None, seen=None):
 
 
 def the(template, kind, begins=""):
-    found = [name for name, body in template["Resources"].items() if body["Type"] == kind and name.startswith(begins)]
+    found = [
+        name
+        for name, body in template["Resources"].items()
+        if body["Type"] == kind and name.startswith(begins)
+    ]
     assert found, (kind, begins)
     return found
 
@@ -61,12 +66,18 @@ def needs(assembly):
     """Return for each part the parts that are deployed before it and destroyed after it."""
     artifacts = json.loads((assembly.folder / "manifest.json").read_text())["artifacts"]
     direct = {
-        name: {one for one in body.get("dependencies", []) if artifacts[one]["type"] == "aws:cloudformation:stack"}
+        name: {
+            one
+            for one in body.get("dependencies", [])
+            if artifacts[one]["type"] == "aws:cloudformation:stack"
+        }
         for name, body in artifacts.items()
         if body["type"] == "aws:cloudformation:stack"
     }
     return {
-        name.removeprefix(f"{assembly.prefix}-"): {one.removeprefix(f"{assembly.prefix}-") for one in _all(direct, name)}
+        name.removeprefix(f"{assembly.prefix}-"): {
+            one.removeprefix(f"{assembly.prefix}-") for one in _all(direct, name)
+        }
         for name in direct
     }
 
@@ -89,7 +100,12 @@ def test_a_stack_is_deleted_before_those_whose_values_it_imports(assembly):
     for part, template in assembly.templates.items():
         taken = imported(template, assembly.prefix)
         assert taken <= order[part], (part, taken - order[part])
-    assert imported(assembly.templates["operations"], assembly.prefix) == {"data", "confluent", "snowflake", "exports"}
+    assert imported(assembly.templates["operations"], assembly.prefix) == {
+        "data",
+        "confluent",
+        "snowflake",
+        "exports",
+    }
 
 
 def test_stacks_have_one_order(assembly):
@@ -134,7 +150,10 @@ def test_a_bucket_is_emptied_before_it_is_deleted(dev):
 
 
 def test_secrets_are_deleted_after_their_keys(assembly):
-    for part, kind in (("confluent", "Custom::LakeferryApiKey"), ("snowflake", "Custom::LakeferrySnowflakeUser")):
+    for part, kind in (
+        ("confluent", "Custom::LakeferryApiKey"),
+        ("snowflake", "Custom::LakeferrySnowflakeUser"),
+    ):
         template = assembly.templates[part]
         secrets = set(the(template, "AWS::SecretsManager::Secret"))
         for key in the(template, kind):
@@ -142,7 +161,10 @@ def test_secrets_are_deleted_after_their_keys(assembly):
 
 
 def test_a_rotation_schedule_follows_the_filled_secret(assembly):
-    for part, kind in (("confluent", "Custom::LakeferryApiKey"), ("snowflake", "Custom::LakeferrySnowflakeUser")):
+    for part, kind in (
+        ("confluent", "Custom::LakeferryApiKey"),
+        ("snowflake", "Custom::LakeferrySnowflakeUser"),
+    ):
         template = assembly.templates[part]
         for schedule in the(template, "AWS::SecretsManager::RotationSchedule"):
             assert set(the(template, kind)) & before(template, schedule)
@@ -174,6 +196,8 @@ def test_every_object_is_deleted_before_the_functions_that_delete_it(assembly):
         for name, body in template["Resources"].items():
             if body["Type"].startswith("Custom::Lakeferry"):
                 functions = [
-                    one for one in before(template, name) if template["Resources"][one]["Type"] == "AWS::Lambda::Function"
+                    one
+                    for one in before(template, name)
+                    if template["Resources"][one]["Type"] == "AWS::Lambda::Function"
                 ]
                 assert len(functions) >= 2, name

@@ -22,7 +22,9 @@ def planted(assembly, part, change):
 
 
 def first(resources, kind, begins=""):
-    return next(body for name, body in resources.items() if body["Type"] == kind and name.startswith(begins))["Properties"]
+    return next(body for name, body in resources.items() if body["Type"] == kind and name.startswith(begins))[
+        "Properties"
+    ]
 
 
 def statement(resources, role):
@@ -34,33 +36,50 @@ DEFECTS = {
     "any resource": ("exports", lambda all: statement(all, "JobsRole").update(Resource="*")),
     "any resource (metrics)": ("operations", lambda all: statement(all, "WatchRole").pop("Condition")),
     "can pass any role": ("exports", lambda all: statement(all, "Starter").update(Action="iam:PassRole")),
-    "grants more permissions": ("confluent", lambda all: statement(all, "TableflowRole").update(Action="iam:PutRolePolicy")),
-    "says what is excluded": ("exports", lambda all: statement(all, "JobsRole").update(NotAction="s3:GetObject")),
+    "grants more permissions": (
+        "confluent",
+        lambda all: statement(all, "TableflowRole").update(Action="iam:PutRolePolicy"),
+    ),
+    "says what is excluded": (
+        "exports",
+        lambda all: statement(all, "JobsRole").update(NotAction="s3:GetObject"),
+    ),
     "without an external id": (
         "snowflake",
-        lambda all: first(all, "AWS::IAM::Role", "SnowflakeRole")["AssumeRolePolicyDocument"]["Statement"][1].pop("Condition"),
+        lambda all: first(all, "AWS::IAM::Role", "SnowflakeRole")["AssumeRolePolicyDocument"]["Statement"][
+            1
+        ].pop("Condition"),
     ),
     "for any account": (
         "exports",
-        lambda all: first(all, "AWS::IAM::Role", "JobsRole")["AssumeRolePolicyDocument"]["Statement"][0]["Condition"].pop(
-            "StringEquals"
-        ),
+        lambda all: first(all, "AWS::IAM::Role", "JobsRole")["AssumeRolePolicyDocument"]["Statement"][0][
+            "Condition"
+        ].pop("StringEquals"),
     ),
     "for any caller": ("confluent", lambda all: first(all, "AWS::Lambda::Permission").pop("SourceArn")),
-    "for any account (rotation)": ("confluent", lambda all: first(all, "AWS::Lambda::Permission").pop("SourceAccount")),
+    "for any account (rotation)": (
+        "confluent",
+        lambda all: first(all, "AWS::Lambda::Permission").pop("SourceAccount"),
+    ),
     "everybody": (
         "data",
-        lambda all: first(all, "AWS::S3::BucketPolicy")["PolicyDocument"]["Statement"][0].update(Effect="Allow"),
+        lambda all: first(all, "AWS::S3::BucketPolicy")["PolicyDocument"]["Statement"][0].update(
+            Effect="Allow"
+        ),
     ),
     "a policy that somebody else may change": (
         "exports",
-        lambda all: first(all, "AWS::IAM::Role").update(ManagedPolicyArns=["arn:aws:iam::aws:policy/AdministratorAccess"]),
+        lambda all: first(all, "AWS::IAM::Role").update(
+            ManagedPolicyArns=["arn:aws:iam::aws:policy/AdministratorAccess"]
+        ),
     ),
     "a key for any service": (
         "confluent",
         lambda all: next(
             one
-            for one in first(all, "AWS::IAM::Role", "ConfluentProviderFunctionRole")["Policies"][0]["PolicyDocument"]["Statement"]
+            for one in first(all, "AWS::IAM::Role", "ConfluentProviderFunctionRole")["Policies"][0][
+                "PolicyDocument"
+            ]["Statement"]
             if one.get("Sid") == "UseKeyOfSecrets"
         ).pop("Condition"),
     ),
@@ -70,4 +89,6 @@ DEFECTS = {
 @pytest.mark.parametrize("expected_message", DEFECTS)
 def test_the_linter_finds(expected_message, dev):
     part, change = DEFECTS[expected_message]
-    assert any(expected_message.partition(" (")[0] in one for one in findings.lint(planted(dev, part, change)))
+    assert any(
+        expected_message.partition(" (")[0] in one for one in findings.lint(planted(dev, part, change))
+    )

@@ -1,4 +1,6 @@
-"""The same deployment file gives the same templates: they contain no time, no random value and no order of a set."""
+"""The same deployment file gives the same templates: they contain no time, no random value and no order of a
+set.
+"""
 
 from __future__ import annotations
 

@@ -23,7 +23,9 @@ def planted(app):
         stack,
         "Wide",
         assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"),
-        inline_policies={"all": iam.PolicyDocument(statements=[iam.PolicyStatement(actions=["s3:*"], resources=["*"])])},
+        inline_policies={
+            "all": iam.PolicyDocument(statements=[iam.PolicyStatement(actions=["s3:*"], resources=["*"])])
+        },
     )
 
 
@@ -33,7 +35,13 @@ def broken(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    "rule", ["AwsSolutions-S1", "AwsSolutions-S10", "AwsSolutions-IAM5[Action::s3:*]", "AwsSolutions-IAM5[Resource::*]"]
+    "rule",
+    [
+        "AwsSolutions-S1",
+        "AwsSolutions-S10",
+        "AwsSolutions-IAM5[Action::s3:*]",
+        "AwsSolutions-IAM5[Resource::*]",
+    ],
 )
 def test_a_planted_mistake_ends_the_synthesis(broken, rule):
     assert broken.failure.startswith("ValidationFailed")

@@ -1,4 +1,6 @@
-"""No secret is in anything that ships or is deployed (I4): templates, metadata, assemblies, assets, the app's files."""
+"""No secret is in anything that ships or is deployed (I4): templates, metadata, assemblies, assets, the app's
+files.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ _EXPECTED = ("cryptography/hazmat/primitives/serialization/ssh.py", "pyjwt-2.15.
 
 def leaks(folder):
     found = []
-    for file in sorted(one for one in folder.rglob("*") if one.is_file() and one.suffix not in (".so", ".zip", ".pem")):
+    for file in sorted(
+        one for one in folder.rglob("*") if one.is_file() and one.suffix not in (".so", ".zip", ".pem")
+    ):
         text = file.read_text(encoding="utf-8", errors="ignore")
         found += [f"{file.relative_to(folder)}:{line} {what}" for line, what in find_secrets(text)]
     return found
@@ -36,7 +40,11 @@ def test_an_assembly_has_no_secret(assembly):
 
 
 def test_assets_have_no_secret():
-    ours = [one for one in leaks(assets.lambda_folder(assets.aws("3.11"))) if not any(word in one for word in _EXPECTED)]
+    ours = [
+        one
+        for one in leaks(assets.lambda_folder(assets.aws("3.11")))
+        if not any(word in one for word in _EXPECTED)
+    ]
     assert ours == []
 
 

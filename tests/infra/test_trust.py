@@ -30,7 +30,9 @@ def test_confluent_needs_the_external_id_of_its_integration(assembly):
     assert is_let_in(assembly, "confluent.TableflowRole", CONFLUENT, **{external_id: ITS_ID})
     assert not is_let_in(assembly, "confluent.TableflowRole", CONFLUENT, **{external_id: "another"})
     assert not is_let_in(assembly, "confluent.TableflowRole", CONFLUENT)
-    assert not is_let_in(assembly, "confluent.TableflowRole", "arn:aws:iam::999:role/else", **{external_id: ITS_ID})
+    assert not is_let_in(
+        assembly, "confluent.TableflowRole", "arn:aws:iam::999:role/else", **{external_id: ITS_ID}
+    )
 
 
 def test_confluent_may_tag_its_session_which_has_no_external_id(assembly):
@@ -41,7 +43,8 @@ def test_confluent_may_tag_its_session_which_has_no_external_id(assembly):
 
 @pytest.mark.parametrize("own", ["Volume", "Catalog"])
 def test_each_user_of_snowflake_needs_its_own_external_id(assembly, own):
-    principal, external_id = f"<snowflake.{own}.iam_user_arn>", f"<snowflake.{own}.external_id>"
+    principal = f"<snowflake.{own}.iam_user_arn>"
+    external_id = f"<snowflake.{own}.external_id>"
     other = f"<snowflake.{'Catalog' if own == 'Volume' else 'Volume'}.external_id>"
     assert is_let_in(assembly, "snowflake.SnowflakeRole", principal, **{"sts:ExternalId": external_id})
     assert not is_let_in(assembly, "snowflake.SnowflakeRole", principal, **{"sts:ExternalId": other})
@@ -51,7 +54,9 @@ def test_each_user_of_snowflake_needs_its_own_external_id(assembly, own):
 
 def test_glue_assumes_the_role_for_this_account_only(assembly):
     assert is_let_in(assembly, "exports.JobsRole", "glue.amazonaws.com", **{"aws:SourceAccount": ACCOUNT})
-    assert not is_let_in(assembly, "exports.JobsRole", "glue.amazonaws.com", **{"aws:SourceAccount": "999999999999"})
+    assert not is_let_in(
+        assembly, "exports.JobsRole", "glue.amazonaws.com", **{"aws:SourceAccount": "999999999999"}
+    )
     assert not is_let_in(assembly, "exports.JobsRole", "glue.amazonaws.com")
 
 
@@ -73,7 +78,9 @@ def test_the_scheduler_assumes_the_role_for_our_schedules_only(assembly, role, g
     assert is_let_in(assembly, role, "scheduler.amazonaws.com", **own)
     for name in own:
         assert not is_let_in(assembly, role, "scheduler.amazonaws.com", **{**own, name: "another"})
-        assert not is_let_in(assembly, role, "scheduler.amazonaws.com", **{one: own[one] for one in own if one != name})
+        assert not is_let_in(
+            assembly, role, "scheduler.amazonaws.com", **{one: own[one] for one in own if one != name}
+        )
 
 
 def test_all_other_roles_trust_services_of_aws_only(assembly):

@@ -8,7 +8,9 @@ from pathlib import Path
 from tests.support.policies import Reader
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "trust.md"
-_ROW = re.compile(r"^\| `([\w.]+)` \| `(sts:\w+)` \| `(<[\w.]+>)` \| (?:`(<[\w.]+>)`|none: .*) \|$", re.MULTILINE)
+_ROW = re.compile(
+    r"^\| `([\w.]+)` \| `(sts:\w+)` \| `(<[\w.]+>)` \| (?:`(<[\w.]+>)`|none: .*) \|$", re.MULTILINE
+)
 
 
 def in_templates(assembly):

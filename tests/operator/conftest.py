@@ -55,7 +55,11 @@ def stacks(ctx):
 @pytest.fixture
 def broken(stand_ins):
     """Return a function that makes a system answer with errors until the end of the test."""
-    clients = {AWS: FaultClient(stand_ins.aws.url), CONFLUENT: stand_ins.cloud.faults, SNOWFLAKE: stand_ins.snow.faults}
+    clients = {
+        AWS: FaultClient(stand_ins.aws.url),
+        CONFLUENT: stand_ins.cloud.faults,
+        SNOWFLAKE: stand_ins.snow.faults,
+    }
     yield lambda system, **rule: clients[system].rule({"fault": "error", "times": 0, **rule})
     for client in clients.values():
         client.clear()

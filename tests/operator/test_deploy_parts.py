@@ -46,7 +46,10 @@ def assembly(ctx, tmp_path):
             template = {"Resources": resources.get(name.rpartition("-")[2], {})}
             (tmp_path / f"{name}.json").write_text(json.dumps(template))
             tags = {"project": ctx.deployment.identity.name, "stage": "test"}
-            artifacts[name] = {"type": "aws:cloudformation:stack", "properties": {"templateFile": f"{name}.json", "tags": tags}}
+            artifacts[name] = {
+                "type": "aws:cloudformation:stack",
+                "properties": {"templateFile": f"{name}.json", "tags": tags},
+            }
         (tmp_path / "manifest.json").write_text(json.dumps({"artifacts": artifacts}))
         return Cdk(ctx, folder=tmp_path)
 
@@ -63,7 +66,9 @@ def test_a_plan_compares_with_the_deployed_stacks(ctx, stacks, assembly):
     assert {(change.resource.logical_id, change.action) for change in found.changes} == {
         ("New", Action.CREATE), ("Old", Action.DELETE), ("Dead", Action.CREATE),
     }  # fmt: skip
-    assert [phase.stack for phase in found.phases] == [f"{ctx.deployment.prefix}-{part}" for part in ("data", "exports")]
+    assert [phase.stack for phase in found.phases] == [
+        f"{ctx.deployment.prefix}-{part}" for part in ("data", "exports")
+    ]
     assert found.phases[0].last is not None
     assert found.phases[1].last is None
 
@@ -84,20 +89,26 @@ def test_a_stack_that_the_file_no_longer_has_is_kept_and_reported(ctx, stacks, a
 
 
 def test_a_change_that_is_refused_is_not_deployed(ctx, stacks, assembly, capsys):
-    name = stacks.make("confluent", known=["trades"], type="Custom::LakeferryTopic", topic="trades", partitions="12")
+    name = stacks.make(
+        "confluent", known=["trades"], type="Custom::LakeferryTopic", topic="trades", partitions="12"
+    )
     before = boto3.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]
     fewer = {"Type": "Custom::LakeferryTopic", "Properties": {"topic": "trades", "partitions": 6}}
     with pytest.raises(CommandFailed) as failure:
         run.deploy(Output(), ctx, assembly(confluent={"Custom0": fewer}), yes=True)
     assert (failure.value.exit_code, failure.value.code) == (WRONG_INPUT, "DEPLOY-REFUSED")
-    assert f"topic Custom0 (trades) of {name}: partitions can't be lowered from 12 to 6" in failure.value.message
+    assert (
+        f"topic Custom0 (trades) of {name}: partitions can't be lowered from 12 to 6" in failure.value.message
+    )
     assert "CAN'T BE DEPLOYED: topic Custom0 (trades)" in capsys.readouterr().out
     assert boto3.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0] == before
 
 
 def record(*fields):
     """Return an Avro schema in JSON."""
-    return json.dumps({"type": "record", "name": "Trade", "fields": [{"name": "id", "type": "string"}, *fields]})
+    return json.dumps(
+        {"type": "record", "name": "Trade", "fields": [{"name": "id", "type": "string"}, *fields]}
+    )
 
 
 @pytest.fixture
@@ -112,14 +123,30 @@ def registered(ctx, plant, stacks):
     boto3.client("secretsmanager").create_secret(Name=secret)
     key = {"service": "schema_registry", "secret": secret, "environment_id": environment}
     plant.make("api_key", "RegistryKey", service_account_id=account, **key)
-    subject = {"environment_id": environment, "credentials": secret, "subject": "trades-value", "schema": record()}
+    subject = {
+        "environment_id": environment,
+        "credentials": secret,
+        "subject": "trades-value",
+        "schema": record(),
+    }
     plant.make("schema", "Schema", **subject)
-    stacks.make("confluent", known=["trades-value"], type="Custom::LakeferrySchema", subject="trades-value", schema=record())
+    stacks.make(
+        "confluent",
+        known=["trades-value"],
+        type="Custom::LakeferrySchema",
+        subject="trades-value",
+        schema=record(),
+    )
     return ctx.confluent().registry(environment, ctx.secrets.read_key(secret))
 
 
 def edited(schema):
-    return {"Custom0": {"Type": "Custom::LakeferrySchema", "Properties": {"subject": "trades-value", "schema": schema}}}
+    return {
+        "Custom0": {
+            "Type": "Custom::LakeferrySchema",
+            "Properties": {"subject": "trades-value", "schema": schema},
+        }
+    }
 
 
 def test_a_schema_that_the_registry_would_refuse_is_not_deployed(ctx, registered, assembly):
@@ -146,7 +173,10 @@ def test_a_registry_that_cannot_be_asked_is_said_and_stops_nothing(ctx, assembly
     found = plan(ctx, assembly(confluent=edited(record({"name": "fw", "type": "string"}))))
     render.show(Output(), found)
     assert found.refusals == []
-    assert "NOT CHECKED: schema Custom0 (trades-value): Schema Registry could not be asked" in capsys.readouterr().out
+    assert (
+        "NOT CHECKED: schema Custom0 (trades-value): Schema Registry could not be asked"
+        in capsys.readouterr().out
+    )
     assert len(render.document(found)["not_checked"]) == 1
 
 
@@ -187,7 +217,12 @@ def test_an_old_bootstrap_is_not_enough(ctx, bootstrapped):
 
 @pytest.mark.usefixtures("bootstrapped")
 def test_an_account_with_too_few_concurrent_executions_is_not_ready(ctx, broken):
-    broken(AWS, status=200, path="/2016-08-19/account-settings", body=json.dumps({"AccountLimit": {"ConcurrentExecutions": 10}}))
+    broken(
+        AWS,
+        status=200,
+        path="/2016-08-19/account-settings",
+        body=json.dumps({"AccountLimit": {"ConcurrentExecutions": 10}}),
+    )
     assert "AWS: Lambda concurrent executions: 10, " in refused(ctx).message
 
 
@@ -209,7 +244,8 @@ def test_keys_that_may_not_be_read_do_not_stop_a_deployment(ctx, broken):
 
 @pytest.mark.usefixtures("bootstrapped")
 def test_a_secret_without_a_key_or_scheduled_for_deletion_is_missing(ctx):
-    secrets, name = boto3.client("secretsmanager"), ctx.deployment.confluent.cloud_key_secret
+    secrets = boto3.client("secretsmanager")
+    name = ctx.deployment.confluent.cloud_key_secret
     secrets.delete_secret(SecretId=name)
     assert "is about to be deleted" in refused(ctx).message
     secrets.delete_secret(SecretId=name, ForceDeleteWithoutRecovery=True)
@@ -222,7 +258,9 @@ def test_a_missing_login_is_the_only_message(ctx, monkeypatch):
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     fresh = attrs.evolve(ctx)
-    assert [one["what"] for one in refused(fresh).details] == ["can't call AWS, because nobody is logged in (NoCredentialsError)"]
+    assert [one["what"] for one in refused(fresh).details] == [
+        "can't call AWS, because nobody is logged in (NoCredentialsError)"
+    ]
 
 
 @pytest.mark.usefixtures("bootstrapped")
@@ -236,16 +274,21 @@ def test_a_stack_in_progress_is_left_alone(ctx, stacks, assembly, capsys):
     render.show(Output(), plan(ctx, assembly()))
     assert f"OUT OF DATE: stack {name} is UPDATE_IN_PROGRESS" in capsys.readouterr().out
     signal = json.dumps({"Status": "SUCCESS", "Reason": "", "UniqueId": "1", "Data": ""}).encode()
-    url = stacks.client.describe_stack_resource(StackName=name, LogicalResourceId="Handle")["StackResourceDetail"]
+    url = stacks.client.describe_stack_resource(StackName=name, LogicalResourceId="Handle")[
+        "StackResourceDetail"
+    ]
     urllib.request.urlopen(
-        urllib.request.Request(url["PhysicalResourceId"], signal, {"Content-Type": ""}, method="PUT"), timeout=30
+        urllib.request.Request(url["PhysicalResourceId"], signal, {"Content-Type": ""}, method="PUT"),
+        timeout=30,
     ).close()
     await_end(stacks.client, name)
 
 
 @attrs.define
 class WithoutWork(Cdk):
-    """A CDK CLI that finds nothing to do, because somebody else began another update after the plan was made."""
+    """A CDK CLI that finds nothing to do, because somebody else began another update after the plan was
+    made.
+    """
 
     others: object = None
 
@@ -292,7 +335,8 @@ def test_a_deployment_that_another_one_completed_is_deployed(ctx, stacks, assemb
 @pytest.mark.parametrize(
     "said",
     [
-        "InvalidChangeSetStatusException: ChangeSet [arn] cannot be executed in its current status of [EXECUTE_IN_PROGRESS]",
+        "InvalidChangeSetStatusException: ChangeSet [arn] cannot be executed in its current status of "
+        "[EXECUTE_IN_PROGRESS]",
         "ValidationError: Stack:arn:aws:x is in UPDATE_IN_PROGRESS state and can not be updated.",
         "ChangeSetNotFoundException: ChangeSet [cdk-deploy-change-set] does not exist",
     ],
@@ -309,7 +353,10 @@ def test_a_deployment_that_is_refused_because_of_another_one_says_so(ctx, stacks
 
 
 def test_nothing_is_deployed_while_another_process_deploys_the_stage():
-    with lock.only_one(target.STATE / "deploy-held.lock", AssertionError), pytest.raises(CommandFailed) as failure:
+    with (
+        lock.only_one(target.STATE / "deploy-held.lock", AssertionError),
+        pytest.raises(CommandFailed) as failure,
+    ):
         run.run_deploy(Output(quiet=True), "held", yes=True)
     assert failure.value.code == "STACK-BUSY"
     assert f"process {os.getpid()} is deploying stage held in this clone" in failure.value.message
@@ -328,7 +375,9 @@ def test_new_events_are_returned_once_and_in_order(ctx, stacks):
     name = stacks.make("data", {"Queue": QUEUE})
     watch = deployed.EventWatch(ctx.client("cloudformation"), ctx.stacks)
     assert watch.new() == []
-    stacks.client.update_stack(StackName=name, TemplateBody=json.dumps({"Resources": {"Queue": QUEUE, "More": QUEUE}}))
+    stacks.client.update_stack(
+        StackName=name, TemplateBody=json.dumps({"Resources": {"Queue": QUEUE, "More": QUEUE}})
+    )
     await_end(stacks.client, name)
     seen = watch.new()
     assert seen[0].is_of_stack
@@ -352,7 +401,9 @@ def test_a_stack_that_fails_has_a_cause(ctx, stacks):
 def test_a_protected_stack_whose_creation_failed_can_be_deleted(ctx, stacks):
     name = f"{ctx.deployment.prefix}-data"
     template = {"Resources": {"Queue": QUEUE, "Handle": HANDLE, "Wait": waiting(1)}}
-    stacks.client.create_stack(StackName=name, TemplateBody=json.dumps(template), EnableTerminationProtection=True)
+    stacks.client.create_stack(
+        StackName=name, TemplateBody=json.dumps(template), EnableTerminationProtection=True
+    )
     await_end(stacks.client, name)
     (stack,) = deployed.read(ctx).values()
     assert (stack.status, stack.is_protected) == ("ROLLBACK_COMPLETE", True)
@@ -369,12 +420,16 @@ def test_a_rollback_that_failed_is_continued(ctx, stacks):
     template = stacks.client.get_template(StackName=name)["TemplateBody"]
     template["Resources"]["Custom0"]["Properties"]["refuses"] = "no"
     template["Resources"]["Wait"] = {**waiting(1), "DependsOn": "Custom0"}
-    stacks.client.update_stack(StackName=name, TemplateBody=json.dumps(template), Capabilities=["CAPABILITY_IAM"])
+    stacks.client.update_stack(
+        StackName=name, TemplateBody=json.dumps(template), Capabilities=["CAPABILITY_IAM"]
+    )
     await_end(stacks.client, name)
     (stack,) = deployed.read(ctx).values()
     assert stack.status == "UPDATE_ROLLBACK_FAILED"
     said = []
-    with pytest.raises(CommandFailed, match=f"the rollback of stack {name} failed again; it is UPDATE_ROLLBACK_FAILED"):
+    with pytest.raises(
+        CommandFailed, match=f"the rollback of stack {name} failed again; it is UPDATE_ROLLBACK_FAILED"
+    ):
         deployed.continue_rollback(ctx, stack, said.append)
     stacks.correct(name)
     deployed.continue_rollback(ctx, stack, said.append)
@@ -437,20 +492,33 @@ def writer(stacks, part, handler):
 @pytest.mark.parametrize(
     ("reason", "code", "what"),
     [
-        ("Received response status [FAILED] from custom resource. Message returned: Operation timed out", "CFL-RATE", "HTTP 429"),
+        (
+            "Received response status [FAILED] from custom resource. Message returned: Operation timed out",
+            "CFL-RATE",
+            "HTTP 429",
+        ),
         ("CFL-INVALID  creating topic Topic: HTTP 400. What to do: x", "CFL-INVALID", "HTTP 400"),
     ],
 )
 def test_a_resource_that_timed_out_has_the_reason_for_which_it_waited(ctx, stacks, reason, code, what):
-    write, now = writer(stacks, "confluent", contract.CUSTOM_RESOURCE), int(time.time())
+    write = writer(stacks, "confluent", contract.CUSTOM_RESOURCE)
+    now = int(time.time())
 
     def waited(resource, code, reason):
-        return json.dumps({"level": "INFO", "message": "waiting", "resource": resource, "code": code, "reason": reason})
+        return json.dumps(
+            {"level": "INFO", "message": "waiting", "resource": resource, "code": code, "reason": reason}
+        )
 
-    write("one", (now - 20, waited("Topic", "CFL-UNAVAILABLE", "HTTP 503")), (now - 10, waited("Topic", "CFL-RATE", "HTTP 429")))
+    write(
+        "one",
+        (now - 20, waited("Topic", "CFL-UNAVAILABLE", "HTTP 503")),
+        (now - 10, waited("Topic", "CFL-RATE", "HTTP 429")),
+    )
     write("two", (now - 5, waited("Other", "CFL-CONFLICT", "HTTP 409")), (now - 4, "not JSON"))
     (stack,) = deployed.read(ctx).values()
-    failed = deployed.Event("1", stack.name, stack.id, "Topic", "", "Custom::LakeferryTopic", "CREATE_FAILED", reason, now)
+    failed = deployed.Event(
+        "1", stack.name, stack.id, "Topic", "", "Custom::LakeferryTopic", "CREATE_FAILED", reason, now
+    )
     found = waiting_for.explain(ctx, failure_causes.find([failed]), failed)
     assert (found.code, found.where) == (code, f"topic Topic in {stack.name}")
     assert what in found.what
@@ -460,7 +528,9 @@ def test_a_resource_that_timed_out_has_the_reason_for_which_it_waited(ctx, stack
 def test_a_resource_that_timed_out_without_a_log_has_the_message_of_aws(ctx, stacks):
     name = stacks.make("data", {"Queue": QUEUE})
     (stack,) = deployed.read(ctx).values()
-    failed = deployed.Event("1", name, stack.id, "T", "", "Custom::LakeferryTopic", "CREATE_FAILED", "Operation timed out", 1.0)
+    failed = deployed.Event(
+        "1", name, stack.id, "T", "", "Custom::LakeferryTopic", "CREATE_FAILED", "Operation timed out", 1.0
+    )
     cause = failure_causes.find([failed])
     assert waiting_for.explain(ctx, cause, failed) == cause
     gone = attrs.evolve(failed, stack_id=stack.id.replace("/", "/gone", 1))
@@ -480,23 +550,32 @@ def test_the_log_of_a_function_is_found_and_reported_in_the_order_of_time(ctx, w
 
 def test_the_log_of_a_run_with_many_executors_is_complete(ctx, stacks):
     stacks.make("exports", {"Queue": QUEUE})
-    glue, client, group = boto3.client("glue"), boto3.client("logs"), f"/aws-glue/{ctx.deployment.prefix}/output"
+    glue = boto3.client("glue")
+    client = boto3.client("logs")
+    group = f"/aws-glue/{ctx.deployment.prefix}/output"
     job = f"{ctx.deployment.prefix}-daily_trades"
     command = {"Name": "glueetl", "ScriptLocation": "s3://none/script.py"}
     glue.create_job(Name=job, Role="arn:aws:iam::000000000000:role/none", Command=command)
     id = glue.start_job_run(JobName=job)["JobRunId"]
     client.create_log_group(logGroupName=group)
-    streams, now = [id, *(f"{id}_g-{number:03}" for number in range(60))], int(time.time() * 1000)
+    streams = [id, *(f"{id}_g-{number:03}" for number in range(60))]
+    now = int(time.time() * 1000)
     for stream in streams:
         client.create_log_stream(logGroupName=group, logStreamName=stream)
-        client.put_log_events(logGroupName=group, logStreamName=stream, logEvents=[{"timestamp": now, "message": f"of {stream}"}])
+        client.put_log_events(
+            logGroupName=group,
+            logStreamName=stream,
+            logEvents=[{"timestamp": now, "message": f"of {stream}"}],
+        )
     (run,) = logs.of(ctx, "daily_trades", 1)
     assert {line.text for line in run.lines} >= {f"of {stream}" for stream in streams}
 
 
 def test_json_lines_of_lambda_itself_are_not_shown(ctx, wrote):
     now = int(time.time())
-    report = json.dumps({"time": "2027-01-04T01:15:00.000Z", "type": "platform.report", "record": {"requestId": "1"}})
+    report = json.dumps(
+        {"time": "2027-01-04T01:15:00.000Z", "type": "platform.report", "record": {"requestId": "1"}}
+    )
     ours = json.dumps({"level": "ERROR", "message": "failed"})
     wrote("a", (now - 9, report), (now - 8, ours), (now - 7, report.replace(" ", "")))
     (run,) = logs.of(ctx, "notification", 9)
@@ -514,7 +593,9 @@ def test_a_name_without_a_log_is_reported_with_the_names_that_have_one(ctx):
     with pytest.raises(CommandFailed) as failure:
         logs.of(ctx, "nosuch", 1)
     assert (failure.value.exit_code, failure.value.code) == (WRONG_INPUT, "LOGS-UNKNOWN")
-    assert failure.value.hint == "There are: daily_trades, confluent, snowflake, rotation, notification, watch"
+    assert (
+        failure.value.hint == "There are: daily_trades, confluent, snowflake, rotation, notification, watch"
+    )
 
 
 def test_a_part_that_is_not_deployed_is_reported(ctx):

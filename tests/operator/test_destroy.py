@@ -24,7 +24,9 @@ from tests.support.waiting import PATIENCE, until
 
 def run(ctx):
     lines = []
-    return destroy.destroy(ctx, destroy.plan(ctx, inventory.collect(ctx)), say=lines.append, report=lambda _: None)
+    return destroy.destroy(
+        ctx, destroy.plan(ctx, inventory.collect(ctx)), say=lines.append, report=lambda _: None
+    )
 
 
 def left(ctx):
@@ -49,9 +51,19 @@ def test_a_plan_lists_what_is_deleted_and_kept_and_changes_nothing(ctx, plant, s
     planned = destroyed(ctx, confirmed=None, plan_only=True)
     assert inventory.collect(ctx) == before
     order = [(item["kind"], item["owner"]) for item in planned["to_delete"]]
-    assert order[:4] == [("stack", operations), ("queue", operations), ("stack", confluent), ("queue", confluent)]
+    assert order[:4] == [
+        ("stack", operations),
+        ("queue", operations),
+        ("stack", confluent),
+        ("queue", confluent),
+    ]
     orphans = [kind for kind, whose in order if whose == "orphan"]
-    assert orphans.index("schedule_group") < orphans.index("athena_workgroup") < orphans.index("bucket") < orphans.index("role")
+    assert (
+        orphans.index("schedule_group")
+        < orphans.index("athena_workgroup")
+        < orphans.index("bucket")
+        < orphans.index("role")
+    )
     assert {item["name"] for item in planned["to_keep"]} >= {ctx.deployment.confluent.cloud_key_secret}
     assert all(item["why"] for item in planned["to_keep"])
 
@@ -60,7 +72,9 @@ def test_stacks_are_deleted_in_reverse_order_with_their_objects(ctx, stacks):
     for part in ("data", "confluent", "exports"):
         stacks.make(part, {"Queue": QUEUE})
     done = run(ctx)
-    assert list(done.seconds) == [f"{ctx.deployment.prefix}-{part}" for part in ("exports", "confluent", "data")]
+    assert list(done.seconds) == [
+        f"{ctx.deployment.prefix}-{part}" for part in ("exports", "confluent", "data")
+    ]
     assert inventory.problems(done.items) == []
 
 
@@ -69,9 +83,13 @@ def test_left_overs_in_all_systems_are_removed_and_nothing_else(stand_ins, ctx, 
     plant_in_aws(other)
     plant_at_vendors(Planter(other))
     theirs = inventory.collect(other)
-    foreign = plant.make("environment", "Environment", called=f"{plant.name('environment', 'Environment')[:-8]}{'0' * 8}")
+    foreign = plant.make(
+        "environment", "Environment", called=f"{plant.name('environment', 'Environment')[:-8]}{'0' * 8}"
+    )
     prefix = ctx.deployment.prefix
-    boto3.client("s3").create_bucket(Bucket=f"{prefix}-data-backup", CreateBucketConfiguration={"LocationConstraint": ctx.region})
+    boto3.client("s3").create_bucket(
+        Bucket=f"{prefix}-data-backup", CreateBucketConfiguration={"LocationConstraint": ctx.region}
+    )
     warehouse = f"{prefix.upper().replace('-', '_')}_EU_WEST_1_WAREHOUSE_12345678"
     stand_ins.admin().run(sql.statement(f"CREATE WAREHOUSE {warehouse}"))
     plant_in_aws(ctx)
@@ -92,7 +110,10 @@ def test_a_second_destroy_has_nothing_to_do(ctx, plant):
 
 
 def failing_stack(ctx, plant, stacks, *, with_state=True):
-    """Make a stack whose environment can't be deleted by its function. Return the stack's name and the environment's id."""
+    """Make a stack whose environment can't be deleted by its function.
+
+    Return the stack's name and the environment's id.
+    """
     physical = "lf1:environment:Environment:0"
     stack = stacks.make("confluent", {"States": LEDGER}, known=[physical], refuses=[physical])
     environment = plant.make("environment", "Environment")
@@ -125,7 +146,11 @@ def test_data_of_no_stack_is_kept_if_the_file_says_so(stand_ins):
     Stacks(ctx).make("exports", {"Queue": QUEUE})
     planted = {name for kind, name in plant_in_aws(ctx) if kind in ("bucket", "glue_database", "glue_table")}
     done = destroyed(ctx)
-    kept = {item["name"] for item in done["items"] if item["verdict"] == Verdict.RETAINED and "keep" in item["why"]}
+    kept = {
+        item["name"]
+        for item in done["items"]
+        if item["verdict"] == Verdict.RETAINED and "keep" in item["why"]
+    }
     assert kept == planted
     assert left(ctx) == []
 
@@ -139,7 +164,11 @@ def test_data_is_kept_or_deleted_as_deployed_whatever_the_file_says_now(stand_in
     ctx = stand_ins.deployment(on_destroy=file)
     stack = Stacks(ctx).make("data", {"LakeBucket": KEPT_BUCKET if deployed == "keep" else BUCKET})
     planned = destroy.plan(ctx, inventory.collect(ctx))
-    (bucket,) = [item for item in (planned.to_keep if deployed == "keep" else planned.to_delete) if item.kind == "bucket"]
+    (bucket,) = [
+        item
+        for item in (planned.to_keep if deployed == "keep" else planned.to_delete)
+        if item.kind == "bucket"
+    ]
     assert [item.id for item in planned.differing] == [bucket.id]
     with pytest.raises(CommandFailed) as refused:
         destroyed(ctx)
@@ -148,13 +177,18 @@ def test_data_is_kept_or_deleted_as_deployed_whatever_the_file_says_now(stand_in
         f'the file says on_destroy = "{file}", and the deployed stacks would {deployed}: bucket {bucket.name}'
         in refused.value.message
     )
-    assert boto3.client("cloudformation").describe_stacks(StackName=stack)["Stacks"][0]["StackStatus"] == "CREATE_COMPLETE"
+    assert (
+        boto3.client("cloudformation").describe_stacks(StackName=stack)["Stacks"][0]["StackStatus"]
+        == "CREATE_COMPLETE"
+    )
 
 
 def test_a_bucket_that_a_custom_resource_empties_counts_as_deleted(stand_ins):
     ctx = stand_ins.deployment(on_destroy="keep")
     data = Stacks(ctx).make("data", {"TableflowBucket": KEPT_BUCKET})
-    page = boto3.client("cloudformation").describe_stack_resource(StackName=data, LogicalResourceId="TableflowBucket")
+    page = boto3.client("cloudformation").describe_stack_resource(
+        StackName=data, LogicalResourceId="TableflowBucket"
+    )
     bucket = page["StackResourceDetail"]["PhysicalResourceId"]
     Stacks(ctx).make("confluent", known=[f"cleanup:bucket:{bucket}", "cleanup:glue_database:lkc-12345"])
     planned = destroy.plan(ctx, inventory.collect(ctx))
@@ -193,7 +227,9 @@ def test_a_stack_that_another_one_imports_from_is_reported_and_deleted_later(ctx
     """The embedded AWS refuses the call."""
     stack = stacks.make("data", {"Queue": QUEUE}, outputs={"Url": "https://example.com/"})
     value = {"Fn::ImportValue": f"{stack}:Url"}
-    foreign = stacks.make("of-another-team", {"P": {**IMPORTS, "Properties": {"Type": "String", "Value": value}}})
+    foreign = stacks.make(
+        "of-another-team", {"P": {**IMPORTS, "Properties": {"Type": "String", "Value": value}}}
+    )
     with pytest.raises(CommandFailed) as failed:
         destroyed(ctx)
     assert (failed.value.code, f"stack {stack}" in failed.value.message) == ("LEFT-OVER", True)
@@ -202,11 +238,21 @@ def test_a_stack_that_another_one_imports_from_is_reported_and_deleted_later(ctx
     assert stack in destroyed(ctx)["stacks"]
 
 
-def test_a_deletion_that_cloudformation_cancels_is_reported_with_the_stacks_reason(stand_ins, ctx, stacks, broken):
-    """AWS accepts the call, and the stack is soon as it was: aws/aws-sdk#383. Its reason is here that of a failed update."""
+def test_a_deletion_that_cloudformation_cancels_is_reported_with_the_stacks_reason(
+    stand_ins, ctx, stacks, broken
+):
+    """AWS accepts the call, and the stack is soon as it was: aws/aws-sdk#383.
+
+    Its reason is here that of a failed update.
+    """
     stack = stacks.make("data", {"Queue": QUEUE})
-    update = {"Queue": QUEUE, "P": {**IMPORTS, "Properties": {"Type": "String", "Value": {"Fn::ImportValue": "no-such-export"}}}}
-    stacks.client.update_stack(StackName=stack, TemplateBody=json.dumps({"Resources": update}), DisableRollback=True)
+    update = {
+        "Queue": QUEUE,
+        "P": {**IMPORTS, "Properties": {"Type": "String", "Value": {"Fn::ImportValue": "no-such-export"}}},
+    }
+    stacks.client.update_stack(
+        StackName=stack, TemplateBody=json.dumps({"Resources": update}), DisableRollback=True
+    )
     until(lambda: described(stack)["StackStatus"] == "UPDATE_FAILED", PATIENCE)
     ctx = attrs.evolve(ctx, clock=Impatient(stand_ins.pass_time))
     show_bodies(ctx, "cloudformation")
@@ -215,7 +261,9 @@ def test_a_deletion_that_cloudformation_cancels_is_reported_with_the_stacks_reas
     with pytest.raises(CommandFailed) as failed:
         destroyed(ctx)
     assert (failed.value.code, f"stack {stack}" in failed.value.message) == ("LEFT-OVER", True)
-    assert failed.value.details["reasons"] == [f"{stack} is UPDATE_FAILED: {described(stack)['StackStatusReason']}"]
+    assert failed.value.details["reasons"] == [
+        f"{stack} is UPDATE_FAILED: {described(stack)['StackStatusReason']}"
+    ]
     assert "no-such-export" in failed.value.details["reasons"][0]
 
 
@@ -242,11 +290,19 @@ REFUSAL = "<ErrorResponse><Error><Code>{}</Code><Message>injected</Message></Err
 def test_one_question_without_an_answer_does_not_end_a_deletion(ctx, stacks, broken):
     stack = stacks.make("data", {"Queue": QUEUE})
     show_bodies(ctx, "cloudformation")
-    broken(AWS, headers={"x-body": "*DescribeStackEvents*"}, status=400, body=REFUSAL.format("InternalFailure"), times=1)
+    broken(
+        AWS,
+        headers={"x-body": "*DescribeStackEvents*"},
+        status=400,
+        body=REFUSAL.format("InternalFailure"),
+        times=1,
+    )
     assert stack in destroyed(ctx)["stacks"]
 
 
-def test_an_error_during_the_deletion_names_the_stacks_that_cloudformation_is_still_deleting(stand_ins, ctx, stacks, broken):
+def test_an_error_during_the_deletion_names_the_stacks_that_cloudformation_is_still_deleting(
+    stand_ins, ctx, stacks, broken
+):
     stack = stacks.make("confluent", known=["cleanup:bucket:x"], waits="yes")
     ctx = attrs.evolve(ctx, clock=Impatient(stand_ins.pass_time))
     show_bodies(ctx, "cloudformation")
@@ -292,23 +348,38 @@ def test_a_protected_stack_is_refused_with_the_way_to_unprotect_it(ctx, stacks):
     assert (refused.value.exit_code, refused.value.code) == (KEPT_BACK, "DESTROY-PROTECTED")
     assert stack in refused.value.message
     assert "update-termination-protection" in refused.value.hint
-    boto3.client("cloudformation").update_termination_protection(EnableTerminationProtection=False, StackName=stack)
+    boto3.client("cloudformation").update_termination_protection(
+        EnableTerminationProtection=False, StackName=stack
+    )
     assert stack in destroyed(ctx)["stacks"]
 
 
 def test_a_protected_stack_whose_creation_failed_is_destroyed(ctx, stacks):
     """CDK protects a stack before it is created."""
     name = f"{ctx.deployment.prefix}-data"
-    wait = {"Type": "AWS::CloudFormation::WaitCondition", "Properties": {"Handle": {"Ref": "Handle"}, "Timeout": "1"}}
+    wait = {
+        "Type": "AWS::CloudFormation::WaitCondition",
+        "Properties": {"Handle": {"Ref": "Handle"}, "Timeout": "1"},
+    }
     template = {"Resources": {"Handle": {"Type": "AWS::CloudFormation::WaitConditionHandle"}, "Wait": wait}}
-    stacks.client.create_stack(StackName=name, TemplateBody=json.dumps(template), EnableTerminationProtection=True)
-    until(lambda: stacks.client.describe_stacks(StackName=name)["Stacks"][0]["StackStatus"] == "ROLLBACK_COMPLETE", PATIENCE)
+    stacks.client.create_stack(
+        StackName=name, TemplateBody=json.dumps(template), EnableTerminationProtection=True
+    )
+    until(
+        lambda: (
+            stacks.client.describe_stacks(StackName=name)["Stacks"][0]["StackStatus"] == "ROLLBACK_COMPLETE"
+        ),
+        PATIENCE,
+    )
     assert name in destroyed(ctx)["stacks"]
 
 
 def test_a_protected_cluster_is_refused_whatever_the_file_says_now(ctx, stacks):
     stacks.make(
-        "confluent", known=["lf1:kafka_cluster:KafkaCluster:0"], type="Custom::LakeferryKafkaCluster", deletion_protection="true"
+        "confluent",
+        known=["lf1:kafka_cluster:KafkaCluster:0"],
+        type="Custom::LakeferryKafkaCluster",
+        deletion_protection="true",
     )
     assert not ctx.deployment.confluent.deletion_protection
     with pytest.raises(CommandFailed) as refused:
@@ -318,8 +389,13 @@ def test_a_protected_cluster_is_refused_whatever_the_file_says_now(ctx, stacks):
 
 def test_a_protected_cluster_of_a_stack_whose_creation_failed_can_be_destroyed(ctx, stacks):
     """Nobody can deploy that stack without the protection."""
-    cluster, broken = "lf1:kafka_cluster:KafkaCluster:0", {"Fn::ImportValue": "no-such-export"}
-    parameter = {"Type": "AWS::SSM::Parameter", "DependsOn": "Custom0", "Properties": {"Type": "String", "Value": broken}}
+    cluster = "lf1:kafka_cluster:KafkaCluster:0"
+    broken = {"Fn::ImportValue": "no-such-export"}
+    parameter = {
+        "Type": "AWS::SSM::Parameter",
+        "DependsOn": "Custom0",
+        "Properties": {"Type": "String", "Value": broken},
+    }
     with pytest.raises(WaiterError, match="ROLLBACK_FAILED"):
         stacks.make(
             "confluent",
@@ -358,12 +434,17 @@ def test_nothing_is_destroyed_while_a_vendor_does_not_answer(ctx, stacks, broken
     with pytest.raises(CommandFailed) as refused:
         destroyed(ctx)
     assert (refused.value.code, "Confluent" in refused.value.message) == ("VENDOR-REFUSED", True)
-    assert [item.kind for item in inventory.collect(ctx) if item.verdict is Verdict.MANAGED] == ["stack", "queue"]
+    assert [item.kind for item in inventory.collect(ctx) if item.verdict is Verdict.MANAGED] == [
+        "stack",
+        "queue",
+    ]
 
 
 def test_an_object_that_cannot_be_removed_is_reported_and_removed_later(ctx, plant, broken, stand_ins):
     account = plant.make("service_account", "AppManagerAccount")
-    broken(CONFLUENT, method="DELETE", path="/iam/v2/service-accounts/*", status=409, shape="json", code="409")
+    broken(
+        CONFLUENT, method="DELETE", path="/iam/v2/service-accounts/*", status=409, shape="json", code="409"
+    )
     with pytest.raises(CommandFailed) as failed:
         destroyed(ctx)
     assert (failed.value.exit_code, failed.value.code) == (1, "LEFT-OVER")
@@ -374,19 +455,34 @@ def test_an_object_that_cannot_be_removed_is_reported_and_removed_later(ctx, pla
 
 def test_a_temporary_refusal_is_retried(ctx, plant, broken, stand_ins):
     plant.make("service_account", "AppManagerAccount")
-    broken(CONFLUENT, method="DELETE", path="/iam/v2/service-accounts/*", status=409, shape="json", code="409", times=3)
+    broken(
+        CONFLUENT,
+        method="DELETE",
+        path="/iam/v2/service-accounts/*",
+        status=409,
+        shape="json",
+        code="409",
+        times=3,
+    )
     assert len(destroyed(ctx)["removed"]) == 1
 
 
 def test_our_objects_in_a_shared_environment_are_removed_and_it_is_kept(stand_ins):
     theirs = Planter(stand_ins.deployment()).make("environment", "Environment", called="the-platform-teams")
-    ctx = stand_ins.deployment(confluent=f'environment_id = "{theirs}"\nenvironment_name = "the-platform-teams"')
+    ctx = stand_ins.deployment(
+        confluent=f'environment_id = "{theirs}"\nenvironment_name = "the-platform-teams"'
+    )
     plant = Planter(ctx)
     plant_tables(plant, theirs)
     done = destroyed(ctx)
     order = [item["kind"] for item in done["removed"] if item["system"] == CONFLUENT]
     assert order.index("connector") < order.index("tableflow_topic") < order.index("kafka_cluster")
-    assert order.index("kafka_cluster") < order.index("role_binding") < order.index("api_key") < order.index("service_account")
+    assert (
+        order.index("kafka_cluster")
+        < order.index("role_binding")
+        < order.index("api_key")
+        < order.index("service_account")
+    )
     assert left(ctx) == []
     assert theirs in stand_ins.cloud.objects()["environments"]
 
@@ -394,7 +490,9 @@ def test_our_objects_in_a_shared_environment_are_removed_and_it_is_kept(stand_in
 @pytest.mark.slow
 def test_subjects_in_a_shared_environment_are_kept_and_named(stand_ins):
     theirs = Planter(stand_ins.deployment()).make("environment", "Environment", called="the-platform-teams")
-    ctx = stand_ins.deployment(confluent=f'environment_id = "{theirs}"\nenvironment_name = "the-platform-teams"')
+    ctx = stand_ins.deployment(
+        confluent=f'environment_id = "{theirs}"\nenvironment_name = "the-platform-teams"'
+    )
     Stacks(ctx).make("confluent", {"Queue": QUEUE})
     plant = Planter(ctx)
     plant_tables(plant, theirs)
@@ -402,9 +500,16 @@ def test_subjects_in_a_shared_environment_are_kept_and_named(stand_ins):
     admin = {"role": "EnvironmentAdmin", "scope": "environment", "environment_id": theirs}
     plant.make("role_binding", "Subjects", service_account_id=account, **admin)
     secret = f"{ctx.deployment.prefix}/confluent/schema_registry"
-    boto3.client("secretsmanager").create_secret(Name=secret, Description="API key of schema_registry for schema_registry")
+    boto3.client("secretsmanager").create_secret(
+        Name=secret, Description="API key of schema_registry for schema_registry"
+    )
     plant.make(
-        "api_key", "RegistryKey", service_account_id=account, service="schema_registry", secret=secret, environment_id=theirs
+        "api_key",
+        "RegistryKey",
+        service_account_id=account,
+        service="schema_registry",
+        secret=secret,
+        environment_id=theirs,
     )
     registry = ctx.confluent().registry(theirs, ctx.secrets.read_key(secret))
     ctx.clock.sleep(900)
@@ -419,7 +524,9 @@ def test_subjects_in_a_shared_environment_are_kept_and_named(stand_ins):
 @pytest.mark.slow
 def test_keys_are_kept_until_every_object_could_be_listed(stand_ins, broken):
     theirs = Planter(stand_ins.deployment()).make("environment", "Environment", called="the-platform-teams")
-    ctx = stand_ins.deployment(confluent=f'environment_id = "{theirs}"\nenvironment_name = "the-platform-teams"')
+    ctx = stand_ins.deployment(
+        confluent=f'environment_id = "{theirs}"\nenvironment_name = "the-platform-teams"'
+    )
     plant_tables(Planter(ctx), theirs)
     broken(CONFLUENT, path="/tableflow/v1/*", status=403, shape="json", code="403")
     with pytest.raises(CommandFailed) as failed:
@@ -439,18 +546,43 @@ def plant_tables(plant, environment):
     cluster = plant.make("kafka_cluster", "KafkaCluster", environment_id=environment, region=ctx.region)
     where = {"environment_id": environment, "cluster_id": cluster}
     account = plant.make("service_account", "AppManagerAccount")
-    plant.make("role_binding", "Admin", service_account_id=account, role="CloudClusterAdmin", scope="cluster", **where)
+    plant.make(
+        "role_binding",
+        "Admin",
+        service_account_id=account,
+        role="CloudClusterAdmin",
+        scope="cluster",
+        **where,
+    )
     secrets = {}
-    for service, path, more in (("kafka", "kafka/app_manager", {}), ("tableflow", "tableflow", {"region": ctx.region})):
+    for service, path, more in (
+        ("kafka", "kafka/app_manager", {}),
+        ("tableflow", "tableflow", {"region": ctx.region}),
+    ):
         secrets[service] = f"{ctx.deployment.prefix}/confluent/{path}"
-        boto3.client("secretsmanager").create_secret(Name=secrets[service], Description=f"API key of app_manager for {service}")
+        boto3.client("secretsmanager").create_secret(
+            Name=secrets[service], Description=f"API key of app_manager for {service}"
+        )
         plant.make(
-            "api_key", f"{service}Key", service_account_id=account, service=service, secret=secrets[service], **where, **more
+            "api_key",
+            f"{service}Key",
+            service_account_id=account,
+            service=service,
+            secret=secrets[service],
+            **where,
+            **more,
         )
     plant.make("topic", "T", topic="stock_trades", credentials=secrets["kafka"], **where)
     connector = {"topic": "stock_trades", "quickstart": "STOCK_TRADES", "service_account_id": account}
     plant.make("connector", "StockTradesConnector", **connector, **where)
-    plant.make("tableflow_topic", "Table", topic="stock_trades", storage="managed", credentials=secrets["tableflow"], **where)
+    plant.make(
+        "tableflow_topic",
+        "Table",
+        topic="stock_trades",
+        storage="managed",
+        credentials=secrets["tableflow"],
+        **where,
+    )
 
 
 def test_a_stack_that_the_file_no_longer_has_is_deleted_too(ctx, stacks):
@@ -458,12 +590,16 @@ def test_a_stack_that_the_file_no_longer_has_is_deleted_too(ctx, stacks):
     ctx = with_snowflake(ctx, attrs.evolve(ctx.deployment.snowflake, enabled=False))
     assert stack not in ctx.stacks
     assert stack in destroyed(ctx)["stacks"]
-    assert [item for item in inventory.collect(ctx) if item.system == AWS and item.kind in ("stack", "queue")] == []
+    assert [
+        item for item in inventory.collect(ctx) if item.system == AWS and item.kind in ("stack", "queue")
+    ] == []
 
 
 def with_snowflake(ctx, given):
     """Return the context with another [snowflake] in its file; None for none."""
-    return attrs.evolve(ctx, loaded=attrs.evolve(ctx.loaded, deployment=attrs.evolve(ctx.deployment, snowflake=given)))
+    return attrs.evolve(
+        ctx, loaded=attrs.evolve(ctx.loaded, deployment=attrs.evolve(ctx.deployment, snowflake=given))
+    )
 
 
 def test_a_deployment_that_had_snowflake_is_not_gone_until_snowflake_was_looked_at(ctx, stacks, plant):
@@ -481,7 +617,10 @@ def test_a_deployment_that_had_snowflake_is_not_gone_until_snowflake_was_looked_
 
 @pytest.fixture
 def shared(ctx, plant, stacks):
-    """Deploy a cluster with a topic, and a compute pool. Return the cluster's place and a client of its topics."""
+    """Deploy a cluster with a topic, and a compute pool.
+
+    Return the cluster's place and a client of its topics.
+    """
     environment = plant.make("environment", "Environment")
     place = {"environment_id": environment, "region": ctx.region}
     cluster = plant.make("kafka_cluster", "KafkaCluster", **place)
@@ -492,7 +631,13 @@ def shared(ctx, plant, stacks):
     secret = f"{ctx.deployment.prefix}/confluent/kafka/app_manager"
     boto3.client("secretsmanager").create_secret(Name=secret, SecretString="{}")
     plant.make("api_key", "KafkaKey", service="kafka", secret=secret, **where)
-    topic = {"environment_id": environment, "cluster_id": cluster, "topic": "orders", "partitions": 1, "credentials": secret}
+    topic = {
+        "environment_id": environment,
+        "cluster_id": cluster,
+        "topic": "orders",
+        "partitions": 1,
+        "credentials": secret,
+    }
     plant.make("topic", "Orders", **topic)
     known = {
         "lf1:environment:Environment:0": (environment, {}),
@@ -508,7 +653,9 @@ def shared(ctx, plant, stacks):
 
 def require_own(ctx, cluster, environment):
     """Check what would be deleted with the deployment's cluster, as `destroy` does before it begins."""
-    item = inventory.Item(CONFLUENT, "kafka_cluster", "c", cluster, "stack", Verdict.MANAGED, parents=(environment,))
+    item = inventory.Item(
+        CONFLUENT, "kafka_cluster", "c", cluster, "stack", Verdict.MANAGED, parents=(environment,)
+    )
     stack = deployed.describe(ctx, f"{ctx.deployment.prefix}-confluent", with_resources=True)
     foreign.require_own_contents(ctx, [item], [stack])
 
@@ -522,7 +669,10 @@ def test_a_cluster_with_topics_of_others_is_refused_by_name(ctx, shared):
     ctx.clock.sleep(60)  # until Kafka lists them
     with pytest.raises(CommandFailed) as refused:
         require_own(ctx, cluster, environment)
-    assert (refused.value.code, refused.value.message.endswith(f"topic theirs of {cluster}")) == ("DESTROY-FOREIGN", True)
+    assert (refused.value.code, refused.value.message.endswith(f"topic theirs of {cluster}")) == (
+        "DESTROY-FOREIGN",
+        True,
+    )
 
 
 def test_a_cluster_whose_topics_can_not_be_listed_is_refused(ctx, shared):
@@ -533,8 +683,13 @@ def test_a_cluster_whose_topics_can_not_be_listed_is_refused(ctx, shared):
 
 
 def test_a_pool_with_statements_of_others_is_refused_by_name(ctx):
-    statement = inventory.Item(CONFLUENT, "flink_statement", "totals", "totals", "stack", Verdict.MANAGED, confluent.BY_HAND)
+    statement = inventory.Item(
+        CONFLUENT, "flink_statement", "totals", "totals", "stack", Verdict.MANAGED, confluent.BY_HAND
+    )
     with pytest.raises(CommandFailed) as refused:
         foreign.require_own_contents(ctx, [statement], [])
-    assert (refused.value.code, "Flink statement totals" in refused.value.message) == ("DESTROY-FOREIGN", True)
+    assert (refused.value.code, "Flink statement totals" in refused.value.message) == (
+        "DESTROY-FOREIGN",
+        True,
+    )
     foreign.require_own_contents(ctx, [attrs.evolve(statement, why="")], [])

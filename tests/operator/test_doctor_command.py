@@ -1,4 +1,6 @@
-"""`lakeferry doctor` before a deployment: wrong keys, missing permissions, unavailable bucket names, quotas and regions."""
+"""`lakeferry doctor` before a deployment: wrong keys, missing permissions, unavailable bucket names, quotas
+and regions.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,16 @@ from typer.testing import CliRunner
 
 from lakeferry.__main__ import app
 from lakeferry.deployment import context
-from lakeferry.health import aws, confluent, confluent_to_aws, doctor, runner, snowflake, snowflake_to_aws, storage
+from lakeferry.health import (
+    aws,
+    confluent,
+    confluent_to_aws,
+    doctor,
+    runner,
+    snowflake,
+    snowflake_to_aws,
+    storage,
+)
 from lakeferry.health.model import Result
 from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE
 from lambdas.shared.redaction import ApiKey, Secret
@@ -25,7 +36,9 @@ from tests.support.stand_ins import Stacks
 
 def of(checks):
     """Return (result, message, fix) of each check by its name."""
-    return {check.name: (check.result, f"{check.message} {check.needed}".strip(), check.fix) for check in checks}
+    return {
+        check.name: (check.result, f"{check.message} {check.needed}".strip(), check.fix) for check in checks
+    }
 
 
 def with_aws(ctx, **changed):
@@ -53,13 +66,26 @@ def test_before_a_deployment_only_the_bootstrap_is_missing(ctx):
         "Snowflake → AWS",
     }
     hops = [check for check in checks if "→" in check.group]
-    assert {(check.result, check.message.partition(":")[0]) for check in hops} == {(Result.SKIPPED, "not deployed")}
-    groups = ["tools", "file", "AWS", "storage", "Confluent", "Snowflake", "Confluent → AWS", "Snowflake → AWS"]
+    assert {(check.result, check.message.partition(":")[0]) for check in hops} == {
+        (Result.SKIPPED, "not deployed")
+    }
+    groups = [
+        "tools",
+        "file",
+        "AWS",
+        "storage",
+        "Confluent",
+        "Snowflake",
+        "Confluent → AWS",
+        "Snowflake → AWS",
+    ]
     assert list(dict.fromkeys(check.group for check in checks)) == groups
 
 
 def test_a_failed_stack_does_not_count_as_a_deployment(ctx, stacks):
-    stack = stacks.make("confluent", known=["lf1:environment:Environment:0"], refuses=["lf1:environment:Environment:0"])
+    stack = stacks.make(
+        "confluent", known=["lf1:environment:Environment:0"], refuses=["lf1:environment:Environment:0"]
+    )
     assert stacks.delete(stack) == "DELETE_FAILED"
     hops = [check for check in runner.run(doctor.probes(ctx)) if check.group == "Confluent → AWS"]
     assert {check.message for check in hops} == {f"not deployed: stack {stack} is DELETE_FAILED"}
@@ -74,7 +100,9 @@ def test_a_system_that_answers_with_errors_does_not_hide_others(ctx, broken, sil
     assert groups[silent] <= failed
     assert {"tools", "file"} <= {check.group for check in checks if check.result is Result.OK}
     if silent != AWS:
-        assert not failed & {group for system in groups if system not in (silent, AWS) for group in groups[system]}
+        assert not failed & {
+            group for system in groups if system not in (silent, AWS) for group in groups[system]
+        }
 
 
 def test_a_missing_login_is_reported_once_and_what_needs_it_is_skipped(ctx, monkeypatch):
@@ -83,7 +111,11 @@ def test_a_missing_login_is_reported_once_and_what_needs_it_is_skipped(ctx, monk
     fresh = context.DeploymentContext(ctx.loaded, ctx.addresses, ctx.clock)
     checks = runner.run(doctor.probes(fresh))
     (failed,) = [check for check in checks if check.result is Result.FAIL]
-    assert (failed.name, "nobody is logged in" in failed.message, "aws sso login" in failed.fix) == ("identity", True, True)
+    assert (failed.name, "nobody is logged in" in failed.message, "aws sso login" in failed.fix) == (
+        "identity",
+        True,
+        True,
+    )
     skipped = {check.name for check in checks if check.message == "not checked: nobody is logged in to AWS"}
     assert {
         "bootstrap",
@@ -93,14 +125,24 @@ def test_a_missing_login_is_reported_once_and_what_needs_it_is_skipped(ctx, monk
         confluent_to_aws.INTEGRATION,
         snowflake_to_aws.VOLUME,
     } <= skipped
-    assert {"Python", "deployment file", "region"} <= {check.name for check in checks if check.result is Result.OK}
+    assert {"Python", "deployment file", "region"} <= {
+        check.name for check in checks if check.result is Result.OK
+    }
 
 
 def test_another_account_than_the_files_is_reported(ctx):
-    (check,) = runner.run([probe for probe in doctor.probes(with_aws(ctx, account="111122223333")) if probe.name == "identity"])
-    assert (check.result, "111122223333" in check.message, "000000000000" in check.message) == (Result.FAIL, True, True)
+    (check,) = runner.run(
+        [probe for probe in doctor.probes(with_aws(ctx, account="111122223333")) if probe.name == "identity"]
+    )
+    assert (check.result, "111122223333" in check.message, "000000000000" in check.message) == (
+        Result.FAIL,
+        True,
+        True,
+    )
     others = {
-        check.message for check in runner.run(doctor.probes(with_aws(ctx, account="111122223333"))) if check.group == "storage"
+        check.message
+        for check in runner.run(doctor.probes(with_aws(ctx, account="111122223333")))
+        if check.group == "storage"
     }
     assert others == {"not checked: logged in to another AWS account"}
 
@@ -108,7 +150,9 @@ def test_another_account_than_the_files_is_reported(ctx):
 def test_a_check_without_permission_is_a_warning(ctx, broken):
     broken(AWS, status=403, shape="aws-json", code="AccessDeniedException", path="/2015-03-31/*")
     broken(AWS, status=403, shape="aws-json", code="AccessDeniedException", path="/2016-08-19/*")
-    (check,) = runner.run([probe for probe in doctor.probes(ctx) if probe.name == "Lambda concurrent executions"])
+    (check,) = runner.run(
+        [probe for probe in doctor.probes(ctx) if probe.name == "Lambda concurrent executions"]
+    )
     assert (check.result, "AccessDenied" in check.message, "role" in check.fix) == (Result.WARN, True, True)
 
 
@@ -118,7 +162,9 @@ def test_a_region_that_the_sdk_does_not_know_is_a_warning(ctx):
     assert (result, "glue" in found) == (Result.WARN, True)
 
 
-@pytest.mark.parametrize(("version", "result"), [("5", Result.FAIL), ("", Result.FAIL), ("6", Result.OK), ("30", Result.OK)])
+@pytest.mark.parametrize(
+    ("version", "result"), [("5", Result.FAIL), ("", Result.FAIL), ("6", Result.OK), ("30", Result.OK)]
+)
 def test_the_bootstraps_version_is_compared(ctx, version, result):
     with bootstrapped(version):
         found = of(aws.bootstrap(ctx))["bootstrap"]
@@ -149,7 +195,9 @@ def test_lake_formation_that_governs_new_tables_is_said(ctx, stand_ins):
 
 
 def govern(stand_ins, **given):
-    sent = urllib.request.Request(f"{stand_ins.aws.url}/_simulator/lake-formation", json.dumps(given).encode(), method="POST")
+    sent = urllib.request.Request(
+        f"{stand_ins.aws.url}/_simulator/lake-formation", json.dumps(given).encode(), method="POST"
+    )
     urllib.request.urlopen(sent).close()
 
 
@@ -171,7 +219,9 @@ def test_an_existing_environment_needs_stream_governance(ctx):
     given = with_confluent(ctx, environment_id=made["id"], environment_name="shared")
     check = confluent.environment(given, vendor)
     assert (check.result, "no Stream Governance" in check.message) == (Result.FAIL, True)
-    vendor.cloud.patch(f"/org/v2/environments/{made['id']}", {"stream_governance_config": {"package": "ESSENTIALS"}})
+    vendor.cloud.patch(
+        f"/org/v2/environments/{made['id']}", {"stream_governance_config": {"package": "ESSENTIALS"}}
+    )
     assert confluent.environment(given, vendor).result is Result.OK
     vendor.cloud.delete(f"/org/v2/environments/{made['id']}")
 
@@ -212,7 +262,10 @@ def test_quotas_that_are_enough_for_one_export_but_not_for_all_are_a_warning(ctx
         "Max concurrent job runs per account": 2, "Max task DPUs per account": 5,
     }))  # fmt: skip
     checks = aws.glue_quotas(context.DeploymentContext(many, ctx.addresses, ctx.clock))
-    assert [(check.result, check.needed.split()[0]) for check in checks] == [(Result.WARN, "3"), (Result.WARN, "6")]
+    assert [(check.result, check.needed.split()[0]) for check in checks] == [
+        (Result.WARN, "3"),
+        (Result.WARN, "6"),
+    ]
 
 
 def test_unknown_quotas_are_a_warning(ctx, broken):
@@ -223,13 +276,20 @@ def test_unknown_quotas_are_a_warning(ctx, broken):
 
 def test_a_deployment_needs_more_concurrent_executions_than_a_new_account_has(ctx, broken):
     assert aws.lambda_quota(ctx)[0].result is Result.OK
-    broken(AWS, status=200, path="/2016-08-19/account-settings", body=json.dumps({"AccountLimit": {"ConcurrentExecutions": 10}}))
+    broken(
+        AWS,
+        status=200,
+        path="/2016-08-19/account-settings",
+        body=json.dumps({"AccountLimit": {"ConcurrentExecutions": 10}}),
+    )
     (check,) = aws.lambda_quota(ctx)
     assert (check.result, check.message.startswith("10,")) == (Result.FAIL, True)
 
 
 def bucket(ctx, name):
-    boto3.client("s3").create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": ctx.region})
+    boto3.client("s3").create_bucket(
+        Bucket=name, CreateBucketConfiguration={"LocationConstraint": ctx.region}
+    )
     return name
 
 
@@ -237,10 +297,18 @@ def test_buckets_that_the_file_names_must_be_free(ctx, broken):
     name = f"{ctx.deployment.prefix}-chosen"
     chosen = with_aws(ctx, tableflow_bucket=name)
     assert of(storage.check_chosen_buckets(ctx))["Tableflow's bucket"][1] == "CloudFormation chooses its name"
-    assert of(storage.check_chosen_buckets(chosen))["Tableflow's bucket"][:2] == (Result.OK, f"{name} is free")
+    assert of(storage.check_chosen_buckets(chosen))["Tableflow's bucket"][:2] == (
+        Result.OK,
+        f"{name} is free",
+    )
     bucket(ctx, name)
     result, found, fix = of(storage.check_chosen_buckets(chosen))["Tableflow's bucket"]
-    assert (result, "empty" in found, "delete-bucket" in fix, "aws.tableflow_bucket" in fix) == (Result.FAIL, True, True, True)
+    assert (result, "empty" in found, "delete-bucket" in fix, "aws.tableflow_bucket" in fix) == (
+        Result.FAIL,
+        True,
+        True,
+        True,
+    )
     boto3.client("s3").put_object(Bucket=name, Key="old/file", Body=b"x")
     result, found, fix = of(storage.check_chosen_buckets(chosen))["Tableflow's bucket"]
     assert (result, "with objects in it" in found, "delete-bucket" in fix) == (Result.FAIL, True, False)
@@ -248,11 +316,17 @@ def test_buckets_that_the_file_names_must_be_free(ctx, broken):
     assert "another account" in of(storage.check_chosen_buckets(chosen))["Tableflow's bucket"][1]
 
 
-@pytest.mark.parametrize(("region", "constraint"), [("eu-west-1", "LocationConstraint=eu-west-1"), ("us-east-1", "")])
+@pytest.mark.parametrize(
+    ("region", "constraint"), [("eu-west-1", "LocationConstraint=eu-west-1"), ("us-east-1", "")]
+)
 def test_a_lost_bucket_can_be_created_with_the_command_that_is_shown(ctx, broken, region, constraint):
-    """S3 refuses us-east-1 as a constraint: it is where a bucket without one is (API reference, CreateBucket)."""
+    """S3 refuses us-east-1 as a constraint: it is where a bucket without one is (API reference,
+    CreateBucket).
+    """
     broken(AWS, method="HEAD", path="/lost", status=404)
-    command = storage.check_bucket(with_aws(ctx, region=region), confluent_to_aws.GROUP, "lost").fix.split("`")[1]
+    command = storage.check_bucket(with_aws(ctx, region=region), confluent_to_aws.GROUP, "lost").fix.split(
+        "`"
+    )[1]
     wanted = f"aws s3api create-bucket --bucket lost --region {region}"
     assert command == wanted + (f" --create-bucket-configuration {constraint}" if constraint else "")
 
@@ -273,14 +347,21 @@ class Organization:
     """Creates API keys of all kinds, and stores them as the deployment's Cloud key."""
 
     def __init__(self, stand_ins, ctx):
-        self.stand_ins, self.ctx, self.vendor = stand_ins, ctx, ctx.confluent()
+        self.stand_ins = stand_ins
+        self.ctx = ctx
+        self.vendor = ctx.confluent()
 
     def account(self, role=""):
         cloud = self.vendor.cloud
-        made = cloud.post("/iam/v2/service-accounts", {"display_name": f"{self.ctx.deployment.prefix}-{role}"})["id"]
+        made = cloud.post(
+            "/iam/v2/service-accounts", {"display_name": f"{self.ctx.deployment.prefix}-{role}"}
+        )["id"]
         if role:
             whole = f"crn://confluent.cloud/organization={self.vendor.organization_id}"
-            cloud.post("/iam/v2/role-bindings", {"principal": f"User:{made}", "role_name": role, "crn_pattern": whole})
+            cloud.post(
+                "/iam/v2/role-bindings",
+                {"principal": f"User:{made}", "role_name": role, "crn_pattern": whole},
+            )
         return made
 
     def key(self, owner, **resource):
@@ -317,7 +398,9 @@ def test_a_key_without_permissions_is_reported_with_what_it_lacks(ctx, organizat
 
 
 def test_a_tableflow_key_stored_as_the_cloud_key_is_reported(ctx, organization):
-    organization.store(organization.key(organization.account("OrganizationAdmin"), id="tableflow", kind="Tableflow"))
+    organization.store(
+        organization.key(organization.account("OrganizationAdmin"), id="tableflow", kind="Tableflow")
+    )
     result, found, fix = of(confluent.look(ctx))[confluent.KEY]
     assert (result, "for Tableflow, not a Cloud key" in found) == (Result.FAIL, True)
     assert f"lakeferry secrets set confluent --stage {ctx.stage}" in fix
@@ -335,7 +418,10 @@ def test_a_missing_key_is_reported_with_the_command_that_sets_it(stand_ins):
     ctx = stand_ins.deployment(prepared=False)
     for group, vendor in ((confluent, "confluent"), (snowflake, "snowflake")):
         first, *rest = group.look(ctx)
-        assert (first.result, first.fix) == (Result.FAIL, f"Run `lakeferry secrets set {vendor} --stage test`")
+        assert (first.result, first.fix) == (
+            Result.FAIL,
+            f"Run `lakeferry secrets set {vendor} --stage test`",
+        )
         assert {check.result for check in rest} == {Result.SKIPPED}
 
 
@@ -345,13 +431,26 @@ GET_SECRET_VALUE = {"x-amz-target": "secretsmanager.GetSecretValue"}
 @pytest.mark.parametrize(
     ("code", "result", "message", "fix"),
     [
-        ("AccessDeniedException", Result.WARN, "can't be read: reading secret {}: AccessDeniedException", "role"),
+        (
+            "AccessDeniedException",
+            Result.WARN,
+            "can't be read: reading secret {}: AccessDeniedException",
+            "role",
+        ),
         ("DecryptionFailure", Result.FAIL, "AWS-REFUSED: reading secret {}: DecryptionFailure", "role"),
-        ("ExpiredTokenException", Result.FAIL, "AWS-CREDENTIALS: AWS rejects the credentials", "aws sso login"),
+        (
+            "ExpiredTokenException",
+            Result.FAIL,
+            "AWS-CREDENTIALS: AWS rejects the credentials",
+            "aws sso login",
+        ),
     ],
 )
 def test_a_key_that_may_not_be_read_is_not_reported_as_broken(ctx, broken, code, result, message, fix):
-    names = {confluent: ctx.deployment.confluent.cloud_key_secret, snowflake: ctx.deployment.snowflake.key_secret}
+    names = {
+        confluent: ctx.deployment.confluent.cloud_key_secret,
+        snowflake: ctx.deployment.snowflake.key_secret,
+    }
     broken(AWS, headers=GET_SECRET_VALUE, status=400, shape="aws-json", code=code)
     for group, name in names.items():
         first, *rest = group.look(ctx)
@@ -364,7 +463,11 @@ def test_a_key_that_may_not_be_read_is_not_reported_as_broken(ctx, broken, code,
 def test_a_network_that_breaks_before_a_key_is_read_is_reported_as_such(ctx, broken):
     broken(AWS, headers=GET_SECRET_VALUE, fault="reset")
     first, *_ = confluent.look(ctx)
-    assert (first.result, first.message.partition(":")[0], "secrets set" in first.fix) == (Result.FAIL, "AWS-UNREACHABLE", False)
+    assert (first.result, first.message.partition(":")[0], "secrets set" in first.fix) == (
+        Result.FAIL,
+        "AWS-UNREACHABLE",
+        False,
+    )
 
 
 def test_a_secret_without_a_valid_value_is_reported_with_the_command_that_sets_it(ctx):
@@ -376,9 +479,13 @@ def test_a_secret_without_a_valid_value_is_reported_with_the_command_that_sets_i
 
 
 def test_the_environment_must_exist_with_the_name_in_the_file(ctx):
-    theirs = {"display_name": f"{ctx.deployment.prefix}-theirs", "stream_governance_config": {"package": "ESSENTIALS"}}
+    theirs = {
+        "display_name": f"{ctx.deployment.prefix}-theirs",
+        "stream_governance_config": {"package": "ESSENTIALS"},
+    }
     made = ctx.confluent().cloud.post("/org/v2/environments", theirs)
-    id, name = made["id"], made["display_name"]
+    id = made["id"]
+    name = made["display_name"]
 
     def found(**given):
         return of(confluent.look(with_confluent(ctx, **given)))[confluent.ENVIRONMENT]
@@ -388,7 +495,12 @@ def test_the_environment_must_exist_with_the_name_in_the_file(ctx):
     Stacks(ctx).make("confluent", {"Queue": QUEUE}, outputs={"EnvironmentId": "env-own"})
     assert found()[1] == "env-own, created by this deployment"
     result, answer, fix = found(environment_id=id, environment_name="another")
-    assert (result, name in answer, "another" in answer, "environment_name" in fix) == (Result.FAIL, True, True, True)
+    assert (result, name in answer, "another" in answer, "environment_name" in fix) == (
+        Result.FAIL,
+        True,
+        True,
+        True,
+    )
     result, answer, _ = found(environment_id="env-gone", environment_name=name)
     assert (result, "env-gone" in answer, id in answer) == (Result.FAIL, True, True)
 
@@ -397,7 +509,8 @@ def test_the_environment_must_exist_with_the_name_in_the_file(ctx):
 def elsewhere(stand_ins):
     """Make Flink and Tableflow available in another region only."""
     system = stand_ins.cloud._simulation.organization
-    before, system.flink_regions = system.flink_regions, ("us-west-2",)
+    before = system.flink_regions
+    system.flink_regions = ("us-west-2",)
     yield
     system.flink_regions = before
 
@@ -429,14 +542,17 @@ def test_a_region_without_tableflow_is_reported(ctx, organization):
 
 
 def test_a_quota_of_integrations_that_is_used_up_is_a_warning(stand_ins, ctx):
-    cloud, environment = (
-        ctx.confluent().cloud,
-        ctx.confluent().cloud.post("/org/v2/environments", {"display_name": "full"})["id"],
-    )
+    cloud = ctx.confluent().cloud
+    environment = ctx.confluent().cloud.post("/org/v2/environments", {"display_name": "full"})["id"]
 
     def integrate(role):
         config = {"kind": "AwsIntegrationConfig", "customer_iam_role_arn": role}
-        body = {"display_name": role[-20:], "provider": "aws", "config": config, "environment": {"id": environment}}
+        body = {
+            "display_name": role[-20:],
+            "provider": "aws",
+            "config": config,
+            "environment": {"id": environment},
+        }
         cloud.post("/pim/v1/integrations", body)
 
     for number in range(100):
@@ -461,7 +577,13 @@ def as_admin(stand_ins, broken, repaired=()):
 def test_the_deployer_of_the_guide_passes(ctx):
     checks = of(snowflake.look(ctx))
     assert {result for result, _, _ in checks.values()} == {Result.OK}
-    assert list(checks) == [snowflake.KEY, snowflake.LOGIN, snowflake.PRIVILEGES, snowflake.WAREHOUSE, snowflake.USER]
+    assert list(checks) == [
+        snowflake.KEY,
+        snowflake.LOGIN,
+        snowflake.PRIVILEGES,
+        snowflake.WAREHOUSE,
+        snowflake.USER,
+    ]
 
 
 def test_without_snowflake_its_checks_are_skipped(ctx):
@@ -502,7 +624,9 @@ def test_a_key_that_snowflake_no_longer_has_is_reported_with_the_statement_for_a
         ("ALTER USER LAKEFERRY SET TYPE=PERSON", snowflake.USER, "ALTER USER LAKEFERRY SET TYPE=SERVICE;"),
     ],
 )  # fmt: skip
-def test_missing_privileges_are_reported_with_the_statements_that_grant_them(stand_ins, ctx, broken_by, name, words):
+def test_missing_privileges_are_reported_with_the_statements_that_grant_them(
+    stand_ins, ctx, broken_by, name, words
+):
     """The privileges are complete once an admin has run the statements."""
     with as_admin(stand_ins, broken_by):
         result, _, fix = of(snowflake.look(ctx))[name]

@@ -1,4 +1,6 @@
-"""`status --drift` and `deploy --repair`: three answers about each object, and what hangs on a missing one."""
+"""`status --drift` and `deploy --repair`: three answers about each object, and what hangs on a missing
+one.
+"""
 
 from __future__ import annotations
 
@@ -76,8 +78,14 @@ def test_a_missing_object_at_a_vendor_is_drift_until_it_is_there_again(ctx, stan
     standing.had("snowflake_warehouse", "Warehouse", "GONE")
     stack = standing.deploy("snowflake")
     (found,) = drift.missing(ctx)
-    # The deployer's role sees only what it owns, so it can't tell a dropped object from one that another role owns now.
-    assert (found.system, found.type, found.name, found.status) == (SNOWFLAKE, "snowflake_warehouse", "Warehouse", "unknown")
+    # The deployer's role sees only what it owns, so it can't tell a dropped object from one that another role
+    # owns now.
+    assert (found.system, found.type, found.name, found.status) == (
+        SNOWFLAKE,
+        "snowflake_warehouse",
+        "Warehouse",
+        "unknown",
+    )
     status.show_drift(Output(), [found])
     assert re.search(r"snowflake_warehouse +Warehouse +unknown +SNF-UNSEEN", capsys.readouterr().out)
     assert "creates it if its name is free" in found.details
@@ -97,9 +105,16 @@ def with_rights(standing):
     role = standing.make("snowflake_role", "ReaderRole")
     grants = {"WAREHOUSE": warehouse, "DATABASE": database, "SCHEMA": schema}
     for on, name in grants.items():
-        standing.make("snowflake_grant", f"ReaderOn{on.title()}", privilege="USAGE", on=on, name=name, to_role=role)
+        standing.make(
+            "snowflake_grant", f"ReaderOn{on.title()}", privilege="USAGE", on=on, name=name, to_role=role
+        )
     standing.make(
-        "snowflake_grant", "ReaderOnTables", privilege="SELECT", on="ICEBERG TABLES IN SCHEMA", name=schema, to_role=role
+        "snowflake_grant",
+        "ReaderOnTables",
+        privilege="SELECT",
+        on="ICEBERG TABLES IN SCHEMA",
+        name=schema,
+        to_role=role,
     )
     return {"WAREHOUSE": warehouse, "DATABASE": database, "ROLE": role}
 
@@ -136,8 +151,9 @@ def test_a_renamed_object_is_not_created_a_second_time(stand_ins, ctx, standing)
     standing.deploy("snowflake")
     stand_ins.admin().run(sql.statement(f"ALTER WAREHOUSE {name} RENAME TO SOMEBODYS_CHOICE"))
     assert drifted(ctx) == {"Warehouse": "RENAMED"}
-    assert f"its name is SOMEBODYS_CHOICE now, and it is found by name only: rename it back to {name}" in details(
-        ctx, "Warehouse"
+    assert (
+        f"its name is SOMEBODYS_CHOICE now, and it is found by name only: rename it back to {name}"
+        in details(ctx, "Warehouse")
     )
     assert (refused(ctx).code, refused(ctx).exit_code) == ("REPAIR-REFUSED", KEPT_BACK)
 
@@ -152,7 +168,9 @@ def test_an_object_that_somebody_renamed_at_confluent_is_still_the_same(stand_in
 def confluent(stand_ins, method, path, body=None, **params):
     key = stand_ins.cloud.credentials
     login = (key["cloud_api_key"], key["cloud_api_secret"])
-    answer = requests.request(method, stand_ins.cloud.url + path, json=body, params=params, auth=login, timeout=20)
+    answer = requests.request(
+        method, stand_ins.cloud.url + path, json=body, params=params, auth=login, timeout=20
+    )
     answer.raise_for_status()
     return answer.json() if answer.content else {}
 
@@ -183,16 +201,26 @@ def test_a_cluster_that_somebody_deleted_is_not_repaired(stand_ins, ctx, standin
     ctx.clock.sleep(3600)
     assert drifted(ctx)["KafkaCluster"] == "DELETED"
     failure = refused(ctx)
-    assert (failure.code, "`lakeferry destroy`, then `lakeferry deploy`" in failure.message) == ("REPAIR-REFUSED", True)
+    assert (failure.code, "`lakeferry destroy`, then `lakeferry deploy`" in failure.message) == (
+        "REPAIR-REFUSED",
+        True,
+    )
 
 
 def with_key(standing, name):
     environment, cluster, account, _ = with_cluster(standing)
     secret = f"{standing.ctx.deployment.prefix}/{name}"
     arn = boto3.client("secretsmanager").create_secret(Name=secret, SecretString="{}")["ARN"]
-    kafka = {"service_account_id": account, "service": "kafka", "environment_id": environment, "cluster_id": cluster}
+    kafka = {
+        "service_account_id": account,
+        "service": "kafka",
+        "environment_id": environment,
+        "cluster_id": cluster,
+    }
     key = standing.make("api_key", "AppManagerKey", secret=arn, **kafka)
-    standing.make("topic", "Orders", environment_id=environment, cluster_id=cluster, topic="orders", credentials=arn)
+    standing.make(
+        "topic", "Orders", environment_id=environment, cluster_id=cluster, topic="orders", credentials=arn
+    )
     return key, secret
 
 
@@ -211,12 +239,24 @@ def test_a_deleted_key_is_the_reason_why_a_topic_cannot_be_seen(stand_ins, ctx, 
 def test_a_paused_connector_is_drift_of_its_own_kind_and_repaired(stand_ins, ctx, standing):
     environment, cluster, account, _ = with_cluster(standing)
     route = f"/connect/v1/environments/{environment}/clusters/{cluster}/connectors"
-    given = {"environment_id": environment, "cluster_id": cluster, "service_account_id": account, "topic": "orders"}
+    given = {
+        "environment_id": environment,
+        "cluster_id": cluster,
+        "service_account_id": account,
+        "topic": "orders",
+    }
     secret = f"{ctx.deployment.prefix}/kafka"
     arn = boto3.client("secretsmanager").create_secret(Name=secret, SecretString="{}")["ARN"]
-    kafka = {"service_account_id": account, "service": "kafka", "environment_id": environment, "cluster_id": cluster}
+    kafka = {
+        "service_account_id": account,
+        "service": "kafka",
+        "environment_id": environment,
+        "cluster_id": cluster,
+    }
     standing.make("api_key", "AppManagerKey", secret=arn, **kafka)
-    standing.make("topic", "Orders", environment_id=environment, cluster_id=cluster, topic="orders", credentials=arn)
+    standing.make(
+        "topic", "Orders", environment_id=environment, cluster_id=cluster, topic="orders", credentials=arn
+    )
     name = standing.make("connector", "OrdersDatagen", quickstart="STOCK_TRADES", **given)
     stack = standing.deploy("confluent")
     assert drift.missing(ctx) == []
@@ -229,7 +269,13 @@ def test_a_paused_connector_is_drift_of_its_own_kind_and_repaired(stand_ins, ctx
 def test_what_cannot_be_seen_is_unknown_and_not_repaired(ctx, standing, broken):
     standing.had("snowflake_warehouse", "Warehouse", "GONE")
     standing.deploy("snowflake")
-    broken(AWS, headers={"x-amz-target": "AmazonSQS.ListQueues"}, status=400, shape="aws-json", code="AccessDeniedException")
+    broken(
+        AWS,
+        headers={"x-amz-target": "AmazonSQS.ListQueues"},
+        status=400,
+        shape="aws-json",
+        code="AccessDeniedException",
+    )
     assert repaired(ctx)
     broken(SNOWFLAKE, status=401, shape="json", code="390144")
     assert drifted(ctx) == {"Warehouse": "unknown"}
@@ -258,7 +304,9 @@ def test_an_object_without_a_state_is_unknown(ctx, stacks):
 
 def test_a_repair_does_not_need_snowflake_once_the_deployment_has_none(ctx, stacks):
     assert stacks.delete(stacks.make("snowflake", {"Queue": QUEUE})) == ""
-    ctx = attrs.evolve(ctx, loaded=attrs.evolve(ctx.loaded, deployment=attrs.evolve(ctx.deployment, snowflake=None)))
+    ctx = attrs.evolve(
+        ctx, loaded=attrs.evolve(ctx.loaded, deployment=attrs.evolve(ctx.deployment, snowflake=None))
+    )
     assert to_repair(Output(quiet=True), ctx) == ""
     assert drift.detect(ctx) == []
 
@@ -278,9 +326,12 @@ def flink(ctx, standing):
 
 
 @pytest.mark.parametrize(
-    ("phase", "expected"), [("COMPLETED", {}), ("RUNNING", {"Totals": "DELETED"}), ("", {"Totals": "DELETED"})]
+    ("phase", "expected"),
+    [("COMPLETED", {}), ("RUNNING", {"Totals": "DELETED"}), ("", {"Totals": "DELETED"})],
 )
-def test_a_statement_that_completed_before_confluent_dropped_it_is_as_it_should_be(ctx, standing, stacks, flink, phase, expected):
+def test_a_statement_that_completed_before_confluent_dropped_it_is_as_it_should_be(
+    ctx, standing, stacks, flink, phase, expected
+):
     """Confluent drops a statement 30 days after its end. A repair would find nothing to do."""
     standing.had("flink_statement", "Totals", "totals-0a1b2c3d", **flink)
     stack = standing.deploy("confluent")
@@ -288,7 +339,9 @@ def test_a_statement_that_completed_before_confluent_dropped_it_is_as_it_should_
     (identity,) = [identity for identity, *_ in standing.objects if ":Totals:" in identity]
     stacks.remember(stack, identity, "totals-0a1b2c3d", flink, notes=ran, tenant=ctx.confluent().tenant)
     assert drifted(ctx) == expected
-    (known,) = [known for known in read_known(ctx, described(ctx, stack)) if known.identity.logical_id == "Totals"]
+    (known,) = [
+        known for known in read_known(ctx, described(ctx, stack)) if known.identity.logical_id == "Totals"
+    ]
     assert Looker(ctx, deleting=True).look(known).answer is Answer.ABSENT
 
 

@@ -1,4 +1,6 @@
-"""The context of a command: the deployment file, addresses, logins and secrets, and the errors when one is missing."""
+"""The context of a command: the deployment file, addresses, logins and secrets, and the errors when one is
+missing.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def test_a_missing_login_is_reported_with_what_to_do(ctx, monkeypatch):
 
 def test_another_account_than_the_files_is_refused(ctx):
     aws = attrs.evolve(ctx.deployment.aws, account="111122223333")
-    other = attrs.evolve(ctx, loaded=attrs.evolve(ctx.loaded, deployment=attrs.evolve(ctx.deployment, aws=aws)))
+    other = attrs.evolve(
+        ctx, loaded=attrs.evolve(ctx.loaded, deployment=attrs.evolve(ctx.deployment, aws=aws))
+    )
     refused = refusal(lambda: other.account)
     assert (refused.exit_code, refused.code) == (WRONG_INPUT, "AWS-ACCOUNT")
     assert "111122223333" in refused.message
@@ -86,7 +90,9 @@ def test_a_secret_that_is_missing_is_reported_with_the_command_that_sets_it(stan
 
 def test_a_malformed_secret_is_reported(stand_ins):
     ctx = stand_ins.deployment(prepared=False)
-    boto3.client("secretsmanager").create_secret(Name=ctx.deployment.confluent.cloud_key_secret, SecretString='{"key": "x"}')
+    boto3.client("secretsmanager").create_secret(
+        Name=ctx.deployment.confluent.cloud_key_secret, SecretString='{"key": "x"}'
+    )
     assert refusal(ctx.confluent).code == "AWS-SECRET-SHAPE"
 
 

@@ -1,4 +1,6 @@
-"""Each way in which Confluent's handshake with AWS breaks: `doctor` names the one hop to repair, and passes after the repair."""
+"""Each way in which Confluent's handshake with AWS breaks: `doctor` names the one hop to repair, and passes
+after the repair.
+"""
 
 from __future__ import annotations
 
@@ -125,7 +127,9 @@ def test_a_statement_that_denies_under_conditions_is_not_judged(deployed):
 
 
 def test_an_invalid_cloud_key_does_not_hide_other_checks(deployed):
-    with breaks.secret_holds(deployed, deployed.ctx.deployment.confluent.cloud_key_secret, apiSecret="x" * 64):
+    with breaks.secret_holds(
+        deployed, deployed.ctx.deployment.confluent.cloud_key_secret, apiSecret="x" * 64
+    ):
         checks = {check.name: check.result for check in hops.look(deployed.ctx)}
     assert checks.pop(hops.INTEGRATION) is Result.FAIL
     assert (checks.pop(hops.TRUST), checks.pop(hops.TAGS)) == (Result.SKIPPED, Result.SKIPPED)

@@ -1,4 +1,6 @@
-"""Each way in which Snowflake's handshake with AWS breaks: `doctor` names the one hop to repair, and passes after the repair."""
+"""Each way in which Snowflake's handshake with AWS breaks: `doctor` names the one hop to repair, and passes
+after the repair.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,9 @@ def test_a_later_error_of_snowflake_is_reported_as_a_consequence(deployed):
         deployed.pass_time()
         failed = [check for check in all_checks(deployed) if check.result is Result.FAIL]
         assert [check.name for check in failed if check.is_root] == [hops.POLICY]
-        assert {check.name: check.caused_by for check in failed if not check.is_root} == {"table STOCK_TRADES": hops.POLICY}
+        assert {check.name: check.caused_by for check in failed if not check.is_root} == {
+            "table STOCK_TRADES": hops.POLICY
+        }
     deployed.resume()
     assert problems_of(deployed) == []
 

@@ -1,4 +1,6 @@
-"""Commands with a login that doesn't see the deployment's objects: of a role that ended, or of another organization."""
+"""Commands with a login that doesn't see the deployment's objects: of a role that ended, or of another
+organization.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def call(stand_ins, method, path, body=None):
 
 def log_in(ctx, key_id, secret):
     value = json.dumps({"apiKey": key_id, "apiSecret": secret})
-    boto3.client("secretsmanager").put_secret_value(SecretId=ctx.deployment.confluent.cloud_key_secret, SecretString=value)
+    boto3.client("secretsmanager").put_secret_value(
+        SecretId=ctx.deployment.confluent.cloud_key_secret, SecretString=value
+    )
 
 
 @pytest.fixture
@@ -55,7 +59,9 @@ def environment(stand_ins, ctx, plant, stacks):
 
 def narrow(stand_ins, ctx):
     """Log in with a key whose owner has no role any more."""
-    account = call(stand_ins, "POST", "/iam/v2/service-accounts", {"display_name": ctx.deployment.prefix})["id"]
+    account = call(stand_ins, "POST", "/iam/v2/service-accounts", {"display_name": ctx.deployment.prefix})[
+        "id"
+    ]
     spec = {"display_name": "k", "owner": {"id": account, "kind": "ServiceAccount"}}
     key = call(stand_ins, "POST", "/iam/v2/api-keys", {"spec": spec})
     stand_ins.clock.sleep(900)
@@ -72,7 +78,9 @@ def destroyed(ctx):
 
 
 def exists(stand_ins, environment):
-    return environment in [found["id"] for found in call(stand_ins, "GET", "/org/v2/environments?page_size=99")["data"]]
+    return environment in [
+        found["id"] for found in call(stand_ins, "GET", "/org/v2/environments?page_size=99")["data"]
+    ]
 
 
 @pytest.mark.parametrize("service", ["secretsmanager.GetSecretValue", "DynamoDB_20120810.GetItem"])
@@ -89,14 +97,18 @@ def test_who_may_not_read_keys_or_states_deploys_and_leaves_the_check_to_the_fun
 
 def test_a_login_without_a_role_destroys_nothing_and_says_so(stand_ins, ctx, stacks, environment):
     narrow(stand_ins, ctx)
-    assert [item.verdict for item in inventory.collect(ctx) if item.system == CONFLUENT and not item.kind] == [Verdict.UNKNOWN]
+    assert [
+        item.verdict for item in inventory.collect(ctx) if item.system == CONFLUENT and not item.kind
+    ] == [Verdict.UNKNOWN]
     with pytest.raises(CommandFailed, match="CFL-UNSEEN"):
         destroyed(ctx)
     assert stacks.client.describe_stacks(StackName=f"{ctx.deployment.prefix}-confluent")["Stacks"]
     assert exists(stand_ins, environment)
 
 
-def test_after_its_stacks_are_gone_a_login_without_a_role_does_not_say_that_nothing_is_left(stand_ins, ctx, plant):
+def test_after_its_stacks_are_gone_a_login_without_a_role_does_not_say_that_nothing_is_left(
+    stand_ins, ctx, plant
+):
     environment = plant.make("environment", "Environment")
     narrow(stand_ins, ctx)
     with pytest.raises(CommandFailed) as failed:
@@ -138,9 +150,14 @@ def test_plan_and_doctor_name_an_object_of_another_organization(stand_ins, ctx, 
     assert doctor_tenants(ctx).result is Result.OK
     other_organization(stand_ins, ctx)
     (refused,) = plan_tenants(ctx).refusals
-    assert str(refused).startswith(f"environment Environment of {stack_of(ctx)}: CFL-OTHER-ORGANIZATION: it is in organization ")
+    assert str(refused).startswith(
+        f"environment Environment of {stack_of(ctx)}: CFL-OTHER-ORGANIZATION: it is in organization "
+    )
     check = doctor_tenants(ctx)
-    assert (check.result, "CFL-OTHER-ORGANIZATION: environment Environment" in check.message) == (Result.FAIL, True)
+    assert (check.result, "CFL-OTHER-ORGANIZATION: environment Environment" in check.message) == (
+        Result.FAIL,
+        True,
+    )
     assert "Store a Cloud key of the organization" in check.fix
 
 

@@ -1,4 +1,6 @@
-"""The inventory finds left-overs in each system, reports or ignores foreign objects, and doesn't take silence for emptiness."""
+"""The inventory finds left-overs in each system, reports or ignores foreign objects, and doesn't take silence
+for emptiness.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from tests.support.stand_ins import Planter, Stacks, show_bodies
 
 def named(ctx, *verdicts):
     """Return (system, kind, name) of the items with one of these verdicts."""
-    return {(item.system, item.kind, item.name) for item in inventory.collect(ctx) if item.verdict in verdicts}
+    return {
+        (item.system, item.kind, item.name) for item in inventory.collect(ctx) if item.verdict in verdicts
+    }
 
 
 def row(ctx, name):
@@ -32,15 +36,24 @@ def test_before_a_deployment_only_secrets_of_admins_are_listed(ctx):
     assert inventory.problems(items) == []
     assert {item.verdict for item in items} == {Verdict.RETAINED}
     name = ctx.deployment.identity.name
-    assert {item.name for item in items if item.system == AWS} == {f"{name}/confluent-cloud-key", f"{name}/snowflake-deployer"}
+    assert {item.name for item in items if item.system == AWS} == {
+        f"{name}/confluent-cloud-key",
+        f"{name}/snowflake-deployer",
+    }
     assert all(item.why for item in items)
 
 
 def test_objects_of_a_stack_are_not_left_over(ctx, plant, stacks):
-    stack = stacks.make("confluent", {"Queue": QUEUE, "Ledger": LEDGER}, known=["lf1:environment:Environment:0"])
+    stack = stacks.make(
+        "confluent", {"Queue": QUEUE, "Ledger": LEDGER}, known=["lf1:environment:Environment:0"]
+    )
     environment = plant.make("environment", "Environment")
-    by_hand = plant.make("flink_compute_pool", "X", called="by-hand", environment_id=environment, region=ctx.region, max_cfu=5)
-    boto3.client("secretsmanager").create_secret(Name=f"{ctx.deployment.prefix}/confluent/flink", SecretString="{}")
+    by_hand = plant.make(
+        "flink_compute_pool", "X", called="by-hand", environment_id=environment, region=ctx.region, max_cfu=5
+    )
+    boto3.client("secretsmanager").create_secret(
+        Name=f"{ctx.deployment.prefix}/confluent/flink", SecretString="{}"
+    )
     items = [item for item in inventory.collect(ctx) if item.kind != "secret"]
     belongs = {item.kind: item.owner for item in items if item.verdict is Verdict.MANAGED}
     assert belongs.keys() == set("stack queue dynamodb_table role function log_group environment".split())
@@ -53,7 +66,10 @@ def test_objects_of_a_stack_are_not_left_over(ctx, plant, stacks):
 
 def test_objects_of_a_stack_that_could_not_be_deleted_are_left_over(ctx, plant, stacks):
     stack = stacks.make(
-        "confluent", {"Queue": QUEUE}, known=["lf1:environment:Environment:0"], refuses=["lf1:environment:Environment:0"]
+        "confluent",
+        {"Queue": QUEUE},
+        known=["lf1:environment:Environment:0"],
+        refuses=["lf1:environment:Environment:0"],
     )
     environment = plant.make("environment", "Environment")
     assert stacks.delete(stack) == "DELETE_FAILED"
@@ -73,20 +89,33 @@ def test_a_glue_table_with_files_elsewhere_is_not_ours_and_its_database_stays(ct
     plant_in_aws(ctx)
     (database,) = [item.name for item in inventory.collect(ctx) if item.kind == "glue_database"]
     boto3.client("glue").create_table(
-        DatabaseName=database, TableInput={"Name": "theirs", "StorageDescriptor": {"Location": "s3://theirs/0/"}}
+        DatabaseName=database,
+        TableInput={"Name": "theirs", "StorageDescriptor": {"Location": "s3://theirs/0/"}},
     )
-    found = {(item.kind, item.name): item.verdict for item in inventory.collect(ctx) if item.kind.startswith("glue_")}
-    expected = {("glue_database", database): Verdict.RETAINED, ("glue_table", "stock_trades"): Verdict.ORPHANED}
+    found = {
+        (item.kind, item.name): item.verdict
+        for item in inventory.collect(ctx)
+        if item.kind.startswith("glue_")
+    }
+    expected = {
+        ("glue_database", database): Verdict.RETAINED,
+        ("glue_table", "stock_trades"): Verdict.ORPHANED,
+    }
     assert found == expected
 
 
 def test_databases_of_aggregates_that_earlier_deployments_kept_are_not_the_stacks(stand_ins):
     ctx = stand_ins.deployment(on_destroy="keep")
-    glue, beginning = boto3.client("glue"), f"{ctx.deployment.prefix}_aggregates".replace("-", "_")
+    glue = boto3.client("glue")
+    beginning = f"{ctx.deployment.prefix}_aggregates".replace("-", "_")
     ours = {"Description": "Aggregates that exports keep as tables"}
-    current, former, foreign = f"{beginning}_4e5f6071", beginning, f"{beginning}_of_the_analysts"
+    current = f"{beginning}_4e5f6071"
+    former = beginning
+    foreign = f"{beginning}_of_the_analysts"
     properties = {"CatalogId": ctx.account, "DatabaseInput": {"Name": current, **ours}}
-    stack = Stacks(ctx).make("data", {"Aggregates": {"Type": "AWS::Glue::Database", "Properties": properties}})
+    stack = Stacks(ctx).make(
+        "data", {"Aggregates": {"Type": "AWS::Glue::Database", "Properties": properties}}
+    )
     glue.create_database(DatabaseInput={"Name": former, **ours})
     glue.create_database(DatabaseInput={"Name": foreign, **ours})
     for database in (current, former, foreign):
@@ -109,7 +138,9 @@ def test_the_kms_key_of_the_secret_that_the_file_names_is_kept_with_it(ctx):
     tags = tagged(ctx)
     described = {"Description": "Encrypts the pseudonymisation key"}
     kms_tags = [{"TagKey": tag["Key"], "TagValue": tag["Value"]} for tag in tags]
-    kept, other = (boto3.client("kms").create_key(Tags=kms_tags, **described)["KeyMetadata"]["Arn"] for _ in range(2))
+    kept, other = (
+        boto3.client("kms").create_key(Tags=kms_tags, **described)["KeyMetadata"]["Arn"] for _ in range(2)
+    )
     secret = f"{ctx.deployment.prefix}-data-SecretsPseudonymKey9A190727-{SUFFIX}"
     boto3.client("secretsmanager").create_secret(Name=secret, KmsKeyId=kept, SecretString="{}", Tags=tags)
     aws = attrs.evolve(ctx.deployment.aws, pseudonym_secret=secret)
@@ -132,7 +163,8 @@ def may_not_be_described(broken, ctx, id):
 
 def test_a_foreign_kms_key_that_may_not_be_described_hides_no_other(ctx, broken):
     tags = [{"TagKey": tag["Key"], "TagValue": tag["Value"]} for tag in tagged(ctx)]
-    ours, foreign = kms_key(Description="Encrypts the pseudonymisation key", Tags=tags), kms_key()
+    ours = kms_key(Description="Encrypts the pseudonymisation key", Tags=tags)
+    foreign = kms_key()
     may_not_be_described(broken, ctx, foreign)
     items = inventory.collect(ctx)
     assert [item for item in items if item.verdict is Verdict.UNKNOWN] == []
@@ -144,7 +176,9 @@ def test_a_foreign_kms_key_that_may_not_be_described_hides_no_other(ctx, broken)
 def test_a_stacks_kms_key_that_may_not_be_described_is_still_its_own(ctx, stacks, broken):
     properties = {"KeyPolicy": {"Version": "2012-10-17", "Statement": []}}
     stack = stacks.make("data", {"Key": {"Type": "AWS::KMS::Key", "Properties": properties}})
-    resource = stacks.client.describe_stack_resource(StackName=stack, LogicalResourceId="Key")["StackResourceDetail"]
+    resource = stacks.client.describe_stack_resource(StackName=stack, LogicalResourceId="Key")[
+        "StackResourceDetail"
+    ]
     may_not_be_described(broken, ctx, resource["PhysicalResourceId"])
     (found,) = [item for item in inventory.collect(ctx) if item.id == resource["PhysicalResourceId"]]
     assert (found.owner, found.verdict) == (stack, Verdict.MANAGED)
@@ -194,8 +228,12 @@ def test_an_object_that_resembles_ours_is_reported_and_not_counted(ctx, stand_in
     ):
         s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": ctx.region})
     boto3.client("sqs").create_queue(QueueName=f"{prefix}-exports-by-hand")
-    boto3.client("sqs").create_queue(QueueName=f"own-{prefix}", tags={"project": ctx.deployment.identity.name, "stage": "test"})
-    stand_ins.admin().run(sql.statement(f"CREATE WAREHOUSE {prefix.upper().replace('-', '_')}_EU_WEST_1_WAREHOUSE_12345678"))
+    boto3.client("sqs").create_queue(
+        QueueName=f"own-{prefix}", tags={"project": ctx.deployment.identity.name, "stage": "test"}
+    )
+    stand_ins.admin().run(
+        sql.statement(f"CREATE WAREHOUSE {prefix.upper().replace('-', '_')}_EU_WEST_1_WAREHOUSE_12345678")
+    )
     assert inventory.problems(inventory.collect(ctx)) == []
     kept = {name for _, _, name in named(ctx, Verdict.RETAINED)}
     assert {prefix, f"own-{prefix}"} <= kept
@@ -209,7 +247,8 @@ def of_stack(name, stage):
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["queue", "topic", "event_rule", "log_group", "dynamodb_table", "schedule"])
 def test_tags_of_another_deployment_outweigh_a_name_of_ours(ctx, kind):
-    name, tags = f"{ctx.deployment.prefix}-exports-Thing0A1B2C3D-{SUFFIX}", of_stack("another", "prod")
+    name = f"{ctx.deployment.prefix}-exports-Thing0A1B2C3D-{SUFFIX}"
+    tags = of_stack("another", "prod")
     if kind == "queue":
         boto3.client("sqs").create_queue(QueueName=name, tags={one["Key"]: one["Value"] for one in tags})
     elif kind == "topic":
@@ -217,7 +256,9 @@ def test_tags_of_another_deployment_outweigh_a_name_of_ours(ctx, kind):
     elif kind == "event_rule":
         boto3.client("events").put_rule(Name=name, EventPattern='{"source": ["aws.glue"]}', Tags=tags)
     elif kind == "log_group":
-        boto3.client("logs").create_log_group(logGroupName=name, tags={one["Key"]: one["Value"] for one in tags})
+        boto3.client("logs").create_log_group(
+            logGroupName=name, tags={one["Key"]: one["Value"] for one in tags}
+        )
     elif kind == "dynamodb_table":
         boto3.client("dynamodb").create_table(TableName=name, **LEDGER["Properties"], Tags=tags)
     else:
@@ -227,13 +268,18 @@ def test_tags_of_another_deployment_outweigh_a_name_of_ours(ctx, kind):
             GroupName=f"{ctx.deployment.prefix}-another",
             ScheduleExpression="rate(1 day)",
             FlexibleTimeWindow={"Mode": "OFF"},
-            Target={"Arn": "arn:aws:sqs:eu-west-1:000000000000:q", "RoleArn": "arn:aws:iam::000000000000:role/r"},
+            Target={
+                "Arn": "arn:aws:sqs:eu-west-1:000000000000:q",
+                "RoleArn": "arn:aws:iam::000000000000:role/r",
+            },
         )
     assert name not in {item.name for item in inventory.collect(ctx)}
 
 
 def test_a_truncated_name_is_ours_only_by_its_tags(stand_ins):
-    """`lake-dev` has a stack `lake-dev-data`; the deployment `lake-dev`, stage `data`, has `lake-dev-data-confluent`."""
+    """`lake-dev` has a stack `lake-dev-data`; the deployment `lake-dev`, stage `data`, has
+    `lake-dev-data-confluent`.
+    """
     ctx = stand_ins.deployment()
     cut = f"{ctx.deployment.prefix}-data-confluent-" + "A" * 64
     theirs, ours, untagged = (cut[: 80 - 1] + letter for letter in "123")
@@ -246,7 +292,10 @@ def test_a_truncated_name_is_ours_only_by_its_tags(stand_ins):
 
 
 def test_an_object_of_another_aws_account_is_reported_and_not_counted(ctx, plant):
-    """Deployments in two accounts can have the same name in one organization. Their objects differ by the mark."""
+    """Deployments in two accounts can have the same name in one organization.
+
+    Their objects differ by the mark.
+    """
     ours = plant.name("environment", "Environment")
     others = f"{ours[:-8]}{'0' * 8}"
     plant.make("environment", "Environment", called=others)
@@ -258,9 +307,13 @@ def test_a_rotated_key_belongs_to_its_account(ctx, plant, stacks):
     stacks.make("confluent", {}, known=["lf1:service_account:AppManagerAccount:0"])
     account = plant.make("service_account", "AppManagerAccount")
     cloud = ctx.confluent().cloud
-    body = {"display_name": f"{plant.name('api_key', 'Key', service_account_id=account, service='cloud', secret='x')}/token"}
+    body = {
+        "display_name": f"{plant.name('api_key', 'Key', service_account_id=account, service='cloud', secret='x')}/token"
+    }
     cloud.post("/iam/v2/api-keys", {"spec": {**body, "owner": {"id": account, "kind": "ServiceAccount"}}})
-    assert [item.verdict for item in inventory.collect(ctx) if item.parents == (account,)] == [Verdict.MANAGED]
+    assert [item.verdict for item in inventory.collect(ctx) if item.parents == (account,)] == [
+        Verdict.MANAGED
+    ]
 
 
 def test_data_that_the_file_keeps_is_not_left_over(stand_ins):
@@ -268,7 +321,9 @@ def test_data_that_the_file_keeps_is_not_left_over(stand_ins):
     plant_in_aws(ctx)
     kept = {kind for system, kind, _ in named(ctx, Verdict.RETAINED) if system == AWS}
     assert {"bucket", "glue_database", "glue_table"} <= kept
-    assert not {"bucket", "glue_database", "glue_table"} & {kind for _, kind, _ in named(ctx, Verdict.ORPHANED)}
+    assert not {"bucket", "glue_database", "glue_table"} & {
+        kind for _, kind, _ in named(ctx, Verdict.ORPHANED)
+    }
     bucket = next(item for item in inventory.collect(ctx) if item.kind == "bucket")
     assert 'on_destroy = "keep"' in bucket.why
 
@@ -323,11 +378,17 @@ def test_every_page_of_workgroups_is_read(ctx, broken):
 def test_in_a_shared_environment_only_our_objects_are_listed(stand_ins):
     own = stand_ins.deployment()
     theirs = Planter(own).make("environment", "Environment", called="the-platform-teams")
-    foreign = Planter(own).make("kafka_cluster", "X", called="theirs", environment_id=theirs, region=own.region)
+    foreign = Planter(own).make(
+        "kafka_cluster", "X", called="theirs", environment_id=theirs, region=own.region
+    )
     given = f'environment_id = "{theirs}"\nenvironment_name = "the-platform-teams"'
     ctx = stand_ins.deployment(confluent=given)
     cluster = Planter(ctx).make("kafka_cluster", "KafkaCluster", environment_id=theirs, region=ctx.region)
-    left = [item.id for item in inventory.collect(ctx) if item.system == CONFLUENT and item.verdict is Verdict.ORPHANED]
+    left = [
+        item.id
+        for item in inventory.collect(ctx)
+        if item.system == CONFLUENT and item.verdict is Verdict.ORPHANED
+    ]
     assert left == [cluster]
     assert foreign not in [item.id for item in inventory.collect(ctx)]
     assert next(item for item in inventory.collect(ctx) if item.id == theirs).verdict is Verdict.RETAINED
@@ -337,11 +398,17 @@ def test_a_database_in_which_lake_formation_may_hide_tables_is_left_alone(ctx, s
     plant_in_aws(ctx)
 
     def verdict():
-        (found,) = [item for item in inventory.collect(ctx) if item.kind == "glue_database" and item.name.startswith("lkc-")]
+        (found,) = [
+            item
+            for item in inventory.collect(ctx)
+            if item.kind == "glue_database" and item.name.startswith("lkc-")
+        ]
         return found.verdict
 
     def set_up(**given):
-        requests.post(f"{stand_ins.aws.url}/_simulator/lake-formation", json=given, timeout=20).raise_for_status()
+        requests.post(
+            f"{stand_ins.aws.url}/_simulator/lake-formation", json=given, timeout=20
+        ).raise_for_status()
 
     assert verdict() is Verdict.ORPHANED
     set_up(administrators=["arn:aws:iam::000000000000:role/lake-admin"])

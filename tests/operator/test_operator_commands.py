@@ -1,4 +1,6 @@
-"""`lakeferry inventory`, `destroy` and `status` as users call them, for the deployment of project/deployments/dev.toml."""
+"""`lakeferry inventory`, `destroy` and `status` as users call them, for the deployment of
+project/deployments/dev.toml.
+"""
 
 from __future__ import annotations
 
@@ -80,8 +82,11 @@ def test_an_unreachable_vendor_has_exit_code_1(broken):
 
 @pytest.fixture
 def monitored(dev):
-    """Deploy what `status` reads: the function of monitoring, its settings without tables and exports, and the alarms' topic."""
-    identity, prefix = dev.deployment.identity, dev.deployment.prefix
+    """Deploy what `status` reads: the function of monitoring, its settings without tables and exports, and
+    the alarms' topic.
+    """
+    identity = dev.deployment.identity
+    prefix = dev.deployment.prefix
     bucket, (engineer,) = f"{prefix}-settings", dev.deployment.alerts.engineers
     s3 = boto3.client("s3")
     s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": dev.region})
@@ -129,5 +134,6 @@ def test_status_says_that_engineers_who_have_not_confirmed_get_no_alarms(stand_i
     message = call("status", "--stage", "dev", "--json")[1]["alarms"]["message"]
     assert message.startswith("1 of 1 engineers unsubscribed")
     assert (
-        f"aws sns subscribe --region {subscription['TopicArn'].split(':')[3]} --topic-arn {subscription['TopicArn']} " in message
+        f"aws sns subscribe --region {subscription['TopicArn'].split(':')[3]} --topic-arn "
+        f"{subscription['TopicArn']} " in message
     )

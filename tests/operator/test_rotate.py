@@ -22,7 +22,9 @@ FUNCTION = Function("rotation", "/aws/lambda/rotation")
 
 def test_a_function_whose_answer_is_lost_is_not_called_again(ctx, broken, stand_ins):
     """It may still be running, and would run twice at once."""
-    secret = RotatingSecret("arn:aws:secretsmanager:eu-west-1:000000000000:secret:s-abcdef", "confluent", FUNCTION)
+    secret = RotatingSecret(
+        "arn:aws:secretsmanager:eu-west-1:000000000000:secret:s-abcdef", "confluent", FUNCTION
+    )
     broken(AWS, path=f"/2015-03-31/functions/{FUNCTION.name}/invocations", fault="reset")
     with pytest.raises(CommandFailed) as failed:
         rotating_secrets.ask(ctx, secret, "revoke")
@@ -32,11 +34,17 @@ def test_a_function_whose_answer_is_lost_is_not_called_again(ctx, broken, stand_
 
 def test_the_command_waits_for_as_long_as_the_function_may_run(ctx):
     waiting = ctx.client("lambda", rotating_secrets.UNTIL_ITS_END).meta.config
-    assert waiting.read_timeout > contract.ROTATION_TIMEOUT_SECONDS > ctx.client("lambda").meta.config.read_timeout
+    assert (
+        waiting.read_timeout
+        > contract.ROTATION_TIMEOUT_SECONDS
+        > ctx.client("lambda").meta.config.read_timeout
+    )
 
 
 def test_a_secret_that_is_gone_does_not_hide_the_others(ctx):
-    gone = RotatingSecret("arn:aws:secretsmanager:eu-west-1:000000000000:secret:gone-abcdef", "confluent", FUNCTION)
+    gone = RotatingSecret(
+        "arn:aws:secretsmanager:eu-west-1:000000000000:secret:gone-abcdef", "confluent", FUNCTION
+    )
     (found,) = rotating_secrets.ages(ctx, [gone])
     assert (found.age_days, found.secret) == (None, "gone")
     assert "rotation" in found.trouble
@@ -57,18 +65,28 @@ def label(secret, stage, *, on):
     """Move a label to the version that has the label `on`."""
     client = boto3.client("secretsmanager")
     versions = {
-        one: id for id, labels in client.describe_secret(SecretId=secret.arn)["VersionIdsToStages"].items() for one in labels
+        one: id
+        for id, labels in client.describe_secret(SecretId=secret.arn)["VersionIdsToStages"].items()
+        for one in labels
     }
     away = {"RemoveFromVersionId": versions[stage]} if stage in versions else {}
-    client.update_secret_version_stage(SecretId=secret.arn, VersionStage=stage, MoveToVersionId=versions[on], **away)
+    client.update_secret_version_stage(
+        SecretId=secret.arn, VersionStage=stage, MoveToVersionId=versions[on], **away
+    )
     return versions[on]
 
 
 def test_a_refused_rotation_is_reported_where_none_is_running(ctx, broken, secret):
-    """After some failures AWSPENDING stays on the current version (user guide, "Rotation by Lambda function")."""
+    """After some failures AWSPENDING stays on the current version (user guide, "Rotation by Lambda
+    function").
+    """
     label(secret, PENDING, on=CURRENT)
     broken(
-        AWS, headers={"x-amz-target": "secretsmanager.RotateSecret"}, status=400, shape="aws-json", code="InvalidRequestException"
+        AWS,
+        headers={"x-amz-target": "secretsmanager.RotateSecret"},
+        status=400,
+        shape="aws-json",
+        code="InvalidRequestException",
     )
     with pytest.raises(CommandFailed) as failed:
         rotation.rotate_now(ctx, secret, print)
@@ -78,7 +96,11 @@ def test_a_refused_rotation_is_reported_where_none_is_running(ctx, broken, secre
 def test_a_rotation_that_is_running_is_watched_to_its_end(ctx, broken, secret):
     version = label(secret, PENDING, on="AWSPREVIOUS")
     broken(
-        AWS, headers={"x-amz-target": "secretsmanager.RotateSecret"}, status=400, shape="aws-json", code="InvalidRequestException"
+        AWS,
+        headers={"x-amz-target": "secretsmanager.RotateSecret"},
+        status=400,
+        shape="aws-json",
+        code="InvalidRequestException",
     )
     ending = attrs.evolve(ctx, clock=ManualClock(lambda _: label(secret, CURRENT, on=PENDING)))
     assert rotation.rotate_now(ending, secret, print).version == version

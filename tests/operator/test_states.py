@@ -17,7 +17,18 @@ from lakeferry.credentials import rotating_secrets, rotation
 from lakeferry.credentials.rotating_secrets import Age
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import LATER, CommandFailed
-from lakeferry.health import confluent, doctor, exports, freshness, runner, snowflake, status, storage, tableflow, tools
+from lakeferry.health import (
+    confluent,
+    doctor,
+    exports,
+    freshness,
+    runner,
+    snowflake,
+    status,
+    storage,
+    tableflow,
+    tools,
+)
 from lakeferry.health.freshness import Readers, TableStatus
 from lakeferry.health.model import Observation, Result, State, format_hours, observe
 from lakeferry.health.tableflow import Tableflow
@@ -41,7 +52,10 @@ from tests.support.stand_ins import Stacks
 
 STALE_HOURS = 12.0
 EXPORT = MonitoredExport("daily_trades", "", "15 1 * * ? *", "America/New_York", 6)
-JOB = {"Role": "arn:aws:iam::000000000000:role/none", "Command": {"Name": "glueetl", "ScriptLocation": "s3://none/script.py"}}
+JOB = {
+    "Role": "arn:aws:iam::000000000000:role/none",
+    "Command": {"Name": "glueetl", "ScriptLocation": "s3://none/script.py"},
+}
 
 
 @pytest.fixture
@@ -54,7 +68,9 @@ def readers(deployed):
         deployment=result.prefix,
         bucket=deployed.bucket,
         prefix="exports",
-        monitored=Monitored(deployed.cluster, [table], [attrs.evolve(EXPORT, job=f"{result.prefix}-{EXPORT.export}")]),
+        monitored=Monitored(
+            deployed.cluster, [table], [attrs.evolve(EXPORT, job=f"{result.prefix}-{EXPORT.export}")]
+        ),
         metrics_key=result.confluent.cloud_key_secret,
         telemetry_url=deployed.stand_ins.cloud.url,
         tableflow_secret="",
@@ -70,7 +86,8 @@ def produce(deployed):
     """Return a function that writes a record into the topic, and waits until all hops have it."""
 
     def write(body):
-        ctx, key = deployed.ctx, deployed.ctx.secrets.read_key(f"{deployed.ctx.deployment.prefix}/confluent/kafka")
+        ctx = deployed.ctx
+        key = deployed.ctx.secrets.read_key(f"{deployed.ctx.deployment.prefix}/confluent/kafka")
         kafka = ctx.confluent().kafka(deployed.location["environment_id"], deployed.cluster, key)
         value = {"type": "BINARY", "data": base64.b64encode(body).decode()}
         result = kafka.post(f"/kafka/v3/clusters/{deployed.cluster}/topics/{TOPIC}/records", {"value": value})
@@ -138,7 +155,10 @@ def watched_tables(readers):
 @pytest.fixture
 def skipping(readers, deployed):
     """Set Tableflow to skip records that can't be written, and back to the default afterwards."""
-    location = {"environment": {"id": deployed.location["environment_id"]}, "kafka_cluster": {"id": deployed.cluster}}
+    location = {
+        "environment": {"id": deployed.location["environment_id"]},
+        "kafka_cluster": {"id": deployed.cluster},
+    }
     ((_, table),) = deployed.organization.tableflow_topics.items()
 
     def handle(mode):
@@ -153,7 +173,10 @@ def skipping(readers, deployed):
 
 
 def without_bad_records(deployed):
-    """Delete the records that are not Avro from the topic. A record's index is not its offset, which counts per partition."""
+    """Delete the records that are not Avro from the topic.
+
+    A record's index is not its offset, which counts per partition.
+    """
     ((_, table),) = deployed.organization.tableflow_topics.items()
     messages = deployed.organization.clusters[deployed.cluster].topics[TOPIC].messages
     messages[:] = [message for message in messages if message.value != b"not avro"]
@@ -192,7 +215,9 @@ def test_a_hop_that_does_not_answer_does_not_hide_others(readers, url, hops):
 
 def test_a_topic_without_tableflow_is_a_problem(readers):
     off = "Tableflow is off for this topic; `lakeferry deploy --repair` turns it on again"
-    assert freshness.observe_topic(Tableflow(readers.ctx).topics.get("nosuch")) == Observation(State.WRONG, message=off)
+    assert freshness.observe_topic(Tableflow(readers.ctx).topics.get("nosuch")) == Observation(
+        State.WRONG, message=off
+    )
 
 
 @pytest.mark.parametrize(
@@ -215,7 +240,8 @@ def test_each_phase_of_tableflow_has_a_state(document, state, message):
 
 @pytest.fixture
 def job(readers):
-    glue, name = boto3.client("glue"), f"{readers.settings.deployment}-{EXPORT.export}"
+    glue = boto3.client("glue")
+    name = f"{readers.settings.deployment}-{EXPORT.export}"
     glue.create_job(Name=name, **JOB)
     yield name
     glue.delete_job(JobName=name)
@@ -228,7 +254,9 @@ def standing(readers):
 
 def put(readers, key, document):
     body = json.dumps(document).encode()
-    boto3.client("s3").put_object(Bucket=readers.settings.bucket, Key=f"exports/{EXPORT.export}/{key}", Body=body)
+    boto3.client("s3").put_object(
+        Bucket=readers.settings.bucket, Key=f"exports/{EXPORT.export}/{key}", Body=body
+    )
 
 
 def empty(readers):
@@ -277,8 +305,11 @@ def faults(deployed):
 
 @pytest.fixture
 def watched(deployed):
-    """Deploy what `status` reads its settings from: the function of monitoring, with one table; and the alarms' topic."""
-    result, key = deployed.ctx.deployment, "settings.json"
+    """Deploy what `status` reads its settings from: the function of monitoring, with one table; and the
+    alarms' topic.
+    """
+    result = deployed.ctx.deployment
+    key = "settings.json"
     settings = {"tables": [{"topic": TOPIC, "snowflake": "STOCK_TRADES"}]}
     boto3.client("s3").put_object(Bucket=deployed.bucket, Key=key, Body=json.dumps(settings).encode())
     variables = {
@@ -327,7 +358,9 @@ class Arriving:
 
 
 def test_the_status_after_a_wait_is_that_of_then(watched, produce, deployed, faults):
-    """At first the table seems to have no data, and its topic has had no record for hours; then a record arrives."""
+    """At first the table seems to have no data, and its topic has had no record for hours; then a record
+    arrives.
+    """
     record = encoded_trade(deployed)
     produce(record)
     watched.clock.sleep(STALE_HOURS * 3600)
@@ -343,9 +376,16 @@ def test_the_status_after_a_wait_is_that_of_then(watched, produce, deployed, fau
 
 @pytest.mark.usefixtures("job")
 def test_a_login_that_ends_during_a_wait_ends_it(readers, faults):
-    ended = "<ErrorResponse><Error><Code>ExpiredToken</Code><Message>injected</Message></Error></ErrorResponse>"
+    ended = (
+        "<ErrorResponse><Error><Code>ExpiredToken</Code><Message>injected</Message></Error></ErrorResponse>"
+    )
     faults(
-        {"headers": {"x-amz-target": "AWSGlue.GetJobRuns"}, "status": 400, "shape": "aws-json", "code": "ExpiredTokenException"},
+        {
+            "headers": {"x-amz-target": "AWSGlue.GetJobRuns"},
+            "status": 400,
+            "shape": "aws-json",
+            "code": "ExpiredTokenException",
+        },
         {"headers": {"authorization": "*/sts/aws4_request*"}, "status": 403, "body": ended},
     )
     failure, seconds = waited(readers, status.Event.FIRST_EXPORT)
@@ -377,7 +417,13 @@ def test_a_suspended_table_ends_a_wait(readers, produce, deployed):
 def test_a_late_export_is_named_while_its_next_run_is_awaited(readers, faults):
     clock = ManualClock()
     clock.now = datetime.now(UTC).timestamp() + 3 * DAY
-    faults({"headers": {"x-amz-target": "AWSGlue.GetJobRuns"}, "status": 200, "body": json.dumps({"JobRuns": []})})
+    faults(
+        {
+            "headers": {"x-amz-target": "AWSGlue.GetJobRuns"},
+            "status": 200,
+            "body": json.dumps({"JobRuns": []}),
+        }
+    )
     readers = attrs.evolve(readers, ctx=attrs.evolve(readers.ctx, clock=clock))
     failure, _ = waited(readers, status.Event.FIRST_EXPORT)
     assert (failure.code, "late" in failure.message) == ("STATUS-LATER", True)
@@ -388,8 +434,19 @@ def test_the_last_run_is_reported_with_its_record(readers, faults):
     """A run outside of Glue, begun later, has a record too."""
     began = datetime.now(UTC)
     later = began + timedelta(minutes=5)
-    run = {"Id": "jr_1", "StartedOn": began.timestamp(), "CompletedOn": later.timestamp(), "JobRunState": "FAILED"}
-    faults({"headers": {"x-amz-target": "AWSGlue.GetJobRuns"}, "status": 200, "body": json.dumps({"JobRuns": [run]})})
+    run = {
+        "Id": "jr_1",
+        "StartedOn": began.timestamp(),
+        "CompletedOn": later.timestamp(),
+        "JobRunState": "FAILED",
+    }
+    faults(
+        {
+            "headers": {"x-amz-target": "AWSGlue.GetJobRuns"},
+            "status": 200,
+            "body": json.dumps({"JobRuns": [run]}),
+        }
+    )
     windows = [{"window": "2026-11-20", "state": "published"}, {"window": "2026-11-21", "state": "blocked"}]
     record = {"job_run_id": "jr_1", "state": "blocked", "reason": "EXP-CHECK  two rows", "windows": windows}
     put(readers, f"runs/{began:%Y%m%dT%H%M%SZ}-1.json", record)
@@ -398,7 +455,10 @@ def test_the_last_run_is_reported_with_its_record(readers, faults):
     found = standing(readers)
     assert found.published == 1
     assert status.look(readers, status.Event.FIRST_EXPORT)[0] == "first export: daily_trades (1 windows)"
-    assert (found.last.record, found.last.windows) == ("blocked", ("2026-11-20 published", "2026-11-21 blocked"))
+    assert (found.last.record, found.last.windows) == (
+        "blocked",
+        ("2026-11-20 published", "2026-11-21 blocked"),
+    )
     assert "EXP-CHECK  two rows" in found.observations[0].message
     empty(readers)
 
@@ -412,7 +472,11 @@ def test_an_error_of_a_probe_becomes_an_unknown_state():
 
 
 @pytest.mark.parametrize(
-    ("row", "words"), [(monitoring_errors.NO_COMMIT, "no record has arrived yet"), (monitoring_errors.NO_TABLE, "no table yet")]
+    ("row", "words"),
+    [
+        (monitoring_errors.NO_COMMIT, "no record has arrived yet"),
+        (monitoring_errors.NO_TABLE, "no table yet"),
+    ],
 )
 def test_a_table_without_records_is_described_in_words(row, words):
     def empty():
@@ -426,13 +490,22 @@ def test_a_table_without_records_is_described_in_words(row, words):
     assert row.code not in problem.message
 
 
-@pytest.mark.parametrize(("hours", "text"), [(0.005, "18 s"), (0.5, "30 min"), (3.25, "3.2 h"), (60, "2.5 days")])
+@pytest.mark.parametrize(
+    ("hours", "text"), [(0.005, "18 s"), (0.5, "30 min"), (3.25, "3.2 h"), (60, "2.5 days")]
+)
 def test_ages_are_formatted_for_people(hours, text):
     assert format_hours(hours) == text
 
 
 def age(**more):
-    result = {"age_days": 3.0, "next_rotation": None, "overdue_days": 0.0, "pending_days": 0.0, "label": "", "keys": ()}
+    result = {
+        "age_days": 3.0,
+        "next_rotation": None,
+        "overdue_days": 0.0,
+        "pending_days": 0.0,
+        "label": "",
+        "keys": (),
+    }
     return Age(secret="s", vendor="confluent", **{**result, **more})
 
 
@@ -472,8 +545,14 @@ PAGE = ROOT / "docs" / "how-to" / "prepare-aws.md"
 @pytest.fixture
 def deployer(readers, monkeypatch):
     """Return a function that assumes the role for CI of the documentation, without some actions."""
-    ctx, iam, name = readers.ctx, boto3.client("iam"), "ci"
-    trust = {"Effect": "Allow", "Principal": {"AWS": f"arn:aws:iam::{ctx.account}:root"}, "Action": "sts:AssumeRole"}
+    ctx = readers.ctx
+    iam = boto3.client("iam")
+    name = "ci"
+    trust = {
+        "Effect": "Allow",
+        "Principal": {"AWS": f"arn:aws:iam::{ctx.account}:root"},
+        "Action": "sts:AssumeRole",
+    }
     iam.create_role(RoleName=name, AssumeRolePolicyDocument=policy(trust))
     (text,) = [fence.text for fence in fences(PAGE) if "cloudformation:Describe*" in fence.text]
     result = ctx.deployment
@@ -488,7 +567,9 @@ def deployer(readers, monkeypatch):
 
     def become(*without):
         document = json.loads(text)
-        document["Statement"] = [statement for statement in document["Statement"] if statement["Action"] not in without]
+        document["Statement"] = [
+            statement for statement in document["Statement"] if statement["Action"] not in without
+        ]
         for statement in document["Statement"]:
             if isinstance(statement["Action"], list):
                 statement["Action"] = [action for action in statement["Action"] if action not in without]
@@ -506,8 +587,11 @@ def deployer(readers, monkeypatch):
 
 
 def results_of(readers, other):
-    """Yield the results of doctor, inventory and status, and the tags of all left-overs of another deployment."""
-    ctx, other = readers.ctx, DeploymentContext(other.loaded, other.addresses, other.clock)
+    """Yield the results of doctor, inventory and status, and the tags of all left-overs of another
+    deployment.
+    """
+    ctx = readers.ctx
+    other = DeploymentContext(other.loaded, other.addresses, other.clock)
     probes = [probe for probe in doctor.probes(ctx) if probe.group is not tools.GROUP]
     yield {(check.group, check.name, check.result) for check in runner.run(probes)}
     yield {(item.system, item.kind, item.name, item.verdict) for item in inventory.collect(ctx)}
@@ -516,7 +600,11 @@ def results_of(readers, other):
         for kind in aws_kinds(other.deployment)
         for found in kind.find(other)
     }
-    yield {(hop, one.state) for table in freshness.read_tables(readers, STALE_HOURS) for hop, one in table.hops.items()}
+    yield {
+        (hop, one.state)
+        for table in freshness.read_tables(readers, STALE_HOURS)
+        for hop, one in table.hops.items()
+    }
     yield {(one.export, seen.state) for one in exports.read_exports(readers) for seen in one.observations}
     yield {(one.secret, one.trouble) for one in rotating_secrets.by_hand(ctx)}
     yield {exports.observe_engineers(readers)}
@@ -537,11 +625,17 @@ def test_without_permission_to_read_keys_doctor_looks_at_aws_only(deployer):
 def test_the_role_for_ci_sees_what_the_root_user_sees(readers, deployer, deployed):
     other = deployed.stand_ins.deployment(prepared=False)
     kinds = {kind for kind, _ in plant_in_aws(other)}
-    assert {kind.name for kind in aws_kinds(other.deployment) if any(kind.find(other))} >= kinds - {"glue_table"}
+    assert {kind.name for kind in aws_kinds(other.deployment) if any(kind.find(other))} >= kinds - {
+        "glue_table"
+    }
     as_root = list(results_of(readers, other))
     for seen_as_root, seen_by_role in zip(as_root, results_of(deployer(), other), strict=True):
         assert seen_by_role == seen_as_root
-    lacking = {item.kind for item in inventory.collect(deployer("iam:ListRoles").ctx) if item.verdict is Verdict.UNKNOWN}
+    lacking = {
+        item.kind
+        for item in inventory.collect(deployer("iam:ListRoles").ctx)
+        if item.verdict is Verdict.UNKNOWN
+    }
     assert lacking == {"role"}
 
 
@@ -553,7 +647,9 @@ def test_the_role_for_ci_removes_the_protection_of_the_deployments_stacks_only(d
     template = {"Resources": {"Handle": {"Type": "AWS::CloudFormation::WaitConditionHandle"}}}
     for name in names:
         root.create_stack(StackName=name, TemplateBody=json.dumps(template), EnableTerminationProtection=True)
-        root.get_waiter("stack_create_complete").wait(StackName=name, WaiterConfig={"Delay": 0.1, "MaxAttempts": 300})
+        root.get_waiter("stack_create_complete").wait(
+            StackName=name, WaiterConfig={"Delay": 0.1, "MaxAttempts": 300}
+        )
     role = deployer().ctx.client("cloudformation")
     ids = [role.describe_stacks(StackName=name)["Stacks"][0]["StackId"] for name in names]
     role.update_termination_protection(StackName=ids[0], EnableTerminationProtection=False)

@@ -16,7 +16,9 @@ CALLS = {"AWS": 1500, "Confluent": 250, "Snowflake": 80}
 
 
 def test_a_seed_always_gives_the_same_faults():
-    assert faults.plan(7, "deploy", CALLS) == faults.plan(7, "deploy", CALLS) != faults.plan(8, "deploy", CALLS)
+    assert (
+        faults.plan(7, "deploy", CALLS) == faults.plan(7, "deploy", CALLS) != faults.plan(8, "deploy", CALLS)
+    )
     assert faults.plan(7, "deploy", CALLS) != faults.plan(7, "update", CALLS)
 
 
@@ -27,7 +29,11 @@ def test_the_simulators_accept_every_fault():
 
 
 def test_each_vendor_is_down_in_some_runs():
-    down = {faults.plan(seed, step, CALLS).outage for seed in range(30) for step in ("deploy", "update", "destroy")}
+    down = {
+        faults.plan(seed, step, CALLS).outage
+        for seed in range(30)
+        for step in ("deploy", "update", "destroy")
+    }
     assert down == {"AWS", "Confluent", "Snowflake", ""}
 
 

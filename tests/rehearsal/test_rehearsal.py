@@ -21,7 +21,8 @@ from tests.support.lake import ROOT
 from tests.support.promises import promised
 
 PAGE = ROOT / "docs" / "tutorial" / "in-your-own-accounts.md"
-BEGIN, END = "<!-- transcript -->\n", "<!-- end of transcript -->\n"
+BEGIN = "<!-- transcript -->\n"
+END = "<!-- end of transcript -->\n"
 #: What the document has with `--faults` only.
 FAULTS = {"seeds", "hits", "failed_first", "steps", "runs"}
 #: The commands of the transcript: as they were called, and as a user types them.
@@ -135,7 +136,9 @@ def rehearsed(tmp_path_factory):
     shipped.require_unedited()
     out = tmp_path_factory.mktemp("rehearsal")
     command = [sys.executable, "-m", "lakeferry", "rehearse", "--json", "--out", str(out)]
-    answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=2400, env={**os.environ, "NO_COLOR": "1"})
+    answer = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=2400, env={**os.environ, "NO_COLOR": "1"}
+    )
     assert answer.returncode == 0, answer.stderr[-4000:]
     return json.loads(answer.stdout), out, answer.stderr
 
@@ -152,7 +155,9 @@ class TestRehearsal:
 
     def test_numbers_are_those_of_something_real(self, rehearsed):
         document, _, _ = rehearsed
-        numbers = {check["claim"]: check["numbers"] for phase in document["phases"] for check in phase["checks"]}
+        numbers = {
+            check["claim"]: check["numbers"] for phase in document["phases"] for check in phase["checks"]
+        }
         assert numbers["stock_trades flows into an Iceberg table"]["records"] > 100
         assert numbers["the same question gives the same rows everywhere"]["trades"] > 100
         assert numbers["the schedule fires, and the job publishes the right rows"]["rows"] > 1

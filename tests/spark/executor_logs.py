@@ -1,7 +1,9 @@
-"""Starts the job's session on executors of their own, whose class path lacks hive-beeline, and prints what they log of a failure.
+"""Starts the job's session on executors of their own, whose class path lacks hive-beeline, and prints what
+they log of a failure.
 
-`python executor_logs.py VALUE [LOG4J_FILE]`: VALUE is a text that a cast fails on. With LOG4J_FILE, executors ignore the job's
-options of Log4j and use this configuration, as a service with options of its own could make them.
+`python executor_logs.py VALUE [LOG4J_FILE]`: VALUE is a text that a cast fails on. With LOG4J_FILE, executors
+ignore the job's options of Log4j and use this configuration, as a service with options of its own could make
+them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Runs an export in a process of its own, with Spark's UI and event log on, and saves everything that Spark shows of it.
+"""Runs an export in a process of its own, with Spark's UI and event log on, and saves everything that Spark
+shows of it.
 
-`python leak_probe.py FOLDER MARK ARGUMENTS…`: FOLDER receives the event log, each page of the UI and its REST interface, and the
-plans of the rows with their generated code. MARK (hex) is a literal, as text and as bytes, in a query of its own: if literals are
-shown anywhere, it is found.
+`python leak_probe.py FOLDER MARK ARGUMENTS…`: FOLDER receives the event log, each page of the UI and its REST
+interface, and the plans of the rows with their generated code. MARK (hex) is a literal, as text and as bytes,
+in a query of its own: if literals are shown anywhere, it is found.
 """
 
 from __future__ import annotations
@@ -60,7 +61,9 @@ def main() -> None:
     }
     seen |= {"spark.eventLog.dir": shown.folder.as_uri(), "spark.sql.maxPlanStringLength": "10000000"}
     options = " ".join(f"--conf {name}={value}" for name, value in seen.items())
-    os.environ["PYSPARK_SUBMIT_ARGS"] = os.environ["PYSPARK_SUBMIT_ARGS"].replace("pyspark-shell", f"{options} pyspark-shell")
+    os.environ["PYSPARK_SUBMIT_ARGS"] = os.environ["PYSPARK_SUBMIT_ARGS"].replace(
+        "pyspark-shell", f"{options} pyspark-shell"
+    )
     spark = session.start("s3://warehouse/warehouse")
     args = arguments.parse(words, now=runs.utc_now())
     record = export.run(args, spark=spark)
@@ -73,12 +76,15 @@ def main() -> None:
 
 def plant(spark: SparkSession, mark: bytes) -> None:
     number = F.col("id").cast("string")
-    spark.range(3).select(F.concat(F.lit(mark.hex()), number), F.concat(F.lit(bytearray(mark)), number.cast("binary"))).collect()
+    spark.range(3).select(
+        F.concat(F.lit(mark.hex()), number), F.concat(F.lit(bytearray(mark)), number.cast("binary"))
+    ).collect()
 
 
 def explain(spark: SparkSession, args: Arguments, shown: Shown) -> None:
     """Save all plans of the rows and their generated code."""
-    contract, services = contracts.load(args.export), connect()
+    contract = contracts.load(args.export)
+    services = connect()
     table = pin(services, args.database, contract.source.topic)
     key = fetch_key(services, args.pseudonym_secret).value
     window = window_of(contract.window.first, contract.window)
@@ -91,13 +97,20 @@ def explain(spark: SparkSession, args: Arguments, shown: Shown) -> None:
 def browse(spark: SparkSession, shown: Shown) -> None:
     url = spark.sparkContext.uiWebUrl
     application = spark.sparkContext.applicationId
-    wanted = [f"{url}/{page}/" for page in PAGES] + [f"{url}/api/v1/applications/{application}/{page}" for page in REST]
+    wanted = [f"{url}/{page}/" for page in PAGES] + [
+        f"{url}/api/v1/applications/{application}/{page}" for page in REST
+    ]
     while wanted:
         page = wanted.pop(0)
         with urllib.request.urlopen(page, timeout=30) as answer:
             text = answer.read().decode("utf-8", errors="replace")
         shown.keep(page.removeprefix(str(url)), text)
-        wanted += sorted({f"{url}{path}" for path in re.findall(r'href="(?:http://[^/"]+)?(/SQL/execution/\?id=\d+)"', text)})
+        wanted += sorted(
+            {
+                f"{url}{path}"
+                for path in re.findall(r'href="(?:http://[^/"]+)?(/SQL/execution/\?id=\d+)"', text)
+            }
+        )
 
 
 if __name__ == "__main__":

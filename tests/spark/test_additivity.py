@@ -159,7 +159,8 @@ def test_columns_that_do_not_add_up_have_a_least_and_a_greatest_value_but_no_sum
         column("since", "integer", **{"from": "at"}, personal={"treatment": "generalise", "to": "year"}),
         column("name"),
     ]
-    without, all_three = ("min", "max"), ("sum", "min", "max")
+    without = ("min", "max")
+    all_three = ("sum", "min", "max")
     expected = {"pieces": all_three, "price": without, "hour": without, "since": without, "name": ()}
     assert totals_of(spark, contract(*columns)) == expected
 
@@ -186,10 +187,14 @@ def test_a_check_that_sums_what_does_not_add_up_is_refused_by_name(spark):
 
 def test_a_check_that_sums_several_units_is_refused_by_name(spark):
     columns = column("name"), column("pieces", "integer", per="name", unit="unit of the name")
-    checks = [{"id": "a", "severity": "warn", "message": "m", "overall": "sum_pieces > 0 AND min_pieces >= 0"}]
+    checks = [
+        {"id": "a", "severity": "warn", "message": "m", "overall": "sum_pieces > 0 AND min_pieces >= 0"}
+    ]
     found = refused(spark, contract(*columns, check=checks))
     assert list(found) == ["check[0].overall"]
-    assert found["check[0].overall"].startswith("sum_pieces is unknown, because the unit of pieces varies by name")
+    assert found["check[0].overall"].startswith(
+        "sum_pieces is unknown, because the unit of pieces varies by name"
+    )
 
 
 def test_expressions_that_spark_can_not_parse_are_left_to_their_own_check(spark):

@@ -1,4 +1,6 @@
-"""Aggregates: groups that are too small, groups that hide them, counts, and the table that keeps aggregates."""
+"""Aggregates: groups that are too small, groups that hide them, counts, and the table that keeps
+aggregates.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ COLUMNS = [
     column("spent", "integer", measure="sum(spent)"),
 ]
 PEOPLE = {"person_id": "who", "min_group_size": 5}
-#: People per region in three weeks: with one small group, with two, and with only a small one. Everybody comes twice.
+#: People per region in three weeks: with one small group, with two, and with only a small one. Everybody
+#: comes twice.
 WEEKS = {
     "2024-W08": {"north": 4, "south": 6, "east": 9, None: 7},
     "2024-W09": {"north": 4, "south": 3, "east": 9},
@@ -30,7 +33,13 @@ def visits(label, regions):
     monday = MONDAY + timedelta(weeks=int(label[-2:]) - 10)
     for region, people in regions.items():
         for n in range(2 * people):
-            yield {"id": f"{label}{region}{n}", "at": monday, "who": f"p{n % people}", "region": region, "spent": n}
+            yield {
+                "id": f"{label}{region}{n}",
+                "at": monday,
+                "who": f"p{n % people}",
+                "region": region,
+                "spent": n,
+            }
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +69,9 @@ def test_the_next_smallest_group_may_have_any_name(lake, name):
     lake.commit(VISITS, *visits("2024-W10", {"north": 4, "south": 6, "east": 9}))
     table = f"lake.`{lake.target.database}`.things"
     others = {"region": F.lit(name and bytearray(name)).cast("string"), "id": F.concat("id", F.lit("other"))}
-    lake.spark.table(table).filter("region = 'south' AND who <> 'p5'").withColumns(others).writeTo(table).append()
+    lake.spark.table(table).filter("region = 'south' AND who <> 'p5'").withColumns(others).writeTo(
+        table
+    ).append()
     run = lake.export(contract(*COLUMNS, aggregate=PEOPLE))
     assert groups(run, None) == {"south": (12, 66), "east": (18, 153)}
     assert run.manifest()["rows"]["groups"] == {"shown": 2, "suppressed": 2}
@@ -74,16 +85,25 @@ def test_two_small_groups_are_hidden(run):
 def test_a_single_small_group_hides_all_counts(run):
     assert run.csv("2024-W10") == b"region,visits,spent\r\n"
     manifest = run.manifest("2024-W10")
-    assert (manifest["rows"]["events"], manifest["rows"]["lines"], manifest["source"]["offsets"]) == (None, None, {})
+    assert (manifest["rows"]["events"], manifest["rows"]["lines"], manifest["source"]["offsets"]) == (
+        None,
+        None,
+        {},
+    )
     assert "too small" in manifest["rows"]["withheld"]
 
 
 def test_people_are_counted_once_and_null_is_not_a_person(lake):
-    """Twenty visits of four people are four people; spellings of an id are one person, and a null or blank one is nobody."""
+    """Twenty visits of four people are four people; spellings of an id are one person, and a null or blank
+    one is nobody.
+    """
     lake.commit(
         VISITS,
         *({"id": f"a{n}", "at": MONDAY, "who": f"p{n % 4}", "region": "few", "spent": 1} for n in range(20)),
-        *({"id": f"s{n}", "at": MONDAY, "who": who, "region": "few", "spent": 1} for n, who in enumerate(["", " ", " P1\t"])),
+        *(
+            {"id": f"s{n}", "at": MONDAY, "who": who, "region": "few", "spent": 1}
+            for n, who in enumerate(["", " ", " P1\t"])
+        ),
         *({"id": f"b{n}", "at": MONDAY, "who": None, "region": "nobody", "spent": 1} for n in range(20)),
         *({"id": f"c{n}", "at": MONDAY, "who": f"p{n}", "region": "many", "spent": 1} for n in range(5)),
     )
@@ -118,17 +138,30 @@ BLANK = ["\u00a0", "\u2003\t", "\u200b", "\ufeff", "\x00", "\u3000 \u00ad", "\u2
 def test_all_spellings_of_an_id_are_one_person(lake, id_):
     """Four other people make a group of five, which is shown at a minimum of five, and not at one of six."""
     ids = [*SPELLINGS[id_], *BLANK, "a", "b", "c", "d"]
-    lake.commit(VISITS, *({"id": f"{n}", "at": MONDAY, "who": who, "region": "north", "spent": 1} for n, who in enumerate(ids)))
+    lake.commit(
+        VISITS,
+        *(
+            {"id": f"{n}", "at": MONDAY, "who": who, "region": "north", "spent": 1}
+            for n, who in enumerate(ids)
+        ),
+    )
     shown = lake.export(contract(*COLUMNS, name="five", aggregate=PEOPLE))
     assert groups(shown, None) == {"north": (len(ids), len(ids))}
-    assert groups(lake.export(contract(*COLUMNS, name="six", aggregate=PEOPLE | {"min_group_size": 6})), None) == {}
+    assert (
+        groups(lake.export(contract(*COLUMNS, name="six", aggregate=PEOPLE | {"min_group_size": 6})), None)
+        == {}
+    )
 
 
 @pytest.mark.slow
 def test_telephone_numbers_that_have_one_pseudonym_are_one_person(lake):
     numbers = ["+49 151 23-45", "+49151 2345", "(+49) 1512345", "\uff0b491512345", "+49151 9999"]
-    lake.commit(VISITS, *({"id": who, "at": MONDAY, "who": who, "region": "north", "spent": 1} for who in numbers))
-    hidden = column("number", **{"from": "who"}, nullable=True, personal={"treatment": "hash", "kind": "phone"})
+    lake.commit(
+        VISITS, *({"id": who, "at": MONDAY, "who": who, "region": "north", "spent": 1} for who in numbers)
+    )
+    hidden = column(
+        "number", **{"from": "who"}, nullable=True, personal={"treatment": "hash", "kind": "phone"}
+    )
     two, three = (PEOPLE | {"min_group_size": size} for size in (2, 3))
     by_number = lake.export(contract(COLUMNS[0], COLUMNS[1], name="two", aggregate=two))
     assert groups_of(by_number) == [("north", "5")]
@@ -141,7 +174,10 @@ def groups_of(run):
 
 
 def test_keys_and_measures_are_computed_for_delivered_lines_only(lake):
-    """Events are counted in groups too. These have no value that one could divide by, and more rows than the type allows."""
+    """Events are counted in groups too.
+
+    These have no value that one could divide by, and more rows than the type allows.
+    """
     visit = {"id": "a", "at": MONDAY, "who": "p", "region": "north", "spent": 5}
     lake.commit(VISITS, *[visit] * 12, visit | {"id": "b", "spent": 0}, keys=[b"same partition"] * 13)
     columns = [
@@ -168,9 +204,14 @@ def test_keys_and_measures_are_computed_for_delivered_lines_only(lake):
     ],
 )
 def test_an_argument_of_an_aggregate_is_not_computed_for_lines_that_are_left_out(lake, measure, expected):
-    """A filter leaves out the line whose value is 0. An event that is counted has no value, which coalesce() makes 0."""
+    """A filter leaves out the line whose value is 0.
+
+    An event that is counted has no value, which coalesce() makes 0.
+    """
     visit = {"at": MONDAY, "who": "p", "region": "north"}
-    lake.commit(VISITS, *(visit | {"id": id_, "spent": spent} for id_, spent in (("a", 2), ("b", 0), ("b", 0))))
+    lake.commit(
+        VISITS, *(visit | {"id": id_, "spent": spent} for id_, spent in (("a", 2), ("b", 0), ("b", 0)))
+    )
     kept = [{"where": "spent <> 0", "reason": "nothing was spent"}]
     columns = column("region"), column("n", "integer", measure=measure)
     run = lake.export(contract(*columns, filter=kept, aggregate={"no_persons_because": "A test."}))
@@ -182,7 +223,9 @@ def test_an_argument_of_an_aggregate_is_not_computed_for_lines_that_are_left_out
 @pytest.mark.parametrize("fails", ["as it is computed", "as it is written"])
 def test_a_window_that_fails_leaves_no_groups_in_memory(lake, fails):
     lake.commit(VISITS, *visits("2024-W10", {"north": 4}))
-    measure = {"as it is computed": "1 div sum(spent - spent)", "as it is written": "sum(spent - spent)"}[fails]
+    measure = {"as it is computed": "1 div sum(spent - spent)", "as it is written": "sum(spent - spent)"}[
+        fails
+    ]
     check = {"id": "divides", "severity": "warn", "message": "Divides.", "each_row": "1 / zero > 0"}
     columns = column("region"), column("zero", "integer", measure=measure)
     run = lake.export(contract(*columns, check=[check], aggregate={"no_persons_because": "A test."}))
@@ -192,7 +235,9 @@ def test_a_window_that_fails_leaves_no_groups_in_memory(lake, fails):
 
 def kept(lake):
     table = f"lake.`{lake.target.aggregates_database}`.things"
-    rows = lake.spark.sql(f"SELECT window, region, visits, spent, run_id FROM {table} ORDER BY 1, 2").collect()
+    rows = lake.spark.sql(
+        f"SELECT window, region, visits, spent, run_id FROM {table} ORDER BY 1, 2"
+    ).collect()
     return [tuple(row) for row in rows]
 
 
@@ -202,7 +247,10 @@ def test_an_aggregate_is_kept_as_a_table_a_window_at_a_time(lake):
     text = contract(*COLUMNS, window={"from": date(2024, 2, 26)}, aggregate=keeping)
     lake.commit(VISITS, *visits("2024-W09", {"north": 4}), *visits("2024-W10", {"south": 3}))
     first = lake.export(text)
-    assert kept(lake) == [("2024-W09", "north", 8, 28, first.record.id), ("2024-W10", "south", 6, 15, first.record.id)]
+    assert kept(lake) == [
+        ("2024-W09", "north", 8, 28, first.record.id),
+        ("2024-W10", "south", 6, 15, first.record.id),
+    ]
     lake.commit(VISITS, *visits("2024-W10", {"east": 2}))
     second = lake.export(text)
     assert (second.state("2024-W09"), second.state("2024-W10")) == ("unchanged", "published")

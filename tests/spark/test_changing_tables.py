@@ -1,4 +1,6 @@
-"""A table that changes between runs and during a run: deletes, compaction, appends, expiry, and wrong counts."""
+"""A table that changes between runs and during a run: deletes, compaction, appends, expiry, and wrong
+counts.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from tests.support.lake import AS_OF, MONDAY, column, contract, topic_of
 
 THINGS = topic_of(("n", "int"))
 LINES = [column("id"), column("n", "integer")]
-AT_COMPUTE, AT_VERIFY = "compute", "verify"
+AT_COMPUTE = "compute"
+AT_VERIFY = "verify"
 
 
 def thing(id_, n, at=MONDAY):
@@ -22,7 +25,10 @@ def thing(id_, n, at=MONDAY):
 
 
 def meanwhile(phase, act):
-    """Return a function that calls `act` once, when a run reaches a phase. The snapshot is pinned before the first phase."""
+    """Return a function that calls `act` once, when a run reaches a phase.
+
+    The snapshot is pinned before the first phase.
+    """
     done = []
 
     def tell(_window, name):
@@ -38,7 +44,9 @@ def numbers(run):
 
 
 def test_deleted_rows_are_absent_and_not_counted(lake):
-    """Equality deletes of an upsert table, also by a tombstone, then position deletes, then deletion vectors."""
+    """Equality deletes of an upsert table, also by a tombstone, then position deletes, then deletion
+    vectors.
+    """
     lake.commit(THINGS, thing("a", 1), thing("b", 1), thing("c", 1), thing("d", 1), mode="upsert")
     lake.commit(THINGS, thing("a", 2), None, at=MONDAY + timedelta(hours=1), keys=[b"a", b"b"], mode="upsert")
     run = lake.export(contract(*LINES))
@@ -63,13 +71,22 @@ def test_compaction_and_expiry_publish_nothing_new(lake):
         lake.commit(THINGS, thing("a", n), thing(f"b{n}", n), at=MONDAY + timedelta(hours=n))
     lake.commit(THINGS, thing("next week", 0, AS_OF), at=AS_OF)
     first = lake.export(contract(*LINES))
-    before, manifest = lake.keys("exports/things/data/"), first.manifest()
+    before = lake.keys("exports/things/data/")
+    manifest = first.manifest()
     again = lake.export(contract(*LINES))
-    assert (again.state(), again.manifest(), "compute" in again.record.phases) == ("unchanged", manifest, False)
+    assert (again.state(), again.manifest(), "compute" in again.record.phases) == (
+        "unchanged",
+        manifest,
+        False,
+    )
     lake.flow.compact("things", files=2)
     lake.flow.expire("things", keep=1)
     compacted = lake.export(contract(*LINES))
-    assert (compacted.state(), compacted.manifest(), "compute" in compacted.record.phases) == ("unchanged", manifest, True)
+    assert (compacted.state(), compacted.manifest(), "compute" in compacted.record.phases) == (
+        "unchanged",
+        manifest,
+        True,
+    )
     assert lake.keys("exports/things/data/") == before
 
 
@@ -98,7 +115,10 @@ def test_kafkas_newest_time_counts_once_no_snapshot_tells_when_events_came_in(la
     forget_appends(lake)
     run = lake.export(contract(*LINES))
     assert (run.state(), lake.published()) == ("incomplete", [])
-    assert run.window()["reason"] == "the table's last new data is of 2024-03-10 23:00 UTC, before the window's end"
+    assert (
+        run.window()["reason"]
+        == "the table's last new data is of 2024-03-10 23:00 UTC, before the window's end"
+    )
     shown = lake.export(contract(*LINES, window={"on_incomplete_source": "publish"}))
     assert b"data until Sunday 10 March 2024, 23:00 (UTC)" in shown.files("report")[0]
     lake.commit(THINGS, thing("b", 1), at=AS_OF - timedelta(hours=5, minutes=30))
@@ -140,7 +160,11 @@ def test_a_window_is_not_published_again_without_events_that_its_retention_remov
     expire_rows(lake, "a")
     for words in (("--dry-run", "true"), ()):
         run = lake.export(contract(*LINES), *words)
-        assert (run.state(), run.window()["code"], run.window()["exit_code"]) == ("blocked", "EXP-EVENTS-LOST", 7)
+        assert (run.state(), run.window()["code"], run.window()["exit_code"]) == (
+            "blocked",
+            "EXP-EVENTS-LOST",
+            7,
+        )
     assert "--accept-fewer-events" in run.window()["remedy"]
     assert run.manifest() == first
     accepted = lake.export(contract(*LINES), "--accept-fewer-events", "true")
@@ -184,7 +208,8 @@ def test_a_contract_that_describes_the_same_rows_otherwise_is_published_once(lak
     lake.commit(THINGS, thing("a", 1))
     first = lake.export(contract(*LINES))
     described = contract(column("id"), column("n", "integer", unit="pieces"), version=2)
-    second, third = lake.export(described), lake.export(described)
+    second = lake.export(described)
+    third = lake.export(described)
     assert (second.state(), second.manifest()["generation"]) == ("published", 2)
     assert second.manifest()["contract"]["version"] == 2
     assert b"pieces" in second.files("datapackage")[0]
@@ -239,7 +264,10 @@ def test_an_event_more_in_the_table_than_was_read_stops_the_run(lake):
 
 @pytest.mark.parametrize(
     ("damaged", "code"),
-    [(lambda data: data.replace(b"a,1", b"a,2"), "EXP-CHECKSUM"), (lambda data: data + b"c,1\r\n", "EXP-CHECKSUM")],
+    [
+        (lambda data: data.replace(b"a,1", b"a,2"), "EXP-CHECKSUM"),
+        (lambda data: data + b"c,1\r\n", "EXP-CHECKSUM"),
+    ],
     ids=["another digit", "another row"],
 )
 def test_a_file_that_differs_from_what_was_written_stops_the_run(lake, damaged, code):

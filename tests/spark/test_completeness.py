@@ -1,4 +1,6 @@
-"""A window is published once the table is known to have all its events: whatever Tableflow has loaded, and in which order."""
+"""A window is published once the table is known to have all its events: whatever Tableflow has loaded, and in
+which order.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,18 @@ def loading(lakes):
 def add(lake, received, *partitions, mode="append", files=None, numbers=range(1)):
     """Commit events that Kafka received then in these partitions. Each event also happened then."""
     numbered = [(partition, number) for partition in partitions for number in numbers]
-    events = [{"id": f"{partition}-{received:%d%H}-{number}", "at": received, "n": number} for partition, number in numbered]
-    lake.commit(THINGS, *events, at=received, keys=[KEYS[partition] for partition, _ in numbered], mode=mode, files=files)
+    events = [
+        {"id": f"{partition}-{received:%d%H}-{number}", "at": received, "n": number}
+        for partition, number in numbered
+    ]
+    lake.commit(
+        THINGS,
+        *events,
+        at=received,
+        keys=[KEYS[partition] for partition, _ in numbered],
+        mode=mode,
+        files=files,
+    )
 
 
 def remove(lake, received, partition):
@@ -63,7 +75,10 @@ def export(lake, *words, **changes):
 
 def assert_waits_for(run, *partitions):
     assert (run.state(), run.record.state, run.lake.published()) == ("incomplete", "done", [])
-    assert f"no events that Kafka partitions {', '.join(map(str, partitions))} received after" in run.window()["reason"]
+    assert (
+        f"no events that Kafka partitions {', '.join(map(str, partitions))} received after"
+        in run.window()["reason"]
+    )
 
 
 def half_of_each(lake):
@@ -152,8 +167,12 @@ def test_the_statistics_of_files_show_that_many_old_windows_wait(loading, lake_a
     run = export(loading, *PARTITIONS, window={"from": MONDAY.date() - timedelta(days=21)})
     calls = [call["call"] for call in faults.state()["trace"]]
     assert [call for call in calls if call.endswith(".parquet")] == []
-    assert {window["window"]: window["state"] for window in run.record.windows} == dict.fromkeys(WEEKS, "incomplete")
-    behind = {window["window"]: window["reason"].partition("partitions ")[2][:7] for window in run.record.windows}
+    assert {window["window"]: window["state"] for window in run.record.windows} == dict.fromkeys(
+        WEEKS, "incomplete"
+    )
+    behind = {
+        window["window"]: window["reason"].partition("partitions ")[2][:7] for window in run.record.windows
+    }
     assert behind == dict.fromkeys(WEEKS[:-1], "2 recei") | {WEEK: "0, 1, 2"}
 
 
@@ -204,7 +223,8 @@ def test_a_partition_without_events_counts_as_soon_as_the_number_of_partitions_i
 @pytest.mark.parametrize("layout", ["files of one partition", "files of several partitions", "upsert"])
 def test_no_partition_is_idle_while_the_table_still_loads_a_history(loading, layout):
     """Tableflow loads one partition after the other, and for each it takes hours."""
-    mode, files = ("upsert" if layout == "upsert" else "append"), (1 if "several" in layout else None)
+    mode = "upsert" if layout == "upsert" else "append"
+    files = 1 if "several" in layout else None
     add(loading, MONDAY, 0, 1, 2, mode=mode, files=files)
     age(loading, 2 * HOUR)
     add(loading, AFTER, 0, mode=mode)
@@ -245,7 +265,11 @@ def test_what_was_known_when_a_window_was_published_stays_known(loading):
     loading.commit(THINGS, late, at=AFTER + HOUR, keys=[KEYS[0]])
     loading.flow.expire("things", keep=1)
     run = export(loading, *PARTITIONS)
-    assert (run.state(), run.manifest()["status"], run.manifest()["generation"]) == ("published", "complete", 2)
+    assert (run.state(), run.manifest()["status"], run.manifest()["generation"]) == (
+        "published",
+        "complete",
+        2,
+    )
     assert "late" in run.column("id")
 
 
@@ -260,7 +284,11 @@ def test_an_incomplete_window_is_computed_again_only_when_that_can_change_someth
     assert (second.state(), "compute" in second.record.phases) == ("unchanged", False)
     add(loading, AFTER, 1, 2)
     third = export(loading, *PARTITIONS, window=rule)
-    assert (third.state(), third.manifest()["status"], third.manifest()["generation"]) == ("published", "complete", 2)
+    assert (third.state(), third.manifest()["status"], third.manifest()["generation"]) == (
+        "published",
+        "complete",
+        2,
+    )
 
 
 def test_a_window_that_waits_can_be_a_failure_which_says_what_to_do(loading):

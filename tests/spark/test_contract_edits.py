@@ -1,4 +1,6 @@
-"""A contract is edited after windows were published: no event may be in no file or in two, or be lost, without a word."""
+"""A contract is edited after windows were published: no event may be in no file or in two, or be lost,
+without a word.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def thing(id_, at, n=1):
 @pytest.fixture
 def published(lake):
     """A lake in which the first week is published in UTC, and will not be restated when the next one ends."""
-    lake.commit(THINGS, thing("monday", MONDAY), thing("border", BORDER), thing("friday", BORDER + timedelta(days=4)))
+    lake.commit(
+        THINGS, thing("monday", MONDAY), thing("border", BORDER), thing("friday", BORDER + timedelta(days=4))
+    )
     assert lake.export(edited()).state() == "published"
     return lake
 
@@ -55,7 +59,9 @@ def test_an_edit_that_moves_events_blocks_windows_beside_one_that_stays(publishe
     assert {window["code"] for window in blocked} == {"EXP-WINDOW-CHANGED"}
     reasons = " ".join(window["reason"] for window in blocked)
     assert (WEEK in reasons, "restate_for_days" in blocked[0]["remedy"]) == (True, True)
-    assert any(key in reasons for key in ("window.zone", "source.event_time", "window.filter_stage", "window.every"))
+    assert any(
+        key in reasons for key in ("window.zone", "source.event_time", "window.filter_stage", "window.every")
+    )
     if edit != "length":
         assert published.published() == [WEEK]
     assert published.read(published.keys(f"exports/things/manifests/{WEEK}")[0]) == before
@@ -87,7 +93,11 @@ def test_a_change_can_be_accepted_and_stays_accepted(published):
     assert WEEK.encode() in run.files("report")[0]
     published.commit(THINGS, thing("late", BORDER + timedelta(days=5)))
     again = published.export(text, as_of=LATER + timedelta(hours=1))
-    assert (again.state(), again.manifest()["notes"], again.column("id")) == ("published", [note], ["friday", "late"])
+    assert (again.state(), again.manifest()["notes"], again.column("id")) == (
+        "published",
+        [note],
+        ["friday", "late"],
+    )
 
 
 def test_other_edits_do_not_block(published):
@@ -109,8 +119,16 @@ def test_windows_that_are_blocked_keep_their_neighbours_from_being_published(pub
 
 
 def test_a_window_that_is_up_to_date_blocks_if_its_neighbour_failed_and_is_no_longer_published(published):
-    """An edit moves events, and only the second week could be published with it. A week later, the first one is too old."""
-    check = {"id": "no_border", "severity": "block", "each_row": "id <> 'border'", "message": "The event of the border."}
+    """An edit moves events, and only the second week could be published with it.
+
+    A week later, the first one is too old.
+    """
+    check = {
+        "id": "no_border",
+        "severity": "block",
+        "each_row": "id <> 'border'",
+        "message": "The event of the border.",
+    }
     text = edited(window={"zone": "America/New_York", "restate_for_days": 10}, check=[check])
     run = published.export(text, as_of=LATER)
     assert (run.state(WEEK), run.state(NEXT)) == ("blocked", "published")
@@ -123,11 +141,16 @@ def test_a_window_that_is_up_to_date_blocks_if_its_neighbour_failed_and_is_no_lo
 
 def test_an_older_contract_ends_the_run_before_anything_is_computed(lake):
     lake.commit(THINGS, thing("a", MONDAY))
-    new, old = edited(version=2, window={"restate_for_days": 9}), edited(window={"restate_for_days": 9})
+    new = edited(version=2, window={"restate_for_days": 9})
+    old = edited(window={"restate_for_days": 9})
     manifest = lake.export(new).manifest()
     lake.commit(THINGS, thing("b", MONDAY))
     run = lake.export(old)
-    assert (run.window()["code"], run.window()["exit_code"], run.record.state) == ("EXP-CONTRACT-OLDER", 2, "failed")
+    assert (run.window()["code"], run.window()["exit_code"], run.record.state) == (
+        "EXP-CONTRACT-OLDER",
+        2,
+        "failed",
+    )
     assert ("compute" in run.record.phases, run.manifest()) == (False, manifest)
 
 
@@ -161,7 +184,9 @@ def test_lost_events_are_found_after_another_version_and_an_accepted_loss_is_tol
 @pytest.mark.slow
 def test_lost_events_are_found_although_late_ones_replace_their_number(lake):
     """The newest events of one partition are gone, and as many late ones of another have come."""
-    one, other = (b"%d" % next(n for n in range(20) if partition_of(b"%d" % n, 3) == partition) for partition in (0, 1))
+    one, other = (
+        b"%d" % next(n for n in range(20) if partition_of(b"%d" % n, 3) == partition) for partition in (0, 1)
+    )
     lake.commit(THINGS, *(thing(f"{n}", MONDAY, n) for n in range(6)), keys=[one] * 6)
     lake.export(contract(*LINES))
     lake.spark.sql(f"DELETE FROM lake.`{lake.target.database}`.things WHERE n >= 3")
@@ -170,7 +195,9 @@ def test_lost_events_are_found_although_late_ones_replace_their_number(lake):
 
 
 @pytest.mark.sampled(1)
-@pytest.mark.parametrize("edit", [{"window": {"zone": "Etc/UTC"}}, {"source": {"min_event_date": MONDAY.date()}}], ids=str)
+@pytest.mark.parametrize(
+    "edit", [{"window": {"zone": "Etc/UTC"}}, {"source": {"min_event_date": MONDAY.date()}}], ids=str
+)
 def test_lost_events_are_found_after_an_edit_that_moves_none(lake, edit):
     lake.commit(THINGS, *(thing(f"{n}", MONDAY, n) for n in range(10)))
     lake.export(contract(*LINES))
@@ -191,7 +218,8 @@ def test_another_deduplication_key_loses_no_events(lake):
     nullable = topic_of(("code", ["null", "string"], None))
     events = [{"id": f"{n}", "at": MONDAY, "code": None if n < 3 else f"c{n}"} for n in range(9)]
     lake.commit(nullable, *events)
-    lines, lenient = [column("id")], {"max_invalid_percent": 100}
+    lines = [column("id")]
+    lenient = {"max_invalid_percent": 100}
     lake.export(contract(*lines, source=lenient))
     run = lake.export(contract(*lines, version=2, source=lenient, deduplicate={"key": ["code"]}))
     assert (run.state(), run.manifest()["notes"]) == ("published", [])

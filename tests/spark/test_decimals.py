@@ -1,4 +1,7 @@
-"""Decimals of all shapes: each result equals that of Python's Decimal, or is refused, or is an error. None has fewer digits."""
+"""Decimals of all shapes: each result equals that of Python's Decimal, or is refused, or is an error.
+
+None has fewer digits.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +72,9 @@ def spark_of_job(spark):
 
 @pytest.fixture(scope="module")
 def compute(spark_of_job, tmp_path_factory):
-    """Return a function that computes an expression over rows of decimals as a column: its value, or the code of the error."""
+    """Return a function that computes an expression over rows of decimals as a column: its value, or the code
+    of the error.
+    """
     file = tmp_path_factory.mktemp("decimals") / "things.toml"
     file.write_text(contract(column("x", "decimal(38,0)")), encoding="utf-8")
     plain = contracts.load(str(file))
@@ -108,7 +113,8 @@ def test_sums_and_differences_are_exact(compute, left, right, operator):
 @example(number("2.000000123456789012", 38, 18), number("3.000000000000000001", 38, 18))
 @example(number("150", 38, 18), number("2.5", 38, 18))
 def test_products_are_exact(compute, left, right):
-    exact, places = EXACT.multiply(left.value, right.value), left.scale + right.scale
+    exact = EXACT.multiply(left.value, right.value)
+    places = left.scale + right.scale
     expected = "EXP-EXPRESSION-TYPE" if places > DIGITS else exact if fits(exact, places) else "EXP-OVERFLOW"
     assert compute("a * b", [left, right]) == expected
 
@@ -156,13 +162,20 @@ def test_an_integral_quotient_is_exact_or_refused(compute, left, right):
 
 
 @FEW
-@given(numbers(), numbers(), st.sampled_from(["coalesce({}, {})", "if(a is not null, {}, {})", "array({}, {})[0]"]))
+@given(
+    numbers(),
+    numbers(),
+    st.sampled_from(["coalesce({}, {})", "if(a is not null, {}, {})", "array({}, {})[0]"]),
+)
 @example(number("9" * 38, 38, 0), number("1e-18", 38, 18), "coalesce({}, {})")
 def test_a_common_type_keeps_all_digits(compute, left, right, text):
     result = compute(text.format("a", "b"), [left, right])
     expected = left.value if fits(left.value, max(left.scale, right.scale)) else "EXP-OVERFLOW"
     assert result in (expected, "EXP-OVERFLOW")
-    if max(left.precision - left.scale, right.precision - right.scale) + max(left.scale, right.scale) <= DIGITS:
+    if (
+        max(left.precision - left.scale, right.precision - right.scale) + max(left.scale, right.scale)
+        <= DIGITS
+    ):
         assert result == expected
 
 
@@ -173,7 +186,9 @@ def test_sums_and_averages_of_rows_are_exact_or_rounded_once(compute, values, fa
     """All values of a column have one type, which is the first one's."""
     first = values[0]
     rows = [rounded(value.value, first.scale) for value in values]
-    rows = [value if abs(value) < Decimal(10) ** (first.precision - first.scale) else Decimal(0) for value in rows]
+    rows = [
+        value if abs(value) < Decimal(10) ** (first.precision - first.scale) else Decimal(0) for value in rows
+    ]
     table = [[attrs.evolve(first, value=value), number(factor, 1, 0)] for value in rows]
     total = added(rows)
     assert compute("sum(a)", *table, measure=True) == total
@@ -187,7 +202,10 @@ def test_sums_and_averages_of_rows_are_exact_or_rounded_once(compute, values, fa
 
 
 WIDE = topic_of(
-    *((name, {"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 18}) for name in ("amount", "fee")),
+    *(
+        (name, {"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 18})
+        for name in ("amount", "fee")
+    ),
     ("rate", {"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 30}),
 )
 
@@ -201,7 +219,11 @@ def wide(lakes):
         "many": ("150", "2.5", "1"),
     }
     for id_, values in rows.items():
-        lake.commit(WIDE, {"id": id_, "at": MONDAY} | dict(zip(("amount", "fee", "rate"), map(Decimal, values), strict=True)))
+        lake.commit(
+            WIDE,
+            {"id": id_, "at": MONDAY}
+            | dict(zip(("amount", "fee", "rate"), map(Decimal, values), strict=True)),
+        )
     return lake
 
 
@@ -226,15 +248,22 @@ def only(id_):
     ],
 )
 def test_an_expression_of_long_decimals_keeps_its_digits(wide, text, type_, id_, expected):
-    run = wide.export(contract(column("id"), column("x", type_, expression=text), name="exact", filter=only(id_)))
+    run = wide.export(
+        contract(column("id"), column("x", type_, expression=text), name="exact", filter=only(id_))
+    )
     assert run.column("x") == [expected]
 
 
 def test_a_measure_and_a_filter_of_long_decimals_keep_their_digits(wide):
     positive = [*only("tiny"), {"where": "fee * 1 > 0", "reason": "no fee"}]
-    measures = column("total", "decimal(38,18)", measure="sum(fee * 1)"), column("mean", "decimal(38,18)", measure="avg(fee)")
+    measures = (
+        column("total", "decimal(38,18)", measure="sum(fee * 1)"),
+        column("mean", "decimal(38,18)", measure="avg(fee)"),
+    )
     run = wide.export(contract(column("id"), *measures, name="sums", filter=positive, aggregate=SUMMED))
-    assert [list(row.values()) for row in run.cells()] == [["tiny", "0.000000000000000001", "0.000000000000000001"]]
+    assert [list(row.values()) for row in run.cells()] == [
+        ["tiny", "0.000000000000000001", "0.000000000000000001"]
+    ]
 
 
 @pytest.mark.sampled(3)
@@ -322,8 +351,12 @@ MIXED = topic_of(("big", "long"))
         ("wide + 0", None),
     ],
 )
-def test_no_exact_number_becomes_a_double_unless_the_contract_says_so(spark_of_job, expression, becomes_double):
-    numbers = "cast(1 as bigint) big, 1 small, cast(1 as float) single, 1e0 double, cast(1 as decimal(38,0)) wide"
+def test_no_exact_number_becomes_a_double_unless_the_contract_says_so(
+    spark_of_job, expression, becomes_double
+):
+    numbers = (
+        "cast(1 as bigint) big, 1 small, cast(1 as float) single, 1e0 double, cast(1 as decimal(38,0)) wide"
+    )
     values = spark_of_job.sql(f"select {numbers}").select(expr(expression))
     root = values._jdf.queryExecution().analyzed().expressions().apply(0)
     reasons = [reason for node in nodes_of(root) if (reason := why_inexact(spark_of_job, node, (20, 2)))]

@@ -1,4 +1,6 @@
-"""Which events count: duplicates, order, keys, dates, and whether the window comes before or after the deduplication."""
+"""Which events count: duplicates, order, keys, dates, and whether the window comes before or after the
+deduplication.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def pairs(run, label=None):
 
 @pytest.fixture(scope="module")
 def mixed(lakes):
-    """Duplicates across files and snapshots, keys and dates that are null or invalid, and events of neighbouring weeks."""
+    """Duplicates across files and snapshots, keys and dates that are null or invalid, and events of
+    neighbouring weeks.
+    """
     lake = lakes()
     ahead = datetime.now(UTC) + timedelta(days=3)
     lake.commit(THINGS, thing("a", 1), thing("b", 10), thing("b", 10), files=3)
@@ -67,7 +71,8 @@ def mixed(lakes):
 @pytest.mark.parametrize("stage", ["before_deduplication", "after_deduplication"])
 def test_each_event_has_one_outcome_and_the_latest_of_a_key_counts(mixed, stage):
     run = mixed.export(contract(*LINES, name=stage, window={"filter_stage": stage}, source=ANY))
-    # The last event of `a` in Kafka has an earlier timestamp than the one before it: its producer's clock is behind.
+    # The last event of `a` in Kafka has an earlier timestamp than the one before it: its producer's clock is
+    # behind.
     assert pairs(run) == [("a", 2), ("b", 10), ("c", 5), ("tie", 2)]
     assert run.manifest()["rows"]["events"] == {
         "in_table": 18,
@@ -97,7 +102,11 @@ def test_an_event_without_a_value_to_order_by_never_counts(lake, keep, n):
     assert lake.export(contract(*LINES, deduplicate={"order": ["n"], "keep": keep})).column("n") == [n]
 
 
-META = {"type": "record", "name": "Meta", "fields": [{"name": "code", "type": "string"}, {"name": "ts", "type": TIMESTAMP}]}
+META = {
+    "type": "record",
+    "name": "Meta",
+    "fields": [{"name": "code", "type": "string"}, {"name": "ts", "type": TIMESTAMP}],
+}
 
 
 def test_time_and_order_may_be_fields_of_a_record(lake):
@@ -121,7 +130,10 @@ def test_a_time_without_a_zone_is_in_the_windows_zone(lake, stage):
     berlin = {"zone": "Europe/Berlin", "filter_stage": stage}
     clock = MONDAY.replace(tzinfo=None)
     times = {"last week": -1, "midnight": 0, "Sunday": 167, "next week": 168}
-    things = [{"id": id_, "at": MONDAY, "wall": clock + timedelta(hours=hours, minutes=30)} for id_, hours in times.items()]
+    things = [
+        {"id": id_, "at": MONDAY, "wall": clock + timedelta(hours=hours, minutes=30)}
+        for id_, hours in times.items()
+    ]
     lake.commit(topic_of(("wall", local)), *things)
     run = lake.export(contract(column("id"), source={"event_time": "wall"}, window=berlin))
     assert run.column("id") == ["Sunday", "midnight"]
@@ -132,7 +144,11 @@ def test_a_key_without_a_visible_character_is_no_key(lake):
     """Spark's trim() knows only spaces. A key may begin with any letter."""
     blank = ["\u00a0", "\u3000", "\t\n", "\u200b", "\ufeff", "\x00\x7f", "\u00ad \u2028"]
     real = ["\u00e4", "\u4e2d", "\U0001f600", " a", "\u00a0b", "~", "!"]
-    lake.commit(THINGS, *(thing(id_, n) for n, id_ in enumerate(blank)), *(thing(id_, n) for n, id_ in enumerate(real)))
+    lake.commit(
+        THINGS,
+        *(thing(id_, n) for n, id_ in enumerate(blank)),
+        *(thing(id_, n) for n, id_ in enumerate(real)),
+    )
     run = lake.export(contract(column("n", "integer"), source=ANY))
     assert sorted(map(int, run.column("n"))) == list(range(len(real)))
     assert run.manifest()["rows"]["events"]["null_key"] == len(blank)
@@ -140,7 +156,10 @@ def test_a_key_without_a_visible_character_is_no_key(lake):
 
 def test_a_date_is_no_event_time(lake):
     """Spark would take it for midnight in UTC, whatever the window's zone."""
-    lake.commit(topic_of(("day", {"type": "int", "logicalType": "date"})), {"id": "a", "at": MONDAY, "day": MONDAY.date()})
+    lake.commit(
+        topic_of(("day", {"type": "int", "logicalType": "date"})),
+        {"id": "a", "at": MONDAY, "day": MONDAY.date()},
+    )
     with pytest.raises(SourceProblem, match="day, the event time, is date, not a timestamp"):
         lake.export(contract(column("id"), source={"event_time": "day"}))
 
@@ -148,7 +167,9 @@ def test_a_date_is_no_event_time(lake):
 def test_a_key_with_bytes_that_are_not_utf_8_is_delivered(lake):
     lake.commit(THINGS, thing("a", 1), thing("b", 2))
     table = f"lake.`{lake.target.database}`.things"
-    broken = lake.spark.table(table).withColumn("id", F.concat("id", F.lit(bytearray(b"\xed\xa0\x80")).cast("string")))
+    broken = lake.spark.table(table).withColumn(
+        "id", F.concat("id", F.lit(bytearray(b"\xed\xa0\x80")).cast("string"))
+    )
     broken.writeTo(table).append()
     found = [(key.replace("\ufffd", "?"), n) for key, n in pairs(lake.export(contract(*LINES)))]
     assert found == [("a", 1), ("a???", 1), ("b", 2), ("b???", 2)]
@@ -158,7 +179,11 @@ def test_a_key_with_bytes_that_are_not_utf_8_is_delivered(lake):
 def test_each_range_of_the_first_ordering_column_is_in_the_partition_of_its_rank(spark, partitions):
     """Lines are written partition by partition, so they would be out of order otherwise."""
     layout = ranges.plan(partitions * 1_000_000, list(range(10 * partitions)), 1)
-    numbers = spark.range(10 * partitions).select(F.col("id").alias("n")).union(spark.sql("SELECT CAST(NULL AS BIGINT)"))
+    numbers = (
+        spark.range(10 * partitions)
+        .select(F.col("id").alias("n"))
+        .union(spark.sql("SELECT CAST(NULL AS BIGINT)"))
+    )
     rows = layout.spread(numbers, F.col("n")).select("n", F.spark_partition_id().alias("partition")).collect()
     assert [row for row in rows if row.partition != (row.n or 0) // 10] == []
     assert len(rows) == 10 * partitions + 1
@@ -184,19 +209,28 @@ def test_fields_may_have_any_name_that_avro_allows(lake):
     odd = topic_of(*[(name, "int") for name in ODD_NAMES])
     kept = [{"where": "_fate > 0", "reason": "the others have none"}]
     for number, name in enumerate(("a", "b")):
-        lake.commit(odd, {"id": name, "at": MONDAY} | {field: number * (place + 1) for place, field in enumerate(ODD_NAMES)})
+        lake.commit(
+            odd,
+            {"id": name, "at": MONDAY}
+            | {field: number * (place + 1) for place, field in enumerate(ODD_NAMES)},
+        )
     taken = [column(name.lstrip("_"), "integer", **{"from": name}) for name in ODD_NAMES]
     wanted = [["b", *map(str, range(1, len(ODD_NAMES) + 1))]]
     run = lake.export(contract(column("id"), *taken, name="lines", filter=kept))
     assert [list(row.values()) for row in run.cells()] == wanted
     summed = [column(name.lstrip("_"), "integer", measure=f"sum(10 div {name})") for name in ODD_NAMES]
     groups = lake.export(
-        contract(column("id"), *summed, name="groups", filter=kept, aggregate={"no_persons_because": "Numbers."})
+        contract(
+            column("id"), *summed, name="groups", filter=kept, aggregate={"no_persons_because": "Numbers."}
+        )
     )
-    assert [list(row.values()) for row in groups.cells()] == [["b", *[str(10 // (n + 1)) for n in range(len(ODD_NAMES))]]]
+    assert [list(row.values()) for row in groups.cells()] == [
+        ["b", *[str(10 // (n + 1)) for n in range(len(ODD_NAMES))]]
+    ]
 
 
-#: Fields of a topic with names of Kafka's metadata, under both of Tableflow's naming schemes and in expressions.
+#: Fields of a topic with names of Kafka's metadata, under both of Tableflow's naming schemes and in
+#: expressions.
 LIKE_KAFKA = (
     "kafka_offset",
     "kafka_partition",
@@ -212,7 +246,9 @@ OWN = topic_of(("page", "string"), *((name, "string") for name in (*LIKE_KAFKA, 
 def own_names(lakes):
     lake = lakes()
     own = dict.fromkeys((*LIKE_KAFKA, *ICEBERG_FIELDS), "own")
-    lake.commit(OWN, {"id": "a", "at": MONDAY, "page": "p1"} | own, {"id": "a", "at": MONDAY, "page": "p2"} | own)
+    lake.commit(
+        OWN, {"id": "a", "at": MONDAY, "page": "p1"} | own, {"id": "a", "at": MONDAY, "page": "p2"} | own
+    )
     return lake
 
 
@@ -244,7 +280,16 @@ def test_an_aggregate_of_a_topic_with_the_names_of_kafkas_metadata(own_names):
         {"column": [column("id"), column("x", expression="upper(_file)")]},
         {"deduplicate": {"key": ["_pos"]}},
     ],
-    ids=["field", "expression", "filter", "order", "event time", *ICEBERG_FIELDS, "expression of Iceberg", "key of Iceberg"],
+    ids=[
+        "field",
+        "expression",
+        "filter",
+        "order",
+        "event time",
+        *ICEBERG_FIELDS,
+        "expression of Iceberg",
+        "key of Iceberg",
+    ],
 )
 def test_a_name_that_may_mean_a_field_or_metadata_is_refused(own_names, sections):
     with pytest.raises(SourceProblem, match=r"names of Kafka's or Iceberg's metadata \([\w, ]+\)") as refused:
@@ -255,7 +300,16 @@ def test_a_name_that_may_mean_a_field_or_metadata_is_refused(own_names, sections
 def test_a_column_that_begins_with_a_dollar_sign_does_not_matter_and_cannot_be_read(lake):
     """Avro has no such names, but other writers may."""
     lake.commit(THINGS, thing("a", 1), thing("b", 2))
-    names = ("$outcome", "$line_state", "$is_latest", "$partition", "$offset_min", "$kafka_offset", "$bucket", "$position")
+    names = (
+        "$outcome",
+        "$line_state",
+        "$is_latest",
+        "$partition",
+        "$offset_min",
+        "$kafka_offset",
+        "$bucket",
+        "$position",
+    )
     where = f"lake.`{lake.target.database}`.things"
     lake.spark.sql(f"ALTER TABLE {where} ADD COLUMNS ({', '.join(f'`{name}` string' for name in names)})")
     filled = lake.spark.table(where).withColumns({name: F.lit("x") for name in names})
@@ -270,15 +324,30 @@ def test_an_item_of_an_array_has_no_name_that_expressions_know(lake, alias):
     items = {"type": "array", "items": "int"}
     lake.commit(topic_of(("n", "int"), ("lines", items)), {"id": "a", "at": MONDAY, "n": 1, "lines": [2]})
     with pytest.raises(SourceProblem, match=f"a field {alias} has the name that"):
-        lake.export(contract(column("id"), column("x", "integer", **{"from": alias}), explode={"array": "lines", "as": alias}))
+        lake.export(
+            contract(
+                column("id"),
+                column("x", "integer", **{"from": alias}),
+                explode={"array": "lines", "as": alias},
+            )
+        )
 
 
 def test_an_item_of_an_array_has_no_name_of_a_field(lake):
-    lines = {"type": "array", "items": {"type": "record", "name": "L", "fields": [{"name": "n", "type": "int"}]}}
-    lake.commit(topic_of(("line", "int"), ("lines", lines)), {"id": "a", "at": MONDAY, "line": 1, "lines": [{"n": 2}]})
+    lines = {
+        "type": "array",
+        "items": {"type": "record", "name": "L", "fields": [{"name": "n", "type": "int"}]},
+    }
+    lake.commit(
+        topic_of(("line", "int"), ("lines", lines)), {"id": "a", "at": MONDAY, "line": 1, "lines": [{"n": 2}]}
+    )
     with pytest.raises(SourceProblem, match="a field line has the name that"):
         lake.export(
-            contract(column("id"), column("n", "integer", **{"from": "line.n"}), explode={"array": "lines", "as": "line"})
+            contract(
+                column("id"),
+                column("n", "integer", **{"from": "line.n"}),
+                explode={"array": "lines", "as": "line"},
+            )
         )
 
 
@@ -292,21 +361,35 @@ def test_without_deduplication_no_event_has_a_null_key_and_none_is_a_duplicate(m
 @pytest.mark.parametrize("stage", ["before_deduplication", "after_deduplication"])
 def test_too_many_events_without_a_time_or_a_key_block_the_file(mixed, stage):
     run = mixed.export(contract(*LINES, name=f"strict_{stage[0]}", window={"filter_stage": stage}))
-    assert (run.state(), run.window()["code"], run.window()["exit_code"]) == ("blocked", "EXP-INVALID-EVENTS", 7)
-    assert "5 events that Kafka received during the window have no valid time, and 3 of its events" in run.window()["reason"]
+    assert (run.state(), run.window()["code"], run.window()["exit_code"]) == (
+        "blocked",
+        "EXP-INVALID-EVENTS",
+        7,
+    )
+    assert (
+        "5 events that Kafka received during the window have no valid time, and 3 of its events"
+        in run.window()["reason"]
+    )
     assert mixed.published(f"strict_{stage[0]}") == mixed.keys(f"exports/strict_{stage[0]}/data/") == []
 
 
 def test_a_week_without_times_is_noticed_in_a_long_history(lake):
     """Three events in a thousand are a third of the events received during the week."""
-    lake.commit(THINGS, *(thing(f"old{n}", n, MONDAY - timedelta(days=30)) for n in range(900)), at=MONDAY - timedelta(days=30))
-    lake.commit(THINGS, *(thing(f"new{n}", n) for n in range(6)), *(thing(f"bad{n}", n, None) for n in range(3)))
+    lake.commit(
+        THINGS,
+        *(thing(f"old{n}", n, MONDAY - timedelta(days=30)) for n in range(900)),
+        at=MONDAY - timedelta(days=30),
+    )
+    lake.commit(
+        THINGS, *(thing(f"new{n}", n) for n in range(6)), *(thing(f"bad{n}", n, None) for n in range(3))
+    )
     assert lake.export(contract(*LINES)).window()["code"] == "EXP-INVALID-EVENTS"
     lenient = lake.export(contract(*LINES, name="lenient", source={"max_invalid_percent": 34}))
     assert (lenient.state(), lenient.manifest()["rows"]["events"]["invalid_event_time"]) == ("published", 3)
 
 
-#: Times that a producer never set, or wrote in another unit than the field's, each as microseconds of the event time.
+#: Times that a producer never set, or wrote in another unit than the field's, each as microseconds of the
+#: event time.
 MEANINGLESS = {
     "unset": 0,
     "seconds in milliseconds": 1_709_632_800 * 1_000,
@@ -320,18 +403,28 @@ MEANINGLESS = {
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("stage", ["before_deduplication", "after_deduplication"])
 def test_a_time_that_means_nothing_is_invalid_and_not_early(lake, stage):
-    early = {id_: datetime.fromtimestamp(0, UTC) + timedelta(microseconds=micros) for id_, micros in MEANINGLESS.items()}
-    lake.commit(THINGS, *(thing(f"ok{n}", n) for n in range(4)), *(thing(id_, 0, at) for id_, at in early.items()))
+    early = {
+        id_: datetime.fromtimestamp(0, UTC) + timedelta(microseconds=micros)
+        for id_, micros in MEANINGLESS.items()
+    }
+    lake.commit(
+        THINGS, *(thing(f"ok{n}", n) for n in range(4)), *(thing(id_, 0, at) for id_, at in early.items())
+    )
     text = contract(*LINES, name=f"now_{stage[0]}", window={"filter_stage": stage})
     run = lake.export(text)
     assert (run.state(), run.window()["code"]) == ("blocked", "EXP-INVALID-EVENTS")
-    lenient = lake.export(contract(*LINES, name=f"lenient_{stage[0]}", window={"filter_stage": stage}, source=ANY))
+    lenient = lake.export(
+        contract(*LINES, name=f"lenient_{stage[0]}", window={"filter_stage": stage}, source=ANY)
+    )
     assert lenient.column("id") == ["ok0", "ok1", "ok2", "ok3"]
     counted = lenient.manifest()["rows"]["events"]
     assert (counted["invalid_event_time"], counted["outside_window"]) == (len(MEANINGLESS), 0)
     set_ = {"min_event_date": datetime(1900, 1, 1, tzinfo=UTC).date()}
     assert (
-        lake.export(contract(*LINES, name=f"set_{stage[0]}", window={"filter_stage": stage}, source=set_)).state() == "published"
+        lake.export(
+            contract(*LINES, name=f"set_{stage[0]}", window={"filter_stage": stage}, source=set_)
+        ).state()
+        == "published"
     )
 
 
@@ -359,9 +452,18 @@ def test_a_time_of_kafka_beyond_the_calendar_is_no_time_of_a_commit(lake, micros
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("stage", ["before_deduplication", "after_deduplication"])
 def test_events_of_other_weeks_do_not_decide_on_a_window(lake, stage):
-    """A third of an old week's events have no time. One of this week's three events has no key, among many of a later week."""
-    month_ago, later = MONDAY - timedelta(days=30), MONDAY + timedelta(days=8)
-    lake.commit(THINGS, *(thing(f"bad{n}", n, None) for n in range(3)), *(thing(f"old{n}", n) for n in range(3)), at=month_ago)
+    """A third of an old week's events have no time.
+
+    One of this week's three events has no key, among many of a later week.
+    """
+    month_ago = MONDAY - timedelta(days=30)
+    later = MONDAY + timedelta(days=8)
+    lake.commit(
+        THINGS,
+        *(thing(f"bad{n}", n, None) for n in range(3)),
+        *(thing(f"old{n}", n) for n in range(3)),
+        at=month_ago,
+    )
     rule = {"filter_stage": stage}
     assert lake.export(contract(*LINES, name="clean", window=rule)).state() == "published"
     lake.commit(THINGS, thing("", 1), *(thing(f"new{n}", n, later) for n in range(400)), at=later)
@@ -377,7 +479,9 @@ def test_events_of_the_last_century_are_exported(lake):
 
 def test_a_duplicate_that_arrives_a_week_later_counts_in_the_week_of_its_event_time(lake):
     lake.commit(THINGS, thing("a", 1, SUNDAY), at=SUNDAY)
-    lake.commit(THINGS, thing("a", 1, SUNDAY), thing("b", 2, LATER - timedelta(days=6)), at=LATER - timedelta(days=6))
+    lake.commit(
+        THINGS, thing("a", 1, SUNDAY), thing("b", 2, LATER - timedelta(days=6)), at=LATER - timedelta(days=6)
+    )
     run = lake.export(contract(*LINES), as_of=LATER)
     assert (pairs(run, "2024-W10"), pairs(run, "2024-W11")) == ([("a", 1)], [("b", 2)])
 
@@ -394,7 +498,8 @@ def test_a_key_whose_event_time_moves_counts_once_where_its_latest_event_lies(la
 def test_neither_order_nor_files_nor_commits_change_a_byte(lakes):
     things = [thing(f"k{n % 40}", n, MONDAY + timedelta(minutes=n)) for n in range(200)]
     shuffled = random.Random(5).sample(things, len(things))
-    one, many = lakes(), lakes()
+    one = lakes()
+    many = lakes()
     one.commit(THINGS, *things, files=1)
     for start in range(0, 200, 50):
         many.commit(THINGS, *shuffled[start : start + 50], files=5)
@@ -420,7 +525,11 @@ def test_many_keys_and_one_that_has_most_rows_over_several_partitions(lake):
         "$$partition": pa.array([0] * count, pa.int32()),
     }
     filled = [columns.get(field.name, pa.nulls(count, field.type)) for field in seed.schema]
-    table.append(pa.Table.from_arrays([a.cast(f.type) for a, f in zip(filled, seed.schema, strict=True)], schema=seed.schema))
+    table.append(
+        pa.Table.from_arrays(
+            [a.cast(f.type) for a, f in zip(filled, seed.schema, strict=True)], schema=seed.schema
+        )
+    )
     assert ranges.wanted(count, lake.spark.sparkContext.defaultParallelism) == 2
     run = lake.export(contract(*LINES))
     expected = [(f"k{n:06}", n) for n in range(0, count, 10)] + [("most", count - 1)]
@@ -428,7 +537,9 @@ def test_many_keys_and_one_that_has_most_rows_over_several_partitions(lake):
     assert run.manifest()["rows"]["events"]["duplicates"] == count - len(expected)
     # The file is ordered by the column that `order_by` names first, also where another one precedes it.
     other = [column("a_number", "integer", expression="-n"), column("id")]
-    run = lake.export(contract(*other, name="other", deduplicate={"key": ["n"]}, delivery={"order_by": ["id"]}))
+    run = lake.export(
+        contract(*other, name="other", deduplicate={"key": ["n"]}, delivery={"order_by": ["id"]})
+    )
     assert run.column("id") == sorted(f"k{n:06}" if n % 10 == 0 else "most" for n in range(count))
 
 
@@ -441,14 +552,17 @@ def test_events_of_a_composite_key_are_in_the_order_of_the_file(lake, order_by):
     assert run.column("m") == ["-3", "-2", "-1", "0"]
 
 
-@pytest.mark.parametrize(("key", "type_"), [("id", "text"), ("n", "integer"), ("day", "date"), ("at", "timestamp")])
+@pytest.mark.parametrize(
+    ("key", "type_"), [("id", "text"), ("n", "integer"), ("day", "date"), ("at", "timestamp")]
+)
 def test_one_shuffle_both_deduplicates_and_orders_a_file_in_the_order_of_its_key(lake, key, type_):
     schema = topic_of(("n", "int"), ("day", {"type": "int", "logicalType": "date"}))
     lake.commit(schema, {"id": "a", "at": MONDAY, "n": 1, "day": MONDAY.date()})
     text = contract(column(key, type_), column("id2", **{"from": "id"}), deduplicate={"key": [key]})
     mine = contracts.load(lake.write_contract(text))
     services = connect()
-    table, window = pin(services, lake.target.database, "things"), window_of(MONDAY.date(), mine.window)
+    table = pin(services, lake.target.database, "things")
+    window = window_of(MONDAY.date(), mine.window)
     frame = ExportQuery(lake.spark, mine, table, [window], b"", services.s3).window(window).rows().frame
     plan = frame._jdf.queryExecution().executedPlan().toString()
     assert len(re.findall(r"\bExchange\b", plan)) == 1

@@ -1,4 +1,6 @@
-"""No executor logs a value on which an expression failed, whatever jars and Log4j configuration its machine has."""
+"""No executor logs a value on which an expression failed, whatever jars and Log4j configuration its machine
+has.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ logger.executor.level = info
 
 @pytest.mark.parametrize("options", ["of the job", "of somebody else"])
 def test_no_executor_logs_a_value_without_hive_beeline(tmp_path, options):
-    """Options of the job that don't reach the executors' Java are replaced by what the job does when it starts."""
+    """Options of the job that don't reach the executors' Java are replaced by what the job does when it
+    starts.
+    """
     config = tmp_path / "log4j2.properties"
     config.write_text(LOG4J)
     words = [SECRET, *([config.as_uri()] if options == "of somebody else" else [])]

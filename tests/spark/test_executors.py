@@ -28,7 +28,9 @@ SECRET = "ada.lovelace@example.org"
 def test_the_session_has_the_settings_of_the_glue_job(spark):
     settings = dict(spark.sparkContext.getConf().getAll())
     # Spark prepends the module options that Java 17 needs.
-    assert [name for name, value in SPARK_SETTINGS.items() if not f" {settings[name]}".endswith(f" {value}")] == []
+    assert [
+        name for name, value in SPARK_SETTINGS.items() if not f" {settings[name]}".endswith(f" {value}")
+    ] == []
     util = spark._jvm.java.util
     assert (util.Locale.getDefault().toString(), util.TimeZone.getDefault().getID()) == ("en", "UTC")
 
@@ -40,7 +42,11 @@ def on_executors(spark, look):
 
 def logs():
     """Return what executors wrote to their standard output and error."""
-    files = (file for name in ("stdout", "stderr") for file in Path(os.environ["SPARK_HOME"], "work").glob(f"*/*/{name}"))
+    files = (
+        file
+        for name in ("stdout", "stderr")
+        for file in Path(os.environ["SPARK_HOME"], "work").glob(f"*/*/{name}")
+    )
     return "".join(file.read_text(errors="replace") for file in files)
 
 
@@ -48,7 +54,11 @@ def test_the_zip_that_ships_is_the_only_code_of_ours_there(spark):
     def look():
         import glue_jobs.export
 
-        absent = [name for name in ("lakeferry", "simulators", "stacks", "tests") if importlib.util.find_spec(name) is None]
+        absent = [
+            name
+            for name in ("lakeferry", "simulators", "stacks", "tests")
+            if importlib.util.find_spec(name) is None
+        ]
         return glue_jobs.export.__file__, absent, "site" in sys.modules
 
     for file, absent, site in on_executors(spark, look):
@@ -71,8 +81,13 @@ def test_executors_run_in_utc_and_in_no_language_of_the_machine(spark):
 
 def level(spark, name):
     """Set the log level of the logger for failed tasks on the executors."""
-    set_level = "java_method('org.apache.logging.log4j.core.config.Configurator', 'setLevel', 'org.apache.spark', '{}')"
-    spark.range(0, 64, 1, 64).selectExpr(set_level.format(name)).collect()  # so many tasks that each executor runs some
+    set_level = (
+        "java_method('org.apache.logging.log4j.core.config.Configurator', 'setLevel', 'org.apache.spark', "
+        "'{}')"
+    )
+    spark.range(0, 64, 1, 64).selectExpr(
+        set_level.format(name)
+    ).collect()  # so many tasks that each executor runs some
 
 
 def test_no_executor_logs_the_value_that_an_expression_failed_on(lake):
@@ -106,14 +121,19 @@ def executors():
 
 def test_counts_are_right_after_all_executors_were_lost(lake, lake_aws):
     # Some texts are so long that an executor uploads a part, and waits for the response.
-    events = [{"id": f"{n:04}", "at": MONDAY, "text": f"{n:01000000}" if n < 14 else f"text {n}"} for n in range(300)]
+    events = [
+        {"id": f"{n:04}", "at": MONDAY, "text": f"{n:01000000}" if n < 14 else f"text {n}"}
+        for n in range(300)
+    ]
     strange = [{"id": "x", "at": None, "text": ""}, {"id": " ", "at": MONDAY, "text": ""}]
     for part in range(3):
         lake.commit(TEXTS, *events[part::3], *strange, at=AS_OF)
     texts = contract(column("id"), column("text"))
     undisturbed = lake.export(texts, "--prefix", "undisturbed")
     faults = FaultClient(lake_aws.url)
-    faults.rule({"fault": "hang", "method": "PUT", "path": "/lake-*/lost/*/data/*.csv", "query": {"partNumber": "2"}})
+    faults.rule(
+        {"fault": "hang", "method": "PUT", "path": "/lake-*/lost/*/data/*.csv", "query": {"partNumber": "2"}}
+    )
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(lake.export, texts, "--prefix", "lost")
         try:

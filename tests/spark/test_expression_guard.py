@@ -32,7 +32,8 @@ REFUSED = {
     "*": "name columns one by one",
     "amount > :limit": "NamedParameter is not among the functions and operators",
 }
-#: Spark functions with access to the outside, random results, a clock, or results that depend on the order or location of rows.
+#: Spark functions with access to the outside, random results, a clock, or results that depend on the order or
+#: location of rows.
 DANGEROUS = """
     reflect java_method try_reflect input_file_name input_file_block_start input_file_block_length
     rand randn random uuid shuffle monotonically_increasing_id spark_partition_id
@@ -43,7 +44,8 @@ DANGEROUS = """
     explode explode_outer inline posexplode stack read_files
     aes_encrypt aes_decrypt raise_error assert_true sequence repeat space
 """.split()
-#: Expressions that Spark's parser knows without looking up a function, at least in Spark 3.5, and a pattern of the message.
+#: Expressions that Spark's parser knows without looking up a function, at least in Spark 3.5, and a pattern
+#: of the message.
 PARSED = {
     "first(id)": "First",
     "last(id)": "Last",
@@ -79,7 +81,9 @@ def test_no_dangerous_function_is_allowed_in_a_measure_either(spark):
     message = refusal(spark, parse(text, name="things"))
     assert [name for index, name in enumerate(DANGEROUS) if f"column c{index}: " not in message] == []
     assert [
-        kind for index, kind in enumerate(PARSED.values()) if not re.search(f"column p{index}: {kind}", message, re.IGNORECASE)
+        kind
+        for index, kind in enumerate(PARSED.values())
+        if not re.search(f"column p{index}: {kind}", message, re.IGNORECASE)
     ] == []
 
 
@@ -91,7 +95,9 @@ def test_all_mistakes_are_reported_at_once(spark):
 
 
 def test_expressions_that_depend_on_the_row_only_are_allowed(spark):
-    require_allowed(spark, of("upper(id)", "concat('now', id)", "date_format(timestamp '2026-01-05 00:00:00', 'yyyy')"))
+    require_allowed(
+        spark, of("upper(id)", "concat('now', id)", "date_format(timestamp '2026-01-05 00:00:00', 'yyyy')")
+    )
 
 
 def test_every_operator_is_allowed(spark):
@@ -119,13 +125,18 @@ def test_every_operator_is_allowed(spark):
 
 def test_the_fields_inside_lambda_functions_are_found(spark):
     """Spark's parser calls them variables, like the arguments of the function."""
-    assert set(require_allowed(spark, of("transform(a, x -> x + _pos + b.c)", "transform(d, _file -> _file)"))) == {
+    assert set(
+        require_allowed(spark, of("transform(a, x -> x + _pos + b.c)", "transform(d, _file -> _file)"))
+    ) == {
         "a",
         "_pos",
         "b.c",
         "d",
     }
-    nested = of("transform(a, x -> transform(x, y -> x + y + z))", "transform(a, _pos -> 1)[0] + transform(a, x -> _pos)[0]")
+    nested = of(
+        "transform(a, x -> transform(x, y -> x + y + z))",
+        "transform(a, _pos -> 1)[0] + transform(a, x -> _pos)[0]",
+    )
     assert set(require_allowed(spark, nested)) == {"a", "z", "_pos"}
 
 
@@ -152,13 +163,18 @@ ONE_PERSON = {
 @pytest.mark.parametrize("measure", ONE_PERSON)
 def test_a_measure_that_shows_one_person_needs_a_reason(spark, measure):
     def checked(rule, **more):
-        return parse(contract(column("id"), column("m", "integer", measure=measure, **more), aggregate=rule), name="things")
+        return parse(
+            contract(column("id"), column("m", "integer", measure=measure, **more), aggregate=rule),
+            name="things",
+        )
 
     if ONE_PERSON[measure]:
         assert "shows_one_person_because" in refusal(spark, checked({"person_id": "who"}))
     else:
         require_allowed(spark, checked({"person_id": "who"}))
-    require_allowed(spark, checked({"person_id": "who"}, shows_one_person_because="The highest amount is public."))
+    require_allowed(
+        spark, checked({"person_id": "who"}, shows_one_person_because="The highest amount is public.")
+    )
     require_allowed(spark, checked({"no_persons_because": "Numbers only."}))
 
 
@@ -202,7 +218,9 @@ def test_the_metadata_that_iceberg_adds_to_a_table_is_no_field(guarded_lake, nam
     """_file has the bucket and the ids of the organisation, the environment and the cluster."""
     texts = [
         contract(column("id"), column("c", expression=f"cast({name} as string)", nullable=True)),
-        contract(column("id"), filter=[{"where": f"exists(array(1), x -> {name} is not null)", "reason": "r"}]),
+        contract(
+            column("id"), filter=[{"where": f"exists(array(1), x -> {name} is not null)", "reason": "r"}]
+        ),
     ]
     for text in texts:
         window = guarded_lake.export(text, "--dry-run", "true").window()
@@ -213,14 +231,18 @@ def test_the_metadata_that_iceberg_adds_to_a_table_is_no_field(guarded_lake, nam
 def test_names_of_kafka_of_the_window_and_of_the_item_are_known(lakes):
     lake = lakes()
     item = {"type": "record", "name": "Item", "fields": [{"name": "n", "type": "int"}]}
-    lake.commit(topic_of(("items", {"type": "array", "items": item})), {"id": "a", "at": MONDAY, "items": [{"n": 1}]})
+    lake.commit(
+        topic_of(("items", {"type": "array", "items": item})), {"id": "a", "at": MONDAY, "items": [{"n": 1}]}
+    )
     columns = [
         column("id"),
         column("n", "integer", expression="line.n + size(transform(items, x -> x.n))"),
         column("o", "integer", expression="kafka_offset"),
         column("late", "boolean", expression="at > export_window_start"),
     ]
-    window = lake.export(contract(*columns, explode={"array": "items", "as": "line"}), "--dry-run", "true").window()
+    window = lake.export(
+        contract(*columns, explode={"array": "items", "as": "line"}), "--dry-run", "true"
+    ).window()
     assert window["state"] == "dry_run", window["reason"]
 
 
@@ -249,23 +271,33 @@ def test_a_text_that_spark_reads_as_the_current_time_is_refused_everywhere(guard
         return
     window = run().window()
     assert (window["state"], window["code"], window["exit_code"]) == ("failed", "EXP-EXPRESSION", 2)
-    assert "filter[0].where: a text such as 'now' or 'today', or a function, gives the time" in window["reason"]
+    assert (
+        "filter[0].where: a text such as 'now' or 'today', or a function, gives the time" in window["reason"]
+    )
 
 
 def test_the_clock_is_found_in_columns_measures_and_checks(guarded_lake):
     each_row = [{"id": "fresh", "severity": "warn", "message": "m", "each_row": "at < 'now'"}]
-    overall = [{"id": "late", "severity": "warn", "message": "m", "overall": "rows > day(cast('now' as date))"}]
+    overall = [
+        {"id": "late", "severity": "warn", "message": "m", "overall": "rows > day(cast('now' as date))"}
+    ]
     measured = {"measure": "max(at < 'now')"}
     texts = {
         "column c": contract(column("id"), column("c", "boolean", expression="at < 'now'")),
-        "column m": contract(column("id"), column("m", "boolean", **measured), aggregate={"no_persons_because": "x"}),
+        "column m": contract(
+            column("id"), column("m", "boolean", **measured), aggregate={"no_persons_because": "x"}
+        ),
         "check fresh": contract(column("id"), column("at", "timestamp"), check=each_row),
         "check late": contract(column("id"), check=overall),
     }
-    reasons = {key: guarded_lake.export(text, "--dry-run", "true").window()["reason"] for key, text in texts.items()}
-    assert [key for key, reason in reasons.items() if f"contract things: {key}: a text such as 'now'" not in reason] == [], (
-        reasons
-    )
+    reasons = {
+        key: guarded_lake.export(text, "--dry-run", "true").window()["reason"] for key, text in texts.items()
+    }
+    assert [
+        key
+        for key, reason in reasons.items()
+        if f"contract things: {key}: a text such as 'now'" not in reason
+    ] == [], reasons
 
 
 @pytest.fixture(scope="module")

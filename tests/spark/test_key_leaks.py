@@ -1,4 +1,6 @@
-"""The pseudonymisation key is in nothing that Spark shows or writes: plans, generated code, event log, pages of its UI."""
+"""The pseudonymisation key is in nothing that Spark shows or writes: plans, generated code, event log, pages
+of its UI.
+"""
 
 from __future__ import annotations
 
@@ -30,16 +32,40 @@ def shown(lakes, tmp_path_factory):
     lake.commit(PEOPLE, *({"id": f"{n}", "at": MONDAY, "who": who} for n, who in enumerate(NAMES)))
     folder = tmp_path_factory.mktemp("shown")
     hashed = {"treatment": "hash", "kind": "name"}
-    columns = column("id"), column("who", personal=hashed), column("checked", **{"from": "who"}, personal=hashed)
+    columns = (
+        column("id"),
+        column("who", personal=hashed),
+        column("checked", **{"from": "who"}, personal=hashed),
+    )
     # Executors hash `who` when they write it, and Spark `checked`, because a check names it.
-    check = {"id": "hashed", "severity": "block", "message": "Not hashed.", "each_row": f"checked <> '{LITERAL}'"}
+    check = {
+        "id": "hashed",
+        "severity": "block",
+        "message": "Not hashed.",
+        "each_row": f"checked <> '{LITERAL}'",
+    }
     path = lake.write_contract(contract(*columns, check=[check]))
     words = ["--export", path, "--as-of", AS_OF.isoformat(), *lake.target.arguments()]
     # like a machine in another country
-    far = {"TZ": "Pacific/Apia", "LC_ALL": "C.UTF-8", "JAVA_TOOL_OPTIONS": "-Duser.language=tr -Duser.timezone=Pacific/Apia"}
-    command = [sys.executable, str(Path(__file__).with_name("leak_probe.py")), str(folder), MARK.hex(), *words]
+    far = {
+        "TZ": "Pacific/Apia",
+        "LC_ALL": "C.UTF-8",
+        "JAVA_TOOL_OPTIONS": "-Duser.language=tr -Duser.timezone=Pacific/Apia",
+    }
+    command = [
+        sys.executable,
+        str(Path(__file__).with_name("leak_probe.py")),
+        str(folder),
+        MARK.hex(),
+        *words,
+    ]
     done = subprocess.run(
-        command, cwd=ROOT, env=os.environ | far | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=300
+        command,
+        cwd=ROOT,
+        env=os.environ | far | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     (folder / "output.txt").write_text(done.stdout + done.stderr)
@@ -68,7 +94,9 @@ def test_a_process_of_another_zone_and_language_writes_the_same(shown):
 @pytest.mark.parametrize("where", ["local-", "SQL_execution", "api_v1_applications", "plan_"])
 def test_the_searched_files_show_literals(shown, where):
     """Otherwise the search would prove nothing. The plans of the rows show the contract's own literals."""
-    forms = (LITERAL.encode(),) if where == "plan_" else (MARK.hex().encode(), MARK.hex().encode().hex().encode())
+    forms = (
+        (LITERAL.encode(),) if where == "plan_" else (MARK.hex().encode(), MARK.hex().encode().hex().encode())
+    )
     assert any(form in text for text in named(shown, where) for form in forms)
 
 
@@ -77,4 +105,6 @@ def test_the_searched_files_include_generated_code_and_both_ways_of_hashing(show
     assert b"/* 001 */" in plans
     assert b"arrowevalpython" in plans
     for where in ("local-", "SQL_execution"):
-        assert any(b"mapinarrow" in text and b"arrowevalpython" in text for text in named(shown, where)), where
+        assert any(b"mapinarrow" in text and b"arrowevalpython" in text for text in named(shown, where)), (
+            where
+        )

@@ -1,4 +1,6 @@
-"""Which windows a run computes again after the table has changed: those whose events can have changed, and no others."""
+"""Which windows a run computes again after the table has changed: those whose events can have changed, and no
+others.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,11 @@ CHANGES = {
     "an event with a time long ago": (on_tuesday(LONG_AGO), DAYS[1:2], []),
     "an event with a time far ahead": (on_tuesday(thing("new", 100_000)), DAYS[1:2], []),
     "the delete of a row by its position": (lambda lake: delete(lake, "id = 'b2'"), DAYS[2:], DAYS[2:]),
-    "another schema": (lambda lake: lake.flow.evolve(topic_of(("n", "int"), ("m", ["null", "int"], None))), [], []),
+    "another schema": (
+        lambda lake: lake.flow.evolve(topic_of(("n", "int"), ("m", ["null", "int"], None))),
+        [],
+        [],
+    ),
 }
 
 
@@ -82,18 +88,26 @@ def test_only_windows_that_a_change_can_affect_are_computed_again(lake, change):
     act, computed, published = CHANGES[change]
     act(lake)
     words = ("--accept-fewer-events", "true")
-    assert night(lake, text, *words) == (computed, {day: "published" if day in published else "unchanged" for day in DAYS})
+    assert night(lake, text, *words) == (
+        computed,
+        {day: "published" if day in published else "unchanged" for day in DAYS},
+    )
     assert night(lake, text) == ([], dict.fromkeys(DAYS, "unchanged"))
 
 
 @pytest.mark.slow
 def test_rows_that_an_upsert_table_replaces_are_noticed(lake):
-    """Iceberg leaves out files in which the deleted key can't be: that with the keys a2 to b2, but not that with a0 to b0."""
+    """Iceberg leaves out files in which the deleted key can't be: that with the keys a2 to b2, but not that
+    with a0 to b0.
+    """
     days(lake, "upsert")
     text = contract(*LINES, window=DAILY)
     night(lake, text)
     lake.commit(THINGS, thing("a1", 7), mode="upsert")
-    assert night(lake, text) == (DAYS[:2], dict(zip(DAYS, ("unchanged", "published", "unchanged"), strict=True)))
+    assert night(lake, text) == (
+        DAYS[:2],
+        dict(zip(DAYS, ("unchanged", "published", "unchanged"), strict=True)),
+    )
     assert night(lake, text)[0] == []
 
 
@@ -194,7 +208,12 @@ def test_an_incomplete_window_is_not_computed_again_before_it_can_be_complete(la
 def test_a_kept_aggregate_is_checked_once_for_all_windows(lake):
     days(lake)
     aggregate = {"no_persons_because": "Counts only.", "keep_as_table": True}
-    text = contract(column("n", "integer"), column("things", "integer", measure="count(*)"), window=DAILY, aggregate=aggregate)
+    text = contract(
+        column("n", "integer"),
+        column("things", "integer", measure="count(*)"),
+        window=DAILY,
+        aggregate=aggregate,
+    )
     night(lake, text)
     assert night(lake, text)[0] == []
     lake.spark.sql(f"DELETE FROM lake.`{lake.target.aggregates_database}`.things WHERE window = '{DAYS[0]}'")

@@ -1,4 +1,6 @@
-"""The check, the simulator and the job agree: on what a schema means, and on which expressions a contract may have."""
+"""The check, the simulator and the job agree: on what a schema means, and on which expressions a contract may
+have.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ from tests.support.expression_samples import EVENT, FIELDS, OTHERS, every_expres
 from tests.support.lake import column, contract, topic_of
 
 #: How many generated types are tried, and how many of them share a table.
-TYPES, OF_TABLE = 1_000, 60
+TYPES = 1_000
+OF_TABLE = 60
 #: How many tests share the expressions. Each part has expressions of every kind.
 PARTS = 5
 TIMES = ("time-millis", "time-micros")
@@ -52,7 +55,9 @@ def generated() -> list[dict[str, Any]]:
 
 def test_the_check_and_the_simulator_accept_the_same_schemas(generated):
     answers = {str(field["type"]): read_both(record([field])) for field in generated}
-    differing = {type_: both for type_, both in answers.items() if isinstance(both[0], str) != isinstance(both[1], str)}
+    differing = {
+        type_: both for type_, both in answers.items() if isinstance(both[0], str) != isinstance(both[1], str)
+    }
     assert differing == {}
     refused = sum(isinstance(checked, str) for checked, _ in answers.values())
     assert 200 < refused < len(answers) - 200, "the generator makes enough of both"
@@ -63,11 +68,14 @@ def test_spark_sees_the_fields_and_types_that_the_check_expects(generated, lakes
     assert len(readable) > 300
     lake = lakes()
     for number, fields in enumerate(batches(readable)):
-        schema, name = record(fields), f"things_{number}"
+        schema = record(fields)
+        name = f"things_{number}"
         lake.flow.create_table(Topic(name, schema))
         table = lake.spark.table(f"lake.`{lake.target.database}`.{name}")
         names = metadata_columns(table.columns)
-        assert described(table.schema.jsonValue(), names) == described(spark_columns(from_avro(schema, name)), names), fields
+        assert described(table.schema.jsonValue(), names) == described(
+            spark_columns(from_avro(schema, name)), names
+        ), fields
 
 
 def is_readable(field: dict[str, Any]) -> bool:
@@ -82,7 +90,9 @@ def batches(fields: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
 
 
 def described(type_: Any, names: dict[str, str]) -> Any:
-    """Return Spark's description of a type without comments, and with Kafka's metadata as expressions name it."""
+    """Return Spark's description of a type without comments, and with Kafka's metadata as expressions name
+    it.
+    """
     if isinstance(type_, dict):
         return {key: described(value, names) for key, value in type_.items() if key != "metadata"}
     if isinstance(type_, list):
@@ -99,7 +109,10 @@ def lake(lakes):
 
 def of_expressions(*expressions: str) -> str:
     """Return a contract with the value of each expression as text, so that its type doesn't matter."""
-    computed = [column(f"c{number}", expression=expression, nullable=True) for number, expression in enumerate(expressions)]
+    computed = [
+        column(f"c{number}", expression=expression, nullable=True)
+        for number, expression in enumerate(expressions)
+    ]
     kept = {"treatment": "keep", "reason": "made up"}
     return contract(column("id"), *(made | {"personal": kept} for made in computed), deduplicate=None)
 
@@ -114,7 +127,10 @@ def refused_by_check(text: str, judge) -> set[str]:
 
 
 def refused_by_job(lake, expressions: list[str]) -> set[str]:
-    """Return the columns that the job refuses. It first refuses what no contract may have, before it reads the table."""
+    """Return the columns that the job refuses.
+
+    It first refuses what no contract may have, before it reads the table.
+    """
     text = of_expressions(*expressions)
     try:
         (window,) = lake.export(text, "--dry-run", "true").record.windows
@@ -136,7 +152,8 @@ def test_there_are_a_few_hundred_expressions():
 @pytest.mark.parametrize("part", range(PARTS))
 def test_the_check_and_the_job_refuse_the_same_expressions(lake, judge, part):
     expressions = all_expressions()[part::PARTS]
-    left, refused_by_both = list(expressions), []
+    left = list(expressions)
+    refused_by_both = []
     for _ in range(2):  # what no contract may have, then what does not fit the table
         by_job = refused_by_job(lake, left)
         by_check = refused_by_check(of_expressions(*left), judge)

@@ -1,4 +1,6 @@
-"""weekly_sales equals an independent SQL query in DuckDB over the same events, cell by cell, and every reader reads the same."""
+"""weekly_sales equals an independent SQL query in DuckDB over the same events, cell by cell, and every reader
+reads the same.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,9 @@ from tests.support.lake import AS_OF, ROOT, SALES
 
 RETAIL = ROOT.parent / "shared" / "data" / "online_retail_10k.csv"
 COUNTRIES = {
-    "Australia": "AU", "Belgium": "BE", "EIRE": "IE", "France": "FR", "Germany": "DE", "Italy": "IT", "Japan": "JP",
-    "Lithuania": "LT", "Netherlands": "NL", "Norway": "NO", "Poland": "PL", "Portugal": "PT", "Spain": "ES",
-    "Switzerland": "CH", "United Kingdom": "GB",
+    "Australia": "AU", "Belgium": "BE", "EIRE": "IE", "France": "FR", "Germany": "DE", "Italy": "IT",
+    "Japan": "JP", "Lithuania": "LT", "Netherlands": "NL", "Norway": "NO", "Poland": "PL", "Portugal": "PT",
+    "Spain": "ES", "Switzerland": "CH", "United Kingdom": "GB",
 }  # fmt: skip
 MIX = SalesMix(orders=400, customers=80, amended=0.1, duplicates=0.05, late=0.05, guests=0.05, awkward=0.1)
 RETAIL_ORDERS = """
@@ -52,19 +54,28 @@ def plain(content):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not RETAIL.exists(), reason="the Online Retail sample is not beside the repository (../shared/data)")
+@pytest.mark.skipif(
+    not RETAIL.exists(), reason="the Online Retail sample is not beside the repository (../shared/data)"
+)
 def test_a_week_of_real_invoices(lake, tmp_path):
     """Each invoice is one event, read from a file of JSON lines as users provide it."""
     listed = ", ".join(f"'{name}': '{code}'" for name, code in COUNTRIES.items())
     file = tmp_path / "orders.jsonl"
     with oracles.connect() as database:
-        database.execute(RETAIL_ORDERS.replace("$countries", f"MAP {{{listed}}}").replace("$file", f"'{RETAIL}'"))
+        database.execute(
+            RETAIL_ORDERS.replace("$countries", f"MAP {{{listed}}}").replace("$file", f"'{RETAIL}'")
+        )
         time = "strftime(ordered_at, '%Y-%m-%dT%H:%M:%SZ') AS ordered_at"
-        events = f"SELECT md5(order_id) AS event_id, * EXCLUDE (kafka_timestamp, kafka_offset, kafka_partition) REPLACE ({time})"
+        events = (
+            "SELECT md5(order_id) AS event_id, * EXCLUDE (kafka_timestamp, kafka_offset, kafka_partition) "
+            f"REPLACE ({time})"
+        )
         database.execute(f"COPY ({events} FROM orders) TO '{file}' (FORMAT json)")
         values = read_json_lines(file, SALES)
         lake.flow.materialise(SALES, to_records(SALES, values, datetime(2010, 12, 6, tzinfo=UTC)), commits=3)
-        run = lake.export("weekly_sales", "--first-day", "2010-11-29", as_of=datetime(2010, 12, 6, 6, tzinfo=UTC))
+        run = lake.export(
+            "weekly_sales", "--first-day", "2010-11-29", as_of=datetime(2010, 12, 6, 6, tzinfo=UTC)
+        )
         expected = oracles.cells(database, oracles.WEEKLY_SALES, "2010-11-28 23:00:00", "2010-12-05 23:00:00")
     assert plain(run.csv()) == expected
     assert len(expected) == 10_000
@@ -74,12 +85,18 @@ def test_a_week_of_real_invoices(lake, tmp_path):
 def generated(lakes, tmp_path_factory):
     """Run the export over two weeks of generated sales. Return it with the events as a file for DuckDB."""
     lake = lakes()
-    records = sales_orders(MIX, seed=11, start=datetime(2024, 2, 26, tzinfo=UTC), end=datetime(2024, 3, 11, tzinfo=UTC))
+    records = sales_orders(
+        MIX, seed=11, start=datetime(2024, 2, 26, tzinfo=UTC), end=datetime(2024, 3, 11, tzinfo=UTC)
+    )
     lake.flow.materialise(SALES, records, commits=4, compact_every=3)
     file = tmp_path_factory.mktemp("events") / "orders.json"
     with file.open("w") as lines:
         for one in records:
-            about = {"kafka_timestamp": one.timestamp, "kafka_offset": one.offset, "kafka_partition": one.partition}
+            about = {
+                "kafka_timestamp": one.timestamp,
+                "kafka_offset": one.offset,
+                "kafka_partition": one.partition,
+            }
             lines.write(json.dumps(one.value | about, default=_text) + "\n")
     return lake.export("weekly_sales", "--first-day", "2024-02-26", as_of=AS_OF), file
 
@@ -94,7 +111,10 @@ def test_two_weeks_of_generated_sales(generated):
     run, file = generated
     with oracles.connect() as database:
         columns = ", ".join(f"{name}: '{type_}'" for name, type_ in oracles.ORDERS.items())
-        database.execute(f"CREATE VIEW orders AS FROM read_json('{file}', format = 'newline_delimited', columns = {{{columns}}})")
+        database.execute(
+            f"CREATE VIEW orders AS FROM read_json('{file}', format = 'newline_delimited', columns = "
+            f"{{{columns}}})"
+        )
         weeks = {
             "2024-W09": ("2024-02-25 23:00:00", "2024-03-03 23:00:00"),
             "2024-W10": ("2024-03-03 23:00:00", "2024-03-10 23:00:00"),
@@ -120,7 +140,10 @@ def test_every_reader_reads_the_same(generated, tmp_path):
     }
     arrow = arrow_csv.read_csv(file, parse_options=options["parse"], convert_options=options["convert"])
     assert (arrow.column_names, [list(row.values()) for row in arrow.to_pylist()]) == (header, rows)
-    duck = duckdb.execute(f"FROM read_csv('{file}', header = true, all_varchar = true, delim = ',', quote = '\"', escape = '\"')")
+    duck = duckdb.execute(
+        f"FROM read_csv('{file}', header = true, all_varchar = true, delim = ',', quote = '\"', escape = "
+        "'\"')"
+    )
     assert [name for name, *_ in duck.description] == header
     assert [["" if cell is None else cell for cell in row] for row in duck.fetchall()] == rows
     assert any("\n" in cell for row in rows for cell in row)

@@ -53,7 +53,8 @@ def expected(text, kind, key=KEY):
 
 def hashed(*kinds):
     return [
-        column(f"by_{kind}", **{"from": "who"}, nullable=True, personal={"treatment": "hash", "kind": kind}) for kind in kinds
+        column(f"by_{kind}", **{"from": "who"}, nullable=True, personal={"treatment": "hash", "kind": kind})
+        for kind in kinds
     ]
 
 
@@ -64,7 +65,9 @@ def test_pseudonyms_are_those_of_hmac(lake, people):
     run = lake.export(contract(column("id"), *hashed(*KINDS)))
     for kind in KINDS:
         assert run.column(f"by_{kind}") == [expected(who, kind) for who in people], kind
-    versions = boto3.client("secretsmanager").describe_secret(SecretId=lake.target.pseudonym_secret)["VersionIdsToStages"]
+    versions = boto3.client("secretsmanager").describe_secret(SecretId=lake.target.pseudonym_secret)[
+        "VersionIdsToStages"
+    ]
     assert versions == {run.manifest()["pseudonyms"]["key_version"]: ["AWSCURRENT"]}
 
 
@@ -78,12 +81,16 @@ def test_the_test_data_has_several_spellings_of_a_person():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@given(st.lists(st.none() | st.text("aÄZ0+ \t\n@.\u00a0\ufb01٤", max_size=8) | st.text(max_size=8), max_size=8))
+@given(
+    st.lists(st.none() | st.text("aÄZ0+ \t\n@.\u00a0\ufb01٤", max_size=8) | st.text(max_size=8), max_size=8)
+)
 @example([*ASCII, *ASCII])
 @example([*ASCII, *FOREIGN])
 @example(["\u00a0", "\u3000 "])
 def test_a_batch_has_the_pseudonyms_of_its_values(kind, values):
-    assert hasher(KEY, kind)(pa.array(values, pa.string())).to_pylist() == [pseudonym(value, kind) for value in values]
+    assert hasher(KEY, kind)(pa.array(values, pa.string())).to_pylist() == [
+        pseudonym(value, kind) for value in values
+    ]
 
 
 def test_bytes_that_are_no_text_are_hashed_as_what_the_file_would_show():
@@ -112,7 +119,10 @@ TEAM = ["Ida", "ZOË", "ida ", "Bob"]
 
 @pytest.fixture(scope="module")
 def team(lakes):
-    """Return a lake with visits of three people, one of them spelled in two ways. Kafka has them in this order."""
+    """Return a lake with visits of three people, one of them spelled in two ways.
+
+    Kafka has them in this order.
+    """
     lake = lakes()
     visits = [{"id": f"{n}", "at": MONDAY, "who": who} for n, who in enumerate(TEAM)]
     lake.commit(PEOPLE, *visits, keys=[b"same partition"] * len(visits))
@@ -120,7 +130,9 @@ def team(lakes):
 
 
 def test_rows_that_differ_only_in_hashed_columns_come_in_kafkas_order(team):
-    """Their pseudonyms don't exist yet when Spark sorts, and the order of the names would tell something about them."""
+    """Their pseudonyms don't exist yet when Spark sorts, and the order of the names would tell something
+    about them.
+    """
     run = team.export(contract(column("at", "timestamp"), *hashed("name"), name="ties"))
     assert run.column("by_name") == [expected(who, "name") for who in TEAM]
 
@@ -129,17 +141,24 @@ def test_rows_are_not_in_the_order_of_a_part_of_the_key_that_is_hashed(lake):
     """Deduplication leaves them in the order of the whole key, which is that of the names."""
     names = ["Dora", "Ada", "Cleo", "Bob"]
     visits = [{"id": f"{n}", "at": MONDAY, "region": "north", "who": who} for n, who in enumerate(names)]
-    lake.commit(topic_of(("region", "string"), ("who", "string")), *visits, keys=[b"same partition"] * len(visits))
+    lake.commit(
+        topic_of(("region", "string"), ("who", "string")), *visits, keys=[b"same partition"] * len(visits)
+    )
     run = lake.export(contract(column("region"), *hashed("name"), deduplicate={"key": ["region", "who"]}))
     assert run.column("by_name") == [expected(who, "name") for who in names]
 
 
 @pytest.mark.parametrize("aggregated", [False, True])
 def test_a_value_that_a_filter_leaves_out_is_not_hashed(lake, aggregated):
-    """Hashing within Spark gets every row's value. Here only the filter keeps the expression from dividing by zero."""
+    """Hashing within Spark gets every row's value.
+
+    Here only the filter keeps the expression from dividing by zero.
+    """
     lake.commit(topic_of(("n", "int")), {"id": "a", "at": MONDAY, "n": 5}, {"id": "b", "at": MONDAY, "n": 0})
     (key,) = hashed("id")
-    key = {name: value for name, value in key.items() if name != "from"} | {"expression": "cast(10 div n as string)"}
+    key = {name: value for name, value in key.items() if name != "from"} | {
+        "expression": "cast(10 div n as string)"
+    }
     sections = {"filter": [{"where": "n <> 0", "reason": "Zero."}], "delivery": {"order_by": ["by_id"]}}
     rest = column("visits", "integer", measure="count(*)") if aggregated else column("id")
     aggregate = {"aggregate": {"no_persons_because": "A test."}} if aggregated else {}
@@ -154,7 +173,12 @@ def test_a_file_can_be_ordered_by_pseudonyms(team):
 
 
 @pytest.mark.parametrize(
-    ("held", "state"), [("length(by_name) = 64", "published"), ("by_name <> 'Bob'", "published"), ("by_name = 'Bob'", "blocked")]
+    ("held", "state"),
+    [
+        ("length(by_name) = 64", "published"),
+        ("by_name <> 'Bob'", "published"),
+        ("by_name = 'Bob'", "blocked"),
+    ],
 )
 def test_a_check_sees_pseudonyms_and_not_what_they_stand_for(team, held, state):
     check = {"id": "seen", "severity": "block", "message": "Seen.", "each_row": held}

@@ -14,7 +14,13 @@ from tests.support.lake import MONDAY, column, contract, topic_of
 
 DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}
 THINGS = topic_of(("n", "int"), ("share", "float"), ("price", DECIMAL), ("name", ["null", "string"], None))
-SHOWN = [column("id"), column("n", "integer"), column("share", "decimal(9,4)"), column("price", "decimal(18,2)"), column("name")]
+SHOWN = [
+    column("id"),
+    column("n", "integer"),
+    column("share", "decimal(9,4)"),
+    column("price", "decimal(18,2)"),
+    column("name"),
+]
 CSV = b"id,n,share,price,name\r\na,1,0.2500,9.90,x\r\nb,2,0.5000,0.10,y\r\n"
 
 
@@ -28,7 +34,9 @@ def filled(lake):
 
 
 def evolve(lake, *steps):
-    """Take each step on the table's schema in a commit of its own, then append its rows again with the new schema."""
+    """Take each step on the table's schema in a commit of its own, then append its rows again with the new
+    schema.
+    """
     table = lake.flow.catalog.load_table((lake.target.database, "things"))
     for step in steps:
         with table.update_schema(allow_incompatible_changes=True) as update:
@@ -37,11 +45,16 @@ def evolve(lake, *steps):
 
 
 def sql(lake, statement):
-    lake.spark.sql(statement.format(table=f"lake.`{lake.target.database}`.things", db=f"lake.`{lake.target.database}`"))
+    lake.spark.sql(
+        statement.format(table=f"lake.`{lake.target.database}`.things", db=f"lake.`{lake.target.database}`")
+    )
 
 
 def refusal(lake, text):
-    """Return the message of a run that could not start. Nothing is published, and its record has the message."""
+    """Return the message of a run that could not start.
+
+    Nothing is published, and its record has the message.
+    """
     with pytest.raises(SourceProblem) as caught:
         lake.export(text)
     assert lake.keys("exports/things/data/") == lake.published() == []
@@ -72,11 +85,17 @@ def test_added_moved_and_widened_columns_change_no_byte(lake):
         ("name is gone", [lambda schema: schema.delete_column("name")]),
         (
             "name was dropped and added again",
-            [lambda schema: schema.delete_column("name"), lambda schema: schema.add_column("name", StringType())],
+            [
+                lambda schema: schema.delete_column("name"),
+                lambda schema: schema.add_column("name", StringType()),
+            ],
         ),
         (
             "n was dropped and added again",
-            [lambda schema: schema.rename_column("n", "m"), lambda schema: schema.add_column("n", LongType())],
+            [
+                lambda schema: schema.rename_column("n", "m"),
+                lambda schema: schema.add_column("n", LongType()),
+            ],
         ),
     ],
 )
@@ -128,10 +147,17 @@ def test_a_check_of_a_column_does_not_read_the_field(lake):
 
 @pytest.mark.parametrize(
     ("check", "label", "name"),
-    [({"each_row": "length(nmae) > 0"}, "check good", "nmae"), ({"overall": "rows > 0 and sum_m > 0"}, "check good", "sum_m")],
+    [
+        ({"each_row": "length(nmae) > 0"}, "check good", "nmae"),
+        ({"overall": "rows > 0 and sum_m > 0"}, "check good", "sum_m"),
+    ],
 )
 def test_a_check_that_names_no_column_of_the_file_is_a_mistake_of_the_contract(lake, check, label, name):
-    text = contract(column("id"), column("n", "integer"), check=[{"id": "good", "severity": "warn", "message": "m"} | check])
+    text = contract(
+        column("id"),
+        column("n", "integer"),
+        check=[{"id": "good", "severity": "warn", "message": "m"} | check],
+    )
     (window,) = filled(lake).export(text).record.windows
     assert (window["code"], window["exit_code"], window["stops"]) == ("EXP-EXPRESSION", 2, True)
     assert (name in window["reason"], "table" in window["reason"] + window["remedy"]) == (True, False)
@@ -154,12 +180,17 @@ def test_a_field_that_was_renamed_since_the_last_commit_has_its_former_name_unle
 def test_a_column_that_was_replaced_on_purpose_is_read(lake):
     filled(lake)
     table = lake.flow.catalog.load_table((lake.target.database, "things"))
-    for step in (lambda schema: schema.delete_column("name"), lambda schema: schema.add_column("name", StringType())):
+    for step in (
+        lambda schema: schema.delete_column("name"),
+        lambda schema: schema.add_column("name", StringType()),
+    ):
         with table.update_schema(allow_incompatible_changes=True) as update:
             step(update)
     row = table.scan(limit=1).to_arrow()
     place = row.schema.get_field_index("name")
-    table.append(row.set_column(place, row.schema.field(place), pa.array(["new"], row.schema.field(place).type)))
+    table.append(
+        row.set_column(place, row.schema.field(place), pa.array(["new"], row.schema.field(place).type))
+    )
     shown = [*SHOWN[:-1], column("name", nullable=True)]
     run = lake.export(contract(*shown, source={"replaced_fields": ["name"]}, deduplicate=None))
     assert sorted(run.column("name")) == ["", "", "new"]
@@ -186,21 +217,32 @@ def test_all_wrong_types_are_reported_and_stop_the_run(lake):
 
 
 def test_an_expression_over_a_missing_field_names_it(lake):
-    (window,) = filled(lake).export(contract(column("id"), column("x", "integer", expression="n + gone_field"))).record.windows
+    (window,) = (
+        filled(lake)
+        .export(contract(column("id"), column("x", "integer", expression="n + gone_field")))
+        .record.windows
+    )
     assert window["code"] == "EXP-SCHEMA-CHANGED"
     assert "gone_field" in window["reason"]
 
 
 def test_a_field_that_would_lose_digits_is_refused(lake):
     (window,) = filled(lake).export(contract(column("id"), column("price", "decimal(18,1)"))).record.windows
-    assert "column price: the field is decimal(10,2), and the column's type is decimal(18,1)" in window["reason"]
+    assert (
+        "column price: the field is decimal(10,2), and the column's type is decimal(18,1)" in window["reason"]
+    )
 
 
 @pytest.mark.slow
 def test_partitioning_and_format_versions_change_no_byte(lake):
-    """The same events are appended to a table of format 1, of format 2 with new partitioning, and of format 3."""
+    """The same events are appended to a table of format 1, of format 2 with new partitioning, and of format
+    3.
+    """
     filled(lake)
-    sql(lake, "CREATE TABLE {db}.old USING iceberg TBLPROPERTIES ('format-version'='1') AS SELECT * FROM {table}")
+    sql(
+        lake,
+        "CREATE TABLE {db}.old USING iceberg TBLPROPERTIES ('format-version'='1') AS SELECT * FROM {table}",
+    )
     versions = []
     for steps in (
         (),
@@ -229,7 +271,9 @@ def test_a_table_that_another_writer_made_is_refused(lake):
 
 
 def test_a_missing_table_one_without_a_snapshot_and_no_iceberg_differ(lakes):
-    missing, waiting, plain = lakes(), lakes(), lakes()
+    missing = lakes()
+    waiting = lakes()
+    plain = lakes()
     waiting.commit(THINGS)
     waiting_glue = waiting.flow.catalog.glue
     waiting_glue.create_database(DatabaseInput={"Name": plain.target.database})
@@ -272,7 +316,9 @@ def nested(place, record):
 
 
 def changed_inside(lake, place, schema, *steps, again="true"):
-    """Change the schema inside the field, then append the rows for which `again` holds, so that a snapshot has the new schema."""
+    """Change the schema inside the field, then append the rows for which `again` holds, so that a snapshot
+    has the new schema.
+    """
     lake.commit(topic_of(("m", schema)), {"id": "a", "at": MONDAY, "m": nested(place, {"amount": 5, "k": 1})})
     table = lake.flow.catalog.load_table((lake.target.database, "things"))
     for step in steps:
@@ -316,7 +362,10 @@ def test_the_only_field_of_a_record_that_was_replaced_stops_the_run(lake, place)
     shown = column("id"), column("x", "integer", expression=READING[place], nullable=True)
     assert f"{place}.amount was dropped and added again" in refusal(lake, contract(*shown)).what
     (window,) = lake.export(contract(*shown, source={"replaced_fields": ["m"]})).record.windows
-    assert (window["state"], window.get("code")) == {"m": ("published", None), "m{}": ("failed", "EXP-SCHEMA-CHANGED")}[place]
+    assert (window["state"], window.get("code")) == {
+        "m": ("published", None),
+        "m{}": ("failed", "EXP-SCHEMA-CHANGED"),
+    }[place]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""The job refuses to run with other settings of Spark SQL than its own, in the thread that builds its expressions."""
+"""The job refuses to run with other settings of Spark SQL than its own, in the thread that builds its
+expressions.
+"""
 
 from __future__ import annotations
 

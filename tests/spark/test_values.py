@@ -1,4 +1,6 @@
-"""Values that break files, readers and spreadsheets: each is delivered as it is, or counted, or stops the run."""
+"""Values that break files, readers and spreadsheets: each is delivered as it is, or counted, or stops the
+run.
+"""
 
 from __future__ import annotations
 
@@ -87,11 +89,17 @@ NOTES = topic_of(("text", ["null", "string"], None))
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize(("dialect", "null_text", "delimiter"), [("machine", "", ","), ("excel", "NULL", ";")])
+@pytest.mark.parametrize(
+    ("dialect", "null_text", "delimiter"), [("machine", "", ","), ("excel", "NULL", ";")]
+)
 def test_every_text_is_delivered_and_none_runs_in_a_spreadsheet(lake, dialect, null_text, delimiter):
-    lake.commit(NOTES, *({"id": f"{n:03}", "at": MONDAY, "text": text} for n, text in enumerate([*TEXTS, None])))
+    lake.commit(
+        NOTES, *({"id": f"{n:03}", "at": MONDAY, "text": text} for n, text in enumerate([*TEXTS, None]))
+    )
     columns = column("id"), column("text", nullable=True)
-    run = lake.export(contract(*columns, delivery={"dialect": dialect, "null_text": null_text, "delimiter": delimiter}))
+    run = lake.export(
+        contract(*columns, delivery={"dialect": dialect, "null_text": null_text, "delimiter": delimiter})
+    )
     raw = run.csv()
     assert raw.startswith(b"\xef\xbb\xbfid") == (dialect == "excel")
     whole = io.StringIO(raw.decode("utf-8-sig"), newline="")
@@ -99,7 +107,9 @@ def test_every_text_is_delivered_and_none_runs_in_a_spreadsheet(lake, dialect, n
     assert [unguarded(cell) for cell in cells] == [*TEXTS, null_text]
     for split in ",;\t":
         seen = csv.reader(io.StringIO(raw.decode("utf-8-sig"), newline=""), delimiter=split)
-        runs = [cell for row in seen for cell in row if re.match('[ "\u00a0\u3000\x00-\x1f]*[=+@＝＋－＠-]', cell)]
+        runs = [
+            cell for row in seen for cell in row if re.match('[ "\u00a0\u3000\x00-\x1f]*[=+@＝＋－＠-]', cell)
+        ]
         assert runs == [], split
     # Only quotation marks distinguish a text that looks like a missing value from a missing value.
     assert raw.endswith(f"{len(TEXTS):03}{delimiter}{null_text}\r\n".encode())
@@ -121,11 +131,16 @@ def test_huge_and_invalid_texts_are_cut_for_excel_and_counted(lake):
         "4": F.lit("\ufffd"),
     }
     for id_, text in texts.items():
-        lake.spark.table(table).filter("id = 'seed'").withColumns({"id": F.lit(id_), "text": text}).writeTo(table).append()
+        lake.spark.table(table).filter("id = 'seed'").withColumns({"id": F.lit(id_), "text": text}).writeTo(
+            table
+        ).append()
     hashed = {"treatment": "hash", "kind": "text"}
     columns = column("id"), column("text"), column("pseudonym", **{"from": "text"}, personal=hashed)
     machine = lake.export(contract(*columns, name="machine"))
-    assert [len(line.decode().split(",")[1]) for line in machine.csv().split(b"\r\n")[1:3]] == [10_000_000, 40_000]
+    assert [len(line.decode().split(",")[1]) for line in machine.csv().split(b"\r\n")[1:3]] == [
+        10_000_000,
+        40_000,
+    ]
     assert "and cut" not in " ".join(machine.manifest()["notes"])
     run = lake.export(contract(*columns, delivery={"dialect": "excel"}))
     cells = run.column("text")
@@ -137,10 +152,17 @@ def test_huge_and_invalid_texts_are_cut_for_excel_and_counted(lake):
 
 
 def test_a_text_is_cut_for_excel_before_python_sees_it(lake):
-    """Batches go to Python by their number of rows: a few thousand long texts would not fit into its memory."""
-    long = [{"id": f"{n}", "at": MONDAY, "text": letter * (LONGEST_TEXT + 2)} for n, letter in enumerate(("x", "\u00e9"))]
+    """Batches go to Python by their number of rows: a few thousand long texts would not fit into its
+    memory.
+    """
+    long = [
+        {"id": f"{n}", "at": MONDAY, "text": letter * (LONGEST_TEXT + 2)}
+        for n, letter in enumerate(("x", "\u00e9"))
+    ]
     lake.commit(NOTES, *long)
-    mine = contracts.load(lake.write_contract(contract(column("id"), column("text"), delivery={"dialect": "excel"})))
+    mine = contracts.load(
+        lake.write_contract(contract(column("id"), column("text"), delivery={"dialect": "excel"}))
+    )
     services = connect()
     table = pin(services, lake.target.database, "things")
     window = window_of(MONDAY.date(), mine.window)
@@ -186,13 +208,20 @@ def test_numbers_have_one_form_without_exponents(lake):
         ["0.000000000000000000", "1000000000.00", "0"],
         ["1000.000000000000000000", "2.68", ""],
     ]
-    assert run.manifest()["totals"]["whole"] == {"sum": "-1", "min": "-9223372036854775808", "max": "9223372036854775807"}
+    assert run.manifest()["totals"]["whole"] == {
+        "sum": "-1",
+        "min": "-9223372036854775808",
+        "max": "9223372036854775807",
+    }
 
 
 def test_a_float_has_the_digits_of_its_shortest_text_as_a_double_has(lake):
     values = [0.1, 2.675, -0.005, 16777216.0, 1e-7, 1234.5, None]
     kinds = topic_of(("short", ["null", "float"], None), ("long", ["null", "double"], None))
-    lake.commit(kinds, *({"id": f"{n}", "at": MONDAY, "short": value, "long": value} for n, value in enumerate(values)))
+    lake.commit(
+        kinds,
+        *({"id": f"{n}", "at": MONDAY, "short": value, "long": value} for n, value in enumerate(values)),
+    )
     for type_ in ("decimal(38,9)", "decimal(18,2)"):
         shown = [column(name, type_, nullable=True) for name in ("short", "long")]
         cells = lake.export(contract(column("id"), *shown, name=f"floats_{type_[-2]}")).cells()
@@ -231,9 +260,24 @@ EXACT = "cast(cast(real as string) as decimal(12,2))"
         ("EXP-NOT-A-NUMBER", [column("real", "decimal(12,2)")], ["endless"], {}),
         ("EXP-OVERFLOW", [column("real", "decimal(12,2)")], ["big"], {}),
         ("EXP-OVERFLOW", [column("x", "integer", expression="whole * 2")], ["big"], {}),
-        ("EXP-OVERFLOW", [column("x", "timestamp", expression="timestamp_seconds(whole * 1.0)")], ["big"], {}),
-        ("EXP-OVERFLOW", [column("x", "timestamp", expression="timestamp_seconds(0.0000001 * whole)")], ["big"], {}),
-        ("EXP-OVERFLOW", [column("x", "integer", measure="sum(whole)")], ["big", "big too"], {"aggregate": SUMMED}),
+        (
+            "EXP-OVERFLOW",
+            [column("x", "timestamp", expression="timestamp_seconds(whole * 1.0)")],
+            ["big"],
+            {},
+        ),
+        (
+            "EXP-OVERFLOW",
+            [column("x", "timestamp", expression="timestamp_seconds(0.0000001 * whole)")],
+            ["big"],
+            {},
+        ),
+        (
+            "EXP-OVERFLOW",
+            [column("x", "integer", measure="sum(whole)")],
+            ["big", "big too"],
+            {"aggregate": SUMMED},
+        ),
         ("EXP-OVERFLOW", [column("x", "decimal(5,2)", measure="max(whole)")], ["big"], {"aggregate": SUMMED}),
         ("EXP-DIVISION", [column("x", "integer", expression="1 div whole")], ["none"], {}),
         ("EXP-DIVISION", [column("x", "integer", expression="1 % whole")], ["none"], {}),
@@ -247,12 +291,37 @@ EXACT = "cast(cast(real as string) as decimal(12,2))"
         ("EXP-FUNCTION-ARGUMENT", [column("x", expression="regexp_extract(id, '[a-z]')")], ["none"], {}),
         ("EXP-FUNCTION-ARGUMENT", [column("x", expression="format_string('%d', id)")], ["none"], {}),
         ("EXP-FUNCTION-ARGUMENT", [column("x", "integer", expression="date_part('dayz', at)")], ["none"], {}),
-        ("EXP-FUNCTION-ARGUMENT", [column("x", "timestamp", expression="from_utc_timestamp(at, 'Europe/Berlyn')")], ["none"], {}),
-        ("EXP-FUNCTION-ARGUMENT", [column("x", "timestamp", expression="from_utc_timestamp(at, id)")], ["big too"], {}),
-        ("EXP-FUNCTION-ARGUMENT", [column("x", "timestamp", expression="from_utc_timestamp(at, '+25:00')")], ["none"], {}),
+        (
+            "EXP-FUNCTION-ARGUMENT",
+            [column("x", "timestamp", expression="from_utc_timestamp(at, 'Europe/Berlyn')")],
+            ["none"],
+            {},
+        ),
+        (
+            "EXP-FUNCTION-ARGUMENT",
+            [column("x", "timestamp", expression="from_utc_timestamp(at, id)")],
+            ["big too"],
+            {},
+        ),
+        (
+            "EXP-FUNCTION-ARGUMENT",
+            [column("x", "timestamp", expression="from_utc_timestamp(at, '+25:00')")],
+            ["none"],
+            {},
+        ),
         ("EXP-INDEX", [column("x", expression="split(id, ' ')[1]")], ["none"], {}),
-        ("EXP-EXPRESSION-TYPE", [column("x", "decimal(12,2)", measure="sum(real)")], ["none"], {"aggregate": SUMMED}),
-        ("EXP-CAST", [column("x", "decimal(12,2)", measure=f"max({EXACT})")], ["nan", "none"], {"aggregate": SUMMED}),
+        (
+            "EXP-EXPRESSION-TYPE",
+            [column("x", "decimal(12,2)", measure="sum(real)")],
+            ["none"],
+            {"aggregate": SUMMED},
+        ),
+        (
+            "EXP-CAST",
+            [column("x", "decimal(12,2)", measure=f"max({EXACT})")],
+            ["nan", "none"],
+            {"aggregate": SUMMED},
+        ),
     ],
     ids=[
         "NaN",
@@ -284,7 +353,9 @@ EXACT = "cast(cast(real as string) as decimal(12,2))"
     ],
 )
 def test_a_value_that_cannot_be_exact_stops_the_run(limits, capfd, code, columns, ids, more):
-    run = limits.export(contract(column("id") if not more else column("at", "timestamp"), *columns, filter=only(*ids), **more))
+    run = limits.export(
+        contract(column("id") if not more else column("at", "timestamp"), *columns, filter=only(*ids), **more)
+    )
     assert (run.state(), run.window()["code"]) == ("failed", code)
     assert limits.published() == limits.keys("exports/things/data/") == []
     assert "TYPE" in code or f"column {columns[0]['name']}" in run.window()["reason"]
@@ -292,9 +363,13 @@ def test_a_value_that_cannot_be_exact_stops_the_run(limits, capfd, code, columns
     assert "SQLSTATE" not in "".join(capfd.readouterr()), "Spark's own message has the value"
 
 
-@pytest.mark.parametrize("text", ["raise_error(id)", "if(whole = 0, raise_error('none'), id)", "assert_true(whole > 0)"])
+@pytest.mark.parametrize(
+    "text", ["raise_error(id)", "if(whole = 0, raise_error('none'), id)", "assert_true(whole > 0)"]
+)
 def test_an_expression_cannot_raise_an_error_of_its_own(limits, text):
-    with pytest.raises(BadInput, match=r"(raise_error|assert_true)\(\) is not among the functions a contract may use"):
+    with pytest.raises(
+        BadInput, match=r"(raise_error|assert_true)\(\) is not among the functions a contract may use"
+    ):
         limits.export(contract(column("id"), column("x", expression=text), name="raises"))
 
 
@@ -302,13 +377,26 @@ def test_an_expression_cannot_raise_an_error_of_its_own(limits, text):
 @pytest.mark.parametrize(
     ("sections", "names"),
     [
-        ({"filter": [{"where": "id <> ''", "reason": "r"}, {"where": "1 div whole > 0", "reason": "r"}]}, "filter[1].where"),
         (
-            {"column": [column("id"), *[column(f"c{n}", "integer", expression=f"1 div (whole - {n})") for n in range(4)]]},
+            {"filter": [{"where": "id <> ''", "reason": "r"}, {"where": "1 div whole > 0", "reason": "r"}]},
+            "filter[1].where",
+        ),
+        (
+            {
+                "column": [
+                    column("id"),
+                    *[column(f"c{n}", "integer", expression=f"1 div (whole - {n})") for n in range(4)],
+                ]
+            },
             "column c0",
         ),
         (
-            {"column": [column("id"), *[column(f"c{n}", "integer", expression=f"1 div (whole * {n})") for n in range(3)]]},
+            {
+                "column": [
+                    column("id"),
+                    *[column(f"c{n}", "integer", expression=f"1 div (whole * {n})") for n in range(3)],
+                ]
+            },
             "column c0, column c1, column c2",
         ),
         (
@@ -322,15 +410,37 @@ def test_an_expression_cannot_raise_an_error_of_its_own(limits, text):
             },
             "column m",
         ),
-        ({"check": [{"id": "c", "severity": "warn", "message": "m", "each_row": "1 div (whole * length(id)) > 0"}]}, "check c"),
-        ({"check": [{"id": "c", "severity": "warn", "message": "m", "overall": "1 div (sum_whole * rows) > 0"}]}, "check c"),
+        (
+            {
+                "check": [
+                    {
+                        "id": "c",
+                        "severity": "warn",
+                        "message": "m",
+                        "each_row": "1 div (whole * length(id)) > 0",
+                    }
+                ]
+            },
+            "check c",
+        ),
+        (
+            {
+                "check": [
+                    {"id": "c", "severity": "warn", "message": "m", "overall": "1 div (sum_whole * rows) > 0"}
+                ]
+            },
+            "check c",
+        ),
     ],
     ids=["filter", "column", "columns", "measure", "check of rows", "check of the file"],
 )
 def test_an_error_names_the_expressions_that_fail(limits, sections, names):
     columns = {"column": [column("id"), column("whole", "integer")], "filter": only("none")} | sections
     run = limits.export(contract(column("id"), **columns))
-    assert (run.window()["code"], run.window()["reason"]) == ("EXP-DIVISION", f"an expression divides by zero ({names})")
+    assert (run.window()["code"], run.window()["reason"]) == (
+        "EXP-DIVISION",
+        f"an expression divides by zero ({names})",
+    )
 
 
 @pytest.mark.sampled(2)
@@ -354,7 +464,10 @@ def test_a_measure_of_doubles_is_exact_or_refused(limits, text, problem):
 def test_a_filter_that_would_take_infinity_for_nothing_is_refused(limits):
     rule = {"where": "cast(real as decimal(12,2)) >= 0", "reason": "the case at hand"}
     run = limits.export(contract(column("id"), filter=[rule]))
-    assert (run.window()["code"], "turns NaN and infinity into null" in run.window()["reason"]) == ("EXP-EXPRESSION-TYPE", True)
+    assert (run.window()["code"], "turns NaN and infinity into null" in run.window()["reason"]) == (
+        "EXP-EXPRESSION-TYPE",
+        True,
+    )
 
 
 #: What Spark 4 would answer otherwise than Spark 3.5, by its defaults.
@@ -378,13 +491,21 @@ def test_every_version_of_glue_gives_the_same_answers(lake):
 @pytest.mark.slow
 def test_expressions_and_measures_are_not_computed_for_filtered_rows(limits):
     kept = [{"where": "whole <> 0 and not isnan(real) and abs(real) < 1e9", "reason": "no value"}]
-    hashed = {"expression": "cast(4611686018427387904 div whole as string)", "personal": {"treatment": "hash", "kind": "id"}}
+    hashed = {
+        "expression": "cast(4611686018427387904 div whole as string)",
+        "personal": {"treatment": "hash", "kind": "id"},
+    }
     who = pseudonym("1", "id")
-    shares = [column("share", "integer", expression="4611686018427387904 div whole"), column("real", "decimal(12,2)")]
+    shares = [
+        column("share", "integer", expression="4611686018427387904 div whole"),
+        column("real", "decimal(12,2)"),
+    ]
     lines = limits.export(contract(column("id"), column("who", **hashed), *shares, name="lines", filter=kept))
     assert [list(row.values()) for row in lines.cells()] == [["big too", who, "1", "1.00"]]
     sums = [column("total", "integer", measure="sum(4611686018427387904 div whole)")]
-    groups = limits.export(contract(column("id"), column("who", **hashed), *sums, name="groups", filter=kept, aggregate=SUMMED))
+    groups = limits.export(
+        contract(column("id"), column("who", **hashed), *sums, name="groups", filter=kept, aggregate=SUMMED)
+    )
     assert [list(row.values()) for row in groups.cells()] == [["big too", who, "1"]]
 
 
@@ -403,8 +524,22 @@ def treated(name, source, type_="text", **personal):
 def test_personal_data_is_masked_and_generalised(lake):
     lake.commit(
         PEOPLE,
-        {"id": "a", "at": MONDAY, "name": " Zoë Łukasz", "born": date(1999, 12, 31), "points": 29, "balance": Decimal("29.99")},
-        {"id": "b", "at": MONDAY, "name": "Jo", "born": date(2000, 1, 1), "points": -1, "balance": Decimal("-0.01")},
+        {
+            "id": "a",
+            "at": MONDAY,
+            "name": " Zoë Łukasz",
+            "born": date(1999, 12, 31),
+            "points": 29,
+            "balance": Decimal("29.99"),
+        },
+        {
+            "id": "b",
+            "at": MONDAY,
+            "name": "Jo",
+            "born": date(2000, 1, 1),
+            "points": -1,
+            "balance": Decimal("-0.01"),
+        },
         {"id": "c", "at": MONDAY},
     )
     run = lake.export(
@@ -462,9 +597,12 @@ OPEN = topic_of(
 
 @pytest.fixture(scope="module")
 def far(lakes):
-    """Rows as change data capture writes a database's infinity, and one with the first and one with the last day and time."""
+    """Rows as change data capture writes a database's infinity, and one with the first and one with the last
+    day and time.
+    """
     lake = lakes()
-    first, last = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
+    first = datetime(1, 1, 1, tzinfo=UTC)
+    last = datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
     for id_, moment in (("a", first), ("b", last)):
         lake.commit(OPEN, {"id": id_, "at": MONDAY, "due": moment.date(), "ends": moment, "open": False})
     table = f"lake.`{lake.target.database}`.things"
@@ -494,7 +632,11 @@ LAST_DUE = column("due", "date", measure="max(due)")
         ([column("id"), column("due", "integer", personal=YEAR)], ["day"], {}),
         ([column("id"), column("due", "date", expression="date_add(due, 1)")], ["b"], {}),
         ([column("id"), LAST_DUE], ["a", "day"], {"aggregate": SUMMED}),
-        ([column("due", "date"), column("n", "integer", measure="count(*)")], ["a", "day"], {"aggregate": SUMMED}),
+        (
+            [column("due", "date"), column("n", "integer", measure="count(*)")],
+            ["a", "day"],
+            {"aggregate": SUMMED},
+        ),
     ],
 )
 def test_a_date_that_no_calendar_prints_stops_the_run(far, columns, ids, more):
@@ -509,13 +651,19 @@ def test_dates_beyond_the_calendar_do_not_matter_in_rows_that_are_left_out(far):
     left_out = [{"where": "not open", "reason": "no end"}]
     run = far.export(
         contract(
-            column("due", "date"), column("ends", "timestamp"), name="left", filter=left_out, deduplicate={"key": ["due", "id"]}
+            column("due", "date"),
+            column("ends", "timestamp"),
+            name="left",
+            filter=left_out,
+            deduplicate={"key": ["due", "id"]},
         )
     )
     ends = ["0001-01-01T00:00:00.000000Z", "9999-12-31T23:59:59.999999Z"]
     assert [list(row.values()) for row in run.cells()] == [["0001-01-01", ends[0]], ["9999-12-31", ends[1]]]
     text = "if(due between DATE '0001-01-01' and DATE '9999-12-31', due, null)"
-    nulls = far.export(contract(column("id"), column("due", "date", expression=text, nullable=True), name="nulls"))
+    nulls = far.export(
+        contract(column("id"), column("due", "date", expression=text, nullable=True), name="nulls")
+    )
     assert [row["due"] for row in nulls.cells() if row["id"].endswith("day")] == ["", ""]
 
 
@@ -529,7 +677,9 @@ def test_a_gzip_file_is_stored_as_one(lake):
 
 @pytest.mark.slow
 def test_personal_data_is_delivered_in_declared_columns_only(lake):
-    """An address in a free text blocks the file; a field that the contract doesn't name is never delivered."""
+    """An address in a free text blocks the file; a field that the contract doesn't name is never
+    delivered.
+    """
     lake.commit(
         topic_of(("text", "string"), ("email", "string")),
         {"id": "a", "at": MONDAY, "text": "ask canary@example.org", "email": "canary2@example.org"},

@@ -21,9 +21,18 @@ TICK = timedelta(microseconds=1)
 SINCE_2000 = {"min_event_date": date(2000, 1, 1)}
 WEEK_LENGTH = timedelta(days=7)
 
-#: window, zone, first day, label, start, end, hours. The ends are derived by hand from the rules of the tz database.
+#: window, zone, first day, label, start, end, hours. The ends are derived by hand from the rules of the tz
+#: database.
 WINDOWS = {
-    "iso week 53": ("iso_week", "UTC", date(2020, 12, 28), "2020-W53", "2020-12-28T00:00", "2021-01-04T00:00", 168),
+    "iso week 53": (
+        "iso_week",
+        "UTC",
+        date(2020, 12, 28),
+        "2020-W53",
+        "2020-12-28T00:00",
+        "2021-01-04T00:00",
+        168,
+    ),
     "New York springs forward": (
         "iso_week",
         "America/New_York",
@@ -86,7 +95,13 @@ def edges(lakes):
     lake = lakes()
     for name, (*_, start, end, _hours) in WINDOWS.items():
         around = (instant(start) - TICK, instant(start), instant(end) - TICK, instant(end))
-        lake.commit(THINGS, *(thing(f"{name} {side}", n, at) for n, (side, at) in enumerate(zip("<[])", around, strict=True))))
+        lake.commit(
+            THINGS,
+            *(
+                thing(f"{name} {side}", n, at)
+                for n, (side, at) in enumerate(zip("<[])", around, strict=True))
+            ),
+        )
     return lake
 
 
@@ -95,15 +110,17 @@ def edges(lakes):
 def test_a_window_runs_from_local_midnight_to_local_midnight(edges, name):
     every, zone, first, label, start, end, hours = WINDOWS[name]
     rule = {"every": every, "zone": zone, "from": first, "restate_for_days": 0}
-    run = edges.export(contract(*LINES, name=f"edges_{first:%m%d}", window=rule, source=SINCE_2000), as_of=instant(end))
+    run = edges.export(
+        contract(*LINES, name=f"edges_{first:%m%d}", window=rule, source=SINCE_2000), as_of=instant(end)
+    )
     assert [window["window"] for window in run.record.windows] == [label]
     assert run.column("id") == [f"{name} [", f"{name} ]"]
     assert instant(end) - instant(start) == timedelta(hours=hours)
 
 
 LOCAL = {"type": "long", "logicalType": "local-timestamp-micros"}
-#: zone, kind of window, first day of a window, and first day of the one after it. Clocks skip or repeat one of these midnights,
-#: or the whole day before it.
+#: zone, kind of window, first day of a window, and first day of the one after it. Clocks skip or repeat one
+#: of these midnights, or the whole day before it.
 LOCAL_WINDOWS = {
     "Cairo skips the first midnight": ("Africa/Cairo", "day", date(2024, 4, 26), date(2024, 4, 27)),
     "Cairo skips the last midnight": ("Africa/Cairo", "day", date(2024, 4, 25), date(2024, 4, 26)),
@@ -123,13 +140,17 @@ LOCAL_WINDOWS = {
 
 @pytest.fixture(scope="module")
 def clocks(lakes):
-    """For each window, events on both sides of the midnights of its first day and of the next window's first day."""
+    """For each window, events on both sides of the midnights of its first day and of the next window's first
+    day.
+    """
     lake = lakes()
     things = topic_of(("wall", LOCAL))
     for name, (*_, first, following) in LOCAL_WINDOWS.items():
         start, end = (datetime(day.year, day.month, day.day) for day in (first, following))
         around = zip("<[])", (start - TICK, start, end - TICK, end), strict=True)
-        lake.commit(things, *({"id": f"{name} {side}", "at": MONDAY, "wall": moment} for side, moment in around))
+        lake.commit(
+            things, *({"id": f"{name} {side}", "at": MONDAY, "wall": moment} for side, moment in around)
+        )
     return lake
 
 
@@ -139,11 +160,20 @@ def clocks(lakes):
 def test_a_time_without_a_zone_belongs_to_the_day_that_it_shows(clocks, name, stage):
     zone, every, first, following = LOCAL_WINDOWS[name]
     rule = {"every": every, "zone": zone, "from": first, "filter_stage": stage, "restate_for_days": 0}
-    own = [{"where": f"id in ({', '.join(repr(f'{name} {side}') for side in '<[])')})", "reason": "the case at hand"}]
+    own = [
+        {
+            "where": f"id in ({', '.join(repr(f'{name} {side}') for side in '<[])')})",
+            "reason": "the case at hand",
+        }
+    ]
     source = {"event_time": "wall"} | SINCE_2000
     end = datetime(following.year, following.month, following.day, 12, tzinfo=ZoneInfo(zone))
     text = contract(
-        column("id"), name=f"wall_{list(LOCAL_WINDOWS).index(name)}_{stage[0]}", window=rule, source=source, filter=own
+        column("id"),
+        name=f"wall_{list(LOCAL_WINDOWS).index(name)}_{stage[0]}",
+        window=rule,
+        source=source,
+        filter=own,
     )
     run = clocks.export(text, as_of=end.astimezone(UTC))
     assert [window["state"] for window in run.record.windows] == ["published"]
@@ -193,12 +223,18 @@ def test_the_record_names_glues_job_run_and_nothing_outside_glue(next_week):
 
 def test_a_published_window_that_becomes_empty_is_published_as_empty(lake):
     """If it were skipped, its previous rows would stay visible."""
-    skipping = contract(*LINES, window={"on_empty": "skip"}, filter=[{"where": "n > 0", "reason": "cancelled"}])
+    skipping = contract(
+        *LINES, window={"on_empty": "skip"}, filter=[{"where": "n > 0", "reason": "cancelled"}]
+    )
     lake.commit(THINGS, thing("a", 1))
     assert lake.export(skipping).column("id") == ["a"]
     lake.commit(THINGS, thing("a", 0), at=MONDAY + timedelta(hours=1))
     again = lake.export(skipping)
-    assert (again.state(), again.manifest()["generation"], again.manifest()["status"]) == ("published", 2, "empty")
+    assert (again.state(), again.manifest()["generation"], again.manifest()["status"]) == (
+        "published",
+        2,
+        "empty",
+    )
     assert again.csv() == b"id,n\r\n"
     assert lake.keys("exports/things/skipped/") == []
 
@@ -206,7 +242,12 @@ def test_a_published_window_that_becomes_empty_is_published_as_empty(lake):
 def test_an_empty_window_of_a_table_that_lags_is_not_skipped_for_good(lake):
     """No record has arrived since the window started, so its events may still come."""
     lake.commit(THINGS, thing("a", 1))
-    rule = {"on_empty": "skip", "on_incomplete_source": "publish", "restate_for_days": 0, "from": date(2099, 12, 21)}
+    rule = {
+        "on_empty": "skip",
+        "on_incomplete_source": "publish",
+        "restate_for_days": 0,
+        "from": date(2099, 12, 21),
+    }
     waiting = lake.export(contract(*LINES, window=rule, source=SINCE_2000), as_of=FAR)
     assert (waiting.state(), lake.keys("exports/things/skipped/"), lake.published()) == ("incomplete", [], [])
     assert "last new data" in waiting.window()["reason"]
@@ -214,7 +255,10 @@ def test_an_empty_window_of_a_table_that_lags_is_not_skipped_for_good(lake):
 
 @pytest.mark.slow
 def test_a_topic_may_have_fields_window_start_and_window_end(lake):
-    """Flink's tumbling windows create these columns. As event time, they decide which window of the export a row is in."""
+    """Flink's tumbling windows create these columns.
+
+    As event time, they decide which window of the export a row is in.
+    """
     timestamp = {"type": "long", "logicalType": "timestamp-micros"}
     minutes = topic_of(("window_start", timestamp), ("window_end", timestamp), time=None)
     rows = [{"id": id_, "window_start": at, "window_end": at + timedelta(minutes=1)} for id_, at in MINUTES]
@@ -227,26 +271,42 @@ def test_a_topic_may_have_fields_window_start_and_window_end(lake):
         window={"from": MONDAY.date() - WEEK_LENGTH},
     )
     run = lake.export(own)
-    assert run.cells("2024-W09") == [{"id": "before", "window_start": "2024-03-03T23:59:00.000000Z", "week": "2024-02-26"}]
-    assert run.cells(WEEK) == [{"id": "in", "window_start": "2024-03-04T00:00:00.000000Z", "week": "2024-03-04"}]
+    assert run.cells("2024-W09") == [
+        {"id": "before", "window_start": "2024-03-03T23:59:00.000000Z", "week": "2024-02-26"}
+    ]
+    assert run.cells(WEEK) == [
+        {"id": "in", "window_start": "2024-03-04T00:00:00.000000Z", "week": "2024-03-04"}
+    ]
 
 
 MINUTES = (("before", MONDAY - timedelta(minutes=1)), ("in", MONDAY))
 
 
 @pytest.mark.sampled(1)
-@pytest.mark.parametrize(("time", "zone"), [("at", "UTC"), ("wall", "America/New_York"), ("wall", "Asia/Tokyo")])
+@pytest.mark.parametrize(
+    ("time", "zone"), [("at", "UTC"), ("wall", "America/New_York"), ("wall", "Asia/Tokyo")]
+)
 def test_events_of_any_year_can_be_valid(lake, time, zone):
-    """Years before 1000 have fewer than four digits, and west of Greenwich the first one begins in a year that Python lacks."""
+    """Years before 1000 have fewer than four digits, and west of Greenwich the first one begins in a year
+    that Python lacks.
+    """
     local = {"type": "long", "logicalType": "local-timestamp-micros"}
     moments = {"a": datetime(1, 1, 2), "b": datetime(999, 12, 31), "c": datetime(2024, 3, 6)}
-    events = [{"id": id_, "at": moment.replace(tzinfo=UTC), "wall": moment} for id_, moment in moments.items()]
+    events = [
+        {"id": id_, "at": moment.replace(tzinfo=UTC), "wall": moment} for id_, moment in moments.items()
+    ]
     lake.commit(topic_of(("wall", local)), *events)
     for first, invalid in ((date(1, 1, 1), 0), (date(999, 1, 1), 1)):
         source = {"event_time": time, "min_event_date": first, "max_invalid_percent": 50}
-        run = lake.export(contract(column("id"), name=f"from_{first.year}", source=source, window={"zone": zone}))
+        run = lake.export(
+            contract(column("id"), name=f"from_{first.year}", source=source, window={"zone": zone})
+        )
         events = run.manifest()["rows"]["events"]
-        assert (run.column("id"), events["invalid_event_time"], events["outside_window"]) == (["c"], invalid, 2 - invalid)
+        assert (run.column("id"), events["invalid_event_time"], events["outside_window"]) == (
+            ["c"],
+            invalid,
+            2 - invalid,
+        )
 
 
 LAST_WEEK = {"from": date(2099, 12, 21)}
@@ -261,12 +321,22 @@ def test_a_window_that_ends_after_the_last_commit_waits(next_week):
 
 def test_a_window_that_ends_after_the_last_commit_can_fail_or_be_published_as_late(next_week):
     failing = next_week.export(
-        contract(*LINES, name="incomplete_fails", window=LAST_WEEK | {"on_incomplete_source": "fail"}, source=SINCE_2000),
+        contract(
+            *LINES,
+            name="incomplete_fails",
+            window=LAST_WEEK | {"on_incomplete_source": "fail"},
+            source=SINCE_2000,
+        ),
         as_of=FAR,
     )
     assert failing.window()["code"] == "EXP-SOURCE-INCOMPLETE"
     shown = next_week.export(
-        contract(*LINES, name="incomplete_shown", window=LAST_WEEK | {"on_incomplete_source": "publish"}, source=SINCE_2000),
+        contract(
+            *LINES,
+            name="incomplete_shown",
+            window=LAST_WEEK | {"on_incomplete_source": "publish"},
+            source=SINCE_2000,
+        ),
         as_of=FAR,
     )
     assert shown.manifest()["status"] == "incomplete"
@@ -283,7 +353,10 @@ def test_a_commit_soon_after_the_windows_end_has_to_hold_newer_events_of_every_p
     assert "Kafka partitions 0, 1, 2 received" in behind.window()["reason"]
     newer = {"at": end}
     lake.commit(THINGS, thing("newer", 1), keys=[one_of[1]], **newer)
-    assert "Kafka partitions 0, 2 received" in lake.export(day_that_ends(end, "soon"), as_of=end).window()["reason"]
+    assert (
+        "Kafka partitions 0, 2 received"
+        in lake.export(day_that_ends(end, "soon"), as_of=end).window()["reason"]
+    )
     shown = lake.export(day_that_ends(end, "shown", on_incomplete_source="publish"), as_of=end)
     assert shown.manifest()["status"] == "incomplete"
     lake.commit(THINGS, thing("0", 0), thing("2", 2), keys=[one_of[0], one_of[2]], **newer)
@@ -291,10 +364,15 @@ def test_a_commit_soon_after_the_windows_end_has_to_hold_newer_events_of_every_p
 
 
 def day_that_ends(end, name, **rule):
-    """Return a window of the zone in which the full hour `end` is midnight. Zones of tz's Etc area count westwards."""
+    """Return a window of the zone in which the full hour `end` is midnight.
+
+    Zones of tz's Etc area count westwards.
+    """
     zone = f"Etc/GMT{end.hour if end.hour <= 12 else end.hour - 24:+d}"
     first = (end - timedelta(hours=12)).astimezone(ZoneInfo(zone)).date()
-    return contract(*LINES, name=name, window={"every": "day", "zone": zone, "from": first} | rule, source=SINCE_2000)
+    return contract(
+        *LINES, name=name, window={"every": "day", "zone": zone, "from": first} | rule, source=SINCE_2000
+    )
 
 
 def committed(lake):
@@ -343,7 +421,10 @@ def test_numbers_are_not_compared_across_versions_and_units_of_the_contract(lake
 
 @pytest.mark.slow
 def test_a_run_begins_no_window_for_which_its_time_is_not_enough(lake):
-    """Each window takes 25 minutes, and a run has an hour. A window that was never published counts as long as the longest."""
+    """Each window takes 25 minutes, and a run has an hour.
+
+    A window that was never published counts as long as the longest.
+    """
     lake.commit(THINGS, *(thing(f"w{n}", n, MONDAY + n * WEEK_LENGTH) for n in (-3, -2, -1, 0)))
     weeks = contract(*LINES, window={"from": MONDAY.date() - 3 * WEEK_LENGTH, "restate_for_days": 0})
     now = [AS_OF]
@@ -356,10 +437,15 @@ def test_a_run_begins_no_window_for_which_its_time_is_not_enough(lake):
     assert (first.record.state, first.record.windows_left) == ("done", 2)
     assert [window["seconds"] for window in first.record.windows] == [1500, 1500]
     short = lake.export(weeks, "--time-limit-minutes", "26", on_phase=work, clock=lambda: now[0])
-    assert [window["window"] for window in short.record.windows] == ["2024-W07"], "a run begins its first window in any case"
+    assert [window["window"] for window in short.record.windows] == ["2024-W07"], (
+        "a run begins its first window in any case"
+    )
     assert short.record.windows_left == 1
     last = lake.export(weeks, on_phase=work, clock=lambda: now[0])
-    assert ([window["window"] for window in last.record.windows], last.record.windows_left) == (["2024-W08"], 0)
+    assert ([window["window"] for window in last.record.windows], last.record.windows_left) == (
+        ["2024-W08"],
+        0,
+    )
 
 
 @pytest.mark.slow
@@ -376,7 +462,9 @@ def test_a_check_that_follows_from_a_column_says_how_to_change_the_column(lake):
     lines = column("id"), column("n", "integer", expression="nullif(n, 2)", allowed=["1"])
     own = {"id": "small", "severity": "block", "message": "n is large.", "each_row": "n < 3"}
     window = lake.export(contract(*lines)).window()
-    found = "n is empty in 1 of 3 rows, and the column isn't nullable; n has values other than 1 in 1 of 3 rows"
+    found = (
+        "n is empty in 1 of 3 rows, and the column isn't nullable; n has values other than 1 in 1 of 3 rows"
+    )
     assert (window["code"], window["reason"]) == ("EXP-CHECK-BLOCKED", f"window {WEEK}: {found}")
     columns = "set nullable = true for n, or add the values to `allowed` of n"
     assert window["remedy"] == f"Correct the source, or {columns}"
@@ -390,8 +478,11 @@ def test_blocked_windows_delay_no_other_window(lake):
     """The two oldest windows fail in every run."""
     lake.commit(THINGS, *(thing(f"w{n}", n, MONDAY + n * WEEK_LENGTH) for n in range(-3, 1)))
     check = {"id": "good", "severity": "block", "message": "Bad.", "each_row": "n > -2"}
-    text = contract(*LINES, window={"from": MONDAY.date() - 3 * WEEK_LENGTH, "restate_for_days": 0}, check=[check])
-    first, second = lake.export(text), lake.export(text)
+    text = contract(
+        *LINES, window={"from": MONDAY.date() - 3 * WEEK_LENGTH, "restate_for_days": 0}, check=[check]
+    )
+    first = lake.export(text)
+    second = lake.export(text)
     blocked = [("2024-W07", "blocked"), ("2024-W08", "blocked")]
     states = [(window["window"], window["state"]) for window in first.record.windows]
     assert states == [("2024-W09", "published"), (WEEK, "published"), *blocked]
@@ -407,7 +498,9 @@ def test_checks_of_the_whole_file_see_its_rows_and_totals(lake):
         "unknown": "nullif(rows, 2) > 0",  # null counts as holding, as in SQL's CHECK
         "more": "sum_n > 3",
     }
-    warnings = [{"id": id_, "severity": "warn", "message": id_, "overall": text} for id_, text in overall.items()]
+    warnings = [
+        {"id": id_, "severity": "warn", "message": id_, "overall": text} for id_, text in overall.items()
+    ]
     run = lake.export(contract(*LINES, check=warnings))
     assert {check["id"]: check["failed"] for check in run.manifest()["checks"] if check["id"] in overall} == {
         "rows": 0,
@@ -431,7 +524,9 @@ def test_a_late_event_gives_a_new_generation_until_the_window_is_too_old(lake):
     manifest = new.manifest()
     assert (new.column("id"), manifest["generation"]) == (["a", "b"], 2)
     assert [each["run_id"] for each in manifest["generations"]] == [old.record.id, new.record.id]
-    former = [key for key in lake.keys("exports/things/data/") if old.record.id in key and key.endswith(".csv")]
+    former = [
+        key for key in lake.keys("exports/things/data/") if old.record.id in key and key.endswith(".csv")
+    ]
     assert [lake.read(key) for key in former] == [b"id,n\r\na,1\r\n"]
     lake.commit(THINGS, thing("c", 3))
     assert lake.export(contract(*LINES), as_of=AS_OF + timedelta(days=14)).record.windows[0]["window"] > WEEK

@@ -26,7 +26,10 @@ CONTEXT = json.loads((ROOT / "cdk.json").read_text())["context"]
 
 @attrs.frozen
 class Assembly:
-    """A synthesised app. `templates` has a template per part (data, confluent, …); `failure` is the error or ""."""
+    """A synthesised app.
+
+    `templates` has a template per part (data, confluent, …); `failure` is the error or "".
+    """
 
     plan: deployment_file.LoadedDeployment
     folder: Path
@@ -74,7 +77,8 @@ def synthesise(plan, folder, change=None, **context):
     prefix = plan.deployment.prefix
     files = sorted(folder.glob(f"{prefix}-*.template.json"))
     templates = {
-        file.name.removeprefix(f"{prefix}-").removesuffix(".template.json"): json.loads(file.read_text()) for file in files
+        file.name.removeprefix(f"{prefix}-").removesuffix(".template.json"): json.loads(file.read_text())
+        for file in files
     }
     return Assembly(plan, folder, templates, failure)
 

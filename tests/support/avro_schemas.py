@@ -15,7 +15,10 @@ NAMESPACES = ("", "shop", "shop.v1", "shop.v2")
 
 
 class AvroTypes:
-    """Makes types with `random`. Names of types are unique, but for those that a union gives to several branches."""
+    """Makes types with `random`.
+
+    Names of types are unique, but for those that a union gives to several branches.
+    """
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -54,7 +57,9 @@ class AvroTypes:
         return shape(depth - 1)
 
     def _plain(self, _depth: int) -> Any:
-        return self._random.choice((*BASES, "string", "long", "null") if self._random.random() < 0.1 else BASES)
+        return self._random.choice(
+            (*BASES, "string", "long", "null") if self._random.random() < 0.1 else BASES
+        )
 
     def _logical(self, _depth: int) -> Any:
         return {"type": self._random.choice(BASES), "logicalType": self._random.choice(LOGICAL)}
@@ -63,11 +68,17 @@ class AvroTypes:
         base = self._random.choice([{"type": "bytes"}, self._fixed(0), {"type": "string"}])
         digits = {"precision": self._random.choice((1, 9, 18, 38, 39, 64, 0, -1, "9", None))}
         digits |= {"scale": self._random.choice((0, 2, 2, 18, 40, None))}
-        return base | {"logicalType": "decimal"} | {key: value for key, value in digits.items() if value is not None}
+        return (
+            base
+            | {"logicalType": "decimal"}
+            | {key: value for key, value in digits.items() if value is not None}
+        )
 
     def _fixed(self, _depth: int) -> Any:
         size = self._random.choice((1, 2, 16, 16))
-        return self._named({"type": "fixed", "size": size}) | self._random.choice(({}, {"logicalType": "uuid"}))
+        return self._named({"type": "fixed", "size": size}) | self._random.choice(
+            ({}, {"logicalType": "uuid"})
+        )
 
     def _enum(self, _depth: int) -> Any:
         return self._named({"type": "enum", "symbols": ["A", "B"]})
@@ -101,7 +112,10 @@ class AvroTypes:
         field = {"name": "a", "type": self._plain(depth)}
         return [
             "null",
-            *({"type": "record", "name": f"T{self._number}", "namespace": space, "fields": [field]} for space in spaces),
+            *(
+                {"type": "record", "name": f"T{self._number}", "namespace": space, "fields": [field]}
+                for space in spaces
+            ),
         ]
 
     def _wrapped(self, depth: int) -> Any:
@@ -109,13 +123,16 @@ class AvroTypes:
 
     def _entries(self, depth: int) -> Any:
         names = self._random.choice((("key", "value"), ("key", "value"), ("value", "key"), ("key",)))
-        fields = [{"name": name, "type": self._type(0) if name == "key" else self._type(depth)} for name in names]
+        fields = [
+            {"name": name, "type": self._type(0) if name == "key" else self._type(depth)} for name in names
+        ]
         entry = self._named({"type": "record"}) | {"connect.internal.type": "MapEntry", "fields": fields}
         return {"type": "array", "items": entry}
 
     def _named(self, schema: dict[str, Any]) -> dict[str, Any]:
         self._number += 1
-        name, space = f"T{self._number}", self._random.choice(NAMESPACES)
+        name = f"T{self._number}"
+        space = self._random.choice(NAMESPACES)
         if schema["type"] not in ("record", "error"):
             self._known.append(f"{space}.{name}" if space else name)
         return schema | {"name": name} | ({"namespace": space} if space else {"namespace": ""})

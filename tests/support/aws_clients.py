@@ -21,7 +21,11 @@ class Clients:
 
     def __init__(self, server, credentials=None):
         self.server = server
-        self._credentials = credentials or {"AccessKeyId": "test", "SecretAccessKey": "test", "SessionToken": None}
+        self._credentials = credentials or {
+            "AccessKeyId": "test",
+            "SecretAccessKey": "test",
+            "SessionToken": None,
+        }
 
     def client(self, service, **config):
         return boto3.client(
@@ -31,7 +35,9 @@ class Clients:
             aws_access_key_id=self._credentials["AccessKeyId"],
             aws_secret_access_key=self._credentials["SecretAccessKey"],
             aws_session_token=self._credentials["SessionToken"],
-            config=Config(request_checksum_calculation="when_required", retries={"total_max_attempts": 1}, **config),
+            config=Config(
+                request_checksum_calculation="when_required", retries={"total_max_attempts": 1}, **config
+            ),
         )
 
     s3 = cached_property(lambda self: self.client("s3"))
@@ -44,7 +50,9 @@ class Clients:
 
     def new_bucket(self):
         name = f"bucket-{next(_numbers)}"
-        self.s3.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": self.server.region})
+        self.s3.create_bucket(
+            Bucket=name, CreateBucketConfiguration={"LocationConstraint": self.server.region}
+        )
         return name
 
     def new_database(self):
@@ -58,10 +66,16 @@ class Clients:
     def new_role(self, *statements, external_id=None):
         """Create a role and return its ARN. Each statement is (actions, resources)."""
         name = f"role-{next(_numbers)}"
-        trust = {"Effect": "Allow", "Principal": {"AWS": f"arn:aws:iam::{self.server.account}:root"}, "Action": "sts:AssumeRole"}
+        trust = {
+            "Effect": "Allow",
+            "Principal": {"AWS": f"arn:aws:iam::{self.server.account}:root"},
+            "Action": "sts:AssumeRole",
+        }
         if external_id:
             trust["Condition"] = {"StringEquals": {"sts:ExternalId": external_id}}
-        allowed = [{"Effect": "Allow", "Action": actions, "Resource": resources} for actions, resources in statements]
+        allowed = [
+            {"Effect": "Allow", "Action": actions, "Resource": resources} for actions, resources in statements
+        ]
         role = self.iam.create_role(RoleName=name, AssumeRolePolicyDocument=policy(trust))["Role"]
         self.iam.put_role_policy(RoleName=name, PolicyName="own", PolicyDocument=policy(*allowed))
         return role["Arn"]
@@ -76,7 +90,9 @@ class Clients:
         parts = []
         for number, body in enumerate(bodies, 1):
             checksum = {"ChecksumSHA256": sha256(body)} if made_with else {}
-            answer = self.s3.upload_part(Bucket=bucket, Key=key, UploadId=upload_id, PartNumber=number, Body=body, **checksum)
+            answer = self.s3.upload_part(
+                Bucket=bucket, Key=key, UploadId=upload_id, PartNumber=number, Body=body, **checksum
+            )
             parts.append({"PartNumber": number, "ETag": answer["ETag"], **checksum})
         return upload_id, parts
 

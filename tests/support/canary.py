@@ -21,7 +21,10 @@ _SECRETS |= {f"the pad 0x{pad:02x}": bytes(byte ^ pad for byte in KEY) for pad i
 
 @attrs.define
 class Canary:
-    """Searches what was written for secrets. `found` has each secret with the name of the text that contains it."""
+    """Searches what was written for secrets.
+
+    `found` has each secret with the name of the text that contains it.
+    """
 
     found: list[str] = attrs.field(factory=list)
     pieces: int = 0
@@ -49,9 +52,12 @@ class Canary:
 
 
 def _forms(secret: bytes) -> Iterator[bytes]:
-    """Return the secret, and its base64 forms at each offset, without the characters that depend on neighbouring bytes."""
+    """Return the secret, and its base64 forms at each offset, without the characters that depend on
+    neighbouring bytes.
+    """
     yield secret
     for before in range(3):
-        first, last = -(-before * 8 // 6), (before + len(secret)) * 8 // 6
+        first = -(-before * 8 // 6)
+        last = (before + len(secret)) * 8 // 6
         for encode in (base64.b64encode, base64.urlsafe_b64encode):
             yield encode(bytes(before) + secret + bytes(3))[first:last]

@@ -1,4 +1,6 @@
-"""Checks what is sent against the vendor's specification: the client's requests and the simulator's responses."""
+"""Checks what is sent against the vendor's specification: the client's requests and the simulator's
+responses.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +12,23 @@ from tests.support import confluent_contract
 
 
 class Checked:
-    """An ASGI application between the fault injector and the simulator, so that injected responses are not checked.
+    """An ASGI application between the fault injector and the simulator, so that injected responses are not
+    checked.
 
-    An exchange that differs only in ids and times is checked once. `broken` collects violations. `contract` is a module with
-    `check` and `check_request`.
+    An exchange that differs only in ids and times is checked once. `broken` collects violations. `contract`
+    is a module with `check` and `check_request`.
     """
 
     def __init__(self, app, contract=confluent_contract):
-        self._app, self._contract = app, contract
-        self.broken, self.seen = [], set()
+        self._app = app
+        self._contract = contract
+        self.broken = []
+        self.seen = set()
 
     async def __call__(self, scope, receive, send):
-        request, response, start = bytearray(), bytearray(), {}
+        request = bytearray()
+        response = bytearray()
+        start = {}
 
         async def listen():
             message = await receive()
@@ -39,11 +46,20 @@ class Checked:
             self._look(scope, bytes(request), start, bytes(response))
 
     def _look(self, scope, request, start, response):
-        method, path, query = scope["method"], scope["raw_path"].decode(), scope["query_string"].decode()
+        method = scope["method"]
+        path = scope["raw_path"].decode()
+        query = scope["query_string"].decode()
         if dict(start["headers"]).get(b"content-encoding") == b"gzip":
             response = gzip.decompress(response)
         once = re.sub("requestId=[^&]+", "", query)
-        mark = hash((method, start["status"], *(_VARIES.sub(b"", each) for each in (path.encode(), request, response)), once))
+        mark = hash(
+            (
+                method,
+                start["status"],
+                *(_VARIES.sub(b"", each) for each in (path.encode(), request, response)),
+                once,
+            )
+        )
         if mark in self.seen:
             return
         self.seen.add(mark)
@@ -51,7 +67,9 @@ class Checked:
         answered = dict(start["headers"]).get(b"content-type", b"").decode()
         try:
             if start["status"] < 400:
-                self._contract.check_request(method, path, query, result, json.loads(request) if request else None)
+                self._contract.check_request(
+                    method, path, query, result, json.loads(request) if request else None
+                )
             document = json.loads(response) if response and "json" in answered else response.decode() or None
             self._contract.check(method, path, query, start["status"], answered, document)
         except self._contract.ContractBroken as broken:

@@ -50,8 +50,13 @@ class Clone:
         changes: Mapping[str, str | None] = {},
         limits: Callable[[], None] | None = None,
     ) -> subprocess.Popen[bytes]:
-        """Start a command. `target` sets the environment of an export; `changes` override variables, and None removes one."""
-        kept = {name: os.environ[name] for name in ("PATH", "HOME", "JAVA_HOME", "TMPDIR") if name in os.environ}
+        """Start a command.
+
+        `target` sets the environment of an export; `changes` override variables, and None removes one.
+        """
+        kept = {
+            name: os.environ[name] for name in ("PATH", "HOME", "JAVA_HOME", "TMPDIR") if name in os.environ
+        }
         environment: dict[str, str | None] = {**kept, **(naming(target) if target else {}), **changes}
         return subprocess.Popen(
             [sys.executable, "-m", "lakeferry", *words],
@@ -68,8 +73,13 @@ class Clone:
         process = self.start(*words, **around)
         return self.finish(process, patience=patience)
 
-    def finish(self, process: subprocess.Popen[bytes], before: bytes = b"", patience: float = PATIENCE) -> CommandResult:
-        """Wait for the process and return its result. Keep the output in a file, which the search for secrets reads."""
+    def finish(
+        self, process: subprocess.Popen[bytes], before: bytes = b"", patience: float = PATIENCE
+    ) -> CommandResult:
+        """Wait for the process and return its result.
+
+        Keep the output in a file, which the search for secrets reads.
+        """
         out, err = process.communicate(timeout=patience)
         (self.root / f"output-{next(_numbers)}.txt").write_bytes(out + before + err)
         return CommandResult(process.returncode, out.decode(), (before + err).decode())

@@ -14,7 +14,9 @@ from lambdas.shared.secrets import SecretStore
 from tests.support.resource_environment import ManualClock, MemorySecrets
 
 ORG = "11111111-2222-4333-8444-555555555555"
-ENV, LKC, SA = "env-1", "lkc-1", "sa-1"
+ENV = "env-1"
+LKC = "lkc-1"
+SA = "sa-1"
 NAME = "lakeferry-test-eu-west-1-it-0a1b2c3d"
 CLUSTER = f"/cmk/v2/clusters/{LKC}"
 KAFKA = f"/kafka/v3/clusters/{LKC}"
@@ -33,12 +35,16 @@ def cloud(server):
 
 
 def context(server, *, deleting=False, previous=None, notes=None, owned=False, **secrets):
-    """Return a context with the secrets `kafka`, `sr`, `flink`, `tableflow` and `secrets`, and with addresses of `server`."""
+    """Return a context with the secrets `kafka`, `sr`, `flink`, `tableflow` and `secrets`, and with addresses
+    of `server`.
+    """
     server.answers.setdefault("GET /org/v2/organizations", (200, {"data": [{"id": ORG}]}))
     server.answers.setdefault("GET /org/v2/environments", (200, {"data": []}))
     give_role(server)
     spec = {"http_endpoint": server.url, "kafka_bootstrap_endpoint": "SASL_SSL://broker:9092"}
-    server.answers.setdefault(f"GET {CLUSTER}", (200, {"id": LKC, "spec": spec, "status": {"phase": "PROVISIONED"}}))
+    server.answers.setdefault(
+        f"GET {CLUSTER}", (200, {"id": LKC, "spec": spec, "status": {"phase": "PROVISIONED"}})
+    )
     registry = {"id": "lsrc-1", "spec": {"http_endpoint": server.url}, "status": {"phase": "PROVISIONED"}}
     server.answers.setdefault("GET /srcm/v3/clusters", (200, {"data": [registry]}))
     region = {"id": "aws.eu-west-1", "http_endpoint": server.url}
@@ -50,7 +56,9 @@ def context(server, *, deleting=False, previous=None, notes=None, owned=False, *
     return Context(vendor, NAME, store, vendor.clock, notes, previous, deleting, is_owned=lambda: owned)
 
 
-def give_role(server, role="OrganizationAdmin", where="", created="2020-01-01T00:00:00Z", owner="sa-deployer"):
+def give_role(
+    server, role="OrganizationAdmin", where="", created="2020-01-01T00:00:00Z", owner="sa-deployer"
+):
     """Make the owner of every key `owner`, with one role in the organization or in a part of it."""
     pattern = f"crn://confluent.cloud/organization={ORG}{where}"
     binding = {"id": "rb-owner", "principal": f"User:{owner}", "role_name": role, "crn_pattern": pattern}

@@ -1,7 +1,7 @@
 """Checks requests and responses against Confluent's OpenAPI files in contracts/confluent.
 
-Extensible enums count as closed: a value that the file doesn't name is more likely a mistake of ours. Where real responses differ
-from the file, the difference is a named patch.
+Extensible enums count as closed: a value that the file doesn't name is more likely a mistake of ours. Where
+real responses differ from the file, the difference is a named patch.
 """
 
 from __future__ import annotations
@@ -66,10 +66,15 @@ def check(method, path, query, status, content_type, document):
 
 
 def check_request(method, path, query, content_type, document):
-    """Check a request, and raise ContractBroken for unknown or missing query parameters and for a body that isn't allowed."""
+    """Check a request, and raise ContractBroken for unknown or missing query parameters and for a body that
+    isn't allowed.
+    """
     name = _name(path)
-    operation, item = _operation(name, method, path), _item(name, method, path)
-    parameters = [_resolve(name, each) for each in (*item.get("parameters", []), *operation.get("parameters", []))]
+    operation = _operation(name, method, path)
+    item = _item(name, method, path)
+    parameters = [
+        _resolve(name, each) for each in (*item.get("parameters", []), *operation.get("parameters", []))
+    ]
     declared = {each["name"]: each for each in parameters if each["in"] == "query"}
     where = f"{method} {path}"
     for given, value in parse_qsl(query, keep_blank_values=True):
@@ -78,7 +83,9 @@ def check_request(method, path, query, content_type, document):
         if given in declared:
             schema = _resolve(name, declared[given].get("schema", {}))
             _require_valid(name, schema, _typed(schema, value), f"{where}?{given}")
-    lacking = [each for each, parameter in declared.items() if parameter.get("required") and f"{each}=" not in query]
+    lacking = [
+        each for each, parameter in declared.items() if parameter.get("required") and f"{each}=" not in query
+    ]
     if lacking:
         raise ContractBroken(f"{where} lacks {', '.join(lacking)}")
     body = operation.get("requestBody")
@@ -116,11 +123,21 @@ def _typed(schema, value):
     kind = schema.get("type")
     if kind == "array":
         return value.split(",")
-    return int(value) if kind == "integer" and value.isdecimal() else value == "true" if kind == "boolean" else value
+    return (
+        int(value)
+        if kind == "integer" and value.isdecimal()
+        else value == "true"
+        if kind == "boolean"
+        else value
+    )
 
 
 def _require_valid(name, schema, document, where):
-    problems = [each for each in _validator(name, schema, OAS30WriteValidator).iter_errors(document) if not _is_filled_in(each)]
+    problems = [
+        each
+        for each in _validator(name, schema, OAS30WriteValidator).iter_errors(document)
+        if not _is_filled_in(each)
+    ]
     problems.sort(key=lambda each: list(each.path))
     if problems:
         result = "; ".join(f"{'/'.join(map(str, each.path))}: {each.message[:300]}" for each in problems[:3])
@@ -130,9 +147,12 @@ def _require_valid(name, schema, document, where):
 def _is_filled_in(problem):
     """Return whether a problem is about a read-only field that clients send too.
 
-    Confluent's SDKs send `kind` and `api_version` of references, and return a Flink statement with the version in its metadata.
+    Confluent's SDKs send `kind` and `api_version` of references, and return a Flink statement with the
+    version in its metadata.
     """
-    return problem.validator == "readOnly" and (problem.path[-1] in ("kind", "api_version") or problem.path[0] == "metadata")
+    return problem.validator == "readOnly" and (
+        problem.path[-1] in ("kind", "api_version") or problem.path[0] == "metadata"
+    )
 
 
 def html_for_401_of_kafka_rest(method, path, query, status):
@@ -155,9 +175,10 @@ def flink_put_may_conflict(method, path, query, status):
     return path.startswith("/sql/v1") and method == "PUT" and status == 409
 
 
-#: Differences between real responses and the files. Kafka REST's 401 is HTML. A 403 about role bindings, also the answer for
-#: a missing one, has a flat body. The list of connectors is a map when it is expanded. Tableflow answers 404 for a topic that was
-#: created moments ago (terraform-provider-confluent, pull request 896). Flink's PUT answers 409 for another resource_version.
+#: Differences between real responses and the files. Kafka REST's 401 is HTML. A 403 about role bindings, also
+#: the answer for a missing one, has a flat body. The list of connectors is a map when it is expanded.
+#: Tableflow answers 404 for a topic that was created moments ago (terraform-provider-confluent, pull request
+#: 896). Flink's PUT answers 409 for another resource_version.
 PATCHES = (
     html_for_401_of_kafka_rest,
     numbered_errors_of_role_bindings,
@@ -174,14 +195,20 @@ def without_statement_name(schema):
 
 
 def without_data_at_the_top(schema):
-    """Remove the required `data`. Rows of a page are in `results.data`; the file requires them at the top level too."""
+    """Remove the required `data`.
+
+    Rows of a page are in `results.data`; the file requires them at the top level too.
+    """
     properties = schema.get("properties", {})
     if "data" in _required(schema) and "results" in properties and "data" not in properties:
         schema["required"] = [each for each in schema["required"] if each != "data"]
 
 
 def without_connector_keys(schema):
-    """Make the API key and the cluster optional. A service account's connector has no key; clients don't send the cluster."""
+    """Make the API key and the cluster optional.
+
+    A service account's connector has no key; clients don't send the cluster.
+    """
     if "kafka.api.key" in _required(schema):
         schema["required"] = ["connector.class", "name"]
 
@@ -205,7 +232,13 @@ def absolute_references(schema):
 
 def _amended(node):
     if isinstance(node, dict):
-        for amend in (without_statement_name, without_data_at_the_top, without_connector_keys, closed_enums, absolute_references):
+        for amend in (
+            without_statement_name,
+            without_data_at_the_top,
+            without_connector_keys,
+            closed_enums,
+            absolute_references,
+        ):
             amend(node)
         for each in node.values():
             _amended(each)
@@ -222,7 +255,9 @@ def _file(name):
 
 @cache
 def _registry(name):
-    return Registry().with_resource(_BASE, Resource.from_contents(_file(name), default_specification=DRAFT202012))
+    return Registry().with_resource(
+        _BASE, Resource.from_contents(_file(name), default_specification=DRAFT202012)
+    )
 
 
 @cache
@@ -237,7 +272,9 @@ def _paths(name):
 
 
 def _name(path):
-    name = next((file for prefix, file in _FILES.items() if path == prefix or path.startswith(f"{prefix}/")), None)
+    name = next(
+        (file for prefix, file in _FILES.items() if path == prefix or path.startswith(f"{prefix}/")), None
+    )
     if name is None:
         raise ContractBroken(f"no file describes {path}")
     return name

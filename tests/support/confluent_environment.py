@@ -29,7 +29,9 @@ class Organization(VendorEnvironment):
 
     def __init__(self, seed=1, types=RESOURCE_TYPES):
         self.simulation = Simulation(ADDRESSES, time_scale=0.0, start=START, seed=seed)
-        application = Application(self.simulation, {port: plane for port, plane in enumerate(Plane, start=7001)})
+        application = Application(
+            self.simulation, {port: plane for port, plane in enumerate(Plane, start=7001)}
+        )
         self.checked = Checked(application)
         super().__init__(self.checked, types)
 

@@ -1,4 +1,6 @@
-"""A client of the simulator that checks every response against Confluent's OpenAPI files, and helpers that create objects."""
+"""A client of the simulator that checks every response against Confluent's OpenAPI files, and helpers that
+create objects.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,10 @@ LONG = 3600  # seconds after which all asynchronous work of the vendor has ended
 
 
 class Client:
-    """Calls one address with one key. `checked` counts the responses that were checked against the OpenAPI files."""
+    """Calls one address with one key.
+
+    `checked` counts the responses that were checked against the OpenAPI files.
+    """
 
     checked = 0
 
@@ -26,7 +31,9 @@ class Client:
     def __call__(self, method, path, *, expect, **given):
         """Return the parsed body, and assert the status."""
         response = self.raw(method, path, **given)
-        assert response.status_code == expect, f"{method} {path}: {response.status_code} {response.text[:500]}"
+        assert response.status_code == expect, (
+            f"{method} {path}: {response.status_code} {response.text[:500]}"
+        )
         return _document(response)
 
     def raw(self, method, path, **given):
@@ -35,11 +42,18 @@ class Client:
         Client.checked += 1
         where = urlsplit(response.request.url)
         kind = response.headers.get("content-type", "")
-        confluent_contract.check(method, where.path, where.query, response.status_code, kind, _document(response))
+        confluent_contract.check(
+            method, where.path, where.query, response.status_code, kind, _document(response)
+        )
         return response
 
     def get(self, path, expect=200, **query):
-        return self("GET", path, expect=expect, params={name.replace("__", "."): value for name, value in query.items()})
+        return self(
+            "GET",
+            path,
+            expect=expect,
+            params={name.replace("__", "."): value for name, value in query.items()},
+        )
 
     def post(self, path, body, expect):
         return self("POST", path, expect=expect, json=body)
@@ -51,7 +65,12 @@ class Client:
         return self("PUT", path, expect=expect, json=body)
 
     def delete(self, path, expect=204, **query):
-        return self("DELETE", path, expect=expect, params={name.replace("__", "."): value for name, value in query.items()})
+        return self(
+            "DELETE",
+            path,
+            expect=expect,
+            params={name.replace("__", "."): value for name, value in query.items()},
+        )
 
 
 def _document(response):
@@ -96,7 +115,9 @@ class Organization:
         return only
 
     def account(self, name):
-        return self.control.post("/iam/v2/service-accounts", {"display_name": name, "description": ""}, 201)["id"]
+        return self.control.post("/iam/v2/service-accounts", {"display_name": name, "description": ""}, 201)[
+            "id"
+        ]
 
     def bind(self, account, role, crn):
         body = {"principal": f"User:{account}", "role_name": role, "crn_pattern": crn}
@@ -111,14 +132,18 @@ class Organization:
         return made["id"], made["spec"]["secret"]
 
     def administrator(self, cluster):
-        """Create a service account with CloudClusterAdmin on the cluster, and wait until the role is in effect."""
+        """Create a service account with CloudClusterAdmin on the cluster, and wait until the role is in
+        effect.
+        """
         account = self.account(f"admin-{cluster['id']}")
         self.bind(account, "CloudClusterAdmin", scope_of(cluster))
         self.cloud.advance(LONG)
         return account
 
     def kafka(self, cluster, account):
-        return Client(cluster["spec"]["http_endpoint"], *self.key(account, {"id": cluster["id"], "kind": "Cluster"}))
+        return Client(
+            cluster["spec"]["http_endpoint"], *self.key(account, {"id": cluster["id"], "kind": "Cluster"})
+        )
 
     def tableflow(self, account):
         resource = {"id": "tableflow", "kind": "Tableflow", "api_version": "tableflow/v1"}
@@ -126,7 +151,9 @@ class Organization:
 
     def schemas(self, environment, account):
         registry = self.registry(environment)
-        return Client(registry["spec"]["http_endpoint"], *self.key(account, {"id": registry["id"], "kind": "Cluster"}))
+        return Client(
+            registry["spec"]["http_endpoint"], *self.key(account, {"id": registry["id"], "kind": "Cluster"})
+        )
 
 
 def scope_of(cluster):

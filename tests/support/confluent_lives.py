@@ -1,4 +1,6 @@
-"""For each resource type of Confluent: the objects that it needs, its properties, and how they change during its life."""
+"""For each resource type of Confluent: the objects that it needs, its properties, and how they change during
+its life.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,14 @@ def account(org, name="Account"):
 
 
 def key(org, service, secret, owner, **where):
-    org.make("api_key", f"Key{service}", service=service, secret=org.new_secret(secret), service_account_id=owner, **where)
+    org.make(
+        "api_key",
+        f"Key{service}",
+        service=service,
+        secret=org.new_secret(secret),
+        service_account_id=owner,
+        **where,
+    )
     return secret
 
 
@@ -35,7 +44,14 @@ def kafka(org):
     """Return a cluster, its administrator's key, and the administrator."""
     where = cluster(org)
     admin = account(org, "Admin")
-    org.make("role_binding", "AdminRole", service_account_id=admin, role="CloudClusterAdmin", scope="cluster", **where)
+    org.make(
+        "role_binding",
+        "AdminRole",
+        service_account_id=admin,
+        role="CloudClusterAdmin",
+        scope="cluster",
+        **where,
+    )
     return {**where, "credentials": key(org, "kafka", "kafka-key", admin, **where)}, admin
 
 
@@ -72,7 +88,9 @@ def tableflow(org):
         "role_binding", "Subjects", service_account_id=admin, role="DeveloperRead", scope="subject", name="*",
         environment_id=where["environment_id"], schema_registry_id=org.made["Cluster"]["schema_registry_id"],
     )  # fmt: skip
-    given = org.make("provider_integration", "Aws", environment_id=where["environment_id"], role_arn=ROLE)["id"]
+    given = org.make("provider_integration", "Aws", environment_id=where["environment_id"], role_arn=ROLE)[
+        "id"
+    ]
     secret = key(org, "tableflow", "tableflow-key", admin, environment_id=where["environment_id"],
                  cluster_id=where["cluster_id"], region=REGION)  # fmt: skip
     org.make("role_binding", "Integration", service_account_id=admin, role="ResourceOwner", scope="provider_integration",
@@ -86,27 +104,41 @@ def _service_account(org):
 
 def _role_binding(org):
     where = cluster(org)
-    owner, other = account(org), account(org, "Other")
+    owner = account(org)
+    other = account(org, "Other")
     org.made["other"] = other
     return {**where, "service_account_id": owner, "role": "CloudClusterAdmin", "scope": "cluster"}
 
 
 def _acl(org):
     where, _ = kafka(org)
-    return {**where, "service_account_id": account(org), "resource_type": "TOPIC", "resource_name": "orders", "operation": "READ"}
+    return {
+        **where,
+        "service_account_id": account(org),
+        "resource_type": "TOPIC",
+        "resource_name": "orders",
+        "operation": "READ",
+    }
 
 
 def _api_key(org):
     owner = account(org)
     where = cluster(org)
-    org.make("role_binding", "Role", service_account_id=owner, role="CloudClusterAdmin", scope="cluster", **where)
+    org.make(
+        "role_binding", "Role", service_account_id=owner, role="CloudClusterAdmin", scope="cluster", **where
+    )
     org.new_secret("another-secret")
     return {**where, "service_account_id": owner, "service": "kafka", "secret": org.new_secret("the-secret")}
 
 
 def _topic(org):
     where, _ = kafka(org)
-    return {**where, "topic": "orders", "partitions": 3, "config": {"retention.ms": "86400000", "cleanup.policy": "compact"}}
+    return {
+        **where,
+        "topic": "orders",
+        "partitions": 3,
+        "config": {"retention.ms": "86400000", "cleanup.policy": "compact"},
+    }
 
 
 def _schema(org):
@@ -137,12 +169,21 @@ def _pool(org):
 
 def _statement(org):
     where, _ = orders(org)
-    env, runner = where["environment_id"], account(org, "Runner")
+    env = where["environment_id"]
+    runner = account(org, "Runner")
     roles = [
         ("FlinkDeveloper", "environment", {}),
         ("ResourceOwner", "topic", {"cluster_id": where["cluster_id"], "name": "*"}),
-        ("ResourceOwner", "subject", {"schema_registry_id": org.made["Cluster"]["schema_registry_id"], "name": "*"}),
-        ("ResourceOwner", "transactional_id", {"cluster_id": where["cluster_id"], "name": "_confluent-flink_*"}),
+        (
+            "ResourceOwner",
+            "subject",
+            {"schema_registry_id": org.made["Cluster"]["schema_registry_id"], "name": "*"},
+        ),
+        (
+            "ResourceOwner",
+            "transactional_id",
+            {"cluster_id": where["cluster_id"], "name": "_confluent-flink_*"},
+        ),
         ("Assigner", "service_account", {"name": runner}),
     ]
     for role, scope, more in roles:
@@ -152,9 +193,10 @@ def _statement(org):
     pool = org.make("flink_compute_pool", "Pool", environment_id=env, region=REGION)["id"]
     secret = key(org, "flink", "flink-key", runner, environment_id=env, region=REGION)
     return {
-        "environment_id": env, "region": REGION, "credentials": secret, "compute_pool_id": pool, "service_account_id": runner,
-        "catalog": org.made["Environment"]["name"], "database": org.made["Cluster"]["name"], "sql": STATEMENT, "undo_sql": UNDO,
-        "topic": "totals", "cluster_id": where["cluster_id"], "topic_credentials": where["credentials"],
+        "environment_id": env, "region": REGION, "credentials": secret, "compute_pool_id": pool,
+        "service_account_id": runner, "catalog": org.made["Environment"]["name"],
+        "database": org.made["Cluster"]["name"], "sql": STATEMENT, "undo_sql": UNDO, "topic": "totals",
+        "cluster_id": where["cluster_id"], "topic_credentials": where["credentials"],
         "subject_credentials": "registry-key",
     }  # fmt: skip
 

@@ -1,4 +1,5 @@
-"""What the simulator must have for a resource's properties. Each view returns what is found and what is wanted, in the same form.
+"""What the simulator must have for a resource's properties. Each view returns what is found and what is
+wanted, in the same form.
 
 Both are computed from the simulator's state and the properties only, never with the code under test.
 """
@@ -36,11 +37,29 @@ def _environment(org, base, given):
 
 def _kafka_cluster(org, base, given):
     found = [
-        (_is_ours(each.name), each.environment, each.region, each.type, each.availability, each.max_ecku, each.protected)
+        (
+            _is_ours(each.name),
+            each.environment,
+            each.region,
+            each.type,
+            each.availability,
+            each.max_ecku,
+            each.protected,
+        )
         for each in _new(org, base, "clusters")
     ]
     availability = "HIGH" if given.get("availability") == "MULTI_ZONE" else "LOW"
-    return found, [(True, given["environment_id"], given["region"], given["type"], availability, given["max_ecku"], False)]
+    return found, [
+        (
+            True,
+            given["environment_id"],
+            given["region"],
+            given["type"],
+            availability,
+            given["max_ecku"],
+            False,
+        )
+    ]
 
 
 def _service_account(org, base, given):
@@ -49,17 +68,44 @@ def _service_account(org, base, given):
 
 
 def _role_binding(org, base, given):
-    found = [(each.principal, each.role, each.pattern.rpartition("/")[2]) for each in _new(org, base, "role_bindings")]
-    resource = f"topic={given['name']}" if given["scope"] == "topic" else f"cloud-cluster={given['cluster_id']}"
+    found = [
+        (each.principal, each.role, each.pattern.rpartition("/")[2])
+        for each in _new(org, base, "role_bindings")
+    ]
+    resource = (
+        f"topic={given['name']}" if given["scope"] == "topic" else f"cloud-cluster={given['cluster_id']}"
+    )
     return found, [("User:" + given["service_account_id"], given["role"], resource)]
 
 
 def _acl(org, base, given):
-    fields = ("principal", "host", "operation", "resource_type", "resource_name", "pattern_type", "permission")
+    fields = (
+        "principal",
+        "host",
+        "operation",
+        "resource_type",
+        "resource_name",
+        "pattern_type",
+        "permission",
+    )
     known = {each for kind, each in base if kind == "acls"}
     entries = [(cluster, acl) for cluster in _clusters(org) for acl in cluster.acls]
-    found = [tuple(acl[name] for name in fields) for cluster, acl in entries if f"{cluster.id}/{json.dumps(acl)}" not in known]
-    return found, [("User:" + given["service_account_id"], "*", given["operation"], "TOPIC", "orders", "LITERAL", "ALLOW")]
+    found = [
+        tuple(acl[name] for name in fields)
+        for cluster, acl in entries
+        if f"{cluster.id}/{json.dumps(acl)}" not in known
+    ]
+    return found, [
+        (
+            "User:" + given["service_account_id"],
+            "*",
+            given["operation"],
+            "TOPIC",
+            "orders",
+            "LITERAL",
+            "ALLOW",
+        )
+    ]
 
 
 def _api_key(org, base, given):
@@ -82,12 +128,19 @@ def _api_key(org, base, given):
 
 
 def _topic(org, base, given):
-    found = [(each.name, each.partitions, each.settings) for cluster in _clusters(org) for each in cluster.topics.values()]
+    found = [
+        (each.name, each.partitions, each.settings)
+        for cluster in _clusters(org)
+        for each in cluster.topics.values()
+    ]
     return found, [(given["topic"], given["partitions"], given["config"])]
 
 
 def _schema(org, base, given):
-    """Compare the latest schema of the subject and the subject's own compatibility. A deleted subject has none."""
+    """Compare the latest schema of the subject and the subject's own compatibility.
+
+    A deleted subject has none.
+    """
     found = [
         (name, json.loads(each.schemas.latest(name).text), each.schemas.levels)
         for each in _registries(org)
@@ -115,7 +168,10 @@ def _connector(org, base, given):
 
 
 def _flink_compute_pool(org, base, given):
-    found = [(_is_ours(each.name), each.environment, each.region, each.max_cfu) for each in _new(org, base, "compute_pools")]
+    found = [
+        (_is_ours(each.name), each.environment, each.region, each.max_cfu)
+        for each in _new(org, base, "compute_pools")
+    ]
     return found, [(True, given["environment_id"], given["region"], given["max_cfu"])]
 
 
@@ -137,7 +193,10 @@ def _flink_statement(org, base, given):
 
 
 def _provider_integration(org, base, given):
-    found = [(_is_ours(each.name), each.environment, each.role_arn) for each in _new(org, base, "provider_integrations")]
+    found = [
+        (_is_ours(each.name), each.environment, each.role_arn)
+        for each in _new(org, base, "provider_integrations")
+    ]
     return found, [(True, given["environment_id"], given["role_arn"])]
 
 
@@ -158,7 +217,8 @@ def _tableflow_topic(org, base, given):
 
 def _catalog_integration(org, base, given):
     found = [
-        (_is_ours(each.name), each.integration, each.cluster, each.database) for each in _new(org, base, "catalog_integrations")
+        (_is_ours(each.name), each.integration, each.cluster, each.database)
+        for each in _new(org, base, "catalog_integrations")
     ]
     return found, [(True, given["provider_integration_id"], given["cluster_id"], given.get("database", ""))]
 

@@ -1,6 +1,7 @@
 """Reads a CSV file with four readers. Rows are lists of texts without the header; None is a missing value.
 
-Python's csv and pandas ignore quotation marks, so they can't distinguish a missing value from a text that looks like it.
+Python's csv and pandas ignore quotation marks, so they can't distinguish a missing value from a text that
+looks like it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from pyarrow import csv as arrow_csv
 
 
 def by_python(data: bytes, names: list[str], null_text: str, delimiter: str = ",") -> list[list[str]]:
-    header, *rows = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True, delimiter=delimiter)
+    header, *rows = csv.reader(
+        io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True, delimiter=delimiter
+    )
     assert header == names
     return rows
 
@@ -69,6 +72,9 @@ def by_duckdb(folder: Path, types: dict[str, str] | None = None):
 def by_spreadsheet(data: bytes, delimiter: str) -> list[list[str]]:
     """Return the cells of a spreadsheet that splits lines at `delimiter`, whatever the file's delimiter is.
 
-    A quotation mark counts only at the beginning of a cell, and a line ends at CR or LF outside of quotation marks.
+    A quotation mark counts only at the beginning of a cell, and a line ends at CR or LF outside of quotation
+    marks.
     """
-    return list(csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=False, delimiter=delimiter))
+    return list(
+        csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=False, delimiter=delimiter)
+    )

@@ -32,7 +32,9 @@ class Operator:
     ctx: DeploymentContext
 
     def call(self, *words, code=0) -> CommandResult:
-        result = self.clone.run(*words, "--stage", self.ctx.stage, "--json", changes=self.environment.variables, patience=1500)
+        result = self.clone.run(
+            *words, "--stage", self.ctx.stage, "--json", changes=self.environment.variables, patience=1500
+        )
         assert result.code == code, f"{words}\n{result.err[-4000:]}{result.out}"
         return result
 
@@ -42,7 +44,8 @@ class Operator:
         cloud = self.environment.confluent["cloud_api_key"], self.environment.confluent["cloud_api_secret"]
         query = {"environment": self.output("EnvironmentId")}
         endpoint = requests.get(cluster, params=query, auth=cloud, timeout=30).json()["spec"]["http_endpoint"]
-        registry, producer = self.secret("schema_registry"), self.secret("kafka/app_producer")
+        registry = self.secret("schema_registry")
+        producer = self.secret("kafka/app_producer")
         latest = f"{registry['schema.registry.url']}/subjects/{topic}-value/versions/latest"
         schema = requests.get(latest, auth=(registry["apiKey"], registry["apiSecret"]), timeout=30).json()
         parsed = fastavro.parse_schema(json.loads(schema["schema"]))
@@ -52,11 +55,15 @@ class Operator:
             fastavro.schemaless_writer(encoded, parsed, value)
             body = {"value": {"type": "BINARY", "data": base64.b64encode(encoded.getvalue()).decode()}}
             records = f"{endpoint}/kafka/v3/clusters/{self.output('KafkaClusterId')}/topics/{topic}/records"
-            answer = requests.post(records, json=body, auth=(producer["apiKey"], producer["apiSecret"]), timeout=30)
+            answer = requests.post(
+                records, json=body, auth=(producer["apiKey"], producer["apiSecret"]), timeout=30
+            )
             assert answer.json()["error_code"] == 200, answer.text
 
     def secret(self, name):
-        held = self.ctx.client("secretsmanager").get_secret_value(SecretId=f"{self.ctx.deployment.prefix}/confluent/{name}")
+        held = self.ctx.client("secretsmanager").get_secret_value(
+            SecretId=f"{self.ctx.deployment.prefix}/confluent/{name}"
+        )
         return json.loads(held["SecretString"])
 
     def output(self, name):
@@ -67,4 +74,6 @@ class Operator:
     def stacks(self):
         """Return each stack's status by its name."""
         found = self.ctx.client("cloudformation").describe_stacks()["Stacks"]
-        return {each["StackName"]: each["StackStatus"] for each in found if each["StackName"] in self.ctx.stacks}
+        return {
+            each["StackName"]: each["StackStatus"] for each in found if each["StackName"] in self.ctx.stacks
+        }

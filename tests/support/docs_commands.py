@@ -1,4 +1,6 @@
-"""Checks commands on documentation pages against the command line's parser and the Makefile, without running them."""
+"""Checks commands on documentation pages against the command line's parser and the Makefile, without running
+them.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +32,17 @@ class Command(NamedTuple):
 
 
 def of_pages(root: Path) -> Iterator[Command]:
-    """Return every line of a shell snippet that calls `lakeferry` or `make`, and every such command within a sentence."""
+    """Return every line of a shell snippet that calls `lakeferry` or `make`, and every such command within a
+    sentence.
+    """
     for page in docs_reader.pages(root):
         for fence in docs_reader.fences(page):
             if fence.language in ("sh", "console"):
                 yield from (Command(page, line, True) for line in _lines(fence.text))
         sentences = docs_reader.prose(page, keep_code=True)
-        yield from (Command(page, line, False) for line in _INLINE.findall(sentences) if not _BLANK.search(line))
+        yield from (
+            Command(page, line, False) for line in _INLINE.findall(sentences) if not _BLANK.search(line)
+        )
 
 
 def wrong(app: typer.Typer, root: Path) -> list[str]:
@@ -58,9 +64,13 @@ def wrong_line(app: typer.Typer, makefile: Path, line: str, *, whole: bool = Fal
 
 
 def wrong_words(app: typer.Typer, words: list[str], *, whole: bool = False) -> str | None:
-    """Return typer's error for a command line, without running it. A sentence may name a command without its arguments."""
+    """Return typer's error for a command line, without running it.
+
+    A sentence may name a command without its arguments.
+    """
     command: Any = typer.main.get_command(app)
-    rest, line = list(words), " ".join(words)
+    rest = list(words)
+    line = " ".join(words)
     while hasattr(command, "commands"):
         before = _options_before(command, rest)
         if before is None:
@@ -74,13 +84,16 @@ def wrong_words(app: typer.Typer, words: list[str], *, whole: bool = False) -> s
         command.make_context(words[0], rest)
     except UsageError as error:
         result = error.format_message()
-        is_named = not whole and (result.startswith("Missing argument") or result.endswith("requires an argument."))
+        is_named = not whole and (
+            result.startswith("Missing argument") or result.endswith("requires an argument.")
+        )
         return None if is_named else f"{line}: {result}"
     return None
 
 
 def wrong_targets(makefile: str, words: list[str]) -> str | None:
-    targets, variables = set(_TARGET.findall(makefile)), set(_VARIABLE.findall(makefile))
+    targets = set(_TARGET.findall(makefile))
+    variables = set(_VARIABLE.findall(makefile))
     given = [word for word in words if "=" not in word and not word.startswith("-")]
     for word in words:
         if word.startswith("--"):
@@ -93,8 +106,15 @@ def wrong_targets(makefile: str, words: list[str]) -> str | None:
 
 
 def _options_before(command: Any, rest: list[str]) -> int | None:
-    """Remove a group's options and their values from `rest`, and count them. Return None for an unknown option."""
-    known = {name: one for one in command.get_params(typer.Context(command)) for name in (*one.opts, *one.secondary_opts)}
+    """Remove a group's options and their values from `rest`, and count them.
+
+    Return None for an unknown option.
+    """
+    known = {
+        name: one
+        for one in command.get_params(typer.Context(command))
+        for name in (*one.opts, *one.secondary_opts)
+    }
     count = 0
     while rest and rest[0].startswith("-"):
         name, equals, _ = rest.pop(0).partition("=")

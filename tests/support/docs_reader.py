@@ -15,7 +15,8 @@ from config.toml_model import BadFile
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ +(.+?)\s*$", re.MULTILINE)
-#: A path below one of our folders, as a sentence names it. Below exports only contracts, because buckets have that folder too.
+#: A path below one of our folders, as a sentence names it. Below exports only contracts, because buckets have
+#: that folder too.
 _NAME = re.compile(
     r"`((?:(?:docs|tests|stacks|lambdas|glue_jobs|simulators|config|dev|project/(?:deployments|topics|flink)|\.github|\.devcontainer)/"
     r"[\w./-]*|lakeferry/[\w./-]*\.\w+|project/exports/\w+\.toml))`"
@@ -52,12 +53,16 @@ def broken_links(root: Path) -> list[str]:
 
 
 def pages_without_a_link(root: Path) -> list[str]:
-    """Return pages of docs/ that are neither named in docs/README.md nor linked from a generated page named there."""
+    """Return pages of docs/ that are neither named in docs/README.md nor linked from a generated page named
+    there.
+    """
     index = root / "docs" / "README.md"
     linked = _linked(index)
     linked |= {below for page in linked if page.parent.name == "reference" for below in _linked(page)}
     everything = sorted((root / "docs").rglob("*.md"))
-    return [str(page.relative_to(root)) for page in everything if page != index and page.resolve() not in linked]
+    return [
+        str(page.relative_to(root)) for page in everything if page != index and page.resolve() not in linked
+    ]
 
 
 def _linked(page: Path) -> set[Path]:
@@ -101,7 +106,10 @@ def is_whole(toml: str) -> bool:
 
 
 def toml_mistakes(toml: str) -> list[str]:
-    """Return the mistakes in a contract or a deployment file. In a part of a file, missing keys are not reported."""
+    """Return the mistakes in a contract or a deployment file.
+
+    In a part of a file, missing keys are not reported.
+    """
     try:
         if is_whole(toml):
             contracts.parse(toml, name="snippet")

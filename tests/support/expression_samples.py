@@ -1,4 +1,6 @@
-"""Expressions for the comparison of the check and the job: every allowed function, casts of all dialects, and syntax."""
+"""Expressions for the comparison of the check and the job: every allowed function, casts of all dialects, and
+syntax.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,16 @@ import itertools
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
-_LINE = {"type": "record", "name": "Line", "fields": [{"name": "sku", "type": "string"}, {"name": "price", "type": "int"}]}
-_PLACE = {"type": "record", "name": "Place", "fields": [{"name": "city", "type": "string"}, {"name": "if", "type": "int"}]}
+_LINE = {
+    "type": "record",
+    "name": "Line",
+    "fields": [{"name": "sku", "type": "string"}, {"name": "price", "type": "int"}],
+}
+_PLACE = {
+    "type": "record",
+    "name": "Place",
+    "fields": [{"name": "city", "type": "string"}, {"name": "if", "type": "int"}],
+}
 #: The fields of the topic, and an event.
 FIELDS = (
     ("word", "string"),
@@ -84,8 +94,14 @@ _CALLS = """
 """
 #: Types of Spark and of other databases.
 _TYPES = [
-    *"tinyint smallint int integer bigint float real double decimal decimal(9,2) numeric(9,2) string varchar(9) char(9)".split(),
-    *"binary boolean date timestamp timestamp_ntz timestamp_ltz interval text number bool datetime timestamptz".split(),
+    *(
+        "tinyint smallint int integer bigint float real double decimal decimal(9,2) numeric(9,2) string "
+        "varchar(9) char(9)"
+    ).split(),
+    *(
+        "binary boolean date timestamp timestamp_ntz timestamp_ltz interval text number bool datetime "
+        "timestamptz"
+    ).split(),
     *"bytea int64 float8 uuid json timestamp_s nvarchar(9) money serial array<string> map<string,int>".split(),
     *("double precision", "timestamp without time zone", "timestamp with time zone"),
 ]
@@ -119,13 +135,24 @@ _SYNTAX = """
     struct(n as a).a; array(n)[0]
 """
 #: What can't be in the parentheses of a cast.
-OTHERS = [" ", "select 1", "drop table things", "n; n", "n >", "it's", "n as x, n as y", "cast(n as string) as x"]
+OTHERS = [
+    " ",
+    "select 1",
+    "drop table things",
+    "n; n",
+    "n >",
+    "it's",
+    "n as x, n as y",
+    "cast(n as string) as x",
+]
 
 
 def every_expression() -> list[str]:
     casts = [
         form.format(field, type_)
-        for form, field, type_ in itertools.product(("cast({} as {})", "try_cast({} as {})", "{}::{}"), ("n", "early"), _TYPES)
+        for form, field, type_ in itertools.product(
+            ("cast({} as {})", "try_cast({} as {})", "{}::{}"), ("n", "early"), _TYPES
+        )
     ]
     return [*_split(_CALLS), *_split(_SYNTAX), *casts]
 

@@ -8,11 +8,16 @@ from tests.support.policies import Reader
 WITHOUT_RESOURCE = {"cloudwatch:PutMetricData"}
 #: Actions of X-Ray, which have neither a resource nor a condition.
 OF_TRACES = {"xray:PutTraceSegments", "xray:PutTelemetryRecords"}
-#: Reads the account's settings of Lake Formation, which have neither a resource nor a condition. Source: Service Authorization
-#: Reference, "Actions, resources, and condition keys for AWS Lake Formation".
+#: Reads the account's settings of Lake Formation, which have neither a resource nor a condition. Source:
+#: Service Authorization Reference, "Actions, resources, and condition keys for AWS Lake Formation".
 OF_LAKE_FORMATION = {"lakeformation:GetDataLakeSettings"}
 #: Services that act for others, so that a trust must say for whom.
-DEPUTIES = {"glue.amazonaws.com", "scheduler.amazonaws.com", "secretsmanager.amazonaws.com", "cloudwatch.amazonaws.com"}
+DEPUTIES = {
+    "glue.amazonaws.com",
+    "scheduler.amazonaws.com",
+    "secretsmanager.amazonaws.com",
+    "cloudwatch.amazonaws.com",
+}
 
 
 def lint(assembly):
@@ -57,7 +62,11 @@ def _grants(reader):
             if action.lower().startswith(("iam:", "sts:", "kms:put", "kms:creategrant", "organizations:")):
                 yield f"{where}: {action} grants more permissions"
         actions = set(grant.actions)
-        bound = (actions <= WITHOUT_RESOURCE and grant.conditions) or actions <= OF_TRACES or actions <= OF_LAKE_FORMATION
+        bound = (
+            (actions <= WITHOUT_RESOURCE and grant.conditions)
+            or actions <= OF_TRACES
+            or actions <= OF_LAKE_FORMATION
+        )
         if "*" in grant.resources and not bound:
             yield f"{where}: any resource"
         if any(action.startswith("kms:") for action in grant.actions) and not _is_bound(grant):

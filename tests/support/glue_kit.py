@@ -1,4 +1,6 @@
-"""Runs an export in the embedded Glue as its stack defines it: with the template's properties, the script and the zip."""
+"""Runs an export in the embedded Glue as its stack defines it: with the template's properties, the script and
+the zip.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,15 @@ from tests.support.lake import AS_OF, Lake
 from tests.support.runtime_kit import ended, numbered, service_role
 from tests.support.waiting import PATIENCE
 
-_PASSED_ON = ("Command", "ExecutionProperty", "GlueVersion", "MaxRetries", "NumberOfWorkers", "Timeout", "WorkerType")
+_PASSED_ON = (
+    "Command",
+    "ExecutionProperty",
+    "GlueVersion",
+    "MaxRetries",
+    "NumberOfWorkers",
+    "Timeout",
+    "WorkerType",
+)
 
 
 @attrs.frozen
@@ -29,7 +39,10 @@ class GlueRun:
 
 
 def run_in_glue(lake: Lake, contract: str, **arguments: str) -> GlueRun:
-    """Start the job with a contract, a name or a path, and wait for its end. `arguments` have underscores instead of hyphens."""
+    """Start the job with a contract, a name or a path, and wait for its end.
+
+    `arguments` have underscores instead of hyphens.
+    """
     aws = Clients(lake.aws)
     job = _new_job(aws, lake)
     given = {"--export": contract, "--as-of": AS_OF.isoformat()}
@@ -43,22 +56,33 @@ def run_in_glue(lake: Lake, contract: str, **arguments: str) -> GlueRun:
 
 def _new_job(aws: Clients, lake: Lake) -> str:
     """Create a job like the template's, whose script and zip are in the lake's bucket."""
-    properties, name = _template(lake), numbered("shipped")
-    script, code = "code/export.py", "code/lakeferry.zip"
+    properties = _template(lake)
+    name = numbered("shipped")
+    script = "code/export.py"
+    code = "code/lakeferry.zip"
     lake.s3.upload_file(str(assets.glue_script()), lake.target.bucket, script)
     lake.s3.upload_file(str(assets.glue_zip()), lake.target.bucket, code)
     command = properties["Command"] | {"ScriptLocation": f"s3://{lake.target.bucket}/{script}"}
     arguments = properties["DefaultArguments"] | {"--extra-py-files": f"s3://{lake.target.bucket}/{code}"}
-    shared = {name: properties[name] for name in _PASSED_ON} | {"Command": command, "DefaultArguments": arguments}
-    shared["GlueVersion"] = local_spark.GLUE_VERSION  # `make test-glue-6` tests the job with the Spark of Glue 6.0
+    shared = {name: properties[name] for name in _PASSED_ON} | {
+        "Command": command,
+        "DefaultArguments": arguments,
+    }
+    shared["GlueVersion"] = (
+        local_spark.GLUE_VERSION
+    )  # `make test-glue-6` tests the job with the Spark of Glue 6.0
     aws.glue.create_job(Name=name, Role=service_role(aws, "glue"), **shared)
     return name
 
 
 def _template(lake: Lake) -> dict[str, Any]:
-    """Return the properties of a job of the shipped deployment, with the lake's names instead of references."""
+    """Return the properties of a job of the shipped deployment, with the lake's names instead of
+    references.
+    """
     resources = dev_templates()["exports"]["Resources"].values()
-    properties = next(resource["Properties"] for resource in resources if resource["Type"] == "AWS::Glue::Job")
+    properties = next(
+        resource["Properties"] for resource in resources if resource["Type"] == "AWS::Glue::Job"
+    )
     names = {
         "LakeBucket": lake.target.bucket,
         "KafkaCluster": lake.target.database,
@@ -82,13 +106,22 @@ def _resolved(value: Any, names: dict[str, str]) -> Any:
 
 def _lines(aws: Clients, group: str, stream: str) -> list[str]:
     with contextlib.suppress(aws.client("logs").exceptions.ResourceNotFoundException):  # nothing was written
-        pages = aws.client("logs").get_paginator("filter_log_events").paginate(logGroupName=group, logStreamNames=[stream])
+        pages = (
+            aws.client("logs")
+            .get_paginator("filter_log_events")
+            .paginate(logGroupName=group, logStreamNames=[stream])
+        )
         return [event["message"] for page in pages for event in page["events"]]
     return []
 
 
 def findings(lines: list[str]) -> dict[str, Any]:
-    """Return what the probe saw, by the name of each finding. Fails with its lines if it did not reach its end."""
+    """Return what the probe saw, by the name of each finding.
+
+    Fails with its lines if it did not reach its end.
+    """
     last = next((line for line in reversed(lines) if line.startswith("probe {")), "")
     assert last, "\n".join(lines)
-    return {finding["name"]: finding["seen"] for finding in json.loads(last.removeprefix("probe "))["findings"]}
+    return {
+        finding["name"]: finding["seen"] for finding in json.loads(last.removeprefix("probe "))["findings"]
+    }

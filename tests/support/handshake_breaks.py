@@ -1,4 +1,7 @@
-"""Ways to break a working handshake in IAM, in S3 and Glue, at Confluent and at Snowflake. Each is undone at its end."""
+"""Ways to break a working handshake in IAM, in S3 and Glue, at Confluent and at Snowflake.
+
+Each is undone at its end.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +31,12 @@ def overridden(thing, **values):
 
 
 @contextmanager
-def trust(d, vendor, number=0, *, principal=None, external_id=None, without=None, denied=None, denied_when=None):
-    """Change one statement of a role's trust; `without` removes a condition or the statement, `denied` adds one for an action."""
+def trust(
+    d, vendor, number=0, *, principal=None, external_id=None, without=None, denied=None, denied_when=None
+):
+    """Change one statement of a role's trust; `without` removes a condition or the statement, `denied` adds
+    one for an action.
+    """
     statements = d.trust(vendor)
     if principal:
         statements[number]["Principal"] = {"AWS": principal}
@@ -85,7 +92,12 @@ def bucket_says(d, **rule):
 
 @contextmanager
 def bucket_policy(d, vendor):
-    refused = {"Effect": "Deny", "Principal": {"AWS": d.arn(vendor)}, "Action": "s3:*", "Resource": f"arn:aws:s3:::{d.bucket}*"}
+    refused = {
+        "Effect": "Deny",
+        "Principal": {"AWS": d.arn(vendor)},
+        "Action": "s3:*",
+        "Resource": f"arn:aws:s3:::{d.bucket}*",
+    }
     document = json.dumps({"Version": "2012-10-17", "Statement": [refused]})
     boto3.client("s3").put_bucket_policy(Bucket=d.bucket, Policy=document)
     yield
@@ -100,7 +112,10 @@ def table_dropped(d):
 
 @contextmanager
 def table_elsewhere(d):
-    given = {"Name": TOPIC, "Parameters": {"table_type": "ICEBERG", "metadata_location": "s3://elsewhere/metadata/1.json"}}
+    given = {
+        "Name": TOPIC,
+        "Parameters": {"table_type": "ICEBERG", "metadata_location": "s3://elsewhere/metadata/1.json"},
+    }
     boto3.client("glue").update_table(DatabaseName=d.cluster, TableInput=given)
     yield
 

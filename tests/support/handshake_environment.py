@@ -1,7 +1,8 @@
-"""A deployment with both handshakes, made by the resource types: a bucket, roles in an AWS that enforces IAM, and one table.
+"""A deployment with both handshakes, made by the resource types: a bucket, roles in an AWS that enforces IAM,
+and one table.
 
-CloudFormation has what a command reads: stacks, outputs, ids of resources. The roles are created here with the values that the
-stacks give them.
+CloudFormation has what a command reads: stacks, outputs, ids of resources. The roles are created here with
+the values that the stacks give them.
 """
 
 from __future__ import annotations
@@ -42,7 +43,10 @@ def connected_stand_ins():
     """Start stand-ins that reach each other, and set the environment to their AWS."""
     with EmbeddedAws(iam=True) as aws, pytest.MonkeyPatch.context() as patch:
         lake = Lake(aws.url, aws.region, settings.ACCESS_KEY_ID, settings.SECRET_ACCESS_KEY)
-        with ConfluentCloud(start=START, region=aws.region, lake=lake) as cloud, Snowflake(start=START, aws=aws) as snow:
+        with (
+            ConfluentCloud(start=START, region=aws.region, lake=lake) as cloud,
+            Snowflake(start=START, aws=aws) as snow,
+        ):
             for name, value in aws.environment().items():
                 patch.setenv(name, value)
             boto3.client("iam").create_user(UserName="somebody", Path="/vendor/")
@@ -54,12 +58,16 @@ def all_checks(deployed):
 
 
 def problems_of(deployed):
-    return [(check.group, check.name, check.message) for check in all_checks(deployed) if check.result is not Result.OK]
+    return [
+        (check.group, check.name, check.message)
+        for check in all_checks(deployed)
+        if check.result is not Result.OK
+    ]
 
 
 def assert_named(deployed, broken, check_name, words):
-    """Assert that the failed check with this (group, name) is the only root cause, that its texts contain `words`, and that all
-    checks pass after the repair.
+    """Assert that the failed check with this (group, name) is the only root cause, that its texts contain
+    `words`, and that all checks pass after the repair.
     """
     with broken(deployed):
         (root,) = [check for check in all_checks(deployed) if check.is_root]
@@ -72,7 +80,10 @@ def assert_named(deployed, broken, check_name, words):
 
 @attrs.define
 class Deployed:
-    """A deployment in the stand-ins. `made` and `given` have the outputs and the properties of each object by its logical id."""
+    """A deployment in the stand-ins.
+
+    `made` and `given` have the outputs and the properties of each object by its logical id.
+    """
 
     stand_ins: StandIns
     ctx: object
@@ -131,7 +142,8 @@ class Deployed:
             notes={},
             resource_uid=request.resource_uid(self.stack_ids.get(part, ""), logical_id),
         )
-        made, outputs = registered.handler.create(context, spec), None
+        made = registered.handler.create(context, spec)
+        outputs = None
         while outputs is None:
             self.pass_time()
             outputs = registered.handler.is_ready(context, spec, made)
@@ -142,10 +154,18 @@ class Deployed:
         self.ctx.clock.sleep(_SECONDS)
 
     def resume(self):
-        """Resume Tableflow's table and catalog integration after a failure; everything else recovers by itself."""
+        """Resume Tableflow's table and catalog integration after a failure; everything else recovers by
+        itself.
+        """
         plane = self.ctx.confluent().tableflow(self.ctx.secrets.read_key(self._secret("tableflow")))
-        location = {"environment": {"id": self.location["environment_id"]}, "kafka_cluster": {"id": self.cluster}}
-        for path in (f"tableflow-topics/{TOPIC}", f"catalog-integrations/{self.made['CatalogIntegration']['id']}"):
+        location = {
+            "environment": {"id": self.location["environment_id"]},
+            "kafka_cluster": {"id": self.cluster},
+        }
+        for path in (
+            f"tableflow-topics/{TOPIC}",
+            f"catalog-integrations/{self.made['CatalogIntegration']['id']}",
+        ):
             plane.patch(f"/tableflow/v1/{path}", {"spec": {**location, "suspended": False}})
         self.ctx.clock.sleep(_COMMIT_SECONDS)
 
@@ -154,9 +174,17 @@ class Deployed:
         boto3.client("s3").create_bucket(Bucket=self.bucket, CreateBucketConfiguration=region)
         self._stack("data", {"Ledger": LEDGER}, {"TableflowBucketName": self.bucket})
         self._streams()
-        integration_properties = {"environment_id": self.location["environment_id"], "role_arn": self.arn("tableflow")}
+        integration_properties = {
+            "environment_id": self.location["environment_id"],
+            "role_arn": self.arn("tableflow"),
+        }
         outputs = {"EnvironmentId": self.location["environment_id"], "KafkaClusterId": self.cluster}
-        self._stack("confluent", {}, outputs, [("provider_integration", "ProviderIntegration", integration_properties)])
+        self._stack(
+            "confluent",
+            {},
+            outputs,
+            [("provider_integration", "ProviderIntegration", integration_properties)],
+        )
         self._into_aws(integration_properties)
         self._into_snowflake()
         return self
@@ -164,7 +192,9 @@ class Deployed:
     def _stack(self, part, resources, outputs, objects=()):
         known = [str(self._identity(*each)) for each in objects]
         name = Stacks(self.ctx).make(part, resources, known=known, outputs=outputs)
-        self.stack_ids[part] = boto3.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]["StackId"]
+        self.stack_ids[part] = boto3.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0][
+            "StackId"
+        ]
 
     def _identity(self, kind, logical_id, properties):
         module = registry.RESOURCE_TYPES[kind].handler
@@ -182,11 +212,18 @@ class Deployed:
             ("DeveloperRead", "subject", subjects),
             ("DeveloperWrite", "subject", subjects),
         ):
-            self.make("role_binding", f"{role}{scope}", service_account_id=manager, role=role, scope=scope, **where)
-        for service, where in (("kafka", self.location), ("schema_registry", {"environment_id": environment})):
+            self.make(
+                "role_binding", f"{role}{scope}", service_account_id=manager, role=role, scope=scope, **where
+            )
+        for service, where in (
+            ("kafka", self.location),
+            ("schema_registry", {"environment_id": environment}),
+        ):
             self._key(service, manager, **where)
         self._key("tableflow", manager, **self.location, region=self.ctx.region)
-        self.make("topic", "Topic", topic=TOPIC, partitions=1, credentials=self._secret("kafka"), **self.location)
+        self.make(
+            "topic", "Topic", topic=TOPIC, partitions=1, credentials=self._secret("kafka"), **self.location
+        )
         self.make(
             "schema", "Schema", subject=f"{TOPIC}-value", schema=SCHEMA, environment_id=environment,
             credentials=self._secret("schema_registry"),
@@ -197,19 +234,42 @@ class Deployed:
 
     def _key(self, service, owner, **where):
         boto3.client("secretsmanager").create_secret(Name=self._secret(service))
-        self.make("api_key", f"{service}Key", service=service, secret=self._secret(service), service_account_id=owner, **where)
+        self.make(
+            "api_key",
+            f"{service}Key",
+            service=service,
+            secret=self._secret(service),
+            service_account_id=owner,
+            **where,
+        )
 
     def _into_aws(self, integration_properties):
         integration = self.make("provider_integration", "ProviderIntegration", **integration_properties)["id"]
         manager = self.made["AppManagerAccount"]["id"]
         bound = {"environment_id": self.location["environment_id"], "name": integration}
         self.make(
-            "role_binding", "Integrates", service_account_id=manager, role="ResourceOwner", scope="provider_integration", **bound
+            "role_binding",
+            "Integrates",
+            service_account_id=manager,
+            role="ResourceOwner",
+            scope="provider_integration",
+            **bound,
         )
         self.write_role("tableflow")
-        given = {**self.location, "credentials": self._secret("tableflow"), "provider_integration_id": integration}
+        given = {
+            **self.location,
+            "credentials": self._secret("tableflow"),
+            "provider_integration_id": integration,
+        }
         self.make("catalog_integration", "CatalogIntegration", **given)
-        self.make("tableflow_topic", "StockTradesTable", **given, topic=TOPIC, bucket=self.bucket, await_catalog=True)
+        self.make(
+            "tableflow_topic",
+            "StockTradesTable",
+            **given,
+            topic=TOPIC,
+            bucket=self.bucket,
+            await_catalog=True,
+        )
 
     def _into_snowflake(self):
         volume = {"base_url": f"s3://{self.bucket}/", "role_arn": self.arn("snowflake")}
@@ -217,7 +277,10 @@ class Deployed:
             "role_arn": self.arn("snowflake"), "region": self.ctx.region, "account_id": self.ctx.account,
             "namespace": self.cluster, "refresh_seconds": 60,
         }  # fmt: skip
-        objects = [("snowflake_external_volume", "Volume", volume), ("snowflake_catalog_integration", "Catalog", catalog)]
+        objects = [
+            ("snowflake_external_volume", "Volume", volume),
+            ("snowflake_catalog_integration", "Catalog", catalog),
+        ]
         self._stack("snowflake", {}, {"SchemaName": "LAKE.RAW"}, objects)
         self.make("snowflake_database", "Database", name="LAKE")
         self.make("snowflake_schema", "Schema", database="LAKE", name="RAW")
@@ -226,20 +289,36 @@ class Deployed:
         self.write_role("snowflake")
         both = {"volume": self.made["Volume"]["name"], "integration": self.made["Catalog"]["name"]}
         self.make("snowflake_trust", "Trust", **both, namespace=self.cluster)
-        self.make("snowflake_iceberg_table", "Table", database="LAKE", schema="RAW", name="STOCK_TRADES", table=TOPIC, **both)
+        self.make(
+            "snowflake_iceberg_table",
+            "Table",
+            database="LAKE",
+            schema="RAW",
+            name="STOCK_TRADES",
+            table=TOPIC,
+            **both,
+        )
 
     def resource(self, kind, logical_id, **more):
         """Return the object as a custom resource of CloudFormation."""
-        invocations = Invocations(lambda *_: self.ctx.confluent(), clock=self.ctx.clock, secrets=boto3.client("secretsmanager"))
+        invocations = Invocations(
+            lambda *_: self.ctx.confluent(), clock=self.ctx.clock, secrets=boto3.client("secretsmanager")
+        )
         return Resource(invocations, kind, logical_id, **self.given[logical_id], **more)
 
     def trust(self, vendor, **instead):
-        """Return the trust statements of a role as the stacks write them. `instead` has other principals and external ids."""
+        """Return the trust statements of a role as the stacks write them.
+
+        `instead` has other principals and external ids.
+        """
         if vendor == "tableflow":
             result = self.made["ProviderIntegration"]
             comers = [(result["confluent_role_arn"], result["external_id"])]
         else:
-            comers = [(self.made[name]["iam_user_arn"], self.made[name]["external_id"]) for name in ("Volume", "Catalog")]
+            comers = [
+                (self.made[name]["iam_user_arn"], self.made[name]["external_id"])
+                for name in ("Volume", "Catalog")
+            ]
         statements = [
             {
                 "Effect": "Allow",
@@ -253,28 +332,42 @@ class Deployed:
         return [*statements, tags] if vendor == "tableflow" else statements
 
     def write_role(self, vendor):
-        iam, name = boto3.client("iam"), self.role(vendor)
+        iam = boto3.client("iam")
+        name = self.role(vendor)
         iam.create_role(RoleName=name, AssumeRolePolicyDocument=policy(*self.trust(vendor)))
         self.permit(vendor)
 
     def retrust(self, vendor, statements):
-        boto3.client("iam").update_assume_role_policy(RoleName=self.role(vendor), PolicyDocument=policy(*statements))
+        boto3.client("iam").update_assume_role_policy(
+            RoleName=self.role(vendor), PolicyDocument=policy(*statements)
+        )
 
     def permit(self, vendor, *, without=(), more=()):
         """Give the role the permissions of the stacks, without some actions and with `more` statements."""
         needs = {"tableflow": contract.TABLEFLOW_NEEDS, "snowflake": contract.SNOWFLAKE_NEEDS}[vendor]
-        bucket, glue = f"arn:aws:s3:::{self.bucket}", f"arn:aws:glue:{self.ctx.region}:{self.ctx.account}"
+        bucket = f"arn:aws:s3:::{self.bucket}"
+        glue = f"arn:aws:glue:{self.ctx.region}:{self.ctx.account}"
         resources_by_statement = {
             "bucket": [bucket],
             "objects": [f"{bucket}/*"],
-            "tables": [f"{glue}:catalog", f"{glue}:database/{self.cluster}", f"{glue}:table/{self.cluster}/*"],
+            "tables": [
+                f"{glue}:catalog",
+                f"{glue}:database/{self.cluster}",
+                f"{glue}:table/{self.cluster}/*",
+            ],
         }
         allowed = [
-            {"Effect": "Allow", "Action": [each for each in needs[on] if each not in without], "Resource": resources}
+            {
+                "Effect": "Allow",
+                "Action": [each for each in needs[on] if each not in without],
+                "Resource": resources,
+            }
             for on, resources in resources_by_statement.items()
         ]
         document = policy(*allowed, *more)
-        boto3.client("iam").put_role_policy(RoleName=self.role(vendor), PolicyName="own", PolicyDocument=document)
+        boto3.client("iam").put_role_policy(
+            RoleName=self.role(vendor), PolicyName="own", PolicyDocument=document
+        )
 
     def remove_role(self, vendor):
         boto3.client("iam").delete_role_policy(RoleName=self.role(vendor), PolicyName="own")

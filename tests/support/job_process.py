@@ -1,4 +1,6 @@
-"""Runs the job as a real process, which a test can stop right after AWS has done what the job called it for."""
+"""Runs the job as a real process, which a test can stop right after AWS has done what the job called it
+for.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,10 @@ def start(
     limits: Callable[[], None] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Job:
-    """Start the job with `contract`, a name or a path. The environment has Spark's settings and leads to the embedded AWS."""
+    """Start the job with `contract`, a name or a path.
+
+    The environment has Spark's settings and leads to the embedded AWS.
+    """
     log = lake.folder / f"{len(list(lake.folder.iterdir()))}.log"
     args = ["--export", contract, "--as-of", AS_OF.isoformat(), *lake.target.arguments(), *words]
     with log.open("wb") as stream:

@@ -1,7 +1,7 @@
 """A lake for tests: tables as Tableflow writes them, exports by the real job, and their results.
 
-One embedded AWS and one Spark session serve the whole run (see conftest.py); each `Lake` has a bucket, a cluster and a secret of
-its own. Events have dates in 2024, so no test depends on the day it runs.
+One embedded AWS and one Spark session serve the whole run (see conftest.py); each `Lake` has a bucket, a
+cluster and a secret of its own. Events have dates in 2024, so no test depends on the day it runs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from simulators.tableflow.writer import Tableflow, TableLocation
 ROOT = Path(__file__).resolve().parents[2]
 SALES = load_topic(ROOT / "project" / "topics" / "sales_orders.avsc")
 TRADES = load_topic(ROOT / "project" / "topics" / "stock_trades.avsc")
-#: The pseudonymisation key of every lake. Test data doesn't contain it by chance, as it could contain 1, 2, 3, ….
+#: The pseudonymisation key of every lake. Test data doesn't contain it by chance, as it could contain 1, 2,
+#: 3, ….
 KEY = hashlib.sha256(b"the pseudonymisation key of the tests").digest()
 
 #: The ISO week that most tests export, 2024-W10 in UTC, and a time after its end.
@@ -74,7 +75,11 @@ class Lake:
             self.flow.append(topic.name, self.records(topic, *values, at=at, keys=keys), files)
 
     def records(
-        self, topic: Topic, *values: dict[str, Any] | None, at: datetime = MONDAY, keys: Sequence[bytes | None] | None = None
+        self,
+        topic: Topic,
+        *values: dict[str, Any] | None,
+        at: datetime = MONDAY,
+        keys: Sequence[bytes | None] | None = None,
     ) -> list[Record]:
         """Return the records that Kafka has after these were sent. Offsets continue from call to call."""
         first = (at - _EPOCH) // timedelta(milliseconds=1)
@@ -83,7 +88,10 @@ class Lake:
         return self._logs.setdefault(topic.name, Log(topic.name, 3)).append(sent)
 
     def export(self, contract: str, *words: str, as_of: datetime = AS_OF, **around: Any) -> Run:
-        """Run a shipped contract by its name, or another by its text. `around` goes to export.run. Raises ExportError."""
+        """Run a shipped contract by its name, or another by its text.
+
+        `around` goes to export.run. Raises ExportError.
+        """
         name = self.write_contract(contract) if "\n" in contract else contract
         args = ["--export", name, "--as-of", as_of.isoformat(), *self.target.arguments(), *words]
         parsed = arguments.parse(args, now=max(as_of, runs.utc_now()))
@@ -149,7 +157,9 @@ class Run:
 def new_lake(aws: EmbeddedAws, spark: SparkSession, folder: Path) -> Lake:
     """Create a lake. The environment must lead to `aws`."""
     number = next(_numbers)
-    target = ExportTarget(bucket=f"lake-{number}", database=f"lkc-t{number}", aggregates_database=f"aggregates_{number}")
+    target = ExportTarget(
+        bucket=f"lake-{number}", database=f"lkc-t{number}", aggregates_database=f"aggregates_{number}"
+    )
     # Tests commit whole tables. Those of completeness take this back.
     target = attrs.evolve(target, complete_until=runs.utc_now())
     s3 = boto3.client("s3")
@@ -158,12 +168,23 @@ def new_lake(aws: EmbeddedAws, spark: SparkSession, folder: Path) -> Lake:
     secret = json.dumps({"key": base64.b64encode(KEY).decode()})
     boto3.client("secretsmanager").create_secret(Name=target.pseudonym_secret, SecretString=secret)
     catalog = GlueCatalog(
-        "lake", client=None, **{"glue.skip-name-validation": "true", "s3.endpoint": aws.url, "s3.region": aws.region}
+        "lake",
+        client=None,
+        **{"glue.skip-name-validation": "true", "s3.endpoint": aws.url, "s3.region": aws.region},
     )
-    return Lake(aws, spark, folder, target, Tableflow(catalog, TableLocation(target.bucket, cluster_id=target.database)), s3)
+    return Lake(
+        aws,
+        spark,
+        folder,
+        target,
+        Tableflow(catalog, TableLocation(target.bucket, cluster_id=target.database)),
+        s3,
+    )
 
 
-def topic_of(*fields: Sequence[Any], name: str = "things", key: str | None = "id", time: str | None = "at") -> Topic:
+def topic_of(
+    *fields: Sequence[Any], name: str = "things", key: str | None = "id", time: str | None = "at"
+) -> Topic:
     """Return a topic of (name, Avro type) or (name, type, default) fields. `id` and `at` are added."""
     own = [] if key is None else [(key, ["null", "string"], None)]
     own += [] if time is None else [(time, ["null", _TIMESTAMP], None)]
@@ -179,8 +200,8 @@ def column(name: str, type_: str = "text", **more: Any) -> dict[str, Any]:
 
 
 def contract(*columns: dict[str, Any], name: str = "things", **sections: Any) -> str:
-    """The text of a contract for the topic `things`. A section given by name is merged with the usual one; None leaves
-    it out, a list (filter, check) stands as it is."""
+    """The text of a contract for the topic `things`. A section given by name is merged with the usual one;
+    None leaves it out, a list (filter, check) stands as it is."""
     usual: dict[str, Any] = {
         "name": name,
         "version": 1,

@@ -1,4 +1,6 @@
-"""A simulated Snowflake account with an embedded AWS that enforces IAM: a table by Tableflow, and roles that trust Snowflake."""
+"""A simulated Snowflake account with an embedded AWS that enforces IAM: a table by Tableflow, and roles that
+trust Snowflake.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,13 @@ NAMESPACE = "lkc-lake1"
 #: The outputs of volume and integration that are in a role's trust, by the names of the trust's properties.
 _VALUES = (("principal", "iam_user_arn"), ("external_id", "external_id"))
 VOLUME_ACTIONS = ("s3:GetObject", "s3:GetObjectVersion", "s3:ListBucket", "s3:GetBucketLocation")
-CATALOG_ACTIONS = ("glue:GetCatalog", "glue:GetDatabase", "glue:GetDatabases", "glue:GetTable", "glue:GetTables")
+CATALOG_ACTIONS = (
+    "glue:GetCatalog",
+    "glue:GetDatabase",
+    "glue:GetDatabases",
+    "glue:GetTable",
+    "glue:GetTables",
+)
 
 
 class Lakeside(Account):
@@ -28,7 +36,9 @@ class Lakeside(Account):
         self._server = EmbeddedAws(iam=True)
         self._server.__enter__()
         self.aws = Clients(self._server)
-        vendor = Lake(self._server.url, self._server.region, settings.ACCESS_KEY_ID, settings.SECRET_ACCESS_KEY)
+        vendor = Lake(
+            self._server.url, self._server.region, settings.ACCESS_KEY_ID, settings.SECRET_ACCESS_KEY
+        )
         super().__init__(lake=vendor, **options)
         self.bucket = self.aws.new_bucket()
         self._write()
@@ -38,9 +48,15 @@ class Lakeside(Account):
         self._server.__exit__(None, None, None)
 
     def _write(self):
-        keys = {"client.access-key-id": "test", "client.secret-access-key": "test", "client.region": self._server.region}
+        keys = {
+            "client.access-key-id": "test",
+            "client.secret-access-key": "test",
+            "client.region": self._server.region,
+        }
         endpoints = {"glue.endpoint": self._server.url, "s3.endpoint": self._server.url}
-        catalog = load_catalog("lake", type="glue", **{"glue.skip-name-validation": "true", **endpoints, **keys})
+        catalog = load_catalog(
+            "lake", type="glue", **{"glue.skip-name-validation": "true", **endpoints, **keys}
+        )
         flow = Tableflow(catalog, TableLocation(self.bucket, cluster_id=NAMESPACE))
         for name in ("things", "others"):
             table = flow.create_table(topic_of(("n", "int"), name=name))
@@ -53,23 +69,37 @@ class Lakeside(Account):
     def trust_properties(self, *, location=None, without=(), **trusted):
         """Create volume, integration and roles, and return the properties of the trust.
 
-        `location` changes the integration's catalog, `without` removes actions from the roles' policies, and `trusted` are wrong
-        values for the roles' trust, by the names of the trust's properties.
+        `location` changes the integration's catalog, `without` removes actions from the roles' policies, and
+        `trusted` are wrong values for the roles' trust, by the names of the trust's properties.
         """
         result = {"volume": self._volume(), "integration": self._integration(location or {})}
         right = {f"{what}_{ours}": each[theirs] for what, each in result.items() for ours, theirs in _VALUES}
         written = {**right, **trusted}
         for what, (actions, resources) in self._needs().items():
-            self._role(what, written[f"{what}_principal"], written[f"{what}_external_id"], set(actions) - set(without), resources)
+            self._role(
+                what,
+                written[f"{what}_principal"],
+                written[f"{what}_external_id"],
+                set(actions) - set(without),
+                resources,
+            )
         return {**{what: each["name"] for what, each in result.items()}, **written}
 
     def _volume(self):
-        return self.make("snowflake_external_volume", "Volume", base_url=self.base, role_arn=self.arn("volume"))
+        return self.make(
+            "snowflake_external_volume", "Volume", base_url=self.base, role_arn=self.arn("volume")
+        )
 
     def _integration(self, changed):
-        catalog = {"region": self._server.region, "account_id": self._server.account, "namespace": NAMESPACE} | changed
+        catalog = {
+            "region": self._server.region,
+            "account_id": self._server.account,
+            "namespace": NAMESPACE,
+        } | changed
         role = self.arn("integration")
-        return self.make("snowflake_catalog_integration", "Catalog", role_arn=role, refresh_seconds=60, **catalog)
+        return self.make(
+            "snowflake_catalog_integration", "Catalog", role_arn=role, refresh_seconds=60, **catalog
+        )
 
     def _needs(self):
         bucket, _, prefix = self.base.removeprefix("s3://").partition("/")
@@ -84,7 +114,14 @@ class Lakeside(Account):
 
     def _role(self, name, principal, external_id, actions, resources):
         condition = {"StringEquals": {"sts:ExternalId": external_id}}
-        trust = policy({"Effect": "Allow", "Principal": {"AWS": principal}, "Action": "sts:AssumeRole", "Condition": condition})
+        trust = policy(
+            {
+                "Effect": "Allow",
+                "Principal": {"AWS": principal},
+                "Action": "sts:AssumeRole",
+                "Condition": condition,
+            }
+        )
         allowed = policy({"Effect": "Allow", "Action": sorted(actions), "Resource": resources})
         self.aws.iam.create_role(RoleName=name, AssumeRolePolicyDocument=trust)
         self.aws.iam.put_role_policy(RoleName=name, PolicyName="own", PolicyDocument=allowed)

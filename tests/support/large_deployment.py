@@ -1,4 +1,6 @@
-"""The largest deployment file that the documentation promises: a hundred tables, also in Snowflake, and fifty exports."""
+"""The largest deployment file that the documentation promises: a hundred tables, also in Snowflake, and fifty
+exports.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,8 @@ from pathlib import Path
 from tests.support import shipped
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLES, EXPORTS = 100, 50
+TABLES = 100
+EXPORTS = 50
 TRADES = {
     "type": "record",
     "name": "Trade",
@@ -20,11 +23,14 @@ TRADES = {
 
 
 def write(root: Path) -> str:
-    """Write the schema and the contracts below `root`, and return the deployment file: dev.toml with these lists."""
+    """Write the schema and the contracts below `root`, and return the deployment file: dev.toml with these
+    lists.
+    """
     for name in ("topics", "exports", "flink"):
         (root / name).mkdir(exist_ok=True)
     (root / "topics" / "stock_trades.avsc").write_text(json.dumps(TRADES))
-    contract, dev = (ROOT / "project" / "exports" / "daily_trades.toml").read_text(), shipped.read("dev")
+    contract = (ROOT / "project" / "exports" / "daily_trades.toml").read_text()
+    dev = shipped.read("dev")
     parts = [dev.partition("[[topics]]")[0].replace('stage = "dev"', 'stage = "large"')]
     for number in range(TABLES):
         name = f"orders_of_the_region_{number:03}"
@@ -35,7 +41,10 @@ def write(root: Path) -> str:
         text = contract.replace('name = "daily_trades"', f'name = "{name}"')
         text = text.replace('topic = "stock_trades"', f'topic = "orders_of_the_region_{number:03}"')
         (root / "exports" / f"{name}.toml").write_text(text)
-        parts.append(f'[[exports]]\ncontract = "{name}"\ncron = "0 6,14 * * ? *"\nzone = "UTC"\nrecipients = ["a@example.com"]\n')
+        parts.append(
+            f'[[exports]]\ncontract = "{name}"\ncron = "0 6,14 * * ? *"\nzone = "UTC"\nrecipients = '
+            '["a@example.com"]\n'
+        )
     parts += ["[snowflake]" + dev.partition("[snowflake]")[2].partition("[rotation]")[0]]
     parts += ["[alerts]" + dev.partition("[alerts]")[2]]
     return "\n".join(parts)

@@ -35,7 +35,9 @@ class LocalCatalog(NoopCatalog, MetastoreCatalog):
         sort_order=UNSORTED_SORT_ORDER,
         properties=None,
     ):
-        staged = self._create_staged_table(identifier, schema, location, partition_spec, sort_order, properties or {})
+        staged = self._create_staged_table(
+            identifier, schema, location, partition_spec, sort_order, properties or {}
+        )
         self._write_metadata(staged.metadata, staged.io, staged.metadata_location)
         self._pointers[tuple(identifier)] = staged.metadata_location
         return self.load_table(identifier)
@@ -45,7 +47,9 @@ class LocalCatalog(NoopCatalog, MetastoreCatalog):
             raise NoSuchTableError(f"no table {identifier}")
         pointer = self._pointers[tuple(identifier)]
         io = load_file_io({}, pointer)
-        return Table(tuple(identifier), FromInputFile.table_metadata(io.new_input(pointer)), pointer, io, self)
+        return Table(
+            tuple(identifier), FromInputFile.table_metadata(io.new_input(pointer)), pointer, io, self
+        )
 
     def commit_table(self, table, requirements, updates):
         current = self.load_table(table.name())

@@ -39,8 +39,14 @@ def script(file: Path, text: str) -> Path:
 
 
 def java(home: Path, banner: str, *, code: int = 0, jars: Path | None = None) -> Path:
-    """Create a script that prints Java's banner. Run as Ivy, it copies jars from a folder. It logs its calls."""
-    script(home / "bin" / "java", _JAVA.format(log=home / "log", banner=banner, code=code, jars=jars or home / "none"))
+    """Create a script that prints Java's banner.
+
+    Run as Ivy, it copies jars from a folder. It logs its calls.
+    """
+    script(
+        home / "bin" / "java",
+        _JAVA.format(log=home / "log", banner=banner, code=code, jars=jars or home / "none"),
+    )
     return home
 
 
@@ -50,7 +56,10 @@ def version(number: str) -> str:
 
 @attrs.define
 class Machine:
-    """A tree with the files that the set-up reads, and an environment without Java. `tools` is its PATH, beside `sh`."""
+    """A tree with the files that the set-up reads, and an environment without Java.
+
+    `tools` is its PATH, beside `sh`.
+    """
 
     tree: Path
     tools: Path
@@ -63,35 +72,57 @@ class Machine:
     @property
     def packages(self) -> Path:
         """Return the folder in which this tree's Python keeps packages."""
-        return self.tree / ".venv" / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
+        return (
+            self.tree
+            / ".venv"
+            / "lib"
+            / f"python{sys.version_info[0]}.{sys.version_info[1]}"
+            / "site-packages"
+        )
 
     def run(self, *words: str | Path, **environment: str | Path) -> subprocess.CompletedProcess[str]:
         known = self.environment | {name: str(value) for name, value in environment.items()}
         return subprocess.run(
-            [str(word) for word in words], cwd=self.tree, env=known, capture_output=True, text=True, timeout=120
+            [str(word) for word in words],
+            cwd=self.tree,
+            env=known,
+            capture_output=True,
+            text=True,
+            timeout=120,
         )
 
     def found_java(self, **environment: str | Path) -> list[str]:
         """Return the result of find_java: the home, then the versions that were skipped."""
-        asked = "from lakeferry.local.java import find_java; f = find_java(); print(f.home); print(*f.passed_over, sep='\\n')"
+        asked = (
+            "from lakeferry.local.java import find_java; f = find_java(); print(f.home); "
+            "print(*f.passed_over, sep='\\n')"
+        )
         answer = self.run(self.python, "-c", asked, **environment)
         assert answer.returncode == 0, answer.stderr
         return answer.stdout.split("\n")[: -1 if answer.stdout.endswith("\n") else None]
 
 
 def machine(root: Path) -> Machine:
-    tree, tools = root / "tree", root / "tools"
+    tree = root / "tree"
+    tools = root / "tools"
     for name in ("__init__.py", "local/__init__.py", "local/bootstrap.py", "local/java.py"):
         _copy(f"lakeferry/{name}", tree)
     _copy("glue_jobs/__init__.py", tree)
-    for name in ("glue_jobs/contract.py", "requirements.txt", "pyproject.toml", "simulators/aws/requirements.txt"):
+    for name in (
+        "glue_jobs/contract.py",
+        "requirements.txt",
+        "pyproject.toml",
+        "simulators/aws/requirements.txt",
+    ):
         _copy(name, tree)
     venv.create(tree / ".venv", symlinks=True)
     (tree / ".venv-aws").mkdir()
     tools.mkdir()
     for tool in ("sh", "cp", "dirname", "mkdir"):
         (tools / tool).symlink_to(shutil.which(tool) or tool)
-    return Machine(tree, tools, {"PATH": str(tools), "HOME": str(root), "LANG": os.environ.get("LANG", "C.UTF-8")})
+    return Machine(
+        tree, tools, {"PATH": str(tools), "HOME": str(root), "LANG": os.environ.get("LANG", "C.UTF-8")}
+    )
 
 
 def _copy(name: str, tree: Path) -> None:

@@ -13,10 +13,12 @@ from tests.support.lake_environment import Lakeside
 from tests.support.snowflake_environment import Account
 from tests.support.wire import Killed
 
-CONFLUENT, SNOWFLAKE = confluent_lives.LIVES, snowflake_lives.LIVES
+CONFLUENT = confluent_lives.LIVES
+SNOWFLAKE = snowflake_lives.LIVES
 LIVES = {**CONFLUENT, **SNOWFLAKE}
 VIEWS = {**confluent_views.VIEWS, **snowflake_views.VIEWS}
-#: Seconds between two calls of `is_complete`. CDK's framework waits five; a longer interval means fewer calls of the same kinds.
+#: Seconds between two calls of `is_complete`. CDK's framework waits five; a longer interval means fewer calls
+#: of the same kinds.
 EVERY = 60
 #: The limit of kills in one life. More than one per call would be a mistake of the test.
 _DEATHS = 20
@@ -37,7 +39,11 @@ FAULTS = {
     "truncated JSON": {"fault": "cut"},
     "HTML instead of JSON": {"fault": "effect_then_error", "status": 200, **_HTML},
     "429 with Retry-After": {"fault": "error", "status": 429, "reply_headers": {"Retry-After": "40"}},
-    "429 with the reset header": {"fault": "error", "status": 429, "reply_headers": {"X-RateLimit-Reset": "40"}},
+    "429 with the reset header": {
+        "fault": "error",
+        "status": 429,
+        "reply_headers": {"X-RateLimit-Reset": "40"},
+    },
     "429 without a header": {"fault": "error", "status": 429},
     "401 for a while": {"fault": "error", "status": 401, "times": 2},
     "403 for a while": {"fault": "error", "status": 403, "times": 2},
@@ -69,7 +75,9 @@ class Pair(NamedTuple):
 
 
 class Past(NamedTuple):
-    """A vendor's frozen environment with what a type needs, the type's properties, and the objects that existed before."""
+    """A vendor's frozen environment with what a type needs, the type's properties, and the objects that
+    existed before.
+    """
 
     org: Organization | Account
     frozen: object
@@ -91,8 +99,12 @@ def past(kind, **options):
 
 
 def live(before, kind, call=0, fault=""):
-    """Run a life with one fault. Raises AssertionError if the objects at the end of a step differ from the wanted ones."""
-    org, life = before.org, LIVES[kind]
+    """Run a life with one fault.
+
+    Raises AssertionError if the objects at the end of a step differ from the wanted ones.
+    """
+    org = before.org
+    life = LIVES[kind]
     org.thaw(before.frozen)
     if fault in KILLS:
         org.wire.killed_at = call, KILLS[fault]
@@ -111,7 +123,9 @@ class _Surviving:
     """A resource whose Lambda function may be killed and is then invoked again, as Lambda does."""
 
     def __init__(self, org, kind, before):
-        self.org, self.kind, self.before = org, kind, before
+        self.org = org
+        self.kind = kind
+        self.before = before
         self.resource = org.resource(kind, "It", **before.given)
 
     def live(self, life):
@@ -133,10 +147,15 @@ class _Surviving:
 
     def change(self, life, properties):
         one = self.resource
-        old, one.properties = one.properties, {**one.properties, **properties}
-        replaced, one.physical_id = one.physical_id, self.run(one.event("Update", old))
+        old = one.properties
+        one.properties = {**one.properties, **properties}
+        replaced = one.physical_id
+        one.physical_id = self.run(one.event("Update", old))
         if one.physical_id != replaced:
-            goes = {**one.event("Delete", PhysicalResourceId=replaced), "ResourceProperties": {"kind": self.kind, **old}}
+            goes = {
+                **one.event("Delete", PhysicalResourceId=replaced),
+                "ResourceProperties": {"kind": self.kind, **old},
+            }
             self.run(goes)
         self.require(life)
 
@@ -160,7 +179,10 @@ class _Surviving:
 
 
 def calls_of(before, kind, *, every=False):
-    """Return the calls of an undisturbed life with their numbers. Without `every`, only the first and last of similar calls."""
+    """Return the calls of an undisturbed life with their numbers.
+
+    Without `every`, only the first and last of similar calls.
+    """
     sent = live(before, kind)
     if every:
         return list(enumerate(sent, start=1))
@@ -174,14 +196,19 @@ def calls_of(before, kind, *, every=False):
 def pairs_of(kind, calls):
     for number, call in calls:
         reads = () if call.reads else _OF_READS
-        for fault in (*FAULTS, *OWN[registry.RESOURCE_TYPES[kind].vendor], *(LISTS if call.has_list else ()), *KILLS):
+        for fault in (
+            *FAULTS,
+            *OWN[registry.RESOURCE_TYPES[kind].vendor],
+            *(LISTS if call.has_list else ()),
+            *KILLS,
+        ):
             if fault not in reads:  # a stale answer is a fault of reads
                 yield Pair(kind, number, fault)
 
 
 class Outcome(NamedTuple):
-    """The result for one type: the pairs that were tried and their errors, the number of kinds of calls and of different
-    exchanges, and violations of the vendor's specification.
+    """The result for one type: the pairs that were tried and their errors, the number of kinds of calls and
+    of different exchanges, and violations of the vendor's specification.
     """
 
     kind: str
@@ -192,13 +219,15 @@ class Outcome(NamedTuple):
     against_contract: list[str]
 
 
-#: The number of pairs that `make test` draws per type, fewer where an embedded AWS is needed. `make nightly` tries all.
+#: The number of pairs that `make test` draws per type, fewer where an embedded AWS is needed. `make nightly`
+#: tries all.
 _DRAWN = {**dict.fromkeys(LIVES, 8), **dict.fromkeys(snowflake_lives.LAKESIDE, 4)}
 
 
 def campaign(kind, *, seed=None):
     """Try the pairs drawn with `seed`. Without a seed, try every fault at every call."""
-    before, wrong = past(kind), {}
+    before = past(kind)
+    wrong = {}
     calls = calls_of(before, kind, every=seed is None)
     pairs = list(pairs_of(kind, calls))
     if seed is not None:

@@ -1,4 +1,6 @@
-"""A bucket and topics in memory that can fail or kill their caller at any call, and runs of exports to report."""
+"""A bucket and topics in memory that can fail or kill their caller at any call, and runs of exports to
+report.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ ANALYSTS = "arn:aws:sns:eu-west-1:111122223333:weekly-sales"
 ENGINEERS = "arn:aws:sns:eu-west-1:111122223333:alarms"
 BUCKET = "lake-bucket"
 _RECORD = samples.run_record()
-SALES = ExportSettings("weekly_sales", "lakeferry-dev-weekly_sales", ANALYSTS, "Europe/Berlin", "0 7 ? * MON *")
+SALES = ExportSettings(
+    "weekly_sales", "lakeferry-dev-weekly_sales", ANALYSTS, "Europe/Berlin", "0 7 ? * MON *"
+)
 MONDAY = datetime(2026, 11, 16, 6, 0, 9, tzinfo=UTC)
 _invocations = itertools.count(1)
 #: Faults of a call: no effect, an effect without a response, a refusal, or the death of the caller.
@@ -38,14 +42,18 @@ class Wire:
     """Counts calls. `faults` has the fault of a call by its number."""
 
     def __init__(self):
-        self.calls, self.faults, self.names = 0, {}, []
+        self.calls = 0
+        self.faults = {}
+        self.names = []
 
     def carry(self, name, effect):
         fault = self.faults.get(self.calls)
         self.calls += 1
         self.names.append(name)
         if fault == "refused":
-            raise ClientError({"Error": {"Code": "AccessDenied"}, "ResponseMetadata": {"HTTPStatusCode": 403}}, name)
+            raise ClientError(
+                {"Error": {"Code": "AccessDenied"}, "ResponseMetadata": {"HTTPStatusCode": 403}}, name
+            )
         if fault == "not sent":
             raise ConnectTimeoutError(endpoint_url="https://aws")
         if fault == "killed before":
@@ -62,11 +70,17 @@ class MemoryBucket:
     """Implements three calls of S3, with conditions on writes. `on_write` can act as another writer."""
 
     def __init__(self, wire):
-        self.wire, self.objects, self.version, self.on_write = wire, {}, 0, lambda: None
+        self.wire = wire
+        self.objects = {}
+        self.version = 0
+        self.on_write = lambda: None
 
     def put(self, key, document):
         self.version += 1
-        self.objects[key] = (json.dumps(document, default=lambda value: value.isoformat()).encode(), f'"{self.version}"')
+        self.objects[key] = (
+            json.dumps(document, default=lambda value: value.isoformat()).encode(),
+            f'"{self.version}"',
+        )
 
     def get_object(self, **asked):
         return self.wire.carry("GetObject", lambda: self._get(asked["Key"]))
@@ -78,7 +92,9 @@ class MemoryBucket:
         return {"Body": io.BytesIO(content), "ETag": etag}
 
     def put_object(self, **asked):
-        return self.wire.carry("PutObject", lambda: self._put(asked["Key"], asked["Body"], asked.get("IfMatch")))
+        return self.wire.carry(
+            "PutObject", lambda: self._put(asked["Key"], asked["Body"], asked.get("IfMatch"))
+        )
 
     def _put(self, key, body, etag):
         self.on_write()
@@ -89,7 +105,9 @@ class MemoryBucket:
         return {"ETag": f'"{self.version}"'}
 
     def list_objects_v2(self, **asked):
-        return self.wire.carry("ListObjectsV2", lambda: self._list(asked["Prefix"], asked.get("StartAfter", "")))
+        return self.wire.carry(
+            "ListObjectsV2", lambda: self._list(asked["Prefix"], asked.get("StartAfter", ""))
+        )
 
     def _list(self, prefix, after):
         keys = sorted(key for key in self.objects if key.startswith(prefix) and key > after)
@@ -100,7 +118,8 @@ class MemoryTopics:
     """Collects `mails` as (topic, subject, body) in the order of sending."""
 
     def __init__(self, wire):
-        self.wire, self.mails = wire, []
+        self.wire = wire
+        self.mails = []
 
     def publish(self, **asked):
         mail = asked["TopicArn"], asked["Subject"], asked["Message"]
@@ -125,14 +144,18 @@ class MemoryGlue:
 
 class NotificationEnvironment:
     def __init__(self):
-        self.wire, self.clock, self.log = Wire(), ManualClock(), io.StringIO()
+        self.wire = Wire()
+        self.clock = ManualClock()
+        self.log = io.StringIO()
         self.clock.now = (MONDAY + timedelta(minutes=3)).timestamp()
         self.bucket, self.topics, self.glue = MemoryBucket(self.wire), MemoryTopics(self.wire), MemoryGlue()
         self.exports = {SALES.name: SALES}
 
     def run(self, record, number=1):
         """Store the record of a run, and Glue's response about it. Return Glue's id."""
-        self.bucket.put(f"exports/{record['export']}/runs/{record['id']}.json", record | {"job_run_id": f"jr_{number}"})
+        self.bucket.put(
+            f"exports/{record['export']}/runs/{record['id']}.json", record | {"job_run_id": f"jr_{number}"}
+        )
         started_at = datetime.fromisoformat(str(record["started_at"]))
         self.glue.runs[f"jr_{number}"] = {
             "StartedOn": started_at - timedelta(seconds=40),
@@ -153,19 +176,30 @@ class NotificationEnvironment:
         )
 
     def deliver(self, number=1, state="SUCCEEDED", *, job=SALES.job, invocation=None):
-        """Invoke the function with Glue's event: once more where `invocation` is given, as Lambda does after a failure."""
+        """Invoke the function with Glue's event: once more where `invocation` is given, as Lambda does after
+        a failure.
+        """
         self.notifier(invocation or str(next(_invocations))).job_ended(job, f"jr_{number}", state)
 
 
 def record(*windows, weeks=0, state="done", reason=None, mark="5a0c9e12"):
-    """Return a run's record, `weeks` after the samples' Monday. Like the job, it copies the error of a window to the run."""
+    """Return a run's record, `weeks` after the samples' Monday.
+
+    Like the job, it copies the error of a window to the run.
+    """
     made = copy.deepcopy(_RECORD)
     began = MONDAY + timedelta(weeks=weeks)
     times = {"as_of": began, "started_at": began, "expires_at": began + timedelta(hours=1), "ended_at": began}
     made |= {name: time.isoformat() for name, time in times.items()}
     if first := next((window for window in windows if window.get("exit_code")), None):
-        state, reason = first["state"], f"{first['code']}  {first['reason']}. {first['remedy']}"
-    return made | {"id": f"{began:%Y%m%dT%H%M%SZ}-{mark}", "windows": list(windows), "state": state, "reason": reason}
+        state = first["state"]
+        reason = f"{first['code']}  {first['reason']}. {first['remedy']}"
+    return made | {
+        "id": f"{began:%Y%m%dT%H%M%SZ}-{mark}",
+        "windows": list(windows),
+        "state": state,
+        "reason": reason,
+    }
 
 
 def published(window="2026-W46", generation=1, state="published", **changed):
@@ -181,6 +215,11 @@ def blocked(window="2026-W46", **changed):
     return copy.deepcopy(_RECORD["windows"][2]) | {"window": window} | changed
 
 
-def failed(window="2026-W46", code="EXP-EMPTY", reason='window 2026-W46 has no rows, and on_empty is "fail"', **changed):
+def failed(
+    window="2026-W46",
+    code="EXP-EMPTY",
+    reason='window 2026-W46 has no rows, and on_empty is "fail"',
+    **changed,
+):
     made = {"window": window, "state": "failed", "code": code, "reason": reason, "remedy": "Check the source"}
     return made | {"exit_code": 1, "stops": False} | changed

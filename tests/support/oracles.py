@@ -1,4 +1,6 @@
-"""Computes the same results by other means: Python's hmac instead of Spark's sha2, and DuckDB instead of the job."""
+"""Computes the same results by other means: Python's hmac instead of Spark's sha2, and DuckDB instead of the
+job.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,10 @@ LINE = (
     "STRUCT(line_no INTEGER, product_id VARCHAR, product VARCHAR, category VARCHAR, quantity INTEGER, "
     "unit_price DECIMAL(12,4), discount DECIMAL(5,4))"
 )
-PERSON = "STRUCT(customer_id VARCHAR, name VARCHAR, email VARCHAR, phone VARCHAR, region VARCHAR, registered_at TIMESTAMP)"
+PERSON = (
+    "STRUCT(customer_id VARCHAR, name VARCHAR, email VARCHAR, phone VARCHAR, region VARCHAR, registered_at "
+    "TIMESTAMP)"
+)
 ADDRESS = "STRUCT(street VARCHAR, city VARCHAR, postal_code VARCHAR, country VARCHAR)"
 ORDERS = {
     "order_id": "VARCHAR",
@@ -54,7 +59,9 @@ ORDERS = {
 def connect() -> duckdb.DuckDBPyConnection:
     """Return a database with the function pseudonym(text, kind)."""
     database = duckdb.connect()
-    database.create_function("pseudonym", _pseudonym, ["VARCHAR", "VARCHAR"], "VARCHAR", null_handling="special")
+    database.create_function(
+        "pseudonym", _pseudonym, ["VARCHAR", "VARCHAR"], "VARCHAR", null_handling="special"
+    )
     return database
 
 
@@ -65,7 +72,9 @@ def pseudonym(text: str | None, kind: str, key: bytes = KEY) -> str | None:
         return None
     if kind == "phone":
         text = "".join(
-            str(unicodedata.digit(sign)) if sign.isdecimal() else sign for sign in text if sign.isdecimal() or sign == "+"
+            str(unicodedata.digit(sign)) if sign.isdecimal() else sign
+            for sign in text
+            if sign.isdecimal() or sign == "+"
         )
         if not text.strip("+"):
             return None
@@ -82,4 +91,7 @@ def _pseudonym(text: str | None, kind: str) -> str | None:
 
 def cells(database: duckdb.DuckDBPyConnection, sql: str, *given: str) -> list[list[str]]:
     """Return the result as a file has it, with an empty text for null."""
-    return [["" if value is None else str(value) for value in row] for row in database.execute(sql, given).fetchall()]
+    return [
+        ["" if value is None else str(value) for value in row]
+        for row in database.execute(sql, given).fetchall()
+    ]

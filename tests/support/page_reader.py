@@ -37,11 +37,18 @@ class Node:
 
     def _text(self) -> str:
         inner = "".join(child if isinstance(child, str) else child._text() for child in self.children)
-        return f" {inner} " if self.name in {"td", "th", "p", "li", "dt", "dd", "text", "title", "desc"} else inner
+        return (
+            f" {inner} "
+            if self.name in {"td", "th", "p", "li", "dt", "dd", "text", "title", "desc"}
+            else inner
+        )
 
     def rows(self) -> list[list[str]]:
         """Return a table's cells without its headings."""
-        return [[cell.text for cell in row.children if isinstance(cell, Node)] for row in self.one("tbody").all("tr")]
+        return [
+            [cell.text for cell in row.children if isinstance(cell, Node)]
+            for row in self.one("tbody").all("tr")
+        ]
 
 
 def read(html: str) -> Node:

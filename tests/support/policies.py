@@ -1,6 +1,8 @@
-"""Reads from the templates who may do what. Follows values through references and imports, and evaluates statements as IAM does.
+"""Reads from the templates who may do what. Follows values through references and imports, and evaluates
+statements as IAM does.
 
-An account's number, a region and a partition are represented by their names, and generated values as <part.Id.Attribute>.
+An account's number, a region and a partition are represented by their names, and generated values as
+<part.Id.Attribute>.
 """
 
 from __future__ import annotations
@@ -144,7 +146,10 @@ def _holds(operator, tests, context):
     if operator not in ("StringEquals", "StringLike", "ArnLike", "ArnEquals"):
         raise LookupError(f"the evaluator doesn't know {operator}")
     match = (lambda value, one: value == one) if operator == "StringEquals" else _matches
-    return all(name in context and any(match(context[name], one) for one in values) for name, values in wanted.items())
+    return all(
+        name in context and any(match(context[name], one) for one in values)
+        for name, values in wanted.items()
+    )
 
 
 def _matches(value, pattern):

@@ -1,6 +1,8 @@
-"""Rules of docs/contributing/architecture.md that no linter knows. Each function returns what breaks one in a tree.
+"""Rules of docs/contributing/architecture.md that no linter knows. Each function returns what breaks one in a
+tree.
 
-import-linter checks imports, and ruff complexity and the number of statements; pyproject.toml has the settings of both.
+import-linter checks imports, and ruff complexity and the number of statements; pyproject.toml has the
+settings of both.
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ from pathlib import Path
 
 FUNCTION_LINES = 60
 FILE_LINES = 400
-#: Modules that decide which rows a file has. They use no clock and no environment, so that a rerun has the same rows.
+#: Modules that decide which rows a file has. They use no clock and no environment, so that a rerun has the
+#: same rows.
 ROW_MODULES = tuple(
     f"glue_jobs/{name}.py"
     for name in (
@@ -27,7 +30,9 @@ PRODUCT = ("app.py", "config", "stacks", "lambdas", "glue_jobs", "lakeferry")
 _IGNORED = (Path(__file__).resolve().parents[2] / ".gitignore").read_text(encoding="utf-8").splitlines()
 #: Git ignores generated files. All other files of a checkout are checked, committed or not.
 _GENERATED = [".git", *[line.strip("/") for line in _IGNORED if line and not line.startswith("#")]]
-_CLOCK = re.compile(r"os\.(environ|getenv)|time\.\w+|(datetime|date)\.(now|utcnow|today)|datetime\.datetime\.(now|utcnow)")
+_CLOCK = re.compile(
+    r"os\.(environ|getenv)|time\.\w+|(datetime|date)\.(now|utcnow|today)|datetime\.datetime\.(now|utcnow)"
+)
 #: Folders of one person's machine.
 _MACHINE_PATH = re.compile(r"(?<![\w.~>}])/(?:work|tmp|root|Users|home/(?!someone\b)\w+)/[\w.-]")
 #: Each machine decides where packages come from, so a lock file doesn't say it.
@@ -48,27 +53,37 @@ def clocks_in_row_modules(root: Path) -> list[str]:
 
 
 def asserts_that_decide(root: Path) -> list[str]:
-    """Return asserts of the product that check more than a type. CDK starts the app with `python -O`, which has no asserts."""
+    """Return asserts of the product that check more than a type.
+
+    CDK starts the app with `python -O`, which has no asserts.
+    """
     problems = []
     for file in (file for file in _files(root) if file.suffix == ".py"):
         name = file.relative_to(root)
         if name.parts[0] in PRODUCT:
             tree = ast.parse(file.read_text(encoding="utf-8"))
             found = (node for node in ast.walk(tree) if isinstance(node, ast.Assert))
-            problems += [f"{name}:{node.lineno}: {ast.unparse(node)}" for node in found if not _checks_type(node.test)]
+            problems += [
+                f"{name}:{node.lineno}: {ast.unparse(node)}" for node in found if not _checks_type(node.test)
+            ]
     return problems
 
 
 def _checks_type(test: ast.expr) -> bool:
-    """Return whether an expression is `isinstance(…)` or `… is not None`, which only tell mypy what a value is."""
+    """Return whether an expression is `isinstance(…)` or `… is not None`, which only tell mypy what a value
+    is.
+    """
     return bool(re.fullmatch(r"isinstance\(.*\)|[\w.]+ is not None", ast.unparse(test)))
 
 
 def too_long(root: Path) -> list[str]:
-    """Return functions of more than FUNCTION_LINES lines, and files, except tests, of more than FILE_LINES."""
+    """Return functions of more than FUNCTION_LINES lines, and files, except tests, of more than
+    FILE_LINES.
+    """
     problems = []
     for file in (file for file in _files(root) if file.suffix == ".py"):
-        text, name = file.read_text(encoding="utf-8"), file.relative_to(root)
+        text = file.read_text(encoding="utf-8")
+        name = file.relative_to(root)
         if "tests" not in name.parts[:2] and (lines := text.count("\n")) > FILE_LINES:
             problems.append(f"{name}: {lines} lines")
         for node in ast.walk(ast.parse(text)):
@@ -89,12 +104,16 @@ def machine_specific(root: Path) -> list[str]:
             continue
         for number, line in enumerate(text.splitlines(), 1):
             for pattern in (_MACHINE_PATH, _REGISTRY):
-                problems += [f"{file.relative_to(root)}:{number}: {match[0]}" for match in pattern.finditer(line)]
+                problems += [
+                    f"{file.relative_to(root)}:{number}: {match[0]}" for match in pattern.finditer(line)
+                ]
     return problems
 
 
 def shared_names(root: Path) -> list[str]:
-    """Return tests that share a name: pytest imports a module by its name, and takes the second for the first."""
+    """Return tests that share a name: pytest imports a module by its name, and takes the second for the
+    first.
+    """
     seen: dict[str, Path] = {}
     problems = []
     for file in sorted([*(root / "tests").rglob("*.py"), *(root / "simulators" / "tests").rglob("*.py")]):

@@ -1,4 +1,6 @@
-"""The surroundings of a resource's lifecycle in tests: a manual clock, AWS in memory, and the calls of CloudFormation."""
+"""The surroundings of a resource's lifecycle in tests: a manual clock, AWS in memory, and the calls of
+CloudFormation.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,10 @@ _numbers = itertools.count(1)
 
 
 class ManualClock:
-    """Advances only by `sleep`. `on_sleep` is called with the seconds, so that a vendor's clock advances too."""
+    """Advances only by `sleep`.
+
+    `on_sleep` is called with the seconds, so that a vendor's clock advances too.
+    """
 
     def __init__(self, on_sleep=lambda seconds: None):
         self.now = START
@@ -77,7 +82,8 @@ class MemoryDocuments:
 
 
 class MemorySecrets:
-    """Implements two calls of Secrets Manager. `values` has the JSON of each existing secret, None for one without a value.
+    """Implements two calls of Secrets Manager. `values` has the JSON of each existing secret, None for one
+    without a value.
 
     It keeps no earlier values; StagedSecrets does.
     """
@@ -96,7 +102,8 @@ class MemorySecrets:
 
     def put_secret_value(self, **asked):
         if self.fail_next:
-            code, self.fail_next = self.fail_next, None
+            code = self.fail_next
+            self.fail_next = None
             raise _error(code, "PutSecretValue")
         if asked["SecretId"] not in self.values:
             raise _error("ResourceNotFoundException", "PutSecretValue")
@@ -127,7 +134,8 @@ class StackStates:
 
 
 class Invocations:
-    """Calls one deployment's Lambda functions. Each call is an invocation with its own deadline and its own client.
+    """Calls one deployment's Lambda functions. Each call is an invocation with its own deadline and its own
+    client.
 
     The log goes to `log`. `answers` has what CloudFormation received: answers and errors.
     """
@@ -137,7 +145,8 @@ class Invocations:
         self.documents = MemoryDocuments()
         self.secrets = secrets or MemorySecrets()
         self.stacks = StackStates()
-        self.log, self.answers = log, []
+        self.log = log
+        self.answers = []
         self._connect = connect
         self._types = types
         self._deployment = Deployment("lakeferry", "test")
@@ -150,7 +159,9 @@ class Invocations:
             states=StateStore(self.documents, self.clock),
             stacks=self.stacks,
             secrets=store,
-            vendors=dict.fromkeys(("confluent", "snowflake"), lambda: self._connect(deadline, self.clock, store)),
+            vendors=dict.fromkeys(
+                ("confluent", "snowflake"), lambda: self._connect(deadline, self.clock, store)
+            ),
             deadline=deadline,
             log=open_log(self.log),
             types=self._types,
@@ -177,7 +188,9 @@ class Resource:
 
     def __init__(self, invocations, kind, logical_id, stack="lake", **properties):
         self.invocations = invocations
-        self.stack_id = f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/{stack}/11111111-2222-3333-4444-555555555555"
+        self.stack_id = (
+            f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/{stack}/11111111-2222-3333-4444-555555555555"
+        )
         self.kind = kind
         self.logical_id = logical_id
         self.properties = properties
@@ -200,7 +213,10 @@ class Resource:
         return event
 
     def run(self, event, every=5, most=2000):
-        """Call `on_event`, then `is_complete` until it is complete. Raises the error that CloudFormation would receive."""
+        """Call `on_event`, then `is_complete` until it is complete.
+
+        Raises the error that CloudFormation would receive.
+        """
         answer = self.invocations.on_event(event)
         known = {**event, **answer}
         for _ in range(most):
@@ -216,10 +232,17 @@ class Resource:
         return self.outputs
 
     def update(self, **properties):
-        old, self.properties = self.properties, {**self.properties, **properties}
-        before, self.physical_id = self.physical_id, self.run(self.event("Update", old))
+        old = self.properties
+        self.properties = {**self.properties, **properties}
+        before = self.physical_id
+        self.physical_id = self.run(self.event("Update", old))
         if self.physical_id != before:
-            self.run({**self.event("Delete", PhysicalResourceId=before), "ResourceProperties": {"kind": self.kind, **old}})
+            self.run(
+                {
+                    **self.event("Delete", PhysicalResourceId=before),
+                    "ResourceProperties": {"kind": self.kind, **old},
+                }
+            )
         return self.outputs
 
     def delete(self):

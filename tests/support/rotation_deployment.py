@@ -1,4 +1,6 @@
-"""A Kafka key, a Snowflake user, their secrets and the function that rotates them, in an embedded AWS and both simulators."""
+"""A Kafka key, a Snowflake user, their secrets and the function that rotates them, in an embedded AWS and
+both simulators.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,10 @@ class Deployment:
     """Secrets of a Kafka key and of a Snowflake user, and the function that rotates them."""
 
     def __init__(self, aws, cloud, snowflake, prefix="rotated"):
-        self.aws, self.cloud, self.snowflake, self.prefix = aws, cloud, snowflake, prefix
+        self.aws = aws
+        self.cloud = cloud
+        self.snowflake = snowflake
+        self.prefix = prefix
         self.org = Organization(cloud)
         self.admin = self.secret("admin", self._admin())
         self.kafka = self.secret("kafka", self._kafka())
@@ -46,12 +51,19 @@ class Deployment:
     @cached_property
     def function(self):
         role = least(self.aws, self.admin, self.kafka, self.user, states=self.states)
-        given = {"role": role, "environment": self.environment, "timeout": 120, "name": f"{self.prefix}-rotation"}
+        given = {
+            "role": role,
+            "environment": self.environment,
+            "timeout": 120,
+            "name": f"{self.prefix}-rotation",
+        }
         return let_in(self.aws, new_function(self.aws, lambdas(), contract.ROTATE, **given))
 
     def secret(self, name, fields, tags=None):
         tags = [{"Key": key, "Value": value} for key, value in (tags or {}).items()]
-        made = self.aws.secrets.create_secret(Name=f"{self.prefix}/{name}", SecretString=json.dumps(fields), Tags=tags)
+        made = self.aws.secrets.create_secret(
+            Name=f"{self.prefix}/{name}", SecretString=json.dumps(fields), Tags=tags
+        )
         return made["ARN"]
 
     def _write_state(self):
@@ -68,7 +80,9 @@ class Deployment:
             tenants.append(f"{account.locator}.AWS_{account.region.upper().replace('-', '_')}")
         states = StateStore(DynamoDocuments(self.aws.dynamodb, self.states), SystemClock())
         for tenant in tenants:
-            row = ResourceState("1", "Create", "", 0.0, "it", facts=KnownObject(object_id="it", tenant=tenant))
+            row = ResourceState(
+                "1", "Create", "", 0.0, "it", facts=KnownObject(object_id="it", tenant=tenant)
+            )
             states.change(tenant, lambda _, row=row: row)
 
     def _admin(self):
@@ -80,7 +94,8 @@ class Deployment:
         cluster = self.org.cluster(environment)
         account = self.org.account(f"{self.prefix}-reader")
         key = self.org.key(account, {"id": cluster["id"], "kind": "Cluster"})
-        self.cluster, self.account = cluster, account
+        self.cluster = cluster
+        self.account = account
         to = confluent_fields.Connection(
             account, cluster["id"], environment, display_name="reader-key", endpoint="127.0.0.1:9092"
         )
@@ -97,13 +112,17 @@ class Deployment:
             "GRANT ROLE ROTATES TO USER READS",
         ):
             execute(admin, statement, {})
-        return snowflake_fields.fields(pair, snowflake_fields.Connection(account.identifier, "READS", "127.0.0.1"))
+        return snowflake_fields.fields(
+            pair, snowflake_fields.Connection(account.identifier, "READS", "127.0.0.1")
+        )
 
     def arn(self, name):
         return {"kafka": self.kafka, "snowflake": self.user}[name]
 
     def fields(self, name, stage="AWSCURRENT"):
-        return json.loads(self.aws.secrets.get_secret_value(SecretId=self.arn(name), VersionStage=stage)["SecretString"])
+        return json.loads(
+            self.aws.secrets.get_secret_value(SecretId=self.arn(name), VersionStage=stage)["SecretString"]
+        )
 
     def stages(self, name):
         return self.aws.secrets.describe_secret(SecretId=self.arn(name))["VersionIdsToStages"]

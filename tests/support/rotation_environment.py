@@ -1,6 +1,8 @@
-"""The rotation function with a strict Secrets Manager and both simulators, on one virtual clock in this process.
+"""The rotation function with a strict Secrets Manager and both simulators, on one virtual clock in this
+process.
 
-Every call to any of them is an atomic step. Before and after a step, a test can check, kill the function, or do something else.
+Every call to any of them is an atomic step. Before and after a step, a test can check, kill the function, or
+do something else.
 """
 
 from __future__ import annotations
@@ -52,7 +54,8 @@ SNOWFLAKE_URL = f"http://127.0.0.1:{SNOWFLAKE_PORT}"
 STEADY = RetryPolicy(attempts=2, spread=lambda: 0.5)
 INVOCATION = 870.0
 NAME = "lakeferry-test-eu-west-1-reader-0a1b2c3d"
-USER, ROTATION_ROLE = "READER", "READER_ROTATION"
+USER = "READER"
+ROTATION_ROLE = "READER_ROTATION"
 SERVICES = ("kafka", "schema_registry", "flink", "tableflow", "cloud")
 
 
@@ -61,7 +64,9 @@ _known = {}
 
 @functools.cache
 def pool():
-    """Return key pairs that are generated once, and short: generation takes longer than the rest of a rotation."""
+    """Return key pairs that are generated once, and short: generation takes longer than the rest of a
+    rotation.
+    """
     return [rsa.generate_private_key(public_exponent=65537, key_size=2048) for _ in range(24)]
 
 
@@ -76,7 +81,10 @@ class Steps:
     """Counts atomic steps. `plan` has actions by the step's number: ("before" or "after", action)."""
 
     def __init__(self):
-        self.count, self.log, self.plan, self.look = 0, [], {}, lambda: None
+        self.count = 0
+        self.log = []
+        self.plan = {}
+        self.look = lambda: None
 
     def take(self, what, call):
         self.count += 1
@@ -97,7 +105,8 @@ class SteppingWire(InProcessWire):
 
     def __init__(self, app, steps, on_hang):
         super().__init__(app, on_hang)
-        self._steps, self.blind = steps, False
+        self._steps = steps
+        self.blind = False
 
     def send(self, request, **options):
         if self.blind or request.path_url.startswith("/_"):
@@ -111,9 +120,12 @@ class RotationEnvironment:
 
     def __init__(self, keep=2, services=("kafka",), snowflake=True, delay=5.0):
         self.clock = ManualClock(self._pass)
-        self.steps, self.log, self.result = Steps(), io.StringIO(), []
+        self.steps = Steps()
+        self.log = io.StringIO()
+        self.result = []
         self.under_way = {}
-        #: Where the states say that the objects are; without states, nothing is compared, and no call is made for it.
+        #: Where the states say that the objects are; without states, nothing is compared, and no call is made
+        #: for it.
         self.tenants = frozenset
         self.policy = Policy(keep, 7 * DAY)
         self.secrets = StagedSecrets(self.clock, self.steps.take)
@@ -121,7 +133,11 @@ class RotationEnvironment:
         self.confluent = Simulation(
             ADDRESSES, time_scale=0.0, start=START, seed=1, delays=Delays(kafka_key=delay, other_key=delay)
         )
-        self.snowflake = SnowflakeSimulation(Path(self._folder.name), time_scale=0.0, start=START, seed=1) if snowflake else None
+        self.snowflake = (
+            SnowflakeSimulation(Path(self._folder.name), time_scale=0.0, start=START, seed=1)
+            if snowflake
+            else None
+        )
         apps = {SNOWFLAKE_PORT: SnowflakeApplication(self.snowflake)} if snowflake else {}
         cloud = Application(self.confluent, PORTS)
         self.faults = FaultInjector(_Router(apps, cloud))
@@ -130,7 +146,8 @@ class RotationEnvironment:
         self.wire.blind = True
         self._build(services)
         self.wire.blind = False
-        self.steps.count, self.steps.log = 0, []
+        self.steps.count = 0
+        self.steps.log = []
 
     def __enter__(self):
         return self
@@ -169,7 +186,9 @@ class RotationEnvironment:
             "availability": "SINGLE_ZONE",
             "config": {"kind": "Basic"},
         }
-        cluster = vendor.cloud.post("/cmk/v2/clusters", {"spec": {**wanted, "environment": {"id": environment}}})["id"]
+        cluster = vendor.cloud.post(
+            "/cmk/v2/clusters", {"spec": {**wanted, "environment": {"id": environment}}}
+        )["id"]
         for _ in range(2):  # the cluster becomes ready, and then its Schema Registry
             self.clock.sleep(600)
             self.confluent.organization.clock.run_due()
@@ -181,9 +200,15 @@ class RotationEnvironment:
         for service in services:
             self.secrets.new(service)
             given = {"service_account_id": self.owner, "service": service, "secret": service}
-            where = {"environment_id": environment, "cluster_id": cluster, "region": REGION} if service != "cloud" else {}
+            where = (
+                {"environment_id": environment, "cluster_id": cluster, "region": REGION}
+                if service != "cloud"
+                else {}
+            )
             spec = parse(api_key.PROPERTIES, {**given, **where}, strict=True)
-            api_key.create(Context(vendor, f"{NAME}-{service}", SecretStore(self.secrets), self.clock, {}), spec)
+            api_key.create(
+                Context(vendor, f"{NAME}-{service}", SecretStore(self.secrets), self.clock, {}), spec
+            )
 
     def _build_snowflake(self):
         pair = next(self._pairs)
@@ -210,7 +235,9 @@ class RotationEnvironment:
 
     def client(self):
         key = self.confluent.cloud_key
-        return Confluent(self._session(), self.clock, ApiKey(key.id, Secret(key.secret)), ADDRESSES[Plane.CLOUD])
+        return Confluent(
+            self._session(), self.clock, ApiKey(key.id, Secret(key.secret)), ADDRESSES[Plane.CLOUD]
+        )
 
     # --- the function
 
@@ -222,7 +249,9 @@ class RotationEnvironment:
         deadline = Deadline(self.clock, self.clock.time() + INVOCATION)
         session = Session(deadline, retry=STEADY, adapter=self.wire)
         settings = rotation.Settings("admin", ADDRESSES[Plane.CLOUD], SNOWFLAKE_URL, self.policy)
-        built = rotation.build(settings, self.secrets, session, deadline, open_log(self.log), tenants=self.tenants)
+        built = rotation.build(
+            settings, self.secrets, session, deadline, open_log(self.log), tenants=self.tenants
+        )
 
         def connect(kind):
             if kind == "snowflake":
@@ -244,7 +273,10 @@ class RotationEnvironment:
         return self.ask(Step=step, SecretId=self.secrets.all[name].arn, ClientRequestToken=version)["outcome"]
 
     def rotate(self, name, version=None):
-        """Run the four steps as AWS does, for the rotation in progress if there is one. Raises the error of a step."""
+        """Run the four steps as AWS does, for the rotation in progress if there is one.
+
+        Raises the error of a step.
+        """
         labels = self.secrets.all[name].versions.get(self.under_way.get(name), (None, (), 0))[1]
         version = version or (self.under_way[name] if labels else self.secrets.start(name))
         self.under_way[name] = version
@@ -276,7 +308,10 @@ class RotationEnvironment:
         return json.loads(value) if value else None
 
     def accepts(self, fields):
-        """Return whether the vendor accepts this credential now. The call is not counted as the function's."""
+        """Return whether the vendor accepts this credential now.
+
+        The call is not counted as the function's.
+        """
         if "privateKey" in fields:
             return _fingerprint(fields["privateKey"]) in self.slots().values()
         return find_key(self.confluent.organization, fields["apiKey"], fields["apiSecret"]) is not None
@@ -309,17 +344,31 @@ class RotationEnvironment:
 
     def leaks(self):
         """Return the secrets in everything that was written: their first letters, and where."""
-        written = {"the log": self.log.getvalue(), "errors": "\n".join(self.result), "addresses": "\n".join(self.steps.log)}
+        written = {
+            "the log": self.log.getvalue(),
+            "errors": "\n".join(self.result),
+            "addresses": "\n".join(self.steps.log),
+        }
         known = {key.secret for key in self.confluent.organization.api_keys.values()}
         for value in self.secrets.ever:
             fields = json.loads(value) if value.startswith("{") else {}
-            known |= {fields["apiSecret"]} if "apiSecret" in fields else set(fields.get("privateKey", "").splitlines()[1:-1])
-        return [f"{secret[:6]}… in {where}" for where, text in written.items() for secret in known if secret in text]
+            known |= (
+                {fields["apiSecret"]}
+                if "apiSecret" in fields
+                else set(fields.get("privateKey", "").splitlines()[1:-1])
+            )
+        return [
+            f"{secret[:6]}… in {where}"
+            for where, text in written.items()
+            for secret in known
+            if secret in text
+        ]
 
 
 class _Router:
     def __init__(self, apps, other):
-        self._apps, self._other = apps, other
+        self._apps = apps
+        self._other = other
 
     async def __call__(self, scope, receive, send):
         await self._apps.get(scope["server"][1], self._other)(scope, receive, send)

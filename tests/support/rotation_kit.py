@@ -32,9 +32,12 @@ def handler(event, context):
 """
 
 
-def new_function(aws, files, handler, *, role=None, environment=None, timeout=60, name="", runtime="python3.11"):
+def new_function(
+    aws, files, handler, *, role=None, environment=None, timeout=60, name="", runtime="python3.11"
+):
     """Create a function and return its ARN. `files` has texts by path."""
-    name, content = name or f"function-{next(_numbers)}", io.BytesIO()
+    name = name or f"function-{next(_numbers)}"
+    content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         for path, text in files.items():
             archive.writestr(path, text)
@@ -82,11 +85,19 @@ def invoked(aws, source):
 
 def lambdas():
     """Return the code of our functions, as it ships."""
-    return {str(file.relative_to(ROOT)): file.read_text() for file in sorted((ROOT / "lambdas").rglob("*.py"))}
+    return {
+        str(file.relative_to(ROOT)): file.read_text() for file in sorted((ROOT / "lambdas").rglob("*.py"))
+    }
 
 
 def least(aws, *arns, states):
     """Create a role that may rotate these secrets and read a table of states, and nothing else."""
-    actions = ["DescribeSecret", "GetSecretValue", "PutSecretValue", "UpdateSecretVersionStage", "ListSecretVersionIds"]
+    actions = [
+        "DescribeSecret",
+        "GetSecretValue",
+        "PutSecretValue",
+        "UpdateSecretVersionStage",
+        "ListSecretVersionIds",
+    ]
     may_read_states = (["dynamodb:Scan"], [aws.arn("dynamodb", f"table/{states}")])
     return aws.new_role(([f"secretsmanager:{each}" for each in actions], list(arns)), may_read_states)

@@ -44,12 +44,21 @@ def numbered(prefix):
 
 
 def service_role(aws, service, *statements, **conditions):
-    """Create a role that trusts a service, and return its ARN. Statements are (actions, resources); condition keys are global."""
+    """Create a role that trusts a service, and return its ARN.
+
+    Statements are (actions, resources); condition keys are global.
+    """
     name = numbered("service-role")
     keys = {f"aws:{key}": value for key, value in conditions.items()}
-    trust = {"Effect": "Allow", "Principal": {"Service": f"{service}.amazonaws.com"}, "Action": "sts:AssumeRole"}
+    trust = {
+        "Effect": "Allow",
+        "Principal": {"Service": f"{service}.amazonaws.com"},
+        "Action": "sts:AssumeRole",
+    }
     trust["Condition"] = {"StringEquals": {"aws:SourceAccount": aws.server.account} | keys}
-    allowed = [{"Effect": "Allow", "Action": actions, "Resource": resources} for actions, resources in statements]
+    allowed = [
+        {"Effect": "Allow", "Action": actions, "Resource": resources} for actions, resources in statements
+    ]
     role = aws.iam.create_role(RoleName=name, AssumeRolePolicyDocument=policy(trust))["Role"]
     if allowed:
         aws.iam.put_role_policy(RoleName=name, PolicyName="own", PolicyDocument=policy(*allowed))
@@ -61,16 +70,25 @@ def new_queue(aws, *, lets_in=None):
     url = aws.client("sqs").create_queue(QueueName=numbered("queue"))["QueueUrl"]
     arn = aws.arn("sqs", url.rpartition("/")[2])
     if lets_in:
-        allow = {"Effect": "Allow", "Principal": {"Service": "events.amazonaws.com"}, "Action": "sqs:SendMessage"}
+        allow = {
+            "Effect": "Allow",
+            "Principal": {"Service": "events.amazonaws.com"},
+            "Action": "sqs:SendMessage",
+        }
         allow |= {"Resource": arn, "Condition": {"ArnEquals": {"aws:SourceArn": lets_in}}}
         aws.client("sqs").set_queue_attributes(QueueUrl=url, Attributes={"Policy": policy(allow)})
     return url, arn
 
 
 def letter(aws, url, patience=20.0):
-    """Return the body of the message in a queue, and its attributes as texts. Both are empty without a message."""
+    """Return the body of the message in a queue, and its attributes as texts.
+
+    Both are empty without a message.
+    """
     sqs = aws.client("sqs")
-    result = until(lambda: sqs.receive_message(QueueUrl=url, MessageAttributeNames=["All"]).get("Messages"), patience)
+    result = until(
+        lambda: sqs.receive_message(QueueUrl=url, MessageAttributeNames=["All"]).get("Messages"), patience
+    )
     if not result:
         return "", {}
     attributes = result[0].get("MessageAttributes", {})
@@ -82,7 +100,8 @@ def new_job(aws, script, *statements, modules=None, arguments=None, role=None, *
 
     `modules` has the texts of a zip by path. The role may read script and zip, and has `statements`.
     """
-    bucket, name = aws.new_bucket(), numbered("job")
+    bucket = aws.new_bucket()
+    name = numbered("job")
     code = io.BytesIO()
     with zipfile.ZipFile(code, "w") as archive:
         for path, text in (modules or {}).items():
@@ -150,7 +169,9 @@ def new_schedule(aws, arn, role, expression="cron(0 6 ? * MON *)", *, input=None
 
 def control(aws, path, **given):
     """Return the answer of one of the embedded AWS's controls. It is empty without such a control."""
-    request = urllib.request.Request(f"{aws.server.url}/_simulator/{path}", data=json.dumps(given).encode(), method="POST")
+    request = urllib.request.Request(
+        f"{aws.server.url}/_simulator/{path}", data=json.dumps(given).encode(), method="POST"
+    )
     try:
         with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request) as answer:
             return json.load(answer)
@@ -164,7 +185,8 @@ def fire(aws, name, **given):
 
 def noting_function(aws, *statements, fails="", **configured):
     """Return its ARN, and a function that returns the calls that it had so far."""
-    bucket, prefix = aws.new_bucket(), numbered("calls")
+    bucket = aws.new_bucket()
+    prefix = numbered("calls")
     writes = ("s3:PutObject", f"arn:aws:s3:::{bucket}/*")
     role = aws.new_role(writes, *statements)
     environment = {"BUCKET": bucket, "PREFIX": prefix, "FAILS": fails}
@@ -200,12 +222,18 @@ def aim(aws, rule, function, *, permitted=True, **target):
 
 
 def patience(aws):
-    """Return the seconds to wait. Unpatched MiniStack gets less time, because nothing is expected to happen there."""
+    """Return the seconds to wait.
+
+    Unpatched MiniStack gets less time, because nothing is expected to happen there.
+    """
     return 4.0 if aws.server.stock else 30.0
 
 
 def busy_job(aws):
-    """Start a job's run that continues until the object `go` exists. Return the job, the bucket and the run's id."""
+    """Start a job's run that continues until the object `go` exists.
+
+    Return the job, the bucket and the run's id.
+    """
     bucket = aws.new_bucket()
     sees = (["s3:ListBucket"], f"arn:aws:s3:::{bucket}")
     job = new_job(aws, _WAITING, sees, arguments={"--bucket": bucket})

@@ -41,7 +41,12 @@ def region_rows() -> list[dict]:
 
 def symbol_rows() -> list[dict]:
     hours = [hour for hour in range(4, 20) if hour not in (12, 13)]
-    return [_traded(symbol, side, hour) for symbol in ("ZBZX", "ZJZZT", "ZVZZT") for side in ("BUY", "SELL") for hour in hours]
+    return [
+        _traded(symbol, side, hour)
+        for symbol in ("ZBZX", "ZJZZT", "ZVZZT")
+        for side in ("BUY", "SELL")
+        for hour in hours
+    ]
 
 
 def _traded(symbol: str, side: str, hour: int) -> dict:
@@ -62,7 +67,12 @@ def trade_rows() -> list[dict]:
     dice = random.Random(9)
     hours = [datetime(2026, 11, 9, hour, tzinfo=UTC) for hour in range(9, 21) if hour not in (12, 13)]
     return [
-        {"hour": hour, "side": dice.choice(["BUY", "SELL"]), "amount": Decimal(dice.randrange(10**7)) / 10_000, "settled": None}
+        {
+            "hour": hour,
+            "side": dice.choice(["BUY", "SELL"]),
+            "amount": Decimal(dice.randrange(10**7)) / 10_000,
+            "settled": None,
+        }
         for hour in hours
         for _ in range(dice.randrange(3, 9))
     ]

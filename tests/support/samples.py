@@ -105,7 +105,9 @@ y = "rows"
 def things(*columns: tuple, delivery: str = "", more: str = "") -> Contract:
     """Return a contract. Columns are (name, type), or (name, type, more keys of its table)."""
     text = HEAD.format(first=columns[0][0], delivery=delivery)
-    text += "".join(COLUMN.format(name, kind, name.capitalize(), "\n".join(keys)) for name, kind, *keys in columns)
+    text += "".join(
+        COLUMN.format(name, kind, name.capitalize(), "\n".join(keys)) for name, kind, *keys in columns
+    )
     return contract(text + more)
 
 
@@ -115,7 +117,8 @@ def contract(text: str) -> Contract:
 
 def csv_bytes(rows_of: Contract, rows: list[dict]) -> bytes:
     """Return the file as the job writes it, without compression."""
-    columns, null_text = rows_of.columns, rows_of.delivery.null_text
+    columns = rows_of.columns
+    null_text = rows_of.delivery.null_text
     lines = [",".join(_cell(row[column.name], null_text) for column in columns) + "\r\n" for row in rows]
     return csv.header(columns, rows_of.delivery) + "".join(lines).encode()
 
@@ -127,7 +130,9 @@ def inspected(rows_of: Contract, content: bytes) -> FileStats:
     return verify_file("exports/file.csv", io.BytesIO(stored), [part], rows_of, header)
 
 
-def delivered(rows_of: Contract, rows: list[dict], *, day: date = MONDAY, counted=None, **changes) -> WindowResult:
+def delivered(
+    rows_of: Contract, rows: list[dict], *, day: date = MONDAY, counted=None, **changes
+) -> WindowResult:
     """Return a window with these rows, in which every event was kept. `changes` replace fields."""
     counted = counted or counts(len(rows), aggregated=rows_of.aggregate is not None)
     window = window_of(day, rows_of.window)
@@ -157,7 +162,20 @@ def delivered(rows_of: Contract, rows: list[dict], *, day: date = MONDAY, counte
 
 def pinned(window: Window, name: str) -> PinnedTable:
     committed = window.end + timedelta(minutes=52)
-    return PinnedTable("lkc-7x2k9p", name, "f0d4", 6083129935478620001, 0, committed, committed, committed, 51_204, False, {}, {})
+    return PinnedTable(
+        "lkc-7x2k9p",
+        name,
+        "f0d4",
+        6083129935478620001,
+        0,
+        committed,
+        committed,
+        committed,
+        51_204,
+        False,
+        {},
+        {},
+    )
 
 
 def counts(kept: int, *, aggregated: bool = False, **events: int) -> dict:
@@ -182,7 +200,9 @@ def counts(kept: int, *, aggregated: bool = False, **events: int) -> dict:
 def weekly_sales(orders: int = 400, **changes) -> WindowResult:
     """Return a week of the shipped export, with an example of each outcome."""
     rows = sales_rows(orders)
-    counted = counts(orders, duplicates=61, outside_window=50_633, filtered=23, invalid_event_time=2, null_key=1)
+    counted = counts(
+        orders, duplicates=61, outside_window=50_633, filtered=23, invalid_event_time=2, null_key=1
+    )
     counted["lines"] |= {"of_kept_events": len(rows), "delivered": len(rows)}
     known = {
         "counted": counted,
@@ -198,7 +218,9 @@ def sales_by_region(**changes) -> WindowResult:
     counted["groups"] = {"shown": 12, "suppressed": 2}
     before = previous("2026-W45", 12, **{"sales EUR": "118290.42", "pieces": "0", "discounted_lines": "1"})
     return delivered(
-        contracts.load("weekly_sales_by_region"), region_rows(), **{"counted": counted, "previous_window": before} | changes
+        contracts.load("weekly_sales_by_region"),
+        region_rows(),
+        **{"counted": counted, "previous_window": before} | changes,
     )
 
 
@@ -218,7 +240,12 @@ def passed(check: Check) -> CheckResult:
 
 
 def previous(label: str, rows: int, **totals: str | None) -> dict:
-    known = {"window": label, "run_id": "20261109T061502Z-0b77d1aa", "contract_version": 1, "last_with_rows": None}
+    known = {
+        "window": label,
+        "run_id": "20261109T061502Z-0b77d1aa",
+        "contract_version": 1,
+        "last_with_rows": None,
+    }
     return known | {"rows": rows, "totals": totals}
 
 

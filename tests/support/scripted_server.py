@@ -21,9 +21,11 @@ class Sent(NamedTuple):
 
 
 class Scripted:
-    """`answers` maps a route to an answer: (status, body), (status, body, headers), a function of Sent, or a list of these.
+    """`answers` maps a route to an answer: (status, body), (status, body, headers), a function of Sent, or a
+    list of these.
 
-    Each answer of a list is given once, and the last one for ever. `reset`, `cut_short` and others break the connection.
+    Each answer of a list is given once, and the last one for ever. `reset`, `cut_short` and others break the
+    connection.
     """
 
     def __init__(self, answers=None):
@@ -53,7 +55,9 @@ class Scripted:
                     self.reply(*answer)
 
             def reply(self, status, body=None, headers=None):
-                content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+                content = (
+                    body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+                )
                 self.send_response_only(status)
                 usual = {"X-Request-Id": "req-1", "Date": self.date_time_string()}
                 for name, value in {**usual, **(headers or {})}.items():
@@ -78,7 +82,9 @@ class Scripted:
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def __enter__(self):
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        )
         self._thread.start()
         return self
 

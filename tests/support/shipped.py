@@ -1,6 +1,8 @@
-"""The files that ship with Lakeferry. Users edit them and put their own beside them, and no test may depend on that.
+"""The files that ship with Lakeferry. Users edit them and put their own beside them, and no test may depend
+on that.
 
-tests/data/shipped has a copy of each shipped deployment file; `python -m dev.shipped` copies them after a change.
+tests/data/shipped has a copy of each shipped deployment file; `python -m dev.shipped` copies them after a
+change.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ def read(stage: str) -> str:
 def require_unedited(stage: str = "dev") -> None:
     """Skip a test of a command that reads the clone's own file, if a user has edited that."""
     if (ROOT / "project" / "deployments" / f"{stage}.toml").read_text(encoding="utf-8") != read(stage):
-        pytest.skip(f"project/deployments/{stage}.toml is not the one that ships, and this test is about that")
+        pytest.skip(
+            f"project/deployments/{stage}.toml is not the one that ships, and this test is about that"
+        )
 
 
 def restore(project: Path) -> None:

@@ -67,10 +67,14 @@ MISSING = failure("002003", "SQL compilation error: Object does not exist or not
 def script(server, **answers):
     """Answer by the beginning of the statement; the longest matching beginning counts.
 
-    Each answer of a list is given once, and the last one for ever. Without an answer, writes succeed and reads find nothing.
+    Each answer of a list is given once, and the last one for ever. Without an answer, writes succeed and
+    reads find nothing.
     """
 
-    answers = {"SELECT CURRENT_ACCOUNT()": result({"LOCATOR": "AB12345", "REGION": "AWS_EU_WEST_1"}), **answers}
+    answers = {
+        "SELECT CURRENT_ACCOUNT()": result({"LOCATOR": "AB12345", "REGION": "AWS_EU_WEST_1"}),
+        **answers,
+    }
 
     def answer(sent):
         statement = sent.body["statement"]
@@ -88,7 +92,13 @@ def script(server, **answers):
 
 def vendor(server, clock=None, left=90, **login):
     clock = clock or ManualClock()
-    given = {"account": "myorg-acct", "user": "deployer", "role": "DEPLOYER", "warehouse": "DEPLOYING", **login}
+    given = {
+        "account": "myorg-acct",
+        "user": "deployer",
+        "role": "DEPLOYER",
+        "warehouse": "DEPLOYING",
+        **login,
+    }
     session = Session(Deadline(clock, clock.time() + left), timeouts=Timeouts(1, 1, 5))
     return Snowflake(session, clock, Login(**given), pair(), server.url)
 

@@ -1,9 +1,10 @@
 """Checks requests and responses of the SQL API against Snowflake's documentation.
 
 The JSON schemas have the fields, types and statuses of two documents:
-<https://github.com/snowflakedb/snowflake-rest-api-specs> (`specifications/sqlapi.yaml`, version 2.0.0, at commit
-4d5b8abef4957fcbba7bccb7b6af79930d7b059d) and <https://docs.snowflake.com/en/developer-guide/sql-api/reference>.
-Other fields are refused, which finds typing mistakes.
+<https://github.com/snowflakedb/snowflake-rest-api-specs> (`specifications/sqlapi.yaml`, version 2.0.0, at
+commit 4d5b8abef4957fcbba7bccb7b6af79930d7b059d) and
+<https://docs.snowflake.com/en/developer-guide/sql-api/reference>. Other fields are refused, which finds
+typing mistakes.
 """
 
 from __future__ import annotations
@@ -14,26 +15,36 @@ from urllib.parse import parse_qsl
 
 from openapi_schema_validator import OAS31Validator
 
-TEXT, FLAG = {"type": "string"}, {"type": "boolean"}
+TEXT = {"type": "string"}
+FLAG = {"type": "boolean"}
 COUNT = {"type": "integer", "minimum": 0}
 UUID = {"type": "string", "pattern": r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"}
 
 
 def _object(required="", **properties):
-    return {"type": "object", "properties": properties, "required": required.split(), "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": required.split(),
+        "additionalProperties": False,
+    }
 
 
 def _list(items, **more):
     return {"type": "array", "items": items, **more}
 
 
-#: Snowflake sends null for attributes that a column's type doesn't have, and the table's names; the specification has neither.
+#: Snowflake sends null for attributes that a column's type doesn't have, and the table's names; the
+#: specification has neither.
 _OPTIONAL = {"type": ["integer", "null"], "minimum": 0}
 _COLUMN = _object(
     "name type",
     name=TEXT,
     type={
-        "enum": "fixed real text binary boolean date time timestamp_ltz timestamp_ntz timestamp_tz variant object array".split()
+        "enum": (
+            "fixed real text binary boolean date time timestamp_ltz timestamp_ntz timestamp_tz variant "
+            "object array"
+        ).split()
     },
     length=_OPTIONAL,
     byteLength=_OPTIONAL,
@@ -65,7 +76,9 @@ _HEAD = {
 }
 _STATUS = _object("statementHandle", **_HEAD)
 _FAILURE = _object("message statementHandle", **_HEAD)
-_RESULT = _object("code statementHandle resultSetMetaData data", **_HEAD, resultSetMetaData=_METADATA, data=_DATA)
+_RESULT = _object(
+    "code statementHandle resultSetMetaData data", **_HEAD, resultSetMetaData=_METADATA, data=_DATA
+)
 _PARTITION = _object("data", data=_DATA)
 #: The specification has no schema for refused calls; the reference shows code and message.
 _REFUSAL = _object("code message", code=_HEAD["code"], message=TEXT)
@@ -79,7 +92,10 @@ _SUBMIT = _object(
     schema=TEXT,
     warehouse=TEXT,
     role=TEXT,
-    bindings={"type": "object", "additionalProperties": _object("type value", type=TEXT, value={"type": ["string", "null"]})},
+    bindings={
+        "type": "object",
+        "additionalProperties": _object("type value", type=TEXT, value={"type": ["string", "null"]}),
+    },
     parameters={
         "type": "object",
         "propertyNames": {
@@ -90,7 +106,13 @@ _SUBMIT = _object(
 _SUBMIT_QUERY = _object(requestId=UUID, retry=FLAG, **{"async": FLAG}, nullable=FLAG)
 #: By method and path: the query, the body, and the body of each status.
 _OPERATIONS = (
-    ("POST", "/api/v2/statements", _SUBMIT_QUERY, _SUBMIT, {200: _RESULT, 202: _STATUS, 408: _STATUS, 422: _FAILURE}),
+    (
+        "POST",
+        "/api/v2/statements",
+        _SUBMIT_QUERY,
+        _SUBMIT,
+        {200: _RESULT, 202: _STATUS, 408: _STATUS, 422: _FAILURE},
+    ),
     (
         "GET",
         "/api/v2/statements/[^/]+",
@@ -99,7 +121,13 @@ _OPERATIONS = (
         {200: {"anyOf": [_RESULT, _PARTITION]}, 202: _STATUS, 408: _STATUS, 422: _FAILURE},
     ),
     # A statement that has ended can't be canceled; the reference shows neither handle nor state for it.
-    ("POST", "/api/v2/statements/[^/]+/cancel", _object(requestId=UUID, retry=FLAG), None, {200: _STATUS, 422: _REFUSAL}),
+    (
+        "POST",
+        "/api/v2/statements/[^/]+/cancel",
+        _object(requestId=UUID, retry=FLAG),
+        None,
+        {200: _STATUS, 422: _REFUSAL},
+    ),
 )
 
 
@@ -111,7 +139,9 @@ def check(method, path, query, status, content_type, document):
     """Raise ContractBroken for a response."""
     schemas = {**_REFUSALS, **_operation(method, path)[4]}
     if status not in schemas or not content_type.startswith("application/json"):
-        raise ContractBroken(f"{method} {path} answered {status} with {content_type!r}, which isn't documented")
+        raise ContractBroken(
+            f"{method} {path} answered {status} with {content_type!r}, which isn't documented"
+        )
     _require_valid(f"{method} {path} answered {status}", schemas[status], document)
 
 

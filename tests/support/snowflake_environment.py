@@ -29,7 +29,9 @@ DEPLOYER = "LAKEFERRY"
 def deployer_key():
     """Make a key of 2,000 bits only: each of thousands of invocations signs a login."""
     made = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    return keypair.load(Secret(made.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()))
+    return keypair.load(
+        Secret(made.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode())
+    )
 
 
 class Account(VendorEnvironment):
@@ -40,7 +42,9 @@ class Account(VendorEnvironment):
 
     def __init__(self, seed=1, types=RESOURCE_TYPES, lake=None):
         self._folder = tempfile.TemporaryDirectory()
-        self.simulation = Simulation(Path(self._folder.name), time_scale=0.0, start=START, seed=seed, aws=lake)
+        self.simulation = Simulation(
+            Path(self._folder.name), time_scale=0.0, start=START, seed=seed, aws=lake
+        )
         self.lake = lake
         self.checked = Checked(Application(self.simulation), snowflake_contract)
         super().__init__(self.checked, types)
@@ -56,8 +60,12 @@ class Account(VendorEnvironment):
         key = keypair.load(Secret(Path(result["private_key_file"]).read_text()))
         login = Login(result["account"], result["user"], result["role"])
         lifecycle = self.invocations.lifecycle()
-        admin = Snowflake(Session(lifecycle.deadline, retry=STEADY, adapter=self.wire), self.clock, login, key, self.url)
-        for line in snowflake_admin.script().replace(snowflake_admin.PUBLIC_KEY, deployer_key().public).splitlines():
+        admin = Snowflake(
+            Session(lifecycle.deadline, retry=STEADY, adapter=self.wire), self.clock, login, key, self.url
+        )
+        for line in (
+            snowflake_admin.script().replace(snowflake_admin.PUBLIC_KEY, deployer_key().public).splitlines()
+        ):
             admin.run(sql.statement(line.removesuffix(";")))
 
     def connect(self, deadline, clock, store):

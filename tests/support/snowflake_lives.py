@@ -26,13 +26,20 @@ def reader(account):
 
 
 def _grant(account):
-    return {"privilege": "SELECT", "on": "ICEBERG TABLES IN SCHEMA", "name": schema(account), "to_role": reader(account)}
+    return {
+        "privilege": "SELECT",
+        "on": "ICEBERG TABLES IN SCHEMA",
+        "name": schema(account),
+        "to_role": reader(account),
+    }
 
 
 def _user(account):
     role = reader(account)
     # Making a key pair takes a second. The secret has a pair of this user already, which is kept.
-    held = secret_fields.fields(deployer_key(), Connection(account.account.identifier, "LAKE_READER", "127.0.0.1"))
+    held = secret_fields.fields(
+        deployer_key(), Connection(account.account.identifier, "LAKE_READER", "127.0.0.1")
+    )
     account.secrets.values["reader-key"] = json.dumps(held)
     warehouse = account.make("snowflake_warehouse", "Reading")["name"]
     own = {"name": "LAKE_READER", "secret": "reader-key", "role": role, "warehouse": warehouse}
@@ -44,7 +51,13 @@ def _volume(account):
 
 
 def _integration(account):
-    return {"role_arn": ROLE, "region": "eu-west-1", "account_id": "000000000000", "namespace": "lkc-1", "refresh_seconds": 60}
+    return {
+        "role_arn": ROLE,
+        "region": "eu-west-1",
+        "account_id": "000000000000",
+        "namespace": "lkc-1",
+        "refresh_seconds": 60,
+    }
 
 
 def _trust(account):
@@ -52,17 +65,30 @@ def _trust(account):
 
 
 def _volume_and_integration(account):
-    return {name: value for name, value in account.trust_properties().items() if name in ("volume", "integration")}
+    return {
+        name: value for name, value in account.trust_properties().items() if name in ("volume", "integration")
+    }
 
 
 def _table(account):
     database(account)
     account.make("snowflake_schema", "Schema", database="LAKE", name="RAW")
-    return {"database": "LAKE", "schema": "RAW", "name": "THINGS", "table": "things", **_volume_and_integration(account)}
+    return {
+        "database": "LAKE",
+        "schema": "RAW",
+        "name": "THINGS",
+        "table": "things",
+        **_volume_and_integration(account),
+    }
 
 
 def _linked(account):
-    return {**_volume_and_integration(account), "namespaces": [NAMESPACE], "name": "LINKED", "sync_seconds": 300}
+    return {
+        **_volume_and_integration(account),
+        "namespaces": [NAMESPACE],
+        "name": "LINKED",
+        "sync_seconds": 300,
+    }
 
 
 #: Resource types that need a table in a bucket.

@@ -12,7 +12,11 @@ from tests.support.lake_environment import NAMESPACE
 
 def _new(account, base, domain):
     known = {each for kind, each in base if kind == domain.value}
-    things = (each for each in account.account._objects.values() if each.domain is domain and each.label not in SYSTEM_ROLES)
+    things = (
+        each
+        for each in account.account._objects.values()
+        if each.domain is domain and each.label not in SYSTEM_ROLES
+    )
     return [each for each in things if ".".join(each.name) not in known]
 
 
@@ -38,13 +42,22 @@ def _marked(domain):
 
 def _schema(account, base, given):
     """Check that the schema's owner may grant on future tables."""
-    found = [(_is_ours(each, given), each.name[0], each.managed_access) for each in _new(account, base, Domain.SCHEMA)]
+    found = [
+        (_is_ours(each, given), each.name[0], each.managed_access)
+        for each in _new(account, base, Domain.SCHEMA)
+    ]
     return found, [(True, given["database"], True)]
 
 
 def _warehouse(account, base, given):
     found = [
-        (_is_ours(each, given), each.size, each.auto_suspend, each.auto_resume, each.is_running(account.clock.time()))
+        (
+            _is_ours(each, given),
+            each.size,
+            each.auto_suspend,
+            each.auto_resume,
+            each.is_running(account.clock.time()),
+        )
         for each in _new(account, base, Domain.WAREHOUSE)
     ]
     sizes = {"XSMALL": "X-Small", "MEDIUM": "Medium"}
@@ -74,14 +87,26 @@ def _user(account, base, given):
         )
         for each in _new(account, base, Domain.USER)
     ]
-    wanted = (True, "SERVICE", given["role"], given["warehouse"], given["namespace"], False, [held["fingerprint"]])
+    wanted = (
+        True,
+        "SERVICE",
+        given["role"],
+        given["warehouse"],
+        given["namespace"],
+        False,
+        [held["fingerprint"]],
+    )
     login = [held[name] for name in ("user", "role", "warehouse", "namespace")]
     return (found, login), ([wanted], [given[name] for name in ("name", "role", "warehouse", "namespace")])
 
 
 def _volume(account, base, given):
     found = [
-        (_is_ours(each, given), each.allow_writes, [(location.base_url, location.role_arn) for location in each.locations])
+        (
+            _is_ours(each, given),
+            each.allow_writes,
+            [(location.base_url, location.role_arn) for location in each.locations],
+        )
         for each in _new(account, base, Domain.VOLUME)
     ]
     return found, [(True, False, [(given["base_url"], given["role_arn"])])]
@@ -111,7 +136,15 @@ def _trust(account, base, given):
 
 def _table(account, base, given):
     found = [
-        (_is_ours(each, given), each.name[:2], each.volume, each.catalog, each.namespace, each.catalog_table, each.auto_refresh)
+        (
+            _is_ours(each, given),
+            each.name[:2],
+            each.volume,
+            each.catalog,
+            each.namespace,
+            each.catalog_table,
+            each.auto_refresh,
+        )
         for each in _new(account, base, Domain.ICEBERG_TABLE)
     ]
     sources = (given["volume"],), (given["integration"],), NAMESPACE, given["table"]
@@ -124,7 +157,9 @@ def _linked(account, base, given):
         (_is_ours(each, given), each.link.volume, each.link.catalog, each.link.seconds, each.link.allowed)
         for each in _new(account, base, Domain.DATABASE)
     ]
-    return found, [(True, (given["volume"],), (given["integration"],), given["sync_seconds"], given["namespaces"])]
+    return found, [
+        (True, (given["volume"],), (given["integration"],), given["sync_seconds"], given["namespaces"])
+    ]
 
 
 VIEWS = {

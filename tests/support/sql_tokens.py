@@ -1,4 +1,6 @@
-"""Snowflake's lexical grammar, as far as our statements use it: splits a text into the tokens that a server would see."""
+"""Snowflake's lexical grammar, as far as our statements use it: splits a text into the tokens that a server
+would see.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +32,13 @@ class Token(NamedTuple):
 
 
 def tokens(text):
-    """Raise ValueError for syntax that our statements never have: comments, dollar quotes, semicolons, unclosed quotes."""
+    """Raise ValueError for syntax that our statements never have: comments, dollar quotes, semicolons,
+    unclosed quotes.
+    """
     found = []
     for match in _TOKENS.finditer(text):
-        kind, piece = match.lastgroup, match[0]
+        kind = match.lastgroup
+        piece = match[0]
         if kind in ("comment", "dollars", "other"):
             raise ValueError(f"{kind} {piece!r}")
         if kind != "space":
@@ -54,5 +59,7 @@ def _value(kind, piece):
     if kind == "name":
         return piece[1:-1].replace('""', '"')
     if kind == "text":
-        return re.sub(r"''|\\(.)", lambda m: _ESCAPES.get(m[1], m[1]) if m[1] else "'", piece[1:-1], flags=re.DOTALL)
+        return re.sub(
+            r"''|\\(.)", lambda m: _ESCAPES.get(m[1], m[1]) if m[1] else "'", piece[1:-1], flags=re.DOTALL
+        )
     return piece

@@ -1,8 +1,10 @@
-"""Secrets Manager in memory, as strict about versions and labels as AWS documents, and AWS's part in a rotation.
+"""Secrets Manager in memory, as strict about versions and labels as AWS documents, and AWS's part in a
+rotation.
 
-A label is on one version at a time, and a secret has 20 at most (AWS's user guide, "Quotas": staging labels attached across all
-versions of a secret). A token is a version's id and is written once. Moving AWSCURRENT also moves AWSPREVIOUS.
-RotateSecret labels a version without a value, and is refused while another rotation is in progress.
+A label is on one version at a time, and a secret has 20 at most (AWS's user guide, "Quotas": staging labels
+attached across all versions of a secret). A token is a version's id and is written once. Moving AWSCURRENT
+also moves AWSPREVIOUS. RotateSecret labels a version without a value, and is refused while another rotation
+is in progress.
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ from datetime import UTC, datetime
 
 from botocore.exceptions import ClientError
 
-CURRENT, PREVIOUS, PENDING = "AWSCURRENT", "AWSPREVIOUS", "AWSPENDING"
+CURRENT = "AWSCURRENT"
+PREVIOUS = "AWSPREVIOUS"
+PENDING = "AWSPENDING"
 DAY = 86400.0
 LABELS = 20
 STEPS = ("createSecret", "setSecret", "testSecret", "finishSecret")
@@ -20,13 +24,20 @@ _numbers = itertools.count(1)
 
 
 class Held:
-    """One secret. `versions` has [value or None, labels, created] by id; `history` has when each version became current."""
+    """One secret.
+
+    `versions` has [value or None, labels, created] by id; `history` has when each version became current.
+    """
 
     def __init__(self, name, tags):
-        self.name, self.tags = name, tags
+        self.name = name
+        self.tags = tags
         self.arn = f"arn:aws:secretsmanager:eu-west-1:111122223333:secret:{name}-AbCdEf"
-        self.versions, self.history = {}, []
-        self.enabled, self.deleted, self.days = True, False, 30
+        self.versions = {}
+        self.history = []
+        self.enabled = True
+        self.deleted = False
+        self.days = 30
         self.rotated = None
 
     def labelled(self, label):
@@ -41,10 +52,14 @@ class Held:
 
 
 class StagedSecrets:
-    """`clock` is AWS's. `on_call` receives each call and makes it, so that a test can fail before or after it."""
+    """`clock` is AWS's.
+
+    `on_call` receives each call and makes it, so that a test can fail before or after it.
+    """
 
     def __init__(self, clock, on_call=lambda operation, call: call()):
-        self._clock, self._on_call = clock, on_call
+        self._clock = clock
+        self._on_call = on_call
         self.all = {}
         self.ever = set()
 
@@ -58,7 +73,10 @@ class StagedSecrets:
         return held
 
     def start(self, name, version=None):
-        """Start a rotation as RotateSecret does, and return its version. A rotation in progress is tried again, as AWS does."""
+        """Start a rotation as RotateSecret does, and return its version.
+
+        A rotation in progress is tried again, as AWS does.
+        """
         held = self.all[name]
         pending = held.labelled(PENDING)
         if pending and pending != held.labelled(CURRENT):
@@ -118,14 +136,18 @@ class StagedSecrets:
 
     def _describe(self, held):
         rotated = {"LastRotatedDate": moment(held.rotated)} if held.rotated else {}
-        due = (held.rotated or min((created for _, _, created in held.versions.values()), default=0)) + held.days * DAY
+        due = (
+            held.rotated or min((created for _, _, created in held.versions.values()), default=0)
+        ) + held.days * DAY
         return {
             "ARN": held.arn,
             "Name": held.name,
             "RotationEnabled": held.enabled,
             "RotationRules": {"AutomaticallyAfterDays": held.days},
             "NextRotationDate": moment(due),
-            "VersionIdsToStages": {one: sorted(labels) for one, (_, labels, _) in held.versions.items() if labels},
+            "VersionIdsToStages": {
+                one: sorted(labels) for one, (_, labels, _) in held.versions.items() if labels
+            },
             "Tags": [{"Key": key, "Value": value} for key, value in held.tags.items()],
             **rotated,
             **({"DeletedDate": moment(self._clock.time())} if held.deleted else {}),
@@ -136,7 +158,12 @@ class StagedSecrets:
         value, labels, created = held.versions.get(version, (None, (), 0))
         if value is None:
             raise refused("ResourceNotFoundException")
-        return {"VersionId": version, "SecretString": value, "VersionStages": sorted(labels), "CreatedDate": moment(created)}
+        return {
+            "VersionId": version,
+            "SecretString": value,
+            "VersionStages": sorted(labels),
+            "CreatedDate": moment(created),
+        }
 
     def _put(self, held, version, value, stages):
         there = held.versions.get(version)
@@ -154,7 +181,9 @@ class StagedSecrets:
         return {"VersionId": version}
 
     def _update(self, held, asked):
-        stage, to, away = asked["VersionStage"], asked.get("MoveToVersionId"), asked.get("RemoveFromVersionId")
+        stage = asked["VersionStage"]
+        to = asked.get("MoveToVersionId")
+        away = asked.get("RemoveFromVersionId")
         if any(one is not None and one not in held.versions for one in (to, away)):
             raise refused("ResourceNotFoundException")
         now = held.labelled(stage)
@@ -176,7 +205,9 @@ class StagedSecrets:
             raise refused("LimitExceededException")
         one[1].add(stage)
         if stage == CURRENT:
-            held.history.append((self._clock.time(), next(key for key, value in held.versions.items() if value is one)))
+            held.history.append(
+                (self._clock.time(), next(key for key, value in held.versions.items() if value is one))
+            )
             if before is not None:
                 self._label(held, PREVIOUS, held.versions[before])
 

@@ -1,4 +1,6 @@
-"""The systems that an operator's command works with: an embedded AWS, and both vendors' simulators behind HTTP."""
+"""The systems that an operator's command works with: an embedded AWS, and both vendors' simulators behind
+HTTP.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,9 @@ class StandIns:
         """Return the context of a new deployment, with the keys that its admins would store."""
         name = name or f"ferry{next(_names)}"
         account = self.snow.credentials["account"]
-        text = FILE.format(name=name, stage="test", on_destroy=on_destroy, account=account, confluent=confluent)
+        text = FILE.format(
+            name=name, stage="test", on_destroy=on_destroy, account=account, confluent=confluent
+        )
         ctx = DeploymentContext(
             deployment_file.parse(text, name="test.toml", judge=NOT_JUDGED),
             Addresses(self.cloud.url, "", self.snow.url),
@@ -90,17 +94,25 @@ class StandIns:
 
     def prepare(self, ctx):
         key = self.cloud.credentials
-        _secret(ctx.deployment.confluent.cloud_key_secret, apiKey=key["cloud_api_key"], apiSecret=key["cloud_api_secret"])
+        _secret(
+            ctx.deployment.confluent.cloud_key_secret,
+            apiKey=key["cloud_api_key"],
+            apiSecret=key["cloud_api_secret"],
+        )
         wanted = ctx.deployment.snowflake
         pair = self._deployer()
-        _secret(wanted.key_secret, account=wanted.account, user=wanted.user, privateKey=pair.private_pem.reveal())
+        _secret(
+            wanted.key_secret, account=wanted.account, user=wanted.user, privateKey=pair.private_pem.reveal()
+        )
 
     def _deployer(self):
         """Return the one key pair of all deployments in the account, which share the deployer."""
         if not _PAIR:
             _PAIR.append(keypair.make())
         admin = self.admin()
-        for line in snowflake_admin.script().replace(snowflake_admin.PUBLIC_KEY, _PAIR[0].public).splitlines():
+        for line in (
+            snowflake_admin.script().replace(snowflake_admin.PUBLIC_KEY, _PAIR[0].public).splitlines()
+        ):
             admin.run(sql.statement(line.removesuffix(";")))
         admin.run(sql.statement(f"ALTER USER LAKEFERRY SET RSA_PUBLIC_KEY='{_PAIR[0].public}'"))
         return _PAIR[0]
@@ -114,7 +126,10 @@ class StandIns:
 
 
 def show_bodies(ctx, service):
-    """Copy the body of each call to a service into a header. A fault's rule can match headers, and bodies name what is meant."""
+    """Copy the body of each call to a service into a header.
+
+    A fault's rule can match headers, and bodies name what is meant.
+    """
 
     def copy(params, **_):
         params["headers"]["x-body"] = repr(params["body"])
@@ -178,7 +193,9 @@ def handler(event, context):
 """
 _TRUST = {
     "Version": "2012-10-17",
-    "Statement": [{"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}],
+    "Statement": [
+        {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}
+    ],
 }
 
 
@@ -193,11 +210,21 @@ class Stacks:
         return boto3.client("cloudformation")
 
     def make(
-        self, part, resources=None, known=(), *, refuses=(), protected=False, outputs=None, type="Custom::Lakeferry", **more
+        self,
+        part,
+        resources=None,
+        known=(),
+        *,
+        refuses=(),
+        protected=False,
+        outputs=None,
+        type="Custom::Lakeferry",
+        **more,
     ):
         """Create a stack and return its name.
 
-        `known` are physical ids of custom resources; changing or deleting those of `refuses` fails. `remember` writes states.
+        `known` are physical ids of custom resources; changing or deleting those of `refuses` fails.
+        `remember` writes states.
         """
         name = f"{self.ctx.deployment.prefix}-{part}"
         function = {
@@ -228,20 +255,27 @@ class Stacks:
         }
         template = {"Resources": {**(function if known else {}), **custom, **(resources or {})}}
         template["Outputs"] = {
-            key: {"Value": value, "Export": {"Name": f"{name}:{key}"}} for key, value in (outputs or {}).items()
+            key: {"Value": value, "Export": {"Name": f"{name}:{key}"}}
+            for key, value in (outputs or {}).items()
         }
         self.client.create_stack(
             StackName=name,
             TemplateBody=json.dumps(template),
             Capabilities=["CAPABILITY_IAM"],
             EnableTerminationProtection=protected,
-            Tags=[{"Key": "project", "Value": self.ctx.deployment.identity.name}, {"Key": "stage", "Value": "test"}],
+            Tags=[
+                {"Key": "project", "Value": self.ctx.deployment.identity.name},
+                {"Key": "stage", "Value": "test"},
+            ],
         )
-        self.client.get_waiter("stack_create_complete").wait(StackName=name, WaiterConfig={"Delay": 0.1, "MaxAttempts": 300})
+        self.client.get_waiter("stack_create_complete").wait(
+            StackName=name, WaiterConfig={"Delay": 0.1, "MaxAttempts": 300}
+        )
         return name
 
     def remember(self, name, identity, object_id, given, **facts):
-        """Write the state that the functions would have of a custom resource. The stack must have a table (LEDGER).
+        """Write the state that the functions would have of a custom resource. The stack must have a table
+        (LEDGER).
 
         `given` are its properties, None for a state of an earlier release.
         """
@@ -261,7 +295,9 @@ class Stacks:
 
     def correct(self, name):
         """Make the function of custom resources refuse nothing any more."""
-        function = self.client.describe_stack_resource(StackName=name, LogicalResourceId="Answers")["StackResourceDetail"]
+        function = self.client.describe_stack_resource(StackName=name, LogicalResourceId="Answers")[
+            "StackResourceDetail"
+        ]
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w") as archive:
             archive.writestr("index.py", _ANSWERS.replace('== "yes"', '== "never"'))

@@ -22,7 +22,11 @@ def writer(folder, naming="DEFAULT"):
 
 def glue_catalog(aws):
     """Return PyIceberg's catalog over the Glue of an embedded AWS, with the root user's credentials."""
-    keys = {"client.access-key-id": "test", "client.secret-access-key": "test", "client.region": aws.server.region}
+    keys = {
+        "client.access-key-id": "test",
+        "client.secret-access-key": "test",
+        "client.region": aws.server.region,
+    }
     endpoints = {"glue.endpoint": aws.server.url, "s3.endpoint": aws.server.url}
     return load_catalog("lake", type="glue", **{"glue.skip-name-validation": "true", **endpoints, **keys})
 
@@ -39,7 +43,9 @@ def sent(key, value, time=1_793_610_000_000):
 
 def numbered(count, start=0):
     """Return records whose field `n` counts up, with ten keys in turn."""
-    return Log("things", 6).append(sent(f"k{n % 10}", {"n": n}, 1_793_610_000_000 + n) for n in range(start, start + count))
+    return Log("things", 6).append(
+        sent(f"k{n % 10}", {"n": n}, 1_793_610_000_000 + n) for n in range(start, start + count)
+    )
 
 
 def files_below(folder):

@@ -1,4 +1,6 @@
-"""Reads the files that a team starts from (workflows, hooks, devcontainer), and lists what is wrong with their commands."""
+"""Reads the files that a team starts from (workflows, hooks, devcontainer), and lists what is wrong with
+their commands.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,10 @@ def risks(workflow: dict[str, Any]) -> Iterator[str]:
             yield f"{name} may run for ever"
         if any("${{" in step.get("run", "") for step in job["steps"]):
             yield f"{name} puts somebody's words into a shell"
-        if any(step.get("uses", "").startswith("actions/checkout") and not _forgets(step) for step in job["steps"]):
+        if any(
+            step.get("uses", "").startswith("actions/checkout") and not _forgets(step)
+            for step in job["steps"]
+        ):
             yield f"{name} leaves its token in the clone"
 
 

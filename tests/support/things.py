@@ -29,7 +29,13 @@ def counts(name: str = "counts") -> str:
 def events(count: int, *, text: str = "t", first: int = 0) -> list[dict]:
     """Return events of the exported week, one per hour."""
     return [
-        {"id": f"{n:04}", "at": MONDAY + timedelta(hours=n), "who": f"p{n}@example.org", "text": text, "kind": "ab"[n % 2]}
+        {
+            "id": f"{n:04}",
+            "at": MONDAY + timedelta(hours=n),
+            "who": f"p{n}@example.org",
+            "text": text,
+            "kind": "ab"[n % 2],
+        }
         for n in range(first, first + count)
     ]
 

@@ -1,6 +1,7 @@
 """A vendor with one resource type in memory: it generates ids, names need not be unique, and work takes time.
 
-`at_call` is called before and after the effect of every call, with its name and number. It may raise, or do anything else.
+`at_call` is called before and after the effect of every call, with its name and number. It may raise, or do
+anything else.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ class Spec(Properties[Outputs]):
 class Shop:
     """Sells things. `ready_after` and `gone_after` are seconds; a thing in `busy` can't be removed.
 
-    While `blind`, it shows nothing, and its login has no role with which it would see anything. `tenant` and `principal` are the
-    login's.
+    While `blind`, it shows nothing, and its login has no role with which it would see anything. `tenant` and
+    `principal` are the login's.
     """
 
     NAMES_ARE_UNIQUE = False
@@ -53,10 +54,14 @@ class Shop:
 
     def __init__(self, ready_after=0, gone_after=0):
         self.things = {}
-        self.tenant, self.principal, self.blind = "shop-1", "key-1", False
+        self.tenant = "shop-1"
+        self.principal = "key-1"
+        self.blind = False
         self.calls = []
         self.at_call = lambda name, number, moment: None
-        self.ready_after, self.gone_after, self.busy = ready_after, gone_after, False
+        self.ready_after = ready_after
+        self.gone_after = gone_after
+        self.busy = False
         self.hidden = set()
         self._ids = itertools.count(1)
 
@@ -84,7 +89,11 @@ class Shop:
 
     def listed(self, now, name):
         def found():
-            return [one for one, thing in self._seen(now).items() if thing["name"] == name and one not in self.hidden]
+            return [
+                one
+                for one, thing in self._seen(now).items()
+                if thing["name"] == name and one not in self.hidden
+            ]
 
         return self._call("listed", found)
 
@@ -116,15 +125,19 @@ class Shop:
             self.things[thing_id]["gone_at"] = now + self.gone_after
 
     def _seen(self, now):
-        self.things = {one: thing for one, thing in self.things.items() if thing["gone_at"] is None or thing["gone_at"] > now}
+        self.things = {
+            one: thing
+            for one, thing in self.things.items()
+            if thing["gone_at"] is None or thing["gone_at"] > now
+        }
         return {} if self.blind else self.things
 
 
 class ToyKind:
     """The verbs of a resource type for `Shop`. `broken` returns whether a thing doesn't work.
 
-    With `quiet`, a thing in creation is no error. `deleted` has the properties with which things were deleted, `updated` a
-    thing for each call of `update`.
+    With `quiet`, a thing in creation is no error. `deleted` has the properties with which things were
+    deleted, `updated` a thing for each call of `update`.
     """
 
     PROPERTIES = Spec
@@ -133,13 +146,16 @@ class ToyKind:
     def __init__(self):
         self.broken = lambda thing: False
         self.refuse = self.quiet = False
-        self.deleted, self.updated = [], []
+        self.deleted = []
+        self.updated = []
 
     def create(self, context, spec):
         if self.refuse:
             raise Refused(errors.INTERNAL, "the vendor wants none")
         now = context.clock.time()
-        return context.vendor.create(now, name=context.name, size=spec.size, shelf=spec.shelf, colour=spec.colour)
+        return context.vendor.create(
+            now, name=context.name, size=spec.size, shelf=spec.shelf, colour=spec.colour
+        )
 
     def is_ready(self, context, spec, object_id):
         thing = self._there(context, object_id)
@@ -182,7 +198,9 @@ class Toys:
     def __init__(self, **shop):
         self.shop = Shop(**shop)
         self.kind = ToyKind()
-        self.invocations = Invocations(lambda *given: self.shop, types={"toy": ResourceType(self.kind, "confluent")})
+        self.invocations = Invocations(
+            lambda *given: self.shop, types={"toy": ResourceType(self.kind, "confluent")}
+        )
         self.clock = self.invocations.clock
         self.stacks = self.invocations.stacks
 

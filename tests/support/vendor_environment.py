@@ -1,4 +1,7 @@
-"""A deployment's Lambda functions and a vendor's simulator on one virtual clock. The state can be frozen and restored."""
+"""A deployment's Lambda functions and a vendor's simulator on one virtual clock.
+
+The state can be frozen and restored.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,10 @@ LONG = 900.0
 
 
 class VendorEnvironment:
-    """What both vendors' environments share. A subclass has `url`, `connect`, `objects`, `state` and `take`."""
+    """What both vendors' environments share.
+
+    A subclass has `url`, `connect`, `objects`, `state` and `take`.
+    """
 
     checked = None
     settles = LONG
@@ -33,7 +39,9 @@ class VendorEnvironment:
         self._controls.mount("http://", self.wire)
         self.secrets = MemorySecrets()
         self.log = io.StringIO()
-        self.invocations = Invocations(self.connect, clock=self.clock, secrets=self.secrets, types=types, log=self.log)
+        self.invocations = Invocations(
+            self.connect, clock=self.clock, secrets=self.secrets, types=types, log=self.log
+        )
         self.made = {}
 
     def close(self):
@@ -52,10 +60,13 @@ class VendorEnvironment:
 
     def disturb(self, **rule):
         """Replace all rules of the fault injector by this one, or remove them."""
-        self._controls.put(self.url + "/_simulator/faults", json={"rules": [rule] if rule else []}).raise_for_status()
+        self._controls.put(
+            self.url + "/_simulator/faults", json={"rules": [rule] if rule else []}
+        ).raise_for_status()
 
     def leaks(self):
-        """Return every secret, of any time, that was written since the last `thaw`: to log, answers, ledger or addresses.
+        """Return every secret, of any time, that was written since the last `thaw`: to log, answers, ledger
+        or addresses.
 
         Each is given by its first letters, and where it was written.
         """
@@ -65,7 +76,12 @@ class VendorEnvironment:
             "the ledger": json.dumps(self.invocations.documents.rows),
             "addresses": "\n".join(call.path for call in self.wire.calls),
         }
-        return [f"{secret[:6]}… in {where}" for where, text in written.items() for secret in self.known() if secret in text]
+        return [
+            f"{secret[:6]}… in {where}"
+            for where, text in written.items()
+            for secret in self.known()
+            if secret in text
+        ]
 
     def known(self):
         """Return every secret that exists or existed."""
@@ -81,7 +97,9 @@ class VendorEnvironment:
         return copy.deepcopy(self._all(), self.uncopied())
 
     def thaw(self, frozen):
-        self.clock.now, rows, self.secrets.values, self.secrets.tokens, self.made, state = copy.deepcopy(frozen, self.uncopied())
+        self.clock.now, rows, self.secrets.values, self.secrets.tokens, self.made, state = copy.deepcopy(
+            frozen, self.uncopied()
+        )
         self.invocations.documents.rows = rows
         self.take(state)
         self.disturb()
@@ -96,4 +114,11 @@ class VendorEnvironment:
 
     def _all(self):
         secrets = self.secrets
-        return self.clock.now, self.invocations.documents.rows, secrets.values, secrets.tokens, self.made, self.state()
+        return (
+            self.clock.now,
+            self.invocations.documents.rows,
+            secrets.values,
+            secrets.tokens,
+            self.made,
+            self.state(),
+        )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from lambdas.shared.clock import Deadline, SystemClock
 
 _PAUSE = 0.05
-#: Seconds that a test waits for its process or thread before it fails. None takes as long, even on a busy machine. pytest stops a
-#: test after 600 seconds, and then nobody sees what the process said.
+#: Seconds that a test waits for its process or thread before it fails. None takes as long, even on a busy
+#: machine. pytest stops a test after 600 seconds, and then nobody sees what the process said.
 PATIENCE = 500.0
 
 

@@ -1,7 +1,9 @@
-"""Connects the real HTTP session to a simulator without sockets: calls go to its ASGI application in this process.
+"""Connects the real HTTP session to a simulator without sockets: calls go to its ASGI application in this
+process.
 
-Thousands of lives of resources then take seconds. Faults of the network (a reset, a response that is cut or never ends) reach the
-session as the exceptions of urllib3 that a socket would raise; test_wire.py compares both.
+Thousands of lives of resources then take seconds. Faults of the network (a reset, a response that is cut or
+never ends) reach the session as the exceptions of urllib3 that a socket would raise; test_wire.py compares
+both.
 """
 
 from __future__ import annotations
@@ -40,7 +42,12 @@ class Sent(NamedTuple):
     @property
     def sort(self):
         """Return a key that similar calls share: without the ids of this call."""
-        return self.method, re.sub(r"requestId=[^&]+|/statements/[0-9a-f-]+", "", self.path), self.statement, self.status
+        return (
+            self.method,
+            re.sub(r"requestId=[^&]+|/statements/[0-9a-f-]+", "", self.path),
+            self.statement,
+            self.status,
+        )
 
 
 class _Here(ThreadPoolExecutor):
@@ -60,7 +67,10 @@ class _Connection:
 
     def __init__(self, request):
         self.messages = [{"type": "http.request", "body": _content(request), "more_body": False}]
-        self.start, self.body, self.ended, self.aborted = None, b"", False, False
+        self.start = None
+        self.body = b""
+        self.ended = False
+        self.aborted = False
 
     @property
     def transport(self):
@@ -103,15 +113,19 @@ class _Body(io.BytesIO):
 
 
 class InProcessWire(BaseAdapter):
-    """`app` is a simulator's application behind its fault injector. `on_hang` is called with the seconds that a caller waited.
+    """`app` is a simulator's application behind its fault injector. `on_hang` is called with the seconds that
+    a caller waited.
 
-    `calls` has the calls so far; `killed_at` is the number of the call before or after which the caller's process dies.
+    `calls` has the calls so far; `killed_at` is the number of the call before or after which the caller's
+    process dies.
     """
 
     def __init__(self, app, on_hang=lambda seconds: None):
         super().__init__()
-        self.app, self.on_hang = app, on_hang
-        self.calls, self.killed_at = [], (0, "")
+        self.app = app
+        self.on_hang = on_hang
+        self.calls = []
+        self.killed_at = (0, "")
         self._loop = asyncio.new_event_loop()
         self._loop.set_default_executor(_Here())
         self._building = HTTPAdapter()
@@ -136,21 +150,40 @@ class InProcessWire(BaseAdapter):
             return self._answered(request, timeout, connection)
         finally:
             status = connection.start["status"] if connection.start else 0
-            self.calls.append(Sent(request.method, request.path_url, status, _holds_list(connection.body), _statement(request)))
+            self.calls.append(
+                Sent(
+                    request.method,
+                    request.path_url,
+                    status,
+                    _holds_list(connection.body),
+                    _statement(request),
+                )
+            )
             if dies:
                 raise Killed
 
     def _answered(self, request, timeout, connection):
         hangs = self._loop.run_until_complete(self._exchange(request, connection))
         if connection.aborted or connection.start is None:
-            broken = urllib3.exceptions.ProtocolError("Connection aborted.", ConnectionResetError(104, "reset"))
+            broken = urllib3.exceptions.ProtocolError(
+                "Connection aborted.", ConnectionResetError(104, "reset")
+            )
             raise requests.ConnectionError(broken, request=request)
         if hangs:
             self.on_hang(timeout[1])
-        error = TimeoutError("timed out") if hangs else None if connection.ended else http.client.IncompleteRead(b"")
+        error = (
+            TimeoutError("timed out")
+            if hangs
+            else None
+            if connection.ended
+            else http.client.IncompleteRead(b"")
+        )
         raw = urllib3.HTTPResponse(
             body=_Body(connection.body, error),
-            headers=[(name.decode("latin-1"), value.decode("latin-1")) for name, value in connection.start["headers"]],
+            headers=[
+                (name.decode("latin-1"), value.decode("latin-1"))
+                for name, value in connection.start["headers"]
+            ],
             status=connection.start["status"],
             preload_content=False,
             enforce_content_length=False,

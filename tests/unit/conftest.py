@@ -16,7 +16,8 @@ _numbers = itertools.count(1)
 @pytest.fixture
 def bucket(lake_aws) -> Bucket:
     """A new bucket in the embedded AWS, below a prefix."""
-    s3, name = boto3.client("s3"), f"unit-{next(_numbers)}"
+    s3 = boto3.client("s3")
+    name = f"unit-{next(_numbers)}"
     s3.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": lake_aws.region})
     return Bucket(s3, name, "team/exports")
 

@@ -11,7 +11,16 @@ from glue_jobs.contract import ARGUMENTS, DEFAULT_ARGUMENTS, REQUIRED_ARGUMENTS
 from glue_jobs.errors import BadInput
 
 NOW = datetime(2026, 11, 16, 7, tzinfo=UTC)
-LEAST = ["--export", "weekly_sales", "--as-of", "2026-11-16T06:00:00Z", "--database", "lkc-1", "--bucket", "exports-1"]
+LEAST = [
+    "--export",
+    "weekly_sales",
+    "--as-of",
+    "2026-11-16T06:00:00Z",
+    "--database",
+    "lkc-1",
+    "--bucket",
+    "exports-1",
+]
 
 
 def problems_of(*words: str) -> str:
@@ -23,9 +32,19 @@ def problems_of(*words: str) -> str:
 
 def test_required_arguments_only():
     found = parse(LEAST, now=NOW)
-    assert (found.export, found.database, found.bucket, found.prefix) == ("weekly_sales", "lkc-1", "exports-1", "exports")
+    assert (found.export, found.database, found.bucket, found.prefix) == (
+        "weekly_sales",
+        "lkc-1",
+        "exports-1",
+        "exports",
+    )
     assert found.as_of == datetime(2026, 11, 16, 6, tzinfo=UTC)
-    assert (found.warehouse, found.table, found.first_day, found.dry_run) == ("s3://exports-1/warehouse", "", None, False)
+    assert (found.warehouse, found.table, found.first_day, found.dry_run) == (
+        "s3://exports-1/warehouse",
+        "",
+        None,
+        False,
+    )
     assert (found.time_limit, found.partitions, found.complete_until) == (timedelta(hours=1), 0, None)
 
 
@@ -49,7 +68,11 @@ def test_all_arguments():
     assert more.keys() | {*REQUIRED_ARGUMENTS} == ARGUMENTS.keys()
     assert more.keys() == DEFAULT_ARGUMENTS.keys()
     found = parse([*LEAST, *(f"--{name}={value}" for name, value in more.items())], now=NOW)
-    assert (found.prefix, found.warehouse, found.aggregates_database) == ("team/sales", "s3://lake/own", "sums")
+    assert (found.prefix, found.warehouse, found.aggregates_database) == (
+        "team/sales",
+        "s3://lake/own",
+        "sums",
+    )
     assert (found.pseudonym_secret, found.table) == (more["pseudonym-secret"], "orders")
     assert (found.time_limit, found.first_day) == (timedelta(days=7), date(2026, 11, 2))
     assert (found.dry_run, found.accept_fewer_events, found.accept_window_change) == (True, True, True)
@@ -58,7 +81,16 @@ def test_all_arguments():
 
 
 def test_arguments_that_glue_adds_are_ignored():
-    words = ["--JOB_NAME", "weekly", *LEAST, "--job-bookmark-option", "job-bookmark-disable", "--TempDir", "s3://x", "rest"]
+    words = [
+        "--JOB_NAME",
+        "weekly",
+        *LEAST,
+        "--job-bookmark-option",
+        "job-bookmark-disable",
+        "--TempDir",
+        "s3://x",
+        "rest",
+    ]
     assert parse(words, now=NOW) == parse(LEAST, now=NOW)
 
 
@@ -75,7 +107,12 @@ def test_the_last_value_counts_and_offsets_are_applied():
 
 def test_all_mistakes_are_reported_together():
     message = problems_of(
-        "--export=", "--as-of=yesterday", "--bucket=My.Bucket", "--dry-run=maybe", "--time-limit-minutes=0", "--first-day=1"
+        "--export=",
+        "--as-of=yesterday",
+        "--bucket=My.Bucket",
+        "--dry-run=maybe",
+        "--time-limit-minutes=0",
+        "--first-day=1",
     )
     assert message.split("; ") == [
         f"--export is missing ({ARGUMENTS['export']})",
@@ -93,7 +130,12 @@ def test_all_mistakes_are_reported_together():
 
 
 def test_no_arguments():
-    assert [part.partition(" ")[0] for part in problems_of().split("; ")] == ["--export", "--as-of", "--database", "--bucket"]
+    assert [part.partition(" ")[0] for part in problems_of().split("; ")] == [
+        "--export",
+        "--as-of",
+        "--database",
+        "--bucket",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +143,10 @@ def test_no_arguments():
     [
         ("--as-of=2026-11-16", "--as-of '2026-11-16' has no offset"),
         ("--as-of=2026-11-16T06:00:00", "has no offset; write it like 2026-11-16T06:00:00Z or …+01:00"),
-        ("--as-of=2026-11-16T07:05:01Z", "is in the future (it is 2026-11-16T07:00:00Z now); a window must be over"),
+        (
+            "--as-of=2026-11-16T07:05:01Z",
+            "is in the future (it is 2026-11-16T07:00:00Z now); a window must be over",
+        ),
         ("--as-of=9999-12-31T23:59:59Z", "is in the future"),
         ("--as-of=9999-12-31T23:59:59-05:00", "is not a time"),
         ("--as-of=0001-01-01T00:00:00+05:00", "is not a time"),

@@ -1,4 +1,7 @@
-"""AWS says in its message what denied a call. That survives in functions, commands, doctor and job, with advice about it."""
+"""AWS says in its message what denied a call.
+
+That survives in functions, commands, doctor and job, with advice about it.
+"""
 
 from __future__ import annotations
 
@@ -25,15 +28,19 @@ from tests.support.scripted_server import Scripted
 
 WHO = f"User: arn:aws:sts::111122223333:assumed-role/{'x' * 64}/{'y' * 64} is not authorized to perform: "
 GLUE = f"{WHO}glue:GetTables on resource: arn:aws:glue:eu-west-1:111122223333:database/lkc-abc123 "
-#: Messages of AWS, and what they name. The first forms are those of IAM's user guide, the others are from public reports.
+#: Messages of AWS, and what they name. The first forms are those of IAM's user guide, the others are from
+#: public reports.
 SAID = {
     f"{GLUE}with an explicit deny in a service control policy": "a service control policy",
-    f"{GLUE}with an explicit deny in a service control policy: arn:aws:organizations::1:policy/o-1/service_control_policy/p-1":
+    f"{GLUE}with an explicit deny in a service control policy: "
+    "arn:aws:organizations::1:policy/o-1/service_control_policy/p-1":
         "a service control policy",
     f"{GLUE}because no service control policy allows the glue:GetTables action": "a service control policy",
-    f"{WHO}kms:Decrypt on resource: arn:aws:kms:eu-west-1:1:key/k with an explicit deny in a service control policy":
+    f"{WHO}kms:Decrypt on resource: arn:aws:kms:eu-west-1:1:key/k with an explicit deny in a service "
+    "control policy":
         "a service control policy",
-    f"{WHO}sts:AssumeRole on resource: arn:aws:iam::1:role/r with an explicit deny in a resource control policy":
+    f"{WHO}sts:AssumeRole on resource: arn:aws:iam::1:role/r with an explicit deny in a resource control "
+    "policy":
         "a resource control policy",
     f"{GLUE}because no permissions boundary allows the glue:GetTables action": "a permissions boundary",
     f"{GLUE}with an explicit deny in a permissions boundary: arn:aws:iam::1:policy/edge": "a permissions boundary",
@@ -41,15 +48,18 @@ SAID = {
     f"{GLUE}because no VPC endpoint policy allows the glue:GetTables action": "the policy of a VPC endpoint",
     "Insufficient Lake Formation permission(s): Required Describe on lkc-abc123": "Lake Formation",
     "Insufficient Lake Formation permission(s) on lkc-abc123 (Database name: lkc-abc123)": "Lake Formation",
-    f"{WHO}lakeformation:GetDataAccess on resource: arn:aws:lakeformation:eu-west-1:1:catalog:1 because no identity-based policy":
+    f"{WHO}lakeformation:GetDataAccess on resource: arn:aws:lakeformation:eu-west-1:1:catalog:1 because no "
+    "identity-based policy":
         "Lake Formation",
-    f"{WHO}kms:Decrypt on resource: arn:aws:kms:eu-west-1:1:key/k because no resource-based policy allows the kms:Decrypt action":
+    f"{WHO}kms:Decrypt on resource: arn:aws:kms:eu-west-1:1:key/k because no resource-based policy allows "
+    "the kms:Decrypt action":
         "the policy of a KMS key",
     "Access to KMS is not allowed": "the policy of a KMS key",
     "The ciphertext refers to a customer master key that does not exist, or you are not allowed to access it":
         "the policy of a KMS key",
     f"{GLUE}with an explicit deny in a resource-based policy": "the resource's own policy",
-    f"{WHO}sts:AssumeRole on resource: arn:aws:iam::1:role/r because no role trust policy allows the sts:AssumeRole action":
+    f"{WHO}sts:AssumeRole on resource: arn:aws:iam::1:role/r because no role trust policy allows the "
+    "sts:AssumeRole action":
         "the role's trust policy",
 }  # fmt: skip
 #: Messages that name nothing but the role's own policies, or a resource whose name contains such words.
@@ -95,7 +105,9 @@ def expect(said, message, advice):
 def test_a_function_says_what_denied_a_call(glue, said):
     clock = SystemClock()
     with pytest.raises(Denied) as failed:
-        Cleaner(lambda service: glue, "111122223333", Deadline(clock, clock.time() + 60)).glue_database("lkc-abc123", "tables")
+        Cleaner(lambda service: glue, "111122223333", Deadline(clock, clock.time() + 60)).glue_database(
+            "lkc-abc123", "tables"
+        )
     expect(said, failed.value.what, str(failed.value))
     reported = errors.read(str(failed.value))
     assert reported.entry.code == "AWS-REFUSED"
@@ -126,7 +138,10 @@ def test_the_job_says_what_denied_a_call(glue, said):
 
 
 def test_the_job_names_what_denied_a_task_without_the_text_of_spark(said):
-    java = f"software.amazon.awssdk.services.glue.model.AccessDeniedException: {said} (Service: Glue, Status Code: 400)"
+    java = (
+        f"software.amazon.awssdk.services.glue.model.AccessDeniedException: {said} (Service: Glue, Status "
+        "Code: 400)"
+    )
     failed = job_errors.translated(RuntimeError(java))
     assert failed.code == "EXP-AWS-DENIED"
     assert "111122223333" not in failed.what
@@ -148,8 +163,12 @@ def test_what_cloudformation_passes_on_gets_the_same_advice(said):
 
 
 def test_lake_formation_is_named_by_java_in_the_job():
-    java = "software.amazon.awssdk.services.lakeformation.model.AccessDeniedException: Access is not allowed. "
-    failed = job_errors.translated(RuntimeError(f"{java}(Service: LakeFormation, Status Code: 400, Request ID: x)"))
+    java = (
+        "software.amazon.awssdk.services.lakeformation.model.AccessDeniedException: Access is not allowed. "
+    )
+    failed = job_errors.translated(
+        RuntimeError(f"{java}(Service: LakeFormation, Status Code: 400, Request ID: x)")
+    )
     assert "Lake Formation" in failed.what
 
 
@@ -161,9 +180,13 @@ def test_an_answer_has_no_secret():
     assert secret.reveal() not in failed.value.message
 
 
-@pytest.mark.parametrize("code", ["ValidationException", "InvalidParameterException", "ConditionalCheckFailedException"])
+@pytest.mark.parametrize(
+    "code", ["ValidationException", "InvalidParameterException", "ConditionalCheckFailedException"]
+)
 def test_messages_of_other_errors_may_contain_data_and_are_left_out(code):
-    error = ClientError({"Error": {"Code": code, "Message": "value 'a row of a person' is not valid"}}, "PutItem")
+    error = ClientError(
+        {"Error": {"Code": code, "Message": "value 'a row of a person' is not valid"}}, "PutItem"
+    )
     with pytest.raises(CommandFailed) as failed, error_translation.translate_aws_errors("writing"):
         raise error
     assert failed.value.message == f"writing: {code}"

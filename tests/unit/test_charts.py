@@ -50,7 +50,10 @@ def listed(found: page_reader.Node) -> list[list[str]]:
 
 def widths(found: page_reader.Node) -> list[tuple[float, float]]:
     """Return the start and end of each bar in percent."""
-    bars = [[float((bar.attributes[name] or "").rstrip("%")) for name in ("x", "width")] for bar in found.all("rect")]
+    bars = [
+        [float((bar.attributes[name] or "").rstrip("%")) for name in ("x", "width")]
+        for bar in found.all("rect")
+    ]
     return [(start, start + width) for start, width in bars]
 
 
@@ -71,7 +74,9 @@ def test_many_categories_end_with_others_and_add_up():
     rows = listed(found)
     assert len(rows) == 13
     assert rows[-1][0] == "28 others"
-    assert sum(Decimal(value.replace(",", "")) for _, value in rows) == sum(100 - number for number in range(40))
+    assert sum(Decimal(value.replace(",", "")) for _, value in rows) == sum(
+        100 - number for number in range(40)
+    )
 
 
 def test_one_category_too_many_gets_its_own_bar():
@@ -80,7 +85,10 @@ def test_one_category_too_many_gets_its_own_bar():
 
 def test_values_that_inspection_dropped_count_as_others():
     contract = charted("word", "rows", "bar")
-    whole = [dict.fromkeys(column.name for column in contract.columns) | {"word": f"w{number}"} for number in range(5_050)]
+    whole = [
+        dict.fromkeys(column.name for column in contract.columns) | {"word": f"w{number}"}
+        for number in range(5_050)
+    ]
     rows = listed(drawn(samples.delivered(contract, whole)))
     assert rows[-1] == ["more than 4,988 others", "5,038"]
 

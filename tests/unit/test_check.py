@@ -1,4 +1,6 @@
-"""Checks of contracts before a run: invalid expressions, unknown names, and personal data that would be delivered."""
+"""Checks of contracts before a run: invalid expressions, unknown names, and personal data that would be
+delivered.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,10 @@ SCHEMA = topic_schema.from_avro(
             {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
             {"name": "amount", "type": "int"},
             {"name": "delivery", "type": "string"},
-            {"name": "user", "type": {"type": "record", "name": "U", "fields": [{"name": "user", "type": "string"}]}},
+            {
+                "name": "user",
+                "type": {"type": "record", "name": "U", "fields": [{"name": "user", "type": "string"}]},
+            },
             {
                 "name": "customer",
                 "type": {
@@ -83,7 +88,9 @@ def findings(judge):
     return partial(findings_of, judge=judge)
 
 
-def findings_of(text: str, schema: topic_schema.TopicSchema = SCHEMA, *, judge: Judge | NotJudged) -> list[tuple[str, str]]:
+def findings_of(
+    text: str, schema: topic_schema.TopicSchema = SCHEMA, *, judge: Judge | NotJudged
+) -> list[tuple[str, str]]:
     try:
         parse(text, name="sales.toml", more_rules=check.rules(schema, judge))
     except BadFile as bad:
@@ -93,12 +100,16 @@ def findings_of(text: str, schema: topic_schema.TopicSchema = SCHEMA, *, judge: 
 
 @pytest.fixture(scope="module")
 def of_filter(findings):
-    return lambda where: [message for _, message in findings(BASE + f"[[filter]]\nwhere = '''{where}'''\nreason = 'r'\n")]
+    return lambda where: [
+        message for _, message in findings(BASE + f"[[filter]]\nwhere = '''{where}'''\nreason = 'r'\n")
+    ]
 
 
 @pytest.fixture(scope="module")
 def of_column(findings):
-    return lambda expression, settings="": findings(BASE + COLUMN + f"expression = '''{expression}'''\n{settings}\n{EXPLODE}")
+    return lambda expression, settings="": findings(
+        BASE + COLUMN + f"expression = '''{expression}'''\n{settings}\n{EXPLODE}"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -120,22 +131,30 @@ def test_shipped_contracts_pass(judge, name):
 
 def test_a_contract_in_exports_has_the_name_of_its_file(judge, tmp_path):
     (tmp_path / "exports").mkdir()
-    copy, elsewhere = tmp_path / "exports" / "daily_volume.toml", tmp_path / "daily_volume.toml"
+    copy = tmp_path / "exports" / "daily_volume.toml"
+    elsewhere = tmp_path / "daily_volume.toml"
     for file in (copy, elsewhere):
         file.write_text((ROOT / "project" / "exports" / "daily_trades.toml").read_text())
     schema = topic_schema.load(ROOT / "project" / "topics" / "stock_trades.avsc", "stock_trades")
     assert check.check_file(elsewhere, schema, judge) == contracts.load(str(elsewhere))
     for read in (lambda: check.check_file(copy, schema, judge), lambda: contracts.load(str(copy))):
-        with pytest.raises(BadFile, match=r"daily_trades is not the name of the file. Set name = \"daily_volume\""):
+        with pytest.raises(
+            BadFile, match=r"daily_trades is not the name of the file. Set name = \"daily_volume\""
+        ):
             read()
 
 
 def test_a_file_is_read_with_all_mistakes_of_both_kinds(judge, tmp_path):
     file = tmp_path / "sales.toml"
-    file.write_text(BASE.replace("version = 1", "version = 0") + "[[filter]]\nwhere = 'nothing > 1'\nreason = 'r'\n")
+    file.write_text(
+        BASE.replace("version = 1", "version = 0") + "[[filter]]\nwhere = 'nothing > 1'\nreason = 'r'\n"
+    )
     with pytest.raises(BadFile) as bad:
         check.check_file(file, SCHEMA, judge)
-    assert [(problem.line, problem.key) for problem in bad.value.problems] == [(2, "version"), (22, "filter[0].where")]
+    assert [(problem.line, problem.key) for problem in bad.value.problems] == [
+        (2, "version"),
+        (22, "filter[0].where"),
+    ]
     with pytest.raises(BadFile, match="cannot be read"):
         check.check_file(tmp_path / "none.toml", SCHEMA, judge)
 
@@ -165,8 +184,10 @@ def test_a_file_is_read_with_all_mistakes_of_both_kinds(judge, tmp_path):
         "kafka_timestamp > at and kafka_offset > 5",
         "codes[0] = 'a' and contacts['home'].region = 'x'",
         "amount > -1 -- a comment",
-        "from_utc_timestamp(at, delivery) > at and convert_timezone(delivery, 'UTC', timestamp_ntz '2026-01-01') is null",
-        "date_format(at, delivery) = 'x' and to_date(delivery, 'yyyy') is null and split(delivery, '.')[0] = 'x'",
+        "from_utc_timestamp(at, delivery) > at and convert_timezone(delivery, 'UTC', timestamp_ntz "
+        "'2026-01-01') is null",
+        "date_format(at, delivery) = 'x' and to_date(delivery, 'yyyy') is null and split(delivery, '.')[0] "
+        "= 'x'",
         "`customer`.`region` = 'x'",
     ],
 )
@@ -217,7 +238,10 @@ def test_valid_spark_expressions_are_accepted(of_filter, where):
         ("at between 'today' and 'tomorrow UTC'", "gives the time of the run, so the result would differ"),
         ("to_date('tomorrow') > to_date(at)", "gives the time of the run, so the result would differ"),
         ("at in ('now')", "gives the time of the run, so the result would differ"),
-        ("exists(lines, l -> at < current_timestamp)", "gives the time of the run, so the result would differ"),
+        (
+            "exists(lines, l -> at < current_timestamp)",
+            "gives the time of the run, so the result would differ",
+        ),
         ("delivery = 'now' and at = 'now'", "gives the time of the run, so the result would differ"),
         ("cast(delivery as date) = 'now'", "gives the time of the run, so the result would differ"),
         ("amount >", "not a Spark SQL expression (Syntax error at or near end of input, character 9)"),
@@ -230,8 +254,14 @@ def test_valid_spark_expressions_are_accepted(of_filter, where):
         ("amount > ?", "Parameter is not among the functions and operators"),
         ("amount > :limit", "Parameter is not among the functions and operators"),
         ("amount > @limit", "not a Spark SQL expression"),
-        ("at::date > date '2026-01-01'", "not a Spark SQL expression (Syntax error at or near ':', character 3)"),
-        ("(at at time zone 'UTC') > timestamp '2026-01-01 00:00:00'", "Syntax error at or near 'time', character 8"),
+        (
+            "at::date > date '2026-01-01'",
+            "not a Spark SQL expression (Syntax error at or near ':', character 3)",
+        ),
+        (
+            "(at at time zone 'UTC') > timestamp '2026-01-01 00:00:00'",
+            "Syntax error at or near 'time', character 8",
+        ),
         ("cast(amount as text) = 'x'", 'Unsupported data type "TEXT"'),
         ("cast(amount as int64) > 1", 'Unsupported data type "INT64"'),
         ("extract(epoch from at) > 1", "Cannot extract `epoch`"),
@@ -243,11 +273,20 @@ def test_valid_spark_expressions_are_accepted(of_filter, where):
         ("_file = 'x'", "_file is neither a field of sales"),
         ("`$offset` = 1", "$offset is neither a field of sales"),
         ("exists(lines, l -> l.prize > 1)", "prize is neither a field"),
-        ("to_date(delivery, 'YYYY') is null", "to_date() or to_timestamp() does not accept 'YYYY' as an argument"),
+        (
+            "to_date(delivery, 'YYYY') is null",
+            "to_date() or to_timestamp() does not accept 'YYYY' as an argument",
+        ),
         ("date_format(at, 'hh:mm A') = 'x'", "date_format() does not accept 'hh:mm A'"),
         ("exists(codes, c -> c rlike '(')", "rlike() does not accept '('"),
-        ("from_utc_timestamp(at, 'Europe/Berlyn') > at", "from_utc_timestamp() does not accept 'Europe/Berlyn'"),
-        ("amuont > 1", "amuont is neither a field of sales nor another name known here. Did you mean amount?"),
+        (
+            "from_utc_timestamp(at, 'Europe/Berlyn') > at",
+            "from_utc_timestamp() does not accept 'Europe/Berlyn'",
+        ),
+        (
+            "amuont > 1",
+            "amuont is neither a field of sales nor another name known here. Did you mean amount?",
+        ),
         ("Amount > 1", "Amount is neither a field of sales"),
         ("customer.city = 'x'", "customer.city is neither a field of sales"),
         ("line.price > 1", "line.price is neither a field of sales"),
@@ -281,7 +320,12 @@ def test_fields_that_the_source_lacks_are_reported_wherever_they_are_named(findi
 @pytest.mark.parametrize(
     ("before", "after", "key", "expected_message"),
     [
-        ('topic = "sales"', 'topic = "trades"', "source.topic", "reads trades, but the schema given is that of sales"),
+        (
+            'topic = "sales"',
+            'topic = "trades"',
+            "source.topic",
+            "reads trades, but the schema given is that of sales",
+        ),
         ('event_time = "at"', 'event_time = "amount"', "source.event_time", "amount is int, not a timestamp"),
         (
             "[delivery]",
@@ -302,15 +346,28 @@ def test_kafkas_timestamp_is_a_valid_event_time(findings):
 
 
 def test_checks_see_columns_of_the_file_and_its_totals(findings):
-    text = BASE + COLUMN.replace('"c"', '"n"').replace('type = "text"', 'type = "integer"') + 'from = "amount"\n'
+    text = (
+        BASE + COLUMN.replace('"c"', '"n"').replace('type = "text"', 'type = "integer"') + 'from = "amount"\n'
+    )
     checks = '[[check]]\nid = "{0}"\nseverity = "warn"\nmessage = "m"\n{1} = "{2}"\n'
-    good = [("a", "each_row", "n > 1 and id <> 'now'"), ("b", "overall", "rows > 0 and sum_n > min_n and max_n < 9")]
+    good = [
+        ("a", "each_row", "n > 1 and id <> 'now'"),
+        ("b", "overall", "rows > 0 and sum_n > min_n and max_n < 9"),
+    ]
     assert findings(text + "".join(checks.format(*values) for values in good)) == []
-    bad = [("a", "each_row", "amount > 1"), ("b", "overall", "n > 0 or sum_id > 1"), ("c", "each_row", "sum(n) > 1")]
+    bad = [
+        ("a", "each_row", "amount > 1"),
+        ("b", "overall", "n > 0 or sum_id > 1"),
+        ("c", "each_row", "sum(n) > 1"),
+    ]
     assert findings(text + "".join(checks.format(*values) for values in bad)) == [
         ("check[0].each_row", "amount is not a column of the file"),
         ("check[1].overall", "n is neither `rows` nor the sum_x, min_x or max_x of a numeric column x"),
-        ("check[1].overall", "sum_id is neither `rows` nor the sum_x, min_x or max_x of a numeric column x. Did you mean sum_n?"),
+        (
+            "check[1].overall",
+            "sum_id is neither `rows` nor the sum_x, min_x or max_x of a numeric column x. Did you mean "
+            "sum_n?",
+        ),
         ("check[2].each_row", "sum() is an aggregate function. Use it in the `measure` of a column"),
     ]
 
@@ -349,12 +406,20 @@ def test_personal_data_is_found_in_any_expression(of_column, expression, carried
 
 
 def of_no_text(source: str, origin: str) -> list[tuple[str, str]]:
-    """Return the findings that don't depend on the value being personal. `origin` is `its expression gives` or `the field is`."""
+    """Return the findings that don't depend on the value being personal.
+
+    `origin` is `its expression gives` or `the field is`.
+    """
     nested = ("customer", "struct(customer).customer", "line", "element_at(map_values(contacts), 1)")
     kinds = dict.fromkeys(nested, "a record or a union") | {"contacts": "a map", "kafka_headers": "a map"}
     if source not in kinds:
         return []
-    return [("column[1]", f"c: {origin} {kinds[source]}; name a field inside it, or explode an array with [explode]")]
+    return [
+        (
+            "column[1]",
+            f"c: {origin} {kinds[source]}; name a field inside it, or explode an array with [explode]",
+        )
+    ]
 
 
 @pytest.mark.parametrize(
@@ -365,12 +430,16 @@ def test_data_that_is_not_personal_is_accepted(of_column, expression):
     assert of_column(expression) == []
 
 
-def test_a_text_beside_a_personal_field_needs_a_treatment_only_where_it_is_delivered_as_text(findings, of_column):
+def test_a_text_beside_a_personal_field_needs_a_treatment_only_where_it_is_delivered_as_text(
+    findings, of_column
+):
     (problem,) = of_column("upper(customer.region)")
     reason = "customer.region: it is a text beside customer.email, which is personal, in customer"
     assert f"c contains personal data ({reason}) and has no `personal` entry" in problem[1]
     assert of_column("upper(customer.region)", 'personal = { treatment = "keep", reason = "r" }') == []
-    as_boolean = BASE + COLUMN.replace("text", "boolean") + "expression = \"customer.region = 'north'\"\n" + EXPLODE
+    as_boolean = (
+        BASE + COLUMN.replace("text", "boolean") + "expression = \"customer.region = 'north'\"\n" + EXPLODE
+    )
     assert findings(as_boolean) == []
 
 
@@ -384,7 +453,9 @@ def test_a_measure_over_personal_data_may_be_kept_with_a_reason(findings):
     assert [message for _, message in findings(hashed) if "keep is its only treatment" in message]
 
 
-@pytest.mark.parametrize("source", ["customer.email", "customer", "line", "line.phone", "contacts", "kafka_raw_value"])
+@pytest.mark.parametrize(
+    "source", ["customer.email", "customer", "line", "line.phone", "contacts", "kafka_raw_value"]
+)
 def test_a_personal_field_needs_a_treatment(findings, source):
     text = BASE + COLUMN + f'from = "{source}"\n{EXPLODE}'
     assert [key for key, message in findings(text) if "personal data" in message] == ["column[1]"]
@@ -460,13 +531,19 @@ TYPED = topic_schema.from_avro(
             {"name": "seats", "type": "int"},
             {"name": "fare", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}},
             {"name": "wall", "type": {"type": "long", "logicalType": "local-timestamp-millis"}},
-            {"name": "place", "type": {"type": "record", "name": "P", "fields": [{"name": "city", "type": "string"}]}},
+            {
+                "name": "place",
+                "type": {"type": "record", "name": "P", "fields": [{"name": "city", "type": "string"}]},
+            },
         ],
     },
     "sales",
 )
-SUMS_DOUBLES, CASTS_DOUBLE = "sums doubles, and such a sum depends on the order of rows", "turns NaN and infinity into null"
-SUM_OF_DOUBLES = "is a double, and sums of doubles depend on their order: cast to decimal inside the aggregate"
+SUMS_DOUBLES = "sums doubles, and such a sum depends on the order of rows"
+CASTS_DOUBLE = "turns NaN and infinity into null"
+SUM_OF_DOUBLES = (
+    "is a double, and sums of doubles depend on their order: cast to decimal inside the aggregate"
+)
 
 
 @pytest.fixture(scope="module")
@@ -492,14 +569,22 @@ def type_findings(findings):
         ("decimal(12,2)", 'measure = "sum(seats * fare)"', None),
         ("decimal(12,2)", 'measure = "avg(fare) + 1"', None),
         ("integer", 'measure = "sum(seats)"', None),
-        ("integer", 'measure = "max(fare)"', "its expression gives decimal(9,2), and the column's type is integer. Cast it"),
+        (
+            "integer",
+            'measure = "max(fare)"',
+            "its expression gives decimal(9,2), and the column's type is integer. Cast it",
+        ),
         ("decimal(12,2)", 'from = "metres"', None),
         ("decimal(9,1)", 'from = "fare"', "the field is decimal(9,2), and the column's type is decimal(9,1)"),
         ("decimal(9,1)", 'from = "fare"\npersonal = { treatment = "drop" }', None),
         ("decimal(12,3)", 'from = "fare"', None),
         ("decimal(9,1)", 'expression = "fare"', None),
         ("text", 'from = "seats"', "the field is integer, and the column's type is text"),
-        ("timestamp", 'from = "wall"', "the field is a timestamp without a zone, and the column's type is timestamp"),
+        (
+            "timestamp",
+            'from = "wall"',
+            "the field is a timestamp without a zone, and the column's type is timestamp",
+        ),
         ("text", 'from = "place"', "the field is a record or a union; name a field inside it"),
         ("text", 'from = "place.city"', None),
         (
@@ -508,7 +593,11 @@ def type_findings(findings):
             "the field is integer, and hash needs text. Cast it",
         ),
         ("integer", 'expression = "seats * 2 - 1"', None),
-        ("integer", 'expression = "seats / 2"', "its expression gives a double, and the column's type is integer. Cast it"),
+        (
+            "integer",
+            'expression = "seats / 2"',
+            "its expression gives a double, and the column's type is integer. Cast it",
+        ),
         ("integer", 'expression = "seats div 2"', None),
         ("text", 'expression = "coalesce(id, place.city)"', None),
     ],
@@ -516,7 +605,11 @@ def type_findings(findings):
 def test_a_type_that_a_run_would_refuse_is_reported(type_findings, type_, origin, expected_message):
     more = '[aggregate]\nno_persons_because = "x"\n' if "measure" in origin else ""
     found = type_findings(f'type = "{type_}"\n{origin}', more=more)
-    assert found == [] if expected_message is None else [expected_message in message for message in found] == [True], found
+    assert (
+        found == []
+        if expected_message is None
+        else [expected_message in message for message in found] == [True]
+    ), found
 
 
 def test_all_mistakes_of_all_kinds_are_reported_at_once(findings):
@@ -546,7 +639,9 @@ def test_a_column_that_can_not_be_read_hides_no_other_mistake(findings):
 
 def test_without_a_judge_only_expressions_and_types_are_not_checked():
     text = BASE + COLUMN + "expression = 'nonsense +'\n" + COLUMN.replace('"c"', '"d"') + 'from = "nowhere"\n'
-    assert findings_of(text, judge=NOT_JUDGED) == [("column[2].from", "the schema of sales has no field nowhere")]
+    assert findings_of(text, judge=NOT_JUDGED) == [
+        ("column[2].from", "the schema of sales has no field nowhere")
+    ]
 
 
 def test_a_key_that_spark_can_not_compare_is_reported(findings):
@@ -582,8 +677,8 @@ def test_a_name_that_may_mean_a_field_or_metadata_is_reported_where_it_is_named(
     schema = topic_schema.from_avro({"type": "record", "name": "Sale", "fields": [at, *fields]}, "sales")
     assert type_findings('type = "text"\nfrom = "id"', schema=schema) == []
     message = (
-        f"{name} may mean a field of the topic or the metadata of Kafka or Iceberg. Remove it from the contract, or rename the "
-        "field in the topic"
+        f"{name} may mean a field of the topic or the metadata of Kafka or Iceberg. Remove it from the "
+        "contract, or rename the field in the topic"
     )
     assert message in type_findings(f'type = "text"\nfrom = "{name}"', schema=schema)
     assert message in type_findings(f'type = "text"\nexpression = "upper({name})"', schema=schema)
@@ -614,13 +709,21 @@ def test_missing_files_are_reported(judge, tmp_path):
 
 @pytest.mark.parametrize(
     "expression",
-    ["1 div 0", "n + cast('x' as int)", "make_date(2024, 13, 1)", "array(1)[5]", "upper(cast(1 div 0 as string))"],
+    [
+        "1 div 0",
+        "n + cast('x' as int)",
+        "make_date(2024, 13, 1)",
+        "array(1)[5]",
+        "upper(cast(1 div 0 as string))",
+    ],
 )
 def test_a_part_that_fails_for_each_row_is_reported(of_column, expression):
     messages = [message for _, message in of_column(expression.replace("n +", "amount +"))]
     assert any("fails for each row" in message for message in messages), messages
 
 
-@pytest.mark.parametrize("expression", ["if(amount = 0, 'none', cast(1 div 0 as string))", "try_cast('x' as string)"])
+@pytest.mark.parametrize(
+    "expression", ["if(amount = 0, 'none', cast(1 div 0 as string))", "try_cast('x' as string)"]
+)
 def test_a_part_that_is_computed_for_some_rows_only_is_accepted(of_column, expression):
     assert [message for _, message in of_column(expression) if "fails for each row" in message] == []

@@ -60,11 +60,14 @@ def test_a_bucket_with_more_objects_than_s3_lists_at_once_is_emptied(leftovers, 
     assert s3.list_objects_v2(Bucket=name)["KeyCount"] == 0
 
 
-OURS, THEIRS = "s3://ours/0/data", "s3://theirs/0/data"
+OURS = "s3://ours/0/data"
+THEIRS = "s3://theirs/0/data"
 
 
 def tables_of(database):
-    return sorted(table["Name"] for table in boto3.client("glue").get_tables(DatabaseName=database)["TableList"])
+    return sorted(
+        table["Name"] for table in boto3.client("glue").get_tables(DatabaseName=database)["TableList"]
+    )
 
 
 def make_database(name, **locations):
@@ -92,7 +95,10 @@ def test_a_database_is_deleted_with_its_tables_and_no_other(leftovers, name):
     [("ours", ["theirs", "view"]), ("our", ["a", "b", "theirs", "view"]), ("", ["a", "b", "theirs", "view"])],
 )
 def test_tables_with_files_elsewhere_stay_with_their_database(leftovers, name, bucket, kept):
-    """A name that begins alike is another bucket. Without a bucket, as an earlier release named none, no table is ours."""
+    """A name that begins alike is another bucket.
+
+    Without a bucket, as an earlier release named none, no table is ours.
+    """
     make_database(name, a=OURS, b=OURS, theirs=THEIRS, view=None)
     assert leftovers.remove({"glue_database": name, "table_bucket": bucket})
     assert tables_of(name) == kept
@@ -115,9 +121,13 @@ def govern(lake_aws):
     set_up()
 
 
-@pytest.mark.parametrize("settings", [{"governs": True}, {"administrators": ["arn:aws:iam::000000000000:role/lake-admin"]}])
+@pytest.mark.parametrize(
+    "settings", [{"governs": True}, {"administrators": ["arn:aws:iam::000000000000:role/lake-admin"]}]
+)
 def test_a_database_in_which_lake_formation_may_hide_tables_stays(leftovers, name, govern, settings):
-    """Glue's list is empty if the function has no permission on any of the tables, and deleting the database deletes them."""
+    """Glue's list is empty if the function has no permission on any of the tables, and deleting the database
+    deletes them.
+    """
     make_database(name, a=OURS)
     govern(**settings)
     assert leftovers.remove({"glue_database": name, "table_bucket": "ours"})
@@ -137,12 +147,17 @@ class GovernedByNobodyKnows:
         self.calls.append(asked)
 
     def get_data_lake_settings(self):
-        raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": "no"}}, "GetDataLakeSettings")
+        raise ClientError(
+            {"Error": {"Code": "AccessDeniedException", "Message": "no"}}, "GetDataLakeSettings"
+        )
 
 
 def test_a_database_stays_if_it_is_not_known_whether_lake_formation_hides_tables():
-    clock, aws = ManualClock(), GovernedByNobodyKnows()
-    assert Cleaner(lambda service: aws, ACCOUNT, Deadline(clock, clock.time() + 90)).remove({"glue_database": "lkc-1"})
+    clock = ManualClock()
+    aws = GovernedByNobodyKnows()
+    assert Cleaner(lambda service: aws, ACCOUNT, Deadline(clock, clock.time() + 90)).remove(
+        {"glue_database": "lkc-1"}
+    )
     assert aws.calls == []
 
 
@@ -223,7 +238,13 @@ def test_leftovers_are_deleted_with_their_stack(status):
 
 
 @pytest.mark.parametrize(
-    "status", ["UPDATE_IN_PROGRESS", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "UPDATE_ROLLBACK_IN_PROGRESS", "CREATE_COMPLETE"]
+    "status",
+    [
+        "UPDATE_IN_PROGRESS",
+        "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS",
+        "UPDATE_ROLLBACK_IN_PROGRESS",
+        "CREATE_COMPLETE",
+    ],
 )
 def test_a_resource_that_only_leaves_the_template_cleans_up_nothing(status):
     """I20: changing to `keep` removes the resource from a stack that continues to exist."""
@@ -255,9 +276,14 @@ def test_only_delete_has_an_effect():
 
 def test_another_bucket_is_another_resource():
     """CloudFormation deletes the old id after an update, which must not be the bucket in use."""
-    one, other = (cleanup.on_event(event("Update", bucket=name), Context())["PhysicalResourceId"] for name in ("one", "other"))
+    one, other = (
+        cleanup.on_event(event("Update", bucket=name), Context())["PhysicalResourceId"]
+        for name in ("one", "other")
+    )
     assert one != other
-    assert cleanup.on_event(event("Delete", bucket="x"), Context())["PhysicalResourceId"] == "cleanup:bucket:old"
+    assert (
+        cleanup.on_event(event("Delete", bucket="x"), Context())["PhysicalResourceId"] == "cleanup:bucket:old"
+    )
 
 
 @pytest.mark.parametrize("handler", [cleanup.handle, custom_resource.handle])

@@ -11,9 +11,31 @@ import pytest
 from lambdas.confluent import key_services, secret_fields
 from lambdas.confluent.properties import KEY_SERVICES
 from lambdas.confluent.resources import api_key
-from lambdas.shared.errors import BadProperties, Denied, InProgress, NotFound, Refused, ResourceMissing, Transient
+from lambdas.shared.errors import (
+    BadProperties,
+    Denied,
+    InProgress,
+    NotFound,
+    Refused,
+    ResourceMissing,
+    Transient,
+)
 from lambdas.shared.redaction import ApiKey, Secret
-from tests.support.confluent_context import ENV, KAFKA, KEY, LKC, NAME, ORG, SA, STATEMENTS, cloud, context, listing, spec, wrote
+from tests.support.confluent_context import (
+    ENV,
+    KAFKA,
+    KEY,
+    LKC,
+    NAME,
+    ORG,
+    SA,
+    STATEMENTS,
+    cloud,
+    context,
+    listing,
+    spec,
+    wrote,
+)
 
 KEYS = "/iam/v2/api-keys"
 SERVICES = {
@@ -40,11 +62,16 @@ TRIED = {
 
 
 def key_spec(service="kafka", **given):
-    return spec(api_key, service_account_id=SA, service=service, secret="filled", **SERVICES[service], **given)
+    return spec(
+        api_key, service_account_id=SA, service=service, secret="filled", **SERVICES[service], **given
+    )
 
 
 def listed(key_id, display_name=NAME, resource=LKC):
-    return {"id": key_id, "spec": {"display_name": display_name, "owner": {"id": SA}, "resource": {"id": resource}}}
+    return {
+        "id": key_id,
+        "spec": {"display_name": display_name, "owner": {"id": SA}, "resource": {"id": resource}},
+    }
 
 
 def making(server, *existing):
@@ -61,7 +88,11 @@ def test_create_asks_for_the_service_and_fills_the_secret(server, service):
     making(server)
     ctx = context(server, filled=None)
     assert api_key.create(ctx, key_spec(service)) == "NEW"
-    body = {"display_name": NAME, "description": "Made by Lakeferry", "owner": {"id": SA, "kind": "ServiceAccount"}}
+    body = {
+        "display_name": NAME,
+        "description": "Made by Lakeferry",
+        "owner": {"id": SA, "kind": "ServiceAccount"},
+    }
     resource = {"resource": RESOURCES[service]} if RESOURCES[service] else {}
     assert wrote(server) == [(f"POST {KEYS}", {"spec": {**body, **resource}})]
     assert (stored(ctx)["apiKey"], stored(ctx)["apiSecret"]) == ("NEW", "canary-of-a-new-key")
@@ -78,10 +109,15 @@ def test_a_client_can_connect_from_the_secret_alone(server):
         fields[service] = stored(ctx)
     assert fields["kafka"] | {"bootstrap.servers": "broker:9092", "sasl.username": "NEW"} == fields["kafka"]
     assert fields["schema_registry"]["schema.registry.basic.auth.user.info"] == "NEW:canary-of-a-new-key"
-    assert fields["flink"] | {"compute.pool.id": "lfcp-1", "endpoint": server.url, "principal.id": SA} == fields["flink"]
+    assert (
+        fields["flink"] | {"compute.pool.id": "lfcp-1", "endpoint": server.url, "principal.id": SA}
+        == fields["flink"]
+    )
     assert fields["tableflow"]["catalog.uri"].endswith(f"/organizations/{ORG}/environments/{ENV}")
     assert set(fields["cloud"]) == common - {"environmentId", "resourceId"}
-    assert all(common <= set(fields[service]) for service in ("kafka", "schema_registry", "flink", "tableflow"))
+    assert all(
+        common <= set(fields[service]) for service in ("kafka", "schema_registry", "flink", "tableflow")
+    )
     assert all("" not in secret.values() for secret in fields.values())
 
 
@@ -138,7 +174,8 @@ def test_a_resource_is_recognised_in_confluents_other_form(found, service, same)
 @pytest.mark.parametrize(("status", "works"), [(200, True), (401, False), (400, None)])
 def test_a_key_works_where_its_service_accepts_it_and_another_error_is_no_answer(server, status, works):
     server.answers["GET /tableflow/v1/regions"] = (status, {"data": []} if works else {})
-    target, key = key_services.Target("tableflow", "sa-1"), ApiKey("K", Secret("s"))
+    target = key_services.Target("tableflow", "sa-1")
+    key = ApiKey("K", Secret("s"))
     if works is None:
         with pytest.raises(Refused):
             key_services.works(cloud(server), target, key)
@@ -212,7 +249,13 @@ def test_fields_that_somebody_added_to_the_secret_stay(server, lost):
         server.answers[f"GET {KEYS}"] = listing(listed("KEY"))
         api_key.update(ctx, key_spec(), "KEY")
     id = "NEW" if lost else "KEY"
-    wanted = {"added": "stays", "api.key": id, "apiKey": id, "sasl.username": id, "bootstrap.servers": "broker:9092"}
+    wanted = {
+        "added": "stays",
+        "api.key": id,
+        "apiKey": id,
+        "sasl.username": id,
+        "bootstrap.servers": "broker:9092",
+    }
     assert stored(ctx) | wanted == stored(ctx)
     tokens = len(ctx.secrets.client.tokens)
     server.answers[f"GET {KEYS}"] = listing(listed(id))
@@ -235,7 +278,8 @@ def test_update_finds_that_a_key_is_gone(server):
 
 
 @pytest.mark.parametrize(
-    ("service", "missing"), [("kafka", {"environment_id", "cluster_id"}), ("flink", {"environment_id", "region"})]
+    ("service", "missing"),
+    [("kafka", {"environment_id", "cluster_id"}), ("flink", {"environment_id", "region"})],
 )
 def test_each_service_requires_its_properties(service, missing):
     with pytest.raises(BadProperties) as bad:

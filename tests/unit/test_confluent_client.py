@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 
 from lakeferry.health import confluent as health
 from lambdas.confluent import crn
-from lambdas.confluent.client import MAX_PAGES, Confluent, RestClient, get_path, objects, path, require_text, text
+from lambdas.confluent.client import (
+    MAX_PAGES,
+    Confluent,
+    RestClient,
+    get_path,
+    objects,
+    path,
+    require_text,
+    text,
+)
 from lambdas.confluent.errors import detail, error_from
 from lambdas.shared.errors import (
     Conflict,
@@ -29,7 +38,12 @@ from lambdas.shared.redaction import ApiKey, Secret
 from tests.support.confluent_context import ENV, LKC, ORG, cloud, give_role, listing
 
 THING = "GET /things/1"
-ERRORS = {"errors": [{"status": "403", "detail": "no role", "source": {"pointer": "/spec/region"}}, {"title": "and this"}]}
+ERRORS = {
+    "errors": [
+        {"status": "403", "detail": "no role", "source": {"pointer": "/spec/region"}},
+        {"title": "and this"},
+    ]
+}
 
 
 @pytest.mark.parametrize(
@@ -165,14 +179,17 @@ def test_only_a_call_that_changes_nothing_twice_is_repeated(server):
 )
 def test_a_list_without_an_end_is_an_error_not_a_short_list(server, next_of, calls):
     server.answers["GET /things"] = lambda sent: listing(
-        {"id": sent.query.get("page_token", "")}, following="/x?page_token=" + next_of(sent.query.get("page_token", ""))
+        {"id": sent.query.get("page_token", "")},
+        following="/x?page_token=" + next_of(sent.query.get("page_token", "")),
     )
     with pytest.raises(Transient, match="GET /things: the list"):
         cloud(server).cloud.pages("/things")
     assert len(server.sent) == calls
 
 
-@pytest.mark.parametrize("body", [None, [], b"[1, 2]", {"data": None}, {"data": {"id": 1}}, {"metadata": [], "data": [7]}])
+@pytest.mark.parametrize(
+    "body", [None, [], b"[1, 2]", {"data": None}, {"data": {"id": 1}}, {"metadata": [], "data": [7]}]
+)
 def test_a_malformed_list_is_an_error_of_ours(server, body):
     server.answers["GET /things"] = (200, body)
     try:
@@ -293,7 +310,11 @@ def test_an_ip_filter_is_told_from_a_missing_role(server, status, said, row):
             "warn",
             "Environments: 25 of 25",
         ),
-        (listing({"id": "a", "applied_limit": 25, "usage": 24}, {"id": "b", "applied_limit": 3}), "ok", "none of 2"),
+        (
+            listing({"id": "a", "applied_limit": 25, "usage": 24}, {"id": "b", "applied_limit": 3}),
+            "ok",
+            "none of 2",
+        ),
         ((403, {"errors": [{"detail": "no"}]}), "skip", "not checked"),
         ((404, {"errors": [{"detail": "no"}]}), "skip", "not checked"),
     ],
@@ -327,9 +348,14 @@ def test_the_cluster_of_a_client_may_be_missing_pending_or_failed(server):
 def test_the_catalog_s_address_is_the_vendor_s_documented_one_unless_set(server):
     server.answers["GET /org/v2/organizations"] = listing({"id": ORG})
     place = f"/iceberg/catalog/organizations/{ORG}/environments/{ENV}"
-    assert cloud(server).catalog_url("eu-west-1", ENV) == f"https://tableflow.eu-west-1.aws.confluent.cloud{place}"
+    assert (
+        cloud(server).catalog_url("eu-west-1", ENV)
+        == f"https://tableflow.eu-west-1.aws.confluent.cloud{place}"
+    )
     key = ApiKey("k", Secret("s"))
-    set_by_hand = Confluent(cloud(server).cloud.session, cloud(server).clock, key, server.url, "http://127.0.0.1:7/")
+    set_by_hand = Confluent(
+        cloud(server).cloud.session, cloud(server).clock, key, server.url, "http://127.0.0.1:7/"
+    )
     assert set_by_hand.catalog_url("eu-west-1", ENV) == f"http://127.0.0.1:7{place}"
 
 

@@ -1,4 +1,6 @@
-"""Flink statements: the name depends on the text, an old text is undone before a new one runs, the record is deleted last."""
+"""Flink statements: the name depends on the text, an old text is undone before a new one runs, the record is
+deleted last.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +28,17 @@ from lambdas.shared.errors import (
 from tests.support.confluent_context import ENV, NAME, ORG, SA, STATEMENTS, context, listing, spec, wrote
 
 FLINK = Path(__file__).parents[2] / "project" / "flink"
-SQL, UNDO = "CREATE TABLE t AS SELECT 1", "DROP TABLE IF EXISTS t"
+SQL = "CREATE TABLE t AS SELECT 1"
+UNDO = "DROP TABLE IF EXISTS t"
 
 
 def statement_spec(**given):
-    common = {"environment_id": ENV, "region": "eu-west-1", "credentials": "flink", "compute_pool_id": "lfcp-1"}
+    common = {
+        "environment_id": ENV,
+        "region": "eu-west-1",
+        "credentials": "flink",
+        "compute_pool_id": "lfcp-1",
+    }
     named = {"service_account_id": SA, "catalog": "cat", "database": "db", "sql": SQL, "undo_sql": UNDO}
     return spec(flink_statement, **{**common, **named, **given})
 
@@ -41,7 +49,13 @@ OLD = f"{NAME}-0a0b0c0d"
 
 
 def there(server, name, phase, detail="", **spec_fields):
-    held = {"statement": SQL, "properties": PROPERTIES, "compute_pool_id": "lfcp-1", "principal": SA, "stopped": False}
+    held = {
+        "statement": SQL,
+        "properties": PROPERTIES,
+        "compute_pool_id": "lfcp-1",
+        "principal": SA,
+        "stopped": False,
+    }
     found = {
         "name": name,
         "organization_id": ORG,
@@ -69,7 +83,10 @@ def test_names_of_statement_and_undo_are_short_enough(server):
 
 @pytest.mark.parametrize(
     ("phases", "ready"),
-    [(["RUNNING", "COMPLETED", "DEGRADED"], True), (["PENDING", "STOPPING", "DELETING", "A_NEW_WORD"], False)],
+    [
+        (["RUNNING", "COMPLETED", "DEGRADED"], True),
+        (["PENDING", "STOPPING", "DELETING", "A_NEW_WORD"], False),
+    ],
 )
 def test_phases(server, phases, ready):
     for phase in phases:
@@ -110,7 +127,9 @@ def test_a_statement_that_is_updated_has_run(server):
     there(server, NOW, "FAILED")
     for before, error in ((SQL, ResourceFailed), ("CREATE TABLE t AS SELECT 2", NeedsReplacement)):
         with pytest.raises(error) as failed:
-            flink_statement.is_ready(context(server, previous=statement_spec(sql=before)), statement_spec(), NOW)
+            flink_statement.is_ready(
+                context(server, previous=statement_spec(sql=before)), statement_spec(), NOW
+            )
         assert type(failed.value) is error
 
 
@@ -134,7 +153,9 @@ def test_other_blanks_and_comments_change_nothing(server):
 def test_another_text_is_another_statement_even_after_an_undo(server):
     there(server, NOW, "STOPPED")
     with pytest.raises(ReplacementRequired):
-        flink_statement.update(context(server, notes={"undone": NOW}), statement_spec(sql="CREATE TABLE t AS SELECT 2"), NOW)
+        flink_statement.update(
+            context(server, notes={"undone": NOW}), statement_spec(sql="CREATE TABLE t AS SELECT 2"), NOW
+        )
     gone(server, NOW)
     with pytest.raises(ResourceMissing):
         flink_statement.update(context(server), statement_spec(sql="CREATE TABLE t AS SELECT 2"), NOW)
@@ -217,14 +238,25 @@ def test_an_undo_that_fails_is_reported_and_tried_again(server):
 
 
 def test_a_deleted_statement_exists_until_its_undo_has_run(server):
-    server.answers[f"GET {STATEMENTS}"] = listing({"name": OLD}, {"name": f"{NOW}-undo"}, {"name": NAME}, {"name": NOW + "x"})
+    server.answers[f"GET {STATEMENTS}"] = listing(
+        {"name": OLD}, {"name": f"{NOW}-undo"}, {"name": NAME}, {"name": NOW + "x"}
+    )
     there(server, NOW, "RUNNING")
-    assert flink_statement.find_existing(context(server, deleting=True), statement_spec(), None) == sorted([OLD, NOW])
+    assert flink_statement.find_existing(context(server, deleting=True), statement_spec(), None) == sorted(
+        [OLD, NOW]
+    )
     server.answers[f"GET {STATEMENTS}"] = listing()
     gone(server, NOW)
     assert flink_statement.find_existing(context(server, deleting=True), statement_spec(), OLD) == [OLD]
-    assert flink_statement.find_existing(context(server, deleting=True, notes={"undone": OLD}), statement_spec(), OLD) == []
-    assert flink_statement.find_existing(context(server, deleting=True), statement_spec(undo_sql=""), OLD) == []
+    assert (
+        flink_statement.find_existing(
+            context(server, deleting=True, notes={"undone": OLD}), statement_spec(), OLD
+        )
+        == []
+    )
+    assert (
+        flink_statement.find_existing(context(server, deleting=True), statement_spec(undo_sql=""), OLD) == []
+    )
     assert flink_statement.find_existing(context(server), statement_spec(), OLD) == []
 
 
@@ -241,7 +273,9 @@ def test_several_statements_in_one_are_refused(sql):
         statement_spec(sql=sql)
 
 
-@pytest.mark.parametrize("sql", ["SELECT ';'", "SELECT `a;b`;", "SELECT 1 -- no; more\n;", "SELECT 1 /* ; */;;"])
+@pytest.mark.parametrize(
+    "sql", ["SELECT ';'", "SELECT `a;b`;", "SELECT 1 -- no; more\n;", "SELECT 1 /* ; */;;"]
+)
 def test_a_semicolon_in_a_text_or_at_the_end_is_no_separator(sql):
     assert statement_spec(sql=sql)
 
@@ -272,7 +306,9 @@ def test_a_normalised_text_stays_the_same(sql):
 
 def test_the_mark_includes_properties_in_any_order():
     assert (
-        fingerprint(SQL, {"a": "1", "b": "2"}) == fingerprint(SQL, {"b": "2", "a": "1"}) != fingerprint(SQL, {"a": "1", "b": "3"})
+        fingerprint(SQL, {"a": "1", "b": "2"})
+        == fingerprint(SQL, {"b": "2", "a": "1"})
+        != fingerprint(SQL, {"a": "1", "b": "3"})
     )
 
 
@@ -280,7 +316,8 @@ def test_the_mark_of_a_text_never_changes():
     assert fingerprint("SELECT 1", {"a": "b"}) == "a4c56917"
 
 
-# --- the statements that ship ---------------------------------------------------------------------------------------------
+# --- the statements that ship
+# ---------------------------------------------------------------------------------------------
 
 
 def folders():
@@ -323,16 +360,21 @@ def test_columns_of_the_shipped_statements(name, columns):
 
 
 def test_the_state_of_the_deduplication_is_bounded():
-    assert tomllib.loads((FLINK / "store_orders_flat" / "properties.toml").read_text()) == {"sql.state-ttl": "7 d"}
+    assert tomllib.loads((FLINK / "store_orders_flat" / "properties.toml").read_text()) == {
+        "sql.state-ttl": "7 d"
+    }
 
 
 FORMER = f"{NAME}-{fingerprint(SQL, PROPERTIES)}"
 
 
-def test_a_statement_of_an_earlier_release_is_found_and_not_replaced_after_a_new_name_of_its_environment(server):
+def test_a_statement_of_an_earlier_release_is_found_and_not_replaced_after_a_new_name_of_its_environment(
+    server,
+):
     there(server, FORMER, "RUNNING")
     assert flink_statement.find_existing(context(server, owned=True), statement_spec(), None) == [FORMER]
-    renamed, notes = statement_spec(catalog="renamed"), {}
+    renamed = statement_spec(catalog="renamed")
+    notes = {}
     flink_statement.update(context(server, previous=statement_spec(), notes=notes), renamed, FORMER)
     again = statement_spec(catalog="renamed-again")
     flink_statement.update(context(server, previous=renamed, notes=notes), again, FORMER)

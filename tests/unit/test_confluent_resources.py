@@ -1,4 +1,6 @@
-"""Confluent's resource types beyond the simulator's lives: values set by hand, failures, similar objects, refusals."""
+"""Confluent's resource types beyond the simulator's lives: values set by hand, failures, similar objects,
+refusals.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,15 @@ def integration_spec():
 
 
 def binding_spec(**given):
-    return spec(role_binding, service_account_id=SA, role="ResourceOwner", scope="topic", name="a*", **IN_CLUSTER, **given)
+    return spec(
+        role_binding,
+        service_account_id=SA,
+        role="ResourceOwner",
+        scope="topic",
+        name="a*",
+        **IN_CLUSTER,
+        **given,
+    )
 
 
 def acl_spec(**given):
@@ -84,11 +94,18 @@ def topic_spec(**given):
 
 
 def schema_spec(**given):
-    return spec(schema, environment_id=ENV, credentials="sr", subject="orders-value", **{"schema": AVRO, **given})
+    return spec(
+        schema, environment_id=ENV, credentials="sr", subject="orders-value", **{"schema": AVRO, **given}
+    )
 
 
 def connector_spec(**given):
-    return spec(connector, service_account_id=SA, **IN_CLUSTER, **{"topic": "trades", "quickstart": "STOCK_TRADES", **given})
+    return spec(
+        connector,
+        service_account_id=SA,
+        **IN_CLUSTER,
+        **{"topic": "trades", "quickstart": "STOCK_TRADES", **given},
+    )
 
 
 # --- outputs, found objects, and objects or containers that are gone
@@ -106,9 +123,16 @@ def test_outputs(server):
     cluster = kafka_cluster.is_ready(context(server), cluster_spec(), LKC)
     assert cluster["bootstrap_servers"] == "broker:9092"
     assert cluster["rest_endpoint"] == cluster["schema_registry_endpoint"] == server.url
-    assert cluster["rbac_resource_name"] == f"crn://confluent.cloud/organization={ORG}/environment={ENV}/cloud-cluster={LKC}"
+    assert (
+        cluster["rbac_resource_name"]
+        == f"crn://confluent.cloud/organization={ORG}/environment={ENV}/cloud-cluster={LKC}"
+    )
     assert set(cluster) == set(kafka_cluster.PROPERTIES.OUTPUTS._fields)
-    pool = {"spec": {"display_name": NAME}, "metadata": {"resource_name": "crn://p"}, "status": {"phase": "PROVISIONED"}}
+    pool = {
+        "spec": {"display_name": NAME},
+        "metadata": {"resource_name": "crn://p"},
+        "status": {"phase": "PROVISIONED"},
+    }
     server.answers[f"GET {POOL}"] = (200, pool)
     assert flink_compute_pool.is_ready(context(server), pool_spec(), "lfcp-1") == {
         "id": "lfcp-1",
@@ -135,14 +159,20 @@ def test_a_principal_that_is_not_one_role_or_user_gets_into_no_trust_policy(serv
 
 
 def test_an_answer_that_is_not_a_cluster_s_id_gets_into_no_policy(server):
-    """Policies allow the Glue database with the cluster's id: to Tableflow, to Snowflake, and to what drops it on destroy."""
+    """Policies allow the Glue database with the cluster's id: to Tableflow, to Snowflake, and to what drops
+    it on destroy.
+    """
     for wrong in ("*", "lkc-*", "lkc-1/x", "lkc-?"):
         with pytest.raises(Refused):
             kafka_cluster.is_ready(context(server), cluster_spec(), wrong)
 
 
 def test_an_object_is_found_by_its_whole_name_and_by_the_known_id(server):
-    environments = [{"id": "env-2", "display_name": NAME + "x"}, {"id": "env-3", "display_name": NAME}, ENVIRONMENT]
+    environments = [
+        {"id": "env-2", "display_name": NAME + "x"},
+        {"id": "env-3", "display_name": NAME},
+        ENVIRONMENT,
+    ]
     server.answers["GET /org/v2/environments"] = listing(*environments)
     server.answers["GET /org/v2/environments/env-9"] = (200, {"id": "env-9"})
     for known_id, ids in ((None, []), ("env-9", ["env-9"]), ("env-gone", [])):
@@ -168,7 +198,10 @@ def test_objects_are_gone_with_their_environment(server):
 @pytest.mark.parametrize("gone", [f"/iam/v2/service-accounts/{SA}", f"/org/v2/environments/{ENV}"])
 def test_a_role_binding_is_gone_with_its_account_or_environment(server, gone):
     server.answers["GET /iam/v2/role-bindings"] = (403, {"error_code": 40301, "message": "no"})
-    server.answers |= {f"GET /iam/v2/service-accounts/{SA}": (200, {}), f"GET /org/v2/environments/{ENV}": (200, {})}
+    server.answers |= {
+        f"GET /iam/v2/service-accounts/{SA}": (200, {}),
+        f"GET /org/v2/environments/{ENV}": (200, {}),
+    }
     with pytest.raises(Denied):
         role_binding.find_existing(context(server, deleting=True), binding_spec(), None)
     server.answers[f"GET {gone}"] = (404, {})
@@ -229,7 +262,10 @@ def test_a_cluster_is_not_ready_before_its_schema_registry(server):
     ],
 )
 def test_a_cluster_is_updated_and_one_that_was_upgraded_stays_standard(server, now, wanted, sent):
-    server.answers[f"GET {CLUSTER}"] = (200, {"spec": {"display_name": NAME, "config": {"kind": "Standard"}, **now}})
+    server.answers[f"GET {CLUSTER}"] = (
+        200,
+        {"spec": {"display_name": NAME, "config": {"kind": "Standard"}, **now}},
+    )
     server.answers[f"PATCH {CLUSTER}"] = (200, {})
     kafka_cluster.update(context(server), cluster_spec(**wanted), LKC)
     body = {"spec": {**sent, "environment": {"id": ENV}}} if sent else None
@@ -238,13 +274,19 @@ def test_a_cluster_is_updated_and_one_that_was_upgraded_stays_standard(server, n
 
 CANT_CHANGE = [
     ({"type": "Standard"}, {"type": "Basic"}, "is Standard, and Confluent can't make it Basic"),
-    ({"max_ecku": "4"}, {}, "max_ecku of Kafka cluster lkc-1 is 4, and Confluent's API has no value that removes it"),
+    (
+        {"max_ecku": "4"},
+        {},
+        "max_ecku of Kafka cluster lkc-1 is 4, and Confluent's API has no value that removes it",
+    ),
     ({"max_ecku": "4"}, {"deletion_protection": "true"}, "max_ecku of Kafka cluster lkc-1 is 4"),
 ]
 
 
 @pytest.mark.parametrize(("before", "after", "message"), CANT_CHANGE)
-def test_a_change_of_a_cluster_that_confluent_can_not_make_is_refused_before_anything_is_written(server, before, after, message):
+def test_a_change_of_a_cluster_that_confluent_can_not_make_is_refused_before_anything_is_written(
+    server, before, after, message
+):
     config = {"kind": "Standard", "max_ecku": 4}
     server.answers[f"GET {CLUSTER}"] = (200, {"spec": {"display_name": NAME, "config": config}})
     server.answers[f"PATCH {CLUSTER}"] = (200, {})
@@ -258,7 +300,10 @@ def test_a_change_of_a_cluster_that_confluent_can_not_make_is_refused_before_any
 def test_a_rolled_back_update_of_a_cluster_does_not_fail(server, failed, before):
     """The failed update made it Standard, or set max_ecku; the cluster keeps that."""
     config = {"kind": "Standard", "max_ecku": 4}
-    server.answers[f"GET {CLUSTER}"] = (200, {"spec": {"display_name": NAME, "config": config, "deletion_protection": True}})
+    server.answers[f"GET {CLUSTER}"] = (
+        200,
+        {"spec": {"display_name": NAME, "config": config, "deletion_protection": True}},
+    )
     server.answers[f"PATCH {CLUSTER}"] = (200, {})
     back = attrs.evolve(context(server, previous=cluster_spec(**failed)), rolling_back=lambda: True)
     kafka_cluster.update(back, cluster_spec(**before), LKC)
@@ -288,11 +333,16 @@ def test_a_provider_integration_that_is_in_use_is_not_deleted(server):
 
 def test_a_service_account_takes_its_role_bindings_with_it(server):
     """Delete its role bindings even if no resource knows them, and keep those of others."""
-    bindings, account = "/iam/v2/role-bindings", f"/iam/v2/service-accounts/{SA}"
+    bindings = "/iam/v2/role-bindings"
+    account = f"/iam/v2/service-accounts/{SA}"
     query = {"principal": f"User:{SA}", "crn_pattern": f"crn://confluent.cloud/organization={ORG}"}
 
     def listed(sent):
-        return listing({"id": "rb-1"}, {"id": "rb-2"}) if query.items() <= sent.query.items() else listing({"id": "rb-others"})
+        return (
+            listing({"id": "rb-1"}, {"id": "rb-2"})
+            if query.items() <= sent.query.items()
+            else listing({"id": "rb-others"})
+        )
 
     server.answers[f"GET {bindings}"] = listed
     for route in (f"{bindings}/rb-1", f"{bindings}/rb-2", account):
@@ -306,7 +356,9 @@ def test_a_service_account_takes_its_role_bindings_with_it(server):
 
 
 def test_a_role_binding_is_distinguished_from_similar_ones(server):
-    crn = f"crn://confluent.cloud/organization={ORG}/environment={ENV}/cloud-cluster={LKC}/kafka={LKC}/topic=a*"
+    crn = (
+        f"crn://confluent.cloud/organization={ORG}/environment={ENV}/cloud-cluster={LKC}/kafka={LKC}/topic=a*"
+    )
     body = {"principal": f"User:{SA}", "role_name": "ResourceOwner", "crn_pattern": crn}
     encoded = {**body, "crn_pattern": crn.replace("*", "%2A")}
     near = [{"id": "rb-2", **body, "role_name": "Other"}, {"id": "rb-3", **body, "crn_pattern": crn + "b"}]
@@ -326,7 +378,9 @@ def test_a_role_binding_that_may_not_be_created_yet_is_tried_for_ten_minutes(ser
     assert (creating.value.patience, searching.value.patience) == (600, 120)
 
 
-@pytest.mark.parametrize(("scope", "missing"), [("topic", {"name"}), ("subject", {"schema_registry_id", "name"})])
+@pytest.mark.parametrize(
+    ("scope", "missing"), [("topic", {"name"}), ("subject", {"schema_registry_id", "name"})]
+)
 def test_a_role_binding_requires_the_values_of_its_scope(scope, missing):
     with pytest.raises(BadProperties) as bad:
         spec(role_binding, service_account_id=SA, role="x", scope=scope, **IN_CLUSTER)
@@ -364,7 +418,8 @@ def test_an_acl_is_recognized_although_confluent_names_its_account_by_a_number(s
 
 def test_acls_of_several_names_follow_the_names(server):
     """Send one call for all missing ACLs, and one for each to delete. ACLs of others stay."""
-    both, foreign = acl_spec(resource_names=["a", "b"]), {**ACL, "resource_name": "foreign"}
+    both = acl_spec(resource_names=["a", "b"])
+    foreign = {**ACL, "resource_name": "foreign"}
     server.answers[f"POST {KAFKA}/acls:batch"] = (201, None)
     server.answers[f"POST {KAFKA}/acls"] = (201, None)
     server.answers[f"DELETE {KAFKA}/acls"] = (200, {"data": []})
@@ -402,7 +457,11 @@ def test_acl_values_that_are_for_filters_only_are_refused(wide):
 
 @pytest.mark.parametrize(
     ("message", "error"),
-    [("Topic 'trades' already exists.", Conflict), ("Topic 'trades' is marked for deletion.", InProgress), ("Bad name", Refused)],
+    [
+        ("Topic 'trades' already exists.", Conflict),
+        ("Topic 'trades' is marked for deletion.", InProgress),
+        ("Bad name", Refused),
+    ],
 )
 def test_creating_a_topic_distinguishes_errors_with_status_400(server, message, error):
     server.answers[f"POST {KAFKA}/topics"] = (400, {"error_code": 40002, "message": message})
@@ -424,8 +483,11 @@ def test_a_lowered_number_of_partitions_is_refused_before_anything_is_written(se
     server.answers[f"GET {KAFKA}/topics/trades"] = (200, {"partitions_count": 12})
     server.answers[f"GET {KAFKA}/topics/trades/configs"] = listing()
     server.answers[f"POST {KAFKA}/topics/trades/configs:alter"] = (204, None)
-    before, after = topic_spec(partitions="12"), topic_spec(partitions="6", config={"cleanup.policy": "compact"})
-    with pytest.raises(Refused, match="topic trades has 12 partitions, and Kafka can't lower that to 6") as refused:
+    before = topic_spec(partitions="12")
+    after = topic_spec(partitions="6", config={"cleanup.policy": "compact"})
+    with pytest.raises(
+        Refused, match="topic trades has 12 partitions, and Kafka can't lower that to 6"
+    ) as refused:
         topic.update(context(server, previous=before), after, "trades")
     assert refused.value.row.code == "CFL-CANT-CHANGE"
     assert wrote(server) == []
@@ -457,7 +519,11 @@ def test_a_removed_setting_is_reset_although_the_list_of_settings_lacks_it(serve
         ({"schema": '{"fields":[],"name":"O","type":"record"}'}, {}, 0),
         ({"schema": AVRO.replace("O", "P")}, {}, 1),
         ({"schema": AVRO, "schemaType": "JSON"}, {}, 1),
-        ({"schema": "message A {\n}", "schemaType": "PROTOBUF"}, {"schema": "message A { }", "schema_type": "PROTOBUF"}, 0),
+        (
+            {"schema": "message A {\n}", "schemaType": "PROTOBUF"},
+            {"schema": "message A { }", "schema_type": "PROTOBUF"},
+            0,
+        ),
         ({"schema": AVRO}, {"compatibility": "FULL"}, 0),
         ({"schema": AVRO}, {"compatibility": "NONE"}, 1),
     ],
@@ -465,7 +531,10 @@ def test_a_removed_setting_is_reset_although_the_list_of_settings_lacks_it(serve
 def test_a_schema_is_registered_where_its_content_differs(server, now, wanted, writes):
     server.answers["GET /subjects/orders-value/versions/latest"] = (200, {"id": 7, "version": 2, **now})
     server.answers["GET /config/orders-value"] = (200, {"compatibilityLevel": "FULL"})
-    server.answers["PUT /config/orders-value"] = server.answers["POST /subjects/orders-value/versions"] = (200, {})
+    server.answers["PUT /config/orders-value"] = server.answers["POST /subjects/orders-value/versions"] = (
+        200,
+        {},
+    )
     schema.update(context(server), schema_spec(**wanted), "orders-value")
     assert len(server.writes()) == writes
     outputs = schema.is_ready(context(server), schema_spec(**wanted), "orders-value")
@@ -475,7 +544,9 @@ def test_a_schema_is_registered_where_its_content_differs(server, now, wanted, w
 def test_a_soft_deleted_subject_is_still_to_be_deleted(server):
     server.answers["GET /subjects"] = (200, [])  # the list leaves out what the key's owner may not see
     server.answers["GET /subjects/orders-value/versions"] = lambda sent: (
-        (200, [1]) if sent.query["deleted"] == "true" else (404, {"error_code": 40401, "message": "Subject not found."})
+        (200, [1])
+        if sent.query["deleted"] == "true"
+        else (404, {"error_code": 40401, "message": "Subject not found."})
     )
     result = context(server, deleting=True, notes={"subject": "new"}, owned=True)
     assert schema.find_existing(result, schema_spec(delete_permanently="true"), None) == ["orders-value"]
@@ -494,7 +565,10 @@ VALIDATE = f"PUT {CONNECTORS.removesuffix('connectors')}connector-plugins/Datage
 
 
 def expanded(server, state="RUNNING", tasks=("RUNNING",), trace="", **config):
-    status = {"connector": {"state": state, "trace": trace}, "tasks": [{"state": task, "msg": trace} for task in tasks]}
+    status = {
+        "connector": {"state": state, "trace": trace},
+        "tasks": [{"state": task, "msg": trace} for task in tasks],
+    }
     found = {"id": {"id": "lcc-1"}, "info": {"config": config}, "status": status}
     server.answers[f"GET {CONNECTORS}"] = (200, {"other": {}, NAME: found})
 
@@ -510,7 +584,10 @@ def test_a_connector_has_a_schema_of_the_user_s_own(server):
 
 def test_a_connector_s_invalid_configuration_is_reported_setting_by_setting(server):
     wrong = {"value": {"name": "quickstart", "errors": ["no such data"]}}
-    server.answers[VALIDATE] = (200, {"error_count": 1, "configs": [wrong, {"value": {"name": "ok", "errors": []}}]})
+    server.answers[VALIDATE] = (
+        200,
+        {"error_count": 1, "configs": [wrong, {"value": {"name": "ok", "errors": []}}]},
+    )
     with pytest.raises(Refused, match="quickstart: no such data") as refused:
         connector.create(context(server), connector_spec())
     assert refused.value.row.code == "CFL-CONNECTOR-CONFIG"
@@ -548,7 +625,11 @@ def test_a_masked_value_of_a_connector_counts_as_unchanged(server):
     server.answers[VALIDATE] = server.answers[f"POST {CONNECTORS}"] = (200, {})
     connector.create(context(server), connector_spec(**own))
     config = wrote(server)[-1][1]["config"]
-    masked = {"cloud.provider": "aws", "kafka.service.account.id": "*" * 16, "schema.string": AVRO.replace(" ", "")}
+    masked = {
+        "cloud.provider": "aws",
+        "kafka.service.account.id": "*" * 16,
+        "schema.string": AVRO.replace(" ", ""),
+    }
     expanded(server, **{**config, **masked})
     before = len(server.writes())
     connector.update(context(server), connector_spec(**own), NAME)
@@ -569,7 +650,10 @@ def test_a_setting_of_a_connector_that_its_properties_no_longer_have_is_removed(
 
 
 def test_the_result_of_deleting_a_connector_is_in_the_body(server):
-    server.answers[f"DELETE {CONNECTORS}/{NAME}"] = [(200, {"error": {"message": "busy"}}), (200, {"error": None})]
+    server.answers[f"DELETE {CONNECTORS}/{NAME}"] = [
+        (200, {"error": {"message": "busy"}}),
+        (200, {"error": None}),
+    ]
     with pytest.raises(Transient, match="busy"):
         connector.delete(context(server), connector_spec(), NAME)
     connector.delete(context(server), connector_spec(), NAME)

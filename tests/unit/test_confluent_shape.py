@@ -19,7 +19,9 @@ VERBS = ["create", "is_ready", "update", "delete", "find_existing"]
 @pytest.mark.parametrize("name", RESOURCE_TYPES)
 def test_every_kind_has_the_same_verbs_in_the_same_order(name):
     source = Path(inspect.getfile(RESOURCE_TYPES[name].handler)).read_text()
-    defined = re.findall(r"^(?:def )?(create|is_ready|update|delete|find_existing)\b(?=\()", source, re.MULTILINE)
+    defined = re.findall(
+        r"^(?:def )?(create|is_ready|update|delete|find_existing)\b(?=\()", source, re.MULTILINE
+    )
     assert defined == VERBS
 
 
@@ -33,9 +35,13 @@ def test_every_resource_type_is_registered_by_its_own_name(name):
 
 
 def test_the_least_privileges_name_known_accounts_roles_and_scopes():
-    scopes = {field.name: field.metadata["one_of"] for field in attrs.fields(role_binding.PROPERTIES)}["scope"]
+    scopes = {field.name: field.metadata["one_of"] for field in attrs.fields(role_binding.PROPERTIES)}[
+        "scope"
+    ]
     entries = {field.name: field.metadata["one_of"] for field in attrs.fields(acl.PROPERTIES)}
-    assert {role.account for role in contract.ROLES} | {entry.account for entry in contract.ACLS} == set(contract.ACCOUNTS)
+    assert {role.account for role in contract.ROLES} | {entry.account for entry in contract.ACLS} == set(
+        contract.ACCOUNTS
+    )
     assert all(role.scope in scopes for role in contract.ROLES)
     for entry in contract.ACLS:
         assert entry.operation in entries["operation"]

@@ -17,7 +17,8 @@ from tests.support.scripted_server import Scripted
 THING = "/things/1"
 IN_ENV = {"environment": ENV}
 IN_CLUSTER = {**IN_ENV, "spec.kafka_cluster": LKC}
-AT_ENV, AT_CLUSTER = f"/environment={ENV}", f"/environment={ENV}/cloud-cluster={LKC}"
+AT_ENV = f"/environment={ENV}"
+AT_CLUSTER = f"/environment={ENV}/cloud-cluster={LKC}"
 KEY = ApiKey("k", Secret("canary"))
 
 
@@ -88,7 +89,9 @@ def test_roles_that_can_t_be_read_prove_nothing(server, route, answer):
         cloud(server).cloud.read(THING)
 
 
-@pytest.mark.parametrize(("seconds", "counts"), [(0, False), (EFFECTIVE_AFTER - 1, False), (EFFECTIVE_AFTER, True)])
+@pytest.mark.parametrize(
+    ("seconds", "counts"), [(0, False), (EFFECTIVE_AFTER - 1, False), (EFFECTIVE_AFTER, True)]
+)
 def test_a_role_counts_only_when_it_is_effective_everywhere(server, seconds, counts):
     vendor = cloud(server)
     give_role(server, created=datetime.fromtimestamp(vendor.clock.time() - seconds, UTC).isoformat())
@@ -116,10 +119,15 @@ def test_roles_are_read_once_in_an_invocation(server):
         ("CloudClusterAdmin", AT_CLUSTER, False, False),
     ],
 )
-def test_each_resource_type_needs_the_role_that_sees_its_objects(server, role, where, sees_cluster, sees_environment):
+def test_each_resource_type_needs_the_role_that_sees_its_objects(
+    server, role, where, sees_cluster, sees_environment
+):
     give_role(server, role, where)
     cluster = parse(KafkaClusterProps, {"environment_id": ENV, "region": "eu-west-1"}, strict=False)
-    for spec, sees in [(cluster, sees_cluster), (parse(EnvironmentProps, {}, strict=False), sees_environment)]:
+    for spec, sees in [
+        (cluster, sees_cluster),
+        (parse(EnvironmentProps, {}, strict=False), sees_environment),
+    ]:
         if sees:
             cloud(server).require_sight(spec)
             continue

@@ -1,4 +1,6 @@
-"""Tableflow topics and catalog integrations: settings that the simulator doesn't have, temporary and permanent faults."""
+"""Tableflow topics and catalog integrations: settings that the simulator doesn't have, temporary and
+permanent faults.
+"""
 
 from __future__ import annotations
 
@@ -31,20 +33,36 @@ def tableflow_spec(**given):
 
 
 def catalog_spec(**given):
-    return spec(catalog_integration, credentials="tableflow", **IN_CLUSTER, **{"provider_integration_id": "cspi-1", **given})
+    return spec(
+        catalog_integration,
+        credentials="tableflow",
+        **IN_CLUSTER,
+        **{"provider_integration_id": "cspi-1", **given},
+    )
 
 
 def there(server, phase="RUNNING", *, config=None, status=None, formats=("ICEBERG",), **fields):
-    default = {"retention_ms": "604800000", "error_handling": {"mode": "SUSPEND"}, "metadata_column_naming_scheme": "DEFAULT"}
+    default = {
+        "retention_ms": "604800000",
+        "error_handling": {"mode": "SUSPEND"},
+        "metadata_column_naming_scheme": "DEFAULT",
+    }
     held = {"storage": {**OWN, "table_path": TABLE}, "config": {**default, **(config or {})}}
     result = {"phase": phase, "write_mode": "APPEND", **(status or {})}
-    server.answers[f"GET {TOPIC}"] = (200, {"spec": {"table_formats": list(formats), **held, **fields}, "status": result})
+    server.answers[f"GET {TOPIC}"] = (
+        200,
+        {"spec": {"table_formats": list(formats), **held, **fields}, "status": result},
+    )
     server.answers[f"PATCH {TOPIC}"] = (200, {})
 
 
 def with_catalog(server, *statuses, phase="PENDING", message="", **fields):
     there(server, status={"catalog_sync_statuses": list(statuses)})
-    integration = {"id": "tci-1", "spec": {"suspended": False, **fields}, "status": {"phase": phase, "error_message": message}}
+    integration = {
+        "id": "tci-1",
+        "spec": {"suspended": False, **fields},
+        "status": {"phase": phase, "error_message": message},
+    }
     server.answers[f"GET {CATALOGS}"] = listing(integration)
     server.answers[f"GET {CATALOGS}/tci-1"] = (200, integration)
     server.answers[f"PATCH {CATALOGS}/tci-1"] = (200, {})
@@ -81,7 +99,12 @@ def test_create_with_everything_set(server):
 @pytest.mark.parametrize(
     ("status", "message", "error", "code"),
     [
-        (400, "Schemaless topics are not supported. Please specify a value schema", InProgress, "CFL-SCHEMALESS"),
+        (
+            400,
+            "Schemaless topics are not supported. Please specify a value schema",
+            InProgress,
+            "CFL-SCHEMALESS",
+        ),
         (422, "The bucket is not empty", Refused, "CFL-STORAGE-NOT-EMPTY"),
         (400, "Unable to assume the role", ResourceFailed, "CFL-TABLEFLOW-FAILED"),
         (404, "topic not found", NotFound, "CFL-NOT-FOUND"),
@@ -104,7 +127,10 @@ def test_outputs(server):
     assert outputs == {"topic": "trades", "table_path": TABLE, "table_base": base, "write_mode": "APPEND"}
     with_catalog(server)
     assert catalog_integration.is_ready(context(server), catalog_spec(), "tci-1")["database"] == LKC
-    assert catalog_integration.is_ready(context(server), catalog_spec(database="own"), "tci-1")["database"] == "own"
+    assert (
+        catalog_integration.is_ready(context(server), catalog_spec(database="own"), "tci-1")["database"]
+        == "own"
+    )
 
 
 def test_not_ready_while_pending_or_without_a_path(server):
@@ -132,7 +158,9 @@ def test_a_failed_or_suspended_topic_is_resumed_and_reported(server, given, code
             tableflow_topic.is_ready(result, tableflow_spec(), "trades")
         assert len(server.writes()) == resumed
     assert faulty.value.row.code == code
-    assert faulty.value.what.endswith(given.get("status", {"error_message": "record at offset 7"})["error_message"])
+    assert faulty.value.what.endswith(
+        given.get("status", {"error_message": "record at offset 7"})["error_message"]
+    )
     assert wrote(server)[0] == (f"PATCH {TOPIC}", {"spec": {**PLACE, "suspended": False}})
 
 
@@ -189,7 +217,11 @@ def test_a_catalog_integration_of_another_role_or_database_is_created_again(serv
 @pytest.mark.parametrize(
     ("now", "wanted", "sent"),
     [
-        ({"config": {"error_handling": {"mode": "LOG", "target": "error_log"}}}, {"error_handling": "LOG"}, None),
+        (
+            {"config": {"error_handling": {"mode": "LOG", "target": "error_log"}}},
+            {"error_handling": "LOG"},
+            None,
+        ),
         ({"formats": ("DELTA", "ICEBERG")}, {"table_formats": ["ICEBERG", "DELTA"]}, None),
         ({}, {"table_formats": ["DELTA"]}, {"table_formats": ["DELTA"]}),
         ({}, {"metadata_columns": "PORTABLE"}, {"config": {"metadata_column_naming_scheme": "PORTABLE"}}),

@@ -53,7 +53,11 @@ MONEY = (
     + COLUMN.format(name="sales", type="decimal(12,2)", more='unit = "order currency"')
 )
 SALES_CHART = '[[report.chart]]\ntitle = "t"\nx = "id"\ny = "sales"\n'
-AGGREGATE = BASE + COLUMN.format(name="n", type="integer", more='measure = "count(*)"') + '[aggregate]\nperson_id = "person"\n'
+AGGREGATE = (
+    BASE
+    + COLUMN.format(name="n", type="integer", more='measure = "count(*)"')
+    + '[aggregate]\nperson_id = "person"\n'
+)
 
 
 def problems(text: str) -> list[tuple[str, str]]:
@@ -87,7 +91,11 @@ def test_shipped_contracts_are_valid(name):
 
 
 def test_the_shipped_sales_deliver_no_readable_personal_data():
-    treated = {column.source: column.personal.treatment for column in contracts.load("weekly_sales").column if column.personal}
+    treated = {
+        column.source: column.personal.treatment
+        for column in contracts.load("weekly_sales").column
+        if column.personal
+    }
     assert treated == {
         "customer.customer_id": "hash",
         "customer.email": "hash",
@@ -107,7 +115,18 @@ def pattern(name: str, text: str) -> str:
 
 @pytest.mark.parametrize(
     "text",
-    ["P[0-9]{8}", r"\\1", "(?i)staff", r"\p{Greek}+x", "[(]?=a", "a+?b", "[*+]+x", "[[:alpha:]]+1", r"x\[+y", "a(?i)b"],
+    [
+        "P[0-9]{8}",
+        r"\\1",
+        "(?i)staff",
+        r"\p{Greek}+x",
+        "[(]?=a",
+        "a+?b",
+        "[*+]+x",
+        "[[:alpha:]]+1",
+        r"x\[+y",
+        "a(?i)b",
+    ],
 )
 def test_patterns_of_re2_are_accepted(text):
     assert contracts.parse(BASE + pattern("a", text), name="x.toml").personal_pattern[0].pattern == text
@@ -117,15 +136,27 @@ def test_patterns_of_re2_are_accepted(text):
     ("text", "key", "message"),
     [
         (with_column("id"), "column[0].name", "id appears 2 times"),
-        (with_column("rows", "integer"), "column[2].name", "charts and checks use this name for the number of rows"),
-        (with_column(more='from = "a"\nexpression = "b"'), "column[2].expression", "from and expression exclude one another"),
+        (
+            with_column("rows", "integer"),
+            "column[2].name",
+            "charts and checks use this name for the number of rows",
+        ),
+        (
+            with_column(more='from = "a"\nexpression = "b"'),
+            "column[2].expression",
+            "from and expression exclude one another",
+        ),
         (with_column(type_="decimal(39,2)"), "column[2].type", "the precision is 1 to 38"),
         (with_column(type_="decimal(2,3)"), "column[2].type", "the scale at most the precision"),
         (with_column(type_="decimal(0,0)"), "column[2].type", "the precision is 1 to 38"),
         (with_column(more='personal = { treatment = "keep" }'), "column[2].personal", "keep needs reason"),
         (with_column(more='personal = { treatment = "hash" }'), "column[2].personal", "hash needs kind"),
         (with_column(more='personal = { treatment = "mask" }'), "column[2].personal", "mask needs visible"),
-        (with_column(more='personal = { treatment = "generalise" }'), "column[2].personal", "generalise needs to"),
+        (
+            with_column(more='personal = { treatment = "generalise" }'),
+            "column[2].personal",
+            "generalise needs to",
+        ),
         (
             with_column(more='personal = { treatment = "generalise", to = "prefix" }'),
             "column[2].personal",
@@ -152,7 +183,9 @@ def test_patterns_of_re2_are_accepted(text):
             "generalise leaves integer",
         ),
         (
-            with_column("c", "decimal(3,1)", 'personal = { treatment = "generalise", to = "bucket", size = 5 }'),
+            with_column(
+                "c", "decimal(3,1)", 'personal = { treatment = "generalise", to = "bucket", size = 5 }'
+            ),
             "column[2].personal",
             "generalise leaves integer",
         ),
@@ -177,12 +210,18 @@ def test_patterns_of_re2_are_accepted(text):
         (BASE + pattern("a", "x*"), "personal_pattern[0].pattern", "matches a text without any character"),
         (BASE + pattern("a", "(?=x)y"), "personal_pattern[0].pattern", "that RE2 doesn't have"),
         (BASE + pattern("a", "(a)x\\1"), "personal_pattern[0].pattern", "that RE2 doesn't have"),
-        (with_column("n", "integer", 'measure = "count(*)"'), "column[2].measure", "a measure needs an [aggregate] section"),
+        (
+            with_column("n", "integer", 'measure = "count(*)"'),
+            "column[2].measure",
+            "a measure needs an [aggregate] section",
+        ),
         (BASE + '[aggregate]\nperson_id = "p"\n', "aggregate", "no column is a measure"),
         (AGGREGATE.replace('person_id = "person"', ""), "aggregate", "give exactly one of `person_id`"),
         (AGGREGATE + 'no_persons_because = "none"\n', "aggregate", "give exactly one of `person_id`"),
         (
-            AGGREGATE.replace('measure = "count(*)"', 'measure = "count(*)"\npersonal = { treatment = "drop" }'),
+            AGGREGATE.replace(
+                'measure = "count(*)"', 'measure = "count(*)"\npersonal = { treatment = "drop" }'
+            ),
             "column[2].personal",
             "a measure is computed from many rows",
         ),
@@ -191,18 +230,38 @@ def test_patterns_of_re2_are_accepted(text):
             "column[2].name",
             "the table that is kept has a column run_id of its own",
         ),
-        (BASE.replace('order_by = ["id"]', 'order_by = ["id", "x"]'), "delivery.order_by[1]", "x is not a delivered column"),
+        (
+            BASE.replace('order_by = ["id"]', 'order_by = ["id", "x"]'),
+            "delivery.order_by[1]",
+            "x is not a delivered column",
+        ),
         (BASE.replace('order_by = ["id"]', "order_by = []"), "delivery.order_by", "name at least one column"),
-        (BASE + '[report]\nheadline = ["id"]\n', "report.headline[0]", "id is not a delivered numeric column"),
+        (
+            BASE + '[report]\nheadline = ["id"]\n',
+            "report.headline[0]",
+            "id is not a delivered numeric column",
+        ),
         (BASE + '[report]\nheadline = ["x"]\n', "report.headline[0]", "x is not a delivered numeric column"),
-        (BASE + '[[report.chart]]\ntitle = "t"\nx = "x"\ny = "rows"\n', "report.chart[0].x", "x is not a delivered column"),
-        (BASE + '[[report.chart]]\ntitle = "t"\nx = "id"\ny = "id"\n', "report.chart[0].y", "id is neither rows nor"),
+        (
+            BASE + '[[report.chart]]\ntitle = "t"\nx = "x"\ny = "rows"\n',
+            "report.chart[0].x",
+            "x is not a delivered column",
+        ),
+        (
+            BASE + '[[report.chart]]\ntitle = "t"\nx = "id"\ny = "id"\n',
+            "report.chart[0].y",
+            "id is neither rows nor",
+        ),
         (
             MONEY + '[report]\nheadline = ["sales"]\n',
             "report.headline[0]",
             "sales may add up several currencies. Name the column that holds the currency by per",
         ),
-        (MONEY.replace('unit = "order currency"\n', "") + '[report]\nheadline = ["sales"]\n', "report.headline[0]", "may add up"),
+        (
+            MONEY.replace('unit = "order currency"\n', "") + '[report]\nheadline = ["sales"]\n',
+            "report.headline[0]",
+            "may add up",
+        ),
         (with_column(more="adds_up = true"), "column[2].adds_up", "c is not a number. Remove adds_up"),
         (
             AGGREGATE.replace('type = "decimal(12,2)"', 'type = "decimal(12,2)"\nadds_up = true'),
@@ -219,7 +278,11 @@ def test_patterns_of_re2_are_accepted(text):
             "report.chart[0].y",
             "price does not add up: the contract says so",
         ),
-        (AGGREGATE + '[report]\nheadline = ["n", "amount"]\n', "report.headline[1]", "amount does not add up: it is a column by"),
+        (
+            AGGREGATE + '[report]\nheadline = ["n", "amount"]\n',
+            "report.headline[1]",
+            "amount does not add up: it is a column by",
+        ),
         (
             with_column("since", "integer", 'personal = { treatment = "generalise", to = "year" }')
             + '[report]\nheadline = ["since"]\n',
@@ -235,13 +298,29 @@ def test_patterns_of_re2_are_accepted(text):
             for unit in ("%", "share", "°C", "EUR/kg", "km per hour")
         ),
         (MONEY + SALES_CHART, "report.chart[0].y", "sales may add up several currencies"),
-        (MONEY + 'per = "currency"\n' + SALES_CHART, "report.chart[0]", 'varies by currency. Choose one, such as only = "EUR"'),
-        (MONEY.replace("order currency", "EUR") + SALES_CHART + 'only = "EUR"\n', "report.chart[0].only", "does not vary"),
+        (
+            MONEY + 'per = "currency"\n' + SALES_CHART,
+            "report.chart[0]",
+            'varies by currency. Choose one, such as only = "EUR"',
+        ),
+        (
+            MONEY.replace("order currency", "EUR") + SALES_CHART + 'only = "EUR"\n',
+            "report.chart[0].only",
+            "does not vary",
+        ),
         (MONEY + 'per = "nothing"\n', "column[3].per", "nothing is not a delivered column of text"),
         (MONEY + 'per = "amount"\n', "column[3].per", "amount is not a delivered column of text"),
-        (BASE + '[[check]]\nid = "a"\nseverity = "warn"\nmessage = "m"\n', "check[0]", "needs exactly one of"),
         (
-            BASE + '[[check]]\nid = "a"\nseverity = "warn"\nmessage = "m"\neach_row = "id > 1"\noverall = "rows > 0"\n',
+            BASE + '[[check]]\nid = "a"\nseverity = "warn"\nmessage = "m"\n',
+            "check[0]",
+            "needs exactly one of",
+        ),
+        (
+            BASE
+            + (
+                '[[check]]\nid = "a"\nseverity = "warn"\nmessage = "m"\neach_row = "id > 1"\noverall = '
+                '"rows > 0"\n'
+            ),
             "check[0]",
             "needs exactly one of each_row and overall",
         ),
@@ -263,12 +342,32 @@ def test_patterns_of_re2_are_accepted(text):
             "filter[0].on",
             "there is no [explode] section, so there are no lines",
         ),
-        (BASE.replace("Europe/Berlin", "Berlin"), "window.zone", "'Berlin' is not a time zone of the tz database"),
+        (
+            BASE.replace("Europe/Berlin", "Berlin"),
+            "window.zone",
+            "'Berlin' is not a time zone of the tz database",
+        ),
         (BASE.replace("Europe/Berlin", "Europe/Berln"), "window.zone", "Did you mean Europe/Berlin?"),
-        (BASE.replace("Europe/Berlin", "Europe"), "window.zone", "'Europe' is not a time zone of the tz database"),
-        (BASE.replace("Europe/Berlin", "../x"), "window.zone", "'../x' is not a time zone of the tz database"),
-        (BASE.replace("2026-11-01", "0001-01-01"), "window.from", "0001-01-01 is not a day on which windows can begin"),
-        (BASE.replace("2026-11-01", "9999-12-31"), "window.from", "9999-12-31 is not a day on which windows can begin"),
+        (
+            BASE.replace("Europe/Berlin", "Europe"),
+            "window.zone",
+            "'Europe' is not a time zone of the tz database",
+        ),
+        (
+            BASE.replace("Europe/Berlin", "../x"),
+            "window.zone",
+            "'../x' is not a time zone of the tz database",
+        ),
+        (
+            BASE.replace("2026-11-01", "0001-01-01"),
+            "window.from",
+            "0001-01-01 is not a day on which windows can begin",
+        ),
+        (
+            BASE.replace("2026-11-01", "9999-12-31"),
+            "window.from",
+            "9999-12-31 is not a day on which windows can begin",
+        ),
         (
             with_column(type_="integer", more='allowed = ["1", "x"]'),
             "column[2].allowed[1]",
@@ -285,24 +384,30 @@ def test_each_rule_finds_its_mistake(text, key, message):
 
 
 def test_a_contract_without_delivered_columns():
-    dropped = BASE.replace('description = "Id."', 'description = "Id."\npersonal = { treatment = "drop" }').replace(
-        'description = "Amount."', 'description = "Amount."\npersonal = { treatment = "drop" }'
-    )
+    dropped = BASE.replace(
+        'description = "Id."', 'description = "Id."\npersonal = { treatment = "drop" }'
+    ).replace('description = "Amount."', 'description = "Amount."\npersonal = { treatment = "drop" }')
     with pytest.raises(BadFile, match="no column is delivered") as bad:
         contracts.parse(dropped, name="sales.toml")
     assert "delivery.order_by[0]" in {problem.key for problem in bad.value.problems}
 
 
 def test_an_aggregate_needs_a_grouping_column():
-    measures = BASE.partition("[[column]]")[0] + COLUMN.format(name="n", type="integer", more='measure = "count(*)"')
+    measures = BASE.partition("[[column]]")[0] + COLUMN.format(
+        name="n", type="integer", more='measure = "count(*)"'
+    )
     whole = measures + '[aggregate]\nno_persons_because = "none"\n[delivery]\norder_by = ["n"]\n'
     with pytest.raises(BadFile, match="there is nothing to group by"):
         contracts.parse(whole, name="sales.toml")
 
 
-@pytest.mark.parametrize(("null_text", "nullable", "is_reported"), [("", True, True), ("-", True, False), ("", False, False)])
+@pytest.mark.parametrize(
+    ("null_text", "nullable", "is_reported"), [("", True, True), ("-", True, False), ("", False, False)]
+)
 def test_null_in_a_file_of_one_column_needs_a_text(null_text, nullable, is_reported):
-    text = BASE.partition("[[column]]")[0] + COLUMN.format(name="id", type="text", more=f"nullable = {str(nullable).lower()}")
+    text = BASE.partition("[[column]]")[0] + COLUMN.format(
+        name="id", type="text", more=f"nullable = {str(nullable).lower()}"
+    )
     text += f'[delivery]\norder_by = ["id"]\nnull_text = "{null_text}"\n'
     if is_reported:
         assert problems(text)[0][0] == "delivery.null_text"
@@ -312,20 +417,42 @@ def test_null_in_a_file_of_one_column_needs_a_text(null_text, nullable, is_repor
 
 def test_mistakes_of_form_and_of_rules_are_reported_together():
     text = with_column("id", more='personal = { treatment = "hash" }').replace("version = 1", "version = 0")
-    assert [key for key, _ in problems(text)] == ["version", "column[0].name", "column[2].name", "column[2].personal"]
+    assert [key for key, _ in problems(text)] == [
+        "version",
+        "column[0].name",
+        "column[2].name",
+        "column[2].personal",
+    ]
 
 
 @pytest.mark.parametrize(
     ("type_", "good", "bad"),
     [
-        ("integer", ["0", "-7", "007", str(2**63 - 1), str(-(2**63))], ["", "x", "1.0", "+1", "1_0", "٣", str(2**63)]),
-        ("decimal(5,2)", ["1", "-1.5", "999.99", "0.100", "001"], ["", "1000", "0.001", "1e2", ".5", "5.", "NaN", "١"]),
+        (
+            "integer",
+            ["0", "-7", "007", str(2**63 - 1), str(-(2**63))],
+            ["", "x", "1.0", "+1", "1_0", "٣", str(2**63)],
+        ),
+        (
+            "decimal(5,2)",
+            ["1", "-1.5", "999.99", "0.100", "001"],
+            ["", "1000", "0.001", "1e2", ".5", "5.", "NaN", "١"],
+        ),
         ("decimal(2,2)", ["0.99", "0"], ["1", "1.00"]),
-        ("date", ["0001-01-01", "9999-12-31", "2024-02-29"], ["2023-02-29", "20240101", "2024-W01-1", "", "2024-1-1"]),
+        (
+            "date",
+            ["0001-01-01", "9999-12-31", "2024-02-29"],
+            ["2023-02-29", "20240101", "2024-W01-1", "", "2024-1-1"],
+        ),
         (
             "timestamp",
             ["2026-11-09T13:05:00.000000Z"],
-            ["2026-11-09T13:05:00Z", "2026-11-09 13:05:00.000000Z", "2026-11-09T25:05:00.000000Z", "2026-11-09"],
+            [
+                "2026-11-09T13:05:00Z",
+                "2026-11-09 13:05:00.000000Z",
+                "2026-11-09T25:05:00.000000Z",
+                "2026-11-09",
+            ],
         ),
         ("boolean", ["true", "false"], ["True", "1", ""]),
         ("text", ["", "=1", "anything"], []),
@@ -339,7 +466,9 @@ def test_how_values_are_written(type_, good, bad):
 @given(st.integers(1, 38), st.data())
 def test_every_decimal_that_a_column_can_hold_is_allowed(precision, data):
     scale = data.draw(st.integers(0, precision))
-    value = data.draw(st.decimals(places=scale, min_value=-(10 ** (precision - scale)), max_value=10 ** (precision - scale)))
+    value = data.draw(
+        st.decimals(places=scale, min_value=-(10 ** (precision - scale)), max_value=10 ** (precision - scale))
+    )
     assert fits(f"decimal({precision},{scale})", f"{value:f}") == (abs(value) < 10 ** (precision - scale))
 
 

@@ -1,4 +1,6 @@
-"""The HTTP session with a loopback server: what it retries, how long it waits, and which addresses it refuses."""
+"""The HTTP session with a loopback server: what it retries, how long it waits, and which addresses it
+refuses.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from tests.support.resource_environment import ManualClock
 from tests.support.scripted_server import Scripted, cut_short, dripping, held, reset
 
 KEY = ApiKey("the-id", Secret("canary-of-http"))
-GET, POST = "GET /it", "POST /it"
+GET = "GET /it"
+POST = "POST /it"
 
 
 @pytest.fixture
@@ -26,7 +29,9 @@ def clock():
 
 def session(clock, seconds=90.0, spread=0.0, **timeouts):
     given = Timeouts(**{"connect": 1.0, "read": 0.2, "total": 30.0, **timeouts})
-    return Session(Deadline(clock, clock.time() + seconds), timeouts=given, retry=RetryPolicy(spread=lambda: spread))
+    return Session(
+        Deadline(clock, clock.time() + seconds), timeouts=given, retry=RetryPolicy(spread=lambda: spread)
+    )
 
 
 def call(server, clock, method="GET", **given):
@@ -131,7 +136,10 @@ def test_a_compressed_body_is_measured_unpacked(server, clock):
     [
         ({"Retry-After": "7"}, 7),
         ({"X-RateLimit-Reset": "11"}, 11),
-        *[({"Retry-After": unusable, "X-RateLimit-Reset": "3"}, 3) for unusable in ("x", "nan", "inf", "-inf", "1e999")],
+        *[
+            ({"Retry-After": unusable, "X-RateLimit-Reset": "3"}, 3)
+            for unusable in ("x", "nan", "inf", "-inf", "1e999")
+        ],
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])

@@ -1,4 +1,6 @@
-"""Properties as CloudFormation sends them: all as text, sometimes from an earlier release, sometimes with several mistakes."""
+"""Properties as CloudFormation sends them: all as text, sometimes from an earlier release, sometimes with
+several mistakes.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,17 @@ class Shelf(Properties):
 
 
 def test_text_is_converted_to_its_type():
-    given = {"name": "a", "boards": "4", "wooden": "true", "width": "80", "books": ["x"], "labels": {"n": "1"}}
-    assert parse(Shelf, given, strict=True) == Shelf(name="a", boards=4, wooden=True, width=80, books=["x"], labels={"n": "1"})
+    given = {
+        "name": "a",
+        "boards": "4",
+        "wooden": "true",
+        "width": "80",
+        "books": ["x"],
+        "labels": {"n": "1"},
+    }
+    assert parse(Shelf, given, strict=True) == Shelf(
+        name="a", boards=4, wooden=True, width=80, books=["x"], labels={"n": "1"}
+    )
 
 
 @pytest.mark.parametrize("true", [True, "true", "True", "TRUE"])
@@ -40,11 +51,15 @@ def test_a_boolean_in_any_spelling(true):
 
 
 def test_numbers_that_are_meant_as_text_stay_text():
-    assert parse(Shelf, {"name": 7, "labels": {"a": 1, "b": True}}, strict=True).labels == {"a": "1", "b": "true"}
+    assert parse(Shelf, {"name": 7, "labels": {"a": 1, "b": True}}, strict=True).labels == {
+        "a": "1",
+        "b": "true",
+    }
 
 
 def test_absent_properties_get_their_own_defaults():
-    one, other = parse(Shelf, {"name": "a"}, strict=True), parse(Shelf, {"name": "a"}, strict=True)
+    one = parse(Shelf, {"name": "a"}, strict=True)
+    other = parse(Shelf, {"name": "a"}, strict=True)
     assert one == Shelf(name="a")
     assert one.books is not other.books
 
@@ -61,7 +76,15 @@ def test_what_is_not_text_is_refused_as_text(given):
 
 
 def test_all_mistakes_are_reported_at_once_by_name():
-    given = {"boards": "many", "wooden": "perhaps", "wall": "east", "books": "x", "labels": [], "bords": "1", "width": {}}
+    given = {
+        "boards": "many",
+        "wooden": "perhaps",
+        "wall": "east",
+        "books": "x",
+        "labels": [],
+        "bords": "1",
+        "width": {},
+    }
     with pytest.raises(BadProperties) as bad:
         parse(Shelf, given, strict=True)
     assert dict(bad.value.problems) == {

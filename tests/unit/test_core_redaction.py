@@ -90,13 +90,16 @@ def test_no_part_of_a_secret_stays_whatever_encoding_it_is_in(encode):
 
 
 def test_a_secret_that_contains_another_is_fully_redacted():
-    short, long = Secret("password-of-one"), Secret("password-of-one-and-of-another")
+    short = Secret("password-of-one")
+    long = Secret("password-of-one-and-of-another")
     assert redact(f"{long.reveal()}, {short.reveal()}") == f"{SHOWN}, {SHOWN}"
 
 
 def test_a_secret_without_references_is_still_redacted_in_error_and_log(capsys):
     def refused_by_a_vendor():
-        raise LakeferryError(errors.STORAGE, "value " + Secret("a-password-read-in-a-deeper-frame").reveal() + " was refused")
+        raise LakeferryError(
+            errors.STORAGE, "value " + Secret("a-password-read-in-a-deeper-frame").reveal() + " was refused"
+        )
 
     with pytest.raises(Failed) as failed, entry_point():
         refused_by_a_vendor()
@@ -139,7 +142,9 @@ def test_text_that_looks_like_a_secret_is_redacted(text):
     assert not any(part in shown for part in ("cfltAb", "MIIabc", "dXNlc", "eyJhb", "password", "abcdef0123"))
 
 
-@pytest.mark.parametrize("text", ["sa-abc123 is Basic", "https://api.confluent.cloud/x?page_token=abc", "a: b @ c"])
+@pytest.mark.parametrize(
+    "text", ["sa-abc123 is Basic", "https://api.confluent.cloud/x?page_token=abc", "a: b @ c"]
+)
 def test_harmless_text_stays(text):
     assert redact(text) == text
 
@@ -180,4 +185,7 @@ def test_an_aws_key_that_is_named_as_such_is_not_shown(text):
     shown = redact(text.format(value))
     assert SHOWN in shown
     assert value not in shown
-    assert redact("secret lakeferry-dev/confluent/tableflow of 2026") == "secret lakeferry-dev/confluent/tableflow of 2026"
+    assert (
+        redact("secret lakeferry-dev/confluent/tableflow of 2026")
+        == "secret lakeferry-dev/confluent/tableflow of 2026"
+    )

@@ -23,7 +23,8 @@ class Table:
     """Implements DynamoDB's two calls, with the two conditions in use. `refuse` is raised once."""
 
     def __init__(self):
-        self.items, self.refuse = {}, None
+        self.items = {}
+        self.refuse = None
 
     def get_item(self, **asked):
         assert asked["ConsistentRead"]
@@ -37,14 +38,17 @@ class Table:
         there = self.items.get(key)
         wanted = {
             "attribute_not_exists(id)": lambda: there is None,
-            "version = :over": lambda: there is not None and there["version"] == asked["ExpressionAttributeValues"][":over"],
+            "version = :over": lambda: (
+                there is not None and there["version"] == asked["ExpressionAttributeValues"][":over"]
+            ),
         }
         if not wanted[asked["ConditionExpression"]]():
             raise refused("ConditionalCheckFailedException")
         self.items[key] = asked["Item"]
 
     def _perhaps_refuse(self):
-        error, self.refuse = self.refuse, None
+        error = self.refuse
+        self.refuse = None
         if error:
             raise error
 
@@ -67,7 +71,9 @@ def test_a_document_may_expire():
     assert table.items["ledger", "a"]["expires"] == {"N": "1234"}
 
 
-@pytest.mark.parametrize("error", [refused("ProvisionedThroughputExceededException"), ConnectTimeoutError(endpoint_url="x")])
+@pytest.mark.parametrize(
+    "error", [refused("ProvisionedThroughputExceededException"), ConnectTimeoutError(endpoint_url="x")]
+)
 def test_a_refusal_of_dynamodb_is_temporary(error):
     table = Table()
     documents = DynamoDocuments(table, "ledger")
@@ -82,7 +88,11 @@ def test_a_refusal_of_dynamodb_is_temporary(error):
 
 def test_a_secret_is_read_field_by_field():
     store = SecretStore(MemorySecrets(it='{"apiKey": "id", "apiSecret": "canary", "n": 1}'))
-    assert {name: value.reveal() for name, value in store.read("it").items()} == {"apiKey": "id", "apiSecret": "canary", "n": "1"}
+    assert {name: value.reveal() for name, value in store.read("it").items()} == {
+        "apiKey": "id",
+        "apiSecret": "canary",
+        "n": "1",
+    }
     key = store.read_key("it")
     assert (key.id, key.secret.reveal()) == ("id", "canary")
     assert "canary" not in repr(store.read("it"))
@@ -133,7 +143,9 @@ def test_a_secret_without_a_value_is_empty():
 
 
 def test_a_denied_secret_may_also_not_exist():
-    """AWS denies a name without its six characters where the role may read other secrets only, whether it exists or not."""
+    """AWS denies a name without its six characters where the role may read other secrets only, whether it
+    exists or not.
+    """
 
     class Denying:
         def get_secret_value(self, **asked):
@@ -173,7 +185,8 @@ def test_a_secret_that_does_not_exist_can_not_be_filled():
 
 class CloudFormation:
     def __init__(self, stack=None, resource=None):
-        self.stack, self.resource = stack, resource
+        self.stack = stack
+        self.resource = resource
 
     def describe_stacks(self, **asked):
         return {"Stacks": [{"StackStatus": self.stack}]}
@@ -209,7 +222,12 @@ def test_an_error_never_decides_whether_a_resource_is_being_created(code, kind):
 
 @pytest.mark.parametrize(
     ("status", "creating"),
-    [("CREATE_IN_PROGRESS", True), ("UPDATE_IN_PROGRESS", True), ("DELETE_COMPLETE", False), ("ValidationError", False)],
+    [
+        ("CREATE_IN_PROGRESS", True),
+        ("UPDATE_IN_PROGRESS", True),
+        ("DELETE_COMPLETE", False),
+        ("ValidationError", False),
+    ],
 )
 def test_whether_a_resource_is_being_created(status, creating):
     assert CloudFormationStacks(CloudFormation(resource=status)).is_creating("stack", "it") is creating

@@ -42,9 +42,12 @@ def certificate(folder):
         .add_extension(x509.SubjectAlternativeName(NAMES), critical=False)
         .sign(key, hashes.SHA256())
     )
-    pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
+    pem = serialization.Encoding.PEM
+    plain = serialization.NoEncryption()
     file = folder / "server.pem"
-    file.write_bytes(made.public_bytes(pem) + key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain))
+    file.write_bytes(
+        made.public_bytes(pem) + key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain)
+    )
     return file
 
 
@@ -86,7 +89,10 @@ def test_a_server_with_an_untrusted_certificate_receives_nothing(address, tmp_pa
 
 
 class Inspecting(ThreadingHTTPServer):
-    """A proxy that inspects TLS: it answers in the vendor's place, with its own certificate. `status` is that of CONNECT."""
+    """A proxy that inspects TLS: it answers in the vendor's place, with its own certificate.
+
+    `status` is that of CONNECT.
+    """
 
     daemon_threads = True
 
@@ -94,7 +100,9 @@ class Inspecting(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Tunnel)
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(certificate(folder))
-        self.status, self.tunnels, self.requests = 200, [], []
+        self.status = 200
+        self.tunnels = []
+        self.requests = []
         self.damaged_answer = b""
 
     def handle_error(self, *where):
@@ -139,7 +147,9 @@ def proxy(tmp_path, monkeypatch):
 def session(**given):
     clock = ManualClock()
     limits = Timeouts(connect=5, read=5, total=30)
-    return Session(Deadline(clock, clock.time() + 90), timeouts=limits, retry=RetryPolicy(attempts=1), **given)
+    return Session(
+        Deadline(clock, clock.time() + 90), timeouts=limits, retry=RetryPolicy(attempts=1), **given
+    )
 
 
 def test_an_operators_session_uses_the_proxy_and_the_certificates_of_the_environment(proxy):
@@ -164,7 +174,9 @@ def test_an_operators_session_needs_a_trusted_certificate_from_the_proxy_too(pro
 
 
 @pytest.mark.parametrize(
-    "answer", [b"\x17\x03\x03\x00\x20" + bytes(32), b"HTTP/1.1 503 Unavailable\r\n\r\n"], ids=["encrypted", "plain"]
+    "answer",
+    [b"\x17\x03\x03\x00\x20" + bytes(32), b"HTTP/1.1 503 Unavailable\r\n\r\n"],
+    ids=["encrypted", "plain"],
 )
 def test_an_error_of_tls_after_the_request_may_mean_that_it_had_an_effect(proxy, answer):
     proxy.damaged_answer = answer
@@ -210,7 +222,12 @@ def test_a_proxy_that_fails_is_named_and_nothing_was_sent(proxy, monkeypatch, li
 def test_every_session_of_a_command_uses_the_environment_and_none_of_a_function():
     made = re.compile(r"(?<![.\w])Session\(([^()]*(?:\([^()]*(?:\([^()]*\))?[^()]*\)[^()]*)*)\)")
     operators, functions = (
-        [call for folder in folders for file in (ROOT / folder).rglob("*.py") for call in made.findall(file.read_text())]
+        [
+            call
+            for folder in folders
+            for file in (ROOT / folder).rglob("*.py")
+            for call in made.findall(file.read_text())
+        ]
         for folders in (["lakeferry/credentials", "lakeferry/deployment", "lakeferry/health"], ["lambdas"])
     )
     assert len(operators) >= 5

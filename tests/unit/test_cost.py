@@ -1,4 +1,6 @@
-"""`lakeferry cost`: resources are counted like in the stacks, and priced by a table with dates and sources."""
+"""`lakeferry cost`: resources are counted like in the stacks, and priced by a table with dates and
+sources.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,11 @@ def dev():
 
 
 def counted(kind):
-    return sum(resource["Type"] == kind for template in dev_templates().values() for resource in template["Resources"].values())
+    return sum(
+        resource["Type"] == kind
+        for template in dev_templates().values()
+        for resource in template["Resources"].values()
+    )
 
 
 @pytest.mark.parametrize(
@@ -38,9 +44,15 @@ def test_resources_with_a_monthly_price_are_counted_as_in_the_stacks(dev, counts
 
 def test_the_counted_metrics_are_those_of_the_watch(dev):
     assert set(cost._metrics(dev.deployment)) <= set(contract.METRIC_DIMENSIONS)
-    tables, exports, secrets, made_by_hand, clusters = 2 * 5, 2, 2 * 9, 2, 1
+    tables = 2 * 5
+    exports = 2
+    secrets = 2 * 9
+    made_by_hand = 2
+    clusters = 1
     metrics_by_name = tables + exports + secrets + made_by_hand + clusters
-    assert cost.counted_metrics(dev.deployment) == metrics_by_name + len([*contract.METRIC_DIMENSIONS, contract.UNMEASURED])
+    assert cost.counted_metrics(dev.deployment) == metrics_by_name + len(
+        [*contract.METRIC_DIMENSIONS, contract.UNMEASURED]
+    )
 
 
 def changed(plan, **parts):
@@ -65,11 +77,20 @@ def test_absent_resources_cost_nothing(dev):
     assert not [name for name in document if "Flink" in name or "Glue job" in name or "Snowflake" in name]
     assert cost.counted_secrets(bare) == cost.counted_secrets(dev) - 2  # Snowflake's and Flink's
     without = changed(dev, alerts=attrs.evolve(dev.deployment.alerts, dashboard=False))
-    assert [item.what for item in cost.estimate(dev).lines if item not in cost.estimate(without).lines] == ["Dashboard (1)"]
+    assert [item.what for item in cost.estimate(dev).lines if item not in cost.estimate(without).lines] == [
+        "Dashboard (1)"
+    ]
 
 
 @pytest.mark.parametrize(
-    ("cron", "runs"), [("15 1 * * ? *", 30), ("0 7 ? * MON *", 5), ("0 6 1 * ? *", 1), ("0 * * * ? *", 720), ("0 6 1 1 ? *", 0)]
+    ("cron", "runs"),
+    [
+        ("15 1 * * ? *", 30),
+        ("0 7 ? * MON *", 5),
+        ("0 6 1 * ? *", 1),
+        ("0 * * * ? *", 720),
+        ("0 6 1 1 ? *", 0),
+    ],
 )
 def test_runs_are_counted_from_the_schedule(dev, cron, runs):
     """The thirty days start on the first of June 2026, a Monday, at midnight."""

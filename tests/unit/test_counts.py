@@ -1,4 +1,7 @@
-"""Every event and every line is counted exactly once. If two counts of the same thing differ, nothing is published."""
+"""Every event and every line is counted exactly once.
+
+If two counts of the same thing differ, nothing is published.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,9 @@ from glue_jobs.delivery.verify import FileStats
 from glue_jobs.errors import Blocked, Inconsistent
 
 #: 1,000 events in the table. 12 files with 200 events were opened, and 100 of these events are in the window.
-READ = ReadCounts(in_table=1_000, inside=100, invalid_time=3, invalid_time_received=1, null_key=2, whole_table=False)
+READ = ReadCounts(
+    in_table=1_000, inside=100, invalid_time=3, invalid_time_received=1, null_key=2, whole_table=False
+)
 
 
 def report(**changes) -> PartitionReport:
@@ -63,8 +68,12 @@ def test_counts_of_groups():
 
 
 def test_counts_of_a_whole_table():
-    """With the window after the deduplication, every event is read, and those outside are counted one by one."""
-    read = ReadCounts(in_table=103, inside=100, invalid_time=3, invalid_time_received=3, null_key=2, whole_table=True)
+    """With the window after the deduplication, every event is read, and those outside are counted one by
+    one.
+    """
+    read = ReadCounts(
+        in_table=103, inside=100, invalid_time=3, invalid_time_received=3, null_key=2, whole_table=True
+    )
     counted = report(events={"kept": 60, "duplicates": 25, "outside_window": 13})
     found = reconcile(read, counted, stats(140), aggregated=False)["events"]
     assert (found["outside_window"], found["filtered"]) == (13, 0)
@@ -87,8 +96,18 @@ def refusal(read: ReadCounts, counted: PartitionReport, rows: int, *, aggregated
 @pytest.mark.parametrize(
     ("read", "counted", "rows", "what"),
     [
-        (attrs.evolve(READ, inside=101), report(), 140, "events read and events with an outcome differ: 99 and 98"),
-        (attrs.evolve(READ, null_key=1), report(), 140, "events read and events with an outcome differ: 99 and 98"),
+        (
+            attrs.evolve(READ, inside=101),
+            report(),
+            140,
+            "events read and events with an outcome differ: 99 and 98",
+        ),
+        (
+            attrs.evolve(READ, null_key=1),
+            report(),
+            140,
+            "events read and events with an outcome differ: 99 and 98",
+        ),
         (
             READ,
             report(events={"kept": 59, "duplicates": 25, "filtered": 13}),
@@ -109,7 +128,12 @@ def refusal(read: ReadCounts, counted: PartitionReport, rows: int, *, aggregated
             140,
             "delivered lines and rows written differ: 141 and 140",
         ),
-        (attrs.evolve(READ, in_table=102), report(), 140, "the table says it has 102 events, but more were read"),
+        (
+            attrs.evolve(READ, in_table=102),
+            report(),
+            140,
+            "the table says it has 102 events, but more were read",
+        ),
         (
             attrs.evolve(READ, whole_table=True),
             report(),
@@ -127,11 +151,15 @@ def test_groups_must_add_up_too():
         "delivered groups and rows written differ: 8 and 7"
     )
     lost = {"delivered": 125, "suppressed": 14, "filtered": 10}
-    assert refusal(READ, groups(lines=lost), 7, aggregated=True) == "items of the kept events and lines differ: 150 and 149"
+    assert (
+        refusal(READ, groups(lines=lost), 7, aggregated=True)
+        == "items of the kept events and lines differ: 150 and 149"
+    )
 
 
 @pytest.mark.parametrize(
-    ("shown", "suppressed", "is_withheld"), [(0, 1, True), (0, 2, False), (0, 0, False), (3, 2, False), (1, 0, False)]
+    ("shown", "suppressed", "is_withheld"),
+    [(0, 1, True), (0, 2, False), (0, 0, False), (3, 2, False), (1, 0, False)],
 )
 def test_counts_are_withheld_only_if_a_single_group_is_suppressed(shown, suppressed, is_withheld):
     lines = {"delivered": 100 * bool(shown), "suppressed": 50 * bool(suppressed)}
@@ -152,7 +180,11 @@ def test_counts_are_withheld_only_if_a_single_group_is_suppressed(shown, suppres
     [
         ({}, 1, False),
         ({"invalid_time": 10, "invalid_time_received": 0}, 1, False),
-        ({"invalid_time": 11, "invalid_time_received": 0}, 1, False),  # all of the table's history, received at another time
+        (
+            {"invalid_time": 11, "invalid_time_received": 0},
+            1,
+            False,
+        ),  # all of the table's history, received at another time
         ({"invalid_time": 2, "invalid_time_received": 2, "in_window": 50, "null_key_in_window": 0}, 1, True),
         ({"null_key": 90, "in_window": 50, "null_key_in_window": 0}, 1, False),  # of other windows
         ({"null_key": 2, "in_window": 50, "null_key_in_window": 2}, 1, True),

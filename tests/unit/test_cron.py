@@ -1,4 +1,6 @@
-"""Cron expressions of EventBridge Scheduler: the next and the last time in a time zone, and which expressions are valid."""
+"""Cron expressions of EventBridge Scheduler: the next and the last time in a time zone, and which expressions
+are valid.
+"""
 
 from __future__ import annotations
 
@@ -112,8 +114,12 @@ CHANGES = [
 
 
 def walked(minute, hour, zone, start):
-    """Return three days of instants at which the zone's clocks first show one of the times, by checking each minute."""
-    shown, minutes, hours = set(), cron._numbers(minute, 0, 59), cron._numbers(hour, 0, 23)
+    """Return three days of instants at which the zone's clocks first show one of the times, by checking each
+    minute.
+    """
+    shown = set()
+    minutes = cron._numbers(minute, 0, 59)
+    hours = cron._numbers(hour, 0, 23)
     for number in range(3 * 24 * 60):
         instant = start + timedelta(minutes=number)
         clock = instant.astimezone(ZoneInfo(zone)).replace(tzinfo=None, fold=0)
@@ -129,9 +135,11 @@ def test_times_are_those_that_clocks_show(minute, hour, change):
     """This includes days on which clocks change."""
     zone, day = change
     start = day - timedelta(days=1)
-    schedule, wanted = cron.parse(f"{minute} {hour} * * ? *", zone), list(walked(minute, hour, zone, start))
+    schedule = cron.parse(f"{minute} {hour} * * ? *", zone)
+    wanted = list(walked(minute, hour, zone, start))
     before = start - timedelta(minutes=1)
-    found, last = [], schedule.after(before)
+    found = []
+    last = schedule.after(before)
     while last is not None and last < start + timedelta(days=3):
         found.append(last)
         last = schedule.after(last)
@@ -145,7 +153,8 @@ def test_times_are_those_that_clocks_show(minute, hour, change):
 def test_no_time_is_between_the_last_and_the_next(minutes, minute, hour, zone):
     schedule = cron.parse(f"{minute} {hour} * * ? *", zone)
     instant = datetime(2026, 1, 1, 12, 0, tzinfo=UTC) + timedelta(minutes=minutes)
-    last, following = schedule.until(instant), schedule.after(instant)
+    last = schedule.until(instant)
+    following = schedule.after(instant)
     assert last <= instant < following
     assert schedule.until(following) == following
     assert schedule.after(last) == following
@@ -213,7 +222,25 @@ def test_invalid_expressions_are_reported(wrong, expected_message):
 #: Parts of fields, valid or not.
 PARTS = st.one_of(
     st.sampled_from(
-        ["*", "?", "L", "LW", "15W", "0W", "31W", "32W", "2#5", "2#6", "6L", "0L", "MON-FRI", "FRI-MON", "JAN/2", "1-5/2", "*/2"]
+        [
+            "*",
+            "?",
+            "L",
+            "LW",
+            "15W",
+            "0W",
+            "31W",
+            "32W",
+            "2#5",
+            "2#6",
+            "6L",
+            "0L",
+            "MON-FRI",
+            "FRI-MON",
+            "JAN/2",
+            "1-5/2",
+            "*/2",
+        ]
     ),
     st.from_regex(r"[0-9*]{1,3}([-/,#][0-9A-Z]{1,3})?[LW]?", fullmatch=True),
 )

@@ -1,4 +1,6 @@
-"""CSV files: readers read what was written (every text, number, time and null), and spreadsheets run none of it."""
+"""CSV files: readers read what was written (every text, number, time and null), and spreadsheets run none of
+it.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def written(columns: list[Column], table: pa.Table, form: Delivery) -> bytes:
 
 
 def texts_table(rows: list[list[str | None]]) -> pa.Table:
-    return pa.table({name: pa.array([row[place] for row in rows], pa.string()) for place, name in enumerate("ab")})
+    return pa.table(
+        {name: pa.array([row[place] for row in rows], pa.string()) for place, name in enumerate("ab")}
+    )
 
 
 def by_all(folder) -> dict:
@@ -65,17 +69,28 @@ def by_all(folder) -> dict:
 def read_back(cells: list[list], null_text: str, tells_nulls: bool) -> list[list]:
     """Return what a reader should read, from what it read: without the guards."""
     back = csv_line.unguarded
-    return [[None if cell is None or (not tells_nulls and cell == null_text) else back(cell) for cell in row] for row in cells]
+    return [
+        [None if cell is None or (not tells_nulls and cell == null_text) else back(cell) for cell in row]
+        for row in cells
+    ]
 
 
 def expected(rows: list[list], null_text: str, tells_nulls: bool) -> list[list]:
-    """Return the expected rows. A reader that ignores quotation marks reads a text that looks like null as null."""
+    """Return the expected rows.
+
+    A reader that ignores quotation marks reads a text that looks like null as null.
+    """
     if tells_nulls:
         return rows
-    return [[None if cell is None or csv_line.guarded(cell) == null_text else cell for cell in row] for row in rows]
+    return [
+        [None if cell is None or csv_line.guarded(cell) == null_text else cell for cell in row]
+        for row in rows
+    ]
 
 
-def assert_reads_back(folder, rows: list[list[str | None]], dialect: str, null_text: str, delimiter: str = ",") -> None:
+def assert_reads_back(
+    folder, rows: list[list[str | None]], dialect: str, null_text: str, delimiter: str = ","
+) -> None:
     columns = [column("a", nullable=True), column("b", nullable=True)]
     form = delivery(dialect, null_text, delimiter)
     data = written(columns, texts_table(rows), form)
@@ -98,14 +113,18 @@ def test_every_text_is_read_back_by_every_reader(tmp_path_factory, rows, dialect
 @pytest.mark.slow
 def test_a_hundred_thousand_texts_are_read_back_by_every_reader(tmp_path):
     dice = random.Random(21)
-    made = ["".join(dice.choices(NASTY, k=dice.randrange(5))) if dice.random() > 0.05 else None for _ in range(100_000)]
+    made = [
+        "".join(dice.choices(NASTY, k=dice.randrange(5))) if dice.random() > 0.05 else None
+        for _ in range(100_000)
+    ]
     assert_reads_back(tmp_path, [list(pair) for pair in zip(made[::2], made[1::2], strict=True)], "excel", "")
 
 
 @configured(max_examples=50)
 @given(st.lists(st.tuples(TEXTS, TEXTS), max_size=20), st.data())
 def test_lines_do_not_depend_on_batches(rows, data):
-    columns, form = [column("a"), column("b")], delivery()
+    columns = [column("a"), column("b")]
+    form = delivery()
     whole = texts_table([list(row) for row in rows])
     cut = data.draw(st.integers(0, len(rows)))
     parts = [whole.slice(0, cut), whole.slice(cut)]
@@ -125,7 +144,9 @@ def test_the_header_depends_on_the_dialect():
 
 
 def would_run(text: str) -> bool:
-    """Return whether a spreadsheet runs a text, by OWASP's rules of CSV injection: its first character after ignored ones."""
+    """Return whether a spreadsheet runs a text, by OWASP's rules of CSV injection: its first character after
+    ignored ones.
+    """
     seen = text.lstrip(" '\"\u00a0\u3000")
     return bool(seen) and (seen[0] in "=+-@＝＋－＠" or ord(seen[0]) < 32)
 
@@ -145,12 +166,23 @@ def test_a_text_that_a_spreadsheet_would_run_has_an_apostrophe(text):
         assert cell.removeprefix("'" * would_run(text)) == text
 
 
-SPLITTING = [*NASTY, *("=", "+", "-", "@"), *(",", ";", "\t", "\r", "\n", '"', "'", " "), "x;=1+1", "x\t@SUM(A1)", "a,-1"]
+SPLITTING = [
+    *NASTY,
+    *("=", "+", "-", "@"),
+    *(",", ";", "\t", "\r", "\n", '"', "'", " "),
+    "x;=1+1",
+    "x\t@SUM(A1)",
+    "a,-1",
+]
 
 
 @configured(max_examples=300)
 @given(
-    rows=st.lists(st.lists(st.none() | st.lists(st.sampled_from(SPLITTING), max_size=6).map("".join), min_size=2, max_size=2)),
+    rows=st.lists(
+        st.lists(
+            st.none() | st.lists(st.sampled_from(SPLITTING), max_size=6).map("".join), min_size=2, max_size=2
+        )
+    ),
     delimiter=st.sampled_from(DELIMITERS),
     null_text=st.sampled_from(["", "NULL"]),
 )
@@ -158,14 +190,20 @@ def test_no_cell_runs_wherever_a_spreadsheet_splits(rows, delimiter, null_text):
     form = delivery("excel", null_text, delimiter)
     data = written([column("a", nullable=True), column("b", nullable=True)], texts_table(rows), form)
     for split in DELIMITERS:
-        assert [cell for row in csv_readers.by_spreadsheet(data, split) for cell in row if runs(cell)] == [], split
+        assert [
+            cell for row in csv_readers.by_spreadsheet(data, split) for cell in row if runs(cell)
+        ] == [], split
 
 
 def test_a_formula_without_its_guard_runs_wherever_a_spreadsheet_splits():
     """Otherwise the test above would prove nothing: a plain writer writes the same texts."""
     for delimiter in DELIMITERS:
         for split in DELIMITERS:
-            data = delimiter.join(["a", f'"x{split}=1+1"', "b"]).encode() if split != delimiter else f"a{split}=1+1".encode()
+            data = (
+                delimiter.join(["a", f'"x{split}=1+1"', "b"]).encode()
+                if split != delimiter
+                else f"a{split}=1+1".encode()
+            )
             assert any(runs(cell) for row in csv_readers.by_spreadsheet(data, split) for cell in row)
 
 
@@ -177,8 +215,12 @@ def test_a_negative_number_and_the_text_after_it_are_no_formula(delimiter):
     table = pa.table({"n": [-5, 5, None], "t": ["1+SUM(A1)", "1+SUM(A1)", "1+SUM(A1)"]})
     lines = bytes(csv_line.lines(table, columns, form).data).decode().replace(delimiter, "|")
     assert lines == '-5|"1+SUM(A1)"\r\n5|1+SUM(A1)\r\n-|"1+SUM(A1)"\r\n'
-    table, columns = pa.table({"t": [None, "x"], "u": ["1+SUM(A1)", "y"]}), [column("t", nullable=True), column("u")]
-    assert bytes(csv_line.lines(table, columns, form).data).decode().replace(delimiter, "|") == '-|"1+SUM(A1)"\r\nx|y\r\n'
+    table = pa.table({"t": [None, "x"], "u": ["1+SUM(A1)", "y"]})
+    columns = [column("t", nullable=True), column("u")]
+    assert (
+        bytes(csv_line.lines(table, columns, form).data).decode().replace(delimiter, "|")
+        == '-|"1+SUM(A1)"\r\nx|y\r\n'
+    )
 
 
 @pytest.mark.parametrize("first", [None, "x;"])
@@ -209,16 +251,17 @@ def test_the_guard_is_the_same_in_the_file(texts):
 
 @pytest.mark.parametrize(
     "text",
-    '=1+1 +1 -1 @SUM(A1) \t=1 \r=1 \n=1 \x00=1 _=1 \u00a0=1 \u3000-1 ＝1 "=1 \'=1 \'\'@x - +49_30_1 =HYPERLINK("a","b")'.split(
-        " "
-    ),
+    "=1+1 +1 -1 @SUM(A1) \t=1 \r=1 \n=1 \x00=1 _=1 \u00a0=1 \u3000-1 ＝1 \"=1 '=1 ''@x - +49_30_1 "
+    '=HYPERLINK("a","b")'.split(" "),
 )
 def test_known_formulas_are_guarded_and_read_back(text):
     text = text.replace("_", " ")
     data = written([column("a")], pa.table({"a": [text]}), delivery())
     ((cell,),) = csv_readers.by_python(data, ["a"], "")
     assert cell.startswith("'")
-    assert not any(runs(seen) for split in DELIMITERS for row in csv_readers.by_spreadsheet(data, split) for seen in row)
+    assert not any(
+        runs(seen) for split in DELIMITERS for row in csv_readers.by_spreadsheet(data, split) for seen in row
+    )
     assert csv_line.unguarded(cell) == text
 
 
@@ -239,10 +282,18 @@ def test_null_differs_from_its_text(tmp_path, dialect, null_text):
 
 @pytest.mark.parametrize("null_text", ["", "NULL"])
 def test_every_type_can_be_null(null_text):
-    types = {"i": pa.int64(), "d": pa.decimal128(9, 2), "y": pa.date32(), "t": pa.timestamp("us", "UTC"), "f": pa.bool_()}
+    types = {
+        "i": pa.int64(),
+        "d": pa.decimal128(9, 2),
+        "y": pa.date32(),
+        "t": pa.timestamp("us", "UTC"),
+        "f": pa.bool_(),
+    }
     table = pa.table({name: pa.array([None], type_) for name, type_ in types.items()})
     named = {"i": "integer", "d": "decimal(9,2)", "y": "date", "t": "timestamp", "f": "boolean"}
-    lines = csv_line.lines(table, [column(name, type_) for name, type_ in named.items()], delivery(null_text=null_text))
+    lines = csv_line.lines(
+        table, [column(name, type_) for name, type_ in named.items()], delivery(null_text=null_text)
+    )
     assert bytes(lines.data) == (",".join([null_text] * 5) + "\r\n").encode()
 
 
@@ -275,7 +326,9 @@ def test_bytes_that_are_not_utf_8_are_replaced_and_counted(raw, text, replaced):
 def test_any_bytes_become_text(values):
     lines = csv_line.lines(as_spark_passes_it(values), [column("a")], delivery())
     data = csv_line.header([column("a")], delivery()) + bytes(lines.data)
-    assert csv_readers.by_python(data, ["a"], "") == [[csv_line.guarded(raw.decode(errors="replace"))] for raw in values]
+    assert csv_readers.by_python(data, ["a"], "") == [
+        [csv_line.guarded(raw.decode(errors="replace"))] for raw in values
+    ]
 
 
 LONGEST = csv_line.LONGEST_TEXT
@@ -283,7 +336,12 @@ FITTING = ["x" * LONGEST, "é" * LONGEST, "🚀" * 16_383 + "x", "=" * (LONGEST 
 TOO_LONG = [
     *("x" * (LONGEST + 1), "é" * 40_000, "🚀" * 16_384, "=" * LONGEST, "=" * 40_000, ",=x" * 10_000),
     # Between an apostrophe and its formula, or the blanks in front of that, no cell may end.
-    *("x" * (LONGEST - 2) + ",=", "x" * (LONGEST - 4) + ",  =1", "x" * (LONGEST - 3) + ",'=", " " * LONGEST + "="),
+    *(
+        "x" * (LONGEST - 2) + ",=",
+        "x" * (LONGEST - 4) + ",  =1",
+        "x" * (LONGEST - 3) + ",'=",
+        " " * LONGEST + "=",
+    ),
     "x" * (LONGEST - 2) + ",'x",  # this apostrophe is part of the text
 ]
 
@@ -294,11 +352,16 @@ def units(cell: str) -> int:
 
 
 def cut_for_excel(text: str) -> int:
-    """Write the text among others. Assert that its cell holds what fits, and return the number of texts that were cut."""
+    """Write the text among others.
+
+    Assert that its cell holds what fits, and return the number of texts that were cut.
+    """
     table = pa.table({"a": [text, "short", None], "b": ["1", "2", "3"]})
-    columns, form = [column("a", nullable=True), column("b")], delivery("excel")
+    columns = [column("a", nullable=True), column("b")]
+    form = delivery("excel")
     (cell, _), *others = csv_readers.by_python(written(columns, table, form), ["a", "b"], "")
-    kept, cut = csv_line.unguarded(cell), csv_line.lines(table, columns, form).cut
+    kept = csv_line.unguarded(cell)
+    cut = csv_line.lines(table, columns, form).cut
     assert (others, units(cell) <= LONGEST) == ([["short", "2"], ["", "3"]], True)
     assert (cell, text.startswith(kept), cut) == (csv_line.guarded(kept), True, int(kept != text))
     assert cut == 0 or units(csv_line.guarded(text[: len(kept) + 2])) > LONGEST
@@ -319,7 +382,10 @@ def test_a_text_that_just_fits_into_a_cell_of_excel_is_not_cut():
 def test_texts_around_the_limit_of_excel_are_cut_where_they_must_be():
     dice = random.Random(11)
     ends = ["".join(dice.choices([*SPLITTING, "🚀", "＝"], k=30)) for _ in range(300)]
-    assert {cut_for_excel(dice.choice("x= ") * (LONGEST - dice.randrange(60)) + end) for end in ends} == {0, 1}
+    assert {cut_for_excel(dice.choice("x= ") * (LONGEST - dice.randrange(60)) + end) for end in ends} == {
+        0,
+        1,
+    }
 
 
 def ends(precision: int, scale: int) -> list[Decimal | None]:
@@ -352,7 +418,9 @@ def test_decimals_of_every_scale_have_no_exponent_and_all_digits(tmp_path, preci
     exact = {field.name: pa.decimal128(*decimal_type(field.type)) for field in columns}
     options = arrow_csv.ConvertOptions(column_types=exact, null_values=[""])
     assert arrow_csv.read_csv(io.BytesIO(data), convert_options=options).to_pydict() == values
-    frame = pandas.read_csv(io.BytesIO(data), converters=dict.fromkeys(values, lambda text: Decimal(text) if text else None))
+    frame = pandas.read_csv(
+        io.BytesIO(data), converters=dict.fromkeys(values, lambda text: Decimal(text) if text else None)
+    )
     assert frame.to_numpy().tolist() == rows
 
 
@@ -377,21 +445,30 @@ def test_days(day):
 
 @given(st.datetimes(timezones=st.just(UTC)))
 def test_times(moment):
-    data = written([column("a", "timestamp")], pa.table({"a": pa.array([moment], pa.timestamp("us", "UTC"))}), delivery())
+    data = written(
+        [column("a", "timestamp")], pa.table({"a": pa.array([moment], pa.timestamp("us", "UTC"))}), delivery()
+    )
     assert data == f"a\r\n{moment.replace(tzinfo=None).isoformat(timespec='microseconds')}Z\r\n".encode()
 
 
 def test_days_and_times_at_the_ends_of_the_calendar_are_read_as_such(tmp_path):
     days = [date(1, 1, 1), date(1582, 10, 10), date(1969, 12, 31), date(9999, 12, 31)]
-    times = [datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(hours=23, microseconds=999_999) for day in days]
+    times = [
+        datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(hours=23, microseconds=999_999)
+        for day in days
+    ]
     table = pa.table({"a": pa.array(days, pa.date32()), "b": pa.array(times, pa.timestamp("us", "UTC"))})
     data = written([column("a", "date"), column("b", "timestamp")], table, delivery())
     as_duckdb = csv_readers.by_duckdb(tmp_path, {"a": "DATE", "b": "TIMESTAMP"})
-    assert as_duckdb(data, ["a", "b"], "") == [[day, time.replace(tzinfo=None)] for day, time in zip(days, times, strict=True)]
+    assert as_duckdb(data, ["a", "b"], "") == [
+        [day, time.replace(tzinfo=None)] for day, time in zip(days, times, strict=True)
+    ]
     types = arrow_csv.ConvertOptions(column_types={"a": pa.date32(), "b": pa.timestamp("us", "UTC")})
     assert arrow_csv.read_csv(io.BytesIO(data), convert_options=types).to_pydict() == {"a": days, "b": times}
     rows = list(csv.reader(io.StringIO(data.decode(), newline="")))[1:]
-    assert [(date.fromisoformat(day), datetime.fromisoformat(time)) for day, time in rows] == list(zip(days, times, strict=True))
+    assert [(date.fromisoformat(day), datetime.fromisoformat(time)) for day, time in rows] == list(
+        zip(days, times, strict=True)
+    )
 
 
 _DAY = 86_400_000_000

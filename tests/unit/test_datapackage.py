@@ -1,4 +1,6 @@
-"""The data package describes the file: Frictionless reads every value back with it, and finds invalid values."""
+"""The data package describes the file: Frictionless reads every value back with it, and finds invalid
+values.
+"""
 
 from __future__ import annotations
 
@@ -40,10 +42,20 @@ def rows() -> list[dict]:
     last = datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
     ends = [
         ("-", 7, Decimal("0.1000000000"), date(1, 1, 1), datetime(1, 1, 1, tzinfo=UTC), True, None),
-        ("=x", -(2**63), Decimal("1234567890123456789012345678.0123456789"), date(9999, 12, 31), last, False, Decimal("-0.5000")),
+        (
+            "=x",
+            -(2**63),
+            Decimal("1234567890123456789012345678.0123456789"),
+            date(9999, 12, 31),
+            last,
+            False,
+            Decimal("-0.5000"),
+        ),
     ]
     names = ("sign", "amount", "share", "day", "at", "flag", "rest")
-    return [{"word": word} | dict(zip(names, ends[place % 2], strict=True)) for place, word in enumerate(WORDS)]
+    return [
+        {"word": word} | dict(zip(names, ends[place % 2], strict=True)) for place, word in enumerate(WORDS)
+    ]
 
 
 def every_type(**delivery) -> tuple[WindowResult, bytes]:
@@ -68,7 +80,8 @@ def described(content: bytes, delivered: WindowResult) -> WindowResult:
     """Return a package for these bytes."""
     stored = gzip.compress(content, mtime=0) if delivered.contract.delivery.gzip else content
     return attrs.evolve(
-        delivered, files=[attrs.evolve(delivered.files[0], size=len(stored), sha256=hashlib.sha256(stored).hexdigest())]
+        delivered,
+        files=[attrs.evolve(delivered.files[0], size=len(stored), sha256=hashlib.sha256(stored).hexdigest())],
     )
 
 
@@ -111,7 +124,9 @@ def test_every_value_is_read_back(tmp_path, dialect, compressed, null_text):
 @pytest.mark.parametrize("compressed", [False, True])
 def test_a_file_without_rows_is_valid(tmp_path, dialect, compressed):
     filled, _ = every_type(dialect=dialect, gzip=compressed)
-    package = written(tmp_path, samples.delivered(filled.contract, []), samples.csv_bytes(filled.contract, []))
+    package = written(
+        tmp_path, samples.delivered(filled.contract, []), samples.csv_bytes(filled.contract, [])
+    )
     assert problems(package) == []
     assert package.resources[0].read_rows() == []
 
@@ -126,7 +141,9 @@ def test_only_data_is_a_resource():
 @pytest.mark.parametrize("compressed", [False, True])
 def test_a_changed_file_is_found(tmp_path, compressed):
     delivered, content = every_type(gzip=compressed)
-    assert ["hash-count", None, None] in problems(written(tmp_path, delivered, content.replace(b"plain", b"plane")))
+    assert ["hash-count", None, None] in problems(
+        written(tmp_path, delivered, content.replace(b"plain", b"plane"))
+    )
 
 
 @pytest.mark.parametrize(
@@ -155,7 +172,9 @@ def test_a_value_that_the_contract_does_not_allow_is_found(tmp_path, before, aft
 def test_a_text_that_looks_like_null_is_allowed(tmp_path, null_text):
     contract = attrs.evolve(EVERY_TYPE, delivery=attrs.evolve(EVERY_TYPE.delivery, null_text=null_text))
     odd = [row | {"word": null_text} for row in rows()]
-    assert problems(written(tmp_path, samples.delivered(contract, odd), samples.csv_bytes(contract, odd))) == []
+    assert (
+        problems(written(tmp_path, samples.delivered(contract, odd), samples.csv_bytes(contract, odd))) == []
+    )
 
 
 def test_the_dictionary_has_the_descriptions_of_the_contract():
@@ -180,13 +199,18 @@ def test_the_dictionary_has_the_descriptions_of_the_contract():
     assert fields["order_id"]["example"] == "SO-100042"
     assert fields["customer_email"]["personal"] == {"treatment": "hash", "kind": "email"}
     assert fields["customer_email"]["source"] == "customer.email"
-    assert [column["name"] for column in document["lakeferry"]["not_delivered"]] == ["customer_name", "street"]
+    assert [column["name"] for column in document["lakeferry"]["not_delivered"]] == [
+        "customer_name",
+        "street",
+    ]
 
 
 def test_the_package_names_its_export_and_window():
     document = data_package(samples.weekly_sales())
     assert document["lakeferry"]["window"]["label"] == "2026-W46"
     assert document["lakeferry"]["status"] == "complete"
-    assert document["lakeferry"]["filters"] == [{"where": "status <> 'cancelled'", "reason": "Cancelled orders were not sold."}]
+    assert document["lakeferry"]["filters"] == [
+        {"where": "status <> 'cancelled'", "reason": "Cancelled orders were not sold."}
+    ]
     assert (document["title"], document["version"]) == ("Weekly sales", "1")
     assert document["contributors"] == [{"title": "sales-data team", "role": "publisher"}]

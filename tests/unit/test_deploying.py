@@ -23,7 +23,10 @@ _ids = itertools.count(1)
 
 @pytest.fixture
 def recorded():
-    """Return recorded events, the oldest first. Reasons have Lambda's additions, and no paths of one machine."""
+    """Return recorded events, the oldest first.
+
+    Reasons have Lambda's additions, and no paths of one machine.
+    """
     result = json.loads(RECORDED.read_text())
     return [
         parse_event({**stack_event, "Timestamp": datetime.fromisoformat(stack_event["Timestamp"])})
@@ -50,7 +53,9 @@ class Watched:
     """A progress with a manual clock."""
 
     def __init__(self):
-        self.lines, self.result, self.at = [], [], 0.0
+        self.lines = []
+        self.result = []
+        self.at = 0.0
         phases = {STACK: Phase(STACK, 11, 33, 113.0)}
         self.progress = Progress(STACKS, phases, self.lines.append, self.result.append, lambda: self.at)
 
@@ -68,7 +73,10 @@ class Watched:
 def test_a_stack_has_a_line_with_its_usual_time_and_one_with_what_it_took():
     watched = Watched()
     watched.feed(event(STACK, "CREATE_IN_PROGRESS", 0), event(STACK, "CREATE_COMPLETE", 192))
-    assert watched.lines == [f"[2/2] {STACK} … (estimated 11–33 min, last time 1m53s)", f"[2/2] {STACK} created, 3m12s"]
+    assert watched.lines == [
+        f"[2/2] {STACK} … (estimated 11–33 min, last time 1m53s)",
+        f"[2/2] {STACK} created, 3m12s",
+    ]
     assert watched.progress.under_way == []
 
 
@@ -149,11 +157,12 @@ def test_the_cause_of_a_recorded_failure_is_our_error(recorded):
 
 
 AWS_SAYS = (
-    'Resource handler returned message: "lakeferry-dev already exists" (RequestToken: 5c1f-22, HandlerErrorCode: AlreadyExists)'
+    'Resource handler returned message: "lakeferry-dev already exists" (RequestToken: 5c1f-22, '
+    "HandlerErrorCode: AlreadyExists)"
 )
 OURS = (
-    "Received response status [FAILED] from custom resource. Message returned: Error: CFL-QUOTA  creating kafka_cluster "
-    "KafkaCluster: HTTP 402. What to do: Have it raised.\n\nLogs: /aws/lambda/x\n\n    at y "
+    "Received response status [FAILED] from custom resource. Message returned: Error: CFL-QUOTA  creating "
+    "kafka_cluster KafkaCluster: HTTP 402. What to do: Have it raised.\n\nLogs: /aws/lambda/x\n\n    at y "
     "(RequestId: 0e12-99)"
 )
 
@@ -164,7 +173,12 @@ def test_the_first_failed_resource_is_the_cause():
             event("Later", "CREATE_FAILED", 9, AWS_SAYS, type="AWS::Glue::Job"),
             event("Cancelled", "CREATE_FAILED", 1, "Resource creation cancelled", type="AWS::IAM::Role"),
             event("KafkaCluster", "CREATE_FAILED", 2, OURS),
-            event(STACK, "ROLLBACK_IN_PROGRESS", 3, "The following resource(s) failed to create: [KafkaCluster]."),
+            event(
+                STACK,
+                "ROLLBACK_IN_PROGRESS",
+                3,
+                "The following resource(s) failed to create: [KafkaCluster].",
+            ),
         ]
     )
     assert (found.code, found.what) == ("CFL-QUOTA", "creating kafka_cluster KafkaCluster: HTTP 402")
@@ -172,14 +186,19 @@ def test_the_first_failed_resource_is_the_cause():
 
 
 def test_an_error_of_aws_has_its_message_and_our_advice():
-    found = failure_causes.find([event("DailyTradesJob", "CREATE_FAILED", 1, AWS_SAYS, type="AWS::Glue::Job")])
+    found = failure_causes.find(
+        [event("DailyTradesJob", "CREATE_FAILED", 1, AWS_SAYS, type="AWS::Glue::Job")]
+    )
     assert found.code == ""
     assert "lakeferry-dev already exists" in found.what
     assert "lakeferry inventory" in found.fix
 
 
 def test_without_a_failed_resource_there_is_no_cause():
-    assert failure_causes.find([event(STACK, "UPDATE_FAILED", 1, "why"), event("A", "CREATE_COMPLETE", 1)]) is None
+    assert (
+        failure_causes.find([event(STACK, "UPDATE_FAILED", 1, "why"), event("A", "CREATE_COMPLETE", 1)])
+        is None
+    )
     assert failure_causes.find([event("A", "CREATE_FAILED", 1, "Resource update cancelled")]) is None
 
 

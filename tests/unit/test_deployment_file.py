@@ -35,14 +35,19 @@ DEV = shipped.read("dev")
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
-    """A project with the shipped files and two more exports: one of months, and one of a topic that Flink creates."""
+    """A project with the shipped files and two more exports: one of months, and one of a topic that Flink
+    creates.
+    """
     folder = tmp_path_factory.mktemp("project")
     for name in ("exports", "topics", "flink"):
         shutil.copytree(PROJECT / name, folder / name, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     shutil.copy(ROOT / "cdk.json", folder)
     daily = (PROJECT / "exports" / "daily_trades.toml").read_text()
     for export, changes in {
-        "monthly_trades": {'every = "day"': 'every = "month"', "restate_for_days = 3": "restate_for_days = 14"},
+        "monthly_trades": {
+            'every = "day"': 'every = "month"',
+            "restate_for_days = 3": "restate_for_days = 14",
+        },
         "daily_totals": {'topic = "stock_trades"': 'topic = "stock_trades_with_totals"'},
     }.items():
         text = daily.replace('name = "daily_trades"', f'name = "{export}"')
@@ -99,7 +104,9 @@ def test_shipped_files_are_valid(stage):
 
 def test_data_is_kept_by_default():
     """I20."""
-    assert deployment_file.parse(changed(('on_destroy = "delete"', "")), name="x", judge=NOT_JUDGED).deployment.keeps_data
+    assert deployment_file.parse(
+        changed(('on_destroy = "delete"', "")), name="x", judge=NOT_JUDGED
+    ).deployment.keeps_data
 
 
 #: The change to dev.toml, the reported key, and words in the message.
@@ -109,7 +116,11 @@ WRONG = {
         "statements[1].name",
         "undo.sql drops theirs, and create.sql creates mine",
     ),
-    "an undo of a statement that creates nothing": ((also("filler"),), "statements[1].name", "undo.sql drops theirs"),
+    "an undo of a statement that creates nothing": (
+        (also("filler"),),
+        "statements[1].name",
+        "undo.sql drops theirs",
+    ),
     "a table in a shared environment that is no topic": (
         (
             also("alone"),
@@ -120,11 +131,20 @@ WRONG = {
         "which is not a topic of this file",
     ),
     "an adopted table that isn't declared": (
-        (('name = "stock_trades_with_totals"\nstatement', 'name = "stock_trades_with_totals"\nadopt = ["subject"]\nstatement'),),
+        (
+            (
+                'name = "stock_trades_with_totals"\nstatement',
+                'name = "stock_trades_with_totals"\nadopt = ["subject"]\nstatement',
+            ),
+        ),
         "topics[1].adopt",
         "a statement registers the schema",
     ),
-    "an unknown key": ((("glue_workers = 2", "glue_wokers = 2"),), "aws.glue_wokers", "Did you mean glue_workers"),
+    "an unknown key": (
+        (("glue_workers = 2", "glue_wokers = 2"),),
+        "aws.glue_wokers",
+        "Did you mean glue_workers",
+    ),
     "a wrong type": ((("glue_workers = 2", 'glue_workers = "2"'),), "aws.glue_workers", "whole number"),
     "a version of Glue that can't run the job": (
         (("glue_workers = 2", 'glue_workers = 2\nglue_version = "4.0"'),),
@@ -137,18 +157,32 @@ WRONG = {
         "CloudFormation has no budgets in eu-central-2",
     ),
     "a boundary of another account": (
-        (("[aws]", '[aws]\naccount = "111122223333"\npermissions_boundary = "arn:aws:iam::444455556666:policy/edge"'),),
+        (
+            (
+                "[aws]",
+                '[aws]\naccount = "111122223333"\npermissions_boundary = '
+                '"arn:aws:iam::444455556666:policy/edge"',
+            ),
+        ),
         "aws.permissions_boundary",
         "a policy of another account",
     ),
-    "true for a number": ((("log_retention_days = 14", "log_retention_days = true"),), "aws.log_retention_days", "none of"),
+    "true for a number": (
+        (("log_retention_days = 14", "log_retention_days = true"),),
+        "aws.log_retention_days",
+        "none of",
+    ),
     "a setting that is no text": (
         (('"retention.ms" = "604800000"', '"retention.ms" = 604800000'),),
         "topics[0].config.retention.ms",
         "text in quotes",
     ),
     "a missing table": ((("[alerts]", "[alarms]"),), "alerts", "missing"),
-    "capitals in a topic": ((('name = "stock_trades"', 'name = "Stock_Trades"'),), "topics[0].name", "could become one table"),
+    "capitals in a topic": (
+        (('name = "stock_trades"', 'name = "Stock_Trades"'),),
+        "topics[0].name",
+        "could become one table",
+    ),
     "a topic without schema": (
         (('datagen = "STOCK_TRADES"', ""), ('name = "stock_trades"', 'name = "bare"')),
         "topics[0].tableflow",
@@ -218,7 +252,8 @@ WRONG = {
             ('contract = "daily_trades"', 'contract = "monthly_trades"'),
         ),
         "topics[0].tableflow.rows_days",
-        "must be at least 46: export monthly_trades publishes a window of 31 days again for 14 days after its end",
+        "must be at least 46: export monthly_trades publishes a window of 31 days again for 14 days after "
+        "its end",
     ),
     "an export of a topic that Flink creates": (
         (('contract = "daily_trades"', 'contract = "daily_totals"'),),
@@ -240,8 +275,16 @@ WRONG = {
         "aws.lake_bucket",
         "nobody else",
     ),
-    "an unknown zone": ((('zone = "America/New_York"', 'zone = "Mars/Olympus"'),), "exports[0].zone", "not a time zone"),
-    "a cron of five parts": ((('cron = "15 1,9 * * ? *"', 'cron = "15 1,9 * * *"'),), "exports[0].cron", "5 parts, not 6"),
+    "an unknown zone": (
+        (('zone = "America/New_York"', 'zone = "Mars/Olympus"'),),
+        "exports[0].zone",
+        "not a time zone",
+    ),
+    "a cron of five parts": (
+        (('cron = "15 1,9 * * ? *"', 'cron = "15 1,9 * * *"'),),
+        "exports[0].cron",
+        "5 parts, not 6",
+    ),
     "an export that isn't there": (
         (('contract = "daily_trades"', 'contract = "nothing"'),),
         "exports[0].contract",
@@ -258,7 +301,11 @@ WRONG = {
         "has no field symbol",
     ),
     "an export of a topic without a table": (
-        (("[topics.tableflow]\nsnapshots_days = 7\non_error", "on_error"), ("on_error", "# on_error"), ("snowflake_table", "# ")),
+        (
+            ("[topics.tableflow]\nsnapshots_days = 7\non_error", "on_error"),
+            ("on_error", "# on_error"),
+            ("snowflake_table", "# "),
+        ),
         "exports[0].contract",
         "reads stock_trades, which is not a table in Glue",
     ),
@@ -270,12 +317,19 @@ WRONG = {
     "a topic with another name than its statement's table": (
         (('name = "stock_trades_with_totals"\nstatement', 'name = "totals"\nstatement'),),
         "topics[1].name",
-        "totals must be stock_trades_with_totals, the table that project/flink/stock_trades_with_totals/create.sql creates",
+        "totals must be stock_trades_with_totals, the table that "
+        "project/flink/stock_trades_with_totals/create.sql creates",
     ),
     "two topics of one statement": (
-        (("[[statements]]", '[[topics]]\nname = "totals"\nstatement = "stock_trades_with_totals"\n\n[[statements]]'),),
+        (
+            (
+                "[[statements]]",
+                '[[topics]]\nname = "totals"\nstatement = "stock_trades_with_totals"\n\n[[statements]]',
+            ),
+        ),
         "topics[2].statement",
-        "stock_trades_with_totals is the statement of topic stock_trades_with_totals already, and it creates one topic",
+        "stock_trades_with_totals is the statement of topic stock_trades_with_totals already, and it "
+        "creates one topic",
     ),
     "topics with one id": (
         (("[[statements]]", '[[topics]]\nname = "stock.trades"\n\n[[statements]]'),),
@@ -288,7 +342,12 @@ WRONG = {
         "stock_trades_with__totals and stock_trades_with_totals become the same id (StockTradesWithTotals)",
     ),
     "exports with one id": (
-        (("[alerts]", '[[exports]]\ncontract = "daily__trades"\ncron = "0 6,14 * * ? *"\nzone = "UTC"\n\n[alerts]'),),
+        (
+            (
+                "[alerts]",
+                '[[exports]]\ncontract = "daily__trades"\ncron = "0 6,14 * * ? *"\nzone = "UTC"\n\n[alerts]',
+            ),
+        ),
         "exports[1].contract",
         "daily__trades and daily_trades become the same id (DailyTrades) in the templates. Rename one",
     ),
@@ -311,11 +370,15 @@ WRONG = {
         (
             (
                 "[alerts]",
-                "".join(f'[[exports]]\ncontract = "e{n}"\ncron = "0 6 * * ? *"\nzone = "UTC"\n' for n in range(50)) + "[alerts]",
+                "".join(
+                    f'[[exports]]\ncontract = "e{n}"\ncron = "0 6 * * ? *"\nzone = "UTC"\n' for n in range(50)
+                )
+                + "[alerts]",
             ),
         ),
         "exports",
-        "there are 51, and a deployment can have 50: the policies of the dead-letter queue and of the function that sends mails",
+        "there are 51, and a deployment can have 50: the policies of the dead-letter queue and of the "
+        "function that sends mails",
     ),
     "nobody who gets alarms": (
         (('engineers = ["engineers@example.com"]', "engineers = []"),),
@@ -351,7 +414,8 @@ WRONG = {
         (
             (
                 "[alerts]",
-                '[[exports]]\ncontract = "daily_trades"\ncron = "0 6,14 * * ? *"\nzone = "UTC"\nrecipients = []\n\n[alerts]',
+                '[[exports]]\ncontract = "daily_trades"\ncron = "0 6,14 * * ? *"\nzone = "UTC"\nrecipients '
+                "= []\n\n[alerts]",
             ),
         ),
         "exports[1].contract",
@@ -372,7 +436,11 @@ WRONG = {
         "deployment.tags",
         "there are 41",
     ),
-    "a tag of AWS's own": ((('cost-centre = "data-platform"', '"aws:x" = "x"'),), "deployment.tags.aws:x", "is taken"),
+    "a tag of AWS's own": (
+        (('cost-centre = "data-platform"', '"aws:x" = "x"'),),
+        "deployment.tags.aws:x",
+        "is taken",
+    ),
     "a statement that isn't there": (
         (('[[statements]]\nname = "stock_trades_with_totals"', '[[statements]]\nname = "nothing"'),),
         "statements[0].name",
@@ -394,7 +462,12 @@ WRONG = {
         "not a statement above this one",
     ),
     "two who write a topic": (
-        (('statement = "stock_trades_with_totals"', 'statement = "stock_trades_with_totals"\ndatagen = "STOCK_TRADES"'),),
+        (
+            (
+                'statement = "stock_trades_with_totals"',
+                'statement = "stock_trades_with_totals"\ndatagen = "STOCK_TRADES"',
+            ),
+        ),
         "topics[1].datagen",
         "only one can write it",
     ),
@@ -404,21 +477,50 @@ WRONG = {
         "go together",
     ),
     "two zones with one unit": (
-        (('cluster_type = "Standard"', 'cluster_type = "Standard"\navailability = "MULTI_ZONE"\nmax_ecku = 1'),),
+        (
+            (
+                'cluster_type = "Standard"',
+                'cluster_type = "Standard"\navailability = "MULTI_ZONE"\nmax_ecku = 1',
+            ),
+        ),
         "confluent.max_ecku",
         "needs 2 at least",
     ),
-    "a tag that is taken": ((('cost-centre = "data-platform"', 'Stage = "x"'),), "deployment.tags.Stage", "is taken"),
-    "keys that live too long": ((("grace_days = 7", "grace_days = 30"),), "rotation.grace_days", "less than every_days"),
+    "a tag that is taken": (
+        (('cost-centre = "data-platform"', 'Stage = "x"'),),
+        "deployment.tags.Stage",
+        "is taken",
+    ),
+    "keys that live too long": (
+        (("grace_days = 7", "grace_days = 30"),),
+        "rotation.grace_days",
+        "less than every_days",
+    ),
     "the deployer as reader": (
         (('warehouse_size = "XSMALL"', 'user_name = "lakeferry"'),),
         "snowflake.user_name",
         "the deployer's",
     ),
-    "a name with capitals": ((('name = "lakeferry"', 'name = "Lakeferry"'),), "deployment.name", "lower-case letters"),
-    "a stage with a hyphen": ((('stage = "dev"', 'stage = "de-v"'),), "deployment.stage", "lower-case letters"),
-    "a region that is none": ((('region = "eu-west-1"', 'region = "europe"'),), "aws.region", "not an AWS region"),
-    "a region with a wrong number": ((('region = "eu-west-1"', 'region = "eu-west-9"'),), "aws.region", "Did you mean eu-west-"),
+    "a name with capitals": (
+        (('name = "lakeferry"', 'name = "Lakeferry"'),),
+        "deployment.name",
+        "lower-case letters",
+    ),
+    "a stage with a hyphen": (
+        (('stage = "dev"', 'stage = "de-v"'),),
+        "deployment.stage",
+        "lower-case letters",
+    ),
+    "a region that is none": (
+        (('region = "eu-west-1"', 'region = "europe"'),),
+        "aws.region",
+        "not an AWS region",
+    ),
+    "a region with a wrong number": (
+        (('region = "eu-west-1"', 'region = "eu-west-9"'),),
+        "aws.region",
+        "Did you mean eu-west-",
+    ),
     "a quickstart that is misspelt": (
         (('datagen = "STOCK_TRADES"', 'datagen = "STOK_TRADES"'),),
         "topics[0].datagen",
@@ -443,7 +545,9 @@ def test_each_mistake_is_reported_with_its_key(what, root):
 
 def test_a_topic_may_have_no_table():
     plain = '[[topics]]\nname = "plain"\npartitions = 1\n\n[[statements]]'
-    deployment = deployment_file.parse(changed(("[[statements]]", plain)), name="x", judge=NOT_JUDGED).deployment
+    deployment = deployment_file.parse(
+        changed(("[[statements]]", plain)), name="x", judge=NOT_JUDGED
+    ).deployment
     assert [topic.name for topic in deployment.topics if topic.tableflow is None] == ["plain"]
 
 
@@ -480,12 +584,16 @@ def test_all_mistakes_are_reported_at_once_each_with_its_line():
 
 
 def test_data_may_be_generated_from_a_schema_that_exists():
-    assert deployment_file.parse(changed(('datagen = "STOCK_TRADES"', 'datagen = "schema"')), name="dev.toml", judge=NOT_JUDGED)
+    assert deployment_file.parse(
+        changed(('datagen = "STOCK_TRADES"', 'datagen = "schema"')), name="dev.toml", judge=NOT_JUDGED
+    )
 
 
 def test_mistakes_of_an_export_are_reported_with_their_own_lines():
     found = mistakes(changed(('datagen = "STOCK', 'schema = "topics/store_orders.avsc"\ndatagen = "STOCK')))
-    assert re.search(r"project/exports/daily_trades\.toml, line \d+, column\[\d+\]", found["exports[0].contract"])
+    assert re.search(
+        r"project/exports/daily_trades\.toml, line \d+, column\[\d+\]", found["exports[0].contract"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -520,7 +628,10 @@ def test_the_partitions_of_a_topic_are_those_of_its_statement_or_of_the_file(tmp
     folder.mkdir(parents=True)
     (folder / "create.sql").write_text(f"CREATE TABLE a{clause} AS SELECT 1")
     (folder / "undo.sql").write_text("")
-    assert Sources(tmp_path, NOT_JUDGED).partitions(Topic(name="a", partitions=9, statement="some")) == partitions
+    assert (
+        Sources(tmp_path, NOT_JUDGED).partitions(Topic(name="a", partitions=9, statement="some"))
+        == partitions
+    )
     assert Sources(tmp_path, NOT_JUDGED).partitions(Topic(name="a", partitions=9)) == 9
 
 
@@ -530,7 +641,10 @@ def test_a_topic_may_have_any_name_where_the_table_of_its_statement_can_not_be_r
     file.write_text(file.read_text().replace("CREATE TABLE", "CREATE /* odd */ TABLE"))
     deployment = deployment_file.parse(DEV, name="x", judge=NOT_JUDGED).deployment
     topics = [deployment.topics[0], attrs.evolve(deployment.topics[1], name="totals")]
-    assert list(topics_have_one_writer(attrs.evolve(deployment, topics=topics), Sources(tmp_path, NOT_JUDGED))) == []
+    assert (
+        list(topics_have_one_writer(attrs.evolve(deployment, topics=topics), Sources(tmp_path, NOT_JUDGED)))
+        == []
+    )
 
 
 def test_names_with_different_ids_are_valid():
@@ -547,11 +661,18 @@ SECRETS = {
     "an access key": "AKIA" + "ABCDEFGH12345678",
     "a secret access key": "aB3/" * 10,
     "another secret access key": "wJalrXUtnFEMI/" + "K7MDENG/bPxRfiCYEXAMPLEKEY",
-    "a secret of a key with few slashes": "wJalrXUtnFEMIbPxRfiCYqT9+" + "K7MDENGzQ4hV2sLp0cXaGd8/RmYtUoWk3EnBjZf",
-    "a secret of a key that begins like a path": "/Tn0x/" + "kQ9vJ4mXz/b7RtLpW2/cYsHd6GfA8/uEoKi3NqV5jBw1ZrM+Px4TgCyU0SaIlO8",
-    "a secret of base64's other alphabet": "the/data/platform/of/my/team/aB3" + "xY9-kQ9vJ4mXz_b7RtLpW2cYsHd6GfA8uEoKi3NqV5j",
-    "a secret in a link": "https://hooks.example.com/x?token=" + "wJalrXUtnFEMIK7MDENGb" + "PxRfiCYEXAMPLEKEY",
-    "a secret after a link": "https://wiki.example.com/x,token:" + "wJalrXUtnFEMIK7MDENGb" + "PxRfiCYEXAMPLEKEY",
+    "a secret of a key with few slashes": "wJalrXUtnFEMIbPxRfiCYqT9+"
+    + "K7MDENGzQ4hV2sLp0cXaGd8/RmYtUoWk3EnBjZf",
+    "a secret of a key that begins like a path": "/Tn0x/"
+    + "kQ9vJ4mXz/b7RtLpW2/cYsHd6GfA8/uEoKi3NqV5jBw1ZrM+Px4TgCyU0SaIlO8",
+    "a secret of base64's other alphabet": "the/data/platform/of/my/team/aB3"
+    + "xY9-kQ9vJ4mXz_b7RtLpW2cYsHd6GfA8uEoKi3NqV5j",
+    "a secret in a link": "https://hooks.example.com/x?token="
+    + "wJalrXUtnFEMIK7MDENGb"
+    + "PxRfiCYEXAMPLEKEY",
+    "a secret after a link": "https://wiki.example.com/x,token:"
+    + "wJalrXUtnFEMIK7MDENGb"
+    + "PxRfiCYEXAMPLEKEY",
     "a short secret with padding": "wJalrXUtnFEMIK7MD" + "ENGbPxRfiCYzA==",
     "a long mixed text": "aB3xY9" * 6,
 }
@@ -585,10 +706,15 @@ def test_names_tags_and_addresses_are_not_taken_for_secrets(line):
 
 def test_nearly_every_random_secret_is_found():
     """Forty characters, as an AWS secret access key has, and the 64 of Confluent's; both may have slashes."""
-    signs, drawn = string.ascii_letters + string.digits + "+/", random.Random(1)
+    signs = string.ascii_letters + string.digits + "+/"
+    drawn = random.Random(1)
     for length, least in ((40, 0.995), (64, 0.999)):
         secrets = ["".join(drawn.choices(signs, k=length)) for _ in range(2000)]
-        hits = [secret for secret in secrets if list(secret_patterns.find_secrets(f'owner = "{secret}"', names_only=True))]
+        hits = [
+            secret
+            for secret in secrets
+            if list(secret_patterns.find_secrets(f'owner = "{secret}"', names_only=True))
+        ]
         assert len(hits) >= least * len(secrets)
 
 
@@ -616,14 +742,22 @@ def test_the_schema_for_editors_has_the_same_model():
     for stage in ("dev", "prod"):
         validator.validate(tomllib.loads(shipped.read(stage)))
     assert not validator.is_valid(tomllib.loads(changed(("glue_workers = 2", "glue_wokers = 2"))))
-    assert not validator.is_valid(tomllib.loads(changed(('"retention.ms" = "604800000"', '"retention.ms" = 604800000'))))
+    assert not validator.is_valid(
+        tomllib.loads(changed(('"retention.ms" = "604800000"', '"retention.ms" = 604800000')))
+    )
 
 
 @pytest.mark.parametrize("days", [46, 400])
 def test_a_retention_longer_than_the_time_of_publishing_is_valid(root, days):
-    text = changed(("snapshots_days = 7", f"snapshots_days = 7\nrows_days = {days}"), ('"daily_trades"', '"monthly_trades"'))
+    text = changed(
+        ("snapshots_days = 7", f"snapshots_days = 7\nrows_days = {days}"),
+        ('"daily_trades"', '"monthly_trades"'),
+    )
     assert (
-        deployment_file.parse(text, name="dev.toml", root=root, judge=NOT_JUDGED).deployment.tables[0].tableflow.rows_days == days
+        deployment_file.parse(text, name="dev.toml", root=root, judge=NOT_JUDGED)
+        .deployment.tables[0]
+        .tableflow.rows_days
+        == days
     )
 
 
@@ -648,7 +782,8 @@ def _count(text, rules):
 
 
 @pytest.mark.parametrize(
-    ("mode", "expected_message"), [("upsert", "Tableflow writes in mode UPSERT"), ("retract", "which Tableflow refuses")]
+    ("mode", "expected_message"),
+    [("upsert", "Tableflow writes in mode UPSERT"), ("retract", "which Tableflow refuses")],
 )
 def test_a_table_that_appends_needs_a_statement_that_appends(tmp_path, mode, expected_message):
     shutil.copytree(PROJECT / "flink", tmp_path / "flink")
@@ -659,7 +794,9 @@ def test_a_table_that_appends_needs_a_statement_that_appends(tmp_path, mode, exp
     assert (key, expected_message in message) == ("topics[1].tableflow.write_mode", True)
     without_table = [attrs.evolve(deployment.topics[0], tableflow=None), *deployment.topics[1:]]
     found = list(
-        write_modes_match_cleanup_policies(attrs.evolve(deployment, topics=without_table), Sources(tmp_path, NOT_JUDGED))
+        write_modes_match_cleanup_policies(
+            attrs.evolve(deployment, topics=without_table), Sources(tmp_path, NOT_JUDGED)
+        )
     )
     assert found == [(key, message)]
 
@@ -717,8 +854,13 @@ def test_an_export_of_a_topic_that_flink_fills_with_tagged_fields_needs_treatmen
     contract = folder / "exports" / "daily_flat_orders.toml"
     contract.write_text(text + columns + '[delivery]\norder_by = ["status"]\n')
     found = mistakes(DEV + FLAT_ORDERS, folder)["exports[1].contract"].splitlines()
-    assert [line.partition(": ")[2].partition(" contains personal data")[0] for line in found] == ["userid", "gender"]
-    dropped = "".join(column.format(name, 'personal = { treatment = "drop" }') for name in ("userid", "gender"))
+    assert [line.partition(": ")[2].partition(" contains personal data")[0] for line in found] == [
+        "userid",
+        "gender",
+    ]
+    dropped = "".join(
+        column.format(name, 'personal = { treatment = "drop" }') for name in ("userid", "gender")
+    )
     contract.write_text(text + dropped + column.format("status", "") + '[delivery]\norder_by = ["status"]\n')
     assert deployment_file.parse(DEV + FLAT_ORDERS, name="dev.toml", root=folder, judge=NOT_JUDGED)
 
@@ -743,7 +885,10 @@ def test_an_export_of_a_topic_that_flink_fills_with_tagged_fields_needs_treatmen
     ],
 )
 def test_a_schedule_with_one_run_for_each_window_is_refused(every, expression, suggested):
-    """A second run before the next window ends retries a window that failed or had to wait. The suggestion has one."""
+    """A second run before the next window ends retries a window that failed or had to wait.
+
+    The suggestion has one.
+    """
     loaded = deployment_file.parse(DEV, name="x", judge=NOT_JUDGED)
     contract = loaded.sources.contract("daily_trades", None)
     contract = attrs.evolve(contract, window=attrs.evolve(contract.window, every=every))

@@ -28,7 +28,9 @@ def test_the_page_shows_the_current_templates(templates):
     diagram_command.require_fresh(templates)
 
 
-@pytest.mark.parametrize("change", ["another resource", "another reference", "another stack", "a resource less"])
+@pytest.mark.parametrize(
+    "change", ["another resource", "another reference", "another stack", "a resource less"]
+)
 def test_an_outdated_page_is_found(templates, change):
     changed = copy.deepcopy(templates)
     resources = changed["exports"]["Resources"]
@@ -42,7 +44,9 @@ def test_an_outdated_page_is_found(templates, change):
         topic = next(resource for resource in resources.values() if resource["Type"] == "AWS::SNS::Topic")
         topic["Properties"]["DisplayName"] = {"Fn::ImportValue": "lakeferry-dev-snowflake:ExportsOutputRefX"}
     else:
-        del resources[next(name for name, resource in resources.items() if resource["Type"] == "AWS::SQS::Queue")]
+        del resources[
+            next(name for name, resource in resources.items() if resource["Type"] == "AWS::SQS::Queue")
+        ]
     with pytest.raises(CommandFailed) as failed:
         diagram_command.require_fresh(changed)
     assert failed.value.code == "DIAGRAM-STALE"
@@ -52,7 +56,9 @@ def test_every_kind_of_both_vendors_is_in_a_box_of_that_vendor(templates):
     drawn = diagram.draw(templates)
     for part, vendor in (("confluent", "Confluent Cloud"), ("snowflake", "Snowflake")):
         kinds = {
-            resource["Type"] for resource in templates[part]["Resources"].values() if resource["Type"].startswith("Custom::")
+            resource["Type"]
+            for resource in templates[part]["Resources"].values()
+            if resource["Type"].startswith("Custom::")
         }
         inside = re.search(rf'subgraph \w+\["{vendor}"\]\n(.*?)\n  end', drawn[part], re.DOTALL)[1]
         assert len(inside.splitlines()) == len(kinds - {"Custom::LakeferryCleanup"})
@@ -76,7 +82,10 @@ def test_the_path_of_a_notification_is_drawn(templates):
 
 
 def test_the_functions_that_create_vendors_objects_are_drawn(templates):
-    assert "aws_lambda_function_confluentprovider -->|creates| at_confluent_cloud" in diagram.draw(templates)["confluent"]
+    assert (
+        "aws_lambda_function_confluentprovider -->|creates| at_confluent_cloud"
+        in diagram.draw(templates)["confluent"]
+    )
 
 
 def test_an_arrow_that_a_longer_path_implies_is_left_out():
@@ -86,7 +95,10 @@ def test_an_arrow_that_a_longer_path_implies_is_left_out():
 
 
 def test_the_same_templates_in_another_order_give_the_same_pictures(templates):
-    backwards = {part: {"Resources": dict(reversed(template["Resources"].items()))} for part, template in templates.items()}
+    backwards = {
+        part: {"Resources": dict(reversed(template["Resources"].items()))}
+        for part, template in templates.items()
+    }
     assert diagram.draw(backwards) == diagram.draw(templates)
 
 

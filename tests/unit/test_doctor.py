@@ -42,7 +42,10 @@ def test_probes_run_at_once_and_are_reported_in_order():
 
 def test_a_hanging_probe_is_reported_and_stops_no_other():
     never = threading.Event()
-    probes = [Probe(G, "hangs", lambda: never.wait(60) and []), Probe(G, "answers", lambda: [G.ok("answers", "well")])]
+    probes = [
+        Probe(G, "hangs", lambda: never.wait(60) and []),
+        Probe(G, "answers", lambda: [G.ok("answers", "well")]),
+    ]
     hangs, answers = runner.run(probes, patience=0.2)
     never.set()
     assert (hangs.result, hangs.name, "no answer" in hangs.message) == (Result.FAIL, "hangs", True)
@@ -56,7 +59,11 @@ def test_a_probe_that_raises_is_reported_and_stops_no_other():
     def refused():
         raise CommandFailed("NO-CDK", "there is none", "Get one")
 
-    probes = [Probe(G, "mistaken", mistaken), Probe(G, "refused", refused), Probe(G, "well", lambda: [G.ok("well", "")])]
+    probes = [
+        Probe(G, "mistaken", mistaken),
+        Probe(G, "refused", refused),
+        Probe(G, "well", lambda: [G.ok("well", "")]),
+    ]
     mistake, refusal, well = runner.run(probes)
     assert (mistake.result, "UNEXPECTED" in mistake.message, bool(mistake.fix)) == (Result.FAIL, True, True)
     assert (refusal.message, refusal.fix) == ("NO-CDK: there is none", "Get one")
@@ -64,7 +71,13 @@ def test_a_probe_that_raises_is_reported_and_stops_no_other():
 
 
 def test_a_consequence_of_an_earlier_failure_names_it():
-    chain = [G.ok("a", ""), G.fail("b", "", "fix b"), G.fail("c", "", "fix c"), G.fail("d", "", "fix d"), G.fail("e", "", "")]
+    chain = [
+        G.ok("a", ""),
+        G.fail("b", "", "fix b"),
+        G.fail("c", "", "fix c"),
+        G.fail("d", "", "fix d"),
+        G.fail("e", "", ""),
+    ]
     checks = mark_consequences(chain, {"c": (), "d": ("a",), "e": ("d",)}, "Then look again")
     assert [check.caused_by for check in checks] == ["", "", "b", "", "d"]
     assert checks[2].fix == "Caused by “b”: fix that first. Then look again"
@@ -76,7 +89,9 @@ def test_without_an_earlier_failure_nothing_is_a_consequence():
     assert mark_consequences(chain, {"d": ()}, "") == chain
 
 
-@pytest.mark.parametrize(("version", "result"), [((3, 11, 9), Result.OK), ((3, 12, 1), Result.FAIL), ((3, 10, 4), Result.FAIL)])
+@pytest.mark.parametrize(
+    ("version", "result"), [((3, 11, 9), Result.OK), ((3, 12, 1), Result.FAIL), ((3, 10, 4), Result.FAIL)]
+)
 def test_python(version, result):
     found = tools.python(version)
     assert found.result is result
@@ -114,7 +129,11 @@ def test_without_the_pinned_command_line_a_download_must_be_possible(root, here)
     if here:
         brought(root, here)
     found = tools.cdk_cli(npm(root / "bin", "2.5.0"), root)
-    assert (found.result, "2.5.0 can be fetched" in found.message, (here or "none") in found.message) == (Result.OK, True, True)
+    assert (found.result, "2.5.0 can be fetched" in found.message, (here or "none") in found.message) == (
+        Result.OK,
+        True,
+        True,
+    )
 
 
 @pytest.mark.parametrize(("text", "code"), [("no route to host", 1), ("2.4.0", 0)])
@@ -136,7 +155,9 @@ def test_without_node_the_command_line_is_not_checked(root):
 def test_how_node_was_found_is_reported(root):
     brought(root, "2.5.0")
     own, _ = tools.with_node(lambda: Node(root / "node", (str(root / "npm"),), 22), root)
-    packaged, _ = tools.with_node(lambda: Node(root / "node", ("node", "/x/lib/node_modules/npm/bin/npm-cli.js"), 24), root)
+    packaged, _ = tools.with_node(
+        lambda: Node(root / "node", ("node", "/x/lib/node_modules/npm/bin/npm-cli.js"), 24), root
+    )
     assert (own.message, packaged.message) == ("22, this machine's own", "24, came with the Python packages")
 
 
@@ -182,7 +203,12 @@ def test_fields_with_capitals_are_reported(tmp_path, field, result):
 
 def statement(**changed):
     condition = {"StringEquals": {"sts:ExternalId": "our-id"}}
-    allow = {"Effect": "Allow", "Principal": {"AWS": CONFLUENT}, "Action": "sts:AssumeRole", "Condition": condition}
+    allow = {
+        "Effect": "Allow",
+        "Principal": {"AWS": CONFLUENT},
+        "Action": "sts:AssumeRole",
+        "Condition": condition,
+    }
     return {**allow, **changed}
 
 
@@ -203,14 +229,19 @@ def statement(**changed):
         ([statement(Condition={"StringEquals": {"aws:PrincipalOrgID": "o-1"}})], "takes any"),
         ([statement(Condition={"StringEquals": {"sts:ExternalId": "another"}})], "external id another"),
         ([statement(), statement(Effect="Deny", Condition={})], "denies sts:AssumeRole"),
-        ([statement(), statement(Effect="Deny", Principal="*", Action="sts:*", Condition={})], "denies sts:AssumeRole"),
+        (
+            [statement(), statement(Effect="Deny", Principal="*", Action="sts:*", Condition={})],
+            "denies sts:AssumeRole",
+        ),
         ([statement(), statement(Effect="Deny")], ""),
         ([statement(), statement(Effect="Deny", Action="sts:TagSession", Condition={})], ""),
         ([statement(Effect="Deny", Condition={})], "denies sts:AssumeRole"),
     ],
 )
 def test_a_trust_is_compared_by_value(statements, expected_message):
-    found = trust.check_trust(G, Role(ARN, statements), Principal("trust", "sts:AssumeRole", CONFLUENT, "our-id"), "put it back")
+    found = trust.check_trust(
+        G, Role(ARN, statements), Principal("trust", "sts:AssumeRole", CONFLUENT, "our-id"), "put it back"
+    )
     assert found.result is (Result.FAIL if expected_message else Result.OK)
     if expected_message:
         assert expected_message in found.message
@@ -247,7 +278,11 @@ WANTED = Snowflake(account="a-b", key_secret="deployer")
     [
         ("SERVICE", "null", ""),
         ("null", "null", "ALTER USER LAKEFERRY SET TYPE=SERVICE;"),
-        ("LEGACY_SERVICE", "********", "ALTER USER LAKEFERRY UNSET PASSWORD; ALTER USER LAKEFERRY SET TYPE=SERVICE;"),
+        (
+            "LEGACY_SERVICE",
+            "********",
+            "ALTER USER LAKEFERRY UNSET PASSWORD; ALTER USER LAKEFERRY SET TYPE=SERVICE;",
+        ),
         ("SERVICE", "********", "ALTER USER LAKEFERRY UNSET PASSWORD;"),
     ],
 )
@@ -298,11 +333,9 @@ def test_results_are_marks_on_a_terminal_and_words_elsewhere(capsys):
     doctor.show(Output(), CHECKS)
     printed = capsys.readouterr().out.splitlines()
     assert printed == [
-        "tools", "  ok   Python: 3.11.9",
-        "AWS", "  fail bootstrap: version 5", "      needed: 8 at least", "      → Run it again", "  warn quota: 10",
-        "hops", "  skip 2 checks: not deployed",
-        "more", "  fail three: no",
-        "1 ok, 1 with warnings, 2 failed",
+        "tools", "  ok   Python: 3.11.9", "AWS", "  fail bootstrap: version 5", "      needed: 8 at least",
+        "      → Run it again", "  warn quota: 10", "hops", "  skip 2 checks: not deployed", "more",
+        "  fail three: no", "1 ok, 1 with warnings, 2 failed",
     ]  # fmt: skip
 
 

@@ -1,4 +1,7 @@
-"""The catalogue of errors has exactly the codes that the code raises. A misspelt code is found without running its line."""
+"""The catalogue of errors has exactly the codes that the code raises.
+
+A misspelt code is found without running its line.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,11 @@ from lambdas.shared.errors import ErrorRow, LakeferryError
 ROOT = Path(__file__).resolve().parents[2]
 CATALOGUE = errors.catalogue()
 OF_LAMBDAS = ("resources", "rotation", "notifications", "monitoring")
-KINDS = {name: kind for name, kind in vars(job_errors).items() if isinstance(kind, type) and issubclass(kind, Exception)}
+KINDS = {
+    name: kind
+    for name, kind in vars(job_errors).items()
+    if isinstance(kind, type) and issubclass(kind, Exception)
+}
 COMMAND = re.compile(r'CommandFailed\(\s*"([^"]*)"')
 JOB = re.compile(rf'\b({"|".join(KINDS)})\(\s*"([^"]*)"')
 #: Codes in tables, and codes that a command raises before there is a job, are included.
@@ -28,14 +35,17 @@ ELSEWHERE = re.compile(r'"((?:CFL|SNF|LF|NET|ROT|MAIL|WATCH)(?:-[A-Z]+)+)"')
 
 
 def sources(*packages):
-    return "\n".join(file.read_text() for package in packages for file in sorted((ROOT / package).rglob("*.py")))
+    return "\n".join(
+        file.read_text() for package in packages for file in sorted((ROOT / package).rglob("*.py"))
+    )
 
 
 def of(part):
     return {code for code, entry in CATALOGUE.items() if entry.part == part}
 
 
-LAKEFERRY, JOBS = sources("lakeferry"), sources("glue_jobs")
+LAKEFERRY = sources("lakeferry")
+JOBS = sources("glue_jobs")
 
 
 def test_every_code_that_a_command_raises_is_in_the_catalogue():
@@ -59,7 +69,9 @@ def test_every_code_of_a_lambda_that_a_command_names_is_in_the_catalogue():
 
 
 def test_the_catalogue_has_exactly_the_codes_of_exports():
-    raised = {code for _, code in JOB.findall(JOBS)} | set(NAMED.findall(JOBS)) | set(NAMED.findall(LAKEFERRY))
+    raised = (
+        {code for _, code in JOB.findall(JOBS)} | set(NAMED.findall(JOBS)) | set(NAMED.findall(LAKEFERRY))
+    )
     assert raised == of("exports")
 
 
@@ -79,7 +91,9 @@ def test_every_error_of_a_lambda_is_raised(module):
     folder = Path(module.__file__).parent
     users = [folder.parent] if module is shared_errors else [folder, folder.parent / "handlers"]
     code = "\n".join(file.read_text() for user in users for file in user.rglob("*.py"))
-    used = set(re.findall(r"(?:rows|errors)\.([A-Z_]+)\b", code)) | set(re.findall(r"[(,] ?([A-Z_]+)[,)]", code))
+    used = set(re.findall(r"(?:rows|errors)\.([A-Z_]+)\b", code)) | set(
+        re.findall(r"[(,] ?([A-Z_]+)[,)]", code)
+    )
     assert {name for name, row in vars(module).items() if isinstance(row, ErrorRow)} - used == set()
 
 
@@ -112,20 +126,27 @@ def test_an_error_that_a_function_reports_is_read_back():
     assert str(reported) == "ROT-IN-GRACE  rotating: slot 2 of user U"
 
 
-@pytest.mark.parametrize("message", ["Task timed out after 900.00 seconds", "NOT-OURS  x. What to do: z.", ""])
+@pytest.mark.parametrize(
+    "message", ["Task timed out after 900.00 seconds", "NOT-OURS  x. What to do: z.", ""]
+)
 def test_other_messages_are_not_read_as_errors(message):
     assert errors.read(message) is None
 
 
 def test_without_a_hint_a_command_prints_the_remedy_of_the_catalogue():
-    assert CommandFailed("NO-BUCKET", "there is nothing").hint.endswith("(docs/how-to/run-against-your-own-catalog.md).")
+    assert CommandFailed("NO-BUCKET", "there is nothing").hint.endswith(
+        "(docs/how-to/run-against-your-own-catalog.md)."
+    )
     assert CommandFailed("NO-BUCKET", "there is nothing", "Set it").hint == "Set it"
 
 
 @pytest.mark.parametrize(
     ("markdown", "text"),
     [
-        ("[IAM](iam.md) and [keys](../how-to/rotate.md#x)", "IAM (docs/reference/iam.md) and keys (docs/how-to/rotate.md#x)"),
+        (
+            "[IAM](iam.md) and [keys](../how-to/rotate.md#x)",
+            "IAM (docs/reference/iam.md) and keys (docs/how-to/rotate.md#x)",
+        ),
         ("[site](https://example.com/a)", "site (https://example.com/a)"),
         ("`code` stays", "`code` stays"),
     ],
@@ -137,7 +158,8 @@ def test_links_become_files(markdown, text):
 @pytest.mark.parametrize(
     "text",
     [
-        "org.apache.iceberg.exceptions.RuntimeIOException: ConnectionClosedException: Premature end of Content-Length",
+        "org.apache.iceberg.exceptions.RuntimeIOException: ConnectionClosedException: Premature end of "
+        "Content-Length",
         "java.net.SocketTimeoutException: Read timed out",
         "java.net.SocketException: Connection reset",
     ],

@@ -1,4 +1,6 @@
-"""What commands print about a run: its windows in order, and the number of events and lines that did not become rows."""
+"""What commands print about a run: its windows in order, and the number of events and lines that did not
+become rows.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +25,23 @@ def window(rows, label="2026-W46"):
 
 
 def test_windows_are_shown_in_order_of_time_whatever_order_they_were_published_in():
-    rows = export.summary(record(*(window(samples.counts(1), label) for label in ("2026-W46", "2026-W44", "2026-W45"))))
+    rows = export.summary(
+        record(*(window(samples.counts(1), label) for label in ("2026-W46", "2026-W44", "2026-W45")))
+    )
     assert [row[1] for row in rows] == ["2026-W44", "2026-W45", "2026-W46"]
 
 
 def test_every_reason_for_missing_rows_is_counted():
-    rows = samples.counts(20, duplicates=1_061, filtered=23, invalid_event_time=2, null_key=1, outside_window=500)
-    rows |= {"lines": rows["lines"] | {"filtered": 4, "suppressed": 38}, "groups": {"shown": 5, "suppressed": 2}}
+    rows = samples.counts(
+        20, duplicates=1_061, filtered=23, invalid_event_time=2, null_key=1, outside_window=500
+    )
+    rows |= {
+        "lines": rows["lines"] | {"filtered": 4, "suppressed": 38},
+        "groups": {"shown": 5, "suppressed": 2},
+    }
     assert export.left_out(record(window(rows), window(samples.counts(3), "2026-W45"))) == [
-        "weekly_sales 2026-W46 left out: duplicates 1,061 · filtered events 23 · events without a valid time 2 · "
-        "events without a key 1 · filtered lines 4 · lines of groups too small to be shown 38"
+        "weekly_sales 2026-W46 left out: duplicates 1,061 · filtered events 23 · events without a valid "
+        "time 2 · events without a key 1 · filtered lines 4 · lines of groups too small to be shown 38"
     ]
 
 
@@ -63,7 +72,9 @@ def test_a_window_that_failed_has_no_counts():
         ("Europe/Paris", datetime(2026, 9, 1, tzinfo=UTC), date(2026, 10, 1), date(2026, 10, 1)),
     ],
 )
-def test_a_demos_first_window_has_the_first_event_and_is_not_before_the_contracts(zone, first_event, begins, expected):
+def test_a_demos_first_window_has_the_first_event_and_is_not_before_the_contracts(
+    zone, first_event, begins, expected
+):
     contract = samples.contract(samples.TRADES)
     contract = attrs.evolve(contract, window=attrs.evolve(contract.window, zone=zone, first=begins))
     source = demo.Source(topic=None, records=[], first=first_event, last=first_event)

@@ -53,7 +53,11 @@ def test_a_value_is_set_and_nothing_else_changes(table, key, value, line):
     assert line in after.splitlines()
     assert reached(tomllib.loads(after), f"{table}.{key}") == value
     assert without(tomllib.loads(after), table, key) == without(tomllib.loads(TEXT), table, key)
-    assert [comment for comment in ("# Of the team.", "# About topics.", "# Between the two.") if comment not in after] == []
+    assert [
+        comment
+        for comment in ("# Of the team.", "# About topics.", "# Between the two.")
+        if comment not in after
+    ] == []
 
 
 def test_a_key_is_removed_with_its_whole_value():

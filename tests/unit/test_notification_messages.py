@@ -1,4 +1,6 @@
-"""The mails: for each state what happened, where the file is, who receives it, and nothing that a mail must not contain."""
+"""The mails: for each state what happened, where the file is, who receives it, and nothing that a mail must
+not contain.
+"""
 
 from __future__ import annotations
 
@@ -52,14 +54,20 @@ def one(mails):
 
 def test_success_has_rows_location_and_how_to_open_the_file():
     env = notified(published(), manifests=[manifest()])
-    assert one(env.topics.subjects()) == "[Weekly sales] 2026-W46, 15,249 rows, run 20261116T060009Z-5a0c9e12 - complete"
+    assert (
+        one(env.topics.subjects())
+        == "[Weekly sales] 2026-W46, 15,249 rows, run 20261116T060009Z-5a0c9e12 - complete"
+    )
     body = one(env.topics.bodies())
     assert body.startswith("Weekly sales, 2026-W46: complete.\n")
     assert "\n15,249 rows\n" in body
     assert "Line total: 574,011.92 EUR (" in body
     assert "Line total: 568,534.46 USD (" in body
     assert "% against 2026-W45)" in body
-    assert f"https://eu-west-1.console.aws.amazon.com/s3/object/lake-bucket?region=eu-west-1&prefix={KEY}\n" in body
+    assert (
+        f"https://eu-west-1.console.aws.amazon.com/s3/object/lake-bucket?region=eu-west-1&prefix={KEY}\n"
+        in body
+    )
     assert f"aws s3 cp 's3://lake-bucket/{KEY}' .\n" in body
     assert "09 Nov 2026 00:00 Europe/Berlin to before 16 Nov 2026 00:00 Europe/Berlin" in body
     assert "Questions: sales-data team" in body
@@ -75,7 +83,14 @@ def test_a_small_file_has_its_size_in_kilobytes():
 
 
 def test_success_has_failed_checks_and_notes():
-    check = {"id": "p", "severity": "warn", "message": "A price is odd.", "failed": 12, "of": "rows", "passed": False}
+    check = {
+        "id": "p",
+        "severity": "warn",
+        "message": "A price is odd.",
+        "failed": 12,
+        "of": "rows",
+        "passed": False,
+    }
     body = one(notified(published(checks=[check], notes=["2 texts were cut."])).topics.bodies())
     assert "Check: A price is odd. (12 rows)\n" in body
     assert "Note: 2 texts were cut.\n" in body
@@ -107,8 +122,14 @@ def test_empty_names_the_last_window_that_had_rows():
 
 
 def test_empty_without_a_file_names_the_last_file():
-    former = [manifest(window=manifest()["window"] | {"label": label}) for label in ("2026-W43", "2026-W45", "2026-W44")]
-    env = notified(published(state="skipped", status="empty", rows={"rows": 0}, notes=["2 texts were cut."]), manifests=former)
+    former = [
+        manifest(window=manifest()["window"] | {"label": label})
+        for label in ("2026-W43", "2026-W45", "2026-W44")
+    ]
+    env = notified(
+        published(state="skipped", status="empty", rows={"rows": 0}, notes=["2 texts were cut."]),
+        manifests=former,
+    )
     body = one(env.topics.bodies())
     assert "Note: 2 texts were cut.\n" in body
     assert "The last file with rows is of 2026-W45:" in body
@@ -142,7 +163,9 @@ def test_blocked_has_the_checks_message_and_the_engineers_remedy():
 def test_the_command_to_run_again_has_all_required_arguments():
     body = one(notified(blocked()).topics.bodies(ENGINEERS))
     (command,) = re.findall(r"^Run again: aws (glue start-job-run .*)$", body, re.MULTILINE)
-    shown = subprocess.run(["sh", "-c", f"printf '%s\\n' {command}"], capture_output=True, text=True, check=True, timeout=30)
+    shown = subprocess.run(
+        ["sh", "-c", f"printf '%s\\n' {command}"], capture_output=True, text=True, check=True, timeout=30
+    )
     *words, given = shown.stdout.splitlines()
     assert words == ["glue", "start-job-run", "--job-name", "lakeferry-dev-weekly_sales", "--arguments"]
     assert json.loads(given).keys() == {"--as-of"}
@@ -152,7 +175,10 @@ def test_the_command_to_run_again_has_all_required_arguments():
 
 
 def test_blocked_for_personal_data_does_not_say_where_it_was_found():
-    window = blocked(code="EXP-PERSONAL-DATA", reason="the file of 2026-W46 holds what looks like personal data (note: 3 of Doe)")
+    window = blocked(
+        code="EXP-PERSONAL-DATA",
+        reason="the file of 2026-W46 holds what looks like personal data (note: 3 of Doe)",
+    )
     body = one(notified(window).topics.bodies())
     assert "Doe" not in body
     assert "personal data" in body
@@ -235,15 +261,20 @@ def test_n9_a_very_long_label_leaves_run_and_state_in_the_subject():
 # --- content that must never be in a mail
 
 PLANTED = (
-    "jo.doe@example.com", "+49 170 1234567", "4111111111111111", "Traceback (most recent call last)", "Bcc: thief",
-    "cfltABCDEFGHIJKLMNOPQRSTUVWXYZ0123", "X-Amz-Signature=deadbeef", "-----BEGIN PRIVATE KEY-----",
+    "jo.doe@example.com", "+49 170 1234567", "4111111111111111", "Traceback (most recent call last)",
+    "Bcc: thief", "cfltABCDEFGHIJKLMNOPQRSTUVWXYZ0123", "X-Amz-Signature=deadbeef",
+    "-----BEGIN PRIVATE KEY-----",
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("planted", PLANTED)
-@pytest.mark.parametrize("kind", ["incomplete", "blocked", "failed", "run", "notes", "check", "unit", "file", "label"])
+@pytest.mark.parametrize(
+    "kind", ["incomplete", "blocked", "failed", "run", "notes", "check", "unit", "file", "label"]
+)
 def test_n8_forbidden_content_is_in_no_mail_wherever_it_is_planted(planted, kind):
-    dirty = f"the value\n{planted}" if planted.startswith("Bcc") else f"the value https://x/y?{planted} {planted}"
+    dirty = (
+        f"the value\n{planted}" if planted.startswith("Bcc") else f"the value https://x/y?{planted} {planted}"
+    )
     check = {"id": "p", "severity": "warn", "message": dirty, "failed": 1, "of": "rows", "passed": False}
     windows = {
         "incomplete": incomplete() | {"reason": dirty},
@@ -253,10 +284,16 @@ def test_n8_forbidden_content_is_in_no_mail_wherever_it_is_planted(planted, kind
         "notes": published(notes=[dirty]),
         "check": published(checks=[check]),
         "unit": published(headline=[{"column": "a", "title": dirty, "unit": dirty, "total": dirty}]),
-        "file": published(files=[{"role": "data", "key": f"exports/{dirty}", "size": 1, "sha256": "", "rows": 1}]),
+        "file": published(
+            files=[{"role": "data", "key": f"exports/{dirty}", "size": 1, "sha256": "", "rows": 1}]
+        ),
         "label": incomplete(f"2026-W46 {dirty}"),
     }
-    made = record(windows[kind], state="failed" if kind == "run" else "done", reason=f"EXP-X  {dirty}" if kind == "run" else None)
+    made = record(
+        windows[kind],
+        state="failed" if kind == "run" else "done",
+        reason=f"EXP-X  {dirty}" if kind == "run" else None,
+    )
     env = NotificationEnvironment()
     env.run(made)
     env.deliver(state="FAILED")
@@ -271,16 +308,28 @@ def test_n8_no_link_is_signed_and_every_link_asks_for_a_sign_in():
     env = notified(published(), manifests=[manifest()])
     hosts = {match for body in env.topics.bodies() for match in re.findall(r"https://([^/\s]+)", body)}
     assert hosts == {"eu-west-1.console.aws.amazon.com"}
-    assert not any(word in body for body in env.topics.bodies() for word in ("Signature", "X-Amz", "AWSAccessKeyId", "token"))
+    assert not any(
+        word in body
+        for body in env.topics.bodies()
+        for word in ("Signature", "X-Amz", "AWSAccessKeyId", "token")
+    )
 
 
 def test_n8_an_unexpected_key_becomes_neither_a_link_nor_a_command():
-    file = {"role": "data", "key": "exports/x' ; rm -rf ~ #&prefix=y\n.csv", "size": 1, "sha256": "", "rows": 1}
+    file = {
+        "role": "data",
+        "key": "exports/x' ; rm -rf ~ #&prefix=y\n.csv",
+        "size": 1,
+        "sha256": "",
+        "rows": 1,
+    }
     body = one(notified(published(files=[file])).topics.bodies())
     assert "rm -rf" not in body
     assert "the window's manifest has their keys" in body
     links = Links("lake-bucket", "eu-west-1", "exports")
-    assert links.page(file["key"]).endswith("prefix=exports/x%27%20%3B%20rm%20-rf%20~%20%23%26prefix%3Dy%0A.csv")
+    assert links.page(file["key"]).endswith(
+        "prefix=exports/x%27%20%3B%20rm%20-rf%20~%20%23%26prefix%3Dy%0A.csv"
+    )
     assert links.command(file["key"]).count("'") == 2
 
 

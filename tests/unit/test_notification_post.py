@@ -1,4 +1,7 @@
-"""Each mail is sent once, whatever call fails or kills the function. It is sent twice only if SNS's acceptance was lost."""
+"""Each mail is sent once, whatever call fails or kills the function.
+
+It is sent twice only if SNS's acceptance was lost.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +83,9 @@ def test_n1_an_event_that_comes_twice_or_late_makes_one_mail():
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_n3_each_mail_is_sent_despite_any_fault_and_n4_at_most_twice(fault):
-    """A second copy is sent only if SNS accepted the first, and its response or the write after it was lost."""
+    """A second copy is sent only if SNS accepted the first, and its response or the write after it was
+    lost.
+    """
     for number, name in enumerate(CALLS):
         env = environment_with_run()
         env.wire.faults[number] = fault
@@ -89,7 +94,10 @@ def test_n3_each_mail_is_sent_despite_any_fault_and_n4_at_most_twice(fault):
         assert set(counted) == set(WANTED), (number, name)
         answer_lost = (name, fault) in {("Publish", "no answer"), ("Publish", "killed after")}
         after_publish = CALLS[number - 1] == "Publish" and fault in {"refused", "not sent", "killed before"}
-        assert sum(counted.values()) - len(WANTED) <= (1 if answer_lost or after_publish else 0), (number, name)
+        assert sum(counted.values()) - len(WANTED) <= (1 if answer_lost or after_publish else 0), (
+            number,
+            name,
+        )
 
 
 @given(st.dictionaries(st.integers(0, TRIES * len(CALLS)), st.sampled_from(FAULTS), max_size=6))

@@ -1,4 +1,6 @@
-"""Which mails follow from runs: order of windows, late events, runs without a record, runs and jobs of others."""
+"""Which mails follow from runs: order of windows, late events, runs without a record, runs and jobs of
+others.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,14 @@ from dev.docs import documents
 from lambdas.notifications import errors as notification_errors
 from lambdas.notifications import outcome
 from lambdas.shared.errors import LakeferryError
-from tests.support.notification_environment import NotificationEnvironment, blocked, failed, incomplete, published, record
+from tests.support.notification_environment import (
+    NotificationEnvironment,
+    blocked,
+    failed,
+    incomplete,
+    published,
+    record,
+)
 
 #: The mail of each state of a window. A state that the job adds must be listed here, or is not reported.
 JOB_STATES = {"published", "unchanged", "superseded", "skipped", "dry_run", "incomplete", "blocked", "failed"}
@@ -37,7 +46,14 @@ def test_n1_results_that_arrive_after_a_later_runs_are_not_reported():
 
 def test_a_repeated_problem_is_reported_once_and_again_after_a_recovery():
     env = NotificationEnvironment()
-    runs = [blocked(), blocked(), published(), published(state="unchanged"), blocked(), published(generation=2)]
+    runs = [
+        blocked(),
+        blocked(),
+        published(),
+        published(state="unchanged"),
+        blocked(),
+        published(generation=2),
+    ]
     for number, window in enumerate(runs):
         env.run(record(window, weeks=number), number)
         env.deliver(number, "FAILED")
@@ -57,7 +73,9 @@ def test_another_problem_of_the_same_window_is_reported_too():
 def test_each_failed_run_and_the_recovery_are_reported():
     env = NotificationEnvironment()
     wrong = {"state": "failed", "reason": "EXP-AWS-DENIED  reading failed. Allow it"}
-    for number, run in enumerate([record(**wrong), record(weeks=1, **wrong), record(weeks=2), record(weeks=3)]):
+    for number, run in enumerate(
+        [record(**wrong), record(weeks=1, **wrong), record(weeks=2), record(weeks=3)]
+    ):
         env.run(run, number)
         env.deliver(number, "FAILED")
     ends = [subject.rsplit(" ", 1)[1] for subject in env.topics.subjects()]
@@ -104,7 +122,9 @@ def test_a_job_that_is_not_ours_is_refused():
 
 @pytest.mark.parametrize("state", sorted(JOB_STATES))
 def test_every_state_of_a_window_is_listed(state):
-    window = published() if state in ("published", "unchanged", "superseded", "skipped", "dry_run") else blocked()
+    window = (
+        published() if state in ("published", "unchanged", "superseded", "skipped", "dry_run") else blocked()
+    )
     found = outcome.of_record(record(window | {"state": state}))
     assert len(found) == (1 if state == "dry_run" else 2)
 

@@ -14,7 +14,9 @@ HOSTILE = st.text(st.characters() | st.sampled_from("\r\n\t\x00\u2028\u202e\u200
 
 @given(HOSTILE, HOSTILE)
 def test_n9_sns_accepts_every_subject(title, rest):
-    """ASCII, fewer than 100 characters, no control character, and a letter, a digit or punctuation at the start."""
+    """ASCII, fewer than 100 characters, no control character, and a letter, a digit or punctuation at the
+    start.
+    """
     made = message.subject_line(title, rest)
     assert made.isascii()
     assert 0 < len(made) < 100
@@ -24,7 +26,13 @@ def test_n9_sns_accepts_every_subject(title, rest):
 
 @pytest.mark.parametrize(
     "planted",
-    ["Sales\r\nBcc: thief@example.com", "Sales\nSubject: paid", "Sales\x0bX-Evil: 1", "Sales\u2028Bcc: x", "Sales\x85Bcc: x"],
+    [
+        "Sales\r\nBcc: thief@example.com",
+        "Sales\nSubject: paid",
+        "Sales\x0bX-Evil: 1",
+        "Sales\u2028Bcc: x",
+        "Sales\x85Bcc: x",
+    ],
 )
 def test_n9_a_text_ends_at_a_line_break(planted):
     assert message.subject_line(planted, "2026-W46 - complete") == "[Sales] 2026-W46 - complete"
@@ -32,7 +40,9 @@ def test_n9_a_text_ends_at_a_line_break(planted):
 
 
 def test_n9_a_long_title_leaves_the_window_the_run_and_the_state():
-    made = message.subject_line("A title " * 40, "2026-W46, 15,249 rows, run 20261116T060009Z-5a0c9e12 - complete")
+    made = message.subject_line(
+        "A title " * 40, "2026-W46, 15,249 rows, run 20261116T060009Z-5a0c9e12 - complete"
+    )
     assert made.endswith("2026-W46, 15,249 rows, run 20261116T060009Z-5a0c9e12 - complete")
 
 

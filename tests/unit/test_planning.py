@@ -11,7 +11,17 @@ import pytest
 
 from lakeferry.deployment.stacks import Event, Stack
 from lakeferry.output import Output
-from lakeferry.plan import build, cost, durations, ownership, permissions, references, refusals, render, replacement
+from lakeferry.plan import (
+    build,
+    cost,
+    durations,
+    ownership,
+    permissions,
+    references,
+    refusals,
+    render,
+    replacement,
+)
 from lakeferry.plan.difference import Action, Comparison
 from lakeferry.plan.render import Plan
 from lakeferry.plan.templates import SynthesizedStack, TemplateResource
@@ -29,7 +39,10 @@ def templates():
 
 
 def standing(templates):
-    return {name: Stack(name, f"arn:{name}", "CREATE_COMPLETE", template=template) for name, template in templates.items()}
+    return {
+        name: Stack(name, f"arn:{name}", "CREATE_COMPLETE", template=template)
+        for name, template in templates.items()
+    }
 
 
 def compared(before, after):
@@ -90,7 +103,8 @@ def test_replacing_a_cluster_replaces_its_objects_in_every_stack(templates):
     assert found["StockTradesTopic"].action is Action.REPLACE
     assert found["StockTradesTopic"].data_loss == "its records"
     assert "cluster_id changes because KafkaCluster is replaced" in map(str, found["StockTradesTopic"].why)
-    # Snowflake's catalog integration, in another stack, names the Glue database, whose name is the cluster's id.
+    # Snowflake's catalog integration, in another stack, names the Glue database, whose name is the cluster's
+    # id.
     assert found["Catalog"].action is Action.REPLACE
     assert found["Catalog"].resource.system == "Snowflake"
     # A resource that only refers to it in its permissions is not replaced.
@@ -115,7 +129,9 @@ def test_a_repair_that_changes_an_id_is_refused_if_other_stacks_import_it(templa
         ("confluent", "KafkaCluster", "max_ecku", "2", []),
     ],
 )
-def test_a_value_that_other_stacks_import_can_not_be_replaced(templates, part, logical_id, key, value, importers):
+def test_a_value_that_other_stacks_import_can_not_be_replaced(
+    templates, part, logical_id, key, value, importers
+):
     after = copy.deepcopy(templates)
     after[f"lakeferry-dev-{part}"]["Resources"][logical_id]["Properties"][key] = value
     reasons = refused(templates, after)
@@ -127,8 +143,13 @@ def test_a_value_that_other_stacks_import_can_not_be_replaced(templates, part, l
 
 def refused(before, after):
     """Return the reasons of refused changes by logical id."""
-    comparison = Comparison([SynthesizedStack(name, template) for name, template in after.items()], standing(before))
-    return {refusal.resource.logical_id: refusal.reason for refusal in refusals.find(comparison, comparison.changes())}
+    comparison = Comparison(
+        [SynthesizedStack(name, template) for name, template in after.items()], standing(before)
+    )
+    return {
+        refusal.resource.logical_id: refusal.reason
+        for refusal in refusals.find(comparison, comparison.changes())
+    }
 
 
 def with_properties(templates, logical_id, **properties):
@@ -142,7 +163,8 @@ def with_properties(templates, logical_id, **properties):
     return changed
 
 
-STATEMENT, OTHER = "StockTradesWithTotalsStatement", "CREATE TABLE x AS SELECT 1"
+STATEMENT = "StockTradesWithTotalsStatement"
+OTHER = "CREATE TABLE x AS SELECT 1"
 COMPACTED = {"cleanup.policy": "compact"}
 
 
@@ -150,28 +172,68 @@ COMPACTED = {"cleanup.policy": "compact"}
 @pytest.mark.parametrize(
     ("logical_id", "before", "after", "reason"),
     [
-        ("StockTradesTopic", {"partitions": "12"}, {"partitions": 6}, "partitions can't be lowered from 12 to 6"),
-        ("StockTradesTopic", {"partitions": 12}, {"partitions": None}, "partitions can't be lowered from 12 to 6"),
+        (
+            "StockTradesTopic",
+            {"partitions": "12"},
+            {"partitions": 6},
+            "partitions can't be lowered from 12 to 6",
+        ),
+        (
+            "StockTradesTopic",
+            {"partitions": 12},
+            {"partitions": None},
+            "partitions can't be lowered from 12 to 6",
+        ),
         ("StockTradesTopic", {"partitions": 6}, {"partitions": 12}, ""),
         ("KafkaCluster", {"max_ecku": "4"}, {"max_ecku": None}, "max_ecku can't be removed"),
         ("KafkaCluster", {"max_ecku": "4"}, {"max_ecku": 2}, ""),
         ("KafkaCluster", {}, {"max_ecku": 2}, ""),
-        ("StockTradesTable", {"data_retention_ms": "2592000000"}, {"data_retention_ms": None}, "rows_days can't be removed"),
+        (
+            "StockTradesTable",
+            {"data_retention_ms": "2592000000"},
+            {"data_retention_ms": None},
+            "rows_days can't be removed",
+        ),
         ("StockTradesTable", {"data_retention_ms": "2592000000"}, {"data_retention_ms": "7776000000"}, ""),
         ("StockTradesTopic", {}, {"config": COMPACTED}, "cleanup.policy decides how Tableflow writes"),
-        ("StockTradesTopic", {"config": COMPACTED}, {"config": None}, "cleanup.policy decides how Tableflow writes"),
+        (
+            "StockTradesTopic",
+            {"config": COMPACTED},
+            {"config": None},
+            "cleanup.policy decides how Tableflow writes",
+        ),
         ("StockTradesTopic", {}, {"config": {"retention.ms": "1000"}}, ""),
-        (STATEMENT, {}, {"sql": OTHER}, "its text can't be changed: Tableflow reads stock_trades_with_totals"),
+        (
+            STATEMENT,
+            {},
+            {"sql": OTHER},
+            "its text can't be changed: Tableflow reads stock_trades_with_totals",
+        ),
         (STATEMENT, {}, {"sql": OTHER, "tableflow_topics": None}, "its text can't be changed"),
-        (STATEMENT, {"tableflow_topics": None}, {"sql": OTHER, "tableflow_topics": ["x"]}, "its text can't be changed"),
+        (
+            STATEMENT,
+            {"tableflow_topics": None},
+            {"sql": OTHER, "tableflow_topics": ["x"]},
+            "its text can't be changed",
+        ),
         (STATEMENT, {"tableflow_topics": None}, {"sql": OTHER}, ""),
         (STATEMENT, {}, {"tableflow_topics": None}, ""),
         ("FlinkPool", {"max_cfu": "20"}, {"max_cfu": 10}, "max_cfu can't be lowered from 20 to 10"),
         ("FlinkPool", {"max_cfu": "20"}, {"max_cfu": None}, "max_cfu can't be lowered from 20 to 10"),
         ("FlinkPool", {"max_cfu": "5"}, {"max_cfu": 50}, ""),
-        ("Environment", {"stream_governance": "ADVANCED"}, {"stream_governance": None}, "can't be lowered from ADVANCED"),
+        (
+            "Environment",
+            {"stream_governance": "ADVANCED"},
+            {"stream_governance": None},
+            "can't be lowered from ADVANCED",
+        ),
         ("Environment", {}, {"stream_governance": "ADVANCED"}, ""),
-        ("KafkaCluster", {"type": "Standard"}, {"type": "Basic"}, "type can't be lowered from Standard to Basic"),
+        (
+            "KafkaCluster",
+            {"type": "Standard"},
+            {"type": "Basic"},
+            "type can't be lowered from Standard to Basic",
+        ),
     ],
 )
 def test_what_confluent_can_not_change_can_not_be_deployed(templates, logical_id, before, after, reason):
@@ -186,12 +248,18 @@ def test_the_policy_of_a_topic_without_a_table_may_change(templates):
     assert refused(deployed, with_properties(deployed, "StockTradesTopic", config=COMPACTED)) == {}
 
 
-@pytest.mark.parametrize(("leaves", "expected"), [(["Schema"], ["StockTradesSchema"]), (["Schema", "Topic"], [])])
+@pytest.mark.parametrize(
+    ("leaves", "expected"), [(["Schema"], ["StockTradesSchema"]), (["Schema", "Topic"], [])]
+)
 def test_the_schema_of_records_that_stay_can_not_be_removed(templates, leaves, expected):
-    deployed, after = copy.deepcopy(templates), copy.deepcopy(templates)
+    deployed = copy.deepcopy(templates)
+    after = copy.deepcopy(templates)
     subject = {"kind": "schema", "subject": "stock_trades-value", "ServiceToken": "arn"}
     for assembly in (deployed, after):
-        resources_of(assembly, "confluent")["StockTradesSchema"] = {"Type": "Custom::LakeferrySchema", "Properties": subject}
+        resources_of(assembly, "confluent")["StockTradesSchema"] = {
+            "Type": "Custom::LakeferrySchema",
+            "Properties": subject,
+        }
     for name in leaves:
         del resources_of(after, "confluent")[f"StockTrades{name}"]
     logical_ids = {name for name, reason in refused(deployed, after).items() if "its records" in reason}
@@ -200,19 +268,26 @@ def test_the_schema_of_records_that_stay_can_not_be_removed(templates, leaves, e
 
 def test_a_replaced_topic_may_have_fewer_partitions(templates):
     deployed = with_properties(templates, "StockTradesTopic", partitions=12)
-    assert refused(deployed, with_properties(deployed, "StockTradesTopic", partitions=6, topic="others")) == {}
+    assert (
+        refused(deployed, with_properties(deployed, "StockTradesTopic", partitions=6, topic="others")) == {}
+    )
 
 
 def test_a_change_that_is_refused_is_no_data_loss(templates, capsys):
     after = with_properties(templates, STATEMENT, sql=OTHER)
-    comparison = Comparison([SynthesizedStack(name, template) for name, template in after.items()], standing(templates))
+    comparison = Comparison(
+        [SynthesizedStack(name, template) for name, template in after.items()], standing(templates)
+    )
     changes = comparison.changes()
     plan = plan_of(changes, refusals=refusals.find(comparison, changes))
     render.show(Output(), plan)
     printed = capsys.readouterr().out
     assert "DATA LOSS" not in printed
     shown = f"{STATEMENT} (stock_trades_with_totals)"
-    assert f"CAN'T BE DEPLOYED: flink statement {shown} of lakeferry-dev-confluent: its text can't be changed" in printed
+    assert (
+        f"CAN'T BE DEPLOYED: flink statement {shown} of lakeferry-dev-confluent: its text can't be changed"
+        in printed
+    )
     assert "give the new version its own name and topic" in printed
     document = render.document(plan)
     assert document["losses"] == []
@@ -222,34 +297,46 @@ def test_a_change_that_is_refused_is_no_data_loss(templates, capsys):
 
 def test_a_value_that_other_stacks_import_can_not_be_removed(templates):
     """As where `pseudonym_secret` is set in a deployment that has created its own key."""
-    deployed, after = copy.deepcopy(templates), copy.deepcopy(templates)
+    deployed = copy.deepcopy(templates)
+    after = copy.deepcopy(templates)
     (secret,) = [
-        name for name, resource in deployed["lakeferry-dev-data"]["Resources"].items() if resource["Type"] == SECRET_TYPE
+        name
+        for name, resource in deployed["lakeferry-dev-data"]["Resources"].items()
+        if resource["Type"] == SECRET_TYPE
     ]
     exported = {"Value": {"Ref": secret}, "Export": {"Name": "of-data"}}
     deployed["lakeferry-dev-data"].setdefault("Outputs", {})["It"] = exported
     for assembly in (deployed, after):
         assembly["lakeferry-dev-exports"]["Outputs"]["User"] = {"Value": {"Fn::ImportValue": "of-data"}}
     del after["lakeferry-dev-data"]["Resources"][secret]
-    comparison = Comparison([SynthesizedStack(name, template) for name, template in after.items()], standing(deployed))
+    comparison = Comparison(
+        [SynthesizedStack(name, template) for name, template in after.items()], standing(deployed)
+    )
     (refused,) = refusals.find(comparison, comparison.changes())
     assert refused.resource.logical_id == secret
     assert refused.reason.endswith(": lakeferry-dev-exports")
     del after["lakeferry-dev-exports"]["Outputs"]["User"]
-    comparison = Comparison([SynthesizedStack(name, template) for name, template in after.items()], standing(deployed))
+    comparison = Comparison(
+        [SynthesizedStack(name, template) for name, template in after.items()], standing(deployed)
+    )
     (refused,) = refusals.find(comparison, comparison.changes())
     assert "deploy lakeferry-dev-exports --exclusively -c stage=dev` first, then deploy" in refused.reason
 
 
 def test_an_object_that_keeps_its_name_can_not_be_replaced(templates):
     """As where iam_path changes: roles that vendors assume have fixed names."""
-    after, roles = copy.deepcopy(templates), {}
+    after = copy.deepcopy(templates)
+    roles = {}
     for template in after.values():
         for logical_id, body in template["Resources"].items():
             if body["Type"] == "AWS::IAM::Role":
                 body["Properties"]["Path"] = "/team/"
                 roles[logical_id] = body["Properties"].get("RoleName")
-    found = {name: reason for name, reason in refused(templates, after).items() if "CloudFormation can't replace" in reason}
+    found = {
+        name: reason
+        for name, reason in refused(templates, after).items()
+        if "CloudFormation can't replace" in reason
+    }
     assert set(found) == {logical_id for logical_id, name in roles.items() if name}
     assert len(found) == 2
     assert all(reason.startswith("Path can't be changed") for reason in found.values())
@@ -259,12 +346,16 @@ def test_an_object_that_keeps_its_name_can_not_be_replaced(templates):
             if logical_id in template["Resources"]:
                 template["Resources"][logical_id]["Properties"]["RoleName"] = "another"
         assert logical_id not in {
-            name for name, reason in refused(templates, after_renamed).items() if "CloudFormation can't replace" in reason
+            name
+            for name, reason in refused(templates, after_renamed).items()
+            if "CloudFormation can't replace" in reason
         }
 
 
 def test_every_type_with_a_fixed_name_is_known(templates):
-    """Names of these are no names in the account: of a policy in its role, of a metric, of what a permission is for."""
+    """Names of these are no names in the account: of a policy in its role, of a metric, of what a permission
+    is for.
+    """
     no_names = {"MetricName", "PolicyName", "FunctionName", "GroupName", "DisplayName"}
     fixed = {
         (body["Type"], key)
@@ -285,7 +376,10 @@ def test_another_text_of_a_statement_drops_its_target(templates):
     only = changed(templates, other)["StockTradesWithTotalsStatement"]
     assert only.action is Action.RECREATE
     assert "DROP TABLE" in only.data_loss
-    assert "Tables over the topic that it drops stop following it: tableflow topic StockTradesWithTotalsTable" in only.data_loss
+    assert (
+        "Tables over the topic that it drops stop following it: tableflow topic StockTradesWithTotalsTable"
+        in only.data_loss
+    )
     assert "iceberg table" in only.data_loss
 
 
@@ -301,7 +395,9 @@ def test_the_differing_part_of_a_long_value_is_shown(templates):
 
 
 def role_of(resources, words):
-    return next(name for name, body in resources.items() if body["Type"] == "AWS::IAM::Role" and words in name)
+    return next(
+        name for name, body in resources.items() if body["Type"] == "AWS::IAM::Role" and words in name
+    )
 
 
 def job_of(resources):
@@ -318,14 +414,15 @@ def permitted(templates, change):
     change({name.rpartition("-")[2]: template["Resources"] for name, template in after.items()})
     stacks = [SynthesizedStack(name, template) for name, template in after.items()]
     return {
-        permission_change.logical_id: permission_change for permission_change in permissions.compare(stacks, standing(templates))
+        permission_change.logical_id: permission_change
+        for permission_change in permissions.compare(stacks, standing(templates))
     }
 
 
 def own_statements(resources):
-    return resources["confluent"][role_of(resources["confluent"], "TableflowRole")]["Properties"]["Policies"][0][
-        "PolicyDocument"
-    ]["Statement"]
+    return resources["confluent"][role_of(resources["confluent"], "TableflowRole")]["Properties"]["Policies"][
+        0
+    ]["PolicyDocument"]["Statement"]
 
 
 def test_an_action_added_to_a_role_is_shown_with_its_resources(templates):
@@ -373,7 +470,10 @@ def test_changes_of_denials_managed_policies_and_boundaries_are_found(templates)
     changes = list(permitted(templates, looser).values())
     assert [change.broadens for change in changes] == [True, True]
     assert any(line.startswith("deny ") for change in changes for line in change.removed)
-    assert any("allow whatever policy arn:aws:iam::aws:policy/AdministratorAccess allows" in change.added for change in changes)
+    assert any(
+        "allow whatever policy arn:aws:iam::aws:policy/AdministratorAccess allows" in change.added
+        for change in changes
+    )
 
 
 def test_another_content_of_an_asset_is_no_change_of_permissions(templates):
@@ -402,13 +502,18 @@ def test_the_same_statements_grouped_otherwise_are_no_change(templates):
 
 def test_changed_permissions_are_shown_in_full_and_new_ones_counted(templates, capsys):
     def more(resources):
-        own_statements(resources)[0]["Action"] = [f"s3:{'Very' * 20}LongAction{number}" for number in range(30)]
+        own_statements(resources)[0]["Action"] = [
+            f"s3:{'Very' * 20}LongAction{number}" for number in range(30)
+        ]
 
     changes = list(permitted(templates, more).values())
     new = permissions.compare([SynthesizedStack(name, template) for name, template in templates.items()], {})
     plan = plan_of([], permissions=[*changes, *new[:5]], deployed=["lakeferry-dev-confluent"])
     render.show(
-        Output(), attrs.evolve(plan, permissions=[*changes, *(change for change in new if change.stack.endswith("-data"))])
+        Output(),
+        attrs.evolve(
+            plan, permissions=[*changes, *(change for change in new if change.stack.endswith("-data"))]
+        ),
     )
     printed = capsys.readouterr().out
     assert all(f"LongAction{number}" in printed for number in range(30))
@@ -443,7 +548,8 @@ def test_a_table_in_another_bucket_is_created_again(templates):
     (only,) = changed(templates, elsewhere).values()
     assert only.action is Action.RECREATE
     assert only.data_loss == (
-        "the Iceberg table with all its rows; the new one begins with the oldest record that the topic still has"
+        "the Iceberg table with all its rows; the new one begins with the oldest record that the topic "
+        "still has"
     )
 
 
@@ -471,7 +577,9 @@ def test_what_aws_cannot_rename_is_replaced_by_its_own_schema(templates):
 
 def test_a_nested_property_is_compared_by_itself(templates):
     def budget(resources):
-        (name,) = (name for name, body in resources["operations"].items() if body["Type"] == "AWS::Budgets::Budget")
+        (name,) = (
+            name for name, body in resources["operations"].items() if body["Type"] == "AWS::Budgets::Budget"
+        )
         resources["operations"][name]["Properties"]["Budget"]["BudgetLimit"]["Amount"] = 5000
 
     (only,) = changed(templates, budget).values()
@@ -489,7 +597,10 @@ def test_a_removed_resource_is_deleted_unless_its_stack_retains_it(templates, po
 
     templates["lakeferry-dev-data"]["Resources"]["LakeBucket9CD7BBD2"]["DeletionPolicy"] = policy
     found = changed(templates, less)
-    assert (found["StockTradesTopic"].action, found["StockTradesTopic"].data_loss) == (Action.DELETE, "its records")
+    assert (found["StockTradesTopic"].action, found["StockTradesTopic"].data_loss) == (
+        Action.DELETE,
+        "its records",
+    )
     assert (found["LakeBucket9CD7BBD2"].action, found["LakeBucket9CD7BBD2"].data_loss) == (Action.RETAIN, "")
 
 
@@ -503,7 +614,9 @@ def test_a_retained_bucket_is_not_lost_when_it_is_replaced(templates):
 
 def test_deleting_the_pseudonymisation_key_is_data_loss(templates):
     def less(resources):
-        (name,) = (name for name, body in resources["data"].items() if body["Type"] == "AWS::SecretsManager::Secret")
+        (name,) = (
+            name for name, body in resources["data"].items() if body["Type"] == "AWS::SecretsManager::Secret"
+        )
         del resources["data"][name]
 
     (only,) = changed(templates, less).values()
@@ -513,7 +626,9 @@ def test_deleting_the_pseudonymisation_key_is_data_loss(templates):
 def test_a_stack_whose_first_deployment_failed_is_created_again(templates):
     fallen = Stack("lakeferry-dev-data", "arn", "ROLLBACK_COMPLETE", template={})
     assert not fallen.is_active
-    changes = Comparison([SynthesizedStack("lakeferry-dev-data", templates["lakeferry-dev-data"])], {}).changes()
+    changes = Comparison(
+        [SynthesizedStack("lakeferry-dev-data", templates["lakeferry-dev-data"])], {}
+    ).changes()
     assert {change.action for change in changes} == {Action.CREATE}
 
 
@@ -527,13 +642,17 @@ def test_every_resource_type_that_replaces_objects_in_updates_is_listed():
 
 
 def test_an_unlisted_resource_type_that_replaces_objects_is_found():
-    assert "raise ReplacementRequired(" in inspect.getsource(registry.RESOURCE_TYPES["tableflow_topic"].handler.update)
+    assert "raise ReplacementRequired(" in inspect.getsource(
+        registry.RESOURCE_TYPES["tableflow_topic"].handler.update
+    )
     assert "ReplacementRequired(" not in inspect.getsource(registry.RESOURCE_TYPES["topic"].handler)
 
 
 @pytest.mark.parametrize("kind", sorted(registry.RESOURCE_TYPES))
 def test_replacing_values_are_properties_of_the_resource_type(kind):
-    resource = TemplateResource("s", "R", {"Type": "Custom::Lakeferry" + "".join(word.capitalize() for word in kind.split("_"))})
+    resource = TemplateResource(
+        "s", "R", {"Type": "Custom::Lakeferry" + "".join(word.capitalize() for word in kind.split("_"))}
+    )
     rule = replacement.rule_of(resource)
     known = set(inspect.signature(registry.RESOURCE_TYPES[kind].handler.PROPERTIES).parameters)
     assert {path[0] for path in (*rule.replaced, *rule.recreated)} <= known
@@ -541,7 +660,9 @@ def test_replacing_values_are_properties_of_the_resource_type(kind):
 
 
 def test_an_unknown_type_of_aws_is_never_reported_as_replaced():
-    assert replacement.rule_of(TemplateResource("s", "R", {"Type": "AWS::Nothing::Here"})) == replacement.Rule()
+    assert (
+        replacement.rule_of(TemplateResource("s", "R", {"Type": "AWS::Nothing::Here"})) == replacement.Rule()
+    )
 
 
 def test_a_secret_that_somebody_put_into_a_template_is_not_shown(templates):
@@ -595,8 +716,16 @@ def test_a_long_value_keeps_its_beginning_and_its_end():
 
 def plan_of(changes, **more):
     plan = shipped.load("dev")
-    result = {"settings": [], "phases": [], "cost": cost.estimate(plan), "deployed": [], "removed_from_file": []}
-    return Plan(prefix="lakeferry-dev", account="1", region="eu-west-1", changes=changes, **{**result, **more})
+    result = {
+        "settings": [],
+        "phases": [],
+        "cost": cost.estimate(plan),
+        "deployed": [],
+        "removed_from_file": [],
+    }
+    return Plan(
+        prefix="lakeferry-dev", account="1", region="eu-west-1", changes=changes, **{**result, **more}
+    )
 
 
 def test_data_loss_is_printed_first(templates, capsys):
@@ -628,7 +757,9 @@ def test_outputs_tags_and_protection_are_changes_too(templates):
     changed_template = copy.deepcopy(template)
     changed_template["Outputs"]["Another"] = {"Value": {"Ref": "LakeBucket9CD7BBD2"}}
     before = Stack("d", "arn", "CREATE_COMPLETE", template=template, tags={"owner": "me"})
-    settings = list(build._settings(SynthesizedStack("d", changed_template, {"owner": "you"}, is_protected=True), before))
+    settings = list(
+        build._settings(SynthesizedStack("d", changed_template, {"owner": "you"}, is_protected=True), before)
+    )
     assert [(setting.what, setting.before, setting.after) for setting in settings] == [
         ("tag owner", "me", "you"),
         ("output Another", "nothing", "LakeBucket9CD7BBD2"),
@@ -647,7 +778,9 @@ def test_a_phase_takes_as_long_as_its_slow_resources(templates):
     assert set(durations.ESTIMATES) <= set(registry.RESOURCE_TYPES)
 
 
-@pytest.mark.parametrize(("seconds", "expected_message"), [(5, "5s"), (192, "3m12s"), (3600, "1h00m"), (7384, "2h03m")])
+@pytest.mark.parametrize(
+    ("seconds", "expected_message"), [(5, "5s"), (192, "3m12s"), (3600, "1h00m"), (7384, "2h03m")]
+)
 def test_durations_are_written_for_people(seconds, expected_message):
     assert durations.format_duration(seconds) == expected_message
 
@@ -667,9 +800,10 @@ def events(*result):
 def test_the_last_duration_is_the_last_successful_deployments():
     result = events(
         ("stack", "UPDATE_ROLLBACK_COMPLETE", 99), ("stack", "UPDATE_ROLLBACK_IN_PROGRESS", 98),
-        ("stack", "UPDATE_IN_PROGRESS", 90),
-        ("stack", "UPDATE_COMPLETE", 30), ("stack", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", 29), ("bucket", "UPDATE_COMPLETE", 28),
-        ("stack", "UPDATE_IN_PROGRESS", 20), ("stack", "CREATE_COMPLETE", 9), ("stack", "CREATE_IN_PROGRESS", 1),
+        ("stack", "UPDATE_IN_PROGRESS", 90), ("stack", "UPDATE_COMPLETE", 30),
+        ("stack", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", 29), ("bucket", "UPDATE_COMPLETE", 28),
+        ("stack", "UPDATE_IN_PROGRESS", 20), ("stack", "CREATE_COMPLETE", 9),
+        ("stack", "CREATE_IN_PROGRESS", 1),
     )  # fmt: skip
     assert durations.took(result) == 600
     assert durations.took(events(("stack", "CREATE_IN_PROGRESS", 1))) is None
@@ -679,7 +813,9 @@ def test_the_last_duration_is_the_last_successful_deployments():
 
 
 def shared_environment(resources, name="env-abc123"):
-    """Name an environment in the file, as its template then is: `environment_id` is a text, and no environment is created."""
+    """Name an environment in the file, as its template then is: `environment_id` is a text, and no
+    environment is created.
+    """
     text = json.dumps(resources["confluent"]).replace('{"Fn::GetAtt": ["Environment", "id"]}', f'"{name}"')
     resources["confluent"].clear()
     resources["confluent"].update(json.loads(text))
@@ -713,13 +849,17 @@ def other_text(resources):
 
 
 @pytest.mark.parametrize(
-    ("change", "logical_id"), [(without_topic, "StockTradesTopic"), (other_text, "StockTradesWithTotalsStatement")]
+    ("change", "logical_id"),
+    [(without_topic, "StockTradesTopic"), (other_text, "StockTradesWithTotalsStatement")],
 )
 def test_records_of_a_protected_cluster_are_not_deleted(templates, change, logical_id):
     resources = {name.rpartition("-")[2]: template["Resources"] for name, template in templates.items()}
     resources["confluent"]["StockTradesWithTotalsStatement"]["Properties"].pop("tableflow_topics", None)
     protected = edited(templates, protect)
-    assert "deletion_protection of the cluster is on" in refused(protected, edited(protected, change))[logical_id]
+    assert (
+        "deletion_protection of the cluster is on"
+        in refused(protected, edited(protected, change))[logical_id]
+    )
     for before, after in ((templates, edited(templates, change)), (protected, edited(templates, change))):
         assert logical_id not in refused(before, after)
 
@@ -742,7 +882,7 @@ def test_what_the_file_adopts_is_shown(templates):
 
     changes = compared(templates, edited(templates, adopts))
     assert [resource.logical_id for resource in ownership.adopted(changes)] == ["StockTradesTopic"]
-    assert [resource.logical_id for resource in ownership.adopted(compared({}, edited(templates, adopts)))] == [
-        "StockTradesTopic"
-    ]
+    assert [
+        resource.logical_id for resource in ownership.adopted(compared({}, edited(templates, adopts)))
+    ] == ["StockTradesTopic"]
     assert ownership.adopted(compared(edited(templates, adopts), templates)) == []

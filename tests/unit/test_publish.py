@@ -1,4 +1,7 @@
-"""A window is published once, by the run with the newest view. Files of dead runs are removed, those of live runs are kept."""
+"""A window is published once, by the run with the newest view.
+
+Files of dead runs are removed, those of live runs are kept.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,8 @@ from glue_jobs.store import Bucket, Conflict, connect_s3
 from simulators.core.faults import FaultClient
 
 T0 = datetime(2026, 11, 16, 6, tzinfo=UTC)
-HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
+HOUR = timedelta(hours=1)
+MINUTE = timedelta(minutes=1)
 
 
 def fence(run: str, since: int = 0, started: int = 0) -> Fence:
@@ -41,7 +45,9 @@ def fence(run: str, since: int = 0, started: int = 0) -> Fence:
     return Fence(T0 + since * HOUR, T0 + started * HOUR, run)
 
 
-def draft(content: str, mine: Fence, form: str = "csv", status: str = "complete", contract: str = "1") -> Manifest:
+def draft(
+    content: str, mine: Fence, form: str = "csv", status: str = "complete", contract: str = "1"
+) -> Manifest:
     return {
         "run_id": mine.run_id,
         "content_sha256": content,
@@ -82,7 +88,9 @@ def location(bucket) -> WindowLocation:
 
 def of_another_client(location: WindowLocation) -> WindowLocation:
     """Return the location as another process sees it."""
-    return attrs.evolve(location, bucket=Bucket(boto3.client("s3"), location.bucket.name, location.bucket.prefix))
+    return attrs.evolve(
+        location, bucket=Bucket(boto3.client("s3"), location.bucket.name, location.bucket.prefix)
+    )
 
 
 def test_the_first_run_publishes_and_a_repetition_changes_nothing(location):
@@ -102,7 +110,9 @@ def test_a_manifest_is_readable_in_any_language(location):
     assert '  "run_id": "Grüße",\n'.encode() in location.bucket.read(location.manifest_key)[0]
 
 
-@pytest.mark.parametrize("change", [{"content": "y"}, {"form": "gzip"}, {"status": "incomplete"}, {"contract": "2"}])
+@pytest.mark.parametrize(
+    "change", [{"content": "y"}, {"form": "gzip"}, {"status": "incomplete"}, {"contract": "2"}]
+)
 def test_a_restatement_gets_a_generation(location, change):
     attempt(location, fence("a"), "x")
     outcome = attempt(location, fence("b", 1), **{"content": "x"} | change)
@@ -142,7 +152,8 @@ def test_a_run_that_is_overtaken_by_the_same_content_publishes_nothing(location)
 
 def test_a_manifest_that_changes_between_read_and_write_is_not_lost(location):
     attempt(location, fence("a"), "1")
-    other_location, rounds = of_another_client(location), iter("234")
+    other_location = of_another_client(location)
+    rounds = iter("234")
 
     def overtake():
         if (content := next(rounds, None)) is not None:
@@ -150,7 +161,13 @@ def test_a_manifest_that_changes_between_read_and_write_is_not_lost(location):
 
     with before_each_write(location, overtake):
         outcome = attempt(location, fence("z", 9), "mine")
-    assert [generation["run_id"] for generation in outcome.manifest["generations"]] == ["a", "r2", "r3", "r4", "z"]
+    assert [generation["run_id"] for generation in outcome.manifest["generations"]] == [
+        "a",
+        "r2",
+        "r3",
+        "r4",
+        "z",
+    ]
 
 
 def test_of_many_runs_at_once_with_the_same_rows_one_publishes(location):
@@ -183,13 +200,14 @@ def test_of_many_runs_at_once_with_different_rows_the_newest_view_wins(location)
     [({"fault": "effect_then_reset"}, None), ({"fault": "effect_then_error", "status": 500}, "published")],
 )
 def test_a_manifest_whose_answer_was_lost_is_the_runs_own(lake_aws, location, fault, before):
-    """The client sends it again and gets a conflict. If the run took it for another's manifest, its files would be removed."""
+    """The client sends it again and gets a conflict.
+
+    If the run took it for another's manifest, its files would be removed.
+    """
     if before:
         attempt(location, fence(before), "x")
-    own_fence, patient = (
-        fence("mine", 1),
-        attrs.evolve(location, bucket=attrs.evolve(location.bucket, s3=connect_s3("us-east-1"))),
-    )
+    own_fence = fence("mine", 1)
+    patient = attrs.evolve(location, bucket=attrs.evolve(location.bucket, s3=connect_s3("us-east-1")))
     faults = FaultClient(lake_aws.url)
     faults.rule({"method": "PUT", "path": "*/manifests/*", "times": 1} | fault)
     try:
@@ -226,9 +244,12 @@ def test_a_failed_write_shows_whether_the_window_may_be_visible(lake_aws, locati
 
 
 def test_writers_that_s3_refuses_wait_longer_each_time(lake_aws, location):
-    faults, pauses = FaultClient(lake_aws.url), []
+    faults = FaultClient(lake_aws.url)
+    pauses = []
     record = runs.RunRecord("mine", location.export, T0, T0, T0 + HOUR)
-    faults.rule({"fault": "error", "status": 409, "shape": "s3", "method": "PUT", "path": "*/manifests/*", "times": 0})
+    faults.rule(
+        {"fault": "error", "status": 409, "shape": "s3", "method": "PUT", "path": "*/manifests/*", "times": 0}
+    )
     try:
         with pytest.raises(StorageProblem) as busy:
             publish(location, draft("x", fence("mine")), record, lambda: T0, pause=pauses.append)
@@ -247,7 +268,16 @@ def test_objects_that_s3_does_not_delete_are_an_error(lake_aws, location):
         "<Code>AccessDenied</Code><Message>Access Denied</Message></Error></DeleteResult>"
     )
     faults = FaultClient(lake_aws.url)
-    faults.rule({"fault": "error", "status": 200, "body": body, "method": "POST", "query": {"delete": "*"}, "path": "*"})
+    faults.rule(
+        {
+            "fault": "error",
+            "status": 200,
+            "body": body,
+            "method": "POST",
+            "query": {"delete": "*"},
+            "path": "*",
+        }
+    )
     try:
         with pytest.raises(StorageProblem) as refused:
             location.bucket.delete(["kept"])
@@ -298,7 +328,10 @@ def latest(location: WindowLocation) -> list[dict]:
 
 def left(location: WindowLocation) -> set[str]:
     """Return the runs with files or uploads in the window."""
-    found = [*location.bucket.keys(location.data), *(key for key, _ in location.bucket.uploads(location.data))]
+    found = [
+        *location.bucket.keys(location.data),
+        *(key for key, _ in location.bucket.uploads(location.data)),
+    ]
     return {key.removeprefix(location.data).partition("/")[0] for key in found}
 
 
@@ -340,7 +373,10 @@ def test_files_of_dead_runs_are_removed_and_nothing_else(location):
     "ended",
     [
         {"state": "failed", "windows": [{"window": "2026-W46", "state": "failed", "may_be_published": True}]},
-        {"state": "blocked", "windows": [{"window": "2026-W46", "state": "failed", "may_be_published": True}]},
+        {
+            "state": "blocked",
+            "windows": [{"window": "2026-W46", "state": "failed", "may_be_published": True}],
+        },
         {"state": "failed", "working_on": "2026-W46"},
     ],
     ids=["failed", "another window blocked", "stopped"],
@@ -352,15 +388,22 @@ def test_files_stay_while_the_manifest_of_a_run_that_ended_may_still_appear(loca
     leave(elsewhere, "unsure")
     assert clean(location, "own", T0 + 9 * MINUTE) == []
     assert clean(elsewhere, "own", T0) == ["unsure"]
-    cleanup.clean_up_dead_runs(Listing.read(location.bucket, location.export), "own", latest(location), T0 + 9 * MINUTE)
+    cleanup.clean_up_dead_runs(
+        Listing.read(location.bucket, location.export), "own", latest(location), T0 + 9 * MINUTE
+    )
     assert left(location) == {"unsure"}
-    cleanup.clean_up_dead_runs(Listing.read(location.bucket, location.export), "own", latest(location), T0 + 10 * MINUTE)
+    cleanup.clean_up_dead_runs(
+        Listing.read(location.bucket, location.export), "own", latest(location), T0 + 10 * MINUTE
+    )
     assert left(location) == set(), "also in a window that no run works on again"
     assert [record["state"] for record in latest(location)] == [ended["state"]]
 
 
 def test_a_process_of_another_container_with_the_same_host_name_is_not_taken_for_a_dead_one(location):
-    """Containers share the machine's boot and may share a host name. Their processes have numbers of their own."""
+    """Containers share the machine's boot and may share a host name.
+
+    Their processes have numbers of their own.
+    """
     here = runs.RunRecord("own", location.export, T0, T0, T0).host
     name, boot, _ = here.split("/")
     leave(location, run(location, "at-work", host=f"{name}/{boot}/pid:[1]", pid=ended_process()))
@@ -426,7 +469,12 @@ def test_windows_that_failed_or_ended_their_run_count_as_tried(location):
 
 
 def test_a_window_that_no_longer_fails_does_not_count_as_tried(location):
-    run(location, "run-1", state="failed", windows=[{"window": window, "state": "failed", "exit_code": 1} for window in "ab"])
+    run(
+        location,
+        "run-1",
+        state="failed",
+        windows=[{"window": window, "state": "failed", "exit_code": 1} for window in "ab"],
+    )
     run(location, "run-2", state="done", windows=[{"window": "a", "state": "published"}])
     run(location, "own")
     assert runs.tried(latest(location)) == {"b": "run-1"}
@@ -434,10 +482,16 @@ def test_a_window_that_no_longer_fails_does_not_count_as_tried(location):
 
 def test_runs_that_failed_before_their_first_window_hide_no_earlier_one(location):
     for number in range(3):
-        run(location, f"run-1{number}", state="done", windows=[{"window": f"w{number}", "state": "published"}])
+        run(
+            location, f"run-1{number}", state="done", windows=[{"window": f"w{number}", "state": "published"}]
+        )
     for number in range(70):
         run(location, f"run-2{number:02}", state="failed")
-    assert [record["windows"][0]["window"] for record in latest(location) if record["windows"]] == ["w0", "w1", "w2"]
+    assert [record["windows"][0]["window"] for record in latest(location) if record["windows"]] == [
+        "w0",
+        "w1",
+        "w2",
+    ]
 
 
 def test_files_of_earlier_generations_stay(location):
@@ -480,7 +534,10 @@ def test_more_objects_than_one_call_deletes(location):
 def test_an_older_contract_replaces_no_newer_file(bucket):
     """Also if the newer file appears between the look at the manifest and the write."""
     location = WindowLocation(bucket, "things", "2026-W46")
-    newer = draft("new", fence("a")) | {"contract": {"version": 2, "sha256": "2"}, "window": {"label": "2026-W46"}}
+    newer = draft("new", fence("a")) | {
+        "contract": {"version": 2, "sha256": "2"},
+        "window": {"label": "2026-W46"},
+    }
     record = runs.RunRecord("b", "things", T0, T0, T0 + HOUR)
     older = draft("old", fence("b", since=1, started=1))
 

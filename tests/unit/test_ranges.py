@@ -50,19 +50,25 @@ def test_rows_without_a_sample_are_not_in_one_partition():
     assert ranges.plan(100_000_000, list(range(1_000)), 8).partitions == 100
 
 
-@pytest.mark.parametrize(("number", "expected"), [(0, 933211791), (1, -559580957), (42, 29417773), (123_456, 1905992991)])
+@pytest.mark.parametrize(
+    ("number", "expected"), [(0, 933211791), (1, -559580957), (42, 29417773), (123_456, 1905992991)]
+)
 def test_a_number_has_the_hash_that_spark_gives_it(number, expected):
     """The expected value is that of `SELECT hash(…)` in Spark 3.5."""
     assert ranges._murmur3(number) == expected
 
 
-_MONDAY, _WEEK = 1_700_000_000_000_000, (1_700_000_000_000_000, 1_700_604_800_000_000)
+_MONDAY = 1_700_000_000_000_000
+_WEEK = (1_700_000_000_000_000, 1_700_604_800_000_000)
 _TIME = pa.timestamp("us", "UTC")
 
 
 def _stored(bucket, number: int, columns: dict[str, pa.Array], field_ids: dict[str, int]) -> DataFile:
     """Write a Parquet file with Iceberg's ids of its fields."""
-    fields = [pa.field(name, a.type, metadata={"PARQUET:field_id": str(field_ids[name])}) for name, a in columns.items()]
+    fields = [
+        pa.field(name, a.type, metadata={"PARQUET:field_id": str(field_ids[name])})
+        for name, a in columns.items()
+    ]
     buffer = io.BytesIO()
     pq.write_table(pa.table(list(columns.values()), schema=pa.schema(fields)), buffer)
     content = buffer.getvalue()
@@ -74,9 +80,14 @@ def _stored(bucket, number: int, columns: dict[str, pa.Array], field_ids: dict[s
 
 def test_cuts_divide_the_events_of_the_window_although_each_file_has_many_of_other_times(bucket):
     """Each file has events of six hours and, one in ten, of two days before. Keys grow with time."""
-    day, files, keys = 86_400_000_000, [], []
+    day = 86_400_000_000
+    files = []
+    keys = []
     for number in range(36):
-        at = [_MONDAY + (number - 4) * day // 4 + n * day // 4_000 - (2 * day if n % 10 == 0 else 0) for n in range(1_000)]
+        at = [
+            _MONDAY + (number - 4) * day // 4 + n * day // 4_000 - (2 * day if n % 10 == 0 else 0)
+            for n in range(1_000)
+        ]
         names = [f"k{number * 1_000 + n:06}" for n in range(1_000)]
         keys += [name for name, when in zip(names, at, strict=True) if _WEEK[0] <= when < _WEEK[1]]
         columns = {"at": pa.array(at, _TIME), "id": pa.array(names)}
@@ -97,12 +108,20 @@ def test_a_file_gives_values_as_far_as_it_has_them(bucket):
 
     whole = _stored(bucket, 0, {"at": times, "n": numbers}, ids)
     assert sampled(whole) == [2, 3]
-    assert sampled(whole, field=2) == [datetime.fromtimestamp(micros / 1e6, UTC) for micros in (_MONDAY, _WEEK[1] - 1)]
+    assert sampled(whole, field=2) == [
+        datetime.fromtimestamp(micros / 1e6, UTC) for micros in (_MONDAY, _WEEK[1] - 1)
+    ]
     assert sampled(whole, field=9) == []
     # An event time inside of a record is not read.
     nested = pa.StructArray.from_arrays([times], ["at"])
     assert sampled(_stored(bucket, 1, {"at": nested, "n": numbers}, {"at": 7, "n": 1})) == [1, 2, 3, 4, 5]
-    assert sampled(_stored(bucket, 2, {"at": numbers, "n": numbers}, ids)) == [1, 2, 3, 4, 5]  # no times at all
+    assert sampled(_stored(bucket, 2, {"at": numbers, "n": numbers}, ids)) == [
+        1,
+        2,
+        3,
+        4,
+        5,
+    ]  # no times at all
     raw = pa.array([b"a", b"b\xff", b"c", b"d", b"e"]).view(pa.string())
     assert sampled(_stored(bucket, 3, {"at": times, "n": raw}, ids)) == ["b\ufffd", "c"]
     bucket.write("4.orc", b"ORC, or so", "application/octet-stream")
@@ -124,5 +143,7 @@ def test_a_file_gives_values_as_far_as_it_has_them(bucket):
 )
 def test_more_values_are_of_large_files(sizes, expected):
     """One file that was compacted weighs as much as the many that it replaced."""
-    files = [DataFile(str(n), size, 1, (None, None), (None, None), has_nulls=False) for n, size in enumerate(sizes)]
+    files = [
+        DataFile(str(n), size, 1, (None, None), (None, None), has_nulls=False) for n, size in enumerate(sizes)
+    ]
     assert {int(file.location): positions for file, positions in ranges._spread(files)} == expected

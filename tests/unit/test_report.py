@@ -19,7 +19,10 @@ def page(delivered) -> page_reader.Node:
 def test_the_report_starts_with_what_readers_need_first():
     found = page(samples.weekly_sales())
     assert found.one("h1").text == "Weekly sales"
-    assert found.one("p", class_="window").text == "Week 46 of 2026: Monday 9 November to Sunday 15 November 2026, Europe/Berlin"
+    assert (
+        found.one("p", class_="window").text
+        == "Week 46 of 2026: Monday 9 November to Sunday 15 November 2026, Europe/Berlin"
+    )
     assert (
         found.one("p", class_="status complete").text
         == "Complete. All 798 rows of this window are in the file. Every check passed."
@@ -47,10 +50,17 @@ def test_headline_numbers_have_unit_and_change():
 
 
 def test_amounts_in_several_currencies_are_never_added_up():
-    """Neither in headlines nor in charts. The page shows the sums by currency, calculated here from the rows."""
+    """Neither in headlines nor in charts.
+
+    The page shows the sums by currency, calculated here from the rows.
+    """
     found = page(samples.sales_by_region())
-    by_currency = {unit: sum(row["sales"] for row in region_rows() if row["currency"] == unit) for unit in ("EUR", "USD")}
-    cards = [card.text for card in found.one("dl", class_="cards").all("div") if card.text.startswith("Sales")]
+    by_currency = {
+        unit: sum(row["sales"] for row in region_rows() if row["currency"] == unit) for unit in ("EUR", "USD")
+    }
+    cards = [
+        card.text for card in found.one("dl", class_="cards").all("div") if card.text.startswith("Sales")
+    ]
     assert [card.split(" ")[:3] for card in cards] == [
         ["Sales", f"({unit})", f"{by_currency[unit]:,}"] for unit in ("EUR", "USD")
     ]
@@ -96,10 +106,14 @@ def test_an_empty_window_is_reported_without_charts():
 def test_an_incomplete_window_has_the_end_of_its_data_and_of_its_changes():
     made = samples.weekly_sales()
     incomplete = attrs.evolve(
-        made, status="incomplete", table=attrs.evolve(made.table, appended_at=made.window.end - timedelta(hours=3))
+        made,
+        status="incomplete",
+        table=attrs.evolve(made.table, appended_at=made.window.end - timedelta(hours=3)),
     )
     status = page(incomplete).one("p", class_="status incomplete").text
-    assert status.startswith("Incomplete. Not final: data until Sunday 15 November 2026, 21:00 (Europe/Berlin).")
+    assert status.startswith(
+        "Incomplete. Not final: data until Sunday 15 November 2026, 21:00 (Europe/Berlin)."
+    )
     assert "made again when more data arrives, until Monday 30 November 2026, 00:00" in status
     settled = attrs.evolve(made.contract, window=attrs.evolve(made.contract.window, restate_for_days=0))
     assert "made again" not in page(attrs.evolve(incomplete, contract=settled)).text
@@ -139,16 +153,25 @@ def test_a_file_without_checks_says_so():
 def test_a_check_of_the_whole_file_counts_no_rows():
     made = samples.sales_by_region()
     checks = [attrs.evolve(check, failed=1 if check.id == "some_sales" else 0) for check in made.checks]
-    assert page(attrs.evolve(made, checks=checks)).one("div", id="results").rows()[0][2] == "in the file as a whole"
+    assert (
+        page(attrs.evolve(made, checks=checks)).one("div", id="results").rows()[0][2]
+        == "in the file as a whole"
+    )
 
 
 def test_the_first_rows_are_those_of_the_file():
     made = samples.weekly_sales()
     grid = page(made).one("div", id="first")
-    assert [head.text for head in grid.one("thead").all("th")] == ["Row", *[column.name for column in made.contract.columns]]
+    assert [head.text for head in grid.one("thead").all("th")] == [
+        "Row",
+        *[column.name for column in made.contract.columns],
+    ]
     rows = grid.rows()
     assert len(rows) == 20
-    wanted = [["“”" if cell == "" else "empty" if cell is None else cell for cell in row] for row in made.stats.first_rows]
+    wanted = [
+        ["“”" if cell == "" else "empty" if cell is None else cell for cell in row]
+        for row in made.stats.first_rows
+    ]
     assert [row[1:] for row in rows] == wanted
     assert "The first 20 of 798 rows" in grid.text
 
@@ -177,11 +200,16 @@ def test_excluded_events_add_up_in_plain_words():
 
 def test_an_aggregate_reports_groups_that_are_too_small():
     found = page(samples.sales_by_region())
-    said = "The file has 13 rows. 2 groups are not shown, to protect the people in small groups. Every check passed."
+    said = (
+        "The file has 13 rows. 2 groups are not shown, to protect the people in small groups. Every check "
+        "passed."
+    )
     assert found.one("p", class_="status complete").text == f"Complete. {said}"
     assert "Groups of fewer than 10 people are left out" in found.text
     assert ["belong to groups that are too small to be shown", "38"] in found.one("div", id="lines").rows()
-    without_people = "No group had to be left out. By the contract, the rows are not about people: Rows are sums of trades"
+    without_people = (
+        "No group had to be left out. By the contract, the rows are not about people: Rows are sums of trades"
+    )
     assert without_people in page(samples.daily_trades()).text
 
 
@@ -244,5 +272,9 @@ def test_the_report_has_the_charts_of_the_contract():
 def test_a_cell_without_a_value_is_not_an_empty_text():
     made = samples.weekly_sales(1)
     row = [("" if column.name == "product" else None) for column in made.contract.columns]
-    cells = page(attrs.evolve(made, stats=attrs.evolve(made.stats, first_rows=[row]))).one("div", id="first").rows()[0]
+    cells = (
+        page(attrs.evolve(made, stats=attrs.evolve(made.stats, first_rows=[row])))
+        .one("div", id="first")
+        .rows()[0]
+    )
     assert [cell for cell in cells[1:] if cell != "empty"] == ["“”"]

@@ -19,7 +19,10 @@ from glue_jobs.delivery.report import STYLE
 from tests.support import page_reader, samples
 
 LIMIT = 300_000
-NASTY = "<script>alert(\"1\")</script>' & \u202eevil\u202c \x00\x07\x85 \ufdd0 \u2028 </style>]]>--><b onload='x'>"
+NASTY = (
+    '<script>alert("1")</script>\' & \u202eevil\u202c \x00\x07\x85 \ufdd0 \u2028 </style>]]>--><b '
+    "onload='x'>"
+)
 
 TEXTS = """
 name = "texts"
@@ -70,9 +73,14 @@ kind = "{kind}"
 def texts(text: str, *, columns: int, values: list[str | None]):
     """Return an export whose texts are all `text` and whose cells have one of `values`."""
     quoted = json.dumps(text)
-    named = [(f"c{number}", "text") for number in range(columns)] + [("n", "decimal(38,10)"), ("at", "timestamp")]
+    named = [(f"c{number}", "text") for number in range(columns)] + [
+        ("n", "decimal(38,10)"),
+        ("at", "timestamp"),
+    ]
     allowed = {name: json.dumps([text] * 3 if type_ == "text" else []) for name, type_ in named}
-    written = "".join(COLUMN.format(name=name, type=type_, text=quoted, allowed=allowed[name]) for name, type_ in named)
+    written = "".join(
+        COLUMN.format(name=name, type=type_, text=quoted, allowed=allowed[name]) for name, type_ in named
+    )
     charts = "".join(
         CHART.format(text=quoted, x=x, y=y, kind=kind)
         for x, y, kind in (("c0", "n", "bar"), ("at", "n", "line"), ("c0", "rows", "line"))
@@ -103,7 +111,11 @@ def test_decimals_of_the_first_rows_have_no_exponents():
             charts="",
         )
     )
-    rows = page(samples.delivered(contract, [{"c0": "a\r\nb", "n": Decimal("0.0000000001")}])).one("div", id="first").rows()
+    rows = (
+        page(samples.delivered(contract, [{"c0": "a\r\nb", "n": Decimal("0.0000000001")}]))
+        .one("div", id="first")
+        .rows()
+    )
     assert rows == [["1", "a↵b", "0.0000000001"]]
 
 
@@ -117,9 +129,19 @@ def test_the_order_of_inputs_has_no_effect():
 @pytest.mark.parametrize("make", [samples.weekly_sales, samples.sales_by_region, samples.daily_trades])
 def test_a_report_has_no_script_and_loads_nothing(make):
     found = page(make())
-    assert not found.all("script") + found.all("link") + found.all("img") + found.all("iframe") + found.all("object")
+    assert (
+        not found.all("script")
+        + found.all("link")
+        + found.all("img")
+        + found.all("iframe")
+        + found.all("object")
+    )
     for node in found.walk():
-        assert not [name for name in node.attributes if name.startswith("on") or name in ("style", "src", "srcset", "xlink:href")]
+        assert not [
+            name
+            for name in node.attributes
+            if name.startswith("on") or name in ("style", "src", "srcset", "xlink:href")
+        ]
         assert (node.attributes.get("href") or "#").startswith("#")
     style = found.one("style").children[0]
     assert "url(" not in style
@@ -150,7 +172,9 @@ def test_a_report_is_accessible_to_screen_readers(make):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_colours_have_contrast(scheme):
     light, dark = STYLE.split("@media", 1)
-    colours = dict(re.findall(r"--([a-z]+):(#[0-9a-f]+)", light if scheme == "light" else dark.split("*{", 1)[0]))
+    colours = dict(
+        re.findall(r"--([a-z]+):(#[0-9a-f]+)", light if scheme == "light" else dark.split("*{", 1)[0])
+    )
     for name in ("ink", "soft", "good", "warn", "wait"):
         assert min(contrast(colours[name], colours[ground]) for ground in ("paper", "card")) >= 4.5
     for name in ("blue", "red", "grey"):
@@ -165,7 +189,9 @@ def contrast(one: str, other: str) -> float:
 def luminance(colour: str) -> float:
     digits = colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])
     parts = [int(digits[start : start + 2], 16) / 255 for start in (0, 2, 4)]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
@@ -208,4 +234,7 @@ def test_a_report_stays_small_and_states_what_it_omits(text, columns, values):
     assert len(found.one("h1").text) <= 500
     shown = len(found.one("div", id="first").one("thead").all("th")) - 1
     whole = columns + 2
-    assert shown == whole or f"{whole - shown} more columns are not shown here; the file has all of them." in found.text
+    assert (
+        shown == whole
+        or f"{whole - shown} more columns are not shown here; the file has all of them." in found.text
+    )

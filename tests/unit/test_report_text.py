@@ -26,13 +26,18 @@ def test_any_text_stays_text(text):
     found = page_reader.read(written.encode().decode()).one("p")
     assert all(isinstance(child, str) for child in found.children)
     shown = "".join(found.children)
-    assert not [sign for sign in shown if unicodedata.category(sign) in ("Cc", "Cs") or unicodedata.bidirectional(sign) in TURNS]
+    assert not [
+        sign
+        for sign in shown
+        if unicodedata.category(sign) in ("Cc", "Cs") or unicodedata.bidirectional(sign) in TURNS
+    ]
 
 
 @given(TEXTS)
 def test_a_text_that_went_through_a_macro_is_escaped_once(text):
     template = (
-        "{% macro twice(one) %}{{ one }}{{ caller(one) }}{% endmacro %}<p>{% call(x) twice(value) %}{{ x }}{% endcall %}</p>"
+        "{% macro twice(one) %}{{ one }}{{ caller(one) }}{% endmacro %}<p>{% call(x) twice(value) %}{{ x "
+        "}}{% endcall %}</p>"
     )
     assert rendered(text, template) == "<p>" + 2 * rendered(text, "{{ value }}") + "</p>"
 

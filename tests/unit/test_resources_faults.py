@@ -1,4 +1,6 @@
-"""With every fault at every call, a resource's life has the same end, and no object is left over or created twice."""
+"""With every fault at every call, a resource's life has the same end, and no object is left over or created
+twice.
+"""
 
 from __future__ import annotations
 
@@ -61,17 +63,23 @@ class History:
         return error
 
     def live(self):
-        toy, toys = self.toy, self.toys
+        toy = self.toy
+        toys = self.toys
         toy.physical_id = self.survive(toy.event("Create"))
         assert toys.sizes() == [1]
         toy.physical_id = self.survive(toy.event("Create"))
-        old, toy.properties = toy.properties, {"size": "2", "shelf": "north"}
+        old = toy.properties
+        toy.properties = {"size": "2", "shelf": "north"}
         self.survive(toy.event("Update", old))
         assert toys.sizes() == [2]
         self.survive(toy.event("Update", toy.properties))
-        before, old, toy.properties = toy.physical_id, toy.properties, {"size": "2", "shelf": "south"}
+        before = toy.physical_id
+        old = toy.properties
+        toy.properties = {"size": "2", "shelf": "south"}
         toy.physical_id = self.survive(toy.event("Update", old))
-        self.survive({**toy.event("Delete", PhysicalResourceId=before), "ResourceProperties": {"kind": "toy", **old}})
+        self.survive(
+            {**toy.event("Delete", PhysicalResourceId=before), "ResourceProperties": {"kind": "toy", **old}}
+        )
         assert toys.shelves() == ["south"]
         for _ in range(2):
             self.survive(toy.event("Delete"))
@@ -170,7 +178,8 @@ def test_a_duplicate_that_lists_show_late_is_deleted_too():
 
 def hide_for(toys, seconds):
     """Hide all objects from lists and reads for some seconds."""
-    hidden, until = dict(toys.shop.things), toys.clock.now + seconds
+    hidden = dict(toys.shop.things)
+    until = toys.clock.now + seconds
     toys.shop.things = {}
 
     def show(name, number, when):
@@ -263,7 +272,8 @@ def test_a_killed_invocation_blocks_others_no_longer_than_lambdas_timeout():
     event = toy.event("Create")
     with pytest.raises(Killed):
         toy.run(event)
-    toys.shop.at_call, toys.invocations.documents.dead = lambda *call: None, None
+    toys.shop.at_call = lambda *call: None
+    toys.invocations.documents.dead = None
     began = toys.clock.now
     toy.run(event)
     assert 120 <= toys.clock.now - began <= 160

@@ -74,7 +74,12 @@ def test_a_mistake_in_the_properties_is_reported_in_one_message(capsys):
     assert "cluster_id: is missing" in message
     assert failed.value.__suppress_context__
     entry = logged(capsys)[-1]
-    assert (entry["request"], entry["verb"], entry["resource"], entry["code"]) == ("r1", "Create", "Trades", "LF-PROPERTIES")
+    assert (entry["request"], entry["verb"], entry["resource"], entry["code"]) == (
+        "r1",
+        "Create",
+        "Trades",
+        "LF-PROPERTIES",
+    )
     assert "canary" not in json.dumps(entry)
 
 
@@ -136,25 +141,42 @@ def test_a_reason_is_redacted_before_it_is_truncated():
     assert SHOWN[0] in shown
 
 
-@pytest.mark.parametrize("text", ["ü" * 1240, "x" * 2480, "\0" * 414])  # the last takes six bytes each in JSON
+@pytest.mark.parametrize(
+    "text", ["ü" * 1240, "x" * 2480, "\0" * 414]
+)  # the last takes six bytes each in JSON
 def test_the_longest_outputs_that_pass_fit_into_cloudformation_s_answer(text):
     answer = {"IsComplete": True, "Data": {"arn": text}}
     assert custom_resource.require_deliverable(answer) == answer
-    names = {"StackId": STACK.replace("lake", "s" * 128), "RequestId": "r" * 36, "LogicalResourceId": "L" * 255}
+    names = {
+        "StackId": STACK.replace("lake", "s" * 128),
+        "RequestId": "r" * 36,
+        "LogicalResourceId": "L" * 255,
+    }
     identity = str(Identity("snowflake_catalog_integration", "L" * 255, "0123abcd"))
-    whole = {"Status": "SUCCESS", "Reason": "", **names, "PhysicalResourceId": identity, "NoEcho": False, **answer}
+    whole = {
+        "Status": "SUCCESS",
+        "Reason": "",
+        **names,
+        "PhysicalResourceId": identity,
+        "NoEcho": False,
+        **answer,
+    }
     assert len(json.dumps(whole, ensure_ascii=False).encode()) <= 4096
 
 
 def test_outputs_that_are_too_long_are_refused_and_never_truncated():
     with pytest.raises(LakeferryError, match=r"LF-OUTPUTS .*the longest is arn"):
-        custom_resource.require_deliverable({"IsComplete": True, "Data": {"arn": "x" * custom_resource.DATA_BYTES, "b": "y"}})
+        custom_resource.require_deliverable(
+            {"IsComplete": True, "Data": {"arn": "x" * custom_resource.DATA_BYTES, "b": "y"}}
+        )
 
 
 def test_outputs_with_a_secret_are_refused():
     secret = Secret("canary-in-the-outputs")
     with pytest.raises(LakeferryError, match=r"LF-OUTPUTS .*a would show a secret") as refused:
-        custom_resource.require_deliverable({"IsComplete": True, "Data": {"a": f"x{secret.reveal()}", "b": "y"}})
+        custom_resource.require_deliverable(
+            {"IsComplete": True, "Data": {"a": f"x{secret.reveal()}", "b": "y"}}
+        )
     assert "canary" not in str(refused.value)
 
 
@@ -169,7 +191,8 @@ def test_an_errors_message_has_a_maximum_length():
 
 
 def test_the_log_is_opened_for_each_invocation():
-    first, second = io.StringIO(), io.StringIO()
+    first = io.StringIO()
+    second = io.StringIO()
     open_log(first).info("one")
     open_log(second).info("two")
     assert (first.getvalue().count("\n"), second.getvalue().count("\n")) == (1, 1)

@@ -43,7 +43,9 @@ def test_names_of_living_objects_never_change():
 
 def test_ids_of_living_objects_never_change():
     spec = parse(
-        topic.PROPERTIES, {"environment_id": "env-1", "cluster_id": "lkc-1", "credentials": "a", "topic": "t"}, strict=True
+        topic.PROPERTIES,
+        {"environment_id": "env-1", "cluster_id": "lkc-1", "credentials": "a", "topic": "t"},
+        strict=True,
     )
     assert request.generation_of(topic, spec) == "f1747aab"
     assert request.generation_of(environment, parse(environment.PROPERTIES, {}, strict=True)) == "0"
@@ -93,7 +95,12 @@ def test_a_generation_depends_on_replacing_properties_only(shelves, sizes):
 
 def test_an_event_is_read():
     asked = request.read_request(
-        {**EVENT, "RequestType": "Update", "PhysicalResourceId": "lf1:toy:Toy:0", "OldResourceProperties": {"a": 1}}
+        {
+            **EVENT,
+            "RequestType": "Update",
+            "PhysicalResourceId": "lf1:toy:Toy:0",
+            "OldResourceProperties": {"a": 1},
+        }
     )
     assert (asked.id, asked.verb, asked.kind, asked.before) == ("r1", "Update", "toy", {"a": 1})
     assert asked.identity == Identity("toy", "Toy", "0")
@@ -105,20 +112,26 @@ def test_an_id_of_another_resource_is_not_accepted(physical_id):
     assert request.read_request({**EVENT, "PhysicalResourceId": physical_id}).identity is None
 
 
-@pytest.mark.parametrize("missing", ["RequestType", "RequestId", "StackId", "LogicalResourceId", "ResourceProperties"])
+@pytest.mark.parametrize(
+    "missing", ["RequestType", "RequestId", "StackId", "LogicalResourceId", "ResourceProperties"]
+)
 def test_an_event_that_cloudformation_does_not_send(missing):
     with pytest.raises(LakeferryError) as refused:
         request.read_request({name: value for name, value in EVENT.items() if name != missing})
     assert refused.value.row.code == "LF-FOREIGN-EVENT"
 
 
-@pytest.mark.parametrize("changed", [{"RequestType": "Read"}, {"ResourceProperties": 7}, {"ResourceProperties": None}])
+@pytest.mark.parametrize(
+    "changed", [{"RequestType": "Read"}, {"ResourceProperties": 7}, {"ResourceProperties": None}]
+)
 def test_an_event_of_another_form(changed):
     with pytest.raises(LakeferryError):
         request.read_request({**EVENT, **changed})
 
 
-@pytest.mark.parametrize("stack", ["", "arn:aws:s3:::bucket", "arn:aws:cloudformation:eu-west-1:1:changeSet/x/y", "None"])
+@pytest.mark.parametrize(
+    "stack", ["", "arn:aws:s3:::bucket", "arn:aws:cloudformation:eu-west-1:1:changeSet/x/y", "None"]
+)
 def test_invalid_stack_ids(stack):
     with pytest.raises(LakeferryError):
         request.parse_stack_arn(stack)

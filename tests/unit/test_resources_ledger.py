@@ -48,7 +48,15 @@ def test_a_row_survives_being_written_and_read(ledger, stacks):
 
 
 def test_a_row_of_another_release_is_still_read(ledger):
-    text = {"request_id": "r", "verb": "Create", "fingerprint": "m", "since": 1.0, "name": "n", "new": 1, "facts": {"newer": 2}}
+    text = {
+        "request_id": "r",
+        "verb": "Create",
+        "fingerprint": "m",
+        "since": 1.0,
+        "name": "n",
+        "new": 1,
+        "facts": {"newer": 2},
+    }
     ledger.documents.write("key", text, 0, None)
     assert ledger.read("key").facts.object_id is None
 
@@ -66,7 +74,14 @@ def test_a_row_of_another_release_is_still_read(ledger):
 )
 def test_a_row_of_a_release_that_did_not_know_owners_owns_what_it_may_have_created(ledger, facts, owned):
     """A note that a search had found nothing was no proof."""
-    text = {"request_id": "r", "verb": "Create", "fingerprint": "m", "since": 1.0, "name": "n", "facts": facts}
+    text = {
+        "request_id": "r",
+        "verb": "Create",
+        "fingerprint": "m",
+        "since": 1.0,
+        "name": "n",
+        "facts": facts,
+    }
     ledger.documents.write("key", text, 0, None)
     assert ledger.read("key").facts.owned is owned
 
@@ -167,7 +182,9 @@ def test_an_overtaken_invocation_still_records_facts_of_the_object(ledger, clock
 def test_only_the_row_of_a_deleted_object_expires(ledger, clock, stacks):
     kept = []
     right = ledger.documents.write
-    ledger.documents.write = lambda key, document, over, expires: kept.append(expires) or right(key, document, over, expires)
+    ledger.documents.write = lambda key, document, over, expires: (
+        kept.append(expires) or right(key, document, over, expires)
+    )
     put(ledger, asked("r1", "Delete"), stacks)
     lease = ledger.lease("key", "r1", "me", clock.now + 100)
     lease.state.progress.done = True
@@ -216,7 +233,9 @@ def test_which_request_replaces_which(before, verb, creating, taken, stacks):
 def test_updates_around_a_rollback(backward, status, same, taken, stacks):
     stacks.status = status
     late = asked("r2", "Update", size=1)
-    row = attrs.evolve(ROW, verb="Update", backward=backward, fingerprint=late.fingerprint if same else "other")
+    row = attrs.evolve(
+        ROW, verb="Update", backward=backward, fingerprint=late.fingerprint if same else "other"
+    )
     if taken:
         assert accept_request(row, late, name="n", now=1.0, stacks=stacks).backward is ("ROLLBACK" in status)
     else:

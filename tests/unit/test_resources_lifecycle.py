@@ -1,4 +1,6 @@
-"""CloudFormation's events for a resource, in any order and repeated, and the objects that exist afterwards."""
+"""CloudFormation's events for a resource, in any order and repeated, and the objects that exist
+afterwards.
+"""
 
 from __future__ import annotations
 
@@ -178,7 +180,8 @@ def test_a_replaced_object_is_deleted_after_the_new_one_works(toys):
     toy = toys.resource(shelf="north")
     toy.create()
     old_id = toy.physical_id
-    old, toy.properties = toy.properties, {"shelf": "south"}
+    old = toy.properties
+    toy.properties = {"shelf": "south"}
     toy.physical_id = toy.run(toy.event("Update", old))
     assert toy.physical_id != old_id
     assert toys.shelves() == ["north", "south"]
@@ -190,12 +193,15 @@ def test_a_replaced_object_is_deleted_after_the_new_one_works(toys):
 def test_a_rollback_of_a_replacement_returns_the_old_id(toys):
     toy = toys.resource(shelf="north")
     toy.create()
-    old_id, old = toy.physical_id, toy.properties
+    old_id = toy.physical_id
+    old = toy.properties
     new_id = toy.run(toy.event("Update", old, ResourceProperties={"kind": "toy", "shelf": "south"}))
     back = toy.event("Update", {"shelf": "south"}, PhysicalResourceId=new_id)
     toys.stacks.status = "UPDATE_ROLLBACK_IN_PROGRESS"
     assert toy.run(back) == old_id
-    gone = toy.event("Delete", PhysicalResourceId=new_id, ResourceProperties={"kind": "toy", "shelf": "south"})
+    gone = toy.event(
+        "Delete", PhysicalResourceId=new_id, ResourceProperties={"kind": "toy", "shelf": "south"}
+    )
     toy.run(gone)
     assert toys.shelves() == ["north"]
     assert "thing-1" in toys.shop.things
@@ -204,7 +210,8 @@ def test_a_rollback_of_a_replacement_returns_the_old_id(toys):
 def test_an_unreported_replacement_is_deleted_by_its_rollback(toys):
     toy = toys.resource(shelf="north")
     toy.create()
-    old_id, old = toy.physical_id, toy.properties
+    old_id = toy.physical_id
+    old = toy.properties
     forward = toy.event("Update", old, ResourceProperties={"kind": "toy", "shelf": "south"})
     new_id = toys.invocations.on_event(forward)["PhysicalResourceId"]
     toys.invocations.is_complete({**forward, "PhysicalResourceId": new_id})
@@ -276,13 +283,16 @@ def test_a_repeated_event_has_no_effect(toys):
 
 
 def test_a_delete_waits_for_a_running_create_and_deletes_its_object(toys):
-    """The delete comes before and after the effect of each call of the create, which continues until it finds out."""
+    """The delete comes before and after the effect of each call of the create, which continues until it finds
+    out.
+    """
     probe = Toys()
     probe.resource().create()
     for number in range(1, len(probe.shop.calls) + 1):
         for moment in ("before", "after"):
             toys = Toys()
-            toy, others = toys.resource(), []
+            toy = toys.resource()
+            others = []
 
             def come_in(name, at, when, toys=toys, toy=toy, others=others, number=number, moment=moment):
                 if (at, when) == (number, moment) and not others:
@@ -304,7 +314,9 @@ def test_an_overtaken_create_creates_nothing(toys):
 
     def come_in(name, number, moment):
         toys.shop.at_call = lambda *call: None
-        assert toys.invocations.is_complete(toy.event("Delete", PhysicalResourceId="lake-Toy-1F2E3D")) == {"IsComplete": False}
+        assert toys.invocations.is_complete(toy.event("Delete", PhysicalResourceId="lake-Toy-1F2E3D")) == {
+            "IsComplete": False
+        }
 
     toys.shop.at_call = come_in
     with pytest.raises(StaleRequest):
@@ -317,7 +329,8 @@ def test_a_concurrent_repeated_create_has_one_object():
     probe.resource().create()
     for number in range(1, len(probe.shop.calls) + 1):
         toys = Toys()
-        toy, nested = toys.resource(), []
+        toy = toys.resource()
+        nested = []
         event = toy.event("Create")
 
         def come_in(name, at, when, toys=toys, nested=nested, event=event, number=number):
@@ -335,7 +348,8 @@ def test_two_threads_create_one_object(toys):
     toy = toys.resource()
     event = toy.event("Create")
     physical_id = toys.invocations.on_event(event)["PhysicalResourceId"]
-    gate, failures = threading.Barrier(8, timeout=60), []
+    gate = threading.Barrier(8, timeout=60)
+    failures = []
 
     def work():
         try:
@@ -355,7 +369,8 @@ def test_two_threads_create_one_object(toys):
 
 
 def test_two_stacks_share_nothing(toys):
-    one, other = toys.resource(stack="one"), toys.resource(stack="other")
+    one = toys.resource(stack="one")
+    other = toys.resource(stack="other")
     one.create()
     other.create()
     assert len({thing["name"] for thing in toys.shop.things.values()}) == 2
@@ -462,7 +477,8 @@ def test_what_a_request_waits_for_is_logged(toys, error):
         if number == 1:
             raise error(errors.WAITING, "no role yet")
 
-    right, toys.invocations.documents.read = toys.invocations.documents.read, read
+    right = toys.invocations.documents.read
+    toys.invocations.documents.read = read
     toys.shop.at_call = deny
     toys.invocations.log = io.StringIO()
     toys.resource().create()
@@ -548,7 +564,8 @@ def test_a_failing_ledger_only_delays(toys):
     event = toy.event("Create")
     known = {**event, "PhysicalResourceId": toys.invocations.on_event(event)["PhysicalResourceId"]}
     documents = toys.invocations.documents
-    right, failing = documents.write, iter([True, False, True, False, False, True, True, False, True])
+    right = documents.write
+    failing = iter([True, False, True, False, False, True, True, False, True])
 
     def write(*given):
         if next(failing, False):
@@ -597,4 +614,6 @@ def test_errors_name_operation_kind_and_id(toys):
     toys.kind.refuse = True
     with pytest.raises(LakeferryError) as raised:
         toys.resource("Trades").create()
-    assert str(raised.value).startswith("LF-INTERNAL  creating toy Trades: the vendor wants none. What to do: ")
+    assert str(raised.value).startswith(
+        "LF-INTERNAL  creating toy Trades: the vendor wants none. What to do: "
+    )

@@ -1,4 +1,6 @@
-"""What is not found is gone only if that is proved: by the login that deleted it, or by one of its tenant that would see it."""
+"""What is not found is gone only if that is proved: by the login that deleted it, or by one of its tenant
+that would see it.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,12 @@ def test_an_object_that_somebody_deleted_is_created_again_by_a_login_that_sees(t
 @pytest.mark.parametrize("is_created", [True, False])
 def test_a_lost_create_is_not_ruled_out_by_a_login_that_sees_nothing(toys, is_created):
     toy = toys.resource()
-    raise_once(toys.shop, "create", "after" if is_created else "before", Transient(errors.UNREACHABLE, "the answer is lost"))
+    raise_once(
+        toys.shop,
+        "create",
+        "after" if is_created else "before",
+        Transient(errors.UNREACHABLE, "the answer is lost"),
+    )
     toys.invocations.is_complete({**toy.event("Create"), **toys.invocations.on_event(toy.event("Create"))})
     toys.shop.blind = True
     with pytest.raises(TimedOut, match="unseen: no role"):
@@ -107,11 +114,13 @@ def test_what_another_login_deleted_needs_a_proof_because_the_vendor_may_have_fa
     """The vendor accepts the delete, and fails. The next request comes with a key that sees less."""
     toy = toys.resource()
     toy.create()
-    thing, event = dict(toys.shop.things["thing-1"]), toy.event("Delete")
+    thing = dict(toys.shop.things["thing-1"])
+    event = toy.event("Delete")
     end_after_removal(toys.shop)
     assert not toys.invocations.is_complete({**event, **toys.invocations.on_event(event)})["IsComplete"]
     toys.shop.things["thing-1"] = thing
-    toys.shop.principal, toys.shop.blind = "key-2", True
+    toys.shop.principal = "key-2"
+    toys.shop.blind = True
     with pytest.raises(TimedOut, match="unseen: no role"):
         toy.delete()
     toys.shop.blind = False
@@ -174,7 +183,8 @@ def test_the_tenant_is_recorded_before_the_create(toys):
 def test_a_login_of_another_tenant_is_refused_before_any_call(toys, request_type):
     toy = toys.resource()
     toy.create()
-    toys.shop.tenant, toys.shop.calls = "shop-2", []
+    toys.shop.tenant = "shop-2"
+    toys.shop.calls = []
     with pytest.raises(LakeferryError, match="it is in shop-1, not in shop-2"):
         getattr(toy, request_type)()
     assert toys.shop.calls == []
@@ -222,7 +232,8 @@ def test_a_forgotten_object_is_not_asked_for_and_logged_by_name(toys, is_of_othe
     toys.invocations.log = io.StringIO()
     toy = toys.resource()
     toy.create()
-    toys.shop.blind, toys.shop.calls = True, []
+    toys.shop.blind = True
+    toys.shop.calls = []
     toys.shop.tenant = "shop-2" if is_of_other_tenant else "shop-1"
     set_fact(toys, forgotten="2026-11-26T10:00:00Z deleted in the console")
     toy.delete()
@@ -255,7 +266,9 @@ def test_a_login_that_sees_what_it_created_needs_no_more_to_rule_out_a_lost_crea
 def lose_states(toys, *kept):
     """Remove the states of all resources but `kept`, as a table that was lost or restored would lack them."""
     rows = toys.invocations.documents.rows
-    toys.invocations.documents.rows = {key: row for key, row in rows.items() if any(f":{name}:" in key for name in kept)}
+    toys.invocations.documents.rows = {
+        key: row for key, row in rows.items() if any(f":{name}:" in key for name in kept)
+    }
 
 
 def deployed_without_state(toys):
@@ -305,9 +318,13 @@ def test_without_any_state_what_is_not_found_is_unknown(toys):
 
 
 def test_a_rollback_deletes_what_was_never_created_without_a_proof(toys):
-    """The function could not write a state, so it created nothing. CloudFormation has the id from the first call."""
+    """The function could not write a state, so it created nothing.
+
+    CloudFormation has the id from the first call.
+    """
     toy = toys.resource()
     toy.physical_id = toys.invocations.on_event(toy.event("Create"))["PhysicalResourceId"]
-    toys.stacks.status, toys.shop.blind = "ROLLBACK_IN_PROGRESS", True
+    toys.stacks.status = "ROLLBACK_IN_PROGRESS"
+    toys.shop.blind = True
     toy.delete()
     assert "create" not in toys.shop.calls

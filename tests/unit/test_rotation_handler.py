@@ -38,7 +38,11 @@ def logged(capsys):
 def test_settings_have_defaults():
     read = rotation.read_settings({})
     assert (read.policy, read.confluent_url) == (Policy(2, 7 * DAY), "https://api.confluent.cloud")
-    given = {contract.ROTATION_KEEP: "3", contract.ROTATION_GRACE_DAYS: "0.5", contract.CONFLUENT_URL: "http://127.0.0.1:1"}
+    given = {
+        contract.ROTATION_KEEP: "3",
+        contract.ROTATION_GRACE_DAYS: "0.5",
+        contract.CONFLUENT_URL: "http://127.0.0.1:1",
+    }
     assert (rotation.read_settings(given).policy, rotation.read_settings(given).confluent_url) == (
         Policy(3, DAY / 2),
         "http://127.0.0.1:1",

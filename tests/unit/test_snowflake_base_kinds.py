@@ -1,4 +1,6 @@
-"""Warehouse, database, schema, role: found by name, ours by the comment, and changed only where they differ."""
+"""Warehouse, database, schema, role: found by name, ours by the comment, and changed only where they
+differ.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,19 @@ from lambdas.shared.errors import BadProperties, LakeferryError, NotFound, Refus
 from lambdas.shared.resource import Context
 from lambdas.snowflake import lookup
 from lambdas.snowflake.resources import catalog_integration, database, iceberg_table, role, schema, warehouse
-from tests.support.snowflake_context import MARK, MISSING, NAME, OWN, ROLE_ARN, context, result, row, script, spec, written
+from tests.support.snowflake_context import (
+    MARK,
+    MISSING,
+    NAME,
+    OWN,
+    ROLE_ARN,
+    context,
+    result,
+    row,
+    script,
+    spec,
+    written,
+)
 
 SIZED = {"size": "X-Small", "auto_suspend": "60", "auto_resume": "true"}
 #: Resource type, properties, beginning of the SHOW statement, its row, and the object id.
@@ -67,7 +81,13 @@ def test_an_object_of_ours_without_its_comment_is_neither_dropped_nor_called_gon
 
 def test_a_database_with_a_schema_of_somebody_else_is_not_dropped(server):
     schemas = [row(name=name) for name in ("INFORMATION_SCHEMA", "PUBLIC", "ANALYSTS")]
-    script(server, **{"SHOW DATABASES": result(row()), "SHOW SCHEMAS IN DATABASE": [result(*schemas), result(*schemas[:2])]})
+    script(
+        server,
+        **{
+            "SHOW DATABASES": result(row()),
+            "SHOW SCHEMAS IN DATABASE": [result(*schemas), result(*schemas[:2])],
+        },
+    )
     held = context(server, deleting=True)
     with pytest.raises(LakeferryError, match=r"SNF-DATABASE-NOT-EMPTY.*ANALYSTS"):
         database.delete(held, spec(database), OWN)
@@ -110,7 +130,11 @@ CATALOG = {"role_arn": ROLE_ARN, "region": "eu-west-1", "account_id": "111122223
     [
         (warehouse, {}, "AUTO_RESUME=TRUE INITIALLY_SUSPENDED=TRUE"),
         (catalog_integration, CATALOG, "ACCESS_DELEGATION_MODE=EXTERNAL_VOLUME_CREDENTIALS"),
-        (iceberg_table, {"database": "D", "schema": "S", "name": "T", "table": "t", **SOURCE}, "AUTO_REFRESH=TRUE"),
+        (
+            iceberg_table,
+            {"database": "D", "schema": "S", "name": "T", "table": "t", **SOURCE},
+            "AUTO_REFRESH=TRUE",
+        ),
     ],
 )
 def test_statements_have_clauses_that_the_simulator_does_not_need(server, kind, given, clause):
@@ -118,11 +142,15 @@ def test_statements_have_clauses_that_the_simulator_does_not_need(server, kind, 
     assert clause in written(server)[0]
 
 
-@pytest.mark.parametrize("differs", [{"size": "Large"}, {"auto_suspend": "600"}, {"auto_suspend": ""}, {"auto_resume": "false"}])
+@pytest.mark.parametrize(
+    "differs", [{"size": "Large"}, {"auto_suspend": "600"}, {"auto_suspend": ""}, {"auto_resume": "false"}]
+)
 def test_a_warehouse_is_updated(server, differs):
     script(server, **{"SHOW WAREHOUSES": result(row(**{**SIZED, **differs}))})
     warehouse.update(context(server), spec(warehouse), OWN)
-    assert written(server) == [f"ALTER WAREHOUSE \"{OWN}\" SET WAREHOUSE_SIZE='XSMALL' AUTO_SUSPEND=60 AUTO_RESUME=TRUE"]
+    assert written(server) == [
+        f"ALTER WAREHOUSE \"{OWN}\" SET WAREHOUSE_SIZE='XSMALL' AUTO_SUSPEND=60 AUTO_RESUME=TRUE"
+    ]
 
 
 def test_a_warehouse_that_never_sleeps_is_refused():

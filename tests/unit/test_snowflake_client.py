@@ -14,7 +14,16 @@ from hypothesis import strategies as st
 from requests.adapters import HTTPAdapter
 
 from lambdas.shared.clock import Deadline
-from lambdas.shared.errors import Conflict, Denied, LakeferryError, NotFound, OutOfTime, RateLimited, Refused, Transient
+from lambdas.shared.errors import (
+    Conflict,
+    Denied,
+    LakeferryError,
+    NotFound,
+    OutOfTime,
+    RateLimited,
+    Refused,
+    Transient,
+)
 from lambdas.shared.http import Response, Session
 from lambdas.snowflake import sql
 from lambdas.snowflake.client import Login, Snowflake, account_claim, account_url
@@ -50,7 +59,8 @@ class Waits(HTTPAdapter):
 
 def test_a_call_waits_longer_than_snowflake_holds_a_statement(server):
     server.answers[POST] = DONE
-    clock, waits = ManualClock(), Waits()
+    clock = ManualClock()
+    waits = Waits()
     session = Session(Deadline(clock, clock.time() + 90), adapter=waits)
     Snowflake(session, clock, Login("myorg-acct", "u", "R"), pair(), server.url).run(SHOW)
     assert waits.seconds == [50.0]
@@ -101,7 +111,9 @@ def test_the_tenant_is_locator_and_region_not_a_name(server):
 
 def test_a_tenant_that_snowflake_does_not_name_is_no_tenant(server):
     with pytest.raises(Transient):
-        _ = vendor(script(server, **{"SELECT CURRENT_ACCOUNT()": result(columns=("LOCATOR", "REGION"))})).tenant
+        _ = vendor(
+            script(server, **{"SELECT CURRENT_ACCOUNT()": result(columns=("LOCATOR", "REGION"))})
+        ).tenant
 
 
 def test_a_statement_is_sent_alone_with_role_and_warehouse(server):
@@ -154,7 +166,11 @@ def test_rows_are_read_by_column_names(server):
 def test_a_value_and_a_document(server):
     script(
         server,
-        **{"SELECT 1": result({"RESULT": '{"a": [1]}'}), "SELECT 2": result(columns=("RESULT",)), "SELECT 3": result({"R": "x"})},
+        **{
+            "SELECT 1": result({"RESULT": '{"a": [1]}'}),
+            "SELECT 2": result(columns=("RESULT",)),
+            "SELECT 3": result({"R": "x"}),
+        },
     )
     client = vendor(server)
     assert client.document(sql.statement("SELECT 1")) == {"a": [1]}
@@ -189,7 +205,9 @@ def test_a_handle_never_changes_the_path(server, handle):
     server.answers[POST] = (202, {"statementHandle": handle})
     with pytest.raises((Transient, NotFound)):
         vendor(server).run(SHOW)
-    assert all(route.startswith(("POST /api/v2/statements", "GET /api/v2/statements/7")) for route in server.routes)
+    assert all(
+        route.startswith(("POST /api/v2/statements", "GET /api/v2/statements/7")) for route in server.routes
+    )
 
 
 def test_a_handle_stays_one_segment_of_the_path(server):
@@ -326,7 +344,10 @@ class TokenServer:
     """A server with a clock of its own, which accepts tokens made in the last minute with `key` only."""
 
     def __init__(self, clock, ahead, key=None, date=True):
-        self.clock, self.ahead, self.key, self.date = clock, ahead, key or pair(), date
+        self.clock = clock
+        self.ahead = ahead
+        self.key = key or pair()
+        self.date = date
 
     def __call__(self, sent):
         now = self.clock.time() + self.ahead
@@ -340,7 +361,9 @@ class TokenServer:
         return (*DONE, headers)
 
 
-@pytest.mark.parametrize("ahead", [sign * seconds for seconds in (1, 30, 59, 61, 300, 3599, 3601, 7200) for sign in (1, -1)])
+@pytest.mark.parametrize(
+    "ahead", [sign * seconds for seconds in (1, 30, 59, 61, 300, 3599, 3601, 7200) for sign in (1, -1)]
+)
 def test_a_clock_difference_is_measured_and_applied(server, ahead):
     clock = ManualClock()
     server.answers[POST] = TokenServer(clock, ahead)
@@ -418,7 +441,9 @@ def test_accounts_in_the_forms_that_users_write(given, claim, host):
     assert account_url(given) == f"https://{host}.snowflakecomputing.com"
 
 
-@pytest.mark.parametrize("given", ["", "a b", "evil.example/#", "a@evil.example", "a..b", ".a", "a.", "a:1", "ü", "a\nb", "-a"])
+@pytest.mark.parametrize(
+    "given", ["", "a b", "evil.example/#", "a@evil.example", "a..b", ".a", "a.", "a:1", "ü", "a\nb", "-a"]
+)
 def test_a_text_that_could_lead_to_another_host_is_no_account(given):
     for read in (account_claim, account_url):
         with pytest.raises(LakeferryError):
@@ -438,7 +463,8 @@ def test_every_account_leads_to_a_host_of_the_vendor(text):
 
 
 @pytest.mark.parametrize(
-    "url", ["http://acct.snowflakecomputing.com", "http://localhost:1", "ftp://127.0.0.1", "https://u:p@127.0.0.1"]
+    "url",
+    ["http://acct.snowflakecomputing.com", "http://localhost:1", "ftp://127.0.0.1", "https://u:p@127.0.0.1"],
 )
 def test_no_key_is_sent_to_an_unsafe_address(url):
     with pytest.raises(LakeferryError) as refused:
@@ -446,9 +472,13 @@ def test_no_key_is_sent_to_an_unsafe_address(url):
     assert refused.value.row.code == "NET-ADDRESS"
 
 
-NAMES = st.sampled_from(["code", "data", "resultSetMetaData", "rowType", "name", "partitionInfo", "statementHandle"])
+NAMES = st.sampled_from(
+    ["code", "data", "resultSetMetaData", "rowType", "name", "partitionInfo", "statementHandle"]
+)
 BODIES = st.recursive(
-    st.none() | st.integers() | st.text(), lambda children: st.lists(children) | st.dictionaries(NAMES, children), max_leaves=8
+    st.none() | st.integers() | st.text(),
+    lambda children: st.lists(children) | st.dictionaries(NAMES, children),
+    max_leaves=8,
 )
 
 

@@ -38,7 +38,11 @@ SINGLE = [
         'SELECT ON ICEBERG TABLE "SALES"."PUBLIC"."T"',
     ),
     (to_role("USER", "U", ROTATE), [("USER", "U")], f'{ROTATE} ON USER "U"'),
-    (to_role("DATABASE", "Data Team"), [("DATABASE", "Data Team"), ("DATABASE", '"Data Team"')], 'USAGE ON DATABASE "Data Team"'),
+    (
+        to_role("DATABASE", "Data Team"),
+        [("DATABASE", "Data Team"), ("DATABASE", '"Data Team"')],
+        'USAGE ON DATABASE "Data Team"',
+    ),
 ]
 NEAR = [("WAREHOUSE", "W2"), ("SCHEMA", "SALES"), ("DATABASE", "W"), ("ROLE", "C"), ("USER", "OTHER")]
 
@@ -69,7 +73,9 @@ def test_a_role_of_a_role_or_a_user(server, grantee):
     grant.create(context(server), wanted)
     assert written(server) == [f'GRANT ROLE "READER" TO {grantee} "SOMEBODY"']
     script(server, **{"SHOW GRANTS OF ROLE": result({"granted_to": grantee, "grantee_name": "SOMEBODY"})})
-    assert grant.find_existing(context(server), wanted, None) == [f"USAGE ON ROLE READER TO {grantee} SOMEBODY"]
+    assert grant.find_existing(context(server), wanted, None) == [
+        f"USAGE ON ROLE READER TO {grantee} SOMEBODY"
+    ]
     grant.create(context(server), wanted)
     grant.delete(context(server, deleting=True), wanted, "x")
     assert written(server)[1:] == [f'REVOKE ROLE "READER" FROM {grantee} "SOMEBODY"']
@@ -137,7 +143,13 @@ def test_a_linked_database_s_schemas_but_snowflake_s_own(server):
     grant.create(context(server), wanted)
     assert written(server) == ['GRANT USAGE ON ALL SCHEMAS IN DATABASE "LINKED" TO ROLE "READER"']
     granted = shown("USAGE", "SCHEMA", 'LINKED."lkc-1"')
-    script(server, **{"SHOW SCHEMAS": result({"name": "lkc-1"}, {"name": "INFORMATION_SCHEMA"}), "SHOW GRANTS": result(granted)})
+    script(
+        server,
+        **{
+            "SHOW SCHEMAS": result({"name": "lkc-1"}, {"name": "INFORMATION_SCHEMA"}),
+            "SHOW GRANTS": result(granted),
+        },
+    )
     server.sent.clear()
     grant.create(context(server), wanted)
     assert written(server) == []
@@ -172,7 +184,10 @@ def test_grants_on_tables_are_gone_with_their_schema(server):
 @pytest.mark.parametrize(
     ("given", "expected_message"),
     [
-        ({"on": "WAREHOUSE", "name": "W", "privilege": "SELECT", "to_role": "R"}, "SELECT can't be granted on WAREHOUSE"),
+        (
+            {"on": "WAREHOUSE", "name": "W", "privilege": "SELECT", "to_role": "R"},
+            "SELECT can't be granted on WAREHOUSE",
+        ),
         ({"on": "SCHEMA", "name": "S", "to_role": "R"}, "does not have 2 parts"),
         ({"on": "WAREHOUSE", "name": "A.B", "to_role": "R"}, "does not have 1 parts"),
         ({"on": "WAREHOUSE", "name": "W"}, "either to_role or to_user"),

@@ -35,7 +35,9 @@ def test_the_tables_of_the_page_are_those_of_the_contract():
     privileges = [row[0].strip("`") for row in rows if len(row) == 2 and row[0].startswith("`")]
     assert tuple(privileges) == contract.SNOWFLAKE_ACCOUNT_PRIVILEGES
     grants = [row for row in rows if len(row) == 3 and row[1].startswith("`")]
-    assert grants == [(grant.role, f"`{grant.privilege}`", grant.on.lower()) for grant in contract.SNOWFLAKE_GRANTS]
+    assert grants == [
+        (grant.role, f"`{grant.privilege}`", grant.on.lower()) for grant in contract.SNOWFLAKE_GRANTS
+    ]
 
 
 def test_the_script_grants_exactly_the_privileges_of_the_contract():
@@ -60,7 +62,9 @@ def test_the_commands_of_the_page_create_a_key_and_a_secret_that_we_can_read(tmp
     blocks = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
     make, store = (next(block for block in blocks if tool in block) for tool in ("openssl", "jq"))
     offline = "\n".join(line for line in store.splitlines() if line.startswith("jq"))
-    ran = subprocess.run(["bash", "-euc", make + offline], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
+    ran = subprocess.run(
+        ["bash", "-euc", make + offline], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60
+    )
     held = json.loads((tmp_path / "secret.json").read_text())
     pair = keypair.load(Secret(held["privateKey"]))
     assert ran.stdout == pair.public, "what the script wants in place of the public key"

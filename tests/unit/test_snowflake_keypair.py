@@ -23,7 +23,9 @@ OPENSSL = shutil.which("openssl")
 
 
 def pem(key, passphrase=None, form=serialization.PrivateFormat.PKCS8):
-    encryption = serialization.BestAvailableEncryption(passphrase) if passphrase else serialization.NoEncryption()
+    encryption = (
+        serialization.BestAvailableEncryption(passphrase) if passphrase else serialization.NoEncryption()
+    )
     return key.private_bytes(serialization.Encoding.PEM, form, encryption).decode()
 
 
@@ -33,7 +35,9 @@ def key():
 
 
 def openssl(*arguments, given):
-    return subprocess.run([OPENSSL, *arguments], input=given, capture_output=True, check=True, timeout=60).stdout
+    return subprocess.run(
+        [OPENSSL, *arguments], input=given, capture_output=True, check=True, timeout=60
+    ).stdout
 
 
 @pytest.mark.skipif(OPENSSL is None, reason="there is no openssl command here")
@@ -56,7 +60,12 @@ def test_another_library_verifies_the_token():
     token = pair().token("MYORG-ACCT", "SOME.USER", now=NOW + 0.9, seconds=600)
     claims = other_jwt.decode(token.reveal(), pair().public_pem)
     subject = "MYORG-ACCT.SOME.USER"
-    assert claims == {"iss": f"{subject}.{pair().fingerprint}", "sub": subject, "iat": int(NOW), "exp": int(NOW) + 600}
+    assert claims == {
+        "iss": f"{subject}.{pair().fingerprint}",
+        "sub": subject,
+        "iat": int(NOW),
+        "exp": int(NOW) + 600,
+    }
     assert claims.header["alg"] == "RS256"
 
 
@@ -77,7 +86,15 @@ def test_another_key_doesn_t_verify_the_token():
         lambda text: text.replace("\n", " "),
         lambda text: text.replace("\n", "\r\n"),
     ],
-    ids=["pem", "blanks", "one-line-without-marks", "without-marks", "base64-of-pem", "spaces-for-lines", "crlf"],
+    ids=[
+        "pem",
+        "blanks",
+        "one-line-without-marks",
+        "without-marks",
+        "base64-of-pem",
+        "spaces-for-lines",
+        "crlf",
+    ],
 )
 def test_a_private_key_is_read_however_it_was_pasted(key, written):
     assert keypair.load(Secret(written(pem(key)))).fingerprint == keypair.load(Secret(pem(key))).fingerprint
@@ -95,7 +112,17 @@ def test_a_key_with_a_passphrase_is_read_with_it_only(key):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "no key", "-----BEGIN PRIVATE KEY-----", "-----BEGIN ", "AAAA", "ü", "{}", "-----BEGIN X-----\nAAAA"]
+    "text",
+    [
+        "",
+        "no key",
+        "-----BEGIN PRIVATE KEY-----",
+        "-----BEGIN ",
+        "AAAA",
+        "ü",
+        "{}",
+        "-----BEGIN X-----\nAAAA",
+    ],
 )
 def test_an_invalid_private_key_is_reported_and_not_shown(text):
     with pytest.raises(UnusableKey) as unusable:
@@ -119,7 +146,9 @@ def test_a_damaged_key_with_invalid_signatures_is_refused(key, damaged):
     parts["e"] = numbers.public_numbers.e
     parts |= {name: parts[name] ^ 4 for name in damaged.split()}
     public = rsa.RSAPublicNumbers(parts.pop("e"), numbers.public_numbers.n)
-    written = rsa.RSAPrivateNumbers(**parts, public_numbers=public).private_key(unsafe_skip_rsa_key_validation=True)
+    written = rsa.RSAPrivateNumbers(**parts, public_numbers=public).private_key(
+        unsafe_skip_rsa_key_validation=True
+    )
     with pytest.raises(UnusableKey, match="damaged"):
         keypair.load(Secret(pem(written)))
 

@@ -21,16 +21,18 @@ from tests.support import sql_tokens
 FOLDER = Path(client.__file__).parent
 SOURCES = sorted(FOLDER.rglob("*.py"))
 HOSTILE = [
-    "'", "''", '"', '""', ";", "--", "/*", "*/", "//", "$$", "\\", "\\'", "'; DROP DATABASE D; --", '" OR 1=1 --', "{name}",
-    "{", "}", "%s", ":1", "?", "\u2019", "\uff07", "\u02bc", "`", "\u00a0", "\U0001f600", "\\\\'", "&x", "\\u0027",
-    "x' || (SELECT 1) || '",
+    "'", "''", '"', '""', ";", "--", "/*", "*/", "//", "$$", "\\", "\\'", "'; DROP DATABASE D; --",
+    '" OR 1=1 --', "{name}", "{", "}", "%s", ":1", "?", "\u2019", "\uff07", "\u02bc", "`", "\u00a0",
+    "\U0001f600", "\\\\'", "&x", "\\u0027", "x' || (SELECT 1) || '",
 ]  # fmt: skip
 PIECES = st.lists(st.sampled_from(HOSTILE) | st.text(max_size=6), min_size=1, max_size=6).map("".join)
 MANY = settings(max_examples=500)
 
 
 def templates():
-    """Return every template of the sources by its position: constants, and literals that are passed to `statement`."""
+    """Return every template of the sources by its position: constants, and literals that are passed to
+    `statement`.
+    """
     found = {}
     for file in SOURCES:
         for node in ast.walk(ast.parse(file.read_text())):
@@ -53,14 +55,18 @@ def holes(template):
 
 #: Placeholders of literals. The others are names, except those below.
 LITERALS = {
-    "comment", "pattern", "size", "url", "role_arn", "external_id", "uri", "account", "region", "location", "key", "table",
+    "comment", "pattern", "size", "url", "role_arn", "external_id", "uri", "account", "region", "location",
+    "key", "table",
 }  # fmt: skip
 
 
 def filled(template, text):
     """Return the template with `text` for each placeholder of a foreign value."""
-    literal, name = sql.literal(text), sql.identifier(text)
-    parts = dict.fromkeys(holes(template), name) | {hole: literal for hole in LITERALS & holes(template).keys()}
+    literal = sql.literal(text)
+    name = sql.identifier(text)
+    parts = dict.fromkeys(holes(template), name) | {
+        hole: literal for hole in LITERALS & holes(template).keys()
+    }
     fixed = {
         "seconds": sql.number(60),
         "what": sql.statement("USAGE ON SCHEMA {path}", path=name),
@@ -158,10 +164,13 @@ def test_no_value_changes_a_statement(position, text):
     harmless = filled(STATEMENTS[position], "X")
     assert sql_tokens.shape(written) == sql_tokens.shape(harmless)
     tokens, usual_tokens = (
-        [value for kind in ("name", "text") for value in sql_tokens.values(statement, kind)] for statement in (written, harmless)
+        [value for kind in ("name", "text") for value in sql_tokens.values(statement, kind)]
+        for statement in (written, harmless)
     )
     values = [
-        token for token, usual_token in zip(tokens, usual_tokens, strict=True) if token not in ("S3", "X") and usual_token != ""
+        token
+        for token, usual_token in zip(tokens, usual_tokens, strict=True)
+        if token not in ("S3", "X") and usual_token != ""
     ]
     assert all(text in token or sql.split(token) in ((text,), (text, text)) for token in values)
 
@@ -216,7 +225,11 @@ def test_the_grammar_refuses_syntax_that_our_statements_never_have(text):
 
 
 def calls_of(tree, name):
-    return [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) in (name, f"sql.{name}")]
+    return [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in (name, f"sql.{name}")
+    ]
 
 
 @pytest.mark.parametrize("file", SOURCES, ids=lambda file: file.stem)
@@ -233,7 +246,9 @@ def lines_with_loose_sql(source, is_sql_module=False):
         loops = isinstance(given, ast.Name) and given.id in ("template", "slot")
         constant = isinstance(given, ast.Name) and given.id.startswith("_") and given.id.isupper()
         whole = isinstance(given, ast.Constant)
-        table = isinstance(given, ast.Subscript) and ast.unparse(given).startswith(("_MEMBERS[", "keypair.SET_SLOT["))
+        table = isinstance(given, ast.Subscript) and ast.unparse(given).startswith(
+            ("_MEMBERS[", "keypair.SET_SLOT[")
+        )
         if not (loops or constant or whole or table):
             loose.append(call.lineno)
     return loose

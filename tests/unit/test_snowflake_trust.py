@@ -1,4 +1,6 @@
-"""The handshake with AWS: our own external ids, no change that breaks the trust, and errors that name the wrong side."""
+"""The handshake with AWS: our own external ids, no change that breaks the trust, and errors that name the
+wrong side.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,13 @@ from lambdas.shared.errors import (
     Transient,
 )
 from lambdas.snowflake.resources import catalog_integration, external_volume, trust
-from tests.support.resource_environment import NO_PRINCIPALS, Invocations, ManualClock, MemorySecrets, Resource
+from tests.support.resource_environment import (
+    NO_PRINCIPALS,
+    Invocations,
+    ManualClock,
+    MemorySecrets,
+    Resource,
+)
 from tests.support.snowflake_context import (
     EXTERNAL_ID,
     IAM_USER,
@@ -38,8 +46,16 @@ from tests.support.snowflake_context import (
 
 URL = "s3://lake-bucket/tableflow/v1/"
 VOLUME = {"base_url": URL, "role_arn": ROLE_ARN}
-INTEGRATION = {"role_arn": ROLE_ARN, "region": "eu-west-1", "account_id": "111122223333", "namespace": "lkc-1"}
-NOT_ALLOWED = f"User: {IAM_USER} is not authorized to perform: sts:AssumeRole on resource: {ROLE_ARN} (Status Code: 403)"
+INTEGRATION = {
+    "role_arn": ROLE_ARN,
+    "region": "eu-west-1",
+    "account_id": "111122223333",
+    "namespace": "lkc-1",
+}
+NOT_ALLOWED = (
+    f"User: {IAM_USER} is not authorized to perform: sts:AssumeRole on resource: {ROLE_ARN} (Status Code: "
+    "403)"
+)
 
 
 def location(**given):
@@ -60,8 +76,16 @@ def volume_rows(*locations, writes="false"):
     rows = [{"parent_property": "", "property": "ALLOW_WRITES", "property_value": writes}]
     for number, storage_location in enumerate(locations or [location()], 1):
         text = storage_location if isinstance(storage_location, str) else json.dumps(storage_location)
-        rows.append({"parent_property": "STORAGE_LOCATIONS", "property": f"STORAGE_LOCATION_{number}", "property_value": text})
-    return result(*rows, {"parent_property": "STORAGE_LOCATIONS", "property": "ACTIVE", "property_value": OWN})
+        rows.append(
+            {
+                "parent_property": "STORAGE_LOCATIONS",
+                "property": f"STORAGE_LOCATION_{number}",
+                "property_value": text,
+            }
+        )
+    return result(
+        *rows, {"parent_property": "STORAGE_LOCATIONS", "property": "ACTIVE", "property_value": OWN}
+    )
 
 
 def integration_rows(prefix="API_AWS_", **given):
@@ -88,7 +112,9 @@ def there(server, **answers):
         "SELECT SYSTEM$VERIFY_EXTERNAL_VOLUME": value(
             {"success": True, "awsRoleArnValidationResult": "PASSED", "readResult": "SKIPPED"}
         ),
-        "SELECT SYSTEM$VERIFY_CATALOG_INTEGRATION": value({"success": True, "errorCode": "", "errorMessage": ""}),
+        "SELECT SYSTEM$VERIFY_CATALOG_INTEGRATION": value(
+            {"success": True, "errorCode": "", "errorMessage": ""}
+        ),
         "SELECT SYSTEM$LIST_NAMESPACES_FROM_CATALOG": value(["default", "lkc-1"]),
     }
     return script(server, **{**usual, **answers})
@@ -111,16 +137,24 @@ def test_an_external_id_that_isn_t_reported_is_still_ours(server):
 
 
 @pytest.mark.parametrize(
-    "rows", [volume_rows("no json"), volume_rows(location(STORAGE_AWS_IAM_USER_ARN=None)), result(columns=("property",))]
+    "rows",
+    [
+        volume_rows("no json"),
+        volume_rows(location(STORAGE_AWS_IAM_USER_ARN=None)),
+        result(columns=("property",)),
+    ],
 )
 def test_a_description_without_the_values_is_not_ready(server, rows):
     with pytest.raises(Transient):
-        external_volume.is_ready(context(there(server, **{"DESC EXTERNAL VOLUME": rows})), spec(external_volume, **VOLUME), OWN)
+        external_volume.is_ready(
+            context(there(server, **{"DESC EXTERNAL VOLUME": rows})), spec(external_volume, **VOLUME), OWN
+        )
 
 
 @pytest.mark.parametrize("arn", NO_PRINCIPALS)
 def test_a_principal_that_is_not_one_role_or_user_gets_into_no_trust_policy(server, arn):
-    volume, integration = volume_rows(location(STORAGE_AWS_IAM_USER_ARN=arn)), integration_rows(API_AWS_IAM_USER_ARN=arn)
+    volume = volume_rows(location(STORAGE_AWS_IAM_USER_ARN=arn))
+    integration = integration_rows(API_AWS_IAM_USER_ARN=arn)
     ctx = context(there(server, **{"DESC EXTERNAL VOLUME": volume, "DESC CATALOG INTEGRATION": integration}))
     for module, properties in ((external_volume, VOLUME), (catalog_integration, INTEGRATION)):
         with pytest.raises(Refused) as raised:
@@ -129,7 +163,12 @@ def test_a_principal_that_is_not_one_role_or_user_gets_into_no_trust_policy(serv
 
 
 @pytest.mark.parametrize(
-    "changed", [{"STORAGE_BASE_URL": "s3://other/"}, {"STORAGE_AWS_ROLE_ARN": "arn:x"}, {"STORAGE_AWS_EXTERNAL_ID": "x"}]
+    "changed",
+    [
+        {"STORAGE_BASE_URL": "s3://other/"},
+        {"STORAGE_AWS_ROLE_ARN": "arn:x"},
+        {"STORAGE_AWS_EXTERNAL_ID": "x"},
+    ],
 )
 def test_a_volume_with_another_location_is_created_again_not_replaced(server, changed):
     there(server, **{"DESC EXTERNAL VOLUME": volume_rows(location(**changed))})
@@ -162,7 +201,13 @@ def test_an_integration_with_other_values_is_created_again(server, changed):
     ],
 )
 def test_an_object_that_tables_still_use_is_not_dropped(server, kind, given, column, drop):
-    table = {"database_name": "SALES", "schema_name": "PUBLIC", "name": "T", "external_volume_name": "X", "catalog_name": "X"}
+    table = {
+        "database_name": "SALES",
+        "schema_name": "PUBLIC",
+        "name": "T",
+        "external_volume_name": "X",
+        "catalog_name": "X",
+    }
     there(server, **{"SHOW ICEBERG TABLES": [result({**table, column: OWN}), result(table)]})
     deleting = context(server, deleting=True)
     with pytest.raises(Conflict, match=f"{OWN} is used by SALES.PUBLIC.T"):
@@ -172,7 +217,16 @@ def test_an_object_that_tables_still_use_is_not_dropped(server, kind, given, col
 
 
 @pytest.mark.parametrize(
-    "url", ["s3://bucket.with.dots/", "s3://bucket", "https://bucket/", "s3://Bucket/", "s3://b/x", "s3://bucket/a'b/", ""]
+    "url",
+    [
+        "s3://bucket.with.dots/",
+        "s3://bucket",
+        "https://bucket/",
+        "s3://Bucket/",
+        "s3://b/x",
+        "s3://bucket/a'b/",
+        "",
+    ],
 )
 def test_a_location_that_snowflake_cannot_read_is_refused(url):
     with pytest.raises(BadProperties, match="base_url"):
@@ -212,7 +266,10 @@ def test_a_check_of_a_read_only_volume_that_could_not_read_passes(server):
 VERIFY_VOLUME = "SELECT SYSTEM$VERIFY_EXTERNAL_VOLUME"
 VERIFY_INTEGRATION = "SELECT SYSTEM$VERIFY_CATALOG_INTEGRATION"
 LIST = "SELECT SYSTEM$LIST_NAMESPACES_FROM_CATALOG"
-NO_S3 = "FAILED with exception message User: x is not authorized to perform: s3:GetObject on resource: arn:aws:s3:::lake-bucket/x"
+NO_S3 = (
+    "FAILED with exception message User: x is not authorized to perform: s3:GetObject on resource: "
+    "arn:aws:s3:::lake-bucket/x"
+)
 NO_GLUE = "not authorized to perform: glue:GetDatabases"
 WRONG_REGION = "Credential should be scoped to a valid region"
 NO_DATABASE = "EntityNotFoundException: Database lkc-1"
@@ -221,14 +278,22 @@ NO_DATABASE = "EntityNotFoundException: Database lkc-1"
 @pytest.mark.parametrize(
     ("function", "answer", "code"),
     [
-        (VERIFY_VOLUME, value({"success": False, "awsRoleArnValidationResult": f"FAILED {NOT_ALLOWED}"}), "SNF-TRUST-ROLE"),
+        (
+            VERIFY_VOLUME,
+            value({"success": False, "awsRoleArnValidationResult": f"FAILED {NOT_ALLOWED}"}),
+            "SNF-TRUST-ROLE",
+        ),
         (VERIFY_VOLUME, value({"success": False, "awsRoleArnValidationResult": "FAILED"}), "SNF-TRUST-ROLE"),
         (
             VERIFY_VOLUME,
             value({"success": False, "readResult": NO_S3, "awsRoleArnValidationResult": "PASSED"}),
             "SNF-TRUST-STORAGE",
         ),
-        (VERIFY_VOLUME, value({"success": False, "storageLocationSelectionResult": "FAILED"}), "SNF-TRUST-REGION"),
+        (
+            VERIFY_VOLUME,
+            value({"success": False, "storageLocationSelectionResult": "FAILED"}),
+            "SNF-TRUST-REGION",
+        ),
         (
             VERIFY_VOLUME,
             value({"success": False, "storageLocationSelectionResult": NO_S3, "readResult": NO_S3}),

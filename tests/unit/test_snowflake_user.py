@@ -34,7 +34,8 @@ from tests.support.staged_secrets import CURRENT, PREVIOUS, StagedSecrets, token
 
 GIVEN = {"secret": "reader", "role": "reader", "warehouse": "W", "namespace": "SALES.PUBLIC"}
 SETTINGS = (
-    'TYPE=SERVICE DEFAULT_SECONDARY_ROLES=() DEFAULT_ROLE="READER" DEFAULT_WAREHOUSE="W" DEFAULT_NAMESPACE="SALES"."PUBLIC"'
+    'TYPE=SERVICE DEFAULT_SECONDARY_ROLES=() DEFAULT_ROLE="READER" DEFAULT_WAREHOUSE="W" '
+    'DEFAULT_NAMESPACE="SALES"."PUBLIC"'
 )
 AS_WANTED = {
     "TYPE": "SERVICE",
@@ -52,7 +53,12 @@ def held(of=None, name=OWN, **given):
 
 
 def described(**properties):
-    every = {**AS_WANTED, "RSA_PUBLIC_KEY_FP": pair().fingerprint, "RSA_PUBLIC_KEY_2_FP": "null", **properties}
+    every = {
+        **AS_WANTED,
+        "RSA_PUBLIC_KEY_FP": pair().fingerprint,
+        "RSA_PUBLIC_KEY_2_FP": "null",
+        **properties,
+    }
     return result(*({"property": name, "value": text} for name, text in every.items()))
 
 
@@ -75,8 +81,13 @@ def test_a_pair_is_generated_stored_and_registered(server):
     assert user.create(held_context, spec(user, **GIVEN)) == OWN
     fields = kept(held_context)
     made = keypair.load(Secret(fields["privateKey"]))
-    assert written(server) == [f"CREATE USER \"{OWN}\" {SETTINGS} RSA_PUBLIC_KEY='{made.public}' COMMENT='{MARK}'"]
-    assert {name: fields[name] for name in ("account", "user", "role", "warehouse", "namespace", "host", "fingerprint")} == {
+    assert written(server) == [
+        f"CREATE USER \"{OWN}\" {SETTINGS} RSA_PUBLIC_KEY='{made.public}' COMMENT='{MARK}'"
+    ]
+    assert {
+        name: fields[name]
+        for name in ("account", "user", "role", "warehouse", "namespace", "host", "fingerprint")
+    } == {
         "account": "myorg-acct",
         "user": OWN,
         "role": "reader",
@@ -91,7 +102,9 @@ def test_a_pair_is_generated_stored_and_registered(server):
 
 def test_settings_that_aren_t_given_are_left_to_snowflake(server):
     user.create(context(script(server)), spec(user, secret="reader"))
-    assert written(server)[0].startswith(f'CREATE USER "{OWN}" TYPE=SERVICE DEFAULT_SECONDARY_ROLES=() RSA_PUBLIC_KEY=')
+    assert written(server)[0].startswith(
+        f'CREATE USER "{OWN}" TYPE=SERVICE DEFAULT_SECONDARY_ROLES=() RSA_PUBLIC_KEY='
+    )
 
 
 def test_the_private_key_is_in_no_statement(server):
@@ -176,7 +189,11 @@ def test_only_what_differs_is_set(server, differs, setting):
 
 @pytest.mark.parametrize("slot", ["RSA_PUBLIC_KEY_FP", "RSA_PUBLIC_KEY_2_FP"])
 def test_the_secret_s_key_may_be_in_either_slot(server, slot):
-    keys = {"RSA_PUBLIC_KEY_FP": "SHA256:other", "RSA_PUBLIC_KEY_2_FP": "SHA256:other", slot: pair().fingerprint}
+    keys = {
+        "RSA_PUBLIC_KEY_FP": "SHA256:other",
+        "RSA_PUBLIC_KEY_2_FP": "SHA256:other",
+        slot: pair().fingerprint,
+    }
     there(server, **{"DESC USER": described(**keys)})
     user.update(context(server, reader=held()), spec(user, **GIVEN), OWN)
     assert written(server) == []
@@ -219,9 +236,16 @@ def replaced(server, *values):
     return attrs.evolve(context(server), secrets=SecretStore(secrets)), secret
 
 
-@pytest.mark.parametrize(("owner", "other_slot"), [("OTHER", "SHA256:a"), ("OTHER", "null"), (OWN, "SHA256:a")])
-def test_the_key_before_is_used_again_where_it_is_in_a_slot_and_the_secret_s_can_t_be(server, owner, other_slot):
-    there(server, **{"DESC USER": described(RSA_PUBLIC_KEY_FP=other_slot, RSA_PUBLIC_KEY_2_FP=pair().fingerprint)})
+@pytest.mark.parametrize(
+    ("owner", "other_slot"), [("OTHER", "SHA256:a"), ("OTHER", "null"), (OWN, "SHA256:a")]
+)
+def test_the_key_before_is_used_again_where_it_is_in_a_slot_and_the_secret_s_can_t_be(
+    server, owner, other_slot
+):
+    there(
+        server,
+        **{"DESC USER": described(RSA_PUBLIC_KEY_FP=other_slot, RSA_PUBLIC_KEY_2_FP=pair().fingerprint)},
+    )
     changed, secret = replaced(server, held(), held(pair(2), name=owner))
     for _ in range(2):
         user.update(changed, spec(user, **GIVEN), OWN)
@@ -231,7 +255,9 @@ def test_the_key_before_is_used_again_where_it_is_in_a_slot_and_the_secret_s_can
 
 
 def test_the_key_before_is_not_used_again_where_the_secret_s_can_be_set(server):
-    there(server, **{"DESC USER": described(RSA_PUBLIC_KEY_FP=pair().fingerprint, RSA_PUBLIC_KEY_2_FP="null")})
+    there(
+        server, **{"DESC USER": described(RSA_PUBLIC_KEY_FP=pair().fingerprint, RSA_PUBLIC_KEY_2_FP="null")}
+    )
     changed, secret = replaced(server, held(), held(pair(2)))
     user.update(changed, spec(user, **GIVEN), OWN)
     assert written(server) == [f"ALTER USER \"{OWN}\" SET RSA_PUBLIC_KEY_2='{pair(2).public}'"]

@@ -14,7 +14,10 @@ from lakeferry.local import query
 from lakeferry.output import Output
 
 COLUMNS = ["export", "rows", "totals"]
-ROWS = [["weekly_sales_by_region", "25", "sales 1,040,793.48 · pieces 42,073"], ["daily_trades", "336", "value 1.00"]]
+ROWS = [
+    ["weekly_sales_by_region", "25", "sales 1,040,793.48 · pieces 42,073"],
+    ["daily_trades", "336", "value 1.00"],
+]
 
 
 def test_columns_are_aligned_and_numbers_stand_at_the_right():
@@ -62,8 +65,13 @@ def test_a_row_without_a_last_value_has_no_line_for_it():
 
 @pytest.mark.parametrize("width", [None, 20, 60, 200])
 def test_no_text_is_lost_at_any_width(width):
-    for text in (" ".join(output.format_table(COLUMNS, ROWS, width)), " ".join(output.format_answer(COLUMNS, ROWS, width))):
-        assert [word for row in ROWS for cell in row for word in cell.split() if word not in text.split()] == []
+    for text in (
+        " ".join(output.format_table(COLUMNS, ROWS, width)),
+        " ".join(output.format_answer(COLUMNS, ROWS, width)),
+    ):
+        assert [
+            word for row in ROWS for cell in row for word in cell.split() if word not in text.split()
+        ] == []
 
 
 def test_an_answer_too_wide_has_a_line_for_each_value():
@@ -111,7 +119,8 @@ def test_an_answer_in_a_file_is_whole(capsys):
 
 @pytest.mark.parametrize(("terminal", "lines"), [(False, 3), (True, 6)])
 def test_a_table_keeps_its_width_unless_the_terminal_is_narrower(terminal, lines):
-    voice, out = Output(), io.StringIO()
+    voice = Output()
+    out = io.StringIO()
     voice.out = Console(file=out, force_terminal=terminal, width=50, soft_wrap=True, color_system=None)
     voice.table(COLUMNS, ROWS)
     assert out.getvalue().count("\n") == lines

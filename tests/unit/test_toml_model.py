@@ -24,7 +24,9 @@ class Bike:
     bought: date = setting("The day.", name="from")
     insured: bool = setting("Whether.", default=False)
     tags: list[str] = setting("Words.", default=list, form=Form("[a-z]{1,5}", "at most five letters"))
-    sold: date | None = setting("The day.", default=None, check=lambda day: "too early" if day.year < 2000 else None)
+    sold: date | None = setting(
+        "The day.", default=None, check=lambda day: "too early" if day.year < 2000 else None
+    )
     frame: Wheel | None = setting("One wheel.", default=None)
     wheel: list[Wheel] = setting("All wheels.", default=list)
     origin: str = attrs.field(default="here", kw_only=True)
@@ -69,7 +71,13 @@ def test_a_complete_file_is_read():
 
 def test_missing_keys_have_defaults_that_files_do_not_share():
     first, second = (read(Bike, 'name = "a"\nfrom = 2026-01-05\n', name="bike.toml") for _ in range(2))
-    assert (first.kind, first.insured, first.tags, first.sold, first.origin) == ("city", False, [], None, "here")
+    assert (first.kind, first.insured, first.tags, first.sold, first.origin) == (
+        "city",
+        False,
+        [],
+        None,
+        "here",
+    )
     first.tags.append("x")
     assert second.tags == []
 
@@ -119,7 +127,11 @@ spokes = "many"
         ("tags = 'red'", "tags", "must be a list, not 'red'"),
         ("tags = ['red', 5]", "tags[1]", "must be text in quotes, not 5"),
         ("from = '2026-01-05'", "from", "must be a date like 2026-01-05 without quotes, not '2026-01-05'"),
-        ("from = 2026-01-05T10:00:00", "from", "must be a date like 2026-01-05 without quotes, not 2026-01-05T10:00:00"),
+        (
+            "from = 2026-01-05T10:00:00",
+            "from",
+            "must be a date like 2026-01-05 without quotes, not 2026-01-05T10:00:00",
+        ),
         ("sold = 1999-12-31", "sold", "too early"),
         ("kind = 5", "kind", "5 is none of: city, race"),
         ("kind = ['city']", "kind", "a list is none of: city, race"),
@@ -161,7 +173,13 @@ def test_a_long_value_is_truncated_in_the_message():
 
 @pytest.mark.parametrize(
     ("text", "line"),
-    [('name = "a\nfrom = 1', 1), ("name = 'a'\nname = 'b'", 2), ("x = [1,\n2", 2), ("= 5", 1), ("[a]\n[a]", 2)],
+    [
+        ('name = "a\nfrom = 1', 1),
+        ("name = 'a'\nname = 'b'", 2),
+        ("x = [1,\n2", 2),
+        ("= 5", 1),
+        ("[a]\n[a]", 2),
+    ],
 )
 def test_a_syntax_error_has_its_line(text, line):
     (found,) = problems(text)
@@ -206,7 +224,11 @@ def test_a_finding_without_a_line_of_its_own_is_reported_at_the_table_around_it(
         yield "nothing", "none"
 
     found = problems(WHOLE, about_what_is_not_there)
-    assert [(line, key) for line, key, _ in found] == [(0, "nothing"), (8, "frame.bell"), (11, "wheel[1].rim.colour")]
+    assert [(line, key) for line, key, _ in found] == [
+        (0, "nothing"),
+        (8, "frame.bell"),
+        (11, "wheel[1].rim.colour"),
+    ]
 
 
 def test_the_message_is_for_people():

@@ -1,4 +1,6 @@
-"""The JSON Schema of contracts, which editors use, finds the same mistakes as the model, as far as a schema can."""
+"""The JSON Schema of contracts, which editors use, finds the same mistakes as the model, as far as a schema
+can.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,10 @@ def changed(path: str, value) -> dict:
 
 def test_the_schema_is_valid():
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
-    assert (SCHEMA["title"], SCHEMA["$schema"]) == ("An export", "https://json-schema.org/draft/2020-12/schema")
+    assert (SCHEMA["title"], SCHEMA["$schema"]) == (
+        "An export",
+        "https://json-schema.org/draft/2020-12/schema",
+    )
 
 
 @pytest.mark.parametrize("name", shipped.EXPORTS)
@@ -124,31 +129,48 @@ def test_schema_and_model_find_the_same_mistake(path, value, expected_key):
 
 def _without_item(expected_key: str) -> str:
     """Remove an item's index: for a list of texts, the schema names the item and the model the list."""
-    return expected_key.removesuffix("]").rstrip("0123456789").removesuffix("[") if expected_key.endswith("]") else expected_key
+    return (
+        expected_key.removesuffix("]").rstrip("0123456789").removesuffix("[")
+        if expected_key.endswith("]")
+        else expected_key
+    )
 
 
 @pytest.mark.parametrize(
     ("path", "expected_key"),
-    [("title", ""), ("source.topic", "source"), ("column.0.title", "column[0]"), ("delivery.order_by", "delivery")],
+    [
+        ("title", ""),
+        ("source.topic", "source"),
+        ("column.0.title", "column[0]"),
+        ("delivery.order_by", "delivery"),
+    ],
 )
 def test_schema_and_model_find_a_missing_key(path, expected_key):
     document = changed(path, None)
     assert keys_from_schema(document) == {expected_key}
-    assert keys_from_model(document) == {(f"{expected_key}." if expected_key else "") + path.rpartition(".")[2]}
+    assert keys_from_model(document) == {
+        (f"{expected_key}." if expected_key else "") + path.rpartition(".")[2]
+    }
 
 
-@pytest.mark.parametrize("path", ["colour", "source.partition", "column.2.colour", "report.chart.0.colour", "delivery.zip"])
+@pytest.mark.parametrize(
+    "path", ["colour", "source.partition", "column.2.colour", "report.chart.0.colour", "delivery.zip"]
+)
 def test_schema_and_model_find_an_unknown_key(path):
     document = changed(path, "red")
     way = path.split(".")
-    assert keys_from_schema(document) == {_path([int(part) if part.isdecimal() else part for part in way[:-1]])}
+    assert keys_from_schema(document) == {
+        _path([int(part) if part.isdecimal() else part for part in way[:-1]])
+    }
     assert len(keys_from_model(document)) == 1
 
 
 def test_the_schema_has_descriptions_and_defaults():
     window = SCHEMA["properties"]["window"]["properties"]
     assert window["restate_for_days"] == {
-        "description": "The number of days after its end in which a window is published again if late events change it.",
+        "description": (
+            "The number of days after its end in which a window is published again if late events change it."
+        ),
         "type": "integer",
         "minimum": 0,
         "maximum": 366,

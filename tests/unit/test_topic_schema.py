@@ -58,7 +58,10 @@ def test_kinds_of_every_shape():
         field("list", {"type": "array", "items": ["null", "string"]}),
         field("lists", {"type": "array", "items": {"type": "array", "items": "int"}}),
         field("map", {"type": "map", "values": record(field("inner", "int"), name="Value")}),
-        field("one_of", ["null", record(field("a", "int"), name="ns.A"), "string", {"type": "array", "items": "int"}]),
+        field(
+            "one_of",
+            ["null", record(field("a", "int"), name="ns.A"), "string", {"type": "array", "items": "int"}],
+        ),
         field("enum", {"type": "enum", "name": "E", "symbols": ["X"]}),
         field("fixed", {"type": "fixed", "name": "F", "size": 2}),
     )
@@ -137,7 +140,11 @@ def test_a_branch_has_the_name_of_its_avro_type():
 @pytest.mark.parametrize("tagged", ["a", "b"])
 def test_branches_with_one_short_name_have_their_full_names_and_keep_their_tags(tagged):
     branches = [
-        record(field("card", "string", **(PII if space == tagged else {})), name="Person", namespace=f"shop.{space}")
+        record(
+            field("card", "string", **(PII if space == tagged else {})),
+            name="Person",
+            namespace=f"shop.{space}",
+        )
         for space in ("a", "b")
     ]
     found = schema(field("body", ["null", *branches]))
@@ -148,7 +155,10 @@ def test_branches_with_one_short_name_have_their_full_names_and_keep_their_tags(
 
 def test_an_array_of_map_entries_is_a_map_and_its_keys_can_be_personal():
     entry = record(
-        field("key", "long", **PII), field("value", ["null", "string"]), name="MapEntry", namespace="io.confluent.connect.avro"
+        field("key", "long", **PII),
+        field("value", ["null", "string"]),
+        name="MapEntry",
+        namespace="io.confluent.connect.avro",
     )
     found = schema(field("labels", {"type": "array", "items": entry}))
     assert kinds(found) == {"labels": "map", "labels{}": "string", "labels{key}": "long"}
@@ -176,7 +186,10 @@ def test_a_tag_beside_a_reference_counts():
 def test_a_type_by_name_is_as_personal_as_where_it_was_defined(definition, reference, more):
     person = record(field("card", "string", **PII)) | definition
     found = schema(
-        field("first", person), field("second", reference), field("all", {"type": "array", "items": reference}), **more
+        field("first", person),
+        field("second", reference),
+        field("all", {"type": "array", "items": reference}),
+        **more,
     )
     assert personal(found) == {"first.card", "second.card", "all[].card"}
 
@@ -184,25 +197,45 @@ def test_a_type_by_name_is_as_personal_as_where_it_was_defined(definition, refer
 def test_names_inside_a_type_are_looked_up_in_its_own_namespace():
     inner = record(field("card", "string", **PII), name="Card")
     outer = record(field("one", inner), field("two", "Card"), name="Wallet", namespace="org.other")
-    assert personal(schema(field("wallet", outer), namespace="com.acme")) == {"wallet.one.card", "wallet.two.card"}
+    assert personal(schema(field("wallet", outer), namespace="com.acme")) == {
+        "wallet.one.card",
+        "wallet.two.card",
+    }
 
 
 def test_a_tag_counts_for_everything_inside():
     person = record(field("a", "string"), field("b", {"type": "array", "items": "int"}), name="Person")
-    assert personal(schema(field("person", person, **PII))) == {"person", "person.a", "person.b", "person.b[]"}
+    assert personal(schema(field("person", person, **PII))) == {
+        "person",
+        "person.a",
+        "person.b",
+        "person.b[]",
+    }
     assert personal(schema(field("person", person | PII))) == {"person", "person.a", "person.b", "person.b[]"}
     assert personal(schema(field("x", "int"), **PII)) == {"x"}
     assert personal(schema(field("x", "int", **{"confluent:tags": ["PUBLIC"]}))) == set()
 
 
 @pytest.mark.parametrize(
-    "name", ["email", "Email", "eMail", "phoneNumber", "firstName", "last_name", "IBAN", "dateOfBirth", "ipAddress", "street"]
+    "name",
+    [
+        "email",
+        "Email",
+        "eMail",
+        "phoneNumber",
+        "firstName",
+        "last_name",
+        "IBAN",
+        "dateOfBirth",
+        "ipAddress",
+        "street",
+    ],
 )
 def test_a_personal_name_needs_no_tag(name):
     assert personal(schema(field(name, "string"))) == {name}
-    assert personal(schema(field("list", {"type": "array", "items": record(field(name, "string"), name="R")}))) == {
-        f"list[].{name}"
-    }
+    assert personal(
+        schema(field("list", {"type": "array", "items": record(field(name, "string"), name="R")}))
+    ) == {f"list[].{name}"}
 
 
 @pytest.mark.parametrize(
@@ -238,7 +271,17 @@ def test_a_record_or_an_array_can_have_a_personal_name():
 
 
 @pytest.mark.parametrize(
-    "name", ["name", "product", "emailed", "streetlights", "shipment", "customer_region", "product_name", "address_id"]
+    "name",
+    [
+        "name",
+        "product",
+        "emailed",
+        "streetlights",
+        "shipment",
+        "customer_region",
+        "product_name",
+        "address_id",
+    ],
 )
 def test_other_names_are_not_personal(name):
     assert personal(schema(field(name, "string"))) == set()
@@ -290,18 +333,33 @@ def test_what_a_value_contains():
         ('{"type": "enum"}', "is not an Avro record"),
         ('{"type": "record"}', "is not valid Avro"),
         ('{"type": "record", "name": "A"}', "is not valid Avro (KeyError: 'fields')"),
-        ('{"type": "record", "name": "A", "fields": [{"name": "b"}]}', "is not valid Avro (KeyError: 'type')"),
+        (
+            '{"type": "record", "name": "A", "fields": [{"name": "b"}]}',
+            "is not valid Avro (KeyError: 'type')",
+        ),
         ('{"type": "record", "name": "A", "fields": 5}', "is not valid Avro"),
-        ('{"type": "record", "name": "A", "fields": [{"name": "b", "type": {"type": "array"}}]}', "is not valid Avro"),
-        ('{"type": "record", "name": "A", "fields": [{"name": "b", "type": ["null", "A"]}]}', "record A contains itself"),
+        (
+            '{"type": "record", "name": "A", "fields": [{"name": "b", "type": {"type": "array"}}]}',
+            "is not valid Avro",
+        ),
+        (
+            '{"type": "record", "name": "A", "fields": [{"name": "b", "type": ["null", "A"]}]}',
+            "record A contains itself",
+        ),
         ("{", "cannot be read as an Avro schema in JSON"),
         (json.dumps(record()), "record Event has no fields"),
         (json.dumps(record(field("x", "int"), field("x", "int"))), "two of one name"),
         (json.dumps(record(field("x-y", "int"))), "field x-y: a name has letters, digits and _"),
         (json.dumps(record(field("x", "null"))), "field x: the type is null alone"),
         (json.dumps(record(field("x", ["null"]))), "field x: the type is null alone"),
-        (json.dumps(record(field("x", ["int", {"type": "int", "logicalType": "date"}]))), "two branches of one type"),
-        (json.dumps(record(field("x", {"type": "long", "logicalType": "timestamp-nanos"}))), "can't hold timestamp-nanos"),
+        (
+            json.dumps(record(field("x", ["int", {"type": "int", "logicalType": "date"}]))),
+            "two branches of one type",
+        ),
+        (
+            json.dumps(record(field("x", {"type": "long", "logicalType": "timestamp-nanos"}))),
+            "can't hold timestamp-nanos",
+        ),
         (
             json.dumps(record(field("x", {"type": "bytes", "logicalType": "decimal", "precision": 64}))),
             "field x: a table can't hold decimal(64, 0)",

@@ -25,7 +25,8 @@ def authority(name: str) -> x509.Certificate:
 
 def test_java_reads_every_authority_of_a_pem_file(tmp_path):
     authorities = [authority("proxy.invalid"), authority("other.invalid")]
-    pem, store = tmp_path / "authorities.pem", tmp_path / "authorities.p12"
+    pem = tmp_path / "authorities.pem"
+    store = tmp_path / "authorities.p12"
     pem.write_bytes(b"".join(certificate.public_bytes(Encoding.PEM) for certificate in authorities))
     trust_store.write(pem, store)
     keytool = find_java().home / "bin" / "keytool"

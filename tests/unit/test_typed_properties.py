@@ -25,7 +25,21 @@ TopicOutputs("orders", "3").partitions
 def test_mypy_finds_a_missing_a_misspelt_and_a_wrong_property_and_a_misspelt_output(tmp_path):
     file = tmp_path / "planted.py"
     file.write_text(PLANTED)
-    command = [sys.executable, "-m", "mypy", "--strict", "--config-file", "", "--follow-imports", "silent", str(file)]
-    done = subprocess.run([*command, "--cache-dir", str(tmp_path / "cache")], capture_output=True, text=True, cwd=ROOT)
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--config-file",
+        "",
+        "--follow-imports",
+        "silent",
+        str(file),
+    ]
+    done = subprocess.run(
+        [*command, "--cache-dir", str(tmp_path / "cache")], capture_output=True, text=True, cwd=ROOT
+    )
     wanted = [number for number, line in enumerate(PLANTED.splitlines(), 1) if "# planted" in line]
-    assert [int(line) for line in re.findall(r"planted\.py:(\d+): error", done.stdout)] == wanted, done.stdout + done.stderr
+    assert [int(line) for line in re.findall(r"planted\.py:(\d+): error", done.stdout)] == wanted, (
+        done.stdout + done.stderr
+    )

@@ -1,7 +1,7 @@
 """What becomes of a changed property: every one of every resource type, in `update` and in the plan.
 
-CREATE_ONLY replaces the object, RECREATED_ON deletes it first, UPDATED writes it to the object, REFUSED can't be written. A
-property WITHOUT_EFFECT on an existing object says something about calls, not about the object.
+CREATE_ONLY replaces the object, RECREATED_ON deletes it first, UPDATED writes it to the object, REFUSED can't
+be written. A property WITHOUT_EFFECT on an existing object says something about calls, not about the object.
 """
 
 from __future__ import annotations
@@ -18,7 +18,18 @@ from lakeferry.plan.templates import SynthesizedStack
 from lambdas import contract
 from lambdas.custom_resources import registry
 from lambdas.shared.errors import Refused
-from tests.support.confluent_context import CLUSTER, ENV, IN_CLUSTER, IN_ENV, KAFKA, LKC, NAME, context, spec, wrote
+from tests.support.confluent_context import (
+    CLUSTER,
+    ENV,
+    IN_CLUSTER,
+    IN_ENV,
+    KAFKA,
+    LKC,
+    NAME,
+    context,
+    spec,
+    wrote,
+)
 
 UPDATED = {
     "acl": "resource_names",
@@ -42,8 +53,10 @@ WITHOUT_EFFECT = {
     # The login of calls, and what is waited for or done at the end.
     "acl": "credentials",
     "catalog_integration": "credentials",
-    "flink_statement": "credentials topic_credentials subject_credentials undo_sql tableflow_topics keep_table adopt "
-    "catalog database topic cluster_id",
+    "flink_statement": (
+        "credentials topic_credentials subject_credentials undo_sql tableflow_topics keep_table adopt "
+        "catalog database topic cluster_id"
+    ),
     "schema": "credentials delete_permanently adopt",
     "tableflow_topic": "credentials await_catalog adopt",
     "topic": "credentials adopt",
@@ -52,8 +65,10 @@ WITHOUT_EFFECT = {
     # A change is an update, which writes the secret again.
     "snowflake_user": "account",
     # The type creates nothing: each deployment checks the new values.
-    "snowflake_trust": "volume integration namespace volume_principal volume_external_id integration_principal "
-    "integration_external_id",
+    "snowflake_trust": (
+        "volume integration namespace volume_principal volume_external_id integration_principal "
+        "integration_external_id"
+    ),
 }
 
 
@@ -83,7 +98,10 @@ def test_what_is_updated_is_read_by_the_resource_type(kind):
 CONFIG = {"kind": "Standard", "max_ecku": 4}
 TABLE = {"spec": {"config": {"data_retention_ms": "2592000000"}, "storage": {"kind": "Managed"}}}
 ANSWERS = {
-    f"GET /org/v2/environments/{ENV}": {"display_name": NAME, "stream_governance_config": {"package": "ADVANCED"}},
+    f"GET /org/v2/environments/{ENV}": {
+        "display_name": NAME,
+        "stream_governance_config": {"package": "ADVANCED"},
+    },
     f"PATCH /org/v2/environments/{ENV}": {},
     f"GET {CLUSTER}": {"spec": {"display_name": NAME, "config": CONFIG}},
     f"PATCH {CLUSTER}": {},
@@ -93,7 +111,8 @@ ANSWERS = {
     "PATCH /tableflow/v1/tableflow-topics/orders": {},
 }
 POOL = {**IN_ENV, "region": "eu-west-1"}
-#: The resource type, its object, its other properties; the changed property, its value, and the value that is refused after it.
+#: The resource type, its object, its other properties; the changed property, its value, and the value that is
+#: refused after it.
 REFUSED = [
     ("environment", ENV, {}, "stream_governance", "ADVANCED", "ESSENTIALS"),
     ("flink_compute_pool", "lfcp-1", POOL, "max_cfu", "20", "10"),
@@ -118,7 +137,10 @@ def planned(kind, before, after):
     """Return what the plan refuses."""
     stacks = []
     for properties in (before, after):
-        body = {"Type": contract.resource_type(kind), "Properties": {"kind": kind, "ServiceToken": "arn", **properties}}
+        body = {
+            "Type": contract.resource_type(kind),
+            "Properties": {"kind": kind, "ServiceToken": "arn", **properties},
+        }
         stacks.append({"Resources": {"It": body}})
     deployed = {"s": Stack("s", "arn:s", "CREATE_COMPLETE", template=stacks[0])}
     comparison = Comparison([SynthesizedStack("s", stacks[1])], deployed)

@@ -1,4 +1,6 @@
-"""Values that AWS, Confluent or Snowflake would refuse during a deployment are refused in the deployment file."""
+"""Values that AWS, Confluent or Snowflake would refuse during a deployment are refused in the deployment
+file.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +19,31 @@ GOOD = {
 BAD = {
     validation.topic_name: ["", "Stock", "_hidden", "a b", "a" * 250],
     validation.bucket_name: ["ab", "-ab", "ab-", "a.b", "A-b", "a" * 64, "xn--abc", "abc-s3alias"],
-    validation.mail_address: ["", "a", "@b.de", "a@b", "a b@c.de", f"{'a' * 65}@example.com", "a@-b.de", "a@b.d"],
+    validation.mail_address: [
+        "",
+        "a",
+        "@b.de",
+        "a@b",
+        "a b@c.de",
+        f"{'a' * 65}@example.com",
+        "a@-b.de",
+        "a@b.d",
+    ],
     validation.tag_value: ["", "a;b", "x" * 257],
     validation.datagen: ["", "stock_trades", "STOCK"],
 }
 
 
-@pytest.mark.parametrize(("check", "value"), [(check, value) for check, values in GOOD.items() for value in values])
+@pytest.mark.parametrize(
+    ("check", "value"), [(check, value) for check, values in GOOD.items() for value in values]
+)
 def test_a_valid_value_is_accepted(check, value):
     assert check(value) is None
 
 
-@pytest.mark.parametrize(("check", "value"), [(check, value) for check, values in BAD.items() for value in values])
+@pytest.mark.parametrize(
+    ("check", "value"), [(check, value) for check, values in BAD.items() for value in values]
+)
 def test_a_value_that_would_be_refused_later_is_refused(check, value):
     assert repr(value[:40])[:-1] in check(value)
 
@@ -42,7 +57,12 @@ def test_a_deployment_may_be_in_any_region_in_which_aws_has_glue():
 @pytest.mark.parametrize("stage", ["dev", "p2", "abcdefghijkl"])
 def test_a_stage_is_short_and_has_no_hyphen(stage):
     assert validation.is_stage(stage)
-    assert not any(map(validation.is_stage, [stage.upper(), f"{stage[0]}-{stage[1:]}", f"1{stage}", stage[0], "abcdefghijklm"]))
+    assert not any(
+        map(
+            validation.is_stage,
+            [stage.upper(), f"{stage[0]}-{stage[1:]}", f"1{stage}", stage[0], "abcdefghijklm"],
+        )
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""The vendors' clients: created when needed, once per invocation, and without the other vendor's variables."""
+"""The vendors' clients: created when needed, once per invocation, and without the other vendor's
+variables.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def connections(environment, **secrets):
 
 
 def snowflake_secret():
-    return json.dumps({"account": "myorg-acct", "user": "LAKEFERRY", "privateKey": pair().private_pem.reveal()})
+    return json.dumps(
+        {"account": "myorg-acct", "user": "LAKEFERRY", "privateKey": pair().private_pem.reveal()}
+    )
 
 
 def test_one_vendor_needs_nothing_of_the_other():
@@ -75,7 +79,10 @@ def test_snowflakes_client_has_the_settings():
     assert client.url == "https://myorg-acct.snowflakecomputing.com"
     assert (client.login.role, client.login.warehouse) == ("LAKEFERRY", "LAKEFERRY"), "as SHOW prints them"
     local = {**SNOWFLAKE, contract.SNOWFLAKE_URL: "http://127.0.0.1:9/"}
-    assert connections(local, **{"snowflake-key": snowflake_secret()})[registry.SNOWFLAKE]().url == "http://127.0.0.1:9"
+    assert (
+        connections(local, **{"snowflake-key": snowflake_secret()})[registry.SNOWFLAKE]().url
+        == "http://127.0.0.1:9"
+    )
 
 
 def test_a_key_that_is_missing_is_reported():

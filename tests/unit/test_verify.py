@@ -1,4 +1,6 @@
-"""The verification reports what a file's bytes contain: counts, totals, charts, and every difference from what was written."""
+"""The verification reports what a file's bytes contain: counts, totals, charts, and every difference from
+what was written.
+"""
 
 from __future__ import annotations
 
@@ -48,13 +50,20 @@ def stored(of: Contract, body: bytes) -> bytes:
 
 def parts_of(data: bytes, size: int) -> list[Part]:
     pieces = [data[start : start + size] for start in range(0, len(data), size)]
-    return [Part(number, "etag", len(piece), hashlib.sha256(piece).hexdigest()) for number, piece in enumerate(pieces, 1)]
+    return [
+        Part(number, "etag", len(piece), hashlib.sha256(piece).hexdigest())
+        for number, piece in enumerate(pieces, 1)
+    ]
 
 
 def inspected(of: Contract, body: bytes, *, part: int = 1 << 20, at_once: int = 1 << 20) -> FileStats:
-    """Inspect a file with the header of `of` and this body, written in parts of one size and read in pieces of another."""
+    """Inspect a file with the header of `of` and this body, written in parts of one size and read in pieces
+    of another.
+    """
     data = stored(of, body)
-    return verify_file("a.csv", Trickle(data, at_once), parts_of(data, part), of, csv.header(of.columns, of.delivery))
+    return verify_file(
+        "a.csv", Trickle(data, at_once), parts_of(data, part), of, csv.header(of.columns, of.delivery)
+    )
 
 
 def scaled(value: int, scale: int) -> Decimal:
@@ -67,7 +76,10 @@ SIZES = [("a", 38, 0), ("b", 38, 38), ("c", 30, 2), ("d", 31, 2), ("e", 1, 0)]
 def test_sums_of_any_length_are_exact():
     of = contract(*[(name, f"decimal({digits},{scale})") for name, digits, scale in SIZES], ("n", "integer"))
     most = [10**digits - 1 for _, digits, _ in SIZES]
-    row = ",".join(f"{scaled(value, scale):f}" for value, (_, _, scale) in zip(most, SIZES, strict=True)) + f",{2**63 - 1}\r\n"
+    row = (
+        ",".join(f"{scaled(value, scale):f}" for value, (_, _, scale) in zip(most, SIZES, strict=True))
+        + f",{2**63 - 1}\r\n"
+    )
     totals = inspected(of, row.encode() * 1000).totals
     for value, (name, _, scale) in zip(most, SIZES, strict=True):
         one = scaled(value, scale)
@@ -79,12 +91,21 @@ def test_sums_of_any_length_are_exact():
 @given(st.lists(st.none() | st.integers(-(10**38) + 1, 10**38 - 1)), st.integers(0, 38))
 def test_totals_are_those_of_whole_numbers(values, scale):
     of = contract(("a", f"decimal(38,{scale})"), ("b", "integer"))
-    body = "".join(f"{'NULL' if value is None else format(scaled(value, scale), 'f')},1\r\n" for value in values)
+    body = "".join(
+        f"{'NULL' if value is None else format(scaled(value, scale), 'f')},1\r\n" for value in values
+    )
     found = inspected(of, body.encode())
     known = [value for value in values if value is not None]
-    extremes = {"min": scaled(min(known), scale), "max": scaled(max(known), scale)} if known else {"min": None, "max": None}
+    extremes = (
+        {"min": scaled(min(known), scale), "max": scaled(max(known), scale)}
+        if known
+        else {"min": None, "max": None}
+    )
     assert found.totals["a"] == {"sum": scaled(sum(known), scale), **extremes}
-    assert (found.rows, found.nulls) == (len(values), {"a": len(values) - len(known), "b": 0} if values else {})
+    assert (found.rows, found.nulls) == (
+        len(values),
+        {"a": len(values) - len(known), "b": 0} if values else {},
+    )
 
 
 @pytest.mark.parametrize("body", ["", "NULL,NULL,x\r\n", "0.00,0,x\r\n", "-1.50,3,x\r\n1.50,-3,x\r\n"])
@@ -103,7 +124,8 @@ def test_charts_add_up_exactly_and_in_plain_notation():
         ("m", "decimal(38,8)"),
         charts=[("d", "n"), ("d", "m"), ("n", "m"), ("d", "rows")],
     )
-    most, big = f"{10**30 - 1}.99999999", 2**63 - 1
+    most = f"{10**30 - 1}.99999999"
+    big = 2**63 - 1
     body = f"0.00000001,{big},{most}\r\n" * 100 + f"0.00000000,{-big},-{most}\r\nNULL,NULL,NULL\r\n"
     by_d, by_m, by_n, rows = inspected(of, body.encode()).series
     assert by_d == {"0.00000001": Decimal(big * 100), "0.00000000": Decimal(-big), None: Decimal(0)}
@@ -117,10 +139,14 @@ def test_charts_add_up_exactly_and_in_plain_notation():
 def test_first_rows_are_as_in_the_file():
     of = contract(("d", "decimal(38,10)"), ("n", "integer"), ("t", "text"), ("y", "date"), ("f", "boolean"))
     body = (
-        '0.0000000001,-7,\'=1,2026-01-05,true\r\n0.0000000000,NULL,"NULL",NULL,false\r\n' + "1.0000000000,1,x,NULL,NULL\r\n" * 30
+        '0.0000000001,-7,\'=1,2026-01-05,true\r\n0.0000000000,NULL,"NULL",NULL,false\r\n'
+        + "1.0000000000,1,x,NULL,NULL\r\n" * 30
     )
     rows = inspected(of, body.encode()).first_rows
-    assert rows[:2] == [["0.0000000001", "-7", "'=1", "2026-01-05", "true"], ["0.0000000000", None, "NULL", None, "false"]]
+    assert rows[:2] == [
+        ["0.0000000001", "-7", "'=1", "2026-01-05", "true"],
+        ["0.0000000000", None, "NULL", None, "false"],
+    ]
     assert len(rows) == 20
 
 
@@ -151,7 +177,10 @@ def test_a_total_for_each_of_too_many_units_is_refused_with_the_columns_name():
         with pytest.raises(DataProblem) as refused:
             inspected(of, body + b"1,u200\r\n", at_once=at_once)
         assert refused.value.code == "EXP-TOO-MANY-UNITS"
-        assert "column n has a total for each unit, and t has more than 200 different values" in refused.value.what
+        assert (
+            "column n has a total for each unit, and t has more than 200 different values"
+            in refused.value.what
+        )
         assert "u200" not in str(refused.value)
 
 
@@ -174,10 +203,14 @@ CELLS = st.text(st.sampled_from([*'",\r\n= x', "é"]), max_size=6) | st.none()
 
 @pytest.mark.parametrize("compressed", [False, True])
 @configured(max_examples=40)
-@given(rows=st.lists(st.tuples(CELLS, CELLS), max_size=12), part=st.integers(1, 40), at_once=st.integers(1, 40))
+@given(
+    rows=st.lists(st.tuples(CELLS, CELLS), max_size=12), part=st.integers(1, 40), at_once=st.integers(1, 40)
+)
 def test_results_do_not_depend_on_parts_and_pieces(compressed, rows, part, at_once):
     of = contract(("a", "text"), ("b", "text"), gzip=compressed, charts=[("a", "rows")])
-    body = samples.csv_bytes(of, [{"a": a, "b": b} for a, b in rows]).removeprefix(csv.header(of.columns, of.delivery))
+    body = samples.csv_bytes(of, [{"a": a, "b": b} for a, b in rows]).removeprefix(
+        csv.header(of.columns, of.delivery)
+    )
     found = inspected(of, body, part=part, at_once=at_once)
     assert found == inspected(of, body)
     shown = [[None if cell is None else csv.guarded(cell) for cell in row] for row in rows]
@@ -206,13 +239,23 @@ def test_an_empty_line_is_a_row_of_one_missing_value():
         ("text", ["-", "=x", "a,b", "NULL"], ["'-", "'=x", '"a,b"', '"NULL"', "NULL"], 0),
         ("text", ["ok"], ["ok", "OK", "", "'ok", '""'], 4),
         ("text", ["'-"], ["''-", "'-"], 1),
-        ("decimal(9,4)", ["0.1", "-2", "3.0000", "0.0"], ["0.1000", "-2.0000", "3.0000", "0.0000", "NULL"], 0),
+        (
+            "decimal(9,4)",
+            ["0.1", "-2", "3.0000", "0.0"],
+            ["0.1000", "-2.0000", "3.0000", "0.0000", "NULL"],
+            0,
+        ),
         ("decimal(9,4)", ["0.1"], ["0.1001", "0.1000", "1.0000"], 2),
         ("decimal(38,0)", ["9" * 38], ["9" * 38, "9" * 37], 1),
         ("integer", ["7", "-9223372036854775808", "007"], ["7", str(-(2**63)), "8"], 1),
         ("date", ["2026-01-05"], ["2026-01-05", "2026-01-06"], 1),
         ("boolean", ["true"], ["true", "false", "NULL"], 1),
-        ("timestamp", ["2026-11-09T13:05:00.000000Z"], ["2026-11-09T13:05:00.000000Z", "2026-11-09T13:05:00.000001Z"], 1),
+        (
+            "timestamp",
+            ["2026-11-09T13:05:00.000000Z"],
+            ["2026-11-09T13:05:00.000000Z", "2026-11-09T13:05:00.000001Z"],
+            1,
+        ),
     ],
 )
 def test_values_are_compared_with_those_allowed_as_the_file_shows_them(type_, allowed, cells, others):
@@ -254,7 +297,9 @@ def test_changed_bytes_are_found(compressed):
     for end in range(len(data)):
         assert refused(of, data[:end], parts).startswith("EXP-")
     assert "EXP-CHECKSUM the file is longer than what was written" in refused(of, data + b"more\r\n", parts)
-    assert "EXP-CHECKSUM the file is shorter than what was written" in refused(of, data, parts_of(data + b"x", 8))
+    assert "EXP-CHECKSUM the file is shorter than what was written" in refused(
+        of, data, parts_of(data + b"x", 8)
+    )
 
 
 def test_a_file_that_does_not_match_the_contract():
@@ -267,7 +312,11 @@ def test_a_file_that_does_not_match_the_contract():
     assert result(b"") == "EXP-HEADER the file does not begin with its header"
     assert result(b"a,b\r\n1,x") == "EXP-RECORDS the file ends in the middle of a record"
     assert result(b'a,b\r\n1,"x\r\n') == "EXP-RECORDS the file ends in the middle of a record"
-    assert result(b"a,b\r\n1,x,secret-value\r\n").startswith("EXP-RECORDS the file is not what the contract says")
-    assert result(b"a,b\r\nsecret-value,x\r\n").startswith("EXP-RECORDS the file is not what the contract says")
+    assert result(b"a,b\r\n1,x,secret-value\r\n").startswith(
+        "EXP-RECORDS the file is not what the contract says"
+    )
+    assert result(b"a,b\r\nsecret-value,x\r\n").startswith(
+        "EXP-RECORDS the file is not what the contract says"
+    )
     assert "secret-value" not in result(b"a,b\r\n1,x,secret-value\r\n") + result(b"a,b\r\nsecret-value,x\r\n")
     assert result(b"a,b\r\n1,\xff\r\n").startswith("EXP-RECORDS the file is not what the contract says")

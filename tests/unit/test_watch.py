@@ -1,4 +1,6 @@
-"""The watch's own measurements: late exports, ages of keys, metrics, and errors that hide no other measurement."""
+"""The watch's own measurements: late exports, ages of keys, metrics, and errors that hide no other
+measurement.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ def _warm():
 @pytest.fixture
 def bucket(lake_aws):
     name = f"watch-{next(_numbers)}"
-    _client("s3").create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": lake_aws.region})
+    _client("s3").create_bucket(
+        Bucket=name, CreateBucketConfiguration={"LocationConstraint": lake_aws.region}
+    )
     return name
 
 
@@ -75,7 +79,9 @@ class Jobs:
 def late(bucket, hours, export=WEEKLY, deployed=MONDAY - timedelta(days=365)):
     """Run the check so many hours after Monday morning."""
     now = (MONDAY + timedelta(hours=hours)).timestamp()
-    return measurements.ExportResults(Objects(_client("s3"), bucket), "exports", Jobs(deployed), lambda: now).late(export)
+    return measurements.ExportResults(
+        Objects(_client("s3"), bucket), "exports", Jobs(deployed), lambda: now
+    ).late(export)
 
 
 # --- exports
@@ -118,7 +124,9 @@ def test_windows_before_the_deployments_first_day_are_not_late(bucket):
 
 
 def test_a_result_of_another_export_is_ignored(bucket):
-    _client("s3").put_object(Bucket=bucket, Key="exports/weekly_sales_by_region/manifests/2026-W46.json", Body=b"{}")
+    _client("s3").put_object(
+        Bucket=bucket, Key="exports/weekly_sales_by_region/manifests/2026-W46.json", Body=b"{}"
+    )
     publish(bucket, "2026-W45")
     assert late(bucket, 8) == 2
 
@@ -133,7 +141,9 @@ def test_n7_recipients_who_did_not_confirm_are_counted(lake_aws):
     with Stubber(_client("sns")) as stub:
         for confirmed in ("1", "3", "4"):
             stub.add_response("get_topic_attributes", {"Attributes": {"SubscriptionsConfirmed": confirmed}})
-        assert [measurements.unconfirmed(_client("sns"), "arn:aws:sns:eu-west-1:1:t", 3) for _ in range(3)] == [2, 0, 0]
+        assert [
+            measurements.unconfirmed(_client("sns"), "arn:aws:sns:eu-west-1:1:t", 3) for _ in range(3)
+        ] == [2, 0, 0]
 
 
 def test_recipients_who_can_confirm_are_told_from_those_whose_subscription_ended(lake_aws):
@@ -150,7 +160,9 @@ def test_a_keys_age_is_that_of_the_value_that_readers_get(lake_aws):
     secrets = _client("secretsmanager")
     arn = secrets.create_secret(Name=f"lakeferry-dev/kafka-{next(_numbers)}", SecretString="{}")["ARN"]
     made = datetime.now(UTC).timestamp()
-    assert measurements.SecretKeys(secrets, lambda: made + 10 * 86400).age_days(arn) == pytest.approx(10, abs=0.01)
+    assert measurements.SecretKeys(secrets, lambda: made + 10 * 86400).age_days(arn) == pytest.approx(
+        10, abs=0.01
+    )
     empty = secrets.create_secret(Name=f"lakeferry-dev/empty-{next(_numbers)}")["ARN"]
     with pytest.raises(LakeferryError) as raised:
         measurements.SecretKeys(secrets, lambda: made).age_days(empty)
@@ -160,7 +172,10 @@ def test_a_keys_age_is_that_of_the_value_that_readers_get(lake_aws):
 @pytest.mark.parametrize(
     ("arn", "name"),
     [
-        ("arn:aws:secretsmanager:eu-west-1:1:secret:lakeferry-dev/confluent/flink-AbCdEf", "lakeferry-dev/confluent/flink"),
+        (
+            "arn:aws:secretsmanager:eu-west-1:1:secret:lakeferry-dev/confluent/flink-AbCdEf",
+            "lakeferry-dev/confluent/flink",
+        ),
         ("lakeferry-dev/flink", "lakeferry-dev/flink"),
     ],
 )
@@ -171,11 +186,19 @@ def test_a_secrets_name_is_read_from_its_arn(arn, name):
 def test_a_rotation_that_did_not_happen_is_overdue_from_the_day_that_it_was_due(lake_aws):
     described = {"RotationEnabled": True, "NextRotationDate": MONDAY}
     with Stubber(_client("secretsmanager")) as stub:
-        for answer in (described, described, described | {"RotationEnabled": False}, {"RotationEnabled": True}):
+        for answer in (
+            described,
+            described,
+            described | {"RotationEnabled": False},
+            {"RotationEnabled": True},
+        ):
             stub.add_response("describe_secret", answer)
         for days, overdue in ((-1, 0.0), (3, 3.0), (3, 0.0), (3, 0.0)):
             now = (MONDAY + timedelta(days=days)).timestamp()
-            assert measurements.SecretKeys(_client("secretsmanager"), lambda now=now: now).overdue_days("s") == overdue
+            assert (
+                measurements.SecretKeys(_client("secretsmanager"), lambda now=now: now).overdue_days("s")
+                == overdue
+            )
 
 
 # --- topics
@@ -184,8 +207,16 @@ def test_a_rotation_that_did_not_happen_is_overdue_from_the_day_that_it_was_due(
 def test_hours_without_records_and_all_pages_of_the_vendors_answer_are_read(server):
     row = {"value": 1.0, "metric.topic": "trades"}
     pages = [
-        {"data": [row | {"timestamp": "2026-11-16T01:00:00Z"}], "meta": {"pagination": {"next_page_token": "t"}}},
-        {"data": [row | {"timestamp": "2026-11-16T03:00:00Z"}, row | {"timestamp": "2026-11-16T05:00:00Z", "value": 0.0}]},
+        {
+            "data": [row | {"timestamp": "2026-11-16T01:00:00Z"}],
+            "meta": {"pagination": {"next_page_token": "t"}},
+        },
+        {
+            "data": [
+                row | {"timestamp": "2026-11-16T03:00:00Z"},
+                row | {"timestamp": "2026-11-16T05:00:00Z", "value": 0.0},
+            ]
+        },
     ]
     server.answers["POST /v2/metrics/cloud/query"] = [(200, page) for page in pages]
     clock = SystemClock()
@@ -211,7 +242,8 @@ def test_services_of_aws_that_hang_leave_time_for_the_vendors_and_for_the_metric
 
     checks = [Check("KeyAgeDays", str(number), hanging) for number in range(20)]
     checks += [Check("TopicAgeHours", "orders", lambda: 1.0), Check("GlueAgeHours", "orders", lambda: 1.0)]
-    began, output = clock.now, io.StringIO()
+    began = clock.now
+    output = io.StringIO()
     measured = run_checks(checks, open_log(output), monitoring.time_left(clock, 200.0))
     assert clock.now - began <= 200 * 0.4 + 30
     assert len(measured) == len(checks)
@@ -228,8 +260,9 @@ def test_a_failed_check_hides_no_other():
 
     log = io.StringIO()
     sights = [
-        Check("GlueAgeHours", "a", lambda: 1.0), Check("GlueAgeHours", "b", broken), Check("GlueAgeHours", "c", lambda: 3.0),
-        Check("KeyAgeDays", "k", mistaken), Check("ExportLateHours", "e", lambda: -5.0),
+        Check("GlueAgeHours", "a", lambda: 1.0), Check("GlueAgeHours", "b", broken),
+        Check("GlueAgeHours", "c", lambda: 3.0), Check("KeyAgeDays", "k", mistaken),
+        Check("ExportLateHours", "e", lambda: -5.0),
     ]  # fmt: skip
     measured = run_checks(sights, open_log(log))
     ages = {("GlueAgeHours", "a"): 1.0, ("GlueAgeHours", "b"): None, ("GlueAgeHours", "c"): 3.0}
@@ -266,7 +299,11 @@ def test_metrics_have_the_deployment_and_at_most_one_name_as_dimensions():
 def test_the_deployments_metric_aggregates_all_names():
     ages = {("GlueAgeHours", "a"): 1.0, ("GlueAgeHours", "b"): 4.0, ("GlueAgeHours", "c"): None}
     (call,) = emitted({**ages, ("KeyAgeDays", "k"): None})
-    totals = {datum["MetricName"]: datum["StatisticValues"] for datum in call["MetricData"] if len(datum["Dimensions"]) == 1}
+    totals = {
+        datum["MetricName"]: datum["StatisticValues"]
+        for datum in call["MetricData"]
+        if len(datum["Dimensions"]) == 1
+    }
     assert totals["GlueAgeHours"] == {"SampleCount": 2, "Sum": 5.0, "Minimum": 1.0, "Maximum": 4.0}
     assert totals[contract.UNMEASURED]["Maximum"] == 1.0
     assert "KeyAgeDays" not in totals
@@ -297,7 +334,9 @@ def test_no_vendor_gets_time_after_the_end():
 
 
 def _settings(parsed):
-    return monitoring.Settings("lakeferry-dev", "b", "exports", parsed, "", "https://127.0.0.1", "", "https://127.0.0.1", "", "")
+    return monitoring.Settings(
+        "lakeferry-dev", "b", "exports", parsed, "", "https://127.0.0.1", "", "https://127.0.0.1", "", ""
+    )
 
 
 # --- the function
@@ -324,11 +363,18 @@ def publish_settings(bucket, monkeypatch):
 
 @pytest.fixture
 def environment(bucket, publish_settings, lake_aws, monkeypatch):
-    secret, job = f"lakeferry-dev/w-{next(_numbers)}", f"watched-{next(_numbers)}"
+    secret = f"lakeferry-dev/w-{next(_numbers)}"
+    job = f"watched-{next(_numbers)}"
     _client("secretsmanager").create_secret(Name=secret, SecretString="{}")
     code = {"Name": "glueetl", "ScriptLocation": "s3://x/y"}
     _client("glue").create_job(Name=job, Role="arn:aws:iam::000000000000:role/job", Command=code)
-    export = {"export": "weekly_sales", "job": job, "cron": WEEKLY.cron, "zone": WEEKLY.zone, "late_after_hours": 6}
+    export = {
+        "export": "weekly_sales",
+        "job": job,
+        "cron": WEEKLY.cron,
+        "zone": WEEKLY.zone,
+        "late_after_hours": 6,
+    }
     publish_settings(
         {
             "tables": [{"topic": "stock_trades", "in_glue": True, "snowflake": "T"}],
@@ -359,11 +405,19 @@ def test_available_values_become_metrics_and_missing_ones_are_counted(environmen
     deployment = {"Name": "Deployment", "Value": f"lakeferry-{environment[contract.STAGE]}"}
     listed = _client("cloudwatch").list_metrics(Namespace=contract.METRICS)["Metrics"]
     names = {metric["MetricName"] for metric in listed if metric["Dimensions"] == [deployment]}
-    assert names == {"KeyAgeDays", "RotationOverdueDays", "DeployerKeyAgeDays", "ExportLateHours", contract.UNMEASURED}
+    assert names == {
+        "KeyAgeDays",
+        "RotationOverdueDays",
+        "DeployerKeyAgeDays",
+        "ExportLateHours",
+        contract.UNMEASURED,
+    }
 
 
 def test_the_login_to_snowflake_is_the_user_in_the_secret(lake_aws):
-    fields = secret_fields.fields(keypair.make(), Connection("org-acct", "LAKE_READER", "h", "Reader role", "WH", "D.S"))
+    fields = secret_fields.fields(
+        keypair.make(), Connection("org-acct", "LAKE_READER", "h", "Reader role", "WH", "D.S")
+    )
     name = f"lakeferry-dev/reader-{next(_numbers)}"
     _client("secretsmanager").create_secret(Name=name, SecretString=json.dumps(fields))
     clock = SystemClock()
@@ -392,7 +446,9 @@ def test_metrics_that_cannot_be_written_fail_the_watch(environment, monkeypatch)
 
 
 def test_all_missing_variables_of_the_watch_are_reported_together():
-    with pytest.raises(LakeferryError, match=f"{contract.STAGE}, {contract.LAKE_BUCKET}, {contract.LAKE_PREFIX}"):
+    with pytest.raises(
+        LakeferryError, match=f"{contract.STAGE}, {contract.LAKE_BUCKET}, {contract.LAKE_PREFIX}"
+    ):
         monitoring.read_settings({contract.PROJECT: "lakeferry"}, _client("s3"))
 
 
@@ -411,7 +467,8 @@ def test_missing_settings_are_reported(environment, bucket, monkeypatch):
 
 def test_threads_that_need_the_same_answer_share_one_call():
     """`status` checks all hops at once."""
-    both_wait, calls = threading.Barrier(2, timeout=1), []
+    both_wait = threading.Barrier(2, timeout=1)
+    calls = []
 
     def ask():
         calls.append(1)

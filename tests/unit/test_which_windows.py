@@ -1,4 +1,6 @@
-"""Which windows a run works on, and in which order, when windows are missing, published, skipped or blocked."""
+"""Which windows a run works on, and in which order, when windows are missing, published, skipped or
+blocked.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ def test_a_window_that_failed_or_is_published_does_not_come_before_the_last_one(
 
 def test_windows_that_fail_take_turns_behind_all_others():
     """Windows 1 to 20 fail in each run, and a run has time for ten windows."""
-    bad, published, tried = set(days(*range(1, 21))), set(), {}
+    bad = set(days(*range(1, 21)))
+    published = set()
+    tried = {}
     for run in range(6):
         found = plan(rule(), NIGHT + 28 * DAY, published=published, skipped=set(), tried=tried)[:10]
         labels = {window.label for window in found}
@@ -87,7 +91,12 @@ def test_an_unfinished_window_is_taken_however_old_it_is():
 
 
 def record(*windows, **more):
-    return {"id": "r", "state": "failed", "windows": [{"window": label, **document} for label, document in windows], **more}
+    return {
+        "id": "r",
+        "state": "failed",
+        "windows": [{"window": label, **document} for label, document in windows],
+        **more,
+    }
 
 
 COMPLETE, INCOMPLETE = ({"state": "published", "status": status} for status in ("complete", "incomplete"))
@@ -100,7 +109,11 @@ FAILED = {"state": "failed", "exit_code": 9}
         ([record(("a", INCOMPLETE), ("b", COMPLETE))], False, {"a"}),
         ([record(("a", INCOMPLETE)), record(("a", COMPLETE))], False, set()),
         ([record(("a", INCOMPLETE)), record(("a", FAILED))], False, {"a"}),
-        ([record(("a", INCOMPLETE)), record(("a", {"state": "dry_run", "status": "complete"}))], False, {"a"}),
+        (
+            [record(("a", INCOMPLETE)), record(("a", {"state": "dry_run", "status": "complete"}))],
+            False,
+            {"a"},
+        ),
         ([record(("a", INCOMPLETE)), record(("a", {"state": "incomplete"}))], False, {"a"}),
         ([record(("a", FAILED | {"may_be_published": True}))], False, set()),
         ([record(("a", FAILED | {"may_be_published": True}))], True, {"a"}),
@@ -127,13 +140,20 @@ def test_the_last_window_comes_behind_the_others_once_it_has_failed():
 
 
 def test_a_window_that_was_published_and_fails_to_be_published_again_comes_behind_the_others():
-    assert planned(rule(), NIGHT + 4 * DAY, published=days(3, 5), tried={"2026-11-05": "run-1"}) == [1, 2, 4, 5]
+    assert planned(rule(), NIGHT + 4 * DAY, published=days(3, 5), tried={"2026-11-05": "run-1"}) == [
+        1,
+        2,
+        4,
+        5,
+    ]
 
 
 @pytest.mark.parametrize("stopping", [(5,), (4,), (4, 5), (2, 5), (1, 2, 3, 4, 5)])
 def test_windows_that_end_each_run_delay_no_other_window(stopping):
     """As with EXP-MEMORY, the run ends at the first such window."""
-    bad, published, tried = set(days(*stopping)), set(), {}
+    bad = set(days(*stopping))
+    published = set()
+    tried = {}
     for number in range(8):
         found = plan(rule(), NIGHT + 4 * DAY, published=published, skipped=set(), tried=tried)
         for window in found:

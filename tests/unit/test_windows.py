@@ -13,21 +13,33 @@ from hypothesis import settings as configured
 from hypothesis import strategies as st
 
 from config.exports.contract import Every, WindowRule
-from config.exports.windows import Window, closed_windows, kind_of, longest_days, next_window, window_at, window_of
+from config.exports.windows import (
+    Window,
+    closed_windows,
+    kind_of,
+    longest_days,
+    next_window,
+    window_at,
+    window_of,
+)
 
 ZONES = sorted(zoneinfo.available_timezones())
-FIRST, LAST = date(1990, 1, 1), date(2100, 12, 31)
+FIRST = date(1990, 1, 1)
+LAST = date(2100, 12, 31)
 DAYS = st.dates(FIRST, LAST)
 EVERY = get_args(Every)
 HOUR = timedelta(hours=1)
-#: Zones that skip days or midnights, that change by half an hour or at a minute past midnight, and the ends of the day.
+#: Zones that skip days or midnights, that change by half an hour or at a minute past midnight, and the ends
+#: of the day.
 ODD = [
-    "UTC", "Europe/Berlin", "America/New_York", "America/St_Johns", "America/Santiago", "Africa/Cairo", "Africa/Casablanca",
-    "Asia/Gaza", "Asia/Kathmandu", "Asia/Tehran", "Australia/Lord_Howe", "Pacific/Apia", "Pacific/Chatham",
-    "Pacific/Kiritimati", "Pacific/Kwajalein", "Pacific/Midway",
+    "UTC", "Europe/Berlin", "America/New_York", "America/St_Johns", "America/Santiago", "Africa/Cairo",
+    "Africa/Casablanca", "Asia/Gaza", "Asia/Kathmandu", "Asia/Tehran", "Australia/Lord_Howe", "Pacific/Apia",
+    "Pacific/Chatham", "Pacific/Kiritimati", "Pacific/Kwajalein", "Pacific/Midway",
 ]  # fmt: skip
 #: Each example tests all of these zones; at night, every zone of the database.
-IN_ZONES = pytest.mark.parametrize("zones", [pytest.param(ODD, id="odd"), pytest.param(ZONES, id="all", marks=pytest.mark.deep)])
+IN_ZONES = pytest.mark.parametrize(
+    "zones", [pytest.param(ODD, id="odd"), pytest.param(ZONES, id="all", marks=pytest.mark.deep)]
+)
 FEW = configured(max_examples=6)
 
 
@@ -76,7 +88,8 @@ def test_every_instant_is_in_the_window_that_is_found_for_it(zones, instant):
 def test_the_day_is_the_one_on_the_clock_of_the_zone(zones, instant):
     """Except for the hour after midnight that a zone has twice, first with the date of the day before."""
     for zone in zones:
-        window, clock = window_at(instant, rule("day", zone)), instant.astimezone(zoneinfo.ZoneInfo(zone))
+        window = window_at(instant, rule("day", zone))
+        clock = instant.astimezone(zoneinfo.ZoneInfo(zone))
         assert window.first_day == clock.date() or instant - window.start < 2 * HOUR, zone
 
 
@@ -152,7 +165,11 @@ def test_labels_are_unique_and_in_the_order_of_time(every):
         ("America/Santiago", date(2026, 9, 6), 23),  # has no midnight: its clocks go from 24:00 to 01:00
         ("America/Santiago", date(2026, 4, 4), 25),  # lives through 23:00 to 24:00 twice
         ("Africa/Cairo", date(2026, 4, 24), 23),
-        ("America/St_Johns", date(2010, 11, 6), 24),  # goes back a minute after midnight: the next day is the long one
+        (
+            "America/St_Johns",
+            date(2010, 11, 6),
+            24,
+        ),  # goes back a minute after midnight: the next day is the long one
         ("America/St_Johns", date(2010, 11, 7), 25),
         ("Pacific/Apia", date(2011, 12, 29), 24),
         ("Pacific/Apia", date(2011, 12, 30), 0),
@@ -168,16 +185,28 @@ def test_days_have_the_hours_that_their_zone_gives_them(zone, day, hours):
 
 def test_a_week_and_a_month_with_a_change_of_clocks():
     week = window_of(date(2026, 10, 25), rule("iso_week", "Europe/Berlin"))
-    assert (week.start, week.end) == (datetime(2026, 10, 18, 22, tzinfo=UTC), datetime(2026, 10, 25, 23, tzinfo=UTC))
+    assert (week.start, week.end) == (
+        datetime(2026, 10, 18, 22, tzinfo=UTC),
+        datetime(2026, 10, 25, 23, tzinfo=UTC),
+    )
     month = window_of(date(2026, 3, 31), rule("month", "Europe/Berlin"))
     assert month == Window(
-        datetime(2026, 2, 28, 23, tzinfo=UTC), datetime(2026, 3, 31, 22, tzinfo=UTC), date(2026, 3, 1), "2026-03"
+        datetime(2026, 2, 28, 23, tzinfo=UTC),
+        datetime(2026, 3, 31, 22, tzinfo=UTC),
+        date(2026, 3, 1),
+        "2026-03",
     )
 
 
 def test_a_day_that_a_zone_skipped_is_no_window():
     days = closed_windows(rule("day", "Pacific/Apia", date(2011, 12, 28)), datetime(2012, 1, 3, tzinfo=UTC))
-    assert [window.label for window in days] == ["2011-12-28", "2011-12-29", "2011-12-31", "2012-01-01", "2012-01-02"]
+    assert [window.label for window in days] == [
+        "2011-12-28",
+        "2011-12-29",
+        "2011-12-31",
+        "2012-01-01",
+        "2012-01-02",
+    ]
 
 
 def test_a_window_is_closed_at_its_end():

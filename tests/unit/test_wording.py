@@ -15,7 +15,9 @@ from config.exports.windows import window_of
 from glue_jobs.delivery.report import wording
 
 LONG = 12_345_678_901_234_567_890_123_456_789_012_345_678
-DECIMALS = st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**27), max_value=10**27, places=10)
+DECIMALS = st.decimals(
+    allow_nan=False, allow_infinity=False, min_value=-(10**27), max_value=10**27, places=10
+)
 
 
 @pytest.mark.parametrize(
@@ -88,11 +90,27 @@ def test_changes(now, before, text):
 @pytest.mark.parametrize(
     ("every", "day", "text"),
     [
-        ("iso_week", date(2026, 11, 11), "Week 46 of 2026: Monday 9 November to Sunday 15 November 2026, Europe/Berlin"),
-        ("iso_week", date(2027, 1, 2), "Week 53 of 2026: Monday 28 December 2026 to Sunday 3 January 2027, Europe/Berlin"),
+        (
+            "iso_week",
+            date(2026, 11, 11),
+            "Week 46 of 2026: Monday 9 November to Sunday 15 November 2026, Europe/Berlin",
+        ),
+        (
+            "iso_week",
+            date(2027, 1, 2),
+            "Week 53 of 2026: Monday 28 December 2026 to Sunday 3 January 2027, Europe/Berlin",
+        ),
         ("day", date(2026, 11, 15), "Sunday 15 November 2026, Europe/Berlin"),
-        ("quarter", date(2026, 11, 11), "Quarter 4 of 2026: Thursday 1 October to Thursday 31 December 2026, Europe/Berlin"),
-        ("month", date(2028, 2, 3), "February 2028: Tuesday 1 February to Tuesday 29 February 2028, Europe/Berlin"),
+        (
+            "quarter",
+            date(2026, 11, 11),
+            "Quarter 4 of 2026: Thursday 1 October to Thursday 31 December 2026, Europe/Berlin",
+        ),
+        (
+            "month",
+            date(2028, 2, 3),
+            "February 2028: Tuesday 1 February to Tuesday 29 February 2028, Europe/Berlin",
+        ),
     ],
 )
 def test_windows(every, day, text):
@@ -124,7 +142,8 @@ def test_counts(amount, text):
 
 
 @pytest.mark.parametrize(
-    ("amount", "text"), [(999, "999 bytes"), (1_000, "1.0 kB"), (357_100_000, "357.1 MB"), (2 * 10**9, "2.0 GB")]
+    ("amount", "text"),
+    [(999, "999 bytes"), (1_000, "1.0 kB"), (357_100_000, "357.1 MB"), (2 * 10**9, "2.0 GB")],
 )
 def test_sizes(amount, text):
     assert wording.size(amount) == text

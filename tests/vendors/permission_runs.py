@@ -1,7 +1,7 @@
 """Runs exports with the permissions of docs/reference/iam.md, and again without one action at a time.
 
-This is a program because Spark's JVM keeps the credentials that it started with. It prints a JSON document: the result of each
-export by the number of the missing grant, or `none`. Arguments: the numbers to try.
+This is a program because Spark's JVM keeps the credentials that it started with. It prints a JSON document:
+the result of each export by the number of the missing grant, or `none`. Arguments: the numbers to try.
 """
 
 from __future__ import annotations
@@ -45,19 +45,29 @@ def main(numbers: list[int]) -> None:
         for missing in (None, *numbers):
             prefix = f"exports{len(found)}"
             _allow(iam, aws, prefix, missing)
-            wanted = _EXPORTS if missing is None else _ONLY.get(permissions.GRANTS[missing].purpose, set(_EXPORTS))
-            found["none" if missing is None else str(missing)] = {name: _outcome(name, prefix, spark) for name in sorted(wanted)}
+            wanted = (
+                _EXPORTS if missing is None else _ONLY.get(permissions.GRANTS[missing].purpose, set(_EXPORTS))
+            )
+            found["none" if missing is None else str(missing)] = {
+                name: _outcome(name, prefix, spark) for name in sorted(wanted)
+            }
     sys.stdout.write(json.dumps(found))
 
 
 def _fill(aws: EmbeddedAws) -> None:
     for bucket in ("tableflow", "files"):
-        boto3.client("s3").create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": aws.region})
+        boto3.client("s3").create_bucket(
+            Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": aws.region}
+        )
     key = json.dumps({"key": base64.b64encode(secrets.token_bytes(32)).decode()})
     boto3.client("secretsmanager").create_secret(Name="lakeferry/pseudonyms", SecretString=key)
     where = {"glue.skip-name-validation": "true", "s3.endpoint": aws.url, "s3.region": aws.region}
-    flow = Tableflow(GlueCatalog("lake", client=None, **where), TableLocation("tableflow", cluster_id="lkc-00demo"))
-    sales, trades = (load_topic(ROOT / "project" / "topics" / f"{name}.avsc") for name in ("sales_orders", "stock_trades"))
+    flow = Tableflow(
+        GlueCatalog("lake", client=None, **where), TableLocation("tableflow", cluster_id="lkc-00demo")
+    )
+    sales, trades = (
+        load_topic(ROOT / "project" / "topics" / f"{name}.avsc") for name in ("sales_orders", "stock_trades")
+    )
     orders = generators.sales_orders(generators.SalesMix(orders=200), seed=1, start=_START, end=_END)
     flow.materialise(sales, orders, commits=1)
     flow.materialise(trades, generators.stock_trades(200, seed=1, start=_DAY, end=_END), commits=1)
@@ -71,8 +81,18 @@ def _become(iam) -> None:
 
 
 def _allow(iam, aws: EmbeddedAws, prefix: str, missing: int | None) -> None:
-    names = {"region": aws.region, "account": aws.account, "cluster id": "lkc-00demo", "aggregates database": prefix}
-    names |= {"Tableflow bucket": "tableflow", "bucket": "files", "prefix": prefix, "pseudonym secret": "lakeferry/pseudonyms"}
+    names = {
+        "region": aws.region,
+        "account": aws.account,
+        "cluster id": "lkc-00demo",
+        "aggregates database": prefix,
+    }
+    names |= {
+        "Tableflow bucket": "tableflow",
+        "bucket": "files",
+        "prefix": prefix,
+        "pseudonym secret": "lakeferry/pseudonyms",
+    }
     statements = []
     for number, grant in enumerate(permissions.GRANTS):
         resources = list(grant.resources)
@@ -91,7 +111,9 @@ def _outcome(name: str, prefix: str, spark) -> str:
     words += ["--bucket", "files", "--prefix", prefix, "--aggregates-database", prefix]
     words += ["--pseudonym-secret", "lakeferry/pseudonyms"]
     try:
-        (window,) = export.run(arguments.parse(words, now=runs.utc_now()), spark=spark, on_phase=lambda *_: None).windows
+        (window,) = export.run(
+            arguments.parse(words, now=runs.utc_now()), spark=spark, on_phase=lambda *_: None
+        ).windows
     except ExportError as error:
         return error.code
     return window.get("code") or window["state"]

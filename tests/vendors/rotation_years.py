@@ -1,4 +1,5 @@
-"""Simulates years of monthly rotation of all credentials, with readers that cache values for as long as they may.
+"""Simulates years of monthly rotation of all credentials, with readers that cache values for as long as they
+may.
 
 `python -m dev.benchmarks.rotation` runs this file as a program, which prints the result as JSON.
 """
@@ -17,14 +18,18 @@ from simulators.snowflake.authentication import authenticate
 from simulators.snowflake.errors import CallRefused
 from tests.support.rotation_environment import SERVICES, USER, RotationEnvironment, _load
 
-HOUR, MONTH = 3600.0, 30 * DAY
+HOUR = 3600.0
+MONTH = 30 * DAY
 NAMES = (*SERVICES, "snowflake", "admin")
-#: One in so many logins to Snowflake uses a signed token; the others compare the key's fingerprint with the slots.
+#: One in so many logins to Snowflake uses a signed token; the others compare the key's fingerprint with the
+#: slots.
 SIGNED = 50
 
 
 class Result(NamedTuple):
-    """`oldest` is the greatest age, in days, of a value that logged in; `most` is the most keys of one credential at once."""
+    """`oldest` is the greatest age, in days, of a value that logged in; `most` is the most keys of one
+    credential at once.
+    """
 
     rotations: int
     logins: int
@@ -38,28 +43,34 @@ class Result(NamedTuple):
 
 class Reader:
     def __init__(self, env, name, age):
-        self.env, self.name, self.age = env, name, age
-        self.value, self.read_at = None, float("-inf")
+        self.env = env
+        self.name = name
+        self.age = age
+        self.value = None
+        self.read_at = float("-inf")
 
     def use(self):
         """Log in. Return whether it was accepted, and the value's age."""
         now = self.env.clock.now
         if now - self.read_at > self.age:
-            self.value, self.read_at = self.env.fields(self.name), now
+            self.value = self.env.fields(self.name)
+            self.read_at = now
         return self.env.accepts(self.value), now - self.read_at
 
 
 class Years:
     def __init__(self, readers, every_hours, revoke_early=False):
         self.env = RotationEnvironment(services=SERVICES, delay=150.0)
-        self.every, self.revoke_early = every_hours * HOUR, revoke_early
+        self.every = every_hours * HOUR
+        self.revoke_early = revoke_early
         ages = [self.env.policy.grace * number / max(1, readers - 1) for number in range(readers)]
         self.readers = [Reader(self.env, NAMES[number % len(NAMES)], age) for number, age in enumerate(ages)]
         self.logins = self.signed = self.failures = self.rotations = self.most = 0
         self.oldest = 0.0
 
     def live(self, months):
-        began, env = time.perf_counter(), self.env
+        began = time.perf_counter()
+        env = self.env
         for _ in range(months):
             end = env.clock.now + MONTH
             for number, name in enumerate(NAMES):
@@ -67,8 +78,8 @@ class Years:
                 self.rotate(name)
             self.pass_time(end)
         result = Result(
-            self.rotations, self.logins, self.signed, self.failures, self.oldest / DAY, self.most, env.steps.count,
-            time.perf_counter() - began,
+            self.rotations, self.logins, self.signed, self.failures, self.oldest / DAY, self.most,
+            env.steps.count, time.perf_counter() - began,
         )  # fmt: skip
         env.__exit__(None, None, None)
         return result
@@ -80,7 +91,10 @@ class Years:
         self.env.clock.sleep(max(0.0, until - self.env.clock.now))
 
     def rotate(self, name):
-        """Rotate. The credential's readers log in after every call of the rotation, all others at intervals."""
+        """Rotate.
+
+        The credential's readers log in after every call of the rotation, all others at intervals.
+        """
         mine = [reader for reader in self.readers if reader.name == name]
         self.env.steps.look = lambda: self.all_use(mine)
         self.env.rotate(name)
@@ -103,7 +117,9 @@ class Years:
 
     def signed_in(self, fields):
         account = self.env.snowflake.account
-        token = _load(Secret(fields["privateKey"]), None).token(account.identifier, USER, now=account.clock.now(), seconds=600)
+        token = _load(Secret(fields["privateKey"]), None).token(
+            account.identifier, USER, now=account.clock.now(), seconds=600
+        )
         try:
             return authenticate(account, f"Bearer {token.reveal()}", "KEYPAIR_JWT").label == USER
         except CallRefused:

@@ -1,6 +1,7 @@
 """Every resource type of both vendors through its whole life, with every fault at every call.
 
-The simulator, which doesn't use the client's code, has exactly the wanted objects after each step, and none at the end.
+The simulator, which doesn't use the client's code, has exactly the wanted objects after each step, and none
+at the end.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ def drawn(request):
 @pytest.mark.parametrize("kind", LIVES)
 def test_any_fault_at_every_single_call(kind):
     outcome = campaign(kind)
-    assert not outcome.wrong, f"{len(outcome.wrong)} of {len(outcome.pairs)}: {list(outcome.wrong.items())[:5]}"
+    assert not outcome.wrong, (
+        f"{len(outcome.wrong)} of {len(outcome.pairs)}: {list(outcome.wrong.items())[:5]}"
+    )
     assert outcome.exchanges >= 10
     assert outcome.against_contract == []
 
@@ -37,7 +40,11 @@ def test_any_fault_at_every_single_call(kind):
 def test_an_update_is_not_skipped_where_the_configuration_can_not_be_read():
     """Snowflake refuses for a moment to tell how a linked database is configured."""
     before = past("snowflake_linked_database")
-    calls = [number for number, call in calls_of(before, "snowflake_linked_database", every=True) if "_CONFIG(" in call.statement]
+    calls = [
+        number
+        for number, call in calls_of(before, "snowflake_linked_database", every=True)
+        if "_CONFIG(" in call.statement
+    ]
     assert calls
     for number in calls:
         live(before, "snowflake_linked_database", number, "403 for a while")
@@ -69,11 +76,17 @@ def test_requests_and_responses_match_the_vendors_specification(drawn, kind):
     [
         ({"display_name": 7}, "", "7 is not of type 'string'"),
         ({"display_name": "lake"}, "pagesize=5", "parameter 'pagesize'"),
-        ({"display_name": "lake", "stream_governance_config": {"package": "ESSENTIALS", "zone": "a"}}, "", "has 'zone', which"),
+        (
+            {"display_name": "lake", "stream_governance_config": {"package": "ESSENTIALS", "zone": "a"}},
+            "",
+            "has 'zone', which",
+        ),
     ],
 )
 def test_a_request_that_the_specification_does_not_allow_is_found(body, query, message):
-    confluent_contract.check_request("POST", "/org/v2/environments", "", "application/json", {"display_name": "lake"})
+    confluent_contract.check_request(
+        "POST", "/org/v2/environments", "", "application/json", {"display_name": "lake"}
+    )
     with pytest.raises(confluent_contract.ContractBroken, match=message):
         confluent_contract.check_request("POST", "/org/v2/environments", query, "application/json", body)
     with pytest.raises(confluent_contract.ContractBroken, match="lacks environment"):
@@ -91,7 +104,9 @@ def test_a_request_that_the_specification_does_not_allow_is_found(body, query, m
 )
 def test_a_request_that_snowflake_does_not_document_is_found(body, query, message):
     path = "/api/v2/statements"
-    snowflake_contract.check_request("POST", path, "async=false", "application/json", {"statement": "SELECT 1"})
+    snowflake_contract.check_request(
+        "POST", path, "async=false", "application/json", {"statement": "SELECT 1"}
+    )
     with pytest.raises(snowflake_contract.ContractBroken, match=message):
         snowflake_contract.check_request("POST", path, query, "application/json", body)
 

@@ -67,7 +67,10 @@ def test_an_incompatible_schema_is_refused_at_once_with_the_field(org):
     one.create()
     began = org.clock.time()
     required = WIDER.replace('"n", "type": ["null", "int"], "default": null', '"fw", "type": "string"')
-    with pytest.raises(Refused, match=r"CFL-SCHEMA-INCOMPATIBLE.*/fw: the reader's field has no default.*and the default null"):
+    with pytest.raises(
+        Refused,
+        match=r"CFL-SCHEMA-INCOMPATIBLE.*/fw: the reader's field has no default.*and the default null",
+    ):
         one.update(schema=required)
     assert org.clock.time() - began < 60
     assert len(schemas.versions(SUBJECT)) == 1

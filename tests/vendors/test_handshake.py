@@ -1,6 +1,7 @@
 """The handshake between Snowflake and AWS through our resource types, with IAM enforced.
 
-One deployment completes it. Each mistake has an error of its own that names the side and the value to correct.
+One deployment completes it. Each mistake has an error of its own that names the side and the value to
+correct.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ def test_the_external_ids_are_ours_and_differ(account):
 def test_a_replaced_volume_presents_the_external_id_that_the_role_trusts(account):
     """A volume of another stack never presents it."""
     given = {"base_url": account.base, "role_arn": account.arn("volume")}
-    ours, other = (account.resource("snowflake_external_volume", "Volume", stack, **given) for stack in ("lake", "other"))
+    ours, other = (
+        account.resource("snowflake_external_volume", "Volume", stack, **given) for stack in ("lake", "other")
+    )
 
     def external_ids():
         volumes = (each for each in account.account._objects.values() if each.domain is Domain.VOLUME)
@@ -135,6 +138,8 @@ def test_a_repair_during_the_deployment_is_enough(account):
     known = {**event, **account.invocations.on_event(event)}
     assert not account.invocations.is_complete(known)["IsComplete"]
     for what, (actions, resources) in account._needs().items():
-        account._role(what, properties[f"{what}_principal"], properties[f"{what}_external_id"], actions, resources)
+        account._role(
+            what, properties[f"{what}_principal"], properties[f"{what}_external_id"], actions, resources
+        )
     account.clock.sleep(10)
     assert account.invocations.is_complete(known)["IsComplete"]

@@ -1,4 +1,6 @@
-"""A login that may not see its deployment's objects, or one of another organization: nothing is taken for gone."""
+"""A login that may not see its deployment's objects, or one of another organization: nothing is taken for
+gone.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from tests.support.vendor_environment import STEADY
 
 
 class DeployedBy(Organization):
-    """An organization that a service account deploys into, which has the role OrganizationAdmin until a test takes it."""
+    """An organization that a service account deploys into, which has the role OrganizationAdmin until a test
+    takes it.
+    """
 
     def __init__(self):
         self.login = None
@@ -34,7 +38,8 @@ class DeployedBy(Organization):
         return Confluent(Session(deadline, retry=STEADY, adapter=self.wire), clock, self.login, self.url)
 
     def give(self, role, scope, **where):
-        login, self.login = self.login, None
+        login = self.login
+        self.login = None
         given = {"service_account_id": self.deployer, "role": role, "scope": scope, **where}
         self.resource("role_binding", f"Hand{role}{len(self.objects())}", "hand", **given).create()
         self.login = login
@@ -72,12 +77,15 @@ def end_roles(org):
 
 
 def own(org, kind, made):
-    """Return those of the objects `made` that still exist and are of the kinds that the resource itself makes."""
+    """Return those of the objects `made` that still exist and are of the kinds that the resource itself
+    makes.
+    """
     return {each for each in org.objects() & made if each[0] in LIVES[kind].shown}
 
 
-#: Types whose objects a service account of the deployment deletes, with a key of its own that sees them. The undo of a statement
-#: also needs the names of environment and cluster, which only the deployer's key may read.
+#: Types whose objects a service account of the deployment deletes, with a key of its own that sees them. The
+#: undo of a statement also needs the names of environment and cluster, which only the deployer's key may
+#: read.
 OWN_KEY = ("tableflow_topic", "catalog_integration")
 ROLES = {
     "none": (),

@@ -1,4 +1,6 @@
-"""Snowflake objects that belong to another role now, were renamed, or are in another account: nothing is taken for gone."""
+"""Snowflake objects that belong to another role now, were renamed, or are in another account: nothing is
+taken for gone.
+"""
 
 from __future__ import annotations
 
@@ -123,7 +125,9 @@ def test_an_account_that_was_renamed_is_the_same_one(account, kind):
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("sees_all", [True, False])
 @pytest.mark.parametrize("request_type", ["update", "delete"])
-@pytest.mark.parametrize("kind", ["snowflake_warehouse", "snowflake_role", "snowflake_schema", "snowflake_external_volume"])
+@pytest.mark.parametrize(
+    "kind", ["snowflake_warehouse", "snowflake_role", "snowflake_schema", "snowflake_external_volume"]
+)
 def test_a_renamed_object_is_neither_gone_nor_made_anew(account, kind, request_type, sees_all):
     resource, made = deployed(account, kind)
     if sees_all:

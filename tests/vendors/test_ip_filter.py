@@ -10,7 +10,9 @@ from tests.support.confluent_environment import Organization
 from tests.support.confluent_lives import LIVES
 
 
-@pytest.mark.parametrize(("kind", "plane"), [("environment", Plane.CLOUD), ("topic", Plane.KAFKA), ("schema", Plane.REGISTRY)])
+@pytest.mark.parametrize(
+    ("kind", "plane"), [("environment", Plane.CLOUD), ("topic", Plane.KAFKA), ("schema", Plane.REGISTRY)]
+)
 def test_an_ip_filter_is_named_at_once(kind, plane):
     organization = Organization()
     properties = LIVES[kind].properties(organization)

@@ -1,4 +1,7 @@
-"""A job in the embedded Glue starts Java as a local run does. The two share no module, so each of them has the options."""
+"""A job in the embedded Glue starts Java as a local run does.
+
+The two share no module, so each of them has the options.
+"""
 
 import json
 import os

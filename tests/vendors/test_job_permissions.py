@@ -16,7 +16,9 @@ PROGRAM = Path(__file__).with_name("permission_runs.py")
 #: What only a failed run needs, one that finds files of a dead run, or one whose snapshot expires.
 CLEANING = {"s3:DeleteObject", "s3:AbortMultipartUpload"}
 EXPIRED = "ListTables"
-NEEDED = [number for number, grant in enumerate(GRANTS) if grant.action not in CLEANING and grant.purpose != EXPIRED]
+NEEDED = [
+    number for number, grant in enumerate(GRANTS) if grant.action not in CLEANING and grant.purpose != EXPIRED
+]
 #: Actions that are missed only after the file is published, which takes a while.
 LATE = [number for number in NEEDED if GRANTS[number].purpose == "KeepAggregates"]
 EARLY = [number for number in NEEDED if number not in LATE]
@@ -52,4 +54,6 @@ def test_without_one_action_nothing_is_published(found, number):
 @pytest.mark.timeout(3600)
 def test_without_one_action_no_aggregate_is_kept():
     found = outcomes(LATE)
-    assert {number: set(found[str(number)].values()) for number in LATE} == {number: {"EXP-AWS-DENIED"} for number in LATE}
+    assert {number: set(found[str(number)].values()) for number in LATE} == {
+        number: {"EXP-AWS-DENIED"} for number in LATE
+    }

@@ -14,10 +14,15 @@ POLICY = "LAKEFERRY_READER"
 
 @pytest.fixture
 def account():
-    """An account with a policy. The admin gave the deployer's user one of its own, which the deployer's role owns."""
+    """An account with a policy.
+
+    The admin gave the deployer's user one of its own, which the deployer's role owns.
+    """
     account = Account()
     properties = LIVES["snowflake_user"].properties(account)
-    account.account.behavior.change({"account_policy": True, "network_policies": {POLICY: DEPLOYER, "OTHER": "SECURITYADMIN"}})
+    account.account.behavior.change(
+        {"account_policy": True, "network_policies": {POLICY: DEPLOYER, "OTHER": "SECURITYADMIN"}}
+    )
     user_of(account, DEPLOYER).network_policy = POLICY
     yield account, properties
     account.close()

@@ -1,4 +1,6 @@
-"""An object whose name the user chose belongs to a deployment only if a create of the deployment may have made it."""
+"""An object whose name the user chose belongs to a deployment only if a create of the deployment may have
+made it.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,15 @@ from lambdas.shared.errors import LakeferryError, Refused
 from simulators.confluent.schemas import Schema
 from simulators.confluent.simulation import REGION
 from tests.support.confluent_environment import ROLE, SCHEMA, WIDER, Organization
-from tests.support.confluent_lives import LIVES, OTHER_STATEMENT, STATEMENT, cluster, kafka, registry_key, tableflow
+from tests.support.confluent_lives import (
+    LIVES,
+    OTHER_STATEMENT,
+    STATEMENT,
+    cluster,
+    kafka,
+    registry_key,
+    tableflow,
+)
 
 
 @pytest.fixture
@@ -23,7 +33,9 @@ def org():
 
 @attrs.frozen
 class Contested:
-    """A resource, the dictionary of the simulator that holds its object, the object's key, and the code of the refusal."""
+    """A resource, the dictionary of the simulator that holds its object, the object's key, and the code of
+    the refusal.
+    """
 
     resource: object
     held: dict
@@ -61,7 +73,9 @@ def contested_table(org):
     theirs.create()
     held = org.simulation.organization.tableflow_topics
     (name,) = held
-    return Contested(org.resource("tableflow_topic", "It", bucket="ours", **given), held, name, "CFL-FOREIGN-TABLEFLOW")
+    return Contested(
+        org.resource("tableflow_topic", "It", bucket="ours", **given), held, name, "CFL-FOREIGN-TABLEFLOW"
+    )
 
 
 def contested_subject(org):
@@ -80,8 +94,11 @@ KINDS = {
 
 
 def on_first(org, method, path, act):
-    """Call `act` just before the first such call reaches the vendor, and before the fault injector answers it."""
-    inner, pending = org.wire.app, [act]
+    """Call `act` just before the first such call reaches the vendor, and before the fault injector answers
+    it.
+    """
+    inner = org.wire.app
+    pending = [act]
 
     async def application(scope, receive, send):
         last = scope["path"].rpartition("/")[2]
@@ -109,7 +126,9 @@ def test_an_object_that_appears_while_our_create_is_refused_is_not_ours(org, kin
     theirs = contested.held.pop(contested.name)
     on_first(org, method, path, lambda: contested.appear(theirs))
     if refusal:
-        org.disturb(fault="error", method=method, path=path, status=refusal, reply_headers={"Retry-After": "120"})
+        org.disturb(
+            fault="error", method=method, path=path, status=refusal, reply_headers={"Retry-After": "120"}
+        )
     with pytest.raises(LakeferryError):
         contested.resource.create()
     org.disturb()
@@ -158,7 +177,9 @@ def test_a_subject_is_ours_although_the_read_after_its_create_is_refused(org, st
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_read_that_gets_no_answer_before_the_create_is_no_create(org, kind):
-    """The search finds nothing, the next read gets no answer, and then the object appears: no create was sent."""
+    """The search finds nothing, the next read gets no answer, and then the object appears: no create was
+    sent.
+    """
     build, _, _ = KINDS[kind]
     contested = build(org)
     theirs = contested.held.pop(contested.name)
@@ -180,7 +201,9 @@ def test_an_object_that_the_file_adopts_is_ours(org, kind):
     contested.resource.create()
     delete_after(contested, org)
     assert contested.is_deleted()
-    assert (contested.name in contested.held) is (kind != "tableflow_topic"), "a subject can be restored; Kafka deletes later"
+    assert (contested.name in contested.held) is (kind != "tableflow_topic"), (
+        "a subject can be restored; Kafka deletes later"
+    )
 
 
 def _add_cluster(org, environment_id):
@@ -225,7 +248,9 @@ _FILLERS = (
 
 
 @pytest.mark.parametrize("fill", _FILLERS)
-@pytest.mark.parametrize("status", ["DELETE_IN_PROGRESS", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "ROLLBACK_IN_PROGRESS"])
+@pytest.mark.parametrize(
+    "status", ["DELETE_IN_PROGRESS", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "ROLLBACK_IN_PROGRESS"]
+)
 def test_an_environment_that_holds_anything_is_not_deleted(org, fill, status):
     environment = org.resource("environment", "Environment")
     fill(org, environment.create()["id"])
@@ -278,7 +303,9 @@ class Table:
 
     def names(self):
         existing = [name for name, topic in self.topics.items() if not topic.deleting]
-        return "totals" in existing, any(not version.deleted for version in self.subjects.get("totals-value", []))
+        return "totals" in existing, any(
+            not version.deleted for version in self.subjects.get("totals-value", [])
+        )
 
     def delete(self, status="DELETE_IN_PROGRESS"):
         self.statement.physical_id = self.statement.physical_id or "what CloudFormation makes up"
@@ -384,7 +411,10 @@ def test_a_statement_that_is_gone_is_not_sent_again_while_its_table_is_there(org
 def test_a_statement_is_not_replaced_because_environment_or_cluster_has_another_name(org, table):
     table.statement.create()
     before = set(org.simulation.organization.statements)
-    for found in (*org.simulation.organization.environments.values(), *org.simulation.organization.clusters.values()):
+    for found in (
+        *org.simulation.organization.environments.values(),
+        *org.simulation.organization.clusters.values(),
+    ):
         found.name = f"renamed-{found.name}"
     table.statement.update(catalog="renamed", database="renamed-too", tableflow_topics=["totals"])
     assert set(org.simulation.organization.statements) == before
@@ -431,8 +461,12 @@ def test_a_deployment_that_keeps_its_data_keeps_the_table(org, table):
 
 
 def test_every_type_says_whose_an_object_is():
-    """Those whose objects anybody may have created are the ones that can be adopted, and are all tried here."""
-    adoptable = {name for name, kind in RESOURCE_TYPES.items() if "adopt" in attrs.fields_dict(kind.handler.PROPERTIES)}
+    """Those whose objects anybody may have created are the ones that can be adopted, and are all tried
+    here.
+    """
+    adoptable = {
+        name for name, kind in RESOURCE_TYPES.items() if "adopt" in attrs.fields_dict(kind.handler.PROPERTIES)
+    }
     assert adoptable == {*KINDS, "flink_statement"}
     assert adoptable == {name for name, kind in RESOURCE_TYPES.items() if "`adopt`" in kind.ownership.proof}
     by_comment = {name for name, kind in RESOURCE_TYPES.items() if "comment" in kind.ownership.proof}

@@ -34,7 +34,8 @@ def slots(account, name):
 
 def rotate(account, secret, name):
     """Do what a rotation does: set a new key in the other slot, and make it the secret's."""
-    lifecycle, pair = account.invocations.lifecycle(), keypair.make()
+    lifecycle = account.invocations.lifecycle()
+    pair = keypair.make()
     client = account.connect(lifecycle.deadline, account.clock, SecretStore(account.secrets))
     statement = keypair.SET_SLOT["RSA_PUBLIC_KEY_2"]
     client.run(sql.statement(statement, name=sql.identifier(name), key=sql.literal(pair.public)))
@@ -50,19 +51,28 @@ def test_a_rollback_returns_to_the_key_that_the_former_user_has(account):
     user = account.resource("snowflake_user", "User", secret="reader", name="FORMER")
     user.create()
     rotate(account, secret, "FORMER")
-    before, taken = about(secret), slots(account, "FORMER")
+    before = about(secret)
+    taken = slots(account, "FORMER")
     assert before[1] in taken
     assert len(taken) == 2
     given = user.properties
     user.properties = {**given, "name": "LATER"}
-    former, user.physical_id = user.physical_id, user.run(user.event("Update", given))
+    former = user.physical_id
+    user.physical_id = user.run(user.event("Update", given))
     assert about(secret)[0] == "LATER"
 
     account.invocations.stacks.status = "UPDATE_ROLLBACK_IN_PROGRESS"
-    renamed, user.properties = user.properties, given
-    later, user.physical_id = user.physical_id, user.run(user.event("Update", renamed))
+    renamed = user.properties
+    user.properties = given
+    later = user.physical_id
+    user.physical_id = user.run(user.event("Update", renamed))
     assert user.physical_id == former
-    user.run({**user.event("Delete", PhysicalResourceId=later), "ResourceProperties": {"kind": "snowflake_user", **renamed}})
+    user.run(
+        {
+            **user.event("Delete", PhysicalResourceId=later),
+            "ResourceProperties": {"kind": "snowflake_user", **renamed},
+        }
+    )
 
     assert about(secret) == before
     assert slots(account, "FORMER") == taken

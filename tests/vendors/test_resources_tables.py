@@ -48,7 +48,9 @@ def org(aws, table):
     """An organization whose states are in the embedded AWS. Calls are repeated as in Lambda."""
     org = Organization()
     where = {"endpoint_url": aws.server.url, "region_name": aws.server.region}
-    client = boto3.client("dynamodb", **where, aws_access_key_id="test", aws_secret_access_key="test", config=AWS_CONFIG)
+    client = boto3.client(
+        "dynamodb", **where, aws_access_key_id="test", aws_secret_access_key="test", config=AWS_CONFIG
+    )
     org.invocations.documents = DynamoDocuments(client, "ledger")
     yield org
     org.close()
@@ -88,7 +90,12 @@ def test_a_secret_is_filled_once_per_version(aws):
     assert store.read_key(arn).secret.reveal() == "two"
     versions = aws.secrets.list_secret_version_ids(SecretId=arn)["Versions"]
     assert len(versions) == 2
-    assert json.loads(aws.secrets.get_secret_value(SecretId=arn, VersionStage="AWSPREVIOUS")["SecretString"])["apiKey"] == "K1"
+    assert (
+        json.loads(aws.secrets.get_secret_value(SecretId=arn, VersionStage="AWSPREVIOUS")["SecretString"])[
+            "apiKey"
+        ]
+        == "K1"
+    )
     with pytest.raises(NotFound):
         store.write("lakeferry/test/none", {}, version="K1")
 

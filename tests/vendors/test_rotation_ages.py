@@ -1,4 +1,7 @@
-"""The ages, due dates and live keys that operators see. Each row of rotation's catalogue of failures has a test."""
+"""The ages, due dates and live keys that operators see.
+
+Each row of rotation's catalogue of failures has a test.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,10 @@ def test_r22_live_keys_and_the_slot_of_the_current_key_are_reported(env):
     assert {key["label"] for key in result["keys"]} == {"RSA_PUBLIC_KEY", "RSA_PUBLIC_KEY_2"}
     env.rotate("kafka")
     result = status(env, "kafka")
-    assert (result["current_label"], {key["label"] for key in result["keys"]}) == ("AWSCURRENT", {"AWSCURRENT", "AWSPREVIOUS"})
+    assert (result["current_label"], {key["label"] for key in result["keys"]}) == (
+        "AWSCURRENT",
+        {"AWSCURRENT", "AWSPREVIOUS"},
+    )
     assert NAME not in json.dumps(result)
 
 

@@ -1,4 +1,6 @@
-"""Rotation in the embedded AWS, which calls our function as it ships, with least privilege, against both simulators."""
+"""Rotation in the embedded AWS, which calls our function as it ships, with least privilege, against both
+simulators.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,10 @@ def deployment(aws, cloud):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_first_deploy_tests_and_does_not_rotate(deployment, name):
     before = deployment.fields(name), deployment.stages(name), deployment.live(name)
-    asked = {"RotationLambdaARN": deployment.function, "RotationRules": {"ScheduleExpression": "rate(30 days)"}}
+    asked = {
+        "RotationLambdaARN": deployment.function,
+        "RotationRules": {"ScheduleExpression": "rate(30 days)"},
+    }
     deployment.aws.secrets.rotate_secret(SecretId=deployment.arn(name), RotateImmediately=False, **asked)
     until(lambda: len(deployment.stages(name)) == 1, PATIENCE)
     assert (deployment.fields(name), deployment.stages(name), deployment.live(name)) == before
@@ -58,14 +63,17 @@ def test_rotate_secret_runs_the_four_steps_through_the_function(deployment, name
     assert described["LastRotatedDate"] >= described["CreatedDate"]
     again = deployment.aws.functions.invoke(
         FunctionName=deployment.function,
-        Payload=json.dumps({"Step": "finishSecret", "SecretId": deployment.arn(name), "ClientRequestToken": version}),
+        Payload=json.dumps(
+            {"Step": "finishSecret", "SecretId": deployment.arn(name), "ClientRequestToken": version}
+        ),
     )
     assert json.loads(again["Payload"].read()) == {"outcome": "already current"}
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_revoking_takes_the_replaced_key_away_at_once(deployment, name):
-    replaced, kept = deployment.key(name, "AWSPREVIOUS"), deployment.key(name)
+    replaced = deployment.key(name, "AWSPREVIOUS")
+    kept = deployment.key(name)
     result = deployment.ask(operation="revoke", secret=deployment.arn(name))
     assert result == {"secret": f"rotated/{name}", "revoked": [replaced], "unmanaged": [], "kept": kept}
     assert deployment.live(name) == {kept}
@@ -84,7 +92,10 @@ def test_an_error_of_the_function_reaches_the_caller(deployment):
 def test_the_function_s_role_can_do_nothing_else(deployment):
     other = deployment.aws.secrets.create_secret(Name="rotated/other", SecretString="{}")["ARN"]
     role = deployment.aws.functions.get_function(FunctionName=deployment.function)["Configuration"]["Role"]
-    assert error_of(deployment.aws.assuming(role).secrets.get_secret_value, SecretId=other) == "AccessDeniedException"
+    assert (
+        error_of(deployment.aws.assuming(role).secrets.get_secret_value, SecretId=other)
+        == "AccessDeniedException"
+    )
 
 
 _CHILD = """
@@ -110,14 +121,17 @@ for step in ("createSecret", "setSecret", "testSecret", "finishSecret"):
 )
 def test_a_killed_process_leaves_nothing_behind(deployment, cloud, method, path, nth):
     """Send SIGKILL while the vendor's response, whose effect is done, is held back."""
-    name, token = "kafka", os.urandom(16).hex()
+    name = "kafka"
+    token = os.urandom(16).hex()
     deployment.ask(operation="revoke", secret=deployment.arn(name))
     before = deployment.key(name)
     environment = deployment.aws.server.environment(os.environ) | deployment.environment
     start_pending(deployment, name, token)
     cloud.faults.rule({"fault": "hang", "method": method, "path": path, "nth": nth})
     event = json.dumps({"SecretId": deployment.arn(name), "ClientRequestToken": token})
-    child = subprocess.Popen([sys.executable, "-c", _CHILD, event], cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
+    child = subprocess.Popen(
+        [sys.executable, "-c", _CHILD, event], cwd=ROOT, env=environment, stdout=subprocess.DEVNULL
+    )
     until(lambda: cloud.faults.state()["held"] or child.poll() is not None, PATIENCE)
     assert child.poll() is None
     child.send_signal(signal.SIGKILL)
@@ -126,7 +140,12 @@ def test_a_killed_process_leaves_nothing_behind(deployment, cloud, method, path,
     assert deployment.key(name) == before
     assert before in deployment.live(name)
     done = subprocess.run(
-        [sys.executable, "-c", _CHILD, event], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", _CHILD, event],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert done.returncode == 0, done.stderr
     assert deployment.key(name) != before
@@ -135,10 +154,15 @@ def test_a_killed_process_leaves_nothing_behind(deployment, cloud, method, path,
 
 
 def start_pending(deployment, name, token):
-    """Start a rotation as Secrets Manager does: label a version without a value. The function that it calls fails at once."""
+    """Start a rotation as Secrets Manager does: label a version without a value.
+
+    The function that it calls fails at once.
+    """
     failing = {"idle.py": "def handler(event, context):\n    raise OSError\n"}
     idle = let_in(deployment.aws, new_function(deployment.aws, failing, "idle.handler"))
-    deployment.aws.secrets.rotate_secret(SecretId=deployment.arn(name), ClientRequestToken=token, RotationLambdaARN=idle)
+    deployment.aws.secrets.rotate_secret(
+        SecretId=deployment.arn(name), ClientRequestToken=token, RotationLambdaARN=idle
+    )
 
 
 @pytest.fixture
@@ -159,7 +183,9 @@ def test_a_failing_rotation_raises_the_alarm_that_ships_and_replaced_keys_are_re
     until(lambda: alone.ask(**asked)["secrets"][0]["revoked"] == [first], PATIENCE)
     assert alone.live("kafka") == {current}
     assert state(alone, alarm) == "OK"
-    cloud.faults.rule({"fault": "error", "status": 403, "method": "POST", "path": "/iam/v2/api-keys", "times": 0})
+    cloud.faults.rule(
+        {"fault": "error", "status": 403, "method": "POST", "path": "/iam/v2/api-keys", "times": 0}
+    )
     try:
         alone.aws.secrets.rotate_secret(SecretId=alone.kafka)
         until(lambda: state(alone, alarm) == "ALARM", PATIENCE)
@@ -178,7 +204,9 @@ def new_alarm(deployment):
         if body["Type"] == "AWS::CloudWatch::Alarm"
         and body["Properties"]["AlarmName"].endswith("-confluent-KeyRotationFunctionErrors")
     ]
-    given = {name: value for name, value in shipped.items() if not name.endswith("Actions") and name != "Tags"}
+    given = {
+        name: value for name, value in shipped.items() if not name.endswith("Actions") and name != "Tags"
+    }
     (dimension,) = shipped["Dimensions"]
     dimension = {**dimension, "Value": deployment.function.rpartition(":")[2]}
     deployment.aws.client("cloudwatch").put_metric_alarm(**given | {"Dimensions": [dimension]})
@@ -196,6 +224,8 @@ def test_no_list_of_processes_shows_a_secret(deployment):
     value = deployment.aws.secrets.get_secret_value(SecretId=deployment.admin)["SecretString"]
     secrets = [json.loads(value)["apiSecret"], deployment.fields("kafka")["apiSecret"]]
     secrets += deployment.fields("snowflake")["privateKey"].splitlines()[1:-1]
-    shown = subprocess.run(["ps", "axww", "-o", "args"], capture_output=True, text=True, check=True, timeout=60).stdout
+    shown = subprocess.run(
+        ["ps", "axww", "-o", "args"], capture_output=True, text=True, check=True, timeout=60
+    ).stdout
     assert "_worker.py" in shown
     assert not [secret[:6] for secret in secrets if secret in shown]

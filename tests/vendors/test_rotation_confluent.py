@@ -1,4 +1,6 @@
-"""Confluent's API keys: created and stored in one step, reclaimed if that fails, and kept while a reader may use them."""
+"""Confluent's API keys: created and stored in one step, reclaimed if that fails, and kept while a reader may
+use them.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,10 @@ def test_a_key_of_each_service_is_replaced_and_both_live(service):
         assert env.accepts(after)
         key = env.confluent.organization.api_keys[after["apiKey"]]
         assert key.name == f"{NAME}-{service}/{env.secrets.all[service].labelled(CURRENT)}"
-        assert (key.owner, key.kind) == (env.owner, env.confluent.organization.api_keys[before["apiKey"]].kind)
+        assert (key.owner, key.kind) == (
+            env.owner,
+            env.confluent.organization.api_keys[before["apiKey"]].kind,
+        )
 
 
 def test_all_of_a_clients_fields_change_with_the_key_and_the_others_stay():
@@ -114,7 +119,8 @@ def test_a_key_that_could_not_be_stored_for_the_moment_is_reclaimed_by_the_next_
             raise aws_error()
         return call()
 
-    on_call, env.secrets._on_call = env.secrets._on_call, broken
+    on_call = env.secrets._on_call
+    env.secrets._on_call = broken
     with pytest.raises(Transient):
         env.step("kafka", "createSecret", version)
     env.secrets._on_call = on_call
@@ -167,9 +173,12 @@ def test_r14_a_rotation_within_the_grace_lets_the_replaced_key_live(env):
 
 
 def test_r15_a_value_kept_for_as_long_as_the_grace_works_to_its_last_second(env):
-    """The value is read just before a rotation replaces it, and the next rotation follows as soon as possible."""
+    """The value is read just before a rotation replaces it, and the next rotation follows as soon as
+    possible.
+    """
     env.clock.sleep(30 * DAY)
-    kept, read_at = env.fields("kafka"), env.clock.now
+    kept = env.fields("kafka")
+    read_at = env.clock.now
     env.rotate("kafka")
     env.clock.sleep(read_at + 7 * DAY - env.clock.now - 1)
     env.try_rotating("kafka", tries=1)
@@ -215,7 +224,9 @@ def test_r16_at_the_quota_the_oldest_unused_key_is_deleted():
             env.clock.sleep(30 * DAY)
         live = env.confluent.organization.api_keys
         env.confluent.organization.quotas = attrs.evolve(Quotas(), api_keys=len(live))
-        oldest = min((key for key in live.values() if key.id in env.ours("kafka")), key=lambda key: key.created)
+        oldest = min(
+            (key for key in live.values() if key.id in env.ours("kafka")), key=lambda key: key.created
+        )
         previous = env.fields("kafka", PREVIOUS)
         env.rotate("kafka")
         assert oldest.id not in env.ours("kafka")
@@ -228,7 +239,9 @@ def test_r16_at_the_quota_without_an_unused_key_nothing_changes(days):
     with RotationEnvironment(keep=5, snowflake=False) as env:
         env.rotate("kafka")
         env.clock.sleep(days * DAY)
-        env.confluent.organization.quotas = attrs.evolve(Quotas(), api_keys=len(env.confluent.organization.api_keys))
+        env.confluent.organization.quotas = attrs.evolve(
+            Quotas(), api_keys=len(env.confluent.organization.api_keys)
+        )
         before = env.ours("kafka")
         with pytest.raises(Refused) as raised:
             env.rotate("kafka")
@@ -245,8 +258,11 @@ def test_r16_a_key_counts_as_used_where_confluent_does_not_say_that_it_is_older_
         live = env.confluent.organization.api_keys
         env.confluent.organization.quotas = attrs.evolve(Quotas(), api_keys=len(live))
         before = env.ours("kafka")
-        oldest, current = min(before, key=lambda key: live[key].created), env.fields("kafka")["apiKey"]
-        env.wire.app = without_dates(env.wire.app, {"oldest": [oldest], "current": [current]}.get(undated, [oldest, current]))
+        oldest = min(before, key=lambda key: live[key].created)
+        current = env.fields("kafka")["apiKey"]
+        env.wire.app = without_dates(
+            env.wire.app, {"oldest": [oldest], "current": [current]}.get(undated, [oldest, current])
+        )
         with pytest.raises(Refused) as raised:
             env.rotate("kafka")
         assert raised.value.row.code == "CFL-QUOTA"
@@ -339,7 +355,11 @@ def test_r21_the_administrators_own_key_is_replaced_while_it_is_in_use(env):
         env.clock.sleep(31 * DAY)
         env.rotate("admin")
     assert not env.exists(first)
-    keys = {key.id for key in env.confluent.organization.api_keys.values() if key.owner == env.confluent.organization.owner}
+    keys = {
+        key.id
+        for key in env.confluent.organization.api_keys.values()
+        if key.owner == env.confluent.organization.owner
+    }
     assert keys == {env.fields("admin")["apiKey"], env.fields("admin", PREVIOUS)["apiKey"]}
 
 
@@ -375,7 +395,12 @@ def test_revoking_leaves_the_current_key_and_no_other(env):
     first = env.fields("kafka")
     env.rotate("kafka")
     result = env.ask(operation="revoke", secret="kafka")
-    assert result == {"secret": "kafka", "revoked": [first["apiKey"]], "unmanaged": [], "kept": env.fields("kafka")["apiKey"]}
+    assert result == {
+        "secret": "kafka",
+        "revoked": [first["apiKey"]],
+        "unmanaged": [],
+        "kept": env.fields("kafka")["apiKey"],
+    }
     assert env.ours("kafka") == {env.fields("kafka")["apiKey"]}
     assert env.ask(operation="revoke", secret="kafka")["revoked"] == []
 
@@ -427,7 +452,8 @@ def test_without_a_date_of_becoming_current_a_versions_age_is_used(env):
     """The end of a rotation never reached Secrets Manager, which knows only the one before."""
     env.rotate("kafka")
     env.clock.sleep(31 * DAY)
-    version, replaced = env.secrets.start("kafka"), env.fields("kafka")
+    version = env.secrets.start("kafka")
+    replaced = env.fields("kafka")
     for step in STEPS:
         env.step("kafka", step, version)
     grace = env.policy.grace

@@ -1,7 +1,7 @@
 """A rotation is killed, or a call fails, at each of its calls; a retry ends like an undisturbed rotation.
 
-The invariant is checked after every call: the current key exists, the replaced one too during its grace, and there are never more
-keys than allowed.
+The invariant is checked after every call: the current key exists, the replaced one too during its grace, and
+there are never more keys than allowed.
 """
 
 from __future__ import annotations
@@ -18,16 +18,22 @@ MONTH = 31 * DAY
 
 
 class Watch:
-    """Checks the invariant after every call. `grace_of` has the credentials that must work, and until when."""
+    """Checks the invariant after every call.
+
+    `grace_of` has the credentials that must work, and until when.
+    """
 
     def __init__(self, env, name):
-        self.env, self.name, self.looked = env, name, 0
+        self.env = env
+        self.name = name
+        self.looked = 0
         self.grace_of = []
         self.current = env.fields(name)
         env.steps.look = self.look
 
     def look(self):
-        env, fields = self.env, self.env.fields(self.name)
+        env = self.env
+        fields = self.env.fields(self.name)
         self.looked += 1
         if fields != self.current:
             self.grace_of.append((self.current, env.clock.now + env.policy.grace))
@@ -48,7 +54,9 @@ def fail():
 
 @pytest.fixture(scope="module", params=NAMES)
 def environment_and_calls(request):
-    """Return an environment after its second rotation, the secret's name, and the calls of that undisturbed rotation."""
+    """Return an environment after its second rotation, the secret's name, and the calls of that undisturbed
+    rotation.
+    """
     with RotationEnvironment() as env:
         env.rotate(request.param)
         env.clock.sleep(MONTH)
@@ -64,7 +72,8 @@ def survive(env, name, disturb):
     before = env.secrets.all[name].labelled(CURRENT)
     disturb()
     error = env.try_rotating(name, tries=4)
-    env.steps.look, env.steps.plan = lambda: None, {}
+    env.steps.look = lambda: None
+    env.steps.plan = {}
     env.disturb()
     assert error is None
     assert env.secrets.all[name].labelled(CURRENT) != before
@@ -78,7 +87,9 @@ def test_r1_killed_at_every_call_a_rotation_converges(environment_and_calls, mom
     env, name, calls = environment_and_calls
     looked = 0
     for number in range(1, len(calls) + 1):
-        looked += survive(env, name, lambda number=number: env.steps.plan.update({env.steps.count + number: (moment, die)}))
+        looked += survive(
+            env, name, lambda number=number: env.steps.plan.update({env.steps.count + number: (moment, die)})
+        )
     assert len(calls) >= 20
     assert looked > len(calls) ** 2
 
@@ -116,7 +127,9 @@ FAULTS = {
 EVERY_DAY = ("502 after the effect",)
 
 
-@pytest.mark.parametrize("fault", [name if name in EVERY_DAY else pytest.param(name, marks=pytest.mark.deep) for name in FAULTS])
+@pytest.mark.parametrize(
+    "fault", [name if name in EVERY_DAY else pytest.param(name, marks=pytest.mark.deep) for name in FAULTS]
+)
 def test_r1_with_the_vendor_failing_at_every_call_a_rotation_converges(environment_and_calls, fault):
     env, name, calls = environment_and_calls
     of_vendor = sum(" " in call for call in calls)

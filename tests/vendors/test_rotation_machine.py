@@ -1,6 +1,7 @@
 """Rotations, readers and people in random order: the invariant of rotation holds after every call.
 
-1. The current key is accepted.  2. The replaced key is accepted while a reader may use it.  3. There are never more keys than
+1. The current key is accepted.  2. The replaced key is accepted while a reader may use it.  3. There are
+   never more keys than
 allowed.  4. Every key of ours is in the secret, or is reclaimed.  5. No secret is in what is written.
 
 Changes by hand may break the first two for the keys that they touch; then the next rotation must repair them.
@@ -25,7 +26,19 @@ from tests.support.wire import Killed
 NAMES = ("kafka", "snowflake")
 names = st.sampled_from(NAMES)
 #: Faults of a rotation: the number of the call, and the fault.
-FAULTS = ("", "kill", "aws before", "aws after", "vendor before", "vendor after", "reset", "429", "401", "twin", "clock")
+FAULTS = (
+    "",
+    "kill",
+    "aws before",
+    "aws after",
+    "vendor before",
+    "vendor after",
+    "reset",
+    "429",
+    "401",
+    "twin",
+    "clock",
+)
 GRACE = 7 * DAY
 HOURS = (0.1, 5, 26, 24 * 8, 24 * 31)
 
@@ -34,11 +47,14 @@ class Reader:
     """Caches a value for as long as it may, and reads it again when it isn't accepted."""
 
     def __init__(self, env, name, age):
-        self.env, self.name, self.age = env, name, age
+        self.env = env
+        self.name = name
+        self.age = age
         self.read()
 
     def read(self):
-        self.value, self.read_at = self.env.fields(self.name), self.env.clock.now
+        self.value = self.env.fields(self.name)
+        self.read_at = self.env.clock.now
 
     def use(self):
         """Return whether the first try was accepted."""
@@ -54,7 +70,9 @@ class Machine(RuleBasedStateMachine):
     @initialize()
     def begin(self):
         self.env = RotationEnvironment(delay=2.0)
-        self.current, self.graces, self.touched = {}, [], {name: set() for name in NAMES}
+        self.current = {}
+        self.graces = []
+        self.touched = {name: set() for name in NAMES}
         for name in NAMES:
             self.current[name] = self.env.fields(name)
         self.readers = [Reader(self.env, name, age) for name in NAMES for age in (0, 3600, GRACE)]
@@ -77,7 +95,8 @@ class Machine(RuleBasedStateMachine):
             assert self.env.accepts(self.env.fields(name))
 
     def arrange(self, name, fault, at):
-        steps, env = self.env.steps, self.env
+        steps = self.env.steps
+        env = self.env
         rules = {
             "vendor before": {"fault": "error", "status": 503},
             "vendor after": {"fault": "effect_then_error", "status": 502},
@@ -191,7 +210,10 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def use(self):
-        """Readers that respect the grace never fail. Readers of a key that was changed by hand recover at once."""
+        """Readers that respect the grace never fail.
+
+        Readers of a key that was changed by hand recover at once.
+        """
         for reader in self.readers:
             key = self.env.id_of(reader.value)
             if not reader.use():

@@ -1,4 +1,6 @@
-"""Secrets Manager's protocol as AWS documents it: preconditions of each step, repeated and reordered steps, and the test call."""
+"""Secrets Manager's protocol as AWS documents it: preconditions of each step, repeated and reordered steps,
+and the test call.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ def env():
 def shape(env):
     """Return everything that a step could change: versions with labels, and keys at the vendors."""
     versions = {
-        name: {one: sorted(labels) for one, (_, labels, _) in held.versions.items()} for name, held in env.secrets.all.items()
+        name: {one: sorted(labels) for one, (_, labels, _) in held.versions.items()}
+        for name, held in env.secrets.all.items()
     }
     return versions, sorted(env.confluent.organization.api_keys), env.slots()
 
@@ -58,7 +61,8 @@ def test_each_step_refuses_a_login_of_another_organization_or_account(env, name,
 
 
 def test_a_login_of_the_organization_and_the_account_rotates(env):
-    account, organization = env.snowflake.account, env.confluent.organization.organization_id
+    account = env.snowflake.account
+    organization = env.confluent.organization.organization_id
     region = f"AWS_{account.region.upper().replace('-', '_')}"
     env.tenants = lambda: frozenset([organization, f"{account.locator}.{region}"])
     for name in NAMES:
@@ -82,7 +86,13 @@ def test_each_step_is_logged_with_its_secret_and_version(env):
     version = env.secrets.all["kafka"].labelled(CURRENT)
     env.step("kafka", "createSecret", version)
     (line,) = map(json.loads, env.log.getvalue().splitlines())
-    assert line == {"level": "INFO", "message": "already current", "secret": "kafka", "step": "createSecret", "version": version}
+    assert line == {
+        "level": "INFO",
+        "message": "already current",
+        "secret": "kafka",
+        "step": "createSecret",
+        "version": version,
+    }
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -137,9 +147,13 @@ def test_the_test_call_fails_if_the_current_key_does_not_work(env):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_labels_end_as_aws_requires(env, name):
-    held, first = env.secrets.all[name], env.secrets.all[name].labelled(CURRENT)
+    held = env.secrets.all[name]
+    first = env.secrets.all[name].labelled(CURRENT)
     version = env.rotate(name)
-    assert {one: labels for one, (_, labels, _) in held.versions.items()} == {first: {PREVIOUS}, version: {CURRENT}}
+    assert {one: labels for one, (_, labels, _) in held.versions.items()} == {
+        first: {PREVIOUS},
+        version: {CURRENT},
+    }
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -235,7 +249,8 @@ def test_r17_no_key_is_created_for_a_secret_that_is_scheduled_for_deletion(env, 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("operation", ["GetSecretValue", "PutSecretValue"])
 def test_r17_no_key_is_left_when_kms_refuses(env, name, operation):
-    version, before = env.secrets.start(name), sorted(env.confluent.organization.api_keys)
+    version = env.secrets.start(name)
+    before = sorted(env.confluent.organization.api_keys)
 
     def denied(asked, call):
         if asked == operation:
@@ -262,7 +277,8 @@ def test_r18_moving_the_label_is_the_commit_and_is_read_back(env, happened):
             raise aws_error("ThrottlingException")
         return call()
 
-    on_call, env.secrets._on_call = env.secrets._on_call, broken
+    on_call = env.secrets._on_call
+    env.secrets._on_call = broken
     if happened:
         assert env.step("kafka", "finishSecret", version) == "current"
     else:
@@ -277,8 +293,12 @@ def test_r18_a_current_version_that_changed_meanwhile_is_not_replaced(env):
     version = env.secrets.start("kafka")
     for step in STEPS[:3]:
         env.step("kafka", step, version)
-    held, other = env.secrets.all["kafka"], json.dumps({**env.fields("kafka"), "by hand": "yes"})
-    env.steps.plan[env.steps.count + 5] = ("before", lambda: env.secrets._put(held, token(), other, [CURRENT]))
+    held = env.secrets.all["kafka"]
+    other = json.dumps({**env.fields("kafka"), "by hand": "yes"})
+    env.steps.plan[env.steps.count + 5] = (
+        "before",
+        lambda: env.secrets._put(held, token(), other, [CURRENT]),
+    )
     with pytest.raises(Refused) as raised:
         env.step("kafka", "finishSecret", version)
     assert raised.value.row.code == "ROT-NOT-MOVED"
@@ -291,7 +311,9 @@ def test_a_cross_account_token_is_passed_on_and_never_shown(env):
     asked = {}
     put = env.secrets.put_secret_value
     env.secrets.put_secret_value = lambda **given: asked.update(given) or put(**given)
-    env.ask(Step="createSecret", SecretId="snowflake", ClientRequestToken=version, RotationToken="canary-of-aws")
+    env.ask(
+        Step="createSecret", SecretId="snowflake", ClientRequestToken=version, RotationToken="canary-of-aws"
+    )
     assert asked["RotationToken"] == "canary-of-aws"
     assert "canary" not in env.log.getvalue()
 
@@ -338,8 +360,12 @@ def test_a_secret_whose_keys_cannot_be_revoked_is_logged_and_stops_no_other(env)
     before = len(env.log.getvalue())
     with pytest.raises(LakeferryError):
         expired(env, "empty", "kafka")
-    failures = [line for line in map(json.loads, env.log.getvalue()[before:].splitlines()) if line["level"] == "ERROR"]
-    assert [(line["message"], line["secret"], line["code"]) for line in failures] == [("not revoked", "empty", "ROT-EMPTY")]
+    failures = [
+        line for line in map(json.loads, env.log.getvalue()[before:].splitlines()) if line["level"] == "ERROR"
+    ]
+    assert [(line["message"], line["secret"], line["code"]) for line in failures] == [
+        ("not revoked", "empty", "ROT-EMPTY")
+    ]
     assert not env.exists(replaced)
 
 
@@ -368,7 +394,9 @@ def test_no_key_is_revoked_while_a_rotation_is_under_way(env, name, steps):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("steps", [0, 1, 2, 3])
 def test_replaced_keys_are_revoked_although_a_rotation_failed_and_left_its_label(env, name, steps):
-    """The label of the failed rotation stays for as long as rotation fails; the replaced key's grace ends before."""
+    """The label of the failed rotation stays for as long as rotation fails; the replaced key's grace ends
+    before.
+    """
     replaced = env.fields(name)
     env.rotate(name)
     env.clock.sleep(31 * DAY)
@@ -395,7 +423,8 @@ def test_a_rotation_that_runs_between_any_two_calls_keeps_its_key(env, name):
     start = env.steps.count
     expired(env, name)
     calls = env.steps.count - start
-    # The last call of all removes the key. Snowflake has no statement that removes a key only while it is the expected one.
+    # The last call of all removes the key. Snowflake has no statement that removes a key only while it is the
+    # expected one.
     for number in range(1, calls + (name == "kafka")):
         env.rotate(name)
         env.clock.sleep(31 * DAY)

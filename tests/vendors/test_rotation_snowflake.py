@@ -1,4 +1,6 @@
-"""Snowflake's key pairs: the free slot comes from the service, foreign keys are never overwritten, clocks may differ."""
+"""Snowflake's key pairs: the free slot comes from the service, foreign keys are never overwritten, clocks may
+differ.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from lambdas.snowflake.keypair import KeyPair
 from tests.support.rotation_environment import ROTATION_ROLE, USER, RotationEnvironment, pair_of, pool
 from tests.support.staged_secrets import CURRENT, PENDING, PREVIOUS, STEPS, token
 
-FIRST, SECOND = "RSA_PUBLIC_KEY", "RSA_PUBLIC_KEY_2"
+FIRST = "RSA_PUBLIC_KEY"
+SECOND = "RSA_PUBLIC_KEY_2"
 
 
 @pytest.fixture
@@ -44,7 +47,8 @@ def refused(env, code):
 
 def test_the_slots_take_turns_and_the_replaced_key_keeps_working(env):
     for _ in range(4):
-        before, slots = env.fields("snowflake"), env.slots()
+        before = env.fields("snowflake")
+        slots = env.slots()
         env.rotate("snowflake")
         changed = [slot for slot, found in env.slots().items() if slots.get(slot) != found]
         assert len(changed) == 1
@@ -124,8 +128,13 @@ def test_r12_the_error_has_the_difference_of_the_clocks(env):
 
 @pytest.mark.parametrize("form", ["lower", "dotted", "regioned"])
 def test_r13_accounts_and_users_have_the_form_that_tokens_need(env, form):
-    identifier, name = env.snowflake.account.identifier, env.snowflake.account.name
-    account = {"lower": identifier.lower(), "dotted": identifier.replace("-", "."), "regioned": f"{name}.eu-west-1.aws"}[form]
+    identifier = env.snowflake.account.identifier
+    name = env.snowflake.account.name
+    account = {
+        "lower": identifier.lower(),
+        "dotted": identifier.replace("-", "."),
+        "regioned": f"{name}.eu-west-1.aws",
+    }[form]
     held = env.secrets.all["snowflake"]
     held.versions[held.labelled(CURRENT)][0] = json.dumps({**env.fields("snowflake"), "account": account})
     env.rotate("snowflake")
@@ -137,7 +146,9 @@ def test_r19_a_key_with_a_passphrase_is_read_and_replaced_by_one_without(env):
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     passphrase = "canary-of-a-passphrase"
     hidden = serialization.BestAvailableEncryption(passphrase.encode())
-    text = base64.b64encode(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, hidden)).decode()
+    text = base64.b64encode(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, hidden)
+    ).decode()
     env.run_sql(f"ALTER USER {USER} SET {FIRST}='{keypair.load(Secret(text), Secret(passphrase)).public}'")
     held = env.secrets.all["snowflake"]
     held.versions[held.labelled(CURRENT)][0] = json.dumps(
@@ -148,10 +159,14 @@ def test_r19_a_key_with_a_passphrase_is_read_and_replaced_by_one_without(env):
     assert env.fields("snowflake")["privateKey"].startswith("-----BEGIN PRIVATE KEY-----\n")
 
 
-@pytest.mark.parametrize("bad", ["", "nonsense", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----"])
+@pytest.mark.parametrize(
+    "bad", ["", "nonsense", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----"]
+)
 def test_r19_a_key_that_can_not_be_read_is_reported_without_it(env, bad):
     held = env.secrets.all["snowflake"]
-    held.versions[held.labelled(CURRENT)][0] = json.dumps({**env.fields("snowflake"), "privateKey": bad or "canary" * 9})
+    held.versions[held.labelled(CURRENT)][0] = json.dumps(
+        {**env.fields("snowflake"), "privateKey": bad or "canary" * 9}
+    )
     result = refused(env, "ROT-BAD-KEY")
     assert "canary" not in result
 
@@ -210,7 +225,9 @@ def test_a_role_without_the_privilege_is_reported_and_nothing_changes(env):
 
 def test_the_role_that_rotates_may_set_keys_and_nothing_else(env):
     env.rotate("snowflake")
-    granted = [(each.privilege, each.on.name) for each in env.snowflake.account.grants if each.to == ROTATION_ROLE]
+    granted = [
+        (each.privilege, each.on.name) for each in env.snowflake.account.grants if each.to == ROTATION_ROLE
+    ]
     assert granted == [("MODIFY PROGRAMMATIC AUTHENTICATION METHODS", (USER,))]
 
 
@@ -230,7 +247,11 @@ def test_revoking_empties_the_other_slot_and_keeps_a_foreign_key(env):
     result = env.ask(operation="revoke", secret="snowflake")
     assert result == {"secret": "snowflake", "revoked": [first], "unmanaged": [], "kept": current}
     foreign = set_by_hand(env, FIRST)
-    assert env.ask(operation="revoke", secret="snowflake") == {**result, "revoked": [], "unmanaged": [foreign]}
+    assert env.ask(operation="revoke", secret="snowflake") == {
+        **result,
+        "revoked": [],
+        "unmanaged": [foreign],
+    }
     assert set(env.slots().values()) == {current, foreign}
 
 
@@ -270,13 +291,18 @@ def rotate_slowly(env):
 
 
 def test_a_key_whose_version_has_nothing_but_a_time_label_is_revoked_after_its_grace(env):
-    """A deployment that changes other fields makes the version of the replaced key the one before the previous one."""
-    held, version = env.secrets.all["snowflake"], rotate_slowly(env)
+    """A deployment that changes other fields makes the version of the replaced key the one before the
+    previous one.
+    """
+    held = env.secrets.all["snowflake"]
+    version = rotate_slowly(env)
     replaced = env.id_of(env.fields("snowflake"))
     env.clock.sleep(31 * DAY)
     env.rotate("snowflake")
     changed = {**env.fields("snowflake"), "warehouse": "RENAMED"}
-    env.secrets.put_secret_value(SecretId="snowflake", ClientRequestToken=token(), SecretString=json.dumps(changed))
+    env.secrets.put_secret_value(
+        SecretId="snowflake", ClientRequestToken=token(), SecretString=json.dumps(changed)
+    )
     assert len(held.versions[version][1]) == 1
     env.clock.sleep(8 * DAY - 3600)
     asked = {"operation": "revoke_expired", "secrets": ["snowflake"]}
@@ -302,7 +328,9 @@ def test_a_pending_key_that_can_not_be_read_is_given_up(env):
     for step in STEPS[:2]:
         env.step("snowflake", step, version)
     held = env.secrets.all["snowflake"]
-    held.versions[version][0] = json.dumps({**env.fields("snowflake", PENDING), "privateKey": "unreadable-by-now"})
+    held.versions[version][0] = json.dumps(
+        {**env.fields("snowflake", PENDING), "privateKey": "unreadable-by-now"}
+    )
     with pytest.raises(Refused) as raised:
         env.step("snowflake", "createSecret", version)
     assert raised.value.row.code == "ROT-DISCARDED"

@@ -31,7 +31,8 @@ class Terminal:
     """Runs the commands of the page: `lakeferry`, some of AWS's tool, and `cat`."""
 
     def __init__(self, deployment):
-        self.deployment, self.files = deployment, {}
+        self.deployment = deployment
+        self.files = {}
 
     def run(self, line):
         """Return what the command prints, as JSON."""
@@ -57,7 +58,8 @@ class Terminal:
 
 def options(words):
     """Return the parameters by their names in the API, and the file for the output."""
-    given, file = {}, ""
+    given = {}
+    file = ""
     while words:
         word = words.pop(0)
         if not word.startswith("--"):
@@ -98,13 +100,16 @@ def deployment(aws):
 
 @pytest.mark.slow
 def test_the_commands_print_what_the_page_shows(deployment):
-    terminal, commands = Terminal(deployment), list(shown())
+    terminal = Terminal(deployment)
+    commands = list(shown())
     assert [command.split()[0] for command, _ in commands].count("aws") == 6
     leaked = []
     for command, below in commands:
         if "rotate-secret" in command:
             leaked.append(deployment.key("kafka"))
-        printed = terminal.run(command.replace("--function-name rotation", "--function-name lakeferry-rotation"))
+        printed = terminal.run(
+            command.replace("--function-name rotation", "--function-name lakeferry-rotation")
+        )
         assert plain("" if printed is None else json.dumps(printed, indent=2)) == plain(below), command
     assert len(leaked) == 2
     assert deployment.live("kafka") == {deployment.key("kafka")}

@@ -1,4 +1,6 @@
-"""Some months of rotation with readers of all ages; `python -m dev.benchmarks.rotation` simulates three years."""
+"""Some months of rotation with readers of all ages; `python -m dev.benchmarks.rotation` simulates three
+years.
+"""
 
 from __future__ import annotations
 

@@ -18,9 +18,15 @@ from tests.support.confluent_lives import kafka
 from tests.support.resource_environment import ACCOUNT, Resource
 
 STACKS = ("lake", "pond")
-LOGICAL = {"Account": "service_account", "Topic": "topic", "Link": "provider_integration", "Pool": "flink_compute_pool"}
+LOGICAL = {
+    "Account": "service_account",
+    "Topic": "topic",
+    "Link": "provider_integration",
+    "Pool": "flink_compute_pool",
+}
 EVERY = 20
-stacks, names = st.sampled_from(STACKS), st.sampled_from(sorted(LOGICAL))
+stacks = st.sampled_from(STACKS)
+names = st.sampled_from(sorted(LOGICAL))
 values = st.integers(0, 3)
 
 
@@ -35,7 +41,8 @@ class StackStates:
     """The states that CloudFormation returns."""
 
     def __init__(self):
-        self.back, self.creating = set(), set()
+        self.back = set()
+        self.creating = set()
 
     def is_forward(self, stack_id):
         return stack_id not in self.back
@@ -73,7 +80,9 @@ class Scheduler(RuleBasedStateMachine):
 
     @rule(stack=stacks, name=names, value=values, polls=st.integers(0, 6), invented=st.booleans())
     def cancel_a_create(self, stack, name, value, polls, invented):
-        """CloudFormation stops waiting, and deletes the object by the id that it got, or by one that it made up."""
+        """CloudFormation stops waiting, and deletes the object by the id that it got, or by one that it made
+        up.
+        """
         one = self.fresh(stack, name, value)
         if one is None:
             return
@@ -98,7 +107,8 @@ class Scheduler(RuleBasedStateMachine):
         one = self.live.get((stack, name))
         if one is None:
             return
-        old, one.properties = one.properties, self.properties(stack, name, value)
+        old = one.properties
+        one.properties = self.properties(stack, name, value)
         before = one.physical_id
         with self.waited_for(one):
             one.physical_id = self.run(one, self.asked(one, one.event("Update", old)))
@@ -111,7 +121,8 @@ class Scheduler(RuleBasedStateMachine):
         one = self.live.get((stack, name))
         if one is None:
             return
-        old, new = one.properties, self.properties(stack, name, value)
+        old = one.properties
+        new = self.properties(stack, name, value)
         one.properties = new
         with self.waited_for(one):
             self.start_and_abandon(self.asked(one, one.event("Update", old)), polls)
@@ -124,7 +135,8 @@ class Scheduler(RuleBasedStateMachine):
         one = self.live.get((stack, name))
         if one is None:
             return
-        old, new = one.properties, self.properties(stack, name, value)
+        old = one.properties
+        new = self.properties(stack, name, value)
         before = one.physical_id
         one.properties = new
         with self.waited_for(one):
@@ -211,7 +223,9 @@ class Scheduler(RuleBasedStateMachine):
     def fresh(self, stack, name, value):
         if (stack, name) in self.live:
             return None
-        return Resource(self.org.invocations, LOGICAL[name], name, stack, **self.properties(stack, name, value))
+        return Resource(
+            self.org.invocations, LOGICAL[name], name, stack, **self.properties(stack, name, value)
+        )
 
     def properties(self, stack, name, value):
         env = {"environment_id": self.where["environment_id"]}
@@ -249,7 +263,9 @@ class Scheduler(RuleBasedStateMachine):
         self.result.back.add(one.stack_id)
         one.properties = old
         with self.waited_for(one):
-            one.physical_id = self.run(one, self.asked(one, one.event("Update", new, PhysicalResourceId=known)))
+            one.physical_id = self.run(
+                one, self.asked(one, one.event("Update", new, PhysicalResourceId=known))
+            )
         self.result.back.discard(one.stack_id)
 
     def clean_up(self, one, before, properties):
@@ -270,7 +286,11 @@ class Scheduler(RuleBasedStateMachine):
     def note(self, stack, name):
         """Check that the ids of all other objects are unchanged, and remember them."""
         for (other, logical), one in self.live.items():
-            object_id = self.org.invocations.lifecycle().states.read(f"{one.stack_id}|{one.physical_id}").facts.object_id
+            object_id = (
+                self.org.invocations.lifecycle()
+                .states.read(f"{one.stack_id}|{one.physical_id}")
+                .facts.object_id
+            )
             if (other, logical) != (stack, name):
                 assert self.ids[other, logical] == object_id
             self.ids[other, logical] = object_id

@@ -1,4 +1,6 @@
-"""Two hundred resources at once, against a vendor that accepts few calls a minute, succeed with few retries."""
+"""Two hundred resources at once, against a vendor that accepts few calls a minute, succeed with few
+retries.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ MINIMUM = 3  # calls of one service account: list, list again, create
 @pytest.mark.parametrize("headers", [True, False])
 def test_all_resources_are_created_with_few_extra_calls(headers):
     org = Organization()
-    org.simulation.limit.calls, org.simulation.limit.seconds, org.simulation.limit.headers = 120, 60.0, headers
+    org.simulation.limit.calls = 120
+    org.simulation.limit.seconds = 60.0
+    org.simulation.limit.headers = headers
     waiting = [org.resource("service_account", f"Account{number}") for number in range(RESOURCES)]
     events = []
     for one in waiting:

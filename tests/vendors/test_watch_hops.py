@@ -17,7 +17,14 @@ from lambdas.confluent.client import Confluent, RestClient
 from lambdas.monitoring import checks
 from lambdas.monitoring import errors as monitoring_errors
 from lambdas.monitoring.checks import Check, run_checks
-from lambdas.monitoring.measurements import ROUTE, Connection, GlueTables, KafkaTopics, SnowflakeTables, TableflowTables
+from lambdas.monitoring.measurements import (
+    ROUTE,
+    Connection,
+    GlueTables,
+    KafkaTopics,
+    SnowflakeTables,
+    TableflowTables,
+)
 from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.http import Session
@@ -33,7 +40,9 @@ from tests.support.snowflake_environment import deployer_key
 from tests.support.vendor_environment import STEADY
 
 HOUR = 3600.0
-READER_GRANTS = [grant for grant in contract.SNOWFLAKE_GRANTS if grant.role == "reader" and grant.on != "WAREHOUSE"]
+READER_GRANTS = [
+    grant for grant in contract.SNOWFLAKE_GRANTS if grant.role == "reader" and grant.on != "WAREHOUSE"
+]
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +53,14 @@ def side():
     role = made.make("snowflake_role", "Reader")["name"]
     places = {"DATABASE": "LAKE", "SCHEMA": "LAKE.RAW", "ICEBERG TABLES IN SCHEMA": "LAKE.RAW"}
     for number, grant in enumerate(READER_GRANTS):
-        made.make("snowflake_grant", f"G{number}", privilege=grant.privilege, on=grant.on, name=places[grant.on], to_role=role)
+        made.make(
+            "snowflake_grant",
+            f"G{number}",
+            privilege=grant.privilege,
+            on=grant.on,
+            name=places[grant.on],
+            to_role=role,
+        )
     made.reader = Login(made.account.identifier, _reader(made, role), role)
     yield made
     made.close()
@@ -73,8 +89,16 @@ def lake(side, ahead=0.0, **changed):
 
 def commit(side, table="things"):
     """Commit another snapshot."""
-    keys = {"client.access-key-id": "test", "client.secret-access-key": "test", "client.region": side._server.region}
-    endpoints = {"glue.endpoint": side._server.url, "s3.endpoint": side._server.url, "glue.skip-name-validation": "true"}
+    keys = {
+        "client.access-key-id": "test",
+        "client.secret-access-key": "test",
+        "client.region": side._server.region,
+    }
+    endpoints = {
+        "glue.endpoint": side._server.url,
+        "s3.endpoint": side._server.url,
+        "glue.skip-name-validation": "true",
+    }
     opened = load_catalog("lake", type="glue", **endpoints, **keys).load_table((NAMESPACE, table))
     opened.append(opened.scan().to_arrow())
 
@@ -113,7 +137,10 @@ def test_a_second_slash_after_the_bucket_belongs_to_the_key(side):
     side.aws.s3.copy_object(Bucket=bucket, Key=f"/{key}", CopySource={"Bucket": bucket, "Key": key})
     side.aws.glue.create_table(
         DatabaseName=NAMESPACE,
-        TableInput={"Name": "doubled", "Parameters": {"metadata_location": f"s3://{bucket}//{key}", "table_type": "ICEBERG"}},
+        TableInput={
+            "Name": "doubled",
+            "Parameters": {"metadata_location": f"s3://{bucket}//{key}", "table_type": "ICEBERG"},
+        },
     )
     assert lake(side, ahead=5).glue_age("doubled") == pytest.approx(5, abs=0.1)
 
@@ -153,15 +180,32 @@ def org():
     made.where = confluent_lives.tableflow(made)
     place = {name: made.where[name] for name in ("environment_id", "cluster_id")}
     made.make("topic", "Silent", topic="silent", partitions=1, credentials="kafka-key", **place)
-    viewer, nobody = confluent_lives.account(made, "Viewer"), confluent_lives.account(made, "Nobody")
+    viewer = confluent_lives.account(made, "Viewer")
+    nobody = confluent_lives.account(made, "Nobody")
     for role in contract.ROLES:
         if role.account == "watcher":
-            made.make("role_binding", role.role, service_account_id=viewer, role=role.role, scope=role.scope, **place)
+            made.make(
+                "role_binding",
+                role.role,
+                service_account_id=viewer,
+                role=role.role,
+                scope=role.scope,
+                **place,
+            )
     confluent_lives.key(made, "cloud", "metrics-key", viewer)
     for name, owner in (("Viewer", viewer), ("Nobody", nobody)):
         given = {"service_account_id": owner, "region": REGION, **place}
-        made.make("api_key", f"{name}Tables", service="tableflow", secret=made.new_secret(f"{name}-tables"), **given)
-    made.make("tableflow_topic", "OrdersTable", topic="orders", storage="managed", credentials="tableflow-key", **place)
+        made.make(
+            "api_key", f"{name}Tables", service="tableflow", secret=made.new_secret(f"{name}-tables"), **given
+        )
+    made.make(
+        "tableflow_topic",
+        "OrdersTable",
+        topic="orders",
+        storage="managed",
+        credentials="tableflow-key",
+        **place,
+    )
     made.settle()
     yield made
     made.close()
@@ -259,9 +303,14 @@ def test_a_key_without_access_to_metrics_fails_for_each_topic_with_one_call(org)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", [{"fault": "error", "status": 503}, {"fault": "error", "status": 403}, {"fault": "cut"}])
+@pytest.mark.parametrize(
+    "fault", [{"fault": "error", "status": 503}, {"fault": "error", "status": 403}, {"fault": "cut"}]
+)
 def test_one_unavailable_hop_does_not_hide_others(org, side, fault):
-    """Confluent fails. The lake, Glue and Snowflake are measured, and only Confluent's aggregate is missing."""
+    """Confluent fails.
+
+    The lake, Glue and Snowflake are measured, and only Confluent's aggregate is missing.
+    """
     org.disturb(**fault, times=0)
     try:
         topics = KafkaTopics(lambda: plane(org), org.where["cluster_id"], org.clock.time)
@@ -276,4 +325,9 @@ def test_one_unavailable_hop_does_not_hide_others(org, side, fault):
     finally:
         org.disturb()
     assert [metric for (metric, _), value in measured.items() if value is None] == ["TopicAgeHours"]
-    assert {metric for metric, _ in measured} == {"TopicAgeHours", "GlueAgeHours", "IcebergAgeHours", "SnowflakeAgeHours"}
+    assert {metric for metric, _ in measured} == {
+        "TopicAgeHours",
+        "GlueAgeHours",
+        "IcebergAgeHours",
+        "SnowflakeAgeHours",
+    }

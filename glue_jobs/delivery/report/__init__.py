@@ -1,4 +1,7 @@
-"""report.html: what a person reads beside the file. One page without scripts, images or requests, of 300 kB at most."""
+"""report.html: what a person reads beside the file.
+
+One page without scripts, images or requests, of 300 kB at most.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,8 @@ LINE_BREAK: Final = "↵"
 _MAX_BYTES: Final = 300_000
 _CHARTS: Final = 3
 _NONCHARACTERS = "".join(chr(plane << 16 | low) for plane in range(17) for low in (0xFFFE, 0xFFFF))
-#: Characters that HTML forbids, that can't be encoded, that are invisible, or that reverse the direction of text.
+#: Characters that HTML forbids, that can't be encoded, that are invisible, or that reverse the direction of
+#: text.
 _UNSEEN: Final = re.compile(
     "\r\n|[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufdd0-\ufdef\ufeff\ufff9-\ufffb\ud800-\udfff"
     f"\U000e0000-\U000e007f{_NONCHARACTERS}]"
@@ -32,7 +36,9 @@ _UNSEEN: Final = re.compile(
 
 @attrs.frozen
 class Limits:
-    """How much the page shows: `items` of a list, `text` characters of a contract's texts; the others limit the first rows."""
+    """How much the page shows: `items` of a list, `text` characters of a contract's texts; the others limit
+    the first rows.
+    """
 
     items: int
     text: int
@@ -71,7 +77,9 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    jinja.filters |= {name: getattr(wording, name) for name in ("prose", "cut", "number", "short", "count", "size")}
+    jinja.filters |= {
+        name: getattr(wording, name) for name in ("prose", "cut", "number", "short", "count", "size")
+    }
     jinja.globals |= {"values": values, "wording": wording, "line_break": LINE_BREAK}
     return jinja
 
@@ -91,7 +99,8 @@ def _name(match: re.Match[str]) -> str:
 
 
 def _render(result: WindowResult, limits: Limits) -> str:
-    contract, stats = result.contract, result.stats
+    contract = result.contract
+    stats = result.stats
     drawn = range(min(_CHARTS, len(contract.report.chart)))
     page = _template().render(
         result=result,

@@ -1,6 +1,7 @@
 """The charts of the report: which values are drawn, their positions, and a description in words.
 
-The template writes the SVG, which fits any width: horizontal positions are shares of the width, and text keeps its size.
+The template writes the SVG, which fits any width: horizontal positions are shares of the width, and text
+keeps its size.
 """
 
 from __future__ import annotations
@@ -28,9 +29,12 @@ _NONE: Final = "none"
 #: How many letters fit in a line on the narrowest screen, and in a line of a label below an axis.
 _LETTERS: Final = 38
 _FOOT: Final = 12
-_PLOT_TOP, _PLOT_HEIGHT, _PLOT_WIDTH, _PLOT_EDGE = 16, 170, 1000, 12
-#: Slices of the width. If there are more than two points for each, only the lowest and highest of a slice are drawn, which
-#: gives the same line.
+_PLOT_TOP = 16
+_PLOT_HEIGHT = 170
+_PLOT_WIDTH = 1000
+_PLOT_EDGE = 12
+#: Slices of the width. If there are more than two points for each, only the lowest and highest of a slice are
+#: drawn, which gives the same line.
 _SLICES: Final = 300
 _DOTS: Final = 62
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -40,8 +44,8 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 class Axis:
     """Where labels are and how they are shown.
 
-    `position` is None for words, which have no scale. If the scale is `even`, labels are expected at equal distances, and the
-    line is broken where one is missing.
+    `position` is None for words, which have no scale. If the scale is `even`, labels are expected at equal
+    distances, and the line is broken where one is missing.
     """
 
     position: Callable[[str], float] | None
@@ -54,7 +58,10 @@ class Axis:
 
 @attrs.frozen
 class Bar:
-    """`kind` is one, other (many categories together) or none (rows without a value). `x`, `width`, `zero` are in percent."""
+    """`kind` is one, other (many categories together) or none (rows without a value).
+
+    `x`, `width`, `zero` are in percent.
+    """
 
     label: str
     value: Decimal
@@ -77,7 +84,9 @@ class Point:
 
 @attrs.frozen
 class Line:
-    """`ticks` are (text, height, is zero); `feet`, the labels below the axis, are (lines of text, position, anchor)."""
+    """`ticks` are (text, height, is zero); `feet`, the labels below the axis, are (lines of text, position,
+    anchor).
+    """
 
     path: str
     dots: str
@@ -129,10 +138,14 @@ class _Series:
 
 def figure(index: int, contract: Contract, stats: FileStats) -> Figure:
     """Return the figure of a chart, which is given by its index in the contract."""
-    chart, series = contract.report.chart[index], _series(index, contract, stats)
+    chart = contract.report.chart[index]
+    series = _series(index, contract, stats)
     measure = series.y.title if series.y else "Rows"
     zone = ", UTC" if series.x.type == "timestamp" else ""
-    subject = f"{wording.named(measure, series.y.unit if series.y else None)} by {wording.prose(series.x.title, 80)}{zone}"
+    subject = (
+        f"{wording.named(measure, series.y.unit if series.y else None)} by "
+        f"{wording.prose(series.x.title, 80)}{zone}"
+    )
     empty = Figure(chart.title, subject, series.x.title[:120], measure[:120])
     if not series.values and series.without is None:
         return empty
@@ -150,7 +163,10 @@ def figure(index: int, contract: Contract, stats: FileStats) -> Figure:
 
 
 def _axis(column: Column, labels: Iterable[str]) -> Axis:
-    """Return the axis for a column. If a label can't be read as its type (a date after 9999), all are treated as words."""
+    """Return the axis for a column.
+
+    If a label can't be read as its type (a date after 9999), all are treated as words.
+    """
     axis = _AXES.get(column.type) or (_NUMBERS if column.numeric else _WORDS)
     try:
         for label in labels:
@@ -163,7 +179,8 @@ def _axis(column: Column, labels: Iterable[str]) -> Axis:
 
 
 def _series(index: int, contract: Contract, stats: FileStats) -> _Series:
-    chart, values = contract.report.chart[index], stats.series[index]
+    chart = contract.report.chart[index]
+    values = stats.series[index]
     columns = {column.name: column for column in contract.columns}
     y = None if chart.y == "rows" else columns[chart.y]
     if y and chart.only is not None:
@@ -220,7 +237,9 @@ def _points(series: _Series) -> list[Point]:
 
 
 def _gap(points: Sequence[Point]) -> float | None:
-    """Return the distance above which points have a gap between them, or None if their distances are not regular."""
+    """Return the distance above which points have a gap between them, or None if their distances are not
+    regular.
+    """
     steps = Counter(round(after.x - before.x, 6) for before, after in pairwise(points))
     if not steps:
         return None
@@ -231,7 +250,11 @@ def _gap(points: Sequence[Point]) -> float | None:
 def _notes(series: _Series, line: Line) -> list[str]:
     return [
         *(["Where the line is broken, the file has no rows."] if line.is_broken else []),
-        *([f"Rows without a value on this axis are not drawn: {wording.number(series.without)}."] if series.without else []),
+        *(
+            [f"Rows without a value on this axis are not drawn: {wording.number(series.without)}."]
+            if series.without
+            else []
+        ),
         *([f"{_compared(series)} {_not_drawn(series)}"] if series.is_cut else []),
     ]
 
@@ -247,12 +270,13 @@ def _compared(series: _Series) -> str:
 
 def _description(kind: str, marks: Sequence[Bar]) -> str:
     """Describe the chart in words, for readers who can't see it."""
-    highest, lowest = max(marks, key=lambda mark: mark.value), min(marks, key=lambda mark: mark.value)
+    highest = max(marks, key=lambda mark: mark.value)
+    lowest = min(marks, key=lambda mark: mark.value)
     if len(marks) == 1:
         return f"One value: {_in_words(highest)}."
     return (
-        f"{kind} for {wording.count(len(marks), 'value')}, from {_cut(marks[0].label, 40)} to {_cut(marks[-1].label, 40)}. "
-        f"Highest: {_in_words(highest)}. Lowest: {_in_words(lowest)}."
+        f"{kind} for {wording.count(len(marks), 'value')}, from {_cut(marks[0].label, 40)} to "
+        f"{_cut(marks[-1].label, 40)}. Highest: {_in_words(highest)}. Lowest: {_in_words(lowest)}."
     )
 
 
@@ -262,12 +286,21 @@ def _in_words(mark: Bar) -> str:
 
 def _line(points: Sequence[Point], gap: float | None) -> Line:
     """Return the line's positions. It is broken where two points are further apart than `gap`."""
-    values, first, span = [point.value for point in points], points[0].x, points[-1].x - points[0].x
+    values = [point.value for point in points]
+    first = points[0].x
+    span = points[-1].x - points[0].x
     ticks = _scale(values, whole=all(value == value.to_integral_value() for value in values))
     along = [(point.x - first) / span if span else 0.5 for point in points]
     across = [_PLOT_EDGE + share * (_PLOT_WIDTH - 2 * _PLOT_EDGE) for share in along]
-    positions = [(x, (1 - _share(value, ticks[0], ticks[-1])) * _PLOT_HEIGHT) for x, value in zip(across, values, strict=True)]
-    breaks = [index for index, (before, after) in enumerate(pairwise(points), 1) if gap is not None and after.x - before.x > gap]
+    positions = [
+        (x, (1 - _share(value, ticks[0], ticks[-1])) * _PLOT_HEIGHT)
+        for x, value in zip(across, values, strict=True)
+    ]
+    breaks = [
+        index
+        for index, (before, after) in enumerate(pairwise(points), 1)
+        if gap is not None and after.x - before.x > gap
+    ]
     runs = [positions[start:end] for start, end in pairwise([0, *breaks, len(positions)])]
     alone = [position for run in runs for position in run if len(points) <= _DOTS or len(run) == 1]
     texts = _tick_texts(ticks)
@@ -288,16 +321,23 @@ def _thinned(run: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     slices: dict[int, list[tuple[float, float]]] = {}
     for position in run:
         slices.setdefault(int(position[0] * _SLICES / _PLOT_WIDTH), []).append(position)
-    extremes = [{min(points, key=lambda at: at[1]), max(points, key=lambda at: at[1])} for points in slices.values()]
+    extremes = [
+        {min(points, key=lambda at: at[1]), max(points, key=lambda at: at[1])} for points in slices.values()
+    ]
     return sorted(position for points in extremes for position in points)
 
 
 def _feet(points: Sequence[Point], along: Sequence[float]) -> list[tuple[list[str], str, str]]:
-    """Label the first and the last point, and one near the middle if there is one. A single point is in the middle."""
+    """Label the first and the last point, and one near the middle if there is one.
+
+    A single point is in the middle.
+    """
     if len(points) == 1:
         return [(_foot(points[0]), "50%", "middle")]
     nearest = min(range(len(points)), key=lambda index: abs(along[index] - 0.5))
-    middle = [(_foot(points[nearest]), _percent(along[nearest]), "middle")] if 0.4 < along[nearest] < 0.6 else []
+    middle = (
+        [(_foot(points[nearest]), _percent(along[nearest]), "middle")] if 0.4 < along[nearest] < 0.6 else []
+    )
     return [(_foot(points[0]), "0", "start"), *middle, (_foot(points[-1]), "100%", "end")]
 
 
@@ -312,7 +352,8 @@ def _scale(values: Iterable[Decimal], *, whole: bool) -> list[Decimal]:
     step = _step(EXACT.divide(most - least, Decimal(4)))
     if whole:
         step = max(step, Decimal(1))
-    first, last = (least / step).to_integral_value("ROUND_FLOOR"), (most / step).to_integral_value("ROUND_CEILING")
+    first = (least / step).to_integral_value("ROUND_FLOOR")
+    last = (most / step).to_integral_value("ROUND_CEILING")
     return [EXACT.multiply(step, Decimal(number)) for number in range(int(first), int(last) + 1)]
 
 
@@ -321,13 +362,16 @@ def _tick_texts(ticks: Sequence[Decimal]) -> list[str]:
     most = max(ticks[-1], -ticks[0])
     for name, power in (("trillion", 12), ("billion", 9), ("million", 6)):
         if Decimal(10) ** power <= most < Decimal(10) ** 15:
-            return [f"{wording.number(tick.scaleb(-power).normalize())} {name}" if tick else "0" for tick in ticks]
+            return [
+                f"{wording.number(tick.scaleb(-power).normalize())} {name}" if tick else "0" for tick in ticks
+            ]
     return [wording.short(tick) for tick in ticks]
 
 
 def _range(values: Sequence[Decimal]) -> tuple[Decimal, Decimal]:
     """Return bounds that enclose 0, so that lengths can be compared, and that always differ."""
-    least, most = min([Decimal(0), *values]), max([Decimal(0), *values])
+    least = min([Decimal(0), *values])
+    most = max([Decimal(0), *values])
     return (least, most) if least < most else (Decimal(0), Decimal(1))
 
 
@@ -363,7 +407,11 @@ def _cut(label: str, letters: int) -> str:
 def _shown_time(label: str) -> str:
     moment = datetime.fromisoformat(label)
     exact = moment.second or moment.microsecond
-    return f"{wording.short_day(moment)}, {moment:%H:%M:%S}" if exact else f"{wording.short_day(moment)}, {moment:%H:%M}"
+    return (
+        f"{wording.short_day(moment)}, {moment:%H:%M:%S}"
+        if exact
+        else f"{wording.short_day(moment)}, {moment:%H:%M}"
+    )
 
 
 def _seconds(label: str) -> float:

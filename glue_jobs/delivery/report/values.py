@@ -23,9 +23,14 @@ def status(result: WindowResult) -> tuple[str, str]:
     if result.status == "empty":
         before = result.previous_window
         earlier = (
-            f" The window before it, {wording.label(before['window'])}, had {count(before['rows'], 'row')}." if before else ""
+            f" The window before it, {wording.label(before['window'])}, had {count(before['rows'], 'row')}."
+            if before
+            else ""
         )
-        return "Empty", f"There are no rows in this window; the file has only its header.{suppressed}{earlier}"
+        return (
+            "Empty",
+            f"There are no rows in this window; the file has only its header.{suppressed}{earlier}",
+        )
     failed = sum(not check.passed for check in result.checks)
     checked = f"{count(failed, 'check')} failed, see below." if failed else "Every check passed."
     rows = count(result.stats.rows, "row")
@@ -49,7 +54,9 @@ def until(result: WindowResult) -> str | None:
 
 
 def cards(result: WindowResult, items: int) -> list[tuple[str, str, str]]:
-    """Return (title, value, difference from the window before) of the number of rows and of each number of the headline."""
+    """Return (title, value, difference from the window before) of the number of rows and of each number of
+    the headline.
+    """
     before = result.previous_window
     rows = result.stats.rows
     rows_before = before["rows"] if before else None
@@ -63,7 +70,8 @@ def cards(result: WindowResult, items: int) -> list[tuple[str, str, str]]:
 
 
 def _since(result: WindowResult, now: Decimal | int, then: str | int | None) -> str:
-    before, version = result.previous_window, result.contract.version
+    before = result.previous_window
+    version = result.contract.version
     if before is None:
         return "no earlier window had been published"
     label = wording.label(before["window"])
@@ -86,12 +94,16 @@ def where_failed(check: CheckResult) -> str:
 
 
 def checks(result: WindowResult) -> tuple[str, list[CheckResult], list[CheckResult]]:
-    """Return a summary, the checks that failed or that the contract lists, and those that follow from its columns."""
+    """Return a summary, the checks that failed or that the contract lists, and those that follow from its
+    columns.
+    """
     results = sorted(result.checks, key=lambda check: (check.passed, check.severity != "block"))
     failed = sum(not check.passed for check in results)
     listed = {check.id for check in result.contract.check}
     main = [check for check in results if not check.passed or check.id in listed]
-    summary = f"All {count(len(results), 'check')} passed." if results else "There are no checks for this file."
+    summary = (
+        f"All {count(len(results), 'check')} passed." if results else "There are no checks for this file."
+    )
     if failed:
         summary = f"{failed:,} of {count(len(results), 'check')} failed."
     return summary, main, [check for check in results if check not in main]
@@ -104,12 +116,17 @@ def cell(value: str | None, column: Column, limit: int) -> str:
 
 
 def numeric(columns: list[Column]) -> set[int]:
-    """Return the indexes of cells with numbers in the table of first rows. The first cell is the row's number."""
+    """Return the indexes of cells with numbers in the table of first rows.
+
+    The first cell is the row's number.
+    """
     return {0, *(index for index, column in enumerate(columns, 1) if column.numeric)}
 
 
 def column_type(column: Column) -> str:
-    kind = {"timestamp": "time (UTC)", "boolean": "true or false", "integer": "whole number"}.get(column.type, column.type)
+    kind = {"timestamp": "time (UTC)", "boolean": "true or false", "integer": "whole number"}.get(
+        column.type, column.type
+    )
     if column.type.startswith("decimal"):
         kind = f"number, {count(int(column.type.rstrip(')').partition(',')[2]), 'decimal place')}"
     return f"{kind}; sums have no meaning" if column.adds_up is False else kind
@@ -137,20 +154,26 @@ def treatment(personal: Personal | None, text: int) -> str:
 
 def events(result: WindowResult, text: int) -> list[tuple[str, int]]:
     """Return what became of the events in the source table."""
-    contract, counted = result.contract, result.counts["events"]
+    contract = result.contract
+    counted = result.counts["events"]
     outcomes = {"outside_window": "happened outside this window"}
     if rule := contract.deduplicate:
         key = prose(", ".join(rule.key), text)
-        outcomes["duplicates"] = f"gave way to a {'later' if rule.keep == 'latest' else 'earlier'} event of the same {key}"
+        outcomes["duplicates"] = (
+            f"gave way to a {'later' if rule.keep == 'latest' else 'earlier'} event of the same {key}"
+        )
         outcomes["null_key"] = f"had no value for {key}"
-    outcomes["invalid_event_time"] = f"had no credible time (none, before {contract.min_event_date}, or in the future)"
+    outcomes["invalid_event_time"] = (
+        f"had no credible time (none, before {contract.min_event_date}, or in the future)"
+    )
     outcomes |= {"filtered": "were left out by a filter", "kept": "were kept for this file"}
     return [(outcome, counted[name]) for name, outcome in outcomes.items()]
 
 
 def lines(result: WindowResult) -> list[tuple[str, int]]:
     """Return what became of the lines of these events."""
-    aggregate, counted = result.contract.aggregate, result.counts["lines"]
+    aggregate = result.contract.aggregate
+    counted = result.counts["lines"]
     outcomes = {"filtered": "were left out by a filter"}
     if aggregate and aggregate.person_id:
         outcomes["suppressed"] = "belong to groups that are too small to be shown"
@@ -163,13 +186,18 @@ def groups(counted: dict[str, int], contract: Contract, text: int) -> str:
     if rule is None or rule.person_id is None:
         reason = prose((rule and rule.no_persons_because) or "", text)
         return f"No group had to be left out. By the contract, the rows are not about people: {reason}"
-    left = f"{count(counted['suppressed'], 'group')} {'was' if counted['suppressed'] == 1 else 'were'} left out"
-    reason = f"Groups of fewer than {rule.min_group_size} people are left out, and another one where there is only one such group"
+    left = (
+        f"{count(counted['suppressed'], 'group')} {'was' if counted['suppressed'] == 1 else 'were'} left out"
+    )
+    reason = (
+        f"Groups of fewer than {rule.min_group_size} people are left out, and another one where there is "
+        "only one such group"
+    )
     earlier = ""
     if contract.window.restate_for_days:
         earlier = (
-            " If late events change this window, a new file replaces this one. Don't compare the two: the difference can be the "
-            "value of one person who was added."
+            " If late events change this window, a new file replaces this one. Don't compare the two: the "
+            "difference can be the value of one person who was added."
         )
     return f"{left}. {reason}, so that nobody can be recognised. Totals are of the groups shown.{earlier}"
 

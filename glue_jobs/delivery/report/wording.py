@@ -35,7 +35,9 @@ def named(title: str, unit: str | None) -> str:
 
 
 def number(value: Decimal | int) -> str:
-    """Return a number with thousands separators, rounded (see `_digits_kept`), without zeros after two decimals."""
+    """Return a number with thousands separators, rounded (see `_digits_kept`), without zeros after two
+    decimals.
+    """
     exact = Decimal(value)
     kept = _digits_kept(exact)
     digits = f"{EXACT.quantize(exact, Decimal(1).scaleb(-kept)) if kept is not None else exact:,f}"
@@ -93,8 +95,11 @@ def instant(moment: datetime, zone: str) -> str:
 
 
 def window(one: Window, rule: WindowRule) -> str:
-    """Return a window in words, like: Week 46 of 2026: Monday 9 November to Sunday 15 November 2026, Europe/Berlin."""
-    first, last = one.first_day, next_window(one, rule).first_day - timedelta(days=1)
+    """Return a window in words, like: Week 46 of 2026: Monday 9 November to Sunday 15 November 2026,
+    Europe/Berlin.
+    """
+    first = one.first_day
+    last = next_window(one, rule).first_day - timedelta(days=1)
     if rule.every == "day":
         return f"{day(first)}, {rule.zone}"
     span = f"{day(first, year=first.year != last.year)} to {day(last)}"
@@ -123,7 +128,8 @@ def _digits_kept(value: Decimal) -> int | None:
 
     They are two from 1,000 on, four from 1 on, and six significant digits below that.
     """
-    exponent, amount = value.as_tuple().exponent, value.copy_abs()
+    exponent = value.as_tuple().exponent
+    amount = value.copy_abs()
     kept = 2 if amount >= 1000 else 4 if amount >= 1 or not value else 5 - value.adjusted()
     return kept if isinstance(exponent, int) and -exponent > kept else None
 

@@ -1,4 +1,6 @@
-"""Check exports: the schedule fires, the job runs on real Spark, files are published once, and mails announce it."""
+"""Check exports: the schedule fires, the job runs on real Spark, files are published once, and mails announce
+it.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,10 @@ def subscriptions(harness: Harness) -> list[Check]:
     """Confirm the subscription of every recipient by the link in the first mail."""
     mails = [mail for mail in harness.simulators.ask_aws("GET", "/mail") if mail["kind"] == "confirmation"]
     expected = {*_export(harness).recipients, *harness.ctx.deployment.alerts.engineers}
-    require({mail["to"] for mail in mails} >= expected, f"only {[mail['to'] for mail in mails]} were asked to confirm")
+    require(
+        {mail["to"] for mail in mails} >= expected,
+        f"only {[mail['to'] for mail in mails]} were asked to confirm",
+    )
     for mail in mails:
         urllib.request.urlopen(mail["link"]).close()  # noqa: S310  (loopback)
     seen = f"{len(mails)} links followed, of {', '.join(sorted(expected))}"
@@ -45,8 +50,11 @@ def subscriptions(harness: Harness) -> list[Check]:
 def published(harness: Harness) -> list[Check]:
     window = first_window()
     run = _fire(harness, window)
-    require(run["JobRunState"] == "SUCCEEDED", f"the job ended {run['JobRunState']}: {run.get('ErrorMessage')}")
-    bucket, manifest = harness.output("data", "LakeBucketName"), _manifest(harness, window)
+    require(
+        run["JobRunState"] == "SUCCEEDED", f"the job ended {run['JobRunState']}: {run.get('ErrorMessage')}"
+    )
+    bucket = harness.output("data", "LakeBucketName")
+    manifest = _manifest(harness, window)
     files = {file["role"]: file["key"] for file in manifest["files"]}
     require(set(files) >= {"data", "datapackage", "report"}, f"only {sorted(files)} were published")
     for role in ("report", "datapackage"):
@@ -55,9 +63,15 @@ def published(harness: Harness) -> list[Check]:
     expected = _expected_rows(harness, window)
     require(delivered, "the file has no row")
     difference = _first_difference(delivered, expected)
-    require(delivered == expected, f"{len(delivered)} rows were delivered, {len(expected)} were expected: {difference}")
+    require(
+        delivered == expected,
+        f"{len(delivered)} rows were delivered, {len(expected)} were expected: {difference}",
+    )
     harness.out.joinpath("report.html").write_bytes(harness.content(bucket, files["report"]))
-    seen = f"{window.label}: {len(delivered)} rows, cell by cell as SQL over {manifest['rows']['events']['kept']} records"
+    seen = (
+        f"{window.label}: {len(delivered)} rows, cell by cell as SQL over "
+        f"{manifest['rows']['events']['kept']} records"
+    )
     return [
         Check("the schedule fires, and the job publishes the right rows", seen, {"rows": len(delivered)}),
         _mail(harness, _export(harness).recipients, window.label, "the recipients get a mail"),
@@ -66,18 +80,27 @@ def published(harness: Harness) -> list[Check]:
 
 def not_twice(harness: Harness) -> list[Check]:
     window = first_window()
-    before, generation = _published_keys(harness), _manifest(harness, window)["generation"]
+    before = _published_keys(harness)
+    generation = _manifest(harness, window)["generation"]
     run = _fire(harness, window)
-    require(run["JobRunState"] == "SUCCEEDED", f"the job ended {run['JobRunState']}: {run.get('ErrorMessage')}")
+    require(
+        run["JobRunState"] == "SUCCEEDED", f"the job ended {run['JobRunState']}: {run.get('ErrorMessage')}"
+    )
     after = _published_keys(harness)
     require(after == before, f"a second run left {sorted(set(after) ^ set(before))}")
     require(_manifest(harness, window)["generation"] == generation, "a second run made another generation")
-    return [Check("a second firing publishes nothing twice", f"the same {len(before)} files, generation {generation}")]
+    return [
+        Check(
+            "a second firing publishes nothing twice",
+            f"the same {len(before)} files, generation {generation}",
+        )
+    ]
 
 
 def failure_is_mailed(harness: Harness) -> list[Check]:
     """Deny the job's role access to its table for one run, as a manual change would."""
-    iam, role = harness.ctx.client("iam"), _role_of_job(harness)
+    iam = harness.ctx.client("iam")
+    role = _role_of_job(harness)
     denied = {"Effect": "Deny", "Action": "glue:GetTable", "Resource": "*"}
     policy = json.dumps({"Version": "2012-10-17", "Statement": [denied]})
     iam.put_role_policy(RoleName=role, PolicyName="rehearsal", PolicyDocument=policy)
@@ -87,12 +110,21 @@ def failure_is_mailed(harness: Harness) -> list[Check]:
         iam.delete_role_policy(RoleName=role, PolicyName="rehearsal")
     require(run["JobRunState"] == "FAILED", f"the job ended {run['JobRunState']} without its source")
     engineers = harness.ctx.deployment.alerts.engineers
-    return [_mail(harness, engineers, run["Id"], "a failed run is reported by mail", also=run.get("ErrorMessage", ""))]
+    return [
+        _mail(
+            harness,
+            engineers,
+            run["Id"],
+            "a failed run is reported by mail",
+            also=run.get("ErrorMessage", ""),
+        )
+    ]
 
 
 def _fire(harness: Harness, window: Window) -> dict[str, Any]:
     """Fire the schedule at its first time after the window and return the job run when it has ended."""
-    export, job = _export(harness), _job(harness)
+    export = _export(harness)
+    job = _job(harness)
     due = cron.parse(export.cron, export.zone).after(window.end)
     require(due, f"{export.cron} never fires")
     known = {run["Id"] for run in _runs(harness, job)}
@@ -124,7 +156,8 @@ def _role_of_job(harness: Harness) -> str:
 
 
 def _schedule(harness: Harness, job: str) -> dict[str, str]:
-    scheduler, group = harness.ctx.client("scheduler"), harness.ctx.deployment.prefix
+    scheduler = harness.ctx.client("scheduler")
+    group = harness.ctx.deployment.prefix
     for schedule in scheduler.list_schedules(GroupName=group)["Schedules"]:
         target = scheduler.get_schedule(GroupName=group, Name=schedule["Name"])["Target"]
         if json.loads(target.get("Input") or "{}").get("JobName") == job:
@@ -138,11 +171,16 @@ def _export(harness: Harness) -> Export:
 
 def _manifest(harness: Harness, window: Window) -> dict[str, Any]:
     """Return the window's manifest. Raises CheckFailed with the reasons of the last run if there is none."""
-    bucket, key = harness.output("data", "LakeBucketName"), f"exports/{EXPORT}/manifests/{window.label}.json"
+    bucket = harness.output("data", "LakeBucketName")
+    key = f"exports/{EXPORT}/manifests/{window.label}.json"
     if not harness.objects(bucket, key):
         record = json.loads(harness.content(bucket, max(harness.objects(bucket, f"exports/{EXPORT}/runs/"))))
-        windows = [f"{window['window']} {window['state']}: {window['reason']}" for window in record["windows"]]
-        raise CheckFailed(f"{window.label} was not published; the run says: {'; '.join(windows) or record['reason']}")
+        windows = [
+            f"{window['window']} {window['state']}: {window['reason']}" for window in record["windows"]
+        ]
+        raise CheckFailed(
+            f"{window.label} was not published; the run says: {'; '.join(windows) or record['reason']}"
+        )
     manifest: dict[str, Any] = json.loads(harness.content(bucket, key))
     return manifest
 
@@ -150,14 +188,17 @@ def _manifest(harness: Harness, window: Window) -> dict[str, Any]:
 def _published_keys(harness: Harness) -> list[str]:
     """Return the keys of data and manifests, without the record that each run writes."""
     bucket = harness.output("data", "LakeBucketName")
-    return sorted(key for part in ("data", "manifests") for key in harness.objects(bucket, f"exports/{EXPORT}/{part}/"))
+    return sorted(
+        key for part in ("data", "manifests") for key in harness.objects(bucket, f"exports/{EXPORT}/{part}/")
+    )
 
 
 def _expected_rows(harness: Harness, window: Window) -> list[tuple[str, ...]]:
     zone = ZoneInfo(contracts.load(EXPORT).window.zone)
     traded = []
     for record in harness.records("stock_trades"):
-        trade, moment = record["value"], datetime.fromtimestamp(record["timestamp"] / 1000, UTC)
+        trade = record["value"]
+        moment = datetime.fromtimestamp(record["timestamp"] / 1000, UTC)
         if window.start <= moment < window.end:
             hour = moment.astimezone(zone).hour
             traded.append((trade["symbol"], trade["side"], hour, trade["quantity"], trade["price"]))
@@ -170,13 +211,22 @@ def _expected_rows(harness: Harness, window: Window) -> list[tuple[str, ...]]:
 
 def _first_difference(delivered: list[tuple[str, ...]], expected: list[tuple[str, ...]]) -> str:
     pairs = zip(delivered, expected, strict=False)
-    return next((f"{expected} instead of {actual}" for expected, actual in pairs if expected != actual), "one has more rows")
+    return next(
+        (f"{expected} instead of {actual}" for expected, actual in pairs if expected != actual),
+        "one has more rows",
+    )
 
 
 def _mail(harness: Harness, recipients: list[str], about: str, claim: str, also: str = "") -> Check:
     def matching() -> list[dict[str, Any]]:
-        mails = [mail for mail in harness.simulators.ask_aws("GET", "/mail") if mail["kind"] != "confirmation"]
-        return [mail for mail in mails if mail["to"] in recipients and (about in mail["body"] or about in mail["subject"])]
+        mails = [
+            mail for mail in harness.simulators.ask_aws("GET", "/mail") if mail["kind"] != "confirmation"
+        ]
+        return [
+            mail
+            for mail in mails
+            if mail["to"] in recipients and (about in mail["body"] or about in mail["subject"])
+        ]
 
     mails = until(matching, f"no mail to {', '.join(recipients)} about {about} {also}".rstrip())
     return Check(claim, f"to {mails[-1]['to']}: {mails[-1]['subject']}", {"mails": len(mails)})

@@ -1,4 +1,6 @@
-"""Check health: `lakeferry doctor` finds nothing wrong, and names what was broken by hand; the monitoring function measures."""
+"""Check health: `lakeferry doctor` finds nothing wrong, and names what was broken by hand; the monitoring
+function measures.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,13 @@ def nothing_wrong(harness: Harness) -> list[Check]:
     wrong = [check for check in checks if check.result is Result.FAIL]
     require(not wrong, f"doctor finds {_describe(wrong)}")
     ok = sum(check.result is Result.OK for check in checks)
-    return [Check("doctor finds nothing wrong", f"{ok} checks ok, among them every hop of both handshakes", {"ok": ok})]
+    return [
+        Check(
+            "doctor finds nothing wrong",
+            f"{ok} checks ok, among them every hop of both handshakes",
+            {"ok": ok},
+        )
+    ]
 
 
 def broken_trust_is_named(harness: Harness) -> list[Check]:
@@ -31,7 +39,9 @@ def broken_trust_is_named(harness: Harness) -> list[Check]:
         with _broken(harness, role):
             roots = [check for check in _run_doctor(harness) if check.is_root]
         named = all(root.group == group and "trust" in root.name for root in roots)
-        require(roots and named, f"with the trust of {role} broken, doctor names {_describe(roots) or 'nothing'}")
+        require(
+            roots and named, f"with the trust of {role} broken, doctor names {_describe(roots) or 'nothing'}"
+        )
         reported.append(f"{group}: {', '.join(root.name for root in roots)}")
     wrong = [check for check in _run_doctor(harness) if check.result is Result.FAIL]
     require(not wrong, f"after the repair, doctor still finds {_describe(wrong)}")
@@ -62,20 +72,33 @@ def _describe(checks: list[model.Check]) -> str:
 
 
 def monitoring_measures(harness: Harness) -> list[Check]:
-    """Fire the monitoring function's schedule; it runs under its own role, and CloudWatch gets every metric."""
+    """Fire the monitoring function's schedule; it runs under its own role, and CloudWatch gets every
+    metric.
+    """
     stack = stacks.describe(harness.ctx, f"{harness.ctx.deployment.prefix}-operations", with_resources=True)
-    names = [resource.physical_id for resource in stack.resources if resource.type == "AWS::Scheduler::Schedule"] if stack else []
+    names = (
+        [resource.physical_id for resource in stack.resources if resource.type == "AWS::Scheduler::Schedule"]
+        if stack
+        else []
+    )
     require(names, "no stack of operations has a schedule")
     for name in names:
         harness.simulators.ask_aws("POST", "/schedules/fire", {"name": name})
     expected = set(contract.METRIC_DIMENSIONS)
     message = "the monitoring function didn't write all metrics"
     metrics = until(lambda: now if (now := _metrics(harness)).keys() >= expected else None, message)
-    seen = f"{sum(metrics.values())} values of {len(metrics)} metrics, among them the age of each hop and of each key"
+    seen = (
+        f"{sum(metrics.values())} values of {len(metrics)} metrics, among them the age of each hop and of "
+        "each key"
+    )
     return [Check("monitoring measures every hop", seen, dict(metrics))]
 
 
 def _metrics(harness: Harness) -> Counter[str]:
     """Count the metrics by name, without those of the whole deployment."""
-    pages = harness.ctx.client("cloudwatch").get_paginator("list_metrics").paginate(Namespace=contract.METRICS)
-    return Counter(metric["MetricName"] for page in pages for metric in page["Metrics"] if len(metric["Dimensions"]) > 1)
+    pages = (
+        harness.ctx.client("cloudwatch").get_paginator("list_metrics").paginate(Namespace=contract.METRICS)
+    )
+    return Counter(
+        metric["MetricName"] for page in pages for metric in page["Metrics"] if len(metric["Dimensions"]) > 1
+    )

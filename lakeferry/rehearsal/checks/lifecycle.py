@@ -1,4 +1,6 @@
-"""Check the lifecycle: deploy, update only what the file changes, roll back a failed update, destroy everything."""
+"""Check the lifecycle: deploy, update only what the file changes, roll back a failed update, destroy
+everything.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ cron = "0 6 * * ? *"
 zone = "Europe/Berlin"
 recipients = ["analysts@example.com"]
 """
-#: Confluent Cloud refuses compression.type, which the file's check can't know. The other new topic is rolled back.
+#: Confluent Cloud refuses compression.type, which the file's check can't know. The other new topic is rolled
+#: back.
 _REFUSED: Final = """
 [[topics]]
 name = "rehearsal_refused"
@@ -53,13 +56,18 @@ def deploy(harness: Harness) -> list[Check]:
     require(sum(resources.values()) > 0, "deploy created no resource")
     statuses = _statuses(harness)
     require(set(statuses.values()) == {"CREATE_COMPLETE"}, f"after deploy: {statuses}")
-    require(harness.project.run("plan --check")["changes"] == [], "plan shows changes to what has just been deployed")
+    require(
+        harness.project.run("plan --check")["changes"] == [],
+        "plan shows changes to what has just been deployed",
+    )
     seen = f"{len(resources)} stacks, {sum(resources.values())} resources, IAM enforced"
     return [Check("the real CDK deploys the unmodified templates", seen, resources)]
 
 
 def permissions_are_shown(harness: Harness) -> list[Check]:
-    """Change the file so that roles get permissions, and answer no: they are shown in full, and nothing is changed."""
+    """Change the file so that roles get permissions, and answer no: they are shown in full, and nothing is
+    changed.
+    """
     before = _last_updates(harness)
     with _file(harness, changed(original(harness))):
         code, shown = harness.project.talk("deploy", [(_QUESTION, "no\n")])
@@ -67,65 +75,115 @@ def permissions_are_shown(harness: Harness) -> list[Check]:
     permissions = shown.partition("BROADER PERMISSIONS:")[2].partition(_QUESTION)[0]
     job = f"job/{harness.ctx.deployment.prefix}-{_NEW_EXPORT}"
     for action in ("glue:StartJobRun", "glue:GetJobRun"):
-        require(re.search(rf"\+ allow {action} on arn:aws:glue:\S+:{job}", permissions), f"{action} on {job} is not in:\n{shown}")
+        require(
+            re.search(rf"\+ allow {action} on arn:aws:glue:\S+:{job}", permissions),
+            f"{action} on {job} is not in:\n{shown}",
+        )
     require("nothing was changed" in shown, "the refused deploy doesn't say that nothing was changed")
     require(_last_updates(harness) == before, "the refused deploy changed a stack")
     lines = permissions.count("+ allow")
-    return [Check("permissions that grow are shown before a deployment", f"{lines} lines; no was an answer, and nothing changed")]
+    return [
+        Check(
+            "permissions that grow are shown before a deployment",
+            f"{lines} lines; no was an answer, and nothing changed",
+        )
+    ]
 
 
 def update(harness: Harness) -> list[Check]:
-    """Add a topic and an export and change an interval. The first `deploy` is stopped with Ctrl-C, the second does the rest.
+    """Add a topic and an export and change an interval. The first `deploy` is stopped with Ctrl-C, the second
+    does the rest.
 
     Nothing else changes.
     """
-    before, stack = _objects(harness), f"{harness.ctx.deployment.prefix}-confluent"
+    before = _objects(harness)
+    stack = f"{harness.ctx.deployment.prefix}-confluent"
     harness.project.file.write_text(changed(original(harness)), encoding="utf-8")
     stopped = harness.project.interrupt(
         "deploy --yes", lambda: _statuses(harness)[stack].endswith("_IN_PROGRESS"), code=_CANCELLED
     )
-    require(stopped["code"] == "DEPLOY-STOPPED", f"the interrupted deploy says {stopped['code']}: {stopped['message']}")
-    require(stopped["details"]["under_way"] == [stack], f"under way are {stopped['details']['under_way']}, not {stack}")
+    require(
+        stopped["code"] == "DEPLOY-STOPPED",
+        f"the interrupted deploy says {stopped['code']}: {stopped['message']}",
+    )
+    require(
+        stopped["details"]["under_way"] == [stack],
+        f"under way are {stopped['details']['under_way']}, not {stack}",
+    )
     until(lambda: not _statuses(harness)[stack].endswith("_IN_PROGRESS"), f"{stack} did not end its update")
-    require(_statuses(harness)[stack] == "UPDATE_COMPLETE", f"{stack} is {_statuses(harness)[stack]} after Ctrl-C")
+    require(
+        _statuses(harness)[stack] == "UPDATE_COMPLETE", f"{stack} is {_statuses(harness)[stack]} after Ctrl-C"
+    )
     harness.project.run("deploy --yes")
     after = _objects(harness)
-    removed = {kind: sorted(set(ids) - set(after[kind])) for kind, ids in before.items() if set(ids) - set(after[kind])}
+    removed = {
+        kind: sorted(set(ids) - set(after[kind]))
+        for kind, ids in before.items()
+        if set(ids) - set(after[kind])
+    }
     require(not removed, f"the update removed {removed}")
-    new = {kind: sorted(set(after[kind]) - set(ids)) for kind, ids in before.items() if set(after[kind]) - set(ids)}
+    new = {
+        kind: sorted(set(after[kind]) - set(ids))
+        for kind, ids in before.items()
+        if set(after[kind]) - set(ids)
+    }
     unexpected = set(new) - {"topics", "connectors", "tableflow_topics", "acls", "subjects"}
     require(not unexpected, f"the update also created {', '.join(sorted(unexpected))}")
     require(any(_NEW_TOPIC in topic for topic in new.get("topics", [])), f"no topic {_NEW_TOPIC} was created")
     jobs = [job["Name"] for job in harness.ctx.client("glue").get_jobs()["Jobs"]]
     require(any(_NEW_EXPORT in job for job in jobs), f"no job for {_NEW_EXPORT}: {jobs}")
-    created = f"created {', '.join(f'{len(ids)} {kind}' for kind, ids in sorted(new.items()))} and a job; removed nothing"
+    created = (
+        f"created {', '.join(f'{len(ids)} {kind}' for kind, ids in sorted(new.items()))} and a job; "
+        "removed nothing"
+    )
     return [
-        Check("an interrupted deploy stops nothing in AWS, and the next one does the rest", f"Ctrl-C while {stack} was updated"),
+        Check(
+            "an interrupted deploy stops nothing in AWS, and the next one does the rest",
+            f"Ctrl-C while {stack} was updated",
+        ),
         Check("an update changes what the file says and nothing else", created, {"new": new}),
     ]
 
 
 def rollback(harness: Harness) -> list[Check]:
     """Deploy a change that fails; check that the rollback restores the same objects under the same ids."""
-    before, stack = _objects(harness), f"{harness.ctx.deployment.prefix}-confluent"
+    before = _objects(harness)
+    stack = f"{harness.ctx.deployment.prefix}-confluent"
     with _file(harness, original(harness) + _REFUSED):
         failed = harness.project.run("deploy --yes", code=1)
-    require(failed["code"] == "DEPLOY-FAILED", f"the failed deploy says {failed['code']}: {failed['message']}")
-    require("compression.type" in failed["message"], f"the message doesn't name the refused setting: {failed['message']}")
-    require("lakeferry explain CFL-INVALID" in failed["hint"], f"the hint names no explanation: {failed['hint']}")
+    require(
+        failed["code"] == "DEPLOY-FAILED", f"the failed deploy says {failed['code']}: {failed['message']}"
+    )
+    require(
+        "compression.type" in failed["message"],
+        f"the message doesn't name the refused setting: {failed['message']}",
+    )
+    require(
+        "lakeferry explain CFL-INVALID" in failed["hint"], f"the hint names no explanation: {failed['hint']}"
+    )
     after = _objects(harness)
     require(after == before, f"the rollback left {_difference(before, after)}")
     status = _statuses(harness)[stack]
-    require(status == failed["details"]["states"][stack] == "UPDATE_ROLLBACK_COMPLETE", f"{stack} is {status}")
+    require(
+        status == failed["details"]["states"][stack] == "UPDATE_ROLLBACK_COMPLETE", f"{stack} is {status}"
+    )
     again = harness.project.run("deploy --yes")
-    require((again["changes"], again["settings"]) == ([], []), f"after the rollback, deploy changes {again['changes']}")
-    seen = f"{stack} is UPDATE_ROLLBACK_COMPLETE, with the same {sum(map(len, after.values()))} objects in Confluent"
+    require(
+        (again["changes"], again["settings"]) == ([], []),
+        f"after the rollback, deploy changes {again['changes']}",
+    )
+    seen = (
+        f"{stack} is UPDATE_ROLLBACK_COMPLETE, with the same {sum(map(len, after.values()))} objects in "
+        "Confluent"
+    )
     return [Check("a failed change rolls back completely", seen)]
 
 
 def destroy(harness: Harness) -> list[Check]:
     destroyed = harness.project.run(f"destroy --confirm {harness.ctx.stage}")
-    require(sorted(destroyed["stacks"]) == sorted(harness.ctx.stacks), f"destroy deleted {destroyed['stacks']}")
+    require(
+        sorted(destroyed["stacks"]) == sorted(harness.ctx.stacks), f"destroy deleted {destroyed['stacks']}"
+    )
     require(destroyed["removed"] == [], f"CloudFormation left {destroyed['removed']}, which destroy removed")
     missing = harness.project.run("status", code=2)
     require(missing["code"] == "NOT-DEPLOYED", f"after destroy, status says {missing['code']}")
@@ -140,7 +198,13 @@ def nothing_left(harness: Harness) -> list[Check]:
     require(remaining == _INITIAL_OBJECTS, f"Confluent still has {remaining}")
     retained = Counter(item.system for item in items)
     counts = ", ".join(f"{count} in {vendor}" for vendor, count in sorted(retained.items())) or "nothing"
-    return [Check("nothing is left over at any vendor", f"retained by on_destroy: {counts}", {"retained": dict(retained)})]
+    return [
+        Check(
+            "nothing is left over at any vendor",
+            f"retained by on_destroy: {counts}",
+            {"retained": dict(retained)},
+        )
+    ]
 
 
 def require_nothing_left(items: list[Item]) -> None:
@@ -195,4 +259,8 @@ def _objects(harness: Harness) -> Objects:
 
 
 def _difference(before: Objects, after: Objects) -> dict[str, Any]:
-    return {kind: sorted(set(ids) ^ set(after[kind])) for kind, ids in before.items() if set(ids) != set(after[kind])}
+    return {
+        kind: sorted(set(ids) ^ set(after[kind]))
+        for kind, ids in before.items()
+        if set(ids) != set(after[kind])
+    }

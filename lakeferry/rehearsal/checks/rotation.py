@@ -42,7 +42,13 @@ def secrets_rotate(harness: Harness) -> list[Check]:
     require(reading.logins, "no reader logged in during the rotation")
     require(not reading.refusals, f"{len(reading.refusals)} logins were refused: {reading.refusals[:1]}")
     seen = f"{len(before)} secrets; {reading.logins} logins during the rotation, none refused"
-    return [Check("every secret rotates while a reader reads", seen, {"secrets": len(before), "logins": reading.logins})]
+    return [
+        Check(
+            "every secret rotates while a reader reads",
+            seen,
+            {"secrets": len(before), "logins": reading.logins},
+        )
+    ]
 
 
 def _secrets(harness: Harness) -> list[dict[str, Any]]:
@@ -52,14 +58,17 @@ def _secrets(harness: Harness) -> list[dict[str, Any]]:
 
 
 def _version(harness: Harness, arn: str) -> str:
-    versions: dict[str, list[str]] = harness.ctx.client("secretsmanager").describe_secret(SecretId=arn)["VersionIdsToStages"]
+    versions: dict[str, list[str]] = harness.ctx.client("secretsmanager").describe_secret(SecretId=arn)[
+        "VersionIdsToStages"
+    ]
     return next(version for version, stages in versions.items() if "AWSCURRENT" in stages)
 
 
 @contextmanager
 def _readers(harness: Harness) -> Iterator[Reading]:
     """Run one reader in Snowflake and one at Schema Registry; each reads its secret again for every login."""
-    reading, stop = Reading(), threading.Event()
+    reading = Reading()
+    stop = threading.Event()
     logins = _snowflake(harness), _registry(harness)
     readers = [threading.Thread(target=_read, args=(log_in, reading, stop)) for log_in in logins]
     for reader in readers:
@@ -93,7 +102,8 @@ def _snowflake(harness: Harness) -> Callable[[], str]:
 
 
 def _registry(harness: Harness) -> Callable[[], str]:
-    url, arn = harness.output("confluent", "SchemaRegistryUrl"), harness.output("confluent", "SchemaRegistryKeySecretArn")
+    url = harness.output("confluent", "SchemaRegistryUrl")
+    arn = harness.output("confluent", "SchemaRegistryKeySecretArn")
 
     def log_in() -> str:
         key = harness.secret(arn)

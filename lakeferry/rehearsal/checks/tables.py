@@ -25,7 +25,8 @@ _TABLEFLOW_COMMIT: Final = 310.0
 _TABLE: Final = "stock_trades"
 #: Asks only about trades before a moment, so that later ones change nothing.
 _QUESTION: Final = (
-    "SELECT side, count(*) AS trades, sum(quantity) AS shares FROM {table} WHERE {time} < {moment} GROUP BY side ORDER BY side"
+    "SELECT side, count(*) AS trades, sum(quantity) AS shares FROM {table} WHERE {time} < {moment} GROUP "
+    "BY side ORDER BY side"
 )
 #: Seconds of Snowflake's clock until it has refreshed from its catalog.
 _REFRESH: Final = 120.0
@@ -34,7 +35,9 @@ Answer = list[tuple[str, int, int]]
 
 def trades_flow(harness: Harness, moment: datetime) -> list[Check]:
     """Let the simulators run until a little after `moment`."""
-    harness.simulators.advance_confluent(max(0.0, moment.timestamp() - harness.simulators.confluent_now()) + _AFTER)
+    harness.simulators.advance_confluent(
+        max(0.0, moment.timestamp() - harness.simulators.confluent_now()) + _AFTER
+    )
     traded = harness.records(_TABLE)
     require(traded, f"topic {_TABLE} is empty")
     producer.write_to_each_partition(harness, _TABLE, traded[0]["value"])
@@ -56,7 +59,10 @@ def _in_glue(harness: Harness, table: str) -> Check:
     require(location.startswith(f"s3://{bucket}/"), f"{table} is at {location}, not in {bucket}")
     files = [key for key in harness.objects(bucket, "") if key.endswith(".parquet")]
     require(files, f"bucket {bucket} has no data file")
-    seen = f"{len(produced)} records in the topic, {database}.{table} in Glue, {len(files)} data files in {bucket}"
+    seen = (
+        f"{len(produced)} records in the topic, {database}.{table} in Glue, {len(files)} data files in "
+        f"{bucket}"
+    )
     return Check(f"{table} flows into an Iceberg table", seen, {"topic": table, "records": len(produced)})
 
 
@@ -71,7 +77,10 @@ def _glue_table(harness: Harness, database: str, table: str) -> dict[str, Any] |
 
 
 def same_rows(harness: Harness, moment: datetime) -> list[Check]:
-    """Ask every reader the same question about trades before `moment`. Every table already has all of them."""
+    """Ask every reader the same question about trades before `moment`.
+
+    Every table already has all of them.
+    """
     expected = _produced(harness, moment)
     require(len(expected) > 1, f"only {expected} was traded before {moment}")
     answers = {
@@ -84,38 +93,62 @@ def same_rows(harness: Harness, moment: datetime) -> list[Check]:
         require(answer == expected, f"{reader} answers {answer}, and {expected} was produced")
     trades = sum(row[1] for row in expected)
     seen = f"{', '.join(answers)}: {trades} trades in {len(expected)} groups, as produced"
-    return [Check("the same question gives the same rows everywhere", seen, {"trades": trades}), *_can_only_read(harness)]
+    return [
+        Check("the same question gives the same rows everywhere", seen, {"trades": trades}),
+        *_can_only_read(harness),
+    ]
 
 
 def new_rows(harness: Harness) -> list[Check]:
     """Check that Snowflake shows later rows after its automatic refresh."""
-    reader, table = snowflake_reader(harness), _snowflake_table(harness)
+    reader = snowflake_reader(harness)
+    table = _snowflake_table(harness)
     count = sql.statement("SELECT count(*) FROM {table}", table=table)
     before = int(reader.value(count))
     harness.simulators.advance_confluent(_TABLEFLOW_COMMIT)
     harness.simulators.advance_snowflake(_REFRESH)
     after = until(lambda: max(0, int(reader.value(count)) - before), f"Snowflake still shows {before} rows")
-    return [Check("Snowflake shows new rows after its refresh", f"{before} rows, then {before + after}", {"new": after})]
+    return [
+        Check(
+            "Snowflake shows new rows after its refresh",
+            f"{before} rows, then {before + after}",
+            {"new": after},
+        )
+    ]
 
 
 def named_queries(harness: Harness) -> list[Check]:
-    athena, workgroup = harness.ctx.client("athena"), harness.output("data", "AthenaWorkgroup")
+    athena = harness.ctx.client("athena")
+    workgroup = harness.output("data", "AthenaWorkgroup")
     ids = athena.list_named_queries(WorkGroup=workgroup)["NamedQueryIds"]
     require(ids, f"workgroup {workgroup} has no named query")
     ran = []
     for query_id in ids:
         named = athena.get_named_query(NamedQueryId=query_id)["NamedQuery"]
-        ran.append(f"{named['Name'].partition(': ')[2]} ({len(_athena(harness, named['QueryString'], named['Database']))} rows)")
-    return [Check("Athena's named queries run", f"{len(ids)} queries: {', '.join(sorted(ran))}", {"queries": len(ids)})]
+        ran.append(
+            f"{named['Name'].partition(': ')[2]} "
+            f"({len(_athena(harness, named['QueryString'], named['Database']))} rows)"
+        )
+    return [
+        Check(
+            "Athena's named queries run",
+            f"{len(ids)} queries: {', '.join(sorted(ran))}",
+            {"queries": len(ids)},
+        )
+    ]
 
 
 def snowflake_reader(harness: Harness) -> Snowflake:
     """Log in as the reader that the deployment created, with the key in its secret."""
     fields = harness.secret(harness.output("snowflake", "ReaderSecretArn"))
-    login = Login(fields["account"], fields["user"], sql.named(fields["role"]), sql.named(fields["warehouse"]))
+    login = Login(
+        fields["account"], fields["user"], sql.named(fields["role"]), sql.named(fields["warehouse"])
+    )
     clock = SystemClock()
     session = Session(Deadline(clock, clock.time() + 60))
-    return Snowflake(session, clock, login, keypair.load(Secret(fields["privateKey"])), harness.simulators.snowflake["url"])
+    return Snowflake(
+        session, clock, login, keypair.load(Secret(fields["privateKey"])), harness.simulators.snowflake["url"]
+    )
 
 
 def _produced(harness: Harness, moment: datetime) -> Answer:
@@ -148,12 +181,15 @@ def _ask_athena(harness: Harness, moment: datetime) -> Answer:
 
 def _athena(harness: Harness, query_text: str, database: str) -> list[list[str]]:
     """Run a query and return its rows. Raises CheckFailed with Athena's own reason."""
-    athena, workgroup = harness.ctx.client("athena"), harness.output("data", "AthenaWorkgroup")
+    athena = harness.ctx.client("athena")
+    workgroup = harness.output("data", "AthenaWorkgroup")
     context: Mapping[str, Any] = {"QueryExecutionContext": {"Database": database}, "WorkGroup": workgroup}
     query_id = athena.start_query_execution(QueryString=query_text, **context)["QueryExecutionId"]
 
     def ended() -> dict[str, Any] | None:
-        status: dict[str, Any] = athena.get_query_execution(QueryExecutionId=query_id)["QueryExecution"]["Status"]
+        status: dict[str, Any] = athena.get_query_execution(QueryExecutionId=query_id)["QueryExecution"][
+            "Status"
+        ]
         return status if status["State"] in ("SUCCEEDED", "FAILED", "CANCELLED") else None
 
     status = until(ended, "Athena's query has not ended")
@@ -164,7 +200,10 @@ def _athena(harness: Harness, query_text: str, database: str) -> list[list[str]]
 
 
 def _ask_duckdb_over_glue(harness: Harness, moment: datetime) -> Answer:
-    lake = ExportTarget(bucket=harness.output("data", "LakeBucketName"), database=harness.output("confluent", "KafkaClusterId"))
+    lake = ExportTarget(
+        bucket=harness.output("data", "LakeBucketName"),
+        database=harness.output("confluent", "KafkaClusterId"),
+    )
     return [(row[0], int(row[1]), int(row[2])) for row in query.query(lake, _in_duckdb(moment)).rows]
 
 
@@ -174,11 +213,14 @@ def _ask_duckdb_over_rest(harness: Harness, moment: datetime) -> Answer:
 
 
 def _in_duckdb(moment: datetime) -> str:
-    return _QUESTION.format(table=_TABLE, time='"$$timestamp"', moment=f"TIMESTAMPTZ '{moment:%Y-%m-%d %H:%M:%S}+00'")
+    return _QUESTION.format(
+        table=_TABLE, time='"$$timestamp"', moment=f"TIMESTAMPTZ '{moment:%Y-%m-%d %H:%M:%S}+00'"
+    )
 
 
 def _can_only_read(harness: Harness) -> list[Check]:
-    reader, table = snowflake_reader(harness), _snowflake_table(harness)
+    reader = snowflake_reader(harness)
+    table = _snowflake_table(harness)
     try:
         reader.run(sql.statement("DROP ICEBERG TABLE {table}", table=table))
     except LakeferryError as refused:

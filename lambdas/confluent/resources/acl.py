@@ -1,4 +1,7 @@
-"""ACLs of a Kafka cluster: one, or one for each name in a list, which may change. Confluent gives ACLs no id."""
+"""ACLs of a Kafka cluster: one, or one for each name in a list, which may change.
+
+Confluent gives ACLs no id.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,11 @@ def _listed(context: Ctx, spec: AclProps) -> set[str]:
     named = {} if spec.resource_names else {"resource_name": spec.resource_name}
     listed = objects(_plane(context, spec).read(_route(spec), **wanted, **named) or {}, "data")
     del wanted["principal"]
-    return {text(acl, "resource_name") for acl in listed if all(text(acl, name) == value for name, value in wanted.items())}
+    return {
+        text(acl, "resource_name")
+        for acl in listed
+        if all(text(acl, name) == value for name, value in wanted.items())
+    }
 
 
 def _add(context: Ctx, spec: AclProps, names: list[str]) -> None:
@@ -103,7 +110,9 @@ def _id(spec: AclProps) -> str:
 
 
 def _plane(context: Ctx, spec: AclProps) -> RestClient:
-    return context.vendor.kafka(spec.environment_id, spec.cluster_id, context.secrets.read_key(spec.credentials))
+    return context.vendor.kafka(
+        spec.environment_id, spec.cluster_id, context.secrets.read_key(spec.credentials)
+    )
 
 
 def _route(spec: AclProps) -> str:

@@ -1,7 +1,8 @@
 """An API key. Confluent shows its secret once, so the call that creates it also writes it to Secrets Manager.
 
-A key without a stored secret is useless: it is deleted and another one is created. Managed keys are recognized by their display
-name: the resource's name or, for keys that rotation created, that name, a slash and rotation's token.
+A key without a stored secret is useless: it is deleted and another one is created. Managed keys are
+recognized by their display name: the resource's name or, for keys that rotation created, that name, a slash
+and rotation's token.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from lambdas.shared.secrets import KEY_ID, KEY_SECRET
 
 PROPERTIES: Final = ApiKeyProps
 TIMEOUT_SECONDS: Final = 3000.0
-#: Successful tests in a row, each in a separate invocation, before a key counts as known to all of Confluent's servers.
+#: Successful tests in a row, each in a separate invocation, before a key counts as known to all of
+#: Confluent's servers.
 SUCCESSES: Final = 2
 #: Separates the resource's name and rotation's token in a display name.
 ROTATED: Final = "/"
@@ -38,11 +40,14 @@ _EVERYTHING: Final = Connection(*("any" for _ in attrs.fields(Connection)))
 
 
 def create(context: Ctx, spec: ApiKeyProps) -> str:
-    connection, stored = _connection(context, spec), _revealed(context, spec)
+    connection = _connection(context, spec)
+    stored = _revealed(context, spec)
     for lost in _listed(context, spec):
         if text(lost, "spec", "display_name") == context.name:
             context.vendor.cloud.delete(_ROUTE + path(text(lost, "id")))
-    if _UNWRITABLE in context.notes:  # don't create a key at every retry only to delete it: first the secret must take a value
+    if (
+        _UNWRITABLE in context.notes
+    ):  # don't create a key at every retry only to delete it: first the secret must take a value
         context.secrets.write(spec.secret, stored, version=f"{context.name}/{context.clock.time()}")
     created = context.vendor.cloud.post(_ROUTE, {"spec": _wanted(context, spec)})
     key = ApiKey(require_text(created, "id"), Secret(require_text(created, "spec", "secret")))
@@ -56,18 +61,26 @@ def create(context: Ctx, spec: ApiKeyProps) -> str:
 
 
 def is_ready(context: Ctx, spec: ApiKeyProps, object_id: str) -> Outputs | None:
-    """Return the outputs once the key works. The test doesn't cover the roles of its owner, which may become effective later."""
+    """Return the outputs once the key works.
+
+    The test doesn't cover the roles of its owner, which may become effective later.
+    """
     key = context.secrets.read_key(spec.secret)
     if not key_services.works(context.vendor, _target(spec), key):
         context.notes["successes"] = "0"
-        raise InProgress(confluent_errors.KEY_NOT_READY, f"key {key.id} for {spec.service} is not accepted yet")
+        raise InProgress(
+            confluent_errors.KEY_NOT_READY, f"key {key.id} for {spec.service} is not accepted yet"
+        )
     successes = int(context.notes.get("successes", "0")) + 1
     context.notes["successes"] = str(successes)
     return {"key_id": key.id, "secret": spec.secret} if successes >= SUCCESSES else None
 
 
 def update(context: Ctx, spec: ApiKeyProps, object_id: str) -> None:
-    """Update the description and the other fields of the secret. Raises ResourceMissing if the key or its secret is gone."""
+    """Update the description and the other fields of the secret.
+
+    Raises ResourceMissing if the key or its secret is gone.
+    """
     live = _stored(context, spec, _listed(context, spec))
     if live is None:
         raise ResourceMissing(errors.VANISHED, f"key {object_id} or its secret is not there")
@@ -92,12 +105,16 @@ def find_existing(context: Ctx, spec: ApiKeyProps, known: str | None) -> list[st
         if not context.deleting:
             live = _stored(context, spec, listed)
             return [live.id] if live else []
-        managed = [text(key, "id") for key in listed if is_managed(text(key, "spec", "display_name"), context.name)]
+        managed = [
+            text(key, "id") for key in listed if is_managed(text(key, "spec", "display_name"), context.name)
+        ]
         if known and known not in managed and context.vendor.cloud.read(_ROUTE + path(known)) is not None:
             managed.append(known)
         return managed
 
-    return in_container(context, lambda: context.vendor.service_account_is_gone(spec.service_account_id), look)
+    return in_container(
+        context, lambda: context.vendor.service_account_is_gone(spec.service_account_id), look
+    )
 
 
 def is_managed(display_name: str, name: str) -> bool:
@@ -112,7 +129,9 @@ def _revealed(context: Ctx, spec: ApiKeyProps) -> dict[str, str]:
     return {name: value.reveal() for name, value in context.secrets.read(spec.secret).items()}
 
 
-def _filled(spec: ApiKeyProps, stored: Mapping[str, str], key: ApiKey, connection: Connection) -> dict[str, str]:
+def _filled(
+    spec: ApiKeyProps, stored: Mapping[str, str], key: ApiKey, connection: Connection
+) -> dict[str, str]:
     """Return the secret's fields with this key. Fields that somebody added stay."""
     own = fields(spec.service, key, _EVERYTHING)
     added = {name: value for name, value in stored.items() if name not in own}
@@ -145,4 +164,11 @@ def _wanted(context: Ctx, spec: ApiKeyProps) -> dict[str, Any]:
 
 
 def _target(spec: ApiKeyProps) -> Target:
-    return Target(spec.service, spec.service_account_id, spec.environment_id, spec.cluster_id, spec.region, spec.compute_pool_id)
+    return Target(
+        spec.service,
+        spec.service_account_id,
+        spec.environment_id,
+        spec.cluster_id,
+        spec.region,
+        spec.compute_pool_id,
+    )

@@ -1,4 +1,6 @@
-"""Tableflow's integration with AWS Glue: it shows all Tableflow tables of a Kafka cluster in the Glue Data Catalog."""
+"""Tableflow's integration with AWS Glue: it shows all Tableflow tables of a Kafka cluster in the Glue Data
+Catalog.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,18 @@ from lambdas.shared.resource import Outputs
 PROPERTIES: Final = CatalogIntegrationProps
 TIMEOUT_SECONDS: Final = 3000.0
 ROUTE: Final = "/tableflow/v1/catalog-integrations"
-#: Seconds for which a failure may mean that the role is new: a new role is known in all of AWS within minutes.
+#: Seconds for which a failure may mean that the role is new: a new role is known in all of AWS within
+#: minutes.
 FAULT_PATIENCE: Final = 900.0
 _RESUME_EVERY: Final = 60.0
 InTableflow: TypeAlias = CatalogIntegrationProps | TableflowTopicProps
 
 
 def create(context: Ctx, spec: CatalogIntegrationProps) -> str:
-    """Create it. Raises Refused if the cluster has an integration with Glue that this resource did not create."""
+    """Create it.
+
+    Raises Refused if the cluster has an integration with Glue that this resource did not create.
+    """
     body = {"spec": {"display_name": context.name, **cluster_ref(spec), "config": _config(spec)}}
     tableflow = client(context, spec)
     try:
@@ -31,26 +37,42 @@ def create(context: Ctx, spec: CatalogIntegrationProps) -> str:
         for integration in tableflow.pages(ROUTE, **query(spec)):
             if _is_of_glue(integration) and text(integration, "spec", "display_name") != context.name:
                 name = f"{text(integration, 'id')} ({text(integration, 'spec', 'display_name')})"
-                what = f"Kafka cluster {spec.cluster_id} has catalog integration {name} with Glue already, and can have only one"
+                what = (
+                    f"Kafka cluster {spec.cluster_id} has catalog integration {name} with Glue already, "
+                    "and can have only one"
+                )
                 raise Refused(confluent_errors.FOREIGN_CATALOG, what) from None
         raise
 
 
 def is_ready(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> Outputs | None:
-    """Return the outputs once it works. PENDING is enough: it may stay PENDING until the first table is written."""
+    """Return the outputs once it works.
+
+    PENDING is enough: it may stay PENDING until the first table is written.
+    """
     actual = existing(_read(context, spec, object_id), f"catalog integration {object_id}")
     require_working(context, spec, actual)
-    return {"id": object_id, "name": text(actual, "spec", "display_name"), "database": spec.database or spec.cluster_id}
+    return {
+        "id": object_id,
+        "name": text(actual, "spec", "display_name"),
+        "database": spec.database or spec.cluster_id,
+    }
 
 
 def update(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
-    """Update it. A cluster has only one integration with Glue, so for another role it is deleted before it is created again."""
+    """Update it.
+
+    A cluster has only one integration with Glue, so for another role it is deleted before it is created
+    again.
+    """
     actual = existing(_read(context, spec, object_id), f"catalog integration {object_id}")
     database = text(actual, "spec", "config", "custom_database")
     if text(actual, "spec", "config", "provider_integration_id") != spec.provider_integration_id or (
         database and not spec.database
     ):
-        raise ReplacementRequired(errors.OUTDATED, f"catalog integration {object_id} uses another role or database")
+        raise ReplacementRequired(
+            errors.OUTDATED, f"catalog integration {object_id} uses another role or database"
+        )
     changes: dict[str, Any] = {}
     if text(actual, "spec", "display_name") != context.name:
         changes["display_name"] = context.name
@@ -71,7 +93,9 @@ def find_existing(context: Ctx, spec: CatalogIntegrationProps, known: str | None
         read = lambda id: _read(context, spec, id)  # noqa: E731
         return known_and_named(known, read, listed, context.name, "spec", "display_name")
 
-    return in_container(context, lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None, look)
+    return in_container(
+        context, lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None, look
+    )
 
 
 def _is_of_glue(integration: dict[str, Any]) -> bool:
@@ -111,7 +135,9 @@ def resume(context: Ctx, spec: InTableflow, resource: str) -> None:
 
 
 def require_working(context: Ctx, spec: InTableflow, integration: dict[str, Any]) -> None:
-    """Resume an integration that has failed or is suspended, and raise ResourceFailed with Confluent's reason."""
+    """Resume an integration that has failed or is suspended, and raise ResourceFailed with Confluent's
+    reason.
+    """
     integration_id = text(integration, "id")
     if text(integration, "status", "phase") == "FAILED" or get_path(integration, "spec", "suspended") is True:
         resume(context, spec, ROUTE + path(integration_id))

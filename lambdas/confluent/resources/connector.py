@@ -39,7 +39,9 @@ def is_ready(context: Ctx, spec: ConnectorProps, object_id: str) -> Outputs | No
     state = text(actual, "status", "connector", "state")
     failed = [task for task in objects(actual, "status", "tasks") if text(task, "state") == "FAILED"]
     if state == "FAILED" or failed:
-        reason = text(actual, "status", "connector", "trace") or "; ".join(text(task, "msg") for task in failed)
+        reason = text(actual, "status", "connector", "trace") or "; ".join(
+            text(task, "msg") for task in failed
+        )
         raise NeedsReplacement(
             confluent_errors.CONNECTOR_FAILED,
             f"connector {object_id} failed: {shortened(reason)}",
@@ -67,7 +69,9 @@ def delete(context: Ctx, spec: ConnectorProps, object_id: str) -> None:
     """Delete it. Confluent answers 200 even if the delete fails; the body then has the error."""
     answer = context.vendor.cloud.delete(_route(context, spec))
     if refused := get_path(answer, "error"):
-        raise Transient(confluent_errors.CONFLICT, f"connector {object_id} was not deleted: {str(refused)[:300]}")
+        raise Transient(
+            confluent_errors.CONFLICT, f"connector {object_id} was not deleted: {str(refused)[:300]}"
+        )
 
 
 def find_existing(context: Ctx, spec: ConnectorProps, known: str | None) -> list[str]:
@@ -79,7 +83,9 @@ def find_existing(context: Ctx, spec: ConnectorProps, known: str | None) -> list
 
 
 def _read(context: Ctx, spec: ConnectorProps) -> dict[str, Any] | None:
-    """Return id, configuration and state of the connector, from the list: no call returns all three for one connector."""
+    """Return id, configuration and state of the connector, from the list: no call returns all three for one
+    connector.
+    """
     listed = context.vendor.cloud.get(_connectors(spec), expand="info,status,id")
     actual = get_path(listed, context.name)
     return actual if isinstance(actual, dict) else None
@@ -105,8 +111,8 @@ def _config(context: Ctx, spec: ConnectorProps) -> dict[str, str]:
 
 def _validate(context: Ctx, spec: ConnectorProps, config: dict[str, str]) -> None:
     plugin = path(
-        "connect", "v1", "environments", spec.environment_id, "clusters", spec.cluster_id, "connector-plugins",
-        DATAGEN, "config", "validate",
+        "connect", "v1", "environments", spec.environment_id, "clusters", spec.cluster_id,
+        "connector-plugins", DATAGEN, "config", "validate",
     )  # fmt: skip
     checked = context.vendor.cloud.put(plugin, config)
     if not get_path(checked, "error_count"):
@@ -120,7 +126,10 @@ def _validate(context: Ctx, spec: ConnectorProps, config: dict[str, str]) -> Non
 
 
 def _is(current: str, wanted: str) -> bool:
-    """Return whether two values are equal. JSON is compared by content, and a masked value counts as equal to any value."""
+    """Return whether two values are equal.
+
+    JSON is compared by content, and a masked value counts as equal to any value.
+    """
     if current == wanted or current.startswith(_MASK):
         return True
     try:
@@ -130,7 +139,9 @@ def _is(current: str, wanted: str) -> bool:
 
 
 def _connectors(spec: ConnectorProps) -> str:
-    return path("connect", "v1", "environments", spec.environment_id, "clusters", spec.cluster_id, "connectors")
+    return path(
+        "connect", "v1", "environments", spec.environment_id, "clusters", spec.cluster_id, "connectors"
+    )
 
 
 def _route(context: Ctx, spec: ConnectorProps) -> str:

@@ -1,4 +1,7 @@
-"""A Confluent environment with its Stream Governance package. Its first Kafka cluster brings its Schema Registry with it."""
+"""A Confluent environment with its Stream Governance package.
+
+Its first Kafka cluster brings its Schema Registry with it.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,8 @@ from lambdas.shared.resource import Outputs
 PROPERTIES: Final = EnvironmentProps
 TIMEOUT_SECONDS: Final = 1200.0
 _ROUTE: Final = "/org/v2/environments"
-#: What Confluent deletes with an environment (org-v2.yaml, delete an environment): the list, and the field with the name. Schema
-#: subjects aren't among them: a Cloud key can't list them.
+#: What Confluent deletes with an environment (org-v2.yaml, delete an environment): the list, and the field
+#: with the name. Schema subjects aren't among them: a Cloud key can't list them.
 _CONTENTS: Final = {
     "Kafka clusters": ("/cmk/v2/clusters", "spec", "display_name"),
     "Flink compute pools": ("/fcpm/v2/compute-pools", "spec", "display_name"),
@@ -52,7 +55,9 @@ def update(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
     actual = existing(context.vendor.cloud.read(_route(object_id)), f"environment {object_id}")
     before = context.previous
     if isinstance(before, EnvironmentProps) and _rank(before) > _rank(spec) and not context.rolling_back():
-        what = f"Stream Governance of environment {object_id} can't be lowered from {before.stream_governance}"
+        what = (
+            f"Stream Governance of environment {object_id} can't be lowered from {before.stream_governance}"
+        )
         raise Refused(confluent_errors.CANT_CHANGE, what)
     changes: dict[str, object] = {}
     if text(actual, "display_name") != context.name:
@@ -65,18 +70,22 @@ def update(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
-    """Delete it if it is empty. Raises LakeferryError while it holds anything, or may, because Confluent deletes that too.
+    """Delete it if it is empty. Raises LakeferryError while it holds anything, or may, because Confluent
+    deletes that too.
 
-    The lists are complete: who may delete an environment is an administrator of it or of the organization, and sees all in it.
-    In a deployment that is destroyed, everything in it is gone by then. Confluent refuses to delete the organization's last
-    environment.
+    The lists are complete: who may delete an environment is an administrator of it or of the organization,
+    and sees all in it. In a deployment that is destroyed, everything in it is gone by then. Confluent refuses
+    to delete the organization's last environment.
     """
     for kind, (route, *name) in (_CONTENTS | _CONTENTS_OF_NEW_APIS).items():
         held = _list(context, kind, route, object_id)
         names = [f"{text(item, 'id')} ({text(item, *name)})" for item in held]
         if names:
             shown = ", ".join(names)[:DETAIL_LENGTH]
-            message = f"environment {object_id} still holds {kind}, and would be deleted with everything in it: {shown}"
+            message = (
+                f"environment {object_id} still holds {kind}, and would be deleted with everything in it: "
+                f"{shown}"
+            )
             raise LakeferryError(confluent_errors.ENVIRONMENT_NOT_EMPTY, message, patience=_EMPTY_PATIENCE)
     context.vendor.cloud.delete(_route(object_id))
 
@@ -84,7 +93,8 @@ def delete(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
 def _list(context: Ctx, kind: str, route: str, object_id: str) -> list[dict[str, Any]]:
     """List what the environment holds. Raises Denied if that isn't known.
 
-    Vendors also answer 404 for what a login may not see. It says that there is nothing only where the API itself may be missing.
+    Vendors also answer 404 for what a login may not see. It says that there is nothing only where the API
+    itself may be missing.
     """
     try:
         return context.vendor.cloud.pages(route, environment=object_id)
@@ -98,7 +108,9 @@ def _list(context: Ctx, kind: str, route: str, object_id: str) -> list[dict[str,
 def find_existing(context: Ctx, spec: EnvironmentProps, known: str | None) -> list[str]:
     """Search the whole list: there is no filter by name, and names need not be unique."""
     cloud = context.vendor.cloud
-    return known_and_named(known, lambda id: cloud.read(_route(id)), cloud.pages(_ROUTE), context.name, "display_name")
+    return known_and_named(
+        known, lambda id: cloud.read(_route(id)), cloud.pages(_ROUTE), context.name, "display_name"
+    )
 
 
 def _rank(spec: EnvironmentProps) -> int:

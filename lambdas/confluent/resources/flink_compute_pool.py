@@ -32,7 +32,9 @@ def create(context: Ctx, spec: FlinkComputePoolProps) -> str:
 def is_ready(context: Ctx, spec: FlinkComputePoolProps, object_id: str) -> Outputs | None:
     actual = existing(_read(context, spec, object_id), f"compute pool {object_id}")
     if text(actual, "status", "phase") == "FAILED":
-        raise ResourceFailed(confluent_errors.POOL_FAILED, f"compute pool {object_id} is FAILED", patience=300.0)
+        raise ResourceFailed(
+            confluent_errors.POOL_FAILED, f"compute pool {object_id} is FAILED", patience=300.0
+        )
     if text(actual, "status", "phase") != "PROVISIONED":
         return None
     return {

@@ -1,15 +1,17 @@
 """A Flink SQL statement, and the statement that undoes it.
 
-Text and properties of a statement can't be changed, and deleting it doesn't undo its effects. So a statement's name ends in a
-fingerprint of both, and a changed text is a new statement. Before the old statement is deleted, it is stopped and its undo
-statement runs to completion. The statement itself is deleted last: once it is gone, nothing is left to do.
+Text and properties of a statement can't be changed, and deleting it doesn't undo its effects. So a
+statement's name ends in a fingerprint of both, and a changed text is a new statement. Before the old
+statement is deleted, it is stopped and its undo statement runs to completion. The statement itself is deleted
+last: once it is gone, nothing is left to do.
 
-The name is the resource's own, the table isn't: somebody else may have its topic or its subjects. Flink adds a version to their
-subject without an error, and DROP TABLE deletes topic and subjects. So they must not exist before the statement is sent, and the
-undo runs only for a table that the statement itself created.
+The name is the resource's own, the table isn't: somebody else may have its topic or its subjects. Flink adds
+a version to their subject without an error, and DROP TABLE deletes topic and subjects. So they must not exist
+before the statement is sent, and the undo runs only for a table that the statement itself created.
 
-Confluent deletes a statement 30 days after it was stopped or ended, and its table stays (terraform-provider-confluent, issue
-687). Sending such a statement again would fail, or write every record a second time.
+Confluent deletes a statement 30 days after it was stopped or ended, and its table stays
+(terraform-provider-confluent, issue 687). Sending such a statement again would fail, or write every record a
+second time.
 """
 
 from __future__ import annotations
@@ -37,15 +39,16 @@ from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = FlinkStatementProps
 TIMEOUT_SECONDS: Final = 3000.0
-#: Seconds for which a failure may be temporary, because Flink takes some time to see new roles and the tables of new topics.
+#: Seconds for which a failure may be temporary, because Flink takes some time to see new roles and the tables
+#: of new topics.
 _FAULT_PATIENCE: Final = 600.0
 _IDLE: Final = ("STOPPED", "COMPLETED", "FAILED")
 _UNDONE: Final = "undone"
 _RAN: Final = "ran"
 _PHASE: Final = "phase"
 _TEXT: Final = "text"
-#: A note about the table: _OURS if topic and subjects did not exist when the statement was sent, _NOT_PROVEN if that is not
-#: known. States of earlier releases don't have it.
+#: A note about the table: _OURS if topic and subjects did not exist when the statement was sent, _NOT_PROVEN
+#: if that is not known. States of earlier releases don't have it.
 _TABLE: Final = "table"
 _OURS: Final = "ours"
 _NOT_PROVEN: Final = "not proven"
@@ -77,15 +80,20 @@ def is_ready(context: Ctx, spec: FlinkStatementProps, object_id: str) -> Outputs
     if actual is None and _has_ended(context, spec, object_id):
         return _outputs_of_ended(context, object_id)
     actual = existing(actual, f"statement {object_id}")
-    phase, detail = text(actual, "status", "phase"), shortened(text(actual, "status", "detail"))
+    phase = text(actual, "status", "phase")
+    detail = shortened(text(actual, "status", "detail"))
     if spec.topic and phase in ("FAILED", "FAILING", "COMPLETED") and _is_about_existing(detail):
         context.notes[_TABLE] = _NOT_PROVEN
-        raise Refused(confluent_errors.FOREIGN_TOPIC, f"statement {object_id} did not create topic {spec.topic}: {detail}")
+        raise Refused(
+            confluent_errors.FOREIGN_TOPIC,
+            f"statement {object_id} did not create topic {spec.topic}: {detail}",
+        )
     if phase in ("FAILED", "FAILING"):
         what = f"statement {object_id} failed: {detail}"
         if not _has_run(context, object_id):
             raise NeedsReplacement(confluent_errors.FLINK_FAILED, what, patience=_FAULT_PATIENCE)
-        # Replacing it would run its undo, which drops the table and all its rows. A rollback must not fail because of it either.
+        # Replacing it would run its undo, which drops the table and all its rows. A rollback must not fail
+        # because of it either.
         if not context.rolling_back():
             raise ResourceFailed(confluent_errors.FLINK_STOPPED_RUNNING, what, patience=_FAULT_PATIENCE)
         return {"name": object_id, "phase": phase}
@@ -99,7 +107,10 @@ def is_ready(context: Ctx, spec: FlinkStatementProps, object_id: str) -> Outputs
 
 
 def update(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
-    """Change the pool and the account, which requires a stopped statement. Every other change needs a new statement."""
+    """Change the pool and the account, which requires a stopped statement.
+
+    Every other change needs a new statement.
+    """
     actual = _plane(context, spec).read(_route(context, spec, object_id))
     has_ended = actual is None and _has_ended(context, spec, object_id)
     if not has_ended:
@@ -107,7 +118,9 @@ def update(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
     if not _has_text(context, spec, object_id):
         _require_replaceable(context, spec, object_id)
         if has_ended and not _needs_undo(context, context.previous or spec, object_id):
-            raise ResourceMissing(errors.VANISHED, f"statement {object_id} is gone, and nothing is left to undo")
+            raise ResourceMissing(
+                errors.VANISHED, f"statement {object_id} is gone, and nothing is left to undo"
+            )
         raise ReplacementRequired(errors.OUTDATED, f"statement {object_id} has another text")
     context.notes[_TEXT] = f"{object_id} {fingerprint(spec.sql, spec.properties)}"
     if actual is None:
@@ -131,7 +144,12 @@ def delete(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
         raise InProgress(errors.WAITING, f"statement {object_id} is being stopped")
     if _needs_undo(context, spec, object_id):
         if spec.cluster_id:
-            require_unprotected(context, spec.environment_id, spec.cluster_id, f"statement {object_id} has a table with records")
+            require_unprotected(
+                context,
+                spec.environment_id,
+                spec.cluster_id,
+                f"statement {object_id} has a table with records",
+            )
         _undo(context, spec, plane, object_id)
     if plane.read(_route(context, spec, _undo_name(object_id))) is not None:
         plane.delete(_route(context, spec, _undo_name(object_id)))
@@ -141,7 +159,10 @@ def delete(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
 
 
 def find_existing(context: Ctx, spec: FlinkStatementProps, known: str | None) -> list[str]:
-    """Return the ids. Confluent drops ended statements after 30 days; one to delete still counts until its undo has run."""
+    """Return the ids.
+
+    Confluent drops ended statements after 30 days; one to delete still counts until its undo has run.
+    """
 
     def look() -> list[str]:
         plane = _plane(context, spec)
@@ -149,7 +170,8 @@ def find_existing(context: Ctx, spec: FlinkStatementProps, known: str | None) ->
         if not context.deleting:
             found = [name for name in candidates if plane.read(_route(context, spec, name)) is not None]
             if found and not context.owned:
-                # The state was lost. The name proves that the statement is ours, but not that it created its table.
+                # The state was lost. The name proves that the statement is ours, but not that it created its
+                # table.
                 context.notes[_TABLE] = _OURS if spec.adopt else _NOT_PROVEN
             return found
         listed = {text(statement, "name") for statement in plane.pages(_route(context, spec))}
@@ -157,41 +179,61 @@ def find_existing(context: Ctx, spec: FlinkStatementProps, known: str | None) ->
         names = {name.removesuffix("-undo") for name in listed if managed.fullmatch(name)}
         if known and _needs_undo(context, spec, known):
             names.add(known)
-        return sorted(names | {name for name in candidates if plane.read(_route(context, spec, name)) is not None})
+        return sorted(
+            names | {name for name in candidates if plane.read(_route(context, spec, name)) is not None}
+        )
 
     return in_container(context, lambda: context.vendor.environment_is_gone(spec.environment_id), look)
 
 
 def has_completed(context: Ctx, spec: FlinkStatementProps, object_id: str) -> bool:
-    """Return whether a statement that is not there had completed, and its table is there. Confluent drops it after 30 days."""
+    """Return whether a statement that is not there had completed, and its table is there.
+
+    Confluent drops it after 30 days.
+    """
     return context.notes.get(_PHASE) == "COMPLETED" and _has_ended(context, spec, object_id)
 
 
 def _has_run(context: Ctx, object_id: str) -> bool:
-    """Return whether the statement has run: a note says so, or CloudFormation is updating it and so created it before."""
+    """Return whether the statement has run: a note says so, or CloudFormation is updating it and so created
+    it before.
+    """
     before = context.previous
     return context.notes.get(_RAN) == object_id or (
-        isinstance(before, FlinkStatementProps) and object_id in (_name(context, before), _former_name(context, before))
+        isinstance(before, FlinkStatementProps)
+        and object_id in (_name(context, before), _former_name(context, before))
     )
 
 
 def _require_replaceable(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
-    """Raise Refused if a new statement can't take the place of this one, because the table would go or can't be created again."""
+    """Raise Refused if a new statement can't take the place of this one, because the table would go or can't
+    be created again.
+    """
     if spec.tableflow_topics:
-        raise Refused(confluent_errors.FLINK_TABLEFLOW, f"statement {object_id} writes {', '.join(spec.tableflow_topics)}")
+        raise Refused(
+            confluent_errors.FLINK_TABLEFLOW,
+            f"statement {object_id} writes {', '.join(spec.tableflow_topics)}",
+        )
     if context.notes.get(_TABLE) == _NOT_PROVEN:
-        raise Refused(confluent_errors.FOREIGN_TOPIC, f"statement {object_id} may not have created topic {spec.topic}")
+        raise Refused(
+            confluent_errors.FOREIGN_TOPIC, f"statement {object_id} may not have created topic {spec.topic}"
+        )
 
 
 def _has_ended(context: Ctx, spec: FlinkStatementProps, object_id: str) -> bool:
-    """Return whether a statement that is not there has run, and its table is there: Confluent or a person deleted it."""
+    """Return whether a statement that is not there has run, and its table is there: Confluent or a person
+    deleted it.
+    """
     if context.notes.get(_RAN) != object_id or context.notes.get(_UNDONE) == object_id:
         return False
     return not spec.topic or _topic_exists(context, spec)
 
 
 def _outputs_of_ended(context: Ctx, object_id: str) -> Outputs:
-    """Return the outputs of a statement that had done all its work. Raises ResourceFailed for one that should still run."""
+    """Return the outputs of a statement that had done all its work.
+
+    Raises ResourceFailed for one that should still run.
+    """
     phase = context.notes.get(_PHASE, "")
     if phase != "COMPLETED" and not context.rolling_back():
         what = f"statement {object_id} is gone, and its table is there"
@@ -200,12 +242,18 @@ def _outputs_of_ended(context: Ctx, object_id: str) -> Outputs:
 
 
 def _has_text(context: Ctx, spec: FlinkStatementProps, object_id: str) -> bool:
-    """Return whether the statement has the text and properties of `spec`, apart from the names of environment and cluster.
+    """Return whether the statement has the text and properties of `spec`, apart from the names of environment
+    and cluster.
 
-    Statements of earlier releases have a fingerprint with these names in their own names, and names may change.
+    Statements of earlier releases have a fingerprint with these names in their own names, and names may
+    change.
     """
-    now, before = fingerprint(spec.sql, spec.properties), context.previous
-    if object_id in (_name(context, spec), _former_name(context, spec)) or context.notes.get(_TEXT) == f"{object_id} {now}":
+    now = fingerprint(spec.sql, spec.properties)
+    before = context.previous
+    if (
+        object_id in (_name(context, spec), _former_name(context, spec))
+        or context.notes.get(_TEXT) == f"{object_id} {now}"
+    ):
         return True
     return (
         isinstance(before, FlinkStatementProps)
@@ -215,15 +263,25 @@ def _has_text(context: Ctx, spec: FlinkStatementProps, object_id: str) -> bool:
 
 
 def _needs_undo(context: Ctx, spec: FlinkStatementProps, object_id: str) -> bool:
-    """Return whether the statement's undo must still run. A table that stays, or isn't the statement's, has none."""
-    if not spec.undo_sql or context.notes.get(_UNDONE) == object_id or context.notes.get(_TABLE) == _NOT_PROVEN:
+    """Return whether the statement's undo must still run.
+
+    A table that stays, or isn't the statement's, has none.
+    """
+    if (
+        not spec.undo_sql
+        or context.notes.get(_UNDONE) == object_id
+        or context.notes.get(_TABLE) == _NOT_PROVEN
+    ):
         return False
     stays = spec.keep_table and context.previous is None and context.notes.get(_RAN) == object_id
     return not stays or context.rolling_back()
 
 
 def _require_no_table(context: Ctx, spec: FlinkStatementProps) -> None:
-    """Raise Refused if the topic or a subject of the table exists. Raises Conflict while the undo's drop is being done."""
+    """Raise Refused if the topic or a subject of the table exists.
+
+    Raises Conflict while the undo's drop is being done.
+    """
     if not spec.topic:
         return
     if _topic_exists(context, spec):
@@ -231,7 +289,9 @@ def _require_no_table(context: Ctx, spec: FlinkStatementProps) -> None:
         if _UNDONE in context.notes:
             raise Conflict(confluent_errors.FOREIGN_TOPIC, what, patience=_DROP_PATIENCE)
         raise Refused(confluent_errors.FOREIGN_TOPIC, what)
-    registry = context.vendor.registry(spec.environment_id, context.secrets.read_key(spec.subject_credentials))
+    registry = context.vendor.registry(
+        spec.environment_id, context.secrets.read_key(spec.subject_credentials)
+    )
     for subject in (f"{spec.topic}-value", f"{spec.topic}-key"):
         if registry.read(path("subjects", subject, "versions", "latest")) is not None:
             what = f"subject {subject} exists, and the statement did not create it"
@@ -249,7 +309,9 @@ def _is_about_existing(detail: str) -> bool:
 
 
 def _require_not_undone(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
-    """Raise ReplacementRequired if a rollback may have dropped the statement's table: resuming would not help."""
+    """Raise ReplacementRequired if a rollback may have dropped the statement's table: resuming would not
+    help.
+    """
     undo = _route(context, spec, _undo_name(object_id))
     if context.notes.get(_UNDONE) == object_id or _plane(context, spec).read(undo) is not None:
         raise ReplacementRequired(errors.OUTDATED, f"statement {object_id} was undone")
@@ -266,7 +328,9 @@ def _undo(context: Ctx, spec: FlinkStatementProps, plane: RestClient, object_id:
     if phase == "FAILED":
         plane.delete(_route(context, spec, name))
         reason = shortened(text(actual, "status", "detail"))
-        raise ResourceFailed(confluent_errors.FLINK_FAILED, f"statement {name} failed: {reason}", patience=_FAULT_PATIENCE)
+        raise ResourceFailed(
+            confluent_errors.FLINK_FAILED, f"statement {name} failed: {reason}", patience=_FAULT_PATIENCE
+        )
     if phase == "COMPLETED":
         context.notes[_UNDONE] = object_id
     raise InProgress(errors.WAITING, f"statement {name} is {phase}")
@@ -274,7 +338,11 @@ def _undo(context: Ctx, spec: FlinkStatementProps, plane: RestClient, object_id:
 
 def _put(context: Ctx, spec: FlinkStatementProps, actual: dict[str, Any], **changes: Any) -> None:
     """Send the whole statement with the resource version that was read, as the gateway requires."""
-    kept = {name: actual[name] for name in ("name", "organization_id", "environment_id", "metadata") if name in actual}
+    kept = {
+        name: actual[name]
+        for name in ("name", "organization_id", "environment_id", "metadata")
+        if name in actual
+    }
     writable = ("statement", "properties", "compute_pool_id", "principal", "stopped")
     current = {name: value for name in writable if (value := get_path(actual, "spec", name)) is not None}
     route = _route(context, spec, text(actual, "name"))
@@ -297,7 +365,9 @@ def _statement(context: Ctx, spec: FlinkStatementProps, name: str, sql: str) -> 
 
 
 def _properties(context: Ctx, spec: FlinkStatementProps) -> dict[str, str]:
-    """Return the session's properties, with the names that environment and cluster have now: people may rename them."""
+    """Return the session's properties, with the names that environment and cluster have now: people may
+    rename them.
+    """
     environment = context.vendor.cloud.read(path("org", "v2", "environments", spec.environment_id))
     cluster = context.vendor.cluster(spec.environment_id, spec.cluster_id) if spec.cluster_id else None
     return {

@@ -1,4 +1,7 @@
-"""A Kafka cluster of type Basic or Standard. It counts as ready once the environment's Schema Registry is ready too."""
+"""A Kafka cluster of type Basic or Standard.
+
+It counts as ready once the environment's Schema Registry is ready too.
+"""
 
 from __future__ import annotations
 
@@ -36,12 +39,19 @@ def create(context: Ctx, spec: KafkaClusterProps) -> str:
 
 
 def is_ready(context: Ctx, spec: KafkaClusterProps, object_id: str) -> Outputs | None:
-    """Return the outputs once cluster and Schema Registry are ready. The id is also a Glue database's name in IAM policies."""
+    """Return the outputs once cluster and Schema Registry are ready.
+
+    The id is also a Glue database's name in IAM policies.
+    """
     if not _ID.fullmatch(object_id):
-        raise Refused(confluent_errors.UNEXPECTED, f"{object_id[:60]!r} is not the id of a Kafka cluster, lkc-…")
+        raise Refused(
+            confluent_errors.UNEXPECTED, f"{object_id[:60]!r} is not the id of a Kafka cluster, lkc-…"
+        )
     actual = existing(context.vendor.cluster(spec.environment_id, object_id), f"Kafka cluster {object_id}")
     if text(actual, "status", "phase") == "FAILED":
-        raise ResourceFailed(confluent_errors.CLUSTER_FAILED, f"Kafka cluster {object_id} is FAILED", patience=300.0)
+        raise ResourceFailed(
+            confluent_errors.CLUSTER_FAILED, f"Kafka cluster {object_id} is FAILED", patience=300.0
+        )
     if text(actual, "status", "phase") != "PROVISIONED" or not text(actual, "spec", "http_endpoint"):
         return None
     registry = context.vendor.schema_registry(spec.environment_id)
@@ -70,33 +80,48 @@ def update(context: Ctx, spec: KafkaClusterProps, object_id: str) -> None:
     upgrade = text(actual, "spec", "config", "kind") == "Basic" and spec.type == "Standard"
     resized = spec.max_ecku is not None and get_path(actual, "spec", "config", "max_ecku") != spec.max_ecku
     if upgrade or resized:
-        changes["config"] = _config(spec) if upgrade else {**_config(spec), "kind": text(actual, "spec", "config", "kind")}
+        changes["config"] = (
+            _config(spec) if upgrade else {**_config(spec), "kind": text(actual, "spec", "config", "kind")}
+        )
     if changes:
         changes["environment"] = {"id": spec.environment_id}
         context.vendor.cloud.patch(_ROUTE + path(object_id), {"spec": changes})
 
 
 def _cant_change(before: Any, spec: KafkaClusterProps, actual: Any, object_id: str) -> str:
-    """Return the change that Confluent can't make, or "". After a rollback, the cluster may exceed its properties."""
+    """Return the change that Confluent can't make, or "".
+
+    After a rollback, the cluster may exceed its properties.
+    """
     if not isinstance(before, KafkaClusterProps):
         return ""
-    if text(actual, "spec", "config", "kind") == "Standard" and before.type == "Standard" and spec.type == "Basic":
+    if (
+        text(actual, "spec", "config", "kind") == "Standard"
+        and before.type == "Standard"
+        and spec.type == "Basic"
+    ):
         return f"Kafka cluster {object_id} is Standard, and Confluent can't make it Basic"
     limit = get_path(actual, "spec", "config", "max_ecku")
     if limit and before.max_ecku is not None and spec.max_ecku is None:
-        return f"max_ecku of Kafka cluster {object_id} is {limit}, and Confluent's API has no value that removes it"
+        return (
+            f"max_ecku of Kafka cluster {object_id} is {limit}, and Confluent's API has no value that "
+            "removes it"
+        )
     return ""
 
 
 def delete(context: Ctx, spec: KafkaClusterProps, object_id: str) -> None:
     """Delete it with its topics, ACLs and data. Confluent refuses while connectors run on the cluster.
 
-    Deletion protection is for clusters in use. The rollback of a failed deployment deletes the cluster that it created anyway.
+    Deletion protection is for clusters in use. The rollback of a failed deployment deletes the cluster that
+    it created anyway.
     """
     actual = context.vendor.cluster(spec.environment_id, object_id)
     if get_path(actual, "spec", "deletion_protection") is True:
         if not context.rolling_back():
-            raise LakeferryError(confluent_errors.DELETION_PROTECTED, f"Kafka cluster {object_id} is protected")
+            raise LakeferryError(
+                confluent_errors.DELETION_PROTECTED, f"Kafka cluster {object_id} is protected"
+            )
         unprotected = {"spec": {"deletion_protection": False, "environment": {"id": spec.environment_id}}}
         context.vendor.cloud.patch(_ROUTE + path(object_id), unprotected)
     context.vendor.cloud.delete(_ROUTE + path(object_id), environment=spec.environment_id)

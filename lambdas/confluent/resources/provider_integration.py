@@ -1,7 +1,7 @@
 """A provider integration: Confluent's access to the customer's AWS account.
 
-It is created with the ARN of a role that doesn't exist yet, and returns the principal and the external id for the role's trust
-policy. It can't be changed.
+It is created with the ARN of a role that doesn't exist yet, and returns the principal and the external id for
+the role's trust policy. It can't be changed.
 """
 
 from __future__ import annotations
@@ -48,10 +48,15 @@ def update(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> None
 
 
 def delete(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> None:
-    """Delete it. Confluent refuses while anything uses it, and takes some time to notice that nothing does."""
+    """Delete it.
+
+    Confluent refuses while anything uses it, and takes some time to notice that nothing does.
+    """
     if used := get_path(_read(context, spec, object_id), "usages"):
         names = ", ".join(map(str, used))[:300] if isinstance(used, list) else str(used)[:300]
-        raise InProgress(confluent_errors.INTEGRATION_IN_USE, f"provider integration {object_id} is used by {names}")
+        raise InProgress(
+            confluent_errors.INTEGRATION_IN_USE, f"provider integration {object_id} is used by {names}"
+        )
     context.vendor.cloud.delete(_ROUTE + path(object_id), environment=spec.environment_id)
 
 

@@ -1,4 +1,7 @@
-"""A role binding: a role of a service account on a scope. These three values identify it, so there is nothing to update."""
+"""A role binding: a role of a service account on a scope.
+
+These three values identify it, so there is nothing to update.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,16 @@ from lambdas.shared.resource import Outputs
 PROPERTIES: Final = RoleBindingProps
 TIMEOUT_SECONDS: Final = 1200.0
 _ROUTE: Final = "/iam/v2/role-bindings"
-#: Seconds for which Confluent may refuse to bind a role because the Cloud key owner's rights aren't effective there yet.
+#: Seconds for which Confluent may refuse to bind a role because the Cloud key owner's rights aren't effective
+#: there yet.
 _RIGHTS_PATIENCE: Final = 600.0
 
 
 def create(context: Ctx, spec: RoleBindingProps) -> str:
-    """Bind the role. It takes some minutes to become effective; callers that need the role retry until then."""
+    """Bind the role.
+
+    It takes some minutes to become effective; callers that need the role retry until then.
+    """
     cloud = attrs.evolve(context.vendor.cloud, denied_patience=_RIGHTS_PATIENCE)
     return require_text(cloud.post(_ROUTE, _wanted(context, spec)), "id")
 

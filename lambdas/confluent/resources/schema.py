@@ -1,8 +1,8 @@
 """A subject of Schema Registry: its latest schema and, if wanted, its compatibility level.
 
-A registry may be shared, and a subject doesn't name its owner. So a subject belongs to the resource only if the resource sent a
-create that may have made it, or if the template adopts it. For any other subject, the create fails, and the subject is never
-changed or deleted.
+A registry may be shared, and a subject doesn't name its owner. So a subject belongs to the resource only if
+the resource sent a create that may have made it, or if the template adopts it. For any other subject, the
+create fails, and the subject is never changed or deleted.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = SchemaProps
 TIMEOUT_SECONDS: Final = 1800.0
-#: The name of a note: "new", or "restored" if the registry still had versions of a deleted subject when it was created, or the
-#: subject was adopted. Such versions may belong to somebody else, or be needed to read a topic, so they are never deleted
-#: permanently.
+#: The name of a note: "new", or "restored" if the registry still had versions of a deleted subject when it
+#: was created, or the subject was adopted. Such versions may belong to somebody else, or be needed to read a
+#: topic, so they are never deleted permanently.
 _VERSIONS: Final = "subject"
 
 
 def create(context: Ctx, spec: SchemaProps) -> str:
-    """Register the schema. Raises Refused if somebody else registered the subject at the same time: the registry then adds a
-    version to theirs, without an error."""
+    """Register the schema. Raises Refused if somebody else registered the subject at the same time: the
+    registry then adds a version to theirs, without an error."""
     plane = _plane(context, spec)
     context.notes[_VERSIONS] = "restored" if _is_listed(plane, spec, deleted=True) else "new"
     context.claim()
@@ -38,13 +38,18 @@ def create(context: Ctx, spec: SchemaProps) -> str:
         # The create has had its effect: an error of this read must not look like a refusal of it.
         return spec.subject
     if isinstance(versions, list) and len(versions) > 1 and not spec.adopt:
-        what = f"subject {spec.subject} was created by somebody else at the same time, and has versions {versions} now"
+        what = (
+            f"subject {spec.subject} was created by somebody else at the same time, and has versions "
+            f"{versions} now"
+        )
         raise Refused(confluent_errors.FOREIGN_SUBJECT, what)
     return spec.subject
 
 
 def is_ready(context: Ctx, spec: SchemaProps, object_id: str) -> Outputs | None:
-    """Return the outputs once it has its compatibility level, which is set after the subject is known to be the resource's."""
+    """Return the outputs once it has its compatibility level, which is set after the subject is known to be
+    the resource's.
+    """
     plane = _plane(context, spec)
     actual = existing(_latest(plane, spec), f"subject {object_id}")
     _set_compatibility(plane, spec)
@@ -61,7 +66,8 @@ def update(context: Ctx, spec: SchemaProps, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: SchemaProps, object_id: str) -> None:
-    """Delete the subject softly and then, if `delete_permanently` is set and the subject was new, permanently.
+    """Delete the subject softly and then, if `delete_permanently` is set and the subject was new,
+    permanently.
 
     Its compatibility level is deleted too; otherwise the next subject of that name would get it.
     """
@@ -74,7 +80,10 @@ def delete(context: Ctx, spec: SchemaProps, object_id: str) -> None:
 
 
 def find_existing(context: Ctx, spec: SchemaProps, known: str | None) -> list[str]:
-    """Return the subject. Raises Refused if it exists, and is neither the resource's own nor to be adopted."""
+    """Return the subject.
+
+    Raises Refused if it exists, and is neither the resource's own nor to be adopted.
+    """
 
     def look() -> list[str]:
         plane = _plane(context, spec)
@@ -85,7 +94,8 @@ def find_existing(context: Ctx, spec: SchemaProps, known: str | None) -> list[st
             return []
         if not context.owned and not spec.adopt:
             raise Refused(
-                confluent_errors.FOREIGN_SUBJECT, f"subject {spec.subject} exists, and this deployment did not create it"
+                confluent_errors.FOREIGN_SUBJECT,
+                f"subject {spec.subject} exists, and this deployment did not create it",
             )
         if not context.owned:
             context.notes[_VERSIONS] = "restored"
@@ -128,7 +138,9 @@ def _same(actual: dict[str, Any], spec: SchemaProps) -> bool:
 
 
 def _register(plane: RestClient, spec: SchemaProps, *, repeatable: bool = False) -> None:
-    """Raises Refused if the schema is incompatible: the vendor's API file has no other 409 of this call, and it is final."""
+    """Raises Refused if the schema is incompatible: the vendor's API file has no other 409 of this call, and
+    it is final.
+    """
     try:
         plane.post(_route(spec) + "/versions", _body(spec), repeatable=repeatable)
     except Conflict as refused:

@@ -1,4 +1,7 @@
-"""A service account. Names are unique in the organization, so an account with this name was created by an earlier call."""
+"""A service account.
+
+Names are unique in the organization, so an account with this name was created by an earlier call.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +37,8 @@ def update(context: Ctx, spec: ServiceAccountProps, object_id: str) -> None:
 def delete(context: Ctx, spec: ServiceAccountProps, object_id: str) -> None:
     """Delete it with its role bindings; Confluent deletes its API keys.
 
-    If an answer was lost, CloudFormation may consider a role binding failed. Nothing else deletes such a binding, and it can't be
-    found once the account is gone.
+    If an answer was lost, CloudFormation may consider a role binding failed. Nothing else deletes such a
+    binding, and it can't be found once the account is gone.
     """
     for binding in list(context.vendor.role_bindings(object_id)):
         context.vendor.cloud.delete(path("iam", "v2", "role-bindings", text(binding, "id")))

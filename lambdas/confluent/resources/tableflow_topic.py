@@ -1,6 +1,8 @@
-"""Tableflow for a topic: Confluent writes the topic's records to an Iceberg table, in your bucket or in its own storage.
+"""Tableflow for a topic: Confluent writes the topic's records to an Iceberg table, in your bucket or in its
+own storage.
 
-A topic has one table, and it doesn't name its owner. A table that somebody else enabled is neither changed nor disabled.
+A topic has one table, and it doesn't name its owner. A table that somebody else enabled is neither changed
+nor disabled.
 """
 
 from __future__ import annotations
@@ -24,7 +26,10 @@ _ROUTE: Final = "/tableflow/v1/tableflow-topics"
 
 
 def create(context: Ctx, spec: TableflowTopicProps) -> str:
-    """Enable Tableflow. It takes some time to see a new topic, schema or role, so errors about these are temporary."""
+    """Enable Tableflow.
+
+    It takes some time to see a new topic, schema or role, so errors about these are temporary.
+    """
     body = {
         "display_name": spec.topic,
         **cluster_ref(spec),
@@ -42,13 +47,18 @@ def create(context: Ctx, spec: TableflowTopicProps) -> str:
         if mentions(refused, "not empty"):
             raise Refused(confluent_errors.STORAGE_NOT_EMPTY, refused.what) from None
         if mentions(refused, "assume"):
-            raise ResourceFailed(confluent_errors.TABLEFLOW_FAILED, refused.what, patience=FAULT_PATIENCE) from None
+            raise ResourceFailed(
+                confluent_errors.TABLEFLOW_FAILED, refused.what, patience=FAULT_PATIENCE
+            ) from None
         raise
     return spec.topic
 
 
 def is_ready(context: Ctx, spec: TableflowTopicProps, object_id: str) -> Outputs | None:
-    """Return the outputs once it runs. If it is suspended or has failed, resume it and raise an error with Confluent's reason."""
+    """Return the outputs once it runs.
+
+    If it is suspended or has failed, resume it and raise an error with Confluent's reason.
+    """
     actual = existing(_read(context, spec), f"Tableflow of topic {object_id}")
     phase = text(actual, "status", "phase")
     if phase == "FAILED" or get_path(actual, "spec", "suspended") is True:
@@ -72,16 +82,21 @@ def is_ready(context: Ctx, spec: TableflowTopicProps, object_id: str) -> Outputs
 
 def update(context: Ctx, spec: TableflowTopicProps, object_id: str) -> None:
     actual = existing(_read(context, spec), f"Tableflow of topic {object_id}")
-    before, current = context.previous, get_path(actual, "spec", "config")
+    before = context.previous
+    current = get_path(actual, "spec", "config")
     was_set = isinstance(before, TableflowTopicProps) and before.data_retention_ms is not None
     if was_set and spec.data_retention_ms is None and not context.rolling_back():
         # The API has no value for "never", and keeps the old value if none is sent.
-        raise Refused(confluent_errors.CANT_CHANGE, f"data_retention_ms of Tableflow topic {object_id} can't be removed")
+        raise Refused(
+            confluent_errors.CANT_CHANGE, f"data_retention_ms of Tableflow topic {object_id} can't be removed"
+        )
     wanted = _storage(spec)
     if any(text(actual, "spec", "storage", name) != value for name, value in wanted.items()):
         raise ReplacementRequired(errors.OUTDATED, f"Tableflow of topic {object_id} writes to other storage")
     changes: dict[str, Any] = {}
-    if config := {name: value for name, value in _config(spec).items() if not _is(get_path(current, name), value)}:
+    if config := {
+        name: value for name, value in _config(spec).items() if not _is(get_path(current, name), value)
+    }:
         changes["config"] = config
     if set(get_path(actual, "spec", "table_formats") or []) != set(_formats(spec)):
         changes["table_formats"] = _formats(spec)
@@ -90,14 +105,22 @@ def update(context: Ctx, spec: TableflowTopicProps, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: TableflowTopicProps, object_id: str) -> None:
-    """Disable Tableflow. Files in your own bucket and tables in AWS Glue stay; Confluent's own storage is emptied."""
+    """Disable Tableflow.
+
+    Files in your own bucket and tables in AWS Glue stay; Confluent's own storage is emptied.
+    """
     if spec.storage == "managed":
-        require_unprotected(context, spec.environment_id, spec.cluster_id, f"the table of topic {object_id} has rows")
+        require_unprotected(
+            context, spec.environment_id, spec.cluster_id, f"the table of topic {object_id} has rows"
+        )
     client(context, spec).delete(_ROUTE + path(spec.topic), **query(spec))
 
 
 def find_existing(context: Ctx, spec: TableflowTopicProps, known: str | None) -> list[str]:
-    """Return the topic if it has a table. Raises Refused if that is neither the resource's own nor to be adopted."""
+    """Return the topic if it has a table.
+
+    Raises Refused if that is neither the resource's own nor to be adopted.
+    """
 
     def look() -> list[str]:
         actual = _read(context, spec)
@@ -105,13 +128,18 @@ def find_existing(context: Ctx, spec: TableflowTopicProps, known: str | None) ->
             return []
         if not context.owned and not spec.adopt:
             place = text(actual, "spec", "storage", "bucket_name") or "Confluent's storage"
-            what = f"topic {spec.topic} has Tableflow already, into {place}, and this deployment did not enable it"
+            what = (
+                f"topic {spec.topic} has Tableflow already, into {place}, and this deployment did not "
+                "enable it"
+            )
             raise Refused(confluent_errors.FOREIGN_TABLEFLOW, what)
         return [spec.topic]
 
     if context.deleting and not context.owned:
         return []
-    return in_container(context, lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None, look)
+    return in_container(
+        context, lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None, look
+    )
 
 
 def _fault(spec: TableflowTopicProps, reason: str, *, failed: bool) -> ResourceFailed:
@@ -119,7 +147,9 @@ def _fault(spec: TableflowTopicProps, reason: str, *, failed: bool) -> ResourceF
     if "not empty" in reason.lower():
         row = confluent_errors.STORAGE_NOT_EMPTY
     return ResourceFailed(
-        row, f"Tableflow of topic {spec.topic}: {shortened(reason) or 'no reason given'}", patience=FAULT_PATIENCE
+        row,
+        f"Tableflow of topic {spec.topic}: {shortened(reason) or 'no reason given'}",
+        patience=FAULT_PATIENCE,
     )
 
 
@@ -135,23 +165,33 @@ def _require_synced(context: Ctx, spec: TableflowTopicProps, actual: dict[str, A
         if text(status, "sync_status") == "FAILED":
             raise catalog_integration.fault(f"topic {spec.topic}", text(status, "error_message"))
     seen = [
-        f"catalog integration {text(integration, 'id')} is {text(integration, 'status', 'phase')}" for integration in integrations
+        f"catalog integration {text(integration, 'id')} is {text(integration, 'status', 'phase')}"
+        for integration in integrations
     ]
     states = ", ".join(seen) or "the cluster has no catalog integration"
     raise InProgress(errors.WAITING, f"no catalog shows the table of topic {spec.topic} yet: {states}")
 
 
 def _is(current: Any, wanted: Any) -> bool:
-    """Return whether the current value is the wanted one. The API returns numbers as text, and more fields of error handling."""
+    """Return whether the current value is the wanted one.
+
+    The API returns numbers as text, and more fields of error handling.
+    """
     if isinstance(wanted, dict):
-        return isinstance(current, dict) and all(text(current, name) == value for name, value in wanted.items())
+        return isinstance(current, dict) and all(
+            text(current, name) == value for name, value in wanted.items()
+        )
     return current is not None and str(current) == str(wanted)
 
 
 def _storage(spec: TableflowTopicProps) -> dict[str, str]:
     if spec.storage == "managed":
         return {"kind": "Managed"}
-    return {"kind": "ByobAws", "bucket_name": spec.bucket, "provider_integration_id": spec.provider_integration_id}
+    return {
+        "kind": "ByobAws",
+        "bucket_name": spec.bucket,
+        "provider_integration_id": spec.provider_integration_id,
+    }
 
 
 def _formats(spec: TableflowTopicProps) -> list[str]:
@@ -159,8 +199,14 @@ def _formats(spec: TableflowTopicProps) -> list[str]:
 
 
 def _config(spec: TableflowTopicProps) -> dict[str, Any]:
-    """Return the configuration. With both error_handling and the deprecated record_failure_strategy, creation would fail."""
-    handling = {"mode": spec.error_handling, **({"target": spec.error_log_topic} if spec.error_handling == "LOG" else {})}
+    """Return the configuration.
+
+    With both error_handling and the deprecated record_failure_strategy, creation would fail.
+    """
+    handling = {
+        "mode": spec.error_handling,
+        **({"target": spec.error_log_topic} if spec.error_handling == "LOG" else {}),
+    }
     times = {"retention_ms": spec.retention_ms, "data_retention_ms": spec.data_retention_ms}
     return {
         **{name: str(value) for name, value in times.items() if value is not None},

@@ -1,8 +1,8 @@
 """A Kafka topic. The user chooses its name, which the Iceberg table gets too.
 
-A topic doesn't name its owner, and deleting a topic deletes its records. So a topic belongs to the resource only if the resource
-sent a create that may have made it, or if the deployment file adopts it. For any other topic, the create fails, and the topic is
-never changed or deleted.
+A topic doesn't name its owner, and deleting a topic deletes its records. So a topic belongs to the resource
+only if the resource sent a create that may have made it, or if the deployment file adopts it. For any other
+topic, the create fails, and the topic is never changed or deleted.
 """
 
 from __future__ import annotations
@@ -50,24 +50,35 @@ def update(context: Ctx, spec: TopicProps, object_id: str) -> None:
     plane = _plane(context, spec)
     actual = existing(plane.read(_route(spec)), f"topic {object_id}")
     if isinstance(now := get_path(actual, "partitions_count"), int) and now < spec.partitions:
-        # Kafka refuses to set the number that a topic already has, so a repeated call would look like a failure.
+        # Kafka refuses to set the number that a topic already has, so a repeated call would look like a
+        # failure.
         plane.patch(_route(spec), {"partitions_count": spec.partitions}, repeatable=False)
     elif isinstance(now, int) and now > spec.partitions and _lowers(context, spec):
         what = f"topic {object_id} has {now} partitions, and Kafka can't lower that to {spec.partitions}"
         raise Refused(confluent_errors.CANT_CHANGE, what)
-    current = {text(config, "name"): config for config in objects(plane.read(_route(spec) + "/configs"), "data")}
+    current = {
+        text(config, "name"): config for config in objects(plane.read(_route(spec) + "/configs"), "data")
+    }
     if changes := [*_set(spec, current), *_reset(context, spec, current)]:
         plane.post(_route(spec) + "/configs:alter", {"data": changes}, repeatable=True)
 
 
 def _lowers(context: Ctx, spec: TopicProps) -> bool:
-    """Return whether this update lowers the number. A rollback doesn't count: the topic then keeps the added partitions."""
+    """Return whether this update lowers the number.
+
+    A rollback doesn't count: the topic then keeps the added partitions.
+    """
     before = context.previous
-    return isinstance(before, TopicProps) and before.partitions > spec.partitions and not context.rolling_back()
+    return (
+        isinstance(before, TopicProps) and before.partitions > spec.partitions and not context.rolling_back()
+    )
 
 
 def delete(context: Ctx, spec: TopicProps, object_id: str) -> None:
-    """Delete it with its records, which Kafka does in the background. Raises LakeferryError if the cluster is protected."""
+    """Delete it with its records, which Kafka does in the background.
+
+    Raises LakeferryError if the cluster is protected.
+    """
     require_unprotected(context, spec.environment_id, spec.cluster_id, f"topic {object_id} has records")
     _plane(context, spec).delete(_route(spec))
 
@@ -79,12 +90,17 @@ def find_existing(context: Ctx, spec: TopicProps, known: str | None) -> list[str
         if _plane(context, spec).read(_route(spec)) is None:
             return []
         if not context.owned and not spec.adopt:
-            raise Refused(confluent_errors.FOREIGN_TOPIC, f"topic {spec.topic} exists, and this deployment did not create it")
+            raise Refused(
+                confluent_errors.FOREIGN_TOPIC,
+                f"topic {spec.topic} exists, and this deployment did not create it",
+            )
         return [spec.topic]
 
     if context.deleting and not context.owned:
         return []
-    return in_container(context, lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None, look)
+    return in_container(
+        context, lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None, look
+    )
 
 
 def _set(spec: TopicProps, current: dict[str, dict[str, Any]]) -> Iterator[dict[str, str]]:
@@ -105,7 +121,9 @@ def _reset(context: Ctx, spec: TopicProps, current: dict[str, dict[str, Any]]) -
 
 
 def _plane(context: Ctx, spec: TopicProps) -> RestClient:
-    return context.vendor.kafka(spec.environment_id, spec.cluster_id, context.secrets.read_key(spec.credentials))
+    return context.vendor.kafka(
+        spec.environment_id, spec.cluster_id, context.secrets.read_key(spec.credentials)
+    )
 
 
 def _route(spec: TopicProps) -> str:

@@ -1,6 +1,8 @@
-"""A catalog integration with AWS Glue's Iceberg REST endpoint: how Snowflake finds the tables' latest metadata.
+"""A catalog integration with AWS Glue's Iceberg REST endpoint: how Snowflake finds the tables' latest
+metadata.
 
-It is created with the ARN of a role that doesn't exist yet and with a given external id. Only its refresh interval can change.
+It is created with the ARN of a role that doesn't exist yet and with a given external id. Only its refresh
+interval can change.
 """
 
 from __future__ import annotations
@@ -20,11 +22,11 @@ from lambdas.snowflake.resources import trust
 PROPERTIES: Final = CatalogIntegrationProps
 TIMEOUT_SECONDS: Final = 3000.0
 _CREATE: Final = (
-    "CREATE CATALOG INTEGRATION {name} CATALOG_SOURCE=ICEBERG_REST TABLE_FORMAT=ICEBERG CATALOG_NAMESPACE={namespace} "
-    "REST_CONFIG=(CATALOG_URI={uri} CATALOG_API_TYPE=AWS_GLUE CATALOG_NAME={account} "
-    "ACCESS_DELEGATION_MODE=EXTERNAL_VOLUME_CREDENTIALS) "
-    "REST_AUTHENTICATION=(TYPE=SIGV4 SIGV4_IAM_ROLE={role} SIGV4_SIGNING_REGION={region} SIGV4_EXTERNAL_ID={external_id}) "
-    "ENABLED=TRUE REFRESH_INTERVAL_SECONDS={seconds} COMMENT={comment}"
+    "CREATE CATALOG INTEGRATION {name} CATALOG_SOURCE=ICEBERG_REST TABLE_FORMAT=ICEBERG "
+    "CATALOG_NAMESPACE={namespace} REST_CONFIG=(CATALOG_URI={uri} CATALOG_API_TYPE=AWS_GLUE "
+    "CATALOG_NAME={account} ACCESS_DELEGATION_MODE=EXTERNAL_VOLUME_CREDENTIALS) "
+    "REST_AUTHENTICATION=(TYPE=SIGV4 SIGV4_IAM_ROLE={role} SIGV4_SIGNING_REGION={region} "
+    "SIGV4_EXTERNAL_ID={external_id}) ENABLED=TRUE REFRESH_INTERVAL_SECONDS={seconds} COMMENT={comment}"
 )
 _ALTER: Final = "ALTER CATALOG INTEGRATION {name} SET REFRESH_INTERVAL_SECONDS={seconds}"
 _SHOW: Final = "SHOW CATALOG INTEGRATIONS LIKE {pattern}"
@@ -50,11 +52,16 @@ def create(context: Ctx, spec: CatalogIntegrationProps) -> str:
 
 
 def is_ready(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> Outputs | None:
-    """Return the outputs once it can be described. The type snowflake_trust checks the access, after the role exists."""
+    """Return the outputs once it can be described.
+
+    The type snowflake_trust checks the access, after the role exists.
+    """
     lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
     side = trust.integration_side(context.vendor, object_id)
     if not side.principal:
-        raise Transient(snowflake_errors.UNEXPECTED, f"catalog integration {object_id} is described without its IAM user")
+        raise Transient(
+            snowflake_errors.UNEXPECTED, f"catalog integration {object_id} is described without its IAM user"
+        )
     return {
         "name": object_id,
         "iam_user_arn": require_principal(side.principal, side.what),
@@ -67,8 +74,13 @@ def update(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
     lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
     described = trust.described_integration(context.vendor, object_id)
     side = trust.integration_side(context.vendor, object_id, described)
-    if side.external_id not in ("", lookup.external_id(context)) or described.get("CATALOG_NAMESPACE") != spec.namespace:
-        raise ReplacementRequired(errors.OUTDATED, f"catalog integration {object_id} has another namespace or external id")
+    if (
+        side.external_id not in ("", lookup.external_id(context))
+        or described.get("CATALOG_NAMESPACE") != spec.namespace
+    ):
+        raise ReplacementRequired(
+            errors.OUTDATED, f"catalog integration {object_id} has another namespace or external id"
+        )
     if described.get("REFRESH_INTERVAL_SECONDS") != str(spec.refresh_seconds):
         seconds = sql.number(spec.refresh_seconds)
         context.vendor.run(sql.statement(_ALTER, name=sql.identifier(object_id), seconds=seconds))

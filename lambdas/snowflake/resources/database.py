@@ -1,4 +1,7 @@
-"""The database with the tables' schema. It is dropped only if no other schema is in it, and can be restored for a time."""
+"""The database with the tables' schema.
+
+It is dropped only if no other schema is in it, and can be restored for a time.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,9 @@ _EMPTY_PATIENCE: Final = 120.0
 
 def create(context: Ctx, spec: DatabaseProps) -> str:
     name = lookup.object_name(context, spec.name)
-    context.vendor.run(sql.statement(_CREATE, name=sql.identifier(name), comment=lookup.ownership_comment(context)))
+    context.vendor.run(
+        sql.statement(_CREATE, name=sql.identifier(name), comment=lookup.ownership_comment(context))
+    )
     return name
 
 
@@ -40,7 +45,11 @@ def update(context: Ctx, spec: DatabaseProps, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: DatabaseProps, object_id: str) -> None:
-    """Drop it. Raises LakeferryError while it has a schema: the deployment's own is dropped before, so this one is somebody's."""
+    """Drop it.
+
+    Raises LakeferryError while it has a schema: the deployment's own is dropped before, so this one is
+    somebody's.
+    """
     with contextlib.suppress(NotFound):
         if lookup.managed(context, sql.by_name(_SHOW, object_id), object_id):
             rows = context.vendor.run(sql.by_name(_SCHEMAS, object_id))

@@ -1,7 +1,8 @@
 """An external volume: Snowflake's read-only access to the bucket.
 
-It is created with the ARN of a role that doesn't exist yet and with a given external id, and returns the principal for the
-role's trust policy. Its location can't be changed, so a new location needs a new volume, which gets the same external id.
+It is created with the ARN of a role that doesn't exist yet and with a given external id, and returns the
+principal for the role's trust policy. Its location can't be changed, so a new location needs a new volume,
+which gets the same external id.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from lambdas.snowflake.resources import trust
 PROPERTIES: Final = ExternalVolumeProps
 TIMEOUT_SECONDS: Final = 3000.0
 _CREATE: Final = (
-    "CREATE EXTERNAL VOLUME {name} STORAGE_LOCATIONS=((NAME={location} STORAGE_PROVIDER='S3' STORAGE_BASE_URL={url} "
-    "STORAGE_AWS_ROLE_ARN={role} STORAGE_AWS_EXTERNAL_ID={external_id})) ALLOW_WRITES=FALSE COMMENT={comment}"
+    "CREATE EXTERNAL VOLUME {name} STORAGE_LOCATIONS=((NAME={location} STORAGE_PROVIDER='S3' "
+    "STORAGE_BASE_URL={url} STORAGE_AWS_ROLE_ARN={role} STORAGE_AWS_EXTERNAL_ID={external_id})) "
+    "ALLOW_WRITES=FALSE COMMENT={comment}"
 )
 _ALTER: Final = "ALTER EXTERNAL VOLUME {name} SET ALLOW_WRITES=FALSE"
 _SHOW: Final = "SHOW EXTERNAL VOLUMES LIKE {pattern}"
@@ -45,19 +47,32 @@ def create(context: Ctx, spec: ExternalVolumeProps) -> str:
 
 
 def is_ready(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> Outputs | None:
-    """Return the outputs once it can be described. The type snowflake_trust checks the access, after the role exists."""
+    """Return the outputs once it can be described.
+
+    The type snowflake_trust checks the access, after the role exists.
+    """
     lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
     side = trust.volume_side(context.vendor, object_id)
     if not side.principal or not side.external_id:
-        raise Transient(snowflake_errors.UNEXPECTED, f"external volume {object_id} is described without its IAM user")
-    return {"name": object_id, "iam_user_arn": require_principal(side.principal, side.what), "external_id": side.external_id}
+        raise Transient(
+            snowflake_errors.UNEXPECTED, f"external volume {object_id} is described without its IAM user"
+        )
+    return {
+        "name": object_id,
+        "iam_user_arn": require_principal(side.principal, side.what),
+        "external_id": side.external_id,
+    }
 
 
 def update(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> None:
     lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
     described = trust.described_volume(context.vendor, object_id)
-    if [_location(location) for location in described.locations] != [(spec.base_url, spec.role_arn, lookup.external_id(context))]:
-        raise ReplacementRequired(errors.OUTDATED, f"external volume {object_id} has another location, role or external id")
+    if [_location(location) for location in described.locations] != [
+        (spec.base_url, spec.role_arn, lookup.external_id(context))
+    ]:
+        raise ReplacementRequired(
+            errors.OUTDATED, f"external volume {object_id} has another location, role or external id"
+        )
     if described.allow_writes:
         context.vendor.run(sql.statement(_ALTER, name=sql.identifier(object_id)))
 

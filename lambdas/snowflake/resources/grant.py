@@ -1,7 +1,8 @@
 """A grant of a privilege to a role, or of a role to a role or user. An existing grant is not repeated.
 
-The grant is on a single object, on a role, or on all objects of a type in a schema or database. In a schema, it includes existing
-and future objects; in a database, only existing ones, because future grants there need MANAGE GRANTS.
+The grant is on a single object, on a role, or on all objects of a type in a schema or database. In a schema,
+it includes existing and future objects; in a database, only existing ones, because future grants there need
+MANAGE GRANTS.
 """
 
 from __future__ import annotations
@@ -78,7 +79,9 @@ def is_granted(rows: list[Row], privilege: str, on: str, names: tuple[str, ...])
 
 
 def is_granted_in_future(rows: list[Row], privilege: str, on: str, names: tuple[str, ...]) -> bool:
-    """Return whether the rows of SHOW FUTURE GRANTS TO ROLE, whose names end in `.<ICEBERG_TABLE>`, contain the privilege."""
+    """Return whether the rows of SHOW FUTURE GRANTS TO ROLE, whose names end in `.<ICEBERG_TABLE>`, contain
+    the privilege.
+    """
     return any(
         row.get("privilege") == privilege
         and row.get("grant_on", "").replace("_", " ") in _SHOWN_AS.get(member_type(on), ())
@@ -147,7 +150,10 @@ def _converge(context: Ctx, spec: GrantProps) -> None:
 
 
 def _missing(context: Ctx, spec: GrantProps) -> Iterator[Sql]:
-    """Yield the missing grants. Existing objects are listed only after the grant on future ones, so no object is missed."""
+    """Yield the missing grants.
+
+    Existing objects are listed only after the grant on future ones, so no object is missed.
+    """
     if not is_group(spec.on):
         if not _is_there(context, spec):
             yield _what(spec)
@@ -192,7 +198,8 @@ def _is_member(context: Ctx, spec: GrantProps) -> bool:
 def _what(spec: GrantProps) -> Sql:
     if spec.on == ROLE:
         return sql.statement("ROLE {role}", role=_path(spec))
-    privilege, on = sql.word(spec.privilege, of=PRIVILEGES), sql.word(spec.on, of=ON)
+    privilege = sql.word(spec.privilege, of=PRIVILEGES)
+    on = sql.word(spec.on, of=ON)
     return sql.statement("{privilege} ON {on} {path}", privilege=privilege, on=on, path=_path(spec))
 
 

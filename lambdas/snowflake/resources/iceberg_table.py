@@ -23,7 +23,8 @@ _ACCESS_PATIENCE: Final = 600.0
 _REFRESH_PATIENCE: Final = 900.0
 _RESTART_EVERY: Final = 120.0
 _CREATE: Final = (
-    "CREATE ICEBERG TABLE {path} EXTERNAL_VOLUME={volume} CATALOG={integration} {source} AUTO_REFRESH=TRUE COMMENT={comment}"
+    "CREATE ICEBERG TABLE {path} EXTERNAL_VOLUME={volume} CATALOG={integration} {source} AUTO_REFRESH=TRUE "
+    "COMMENT={comment}"
 )
 _SHOW: Final = "SHOW ICEBERG TABLES LIKE {pattern} IN SCHEMA {schema}"
 _STATUS: Final = "SELECT SYSTEM$AUTO_REFRESH_STATUS({path}) AS RESULT"
@@ -62,12 +63,17 @@ def is_ready(context: Ctx, spec: IcebergTableProps, object_id: str) -> Outputs |
         return {"name": spec.names[-1], "full_name": object_id}
     _restart_refresh(context, spec, state)
     raise ResourceFailed(
-        snowflake_errors.REFRESH, f"table {object_id} is {state or 'not refreshed'}: {reason}", patience=_REFRESH_PATIENCE
+        snowflake_errors.REFRESH,
+        f"table {object_id} is {state or 'not refreshed'}: {reason}",
+        patience=_REFRESH_PATIENCE,
     )
 
 
 def update(context: Ctx, spec: IcebergTableProps, object_id: str) -> None:
-    """Raise ReplacementRequired for another source, which needs a new table. Streams on the old table are lost."""
+    """Raise ReplacementRequired for another source, which needs a new table.
+
+    Streams on the old table are lost.
+    """
     actual = lookup.existing(context, _show(spec), spec.names[-1])
     wanted = {
         "external_volume_name": sql.named(spec.volume),
@@ -106,7 +112,10 @@ def _refresh_state(context: Ctx, spec: IcebergTableProps) -> tuple[str, str]:
 
 
 def _restart_refresh(context: Ctx, spec: IcebergTableProps, state: str) -> None:
-    """Restart a refresh that is off or stopped, unless it is STALLED. Snowflake refuses a manual refresh while it is on."""
+    """Restart a refresh that is off or stopped, unless it is STALLED.
+
+    Snowflake refuses a manual refresh while it is on.
+    """
     last = float(context.notes.get("restarted", "0"))
     if context.clock.time() - last < _RESTART_EVERY or state == "STALLED":
         return
@@ -121,12 +130,24 @@ def _restart_refresh(context: Ctx, spec: IcebergTableProps, state: str) -> None:
 
 
 def _cause_of(refused: Refused, spec: IcebergTableProps) -> Refused:
-    """Return the error that Snowflake's refusal means. New roles and tables may not be known everywhere yet."""
+    """Return the error that Snowflake's refusal means.
+
+    New roles and tables may not be known everywhere yet.
+    """
     if refused.row is not snowflake_errors.INVALID:
         return refused
     source = f"{spec.namespace or 'the namespace'}.{spec.table}"
-    if mentions(refused.what, "table not found", "not found in the catalog", "does not exist", "nosuchtable", "entitynotfound"):
-        return NotFound(snowflake_errors.TABLE_MISSING, f"{source}: {refused.what}", patience=_SOURCE_PATIENCE)
+    if mentions(
+        refused.what,
+        "table not found",
+        "not found in the catalog",
+        "does not exist",
+        "nosuchtable",
+        "entitynotfound",
+    ):
+        return NotFound(
+            snowflake_errors.TABLE_MISSING, f"{source}: {refused.what}", patience=_SOURCE_PATIENCE
+        )
     if mentions(refused.what, "assume", "not authorized", "access denied", "accessdenied", "forbidden"):
         return NotFound(trust.of_catalog(refused.what), refused.what, patience=_ACCESS_PATIENCE)
     return refused

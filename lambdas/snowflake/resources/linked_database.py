@@ -1,4 +1,7 @@
-"""A catalog-linked database: it contains all tables of the catalog, including new ones. It is never writable."""
+"""A catalog-linked database: it contains all tables of the catalog, including new ones.
+
+It is never writable.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,8 @@ _NAMESPACE_PATIENCE: Final = 1800.0
 _WRITES: Final = "NONE"
 _CREATE: Final = (
     "CREATE DATABASE {name} LINKED_CATALOG=(CATALOG={integration}, ALLOWED_NAMESPACES=({namespaces}), "
-    "ALLOWED_WRITE_OPERATIONS=NONE, SYNC_INTERVAL_SECONDS={seconds}) EXTERNAL_VOLUME={volume} COMMENT={comment}"
+    "ALLOWED_WRITE_OPERATIONS=NONE, SYNC_INTERVAL_SECONDS={seconds}) EXTERNAL_VOLUME={volume} "
+    "COMMENT={comment}"
 )
 _ALTER: Final = "ALTER DATABASE {name} UPDATE LINKED_CATALOG {change}"
 _ADD: Final = "ADD ({namespaces}) TO ALLOWED_NAMESPACES"
@@ -53,7 +57,9 @@ def create(context: Ctx, spec: LinkedDatabaseProps) -> str:
 
 
 def is_ready(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> Outputs | None:
-    """Return the outputs once Snowflake reads the catalog without errors and shows the Glue databases as schemas."""
+    """Return the outputs once Snowflake reads the catalog without errors and shows the Glue databases as
+    schemas.
+    """
     lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
     try:
         status = _call_system(context, _STATUS, object_id)
@@ -67,7 +73,9 @@ def is_ready(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> Outputs
         return {"name": object_id}
     reason = f"{status.get('executionstate') or 'no state'}: {failures or status.get('error', '')}"
     reason = errors.shortened(reason)
-    raise ResourceFailed(snowflake_errors.LINK, f"linked database {object_id} is {reason}", patience=_FAULT_PATIENCE)
+    raise ResourceFailed(
+        snowflake_errors.LINK, f"linked database {object_id} is {reason}", patience=_FAULT_PATIENCE
+    )
 
 
 def update(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> None:
@@ -76,7 +84,9 @@ def update(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> None:
     config = _call_system(context, _CONFIG, object_id)
     links = {"catalogintegration": sql.named(spec.integration), "externalvolume": sql.named(spec.volume)}
     if differing := [key for key, value in links.items() if str(config.get(key, value)) != value]:
-        raise ReplacementRequired(errors.OUTDATED, f"linked database {object_id} has another {', '.join(differing)}")
+        raise ReplacementRequired(
+            errors.OUTDATED, f"linked database {object_id} has another {', '.join(differing)}"
+        )
     for change in _changes(spec, config):
         context.vendor.run(sql.statement(_ALTER, name=sql.identifier(object_id), change=change))
 
@@ -114,7 +124,9 @@ def _changes(spec: LinkedDatabaseProps, config: dict[str, Any]) -> Iterator[Sql]
 
 
 def _call_system(context: Ctx, template: str, name: str) -> dict[str, Any]:
-    """Return the fields by lower-case name without underscores: Snowflake's functions write names with and without them."""
+    """Return the fields by lower-case name without underscores: Snowflake's functions write names with and
+    without them.
+    """
     status = context.vendor.document(sql.statement(template, name=sql.reference(name)))
     fields = status if isinstance(status, dict) else {}
     return {key.replace("_", "").lower(): value for key, value in fields.items()}

@@ -18,7 +18,9 @@ _DROP: Final = "DROP ROLE IF EXISTS {name}"
 
 def create(context: Ctx, spec: RoleProps) -> str:
     name = lookup.object_name(context, spec.name)
-    context.vendor.run(sql.statement(_CREATE, name=sql.identifier(name), comment=lookup.ownership_comment(context)))
+    context.vendor.run(
+        sql.statement(_CREATE, name=sql.identifier(name), comment=lookup.ownership_comment(context))
+    )
     return name
 
 

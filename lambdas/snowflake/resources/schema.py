@@ -21,7 +21,9 @@ _DROP: Final = "DROP SCHEMA IF EXISTS {path}"
 
 
 def create(context: Ctx, spec: SchemaProps) -> str:
-    context.vendor.run(sql.statement(_CREATE, path=_path(context, spec), comment=lookup.ownership_comment(context)))
+    context.vendor.run(
+        sql.statement(_CREATE, path=_path(context, spec), comment=lookup.ownership_comment(context))
+    )
     return _id(context, spec)
 
 
@@ -42,9 +44,13 @@ def delete(context: Ctx, spec: SchemaProps, object_id: str) -> None:
 
 def find_existing(context: Ctx, spec: SchemaProps, known: str | None) -> list[str]:
     def look() -> list[str]:
-        return lookup.ids(context, _show(context, spec), lookup.object_name(context, spec.name), known, _id(context, spec))
+        return lookup.ids(
+            context, _show(context, spec), lookup.object_name(context, spec.name), known, _id(context, spec)
+        )
 
-    return lookup.in_container(context, lambda: lookup.database_is_gone(context, sql.named(spec.database)), look)
+    return lookup.in_container(
+        context, lambda: lookup.database_is_gone(context, sql.named(spec.database)), look
+    )
 
 
 def _existing(context: Ctx, spec: SchemaProps) -> Row:

@@ -1,8 +1,9 @@
 """A check of the trust between Snowflake and AWS. It creates nothing; it is ready once AWS accepts Snowflake.
 
-The volume and the integration are created before the IAM role, whose trust policy contains their values. This check runs after
-the role and before the tables are created. Snowflake returns AWS's message, which doesn't say which of the two values differs. So
-every message contains Snowflake's values, and these are first compared with the role's.
+The volume and the integration are created before the IAM role, whose trust policy contains their values. This
+check runs after the role and before the tables are created. Snowflake returns AWS's message, which doesn't
+say which of the two values differs. So every message contains Snowflake's values, and these are first
+compared with the role's.
 """
 
 from __future__ import annotations
@@ -13,7 +14,15 @@ from typing import Any, Final
 
 import attrs
 
-from lambdas.shared.errors import DETAIL_LENGTH, Conflict, ErrorRow, NotFound, Refused, ResourceFailed, shortened
+from lambdas.shared.errors import (
+    DETAIL_LENGTH,
+    Conflict,
+    ErrorRow,
+    NotFound,
+    Refused,
+    ResourceFailed,
+    shortened,
+)
 from lambdas.shared.resource import Outputs
 from lambdas.snowflake import errors as snowflake_errors
 from lambdas.snowflake import sql
@@ -34,14 +43,16 @@ _ROLE_PATIENCE: Final = 600.0
 _NAMESPACE_PATIENCE: Final = 1800.0
 #: A read-only volume can't be tested for writing, and in some releases of Snowflake not for reading either.
 _PASSED: Final = ("PASSED", "SKIPPED", "UNVERIFIED")
-#: Characters of AWS's message that are shown. The message covers several checks, and each names the missing action late.
+#: Characters of AWS's message that are shown. The message covers several checks, and each names the missing
+#: action late.
 _REASON_LENGTH: Final = 900
 _PREFIXES: Final = ("API_AWS_", "GLUE_AWS_")
 _DESC_VOLUME: Final = "DESC EXTERNAL VOLUME {name}"
 _DESC_INTEGRATION: Final = "DESC CATALOG INTEGRATION {name}"
 _VERIFY_VOLUME: Final = "SELECT SYSTEM$VERIFY_EXTERNAL_VOLUME({name}) AS RESULT"
 _VERIFY_INTEGRATION: Final = "SELECT SYSTEM$VERIFY_CATALOG_INTEGRATION({name}) AS RESULT"
-#: Lists one level below the catalog's root. By default Snowflake lists the integration's namespace, which is empty for Glue.
+#: Lists one level below the catalog's root. By default Snowflake lists the integration's namespace, which is
+#: empty for Glue.
 _LIST_NAMESPACES: Final = "SELECT SYSTEM$LIST_NAMESPACES_FROM_CATALOG({name}, '', 1) AS RESULT"
 _TABLES: Final = "SHOW ICEBERG TABLES IN ACCOUNT"
 
@@ -51,8 +62,13 @@ def create(context: Ctx, spec: TrustProps) -> str:
 
 
 def is_ready(context: Ctx, spec: TrustProps, object_id: str) -> Outputs | None:
-    """Check both sides. The check of the volume doesn't read: only creating a table shows whether the policy allows that."""
-    vendor, volume, integration = context.vendor, sql.named(spec.volume), sql.named(spec.integration)
+    """Check both sides.
+
+    The check of the volume doesn't read: only creating a table shows whether the policy allows that.
+    """
+    vendor = context.vendor
+    volume = sql.named(spec.volume)
+    integration = sql.named(spec.integration)
     storage = volume_side(vendor, volume)
     catalog = integration_side(vendor, integration)
     require_same(storage, spec.volume_principal, spec.volume_external_id)
@@ -82,7 +98,9 @@ def _id(spec: TrustProps) -> str:
 
 @attrs.frozen
 class Side:
-    """What a volume or an integration presents to AWS, the role that it assumes, and the location that it uses."""
+    """What a volume or an integration presents to AWS, the role that it assumes, and the location that it
+    uses.
+    """
 
     what: str
     principal: str
@@ -95,7 +113,10 @@ class Side:
 
     @property
     def presents(self) -> str:
-        return f"role {self.role_arn or 'not given'}, Snowflake's user {self.principal}, external id {self.external_id}"
+        return (
+            f"role {self.role_arn or 'not given'}, Snowflake's user {self.principal}, external id "
+            f"{self.external_id}"
+        )
 
 
 @attrs.frozen
@@ -124,32 +145,50 @@ def described_integration(vendor: Snowflake, name: str) -> dict[str, str]:
 
 
 def integration_side(vendor: Snowflake, name: str, described: dict[str, str] | None = None) -> Side:
-    """Return the integration's side of the trust. Snowflake's releases have different names for the two values."""
+    """Return the integration's side of the trust.
+
+    Snowflake's releases have different names for the two values.
+    """
     integration = described if described is not None else described_integration(vendor, name)
 
     def value(end: str) -> str:
         return next((integration[prefix + end] for prefix in _PREFIXES if integration.get(prefix + end)), "")
 
-    role = ROLE_ARN.search(integration.get("REST_AUTHENTICATION", "") + " " + integration.get("GLUE_AWS_ROLE_ARN", ""))
+    role = ROLE_ARN.search(
+        integration.get("REST_AUTHENTICATION", "") + " " + integration.get("GLUE_AWS_ROLE_ARN", "")
+    )
     uri = re.search(r"https://[\w./-]+", integration.get("REST_CONFIG", ""))
     where = f"{uri[0] if uri else 'AWS Glue'}, namespace {integration.get('CATALOG_NAMESPACE', 'not given')}"
-    return Side(f"catalog integration {name}", value("IAM_USER_ARN"), value("EXTERNAL_ID"), role[0] if role else "", where)
+    return Side(
+        f"catalog integration {name}",
+        value("IAM_USER_ARN"),
+        value("EXTERNAL_ID"),
+        role[0] if role else "",
+        where,
+    )
 
 
 def require_same(side: Side, principal: str, external_id: str) -> None:
-    """Raise Refused if the role trusts other values than those of `side`. Values that are "" are not compared."""
+    """Raise Refused if the role trusts other values than those of `side`.
+
+    Values that are "" are not compared.
+    """
     if principal and side.principal and principal != side.principal:
         what = f"{side}: the role trusts {principal}, and Snowflake presents {side.principal}"
         raise Refused(snowflake_errors.TRUST_PRINCIPAL, what)
     if external_id and side.external_id and external_id != side.external_id:
-        what = f"{side}: the role requires external id {external_id}, and Snowflake presents {side.external_id}"
+        what = (
+            f"{side}: the role requires external id {external_id}, and Snowflake presents {side.external_id}"
+        )
         raise Refused(snowflake_errors.TRUST_EXTERNAL_ID, what)
 
 
 def verify_volume(vendor: Snowflake, name: str, side: Side) -> None:
     """Raise ResourceFailed until Snowflake can assume the role."""
     result = _call_system(vendor, _VERIFY_VOLUME, name)
-    results = {key: str(value) for key, value in result.items() if key.endswith("Result") and value is not None}
+    results = {
+        key: str(value) for key, value in result.items() if key.endswith("Result") and value is not None
+    }
     bad = {key: text for key, text in results.items() if not text.upper().startswith(_PASSED)}
     if len(bad) > 1:  # this result is only a consequence of the others
         bad.pop("storageLocationSelectionResult", None)
@@ -186,7 +225,9 @@ def of_catalog(reason: str) -> ErrorRow:
         return snowflake_errors.TRUST_ROLE
     if mentions(reason, "s3:"):
         return snowflake_errors.TRUST_STORAGE
-    if mentions(reason, "not authorized", "accessdenied", "access denied", "forbidden", "lake formation", "kms:"):
+    if mentions(
+        reason, "not authorized", "accessdenied", "access denied", "forbidden", "lake formation", "kms:"
+    ):
         return snowflake_errors.TRUST_CATALOG
     if mentions(reason, "region", "credential should be scoped", "unknownhost"):
         return snowflake_errors.TRUST_REGION
@@ -199,14 +240,20 @@ def require_unused(vendor: Snowflake, column: str, name: str) -> None:
     """Raise Conflict if tables still use the object. Snowflake shows only what the role may see."""
     used = [row for row in vendor.run(sql.statement(_TABLES)) if row.get(column) == name]
     if used:
-        names = [sql.dotted(row.get(part, "") for part in ("database_name", "schema_name", "name")) for row in used]
+        names = [
+            sql.dotted(row.get(part, "") for part in ("database_name", "schema_name", "name")) for row in used
+        ]
         raise Conflict(snowflake_errors.IN_USE, f"{name} is used by {', '.join(names)[:DETAIL_LENGTH]}")
 
 
 def _of_volume(reason: str, bad: dict[str, str]) -> ErrorRow:
-    if mentions(reason, "assumerole", "assume role", "assuming aws_role") or bad.keys() == {"awsRoleArnValidationResult"}:
+    if mentions(reason, "assumerole", "assume role", "assuming aws_role") or bad.keys() == {
+        "awsRoleArnValidationResult"
+    }:
         return snowflake_errors.TRUST_ROLE
-    if "storageLocationSelectionResult" in bad or mentions(reason, "permanentredirect", "wrong region", "another region"):
+    if "storageLocationSelectionResult" in bad or mentions(
+        reason, "permanentredirect", "wrong region", "another region"
+    ):
         return snowflake_errors.TRUST_REGION
     return snowflake_errors.TRUST_STORAGE
 

@@ -1,7 +1,7 @@
 """A service user without a password. Its key pair is generated and written to Secrets Manager.
 
-The secret is written before the user is created, so a repeated call uses the same pair. Rotation uses the user's two slots for
-keys in turn; the secret's key may be in either slot.
+The secret is written before the user is created, so a repeated call uses the same pair. Rotation uses the
+user's two slots for keys in turn; the secret's key may be in either slot.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ _DROP: Final = "DROP USER IF EXISTS {name}"
 _WHO: Final = "SELECT CURRENT_USER() AS RESULT"
 #: A role that every user has and that has no privileges.
 _PUBLIC: Final = "PUBLIC"
-#: What DESC USER shows for every managed user. Without secondary roles, a session has only the privileges of its one role.
+#: What DESC USER shows for every managed user. Without secondary roles, a session has only the privileges of
+#: its one role.
 _ALWAYS: Final = {"TYPE": "SERVICE", "DEFAULT_SECONDARY_ROLES": "[]"}
 #: Fields of the secret that are optional.
 _OPTIONAL: Final = ("role", "warehouse", "namespace")
@@ -64,7 +65,8 @@ def is_ready(context: Ctx, spec: UserProps, object_id: str) -> Outputs | None:
         raise InProgress(snowflake_errors.KEY_NOT_READY, denied.what) from None
     if user != object_id:
         raise InProgress(
-            snowflake_errors.KEY_NOT_READY, f"the key in secret {spec.secret} logs in as {user!r}, not as {object_id}"
+            snowflake_errors.KEY_NOT_READY,
+            f"the key in secret {spec.secret} logs in as {user!r}, not as {object_id}",
         )
     return {"name": object_id, "secret": spec.secret}
 
@@ -77,7 +79,11 @@ def update(context: Ctx, spec: UserProps, object_id: str) -> None:
     changes = [part for setting, part in wanted.items() if not _is(setting, described, spec)]
     if changes:
         context.vendor.run(sql.statement(_ALTER, name=name, settings=sql.listed(changes, " ")))
-    if not spec.network_policy and isinstance(context.previous, UserProps) and context.previous.network_policy:
+    if (
+        not spec.network_policy
+        and isinstance(context.previous, UserProps)
+        and context.previous.network_policy
+    ):
         context.vendor.run(sql.statement(_UNSET_POLICY, name=name))
     slots = keypair.slot_fingerprints(described)
     own = _own_pair(context, spec, object_id)
@@ -105,8 +111,11 @@ def _own_pair(context: Ctx, spec: UserProps, name: str) -> KeyPair | None:
     return secret_fields.held_pair(context.secrets, spec.secret)
 
 
-def _pair_for(context: Ctx, spec: UserProps, name: str, own: KeyPair | None, slots: Mapping[str, str]) -> KeyPair:
-    """Return the secret's own pair, or its previous pair if that is in a slot, or a new pair. Raises Refused if no slot is free.
+def _pair_for(
+    context: Ctx, spec: UserProps, name: str, own: KeyPair | None, slots: Mapping[str, str]
+) -> KeyPair:
+    """Return the secret's own pair, or its previous pair if that is in a slot, or a new pair. Raises Refused
+    if no slot is free.
 
     The previous pair is the user's if a deployment that renamed the user is rolled back.
     """
@@ -135,7 +144,11 @@ def _store(context: Ctx, spec: UserProps, name: str, pair: KeyPair, *, is_new: b
     vendor = context.vendor
     to = Connection(vendor.login.account, name, vendor.host, spec.role, spec.warehouse, spec.namespace)
     if is_new or not secret_fields.is_about(stored, to):
-        kept = {field: value for field, value in secret_fields.without_key(stored).items() if field not in _OPTIONAL}
+        kept = {
+            field: value
+            for field, value in secret_fields.without_key(stored).items()
+            if field not in _OPTIONAL
+        }
         wanted = {**kept, **secret_fields.fields(pair, to)}
         context.secrets.write(spec.secret, wanted, version=f"{pair.fingerprint}/{context.clock.time()}")
 
@@ -144,8 +157,12 @@ def _settings(spec: UserProps) -> dict[str, Sql]:
     """Return each setting with its clause in CREATE and ALTER."""
     given = {
         "DEFAULT_ROLE": sql.statement("DEFAULT_ROLE={name}", name=_path(spec.role)) if spec.role else None,
-        "DEFAULT_WAREHOUSE": sql.statement("DEFAULT_WAREHOUSE={name}", name=_path(spec.warehouse)) if spec.warehouse else None,
-        "DEFAULT_NAMESPACE": sql.statement("DEFAULT_NAMESPACE={name}", name=_path(spec.namespace)) if spec.namespace else None,
+        "DEFAULT_WAREHOUSE": sql.statement("DEFAULT_WAREHOUSE={name}", name=_path(spec.warehouse))
+        if spec.warehouse
+        else None,
+        "DEFAULT_NAMESPACE": sql.statement("DEFAULT_NAMESPACE={name}", name=_path(spec.namespace))
+        if spec.namespace
+        else None,
         "NETWORK_POLICY": sql.statement("NETWORK_POLICY={name}", name=_path(spec.network_policy))
         if spec.network_policy
         else None,
@@ -158,7 +175,11 @@ def _settings(spec: UserProps) -> dict[str, Sql]:
 
 
 def _is(setting: str, described: dict[str, str], spec: UserProps) -> bool:
-    wanted = {"DEFAULT_ROLE": spec.role, "DEFAULT_WAREHOUSE": spec.warehouse, "DEFAULT_NAMESPACE": spec.namespace}
+    wanted = {
+        "DEFAULT_ROLE": spec.role,
+        "DEFAULT_WAREHOUSE": spec.warehouse,
+        "DEFAULT_NAMESPACE": spec.namespace,
+    }
     if setting == "NETWORK_POLICY":
         return False  # DESC USER doesn't show it, and setting it again changes nothing
     now = described.get(setting, "")

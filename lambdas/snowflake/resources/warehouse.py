@@ -13,8 +13,8 @@ from lambdas.snowflake.sql import Sql
 PROPERTIES: Final = WarehouseProps
 TIMEOUT_SECONDS: Final = 1200.0
 _CREATE: Final = (
-    "CREATE WAREHOUSE {name} WAREHOUSE_SIZE={size} AUTO_SUSPEND={seconds} AUTO_RESUME=TRUE INITIALLY_SUSPENDED=TRUE "
-    "COMMENT={comment}"
+    "CREATE WAREHOUSE {name} WAREHOUSE_SIZE={size} AUTO_SUSPEND={seconds} AUTO_RESUME=TRUE "
+    "INITIALLY_SUSPENDED=TRUE COMMENT={comment}"
 )
 _ALTER: Final = "ALTER WAREHOUSE {name} SET WAREHOUSE_SIZE={size} AUTO_SUSPEND={seconds} AUTO_RESUME=TRUE"
 _SHOW: Final = "SHOW WAREHOUSES LIKE {pattern}"
@@ -22,7 +22,9 @@ _DROP: Final = "DROP WAREHOUSE IF EXISTS {name}"
 
 
 def create(context: Ctx, spec: WarehouseProps) -> str:
-    context.vendor.run(sql.statement(_CREATE, comment=lookup.ownership_comment(context), **_settings(context, spec)))
+    context.vendor.run(
+        sql.statement(_CREATE, comment=lookup.ownership_comment(context), **_settings(context, spec))
+    )
     return lookup.object_name(context, spec.name)
 
 
@@ -33,7 +35,11 @@ def is_ready(context: Ctx, spec: WarehouseProps, object_id: str) -> Outputs | No
 
 def update(context: Ctx, spec: WarehouseProps, object_id: str) -> None:
     actual = lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
-    wanted = {"size": WAREHOUSE_SIZES[spec.size], "auto_suspend": str(spec.auto_suspend_seconds), "auto_resume": "true"}
+    wanted = {
+        "size": WAREHOUSE_SIZES[spec.size],
+        "auto_suspend": str(spec.auto_suspend_seconds),
+        "auto_resume": "true",
+    }
     if any(actual.get(column, "").lower() != value.lower() for column, value in wanted.items()):
         context.vendor.run(sql.statement(_ALTER, **_settings(context, spec)))
 

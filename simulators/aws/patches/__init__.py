@@ -1,8 +1,8 @@
 """Patches that make MiniStack behave as AWS does, one module for each service.
 
-Each module's docstring describes, for each of its patches, AWS's behaviour with its source, and the behaviour of stock
-(unmodified) MiniStack. The probes of simulators/tests/aws test both. simulators/aws/upstream/ has the patches that are offered
-to MiniStack's maintainers.
+Each module's docstring describes, for each of its patches, AWS's behaviour with its source, and the behaviour
+of stock (unmodified) MiniStack. The probes of simulators/tests/aws test both. simulators/aws/upstream/ has
+the patches that are offered to MiniStack's maintainers.
 """
 
 from __future__ import annotations

@@ -1,26 +1,31 @@
-"""Athena: queries of Iceberg tables with the caller's permissions, workgroups, and permission on the workgroup.
+"""Athena: queries of Iceberg tables with the caller's permissions, workgroups, and permission on the
+workgroup.
 
-- athena_queries: StartQueryExecution runs the statement in a separate process (simulators/aws/athena.py) with the caller's
-  credentials. A missing permission on Glue or S3 makes the execution FAILED, and its reason names the permission. A malformed
-  statement, a workgroup that doesn't exist or is disabled, and a result bucket that doesn't exist or whose location the caller
-  may not read (s3:GetBucketLocation) are InvalidRequestException. A workgroup that enforces its configuration decides where
-  results go, how they are encrypted, and how many bytes a query may read (BytesScannedCutoffPerQuery). GetQueryResults needs
-  s3:GetObject on the result; a page holds up to 1,000 rows, and the first row has the column names. Calls with the same
-  ClientRequestToken start one query. Stock MiniStack can't read Iceberg tables; if DuckDB is installed, it reads CSV files
-  without checking the caller's permissions. Source: Athena API reference (StartQueryExecution, GetQueryResults); user guide,
-  "Override client-side settings", "Configure per-query data usage limits", "Control access to Amazon S3 from Athena".
-- athena_workgroups: DeleteWorkGroup is refused without RecursiveDeleteOption while the workgroup has named queries or
-  executions, also when a stack deletes it; with the option they are deleted too. Stock deletes the workgroup alone. A named
-  query needs a workgroup that exists. ListNamedQueries and ListQueryExecutions list one workgroup ("primary" by default), in
-  pages of at most 50, executions newest first; stock ignores the workgroup. A call on an execution or a named query needs
-  permission on its workgroup; stock asks for permission on "*". Source: Athena API reference (DeleteWorkGroup,
-  ListNamedQueries, ListQueryExecutions); service authorization reference, "Actions, resources, and condition keys for Amazon
-  Athena".
+- athena_queries: StartQueryExecution runs the statement in a separate process (simulators/aws/athena.py) with
+  the caller's credentials. A missing permission on Glue or S3 makes the execution FAILED, and its reason
+  names the permission. A malformed statement, a workgroup that doesn't exist or is disabled, and a result
+  bucket that doesn't exist or whose location the caller may not read (s3:GetBucketLocation) are
+  InvalidRequestException. A workgroup that enforces its configuration decides where results go, how they are
+  encrypted, and how many bytes a query may read (BytesScannedCutoffPerQuery). GetQueryResults needs
+  s3:GetObject on the result; a page holds up to 1,000 rows, and the first row has the column names. Calls
+  with the same ClientRequestToken start one query. Stock MiniStack can't read Iceberg tables; if DuckDB is
+  installed, it reads CSV files without checking the caller's permissions. Source: Athena API reference
+  (StartQueryExecution, GetQueryResults); user guide, "Override client-side settings", "Configure per-query
+  data usage limits", "Control access to Amazon S3 from Athena".
+- athena_workgroups: DeleteWorkGroup is refused without RecursiveDeleteOption while the workgroup has named
+  queries or executions, also when a stack deletes it; with the option they are deleted too. Stock deletes the
+  workgroup alone. A named query needs a workgroup that exists. ListNamedQueries and ListQueryExecutions list
+  one workgroup ("primary" by default), in pages of at most 50, executions newest first; stock ignores the
+  workgroup. A call on an execution or a named query needs permission on its workgroup; stock asks for
+  permission on "*". Source: Athena API reference (DeleteWorkGroup, ListNamedQueries, ListQueryExecutions);
+  service authorization reference, "Actions, resources, and condition keys for Amazon Athena".
 
-Less strict than AWS: a caller with glue:GetTable doesn't need glue:GetDatabase, and there is no Lake Formation. The .metadata
-file of a result is JSON. Stricter than AWS: a statement that the engine doesn't support is refused as "not simulated".
+Less strict than AWS: a caller with glue:GetTable doesn't need glue:GetDatabase, and there is no Lake
+Formation. The .metadata file of a result is JSON. Stricter than AWS: a statement that the engine doesn't
+support is refused as "not simulated".
 
-See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and athena"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and
+athena"`
 """
 
 from __future__ import annotations
@@ -46,11 +51,16 @@ _ATHENA: Final = "ministack.services.athena"
 _PRIMARY: Final = "primary"
 #: How many queries run at the same time; the others wait in QUEUED.
 _CONCURRENT: Final = 2
-_ENGINE_VERSION: Final = {"SelectedEngineVersion": "AUTO", "EffectiveEngineVersion": "Athena engine version 3"}
+_ENGINE_VERSION: Final = {
+    "SelectedEngineVersion": "AUTO",
+    "EffectiveEngineVersion": "Athena engine version 3",
+}
 #: Entries on a page of a list, and rows on a page of query results.
 _LIST_PAGE: Final = 50
 _RESULT_PAGE: Final = 1000
-_NEEDS_WORKGROUP: Final = frozenset("StartQueryExecution CreateNamedQuery ListNamedQueries ListQueryExecutions".split())
+_NEEDS_WORKGROUP: Final = frozenset(
+    "StartQueryExecution CreateNamedQuery ListNamedQueries ListQueryExecutions".split()
+)
 _ENCRYPTION: Final = {"SSE_S3": "AES256", "SSE_KMS": "aws:kms"}
 #: The variables that the engine's process inherits.
 _KEPT_VARIABLES: Final = ("PATH", "HOME", "TMPDIR", "LANG")
@@ -78,12 +88,14 @@ class Results(NamedTuple):
 
     @classmethod
     def of(cls, group: dict[str, Any], request: dict[str, Any]) -> Results:
-        """Return the request's configuration if it has a location and the workgroup's isn't enforced, else the workgroup's.
+        """Return the request's configuration if it has a location and the workgroup's isn't enforced, else
+        the workgroup's.
 
         Raises Refused if that has no location.
         """
         configuration = group.get("Configuration") or {}
-        own, given = configuration.get("ResultConfiguration") or {}, request.get("ResultConfiguration") or {}
+        own = configuration.get("ResultConfiguration") or {}
+        given = request.get("ResultConfiguration") or {}
         enforced = configuration.get("EnforceWorkGroupConfiguration", group["Name"] != _PRIMARY)
         chosen = own if enforced or not given.get("OutputLocation") else given
         if not chosen.get("OutputLocation"):
@@ -100,7 +112,8 @@ class Results(NamedTuple):
     def encryption(self) -> dict[str, str]:
         """Return the arguments of PutObject."""
         encryption = self.configuration.get("EncryptionConfiguration") or {}
-        option, key = encryption.get("EncryptionOption", ""), encryption.get("KmsKey")
+        option = encryption.get("EncryptionOption", "")
+        key = encryption.get("KmsKey")
         if option not in _ENCRYPTION:
             return {}
         return {"ServerSideEncryption": _ENCRYPTION[option]} | ({"SSEKMSKeyId": key} if key else {})
@@ -132,7 +145,8 @@ def stop_query_execution(original: Original, data: dict[str, Any]) -> Answer:
 async def _start(request: dict[str, Any], access_key: str, region: str) -> str:
     """Return the id of the execution once the statement is parsed. Raises Refused."""
     athena = ministack("services.athena")
-    token, name = request.get("ClientRequestToken"), request.get("WorkGroup") or _PRIMARY
+    token = request.get("ClientRequestToken")
+    name = request.get("WorkGroup") or _PRIMARY
     for query_id, execution in athena._executions.items():
         if token and execution.get("_token") == token:
             if execution["Query"] != request["QueryString"]:
@@ -145,7 +159,8 @@ async def _start(request: dict[str, Any], access_key: str, region: str) -> str:
         raise _invalid(f"WorkGroup {name} is disabled.")
     results = Results.of(group, request)
     results.check(access_key, region)
-    query_id, context = str(uuid.uuid4()), request.get("QueryExecutionContext") or {}
+    query_id = str(uuid.uuid4())
+    context = request.get("QueryExecutionContext") or {}
     query = {
         "sql": request["QueryString"],
         "database": context.get("Database") or "default",
@@ -154,7 +169,9 @@ async def _start(request: dict[str, Any], access_key: str, region: str) -> str:
         "cutoff": (group.get("Configuration") or {}).get("BytesScannedCutoffPerQuery"),
         "put": results.encryption(),
     }
-    process, accepted = await _accepted(query, _credentials(access_key) | settings.client_environment(_endpoint()), region)
+    process, accepted = await _accepted(
+        query, _credentials(access_key) | settings.client_environment(_endpoint()), region
+    )
     suffix = "csv" if accepted["type"] == "DML" else "txt"
     execution = {
         "QueryExecutionId": query_id,
@@ -225,7 +242,11 @@ async def _run(execution: Execution, process: asyncio.subprocess.Process) -> Non
     await process.wait()
     del _processes[execution["QueryExecutionId"]]
     if status["State"] != "CANCELLED":
-        _end(execution, outcome or {"state": "FAILED", "reason": "GENERIC_INTERNAL_ERROR: the engine ended without an answer"})
+        _end(
+            execution,
+            outcome
+            or {"state": "FAILED", "reason": "GENERIC_INTERNAL_ERROR: the engine ended without an answer"},
+        )
     now = time.monotonic()
     execution["Statistics"] = {
         "EngineExecutionTimeInMillis": int(1000 * (now - began)),
@@ -251,10 +272,16 @@ def _query_slots() -> asyncio.Semaphore:
 
 
 def _credentials(access_key: str) -> dict[str, str]:
-    """Return the caller's credentials as environment variables. If IAM is enforced, MiniStack has checked the signature."""
+    """Return the caller's credentials as environment variables.
+
+    If IAM is enforced, MiniStack has checked the signature.
+    """
     known = ministack("core.iam_evaluator").resolve_credential(access_key)
     if not hasattr(known, "secret_access_key"):
-        return {"AWS_ACCESS_KEY_ID": settings.ACCESS_KEY_ID, "AWS_SECRET_ACCESS_KEY": settings.SECRET_ACCESS_KEY}
+        return {
+            "AWS_ACCESS_KEY_ID": settings.ACCESS_KEY_ID,
+            "AWS_SECRET_ACCESS_KEY": settings.SECRET_ACCESS_KEY,
+        }
     token = {"AWS_SESSION_TOKEN": known.session_token} if known.session_token else {}
     return {"AWS_ACCESS_KEY_ID": access_key, "AWS_SECRET_ACCESS_KEY": known.secret_access_key} | token
 
@@ -274,53 +301,80 @@ def _results_page(request: dict[str, Any], access_key: str, region: str) -> dict
         raise _invalid(f"Query has not yet finished. Current state: {state}")
     if state != "SUCCEEDED":
         raise _invalid(f"Query did not finish successfully. Final query state: {state}")
-    size, token = request.get("MaxResults", _RESULT_PAGE), str(request.get("NextToken", "0"))
+    size = request.get("MaxResults", _RESULT_PAGE)
+    token = str(request.get("NextToken", "0"))
     if not 1 <= size <= _RESULT_PAGE:
         raise _invalid(f"MaxResults is more than maximum allowed length {_RESULT_PAGE}.")
     if not token.isdigit():
         raise _invalid("The NextToken is invalid")
     bucket, _, key = execution["ResultConfiguration"]["OutputLocation"].removeprefix("s3://").partition("/")
     if not _is_allowed(access_key, "s3:GetObject", region, f"arn:aws:s3:::{bucket}/{key}"):
-        raise Refused(json_error("AccessDeniedException", f"Not authorized to read the result at s3://{bucket}/{key}"))
+        raise Refused(
+            json_error("AccessDeniedException", f"Not authorized to read the result at s3://{bucket}/{key}")
+        )
     if key not in ministack("services.s3")._buckets.get(bucket, {"objects": {}})["objects"]:
         raise _invalid("Could not find results")
     return _page(execution["_result"], size, int(token))
 
 
 def _page(result: dict[str, Any], size: int, start: int) -> dict[str, Any]:
-    columns = [dict(zip(("name", "type", "precision", "scale"), column, strict=True)) for column in result["columns"]]
+    columns = [
+        dict(zip(("name", "type", "precision", "scale"), column, strict=True)) for column in result["columns"]
+    ]
     rows = [*([[column["name"] for column in columns]] if result["header"] else []), *result["rows"]]
-    page = [{"Data": [{} if cell is None else {"VarCharValue": cell} for cell in row]} for row in rows[start : start + size]]
+    page = [
+        {"Data": [{} if cell is None else {"VarCharValue": cell} for cell in row]}
+        for row in rows[start : start + size]
+    ]
     described = [
         {
-            **{"CatalogName": "hive", "SchemaName": "", "TableName": "", "Label": column["name"], "Nullable": "UNKNOWN"},
+            **{
+                "CatalogName": "hive",
+                "SchemaName": "",
+                "TableName": "",
+                "Label": column["name"],
+                "Nullable": "UNKNOWN",
+            },
             **{name.capitalize(): value for name, value in column.items()},
             "CaseSensitive": column["type"] == "varchar",
         }
         for column in columns
     ]
     more = {"NextToken": str(start + size)} if start + size < len(rows) else {}
-    return {"UpdateCount": 0, "ResultSet": {"Rows": page, "ResultSetMetadata": {"ColumnInfo": described}}, **more}
+    return {
+        "UpdateCount": 0,
+        "ResultSet": {"Rows": page, "ResultSetMetadata": {"ColumnInfo": described}},
+        **more,
+    }
 
 
 def _invalid(message: str, **extra: str) -> Refused:
-    answer = ministack("core.responses").error_response_json("InvalidRequestException", message, 400, extra=extra or None)
+    answer = ministack("core.responses").error_response_json(
+        "InvalidRequestException", message, 400, extra=extra or None
+    )
     return Refused(answer)
 
 
 def _is_allowed(access_key: str, action: str, region: str, arn: str) -> bool:
     """Return whether the caller may do this in S3. True if IAM is not enforced."""
-    return not ministack("app").AUTH or not ministack("core.iam_evaluator").enforce(access_key, action, "s3", region, arn, None)
+    return not ministack("app").AUTH or not ministack("core.iam_evaluator").enforce(
+        access_key, action, "s3", region, arn, None
+    )
 
 
 @WORKGROUPS.replaces(_ATHENA, "_delete_workgroup", "data")
 def delete_workgroup(original: Original, data: dict[str, Any]) -> Answer:
-    athena, name = ministack("services.athena"), str(data.get("WorkGroup"))
+    athena = ministack("services.athena")
+    name = str(data.get("WorkGroup"))
     if name == _PRIMARY:
         return original(data)
     if name not in athena._workgroups:
         return _invalid("WorkGroup is not found.").answer
-    held = [(store, query_id) for store in (athena._named_queries, athena._executions) for query_id in _ids_in(store, name)]
+    held = [
+        (store, query_id)
+        for store in (athena._named_queries, athena._executions)
+        for query_id in _ids_in(store, name)
+    ]
     if held and not data.get("RecursiveDeleteOption"):
         return _invalid(f"WorkGroup {name} is not empty").answer
     for store, query_id in held:
@@ -330,7 +384,10 @@ def delete_workgroup(original: Original, data: dict[str, Any]) -> Answer:
 
 @WORKGROUPS.provisions("AWS::Athena::WorkGroup", "delete", original=True)
 def delete_of_stack(original: Callable[..., None], physical_id: str, props: dict[str, Any]) -> None:
-    """Delete the workgroup. Raises ValueError if it isn't empty; stock ignores the refusal of DeleteWorkGroup."""
+    """Delete the workgroup.
+
+    Raises ValueError if it isn't empty; stock ignores the refusal of DeleteWorkGroup.
+    """
     athena = ministack("services.athena")
     holds = [*_ids_in(athena._named_queries, physical_id), *_ids_in(athena._executions, physical_id)]
     if physical_id in athena._workgroups and holds and not props.get("RecursiveDeleteOption"):
@@ -349,7 +406,11 @@ def create_named_query(original: Original, data: dict[str, Any]) -> Answer:
 
 @WORKGROUPS.replaces(_ATHENA, "_list_named_queries", "data")
 def list_named_queries(original: Original, data: dict[str, Any]) -> Answer:
-    return _listed("NamedQueryIds", _ids_in(ministack("services.athena")._named_queries, data.get("WorkGroup") or _PRIMARY), data)
+    return _listed(
+        "NamedQueryIds",
+        _ids_in(ministack("services.athena")._named_queries, data.get("WorkGroup") or _PRIMARY),
+        data,
+    )
 
 
 @WORKGROUPS.replaces(_ATHENA, "_list_query_executions", "data")
@@ -383,6 +444,7 @@ def _ids_in(store: Any, name: str) -> list[str]:
 
 
 def _listed(field: str, ids: list[str], data: dict[str, Any]) -> Answer:
-    start, size = int(data.get("NextToken") or 0), min(int(data.get("MaxResults") or _LIST_PAGE), _LIST_PAGE)
+    start = int(data.get("NextToken") or 0)
+    size = min(int(data.get("MaxResults") or _LIST_PAGE), _LIST_PAGE)
     more = {"NextToken": str(start + size)} if start + size < len(ids) else {}
     return json_answer({field: ids[start : start + size], **more})

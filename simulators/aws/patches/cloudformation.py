@@ -1,24 +1,26 @@
 """CloudFormation: how stacks are created, rolled back and deleted.
 
-- cfn_delete_order: Dependents are deleted first. If one can't be deleted, the resources that it depends on are kept, so that a
-  later deletion can succeed. Stock MiniStack continues, and deletes even the functions that delete a custom resource. Source:
-  CloudFormation user guide, DependsOn and "Delete stack fails".
-- cfn_failed_create: The physical ID in a custom resource's FAILED response to Create is kept, and the rollback sends Delete
-  with it. Resources that the rollback can't delete stay in the stack, and deleting the stack tries again. Stock keeps neither.
-  Source: CloudFormation user guide, "Custom resource response objects" and "Continue rolling back".
-- cfn_in_progress: DescribeStackResource answers CREATE_IN_PROGRESS as soon as the creation begins. Stock answers that the
-  resource doesn't exist until it is complete, so the function of a custom resource concludes that nobody waits for it. Source:
-  CloudFormation API reference, DescribeStackResource.
-- cfn_custom_resources: CloudFormation invokes the function of a custom resource asynchronously, so Lambda retries a failed
-  invocation twice. CloudFormation waits for the response, not for the function to end. Stock invokes the function once, so that
-  after a failure the stack waits for ServiceTimeout, an hour by default; and a function that hangs blocks the stack until
-  Lambda's timeout. Source: CloudFormation user guide, "How custom resources work"; Lambda developer guide, "Using AWS Lambda
-  with AWS CloudFormation".
-- cfn_exports: An update that would change or remove an exported value fails while another stack imports it, and is rolled back.
-  Stock checks this only when the exporting stack is deleted. Source: CloudFormation user guide, "Get exported outputs from a
-  deployed CloudFormation stack".
+- cfn_delete_order: Dependents are deleted first. If one can't be deleted, the resources that it depends on
+  are kept, so that a later deletion can succeed. Stock MiniStack continues, and deletes even the functions
+  that delete a custom resource. Source: CloudFormation user guide, DependsOn and "Delete stack fails".
+- cfn_failed_create: The physical ID in a custom resource's FAILED response to Create is kept, and the
+  rollback sends Delete with it. Resources that the rollback can't delete stay in the stack, and deleting the
+  stack tries again. Stock keeps neither. Source: CloudFormation user guide, "Custom resource response
+  objects" and "Continue rolling back".
+- cfn_in_progress: DescribeStackResource answers CREATE_IN_PROGRESS as soon as the creation begins. Stock
+  answers that the resource doesn't exist until it is complete, so the function of a custom resource concludes
+  that nobody waits for it. Source: CloudFormation API reference, DescribeStackResource.
+- cfn_custom_resources: CloudFormation invokes the function of a custom resource asynchronously, so Lambda
+  retries a failed invocation twice. CloudFormation waits for the response, not for the function to end. Stock
+  invokes the function once, so that after a failure the stack waits for ServiceTimeout, an hour by default;
+  and a function that hangs blocks the stack until Lambda's timeout. Source: CloudFormation user guide, "How
+  custom resources work"; Lambda developer guide, "Using AWS Lambda with AWS CloudFormation".
+- cfn_exports: An update that would change or remove an exported value fails while another stack imports it,
+  and is rolled back. Stock checks this only when the exporting stack is deleted. Source: CloudFormation user
+  guide, "Get exported outputs from a deployed CloudFormation stack".
 
-See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and cloudformation"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and
+cloudformation"`
 """
 
 from __future__ import annotations
@@ -71,11 +73,19 @@ def delete_resource(  # noqa: PLR0917  (MiniStack's own parameters)
 
 
 def _dependents(stack_name: str, logical_id: str) -> set[str]:
-    """Return the resources that depend on this one directly. An undeleted indirect dependent keeps these, too."""
-    engine, stacks = ministack("services.cloudformation.engine"), ministack("services.cloudformation")._stacks
+    """Return the resources that depend on this one directly.
+
+    An undeleted indirect dependent keeps these, too.
+    """
+    engine = ministack("services.cloudformation.engine")
+    stacks = ministack("services.cloudformation")._stacks
     stack = stacks.get(stack_name) or {}
     defined: dict[str, Any] = (stack.get("_template") or {}).get("Resources", {})
-    return {name for name, resource in defined.items() if logical_id in engine._extract_deps(resource, set(defined))}
+    return {
+        name
+        for name, resource in defined.items()
+        if logical_id in engine._extract_deps(resource, set(defined))
+    }
 
 
 FAILED_CREATE = Patch("cfn_failed_create")
@@ -102,22 +112,33 @@ def invoke_custom_resource(  # noqa: PLR0917  (MiniStack's own parameters)
 ) -> tuple[str, dict[str, Any]]:
     key = (stack_id, logical_id)
     if request_type == "Create":
-        _failed[key] = {"ResourceType": resource_type, "LogicalResourceId": logical_id, "Properties": props, "Attributes": {}}
-    created = original(request_type, logical_id, props, stack_name, stack_id, resource_type, physical_id, old_props)
+        _failed[key] = {
+            "ResourceType": resource_type,
+            "LogicalResourceId": logical_id,
+            "Properties": props,
+            "Attributes": {},
+        }
+    created = original(
+        request_type, logical_id, props, stack_name, stack_id, resource_type, physical_id, old_props
+    )
     _failed.pop(key, None)
     return created
 
 
 @FAILED_CREATE.replaces(_CUSTOM, "deliver_response", "token response")
 def deliver_response(original: Callable[..., bool], token: str, response: dict[str, Any]) -> bool:
-    """Keep the physical ID and deliver the response, which names its resource: this thread is not that of the creation."""
+    """Keep the physical ID and deliver the response, which names its resource: this thread is not that of the
+    creation.
+    """
     record = _failed.get((str(response.get("StackId")), str(response.get("LogicalResourceId"))))
     if record is not None and response.get("PhysicalResourceId"):
         record["PhysicalResourceId"] = response["PhysicalResourceId"]
     return original(token, response)
 
 
-@FAILED_CREATE.replaces(_STACKS, "_roll_back_operation", "stack_name stack_id stack operation reason_override")
+@FAILED_CREATE.replaces(
+    _STACKS, "_roll_back_operation", "stack_name stack_id stack operation reason_override"
+)
 async def roll_back_operation(  # noqa: PLR0917  (MiniStack's own parameters)
     original: Callable[..., Awaitable[None]],
     stack_name: str,
@@ -141,10 +162,13 @@ async def roll_back_operation(  # noqa: PLR0917  (MiniStack's own parameters)
 IN_PROGRESS = Patch("cfn_in_progress")
 
 
-@IN_PROGRESS.replaces_entry("ministack.services.cloudformation.handlers", "_ACTION_HANDLERS", "DescribeStackResource")
+@IN_PROGRESS.replaces_entry(
+    "ministack.services.cloudformation.handlers", "_ACTION_HANDLERS", "DescribeStackResource"
+)
 def describe_stack_resource(original: Original, params: dict[str, Any]) -> Answer:
     handlers = ministack("services.cloudformation.handlers")
-    logical_id, stack = handlers._p(params, "LogicalResourceId"), handlers._resolve_stack(handlers._p(params, "StackName"))
+    logical_id = handlers._p(params, "LogicalResourceId")
+    stack = handlers._resolve_stack(handlers._p(params, "StackName"))
     if not stack or logical_id in stack.get("_resources", {}):
         return original(params)
     begun = _record_in_progress(stack["StackId"], logical_id)
@@ -169,7 +193,9 @@ def _record_in_progress(stack_id: str, logical_id: str) -> dict[str, Any]:
 
 
 CUSTOM_RESOURCES = Patch("cfn_custom_resources")
-_is_cloudformation: Final[contextvars.ContextVar[bool]] = contextvars.ContextVar("cloudformation_asks", default=False)
+_is_cloudformation: Final[contextvars.ContextVar[bool]] = contextvars.ContextVar(
+    "cloudformation_asks", default=False
+)
 
 
 @CUSTOM_RESOURCES.replaces(
@@ -187,7 +213,9 @@ def invoke_without_waiting(
         _is_cloudformation.reset(token)
 
 
-@CUSTOM_RESOURCES.replaces("ministack.services.lambda_svc", "_execute_function_with_config_scope", "func event")
+@CUSTOM_RESOURCES.replaces(
+    "ministack.services.lambda_svc", "_execute_function_with_config_scope", "func event"
+)
 def execute_function(original: Callable[..., Any], func: dict[str, Any], event: Any) -> Any:
     """Invoke asynchronously for CloudFormation. Other callers, such as Step Functions, need the result."""
     if not _is_cloudformation.get():
@@ -200,14 +228,17 @@ EXPORTS = Patch("cfn_exports")
 
 
 @EXPORTS.replaces(
-    _STACKS, "_resolve_stack_outputs", "outputs_defs conditions resources param_values mappings stack_name stack_id"
+    _STACKS,
+    "_resolve_stack_outputs",
+    "outputs_defs conditions resources param_values mappings stack_name stack_id",
 )
 def resolve_stack_outputs(
     original: Callable[..., tuple[list[Any], dict[str, Any]]], *given: Any
 ) -> tuple[list[Any], dict[str, Any]]:
     """Raise ValueError, which fails the update, if an imported export would change or be removed."""
     outputs, exports = original(*given)
-    cloudformation, handlers = ministack("services.cloudformation"), ministack("services.cloudformation.handlers")
+    cloudformation = ministack("services.cloudformation")
+    handlers = ministack("services.cloudformation.handlers")
     stack_id = given[-1]
     for name, before in cloudformation._exports.items():
         after = exports.get(name)
@@ -215,8 +246,15 @@ def resolve_stack_outputs(
             continue
         for importer, stack in cloudformation._stacks.items():
             is_deleted = stack["StackStatus"] == "DELETE_COMPLETE"
-            if not is_deleted and stack["StackId"] != stack_id and name in handlers._imported_export_names(stack, importer):
-                raise ValueError(f"Export {name} cannot be {'updated' if after else 'deleted'} as it is in use by {importer}")
+            if (
+                not is_deleted
+                and stack["StackId"] != stack_id
+                and name in handlers._imported_export_names(stack, importer)
+            ):
+                raise ValueError(
+                    f"Export {name} cannot be {'updated' if after else 'deleted'} as it is in use by "
+                    f"{importer}"
+                )
     return outputs, exports
 
 

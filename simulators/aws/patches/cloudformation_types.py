@@ -1,24 +1,27 @@
 """CloudFormation: resource types that stock MiniStack lacks, and properties that it drops.
 
-- cfn_secrets: Ref of a secret returns its ARN; stock returns the name, which matches no policy. A secret without a value in the
-  template has no version; stock gives it an empty value. GenerateSecretString follows the rules of GetRandomPassword.
-  AWS::SecretsManager::RotationSchedule is supported; stock refuses it. Drift detection finds a secret by its ARN; stock reports
-  every secret as deleted. Source: template reference, AWS::SecretsManager::Secret and RotationSchedule.
-- cfn_types: AWS::Athena::NamedQuery, AWS::Budgets::Budget and AWS::Glue::SecurityConfiguration are supported; a function keeps
-  its DeadLetterConfig. Changing a budget's notifications replaces the budget, and the new one can't have the same name. An
-  alarm isn't created if one with its name exists. Stock refuses the first three types, drops the property, and overwrites the
-  alarm. Source: template reference of these types; user guide, "Name type".
-- cfn_properties: AWS::Scheduler::Schedule keeps ScheduleExpressionTimezone, StartDate, EndDate and KmsKeyArn, and fails if
-  Scheduler refuses; AWS::Glue::Job keeps ExecutionProperty. Stock drops all of these, so that every schedule is in UTC. Source:
-  template reference of these types.
-- cfn_buckets: Encryption, lifecycle rules, ownership controls and tags of a bucket are applied, changed and removed; versioning
-  is suspended when the template no longer has it. A bucket with any object, version or delete marker is not deleted, and the
-  deletion of the stack fails. Stock drops the properties, and deletes the bucket with its content. Source: template reference,
-  AWS::S3::Bucket; S3 API reference, DeleteBucket.
+- cfn_secrets: Ref of a secret returns its ARN; stock returns the name, which matches no policy. A secret
+  without a value in the template has no version; stock gives it an empty value. GenerateSecretString follows
+  the rules of GetRandomPassword. AWS::SecretsManager::RotationSchedule is supported; stock refuses it. Drift
+  detection finds a secret by its ARN; stock reports every secret as deleted. Source: template reference,
+  AWS::SecretsManager::Secret and RotationSchedule.
+- cfn_types: AWS::Athena::NamedQuery, AWS::Budgets::Budget and AWS::Glue::SecurityConfiguration are supported;
+  a function keeps its DeadLetterConfig. Changing a budget's notifications replaces the budget, and the new
+  one can't have the same name. An alarm isn't created if one with its name exists. Stock refuses the first
+  three types, drops the property, and overwrites the alarm. Source: template reference of these types; user
+  guide, "Name type".
+- cfn_properties: AWS::Scheduler::Schedule keeps ScheduleExpressionTimezone, StartDate, EndDate and KmsKeyArn,
+  and fails if Scheduler refuses; AWS::Glue::Job keeps ExecutionProperty. Stock drops all of these, so that
+  every schedule is in UTC. Source: template reference of these types.
+- cfn_buckets: Encryption, lifecycle rules, ownership controls and tags of a bucket are applied, changed and
+  removed; versioning is suspended when the template no longer has it. A bucket with any object, version or
+  delete marker is not deleted, and the deletion of the stack fails. Stock drops the properties, and deletes
+  the bucket with its content. Source: template reference, AWS::S3::Bucket; S3 API reference, DeleteBucket.
 
 Stricter than AWS: a lifecycle rule with a property that this module doesn't know is refused.
 
-See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and cloudformation_types"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and
+cloudformation_types"`
 """
 
 from __future__ import annotations
@@ -52,7 +55,9 @@ def secret_string(original: Callable[..., str], props: dict[str, Any]) -> str:
 
 
 @SECRETS.provisions(_SECRET, "create", original=True)
-def create_secret(original: Callable[..., Provisioned], logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
+def create_secret(
+    original: Callable[..., Provisioned], logical_id: str, props: dict[str, Any], stack_name: str
+) -> Provisioned:
     service = ministack("services.secretsmanager")
     if "Name" in props and props["Name"] in service._secrets:
         raise ProvisioningFailed(f"The operation failed because the secret {props['Name']} already exists.")
@@ -83,14 +88,20 @@ def delete_secret(original: Callable[..., None], physical_id: str, props: dict[s
 @SECRETS.provisions(_ROTATION_SCHEDULE, "create")
 def create_rotation(logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
     rules = {name: typed(value) for name, value in props.get("RotationRules", {}).items()}
-    wanted = {"SecretId": props["SecretId"], "RotationLambdaARN": props.get("RotationLambdaARN"), "RotationRules": rules}
+    wanted = {
+        "SecretId": props["SecretId"],
+        "RotationLambdaARN": props.get("RotationLambdaARN"),
+        "RotationRules": rules,
+    }
     at_once = typed(props.get("RotateImmediatelyOnUpdate", True))
     call_service("secretsmanager", "_rotate_secret", wanted | {"RotateImmediately": at_once})
     return str(props["SecretId"]), {}
 
 
 @SECRETS.provisions(_ROTATION_SCHEDULE, "update")
-def update_rotation(physical_id: str, old: dict[str, Any], new: dict[str, Any], stack_name: str) -> Provisioned:
+def update_rotation(
+    physical_id: str, old: dict[str, Any], new: dict[str, Any], stack_name: str
+) -> Provisioned:
     created: Provisioned = create_rotation("", new, stack_name)
     return created
 
@@ -105,12 +116,18 @@ def delete_rotation(physical_id: str, props: dict[str, Any]) -> None:
 
 @SECRETS.replaces(f"{_CLOUDFORMATION}.drift", "detect_resource_drift", "stack logical_id record timestamp")
 def resource_drift(
-    original: Callable[..., dict[str, Any]], stack: dict[str, Any], logical_id: str, record: dict[str, Any], timestamp: str
+    original: Callable[..., dict[str, Any]],
+    stack: dict[str, Any],
+    logical_id: str,
+    record: dict[str, Any],
+    timestamp: str,
 ) -> dict[str, Any]:
     if record.get("ResourceType") != _SECRET:
         return original(stack, logical_id, record, timestamp)
     physical_id = record["PhysicalResourceId"]
-    result = original(stack, logical_id, {**record, "PhysicalResourceId": _secret_name(physical_id)}, timestamp)
+    result = original(
+        stack, logical_id, {**record, "PhysicalResourceId": _secret_name(physical_id)}, timestamp
+    )
     return {**result, "PhysicalResourceId": physical_id}
 
 
@@ -149,7 +166,10 @@ def create_budget(logical_id: str, props: dict[str, Any], stack_name: str) -> Pr
 
 @TYPES.provisions(_BUDGET, "update")
 def update_budget(physical_id: str, old: dict[str, Any], new: dict[str, Any], stack_name: str) -> Provisioned:
-    """Update the budget. Its notifications are create-only: a change creates another budget and then deletes this one."""
+    """Update the budget.
+
+    Its notifications are create-only: a change creates another budget and then deletes this one.
+    """
     if new.get(_NOTIFICATIONS) != old.get(_NOTIFICATIONS):
         created: Provisioned = create_budget(physical_id, new, stack_name)
         return created
@@ -165,19 +185,29 @@ def delete_budget(physical_id: str, props: dict[str, Any]) -> None:
 
 
 @TYPES.provisions("AWS::CloudWatch::Alarm", "create", original=True)
-def create_alarm(original: Callable[..., Provisioned], logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
+def create_alarm(
+    original: Callable[..., Provisioned], logical_id: str, props: dict[str, Any], stack_name: str
+) -> Provisioned:
     if props.get("AlarmName") in ministack("services.cloudwatch")._alarms:
         raise ProvisioningFailed(
-            f"Resource of type 'AWS::CloudWatch::Alarm' with identifier '{props['AlarmName']}' already exists."
+            f"Resource of type 'AWS::CloudWatch::Alarm' with identifier '{props['AlarmName']}' already "
+            "exists."
         )
     return original(logical_id, props, stack_name)
 
 
 @TYPES.provisions(_SECURITY, "create")
 def create_security(logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
-    """Create a configuration. Every property is create-only: a change creates another configuration and deletes this one."""
+    """Create a configuration.
+
+    Every property is create-only: a change creates another configuration and deletes this one.
+    """
     name = str(props["Name"])
-    call_service("glue", "_create_security_configuration", {"Name": name, "EncryptionConfiguration": _security_encryption(props)})
+    call_service(
+        "glue",
+        "_create_security_configuration",
+        {"Name": name, "EncryptionConfiguration": _security_encryption(props)},
+    )
     return name, {}
 
 
@@ -188,7 +218,9 @@ def delete_security(physical_id: str, props: dict[str, Any]) -> None:
 
 
 def _security_encryption(props: dict[str, Any]) -> dict[str, Any]:
-    """Return the EncryptionConfiguration for CreateSecurityConfiguration, which has another name for S3Encryptions."""
+    """Return the EncryptionConfiguration for CreateSecurityConfiguration, which has another name for
+    S3Encryptions.
+    """
     encryption = copy.deepcopy(props["EncryptionConfiguration"])
     encryption["S3Encryption"] = encryption.pop("S3Encryptions", [])
     return dict(encryption)
@@ -207,7 +239,9 @@ def _budget_request(logical_id: str, props: dict[str, Any], stack_name: str) -> 
 
 
 @TYPES.provisions(_FUNCTION, "create", original=True)
-def create_function(original: Callable[..., Provisioned], logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
+def create_function(
+    original: Callable[..., Provisioned], logical_id: str, props: dict[str, Any], stack_name: str
+) -> Provisioned:
     """Create a function with its dead-letter queue, which stock MiniStack drops."""
     name, attributes = original(logical_id, props, stack_name)
     _keep_dead_letters(name, props)
@@ -216,7 +250,11 @@ def create_function(original: Callable[..., Provisioned], logical_id: str, props
 
 @TYPES.provisions(_FUNCTION, "update", original=True)
 def update_function(
-    original: Callable[..., Provisioned], physical_id: str, old: dict[str, Any], new: dict[str, Any], *rest: Any
+    original: Callable[..., Provisioned],
+    physical_id: str,
+    old: dict[str, Any],
+    new: dict[str, Any],
+    *rest: Any,
 ) -> Provisioned:
     name, attributes = original(physical_id, old, new, *rest)
     _keep_dead_letters(name, new)
@@ -236,7 +274,9 @@ _SCHEDULE: Final = "AWS::Scheduler::Schedule"
 
 
 @PROPERTIES.provisions(_SCHEDULE, "create", original=True)
-def create_schedule(_: Callable[..., Provisioned], logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
+def create_schedule(
+    _: Callable[..., Provisioned], logical_id: str, props: dict[str, Any], stack_name: str
+) -> Provisioned:
     make_name = ministack("services.cloudformation.provisioners")._physical_name
     name = props.get("Name") or make_name(stack_name, logical_id, max_len=64)
     return name, {"Arn": call_service("scheduler", "_create_schedule", name, props)["ScheduleArn"]}
@@ -246,18 +286,25 @@ def create_schedule(_: Callable[..., Provisioned], logical_id: str, props: dict[
 def update_schedule(
     _: Callable[..., Provisioned], physical_id: str, old: dict[str, Any], new: dict[str, Any], stack_name: str
 ) -> Provisioned:
-    """Update the schedule. A new name or group creates another schedule; the old one is deleted after the update."""
+    """Update the schedule.
+
+    A new name or group creates another schedule; the old one is deleted after the update.
+    """
     if new.get("Name", physical_id) != physical_id or new.get("GroupName") != old.get("GroupName"):
         created: Provisioned = create_schedule(physical_id, new, stack_name)
         return created
-    return physical_id, {"Arn": call_service("scheduler", "_update_schedule", physical_id, new)["ScheduleArn"]}
+    return physical_id, {
+        "Arn": call_service("scheduler", "_update_schedule", physical_id, new)["ScheduleArn"]
+    }
 
 
 @PROPERTIES.replaces("ministack.services.cloudformation.provisioners", "_glue_job_fields", "props")
 def job_fields(original: Callable[..., dict[str, Any]], props: dict[str, Any]) -> dict[str, Any]:
     fields = original(props)
     if "ExecutionProperty" in props:
-        fields["ExecutionProperty"] = {name: typed(value) for name, value in props["ExecutionProperty"].items()}
+        fields["ExecutionProperty"] = {
+            name: typed(value) for name, value in props["ExecutionProperty"].items()
+        }
     return fields
 
 
@@ -267,7 +314,9 @@ _NAMESPACE: Final = "http://s3.amazonaws.com/doc/2006-03-01/"
 
 
 @BUCKETS.provisions(_BUCKET, "create", original=True)
-def create_bucket(original: Callable[..., Provisioned], logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
+def create_bucket(
+    original: Callable[..., Provisioned], logical_id: str, props: dict[str, Any], stack_name: str
+) -> Provisioned:
     created = original(logical_id, props, stack_name)
     try:
         _apply_settings(created[0], props, {})
@@ -300,7 +349,10 @@ def delete_bucket(_: Callable[..., Any], physical_id: str, props: dict[str, Any]
 
 
 def _apply_settings(name: str, props: dict[str, Any], old: dict[str, Any]) -> None:
-    """Apply the bucket's properties, and remove those that only `old` has. Raises ValueError if S3 refuses."""
+    """Apply the bucket's properties, and remove those that only `old` has.
+
+    Raises ValueError if S3 refuses.
+    """
     s3 = ministack("services.s3")
     for prop, (document, api) in _SETTINGS.items():
         if props.get(prop):
@@ -317,13 +369,16 @@ def _require_success(name: str, answer: tuple[int, Any, Any]) -> None:
     if answer[0] >= 400:
         root = ElementTree.fromstring(answer[2])  # noqa: S314  (our own server wrote it)
         fields = {element.tag.rpartition("}")[2]: element.text for element in root.iter()}
-        raise ValueError(f"{fields.get('Message')} (Service: S3, Status Code: {answer[0]}, {fields.get('Code')}): {name}")
+        raise ValueError(
+            f"{fields.get('Message')} (Service: S3, Status Code: {answer[0]}, {fields.get('Code')}): {name}"
+        )
 
 
 def _bucket_encryption(given: dict[str, Any]) -> tuple[str, Any]:
     names = {"ServerSideEncryptionByDefault": "ApplyServerSideEncryptionByDefault"}
     rules = [
-        {names.get(name, name): value for name, value in rule.items()} for rule in given["ServerSideEncryptionConfiguration"]
+        {names.get(name, name): value for name, value in rule.items()}
+        for rule in given["ServerSideEncryptionConfiguration"]
     ]
     return "ServerSideEncryptionConfiguration", {"Rule": rules}
 
@@ -355,10 +410,16 @@ _LIFECYCLE_FIELDS: Final[Mapping[str, tuple[str, str]]] = {
 _SETTINGS: Final[Mapping[str, tuple[Callable[[Any], tuple[str, Any]], str]]] = {
     "BucketEncryption": (_bucket_encryption, "encryption"),
     "LifecycleConfiguration": (
-        lambda value: ("LifecycleConfiguration", {"Rule": [_lifecycle_rule(rule) for rule in value["Rules"]]}),
+        lambda value: (
+            "LifecycleConfiguration",
+            {"Rule": [_lifecycle_rule(rule) for rule in value["Rules"]]},
+        ),
         "lifecycle",
     ),
-    "OwnershipControls": (lambda value: ("OwnershipControls", {"Rule": value["Rules"]}), "ownership_controls"),
+    "OwnershipControls": (
+        lambda value: ("OwnershipControls", {"Rule": value["Rules"]}),
+        "ownership_controls",
+    ),
     "Tags": (lambda value: ("Tagging", {"TagSet": {"Tag": value}}), "tagging"),
 }
 

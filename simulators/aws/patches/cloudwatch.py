@@ -1,16 +1,19 @@
 """CloudWatch: states of metric alarms, and the IAM condition key for a metric's namespace.
 
-- alarm_states: A metric alarm evaluates one metric with its dimensions, period by period, and needs DatapointsToAlarm out of
-  EvaluationPeriods ("M out of N"), with TreatMissingData. Stock MiniStack combines all data of a metric name, regardless of
-  dimensions and time, and ignores DatapointsToAlarm and TreatMissingData. Source: CloudWatch user guide, "Configuring how
-  CloudWatch alarms treat missing data", "Evaluating an alarm".
-- metric_namespace: The condition key cloudwatch:namespace restricts PutMetricData, which has no resource. Stock doesn't know
-  the key, and denies what a policy with this condition allows. Source: service authorization reference, CloudWatch.
+- alarm_states: A metric alarm evaluates one metric with its dimensions, period by period, and needs
+  DatapointsToAlarm out of EvaluationPeriods ("M out of N"), with TreatMissingData. Stock MiniStack combines
+  all data of a metric name, regardless of dimensions and time, and ignores DatapointsToAlarm and
+  TreatMissingData. Source: CloudWatch user guide, "Configuring how CloudWatch alarms treat missing data",
+  "Evaluating an alarm".
+- metric_namespace: The condition key cloudwatch:namespace restricts PutMetricData, which has no resource.
+  Stock doesn't know the key, and denies what a policy with this condition allows. Source: service
+  authorization reference, CloudWatch.
 
-Beyond AWS: alarms change state as soon as data arrives; POST alarms/evaluate {"seconds": n} under /_simulator evaluates all
-alarms as if n seconds had passed.
+Beyond AWS: alarms change state as soon as data arrives; POST alarms/evaluate {"seconds": n} under /_simulator
+evaluates all alarms as if n seconds had passed.
 
-See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and cloudwatch"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and
+cloudwatch"`
 """
 
 from __future__ import annotations
@@ -58,7 +61,10 @@ def evaluate_later(request: control.Request) -> control.Response:
 
 
 def state_of(alarm: dict[str, Any], breaching: Sequence[bool | None]) -> str:
-    """Return the alarm's state. `breaching`: for each period, newest first, whether it breaches; None without data."""
+    """Return the alarm's state.
+
+    `breaching`: for each period, newest first, whether it breaches; None without data.
+    """
     periods = int(alarm.get("EvaluationPeriods", 1))
     wanted = int(alarm.get("DatapointsToAlarm") or periods)
     missing = alarm.get("TreatMissingData") or "missing"
@@ -84,8 +90,10 @@ def _breaching_periods(alarm: dict[str, Any], now: float) -> list[bool | None]:
         cloudwatch._dims_key(cloudwatch._dims_from_list(alarm.get("Dimensions") or [])),
     )
     points = list(cloudwatch._metrics.get(key) or [])
-    period, statistic = float(alarm.get("Period", 60)), alarm.get("Statistic", "Average")
-    breaches, threshold = _BREACHES[alarm["ComparisonOperator"]], float(alarm.get("Threshold", 0))
+    period = float(alarm.get("Period", 60))
+    statistic = alarm.get("Statistic", "Average")
+    breaches = _BREACHES[alarm["ComparisonOperator"]]
+    threshold = float(alarm.get("Threshold", 0))
     result: list[bool | None] = []
     for number in range(int(alarm.get("EvaluationPeriods", 1)) + _EXTRA_PERIODS):
         end = now - number * period
@@ -99,7 +107,8 @@ def _set_state(alarm: dict[str, Any], state: str) -> None:
     old = alarm["StateValue"]
     if state == old:
         return
-    cloudwatch, reason = ministack(_CLOUDWATCH), f"Threshold Crossed: {alarm['MetricName']}"
+    cloudwatch = ministack(_CLOUDWATCH)
+    reason = f"Threshold Crossed: {alarm['MetricName']}"
     alarm.update(StateValue=state, StateReason=reason, StateUpdatedTimestamp=int(time.time()))
     cloudwatch._record_history(alarm["AlarmName"], old, state, reason)
     cloudwatch._dispatch_alarm_actions(alarm, old, state, reason)
@@ -111,7 +120,11 @@ NAMESPACE = Patch("metric_namespace")
 
 @NAMESPACE.replaces("ministack.core.iam_actions", "request_tag_context", "service iam_action body params")
 def condition_keys(
-    original: Callable[..., dict[str, Any]], service: str, iam_action: str, body: bytes, params: dict[str, Any]
+    original: Callable[..., dict[str, Any]],
+    service: str,
+    iam_action: str,
+    body: bytes,
+    params: dict[str, Any],
 ) -> dict[str, Any]:
     """Return the condition keys of a request, with their values."""
     context = original(service, iam_action, body, params)

@@ -1,21 +1,25 @@
 """EventBridge Scheduler, and functions as targets of EventBridge rules.
 
-- scheduler_clock: Cron expressions and one-time schedules are in ScheduleExpressionTimezone, with daylight saving time; stock
-  MiniStack takes them as UTC. Universal targets (arn:aws:scheduler:::aws-sdk:<service>:<action>) and functions are called under
-  the target's role with Scheduler's context attributes; stock doesn't call the former, and calls the latter without assuming
-  the role. RetryPolicy applies, with short pauses; what can't be delivered goes to the queue of DeadLetterConfig.
-  CreateSchedule and UpdateSchedule refuse a role that doesn't trust Scheduler, and an unknown time zone. Source: EventBridge
-  Scheduler user guide, "Schedule types", "Universal targets", "Configuring a dead-letter queue", "Context attributes".
-- event_targets: A function is called if its policy allows EventBridge. RetryPolicy applies; if the permission or the function
-  is missing, the event goes to the target's dead-letter queue without a retry, with AWS's message attributes, if the queue's
-  policy allows EventBridge to send. Stock calls any function, once, and has no dead-letter queues for targets. Source:
-  EventBridge user guide, "Using dead-letter queues to process undelivered events".
+- scheduler_clock: Cron expressions and one-time schedules are in ScheduleExpressionTimezone, with daylight
+  saving time; stock MiniStack takes them as UTC. Universal targets
+  (arn:aws:scheduler:::aws-sdk:<service>:<action>) and functions are called under the target's role with
+  Scheduler's context attributes; stock doesn't call the former, and calls the latter without assuming the
+  role. RetryPolicy applies, with short pauses; what can't be delivered goes to the queue of DeadLetterConfig.
+  CreateSchedule and UpdateSchedule refuse a role that doesn't trust Scheduler, and an unknown time zone.
+  Source: EventBridge Scheduler user guide, "Schedule types", "Universal targets", "Configuring a dead-letter
+  queue", "Context attributes".
+- event_targets: A function is called if its policy allows EventBridge. RetryPolicy applies; if the permission
+  or the function is missing, the event goes to the target's dead-letter queue without a retry, with AWS's
+  message attributes, if the queue's policy allows EventBridge to send. Stock calls any function, once, and
+  has no dead-letter queues for targets. Source: EventBridge user guide, "Using dead-letter queues to process
+  undelivered events".
 
-Beyond AWS: POST schedules/fire {"group": "default", "name": …, "at": ISO time} under /_simulator invokes one schedule as if it
-were due at that time, skips its earlier occurrences, and returns the result of the first attempt. Without `at`, the time is the
-next due time.
+Beyond AWS: POST schedules/fire {"group": "default", "name": …, "at": ISO time} under /_simulator invokes one
+schedule as if it were due at that time, skips its earlier occurrences, and returns the result of the first
+attempt. Without `at`, the time is the next due time.
 
-See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and events"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and
+events"`
 """
 
 from __future__ import annotations
@@ -80,7 +84,8 @@ def _tick(now: datetime) -> None:
 def fire_by_hand(request: control.Request) -> control.Response:
     try:
         given = json.loads(request.body)
-        key, at = _key(given.get("group", "default"), given["name"]), moment(given.get("at"))
+        key = _key(given.get("group", "default"), given["name"])
+        at = moment(given.get("at"))
     except (ValueError, KeyError, TypeError) as mistake:
         return control.as_json({"error": f"give group, name and at (ISO 8601): {mistake}"}, 400)
     schedule = ministack("services.scheduler")._schedules._data.get(key)
@@ -89,7 +94,8 @@ def fire_by_hand(request: control.Request) -> control.Response:
     due = at or _due(key, schedule, at_least=datetime.now(UTC))
     if due is None or schedule["State"] != "ENABLED":
         return control.as_json(
-            {"error": f"schedule {key[2]} is {schedule['State']} and has {'a' if due else 'no'} next time"}, 409
+            {"error": f"schedule {key[2]} is {schedule['State']} and has {'a' if due else 'no'} next time"},
+            409,
         )
     return control.as_json(_fire(key, schedule, due))
 
@@ -172,7 +178,11 @@ _matched: Final[contextvars.ContextVar[_Match]] = contextvars.ContextVar("lakefe
 
 @TARGETS.replaces(_EVENTS, "_invoke_target", "target event rule view")
 def invoke_target(
-    original: Callable[..., None], target: dict[str, Any], event: dict[str, Any], rule: dict[str, Any], view: Any = None
+    original: Callable[..., None],
+    target: dict[str, Any],
+    event: dict[str, Any],
+    rule: dict[str, Any],
+    view: Any = None,
 ) -> None:
     token = _matched.set(_Match(target, rule.get("Arn", ""), event))
     try:
@@ -184,7 +194,11 @@ def invoke_target(
 @TARGETS.replaces(_EVENTS, "_dispatch_to_lambda", "arn payload")
 def dispatch_to_lambda(_: Callable[..., None], arn: str, payload: str) -> None:
     match = _matched.get()
-    deliver(lambda _: _call(arn, payload, match.rule_arn), Policy.of(match.target), lambda outcome: _bury(match, outcome))
+    deliver(
+        lambda _: _call(arn, payload, match.rule_arn),
+        Policy.of(match.target),
+        lambda outcome: _bury(match, outcome),
+    )
 
 
 def _call(arn: str, payload: str, rule_arn: str) -> None:
@@ -196,12 +210,16 @@ def _call(arn: str, payload: str, rule_arn: str) -> None:
     policy, _ = functions.function_policy_for_arn(arn) or (None, "")
     if not identity.lets_in(policy, _SERVICE, "lambda:InvokeFunction", arn, rule_arn):
         raise Undelivered("NO_PERMISSIONS", "Lack of permissions to invoke the target.")
-    functions.invoke_async_with_retry(functions._execution_record_for_config(record, config), json.loads(payload))
+    functions.invoke_async_with_retry(
+        functions._execution_record_for_config(record, config), json.loads(payload)
+    )
 
 
 def _bury(match: _Match, outcome: Outcome) -> None:
     queue = (match.target.get("DeadLetterConfig") or {}).get("Arn", "")
-    if not queue or not ministack("services.sqs").queue_policy_allows(queue, _SERVICE, match.rule_arn, settings.ACCOUNT):
+    if not queue or not ministack("services.sqs").queue_policy_allows(
+        queue, _SERVICE, match.rule_arn, settings.ACCOUNT
+    ):
         return
     body = json.dumps(ministack("services.eventbridge")._pattern_event_view(match.event).event_with_detail())
     attributes = outcome.attributes(RULE_ARN=match.rule_arn, TARGET_ARN=match.target["Arn"])

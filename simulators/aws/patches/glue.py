@@ -1,24 +1,29 @@
 """Glue: the Data Catalog, permissions on it, and job runs.
 
-- glue_catalog: Database and table names are stored in lower case; stock MiniStack keeps their case. GetTables and GetDatabases
-  return at most 100 entries and a NextToken; stock returns all. GetTables in a database that doesn't exist is
-  EntityNotFoundException; stock returns an empty list. Expression is a regular expression; stock treats it as a glob.
-  UpdateTable replaces the whole definition; stock keeps the fields that the new definition omits. UpdateTable with a stale
-  VersionId is always ConcurrentModificationException; stock compares and writes without a lock, so two concurrent writers may
-  both succeed. Source: Glue web API reference (GetTables, GetDatabases, UpdateTable, TableInput).
-- glue_permissions: A call needs permission on the table, its database and the catalog; DeleteDatabase also on all tables and
-  user-defined functions of the database. Stock checks only the database of a table, expects `table/<name>` for a database, and
-  never checks the catalog, so it denies what AWS allows and allows what AWS denies. As on stock, GetTables lists the whole
-  database; AWS omits the tables on which the caller has no permission. Source: Glue developer guide, "Identity-based policy
-  examples for AWS Glue" and "Specifying AWS Glue resource ARNs".
-- glue_runs: StartJobRun runs the script of ScriptLocation with the zips of --extra-py-files, read with the job's role, in the
-  project's interpreter for its GlueVersion, with Glue's versions of Spark, Java and Iceberg; stock reports SUCCEEDED at once
-  and runs nothing. Arguments of a run override DefaultArguments, NonOverridableArguments override both. A run has Glue's
-  states, ErrorMessage and times; its Timeout and MaxConcurrentRuns are enforced; BatchStopJobRun stops it; its logs go to log
-  groups with the prefix --custom-logGroup-prefix. EventBridge gets one "Glue Job State Change" when a run ends. Source: Glue
-  developer guide, "Using job parameters in AWS Glue jobs", "Automating with EventBridge"; web API reference, StartJobRun.
+- glue_catalog: Database and table names are stored in lower case; stock MiniStack keeps their case. GetTables
+  and GetDatabases return at most 100 entries and a NextToken; stock returns all. GetTables in a database that
+  doesn't exist is EntityNotFoundException; stock returns an empty list. Expression is a regular expression;
+  stock treats it as a glob. UpdateTable replaces the whole definition; stock keeps the fields that the new
+  definition omits. UpdateTable with a stale VersionId is always ConcurrentModificationException; stock
+  compares and writes without a lock, so two concurrent writers may both succeed. Source: Glue web API
+  reference (GetTables, GetDatabases, UpdateTable, TableInput).
+- glue_permissions: A call needs permission on the table, its database and the catalog; DeleteDatabase also on
+  all tables and user-defined functions of the database. Stock checks only the database of a table, expects
+  `table/<name>` for a database, and never checks the catalog, so it denies what AWS allows and allows what
+  AWS denies. As on stock, GetTables lists the whole database; AWS omits the tables on which the caller has no
+  permission. Source: Glue developer guide, "Identity-based policy examples for AWS Glue" and "Specifying AWS
+  Glue resource ARNs".
+- glue_runs: StartJobRun runs the script of ScriptLocation with the zips of --extra-py-files, read with the
+  job's role, in the project's interpreter for its GlueVersion, with Glue's versions of Spark, Java and
+  Iceberg; stock reports SUCCEEDED at once and runs nothing. Arguments of a run override DefaultArguments,
+  NonOverridableArguments override both. A run has Glue's states, ErrorMessage and times; its Timeout and
+  MaxConcurrentRuns are enforced; BatchStopJobRun stops it; its logs go to log groups with the prefix
+  --custom-logGroup-prefix. EventBridge gets one "Glue Job State Change" when a run ends. Source: Glue
+  developer guide, "Using job parameters in AWS Glue jobs", "Automating with EventBridge"; web API reference,
+  StartJobRun.
 
-Beyond AWS: POST job-runs/expire {"job": …, "run": …} under /_simulator ends a run as if its Timeout had passed.
+Beyond AWS: POST job-runs/expire {"job": …, "run": …} under /_simulator ends a run as if its Timeout had
+passed.
 
 See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and glue"`
 """
@@ -59,7 +64,12 @@ _catalog_lock = threading.Lock()
 
 @CATALOG.replaces("ministack.services.glue", "_handle_request_sync", "method path headers body query_params")
 def handle_request(  # noqa: PLR0917  (MiniStack's own parameters)
-    original: Original, method: str, path: str, headers: dict[str, str], body: bytes, query_params: dict[str, Any]
+    original: Original,
+    method: str,
+    path: str,
+    headers: dict[str, str],
+    body: bytes,
+    query_params: dict[str, Any],
 ) -> Answer:
     action = headers.get("x-amz-target", "").rpartition(".")[2]
     if action not in _CATALOG_ACTIONS:
@@ -89,7 +99,9 @@ def fold(request: dict[str, Any]) -> dict[str, Any]:
     return folded
 
 
-def _catalog_page(answer: Answer, field: str, MaxResults: int | None, NextToken: str | None, Expression: str | None) -> Answer:  # noqa: N803  (AWS's names)
+def _catalog_page(
+    answer: Answer, field: str, MaxResults: int | None, NextToken: str | None, Expression: str | None
+) -> Answer:
     try:
         after = base64.b64decode(NextToken or "", validate=True).decode()
         wanted = re.compile(Expression or ".*")
@@ -109,7 +121,9 @@ _DATABASE_ACTIONS = frozenset({"CreateDatabase", "GetDatabase", "UpdateDatabase"
 
 
 @PERMISSIONS.replaces(
-    "ministack.core.iam_evaluator", "enforce", "access_key_id iam_action service region resource_arn service_context"
+    "ministack.core.iam_evaluator",
+    "enforce",
+    "access_key_id iam_action service region resource_arn service_context",
 )
 def enforce(  # noqa: PLR0917  (MiniStack's own parameters)
     original: Any,
@@ -129,7 +143,9 @@ def enforce(  # noqa: PLR0917  (MiniStack's own parameters)
 
 @PERMISSIONS.names_resources("glue")
 def catalog_resource(target: str, body: bytes) -> str | None:
-    """Return `database/<name>` or `table/<database>/<name>`; None for a call that doesn't concern the Data Catalog."""
+    """Return `database/<name>` or `table/<database>/<name>`; None for a call that doesn't concern the Data
+    Catalog.
+    """
     try:
         request = json.loads(body or b"{}")
     except ValueError:
@@ -149,11 +165,15 @@ def _name(request: dict[str, Any], within: str) -> str:
 
 
 def related(action: str, arn: str) -> list[str]:
-    """Return the ARNs that also need permission: what contains the resource, and for DeleteDatabase the database's content."""
+    """Return the ARNs that also need permission: what contains the resource, and for DeleteDatabase the
+    database's content.
+    """
     prefix, _, resource = arn.rpartition(":")
     kind, _, name = resource.partition("/")
     if action == "glue:DeleteDatabase":
-        return [f"{prefix}:{suffix}" for suffix in ("catalog", f"table/{name}/*", f"userDefinedFunction/{name}/*")]
+        return [
+            f"{prefix}:{suffix}" for suffix in ("catalog", f"table/{name}/*", f"userDefinedFunction/{name}/*")
+        ]
     database = [f"{prefix}:database/{name.partition('/')[0]}"] if kind == "table" else []
     return [*database, f"{prefix}:catalog"] if kind in ("table", "database") else []
 
@@ -197,7 +217,9 @@ def start_job_run(original: Original, data: dict[str, Any]) -> Answer:
         runs = glue._job_runs.setdefault(job["Name"], [])
         limit = job.get("ExecutionProperty", {}).get("MaxConcurrentRuns", 1)
         if sum(run["Id"] in _active_runs for run in runs) >= limit:
-            return json_error("ConcurrentRunsExceededException", f"Concurrent runs exceeded for {job['Name']}")
+            return json_error(
+                "ConcurrentRunsExceededException", f"Concurrent runs exceeded for {job['Name']}"
+            )
         run = _begin(dict(job), data)
         runs.append(run.record)
     return json_answer({"JobRunId": run.record["Id"]})
@@ -205,18 +227,28 @@ def start_job_run(original: Original, data: dict[str, Any]) -> Answer:
 
 @RUNS.replaces(_GLUE, "_batch_stop_job_run", "data")
 def batch_stop_job_run(original: Original, data: dict[str, Any]) -> Answer:
-    """Stop the active runs, which are STOPPING until they end. MiniStack returns the errors for the other runs."""
-    stopping = [run for run in data.get("JobRunIds", []) if _request_end(data.get("JobName", ""), run, "STOPPED")]
-    answer = original({**data, "JobRunIds": [run for run in data.get("JobRunIds", []) if run not in stopping]})
+    """Stop the active runs, which are STOPPING until they end.
+
+    MiniStack returns the errors for the other runs.
+    """
+    stopping = [
+        run for run in data.get("JobRunIds", []) if _request_end(data.get("JobName", ""), run, "STOPPED")
+    ]
+    answer = original(
+        {**data, "JobRunIds": [run for run in data.get("JobRunIds", []) if run not in stopping]}
+    )
     response = json.loads(answer[2])
-    response["SuccessfulSubmissions"] += [{"JobName": data.get("JobName"), "JobRunId": run} for run in stopping]
+    response["SuccessfulSubmissions"] += [
+        {"JobName": data.get("JobName"), "JobRunId": run} for run in stopping
+    ]
     return json_answer(response)
 
 
 @controls.register("POST", "/job-runs/expire")
 def expire(request: control.Request) -> control.Response:
     given = json.loads(request.body)
-    job, run = given.get("job", ""), given.get("run", "")
+    job = given.get("job", "")
+    run = given.get("run", "")
     if _request_end(job, run, "TIMEOUT"):
         return control.as_json({"job": job, "run": run})
     return control.as_json({"error": f"job {job!r} has no active run {run!r}"}, 404)
@@ -234,7 +266,11 @@ def _request_end(job_name: str, run_id: str, state: str) -> bool:
 
 def _begin(job: dict[str, Any], data: dict[str, Any]) -> JobRun:
     run_id = f"jr_{uuid.uuid4().hex}{uuid.uuid4().hex}"
-    given = {**job.get("DefaultArguments", {}), **data.get("Arguments", {}), **job.get("NonOverridableArguments", {})}
+    given = {
+        **job.get("DefaultArguments", {}),
+        **data.get("Arguments", {}),
+        **job.get("NonOverridableArguments", {}),
+    }
     record = _record(job, data, run_id, given)
     reserved = {"--JOB_NAME": job["Name"], "--JOB_ID": f"j_{run_id[3:35]}", "--JOB_RUN_ID": run_id}
     run = _active_runs[run_id] = JobRun(job, record, {**given, **reserved}, lambda: _put_event(record))
@@ -242,7 +278,9 @@ def _begin(job: dict[str, Any], data: dict[str, Any]) -> JobRun:
     return run
 
 
-def _record(job: dict[str, Any], data: dict[str, Any], run_id: str, arguments: dict[str, str]) -> dict[str, Any]:
+def _record(
+    job: dict[str, Any], data: dict[str, Any], run_id: str, arguments: dict[str, str]
+) -> dict[str, Any]:
     now = time.time()
     same = ("WorkerType", "NumberOfWorkers", "MaxCapacity", "SecurityConfiguration", "GlueVersion")
     return {

@@ -1,17 +1,22 @@
-"""What denies a call besides the permissions of the caller and of the resource: the organization's policies and Lake Formation.
+"""What denies a call besides the permissions of the caller and of the resource: the organization's policies
+and Lake Formation.
 
-- guardrails: A service control policy, a resource control policy, a permissions boundary, a session policy or the policy of a VPC
-  endpoint denies what IAM's own policies allow, and the message names its type: "with an explicit deny in a service control
-  policy", or "because no permissions boundary allows the glue:GetTable action". Source: IAM user guide, "Troubleshoot access
-  denied error messages". A service control policy binds all principals of a member account, its root user too; a resource control
-  policy binds callers of the account's resources, from other accounts too. Source: AWS Organizations user guide, "Service control
-  policies" and "Resource control policies". Where Lake Formation governs, a call to Glue needs its permission too
-  (lake_formation.py). Stock MiniStack has none of them, and words every denial as one of an identity-based policy.
+- guardrails: A service control policy, a resource control policy, a permissions boundary, a session policy or
+  the policy of a VPC endpoint denies what IAM's own policies allow, and the message names its type: "with an
+  explicit deny in a service control policy", or "because no permissions boundary allows the glue:GetTable
+  action". Source: IAM user guide, "Troubleshoot access denied error messages". A service control policy binds
+  all principals of a member account, its root user too; a resource control policy binds callers of the
+  account's resources, from other accounts too. Source: AWS Organizations user guide, "Service control
+  policies" and "Resource control policies". Where Lake Formation governs, a call to Glue needs its permission
+  too (lake_formation.py). Stock MiniStack has none of them, and words every denial as one of an
+  identity-based policy.
 
-Beyond AWS: POST guardrails {"denials": [{"by": "session policy", "action": "glue:*", "principal": "*"}]} under /_simulator
-sets what is denied; an empty list ends it. Lake Formation has its own switch. They need `iam`.
+Beyond AWS: POST guardrails {"denials": [{"by": "session policy", "action": "glue:*", "principal": "*"}]}
+under /_simulator sets what is denied; an empty list ends it. Lake Formation has its own switch. They need
+`iam`.
 
-See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and guardrails"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and
+guardrails"`
 """
 
 from __future__ import annotations
@@ -34,7 +39,10 @@ KINDS: Final = (
 
 
 class Guardrail(NamedTuple):
-    """Denies calls. `action` and the ARN `principal` are patterns with `*`. Without `explicit`, no statement allows it."""
+    """Denies calls.
+
+    `action` and the ARN `principal` are patterns with `*`. Without `explicit`, no statement allows it.
+    """
 
     by: str
     action: str = "*"
@@ -42,7 +50,11 @@ class Guardrail(NamedTuple):
     explicit: bool = True
 
     def why(self, action: str) -> str:
-        return f"with an explicit deny in a {self.by}" if self.explicit else f"because no {self.by} allows the {action} action"
+        return (
+            f"with an explicit deny in a {self.by}"
+            if self.explicit
+            else f"because no {self.by} allows the {action} action"
+        )
 
 
 _denials: list[Guardrail] = []
@@ -58,7 +70,9 @@ def change(request: control.Request) -> control.Response:
 
 
 @GUARDRAILS.replaces(
-    "ministack.core.iam_evaluator", "enforce", "access_key_id iam_action service region resource_arn service_context"
+    "ministack.core.iam_evaluator",
+    "enforce",
+    "access_key_id iam_action service region resource_arn service_context",
 )
 def enforce(  # noqa: PLR0917  (MiniStack's own parameters)
     original: Any,
@@ -73,7 +87,9 @@ def enforce(  # noqa: PLR0917  (MiniStack's own parameters)
     if denied or not (_denials or lake_formation.ACCOUNT.governs):
         return denied
     evaluator = ministack("core.iam_evaluator")
-    principal = str(evaluator.resolve_principal(access_key_id or "", ministack("core.responses").get_account_id()).arn)
+    principal = str(
+        evaluator.resolve_principal(access_key_id or "", ministack("core.responses").get_account_id()).arn
+    )
     message = _refusal(iam_action, principal, resource_arn)
     return evaluator.AuthError("AccessDeniedException", message) if message else None
 
@@ -81,7 +97,10 @@ def enforce(  # noqa: PLR0917  (MiniStack's own parameters)
 def _refusal(action: str, principal: str, resource: str) -> str:
     for denial in _denials:
         if fnmatchcase(action, denial.action) and fnmatchcase(principal, denial.principal):
-            return f"User: {principal} is not authorized to perform: {action} on resource: {resource} {denial.why(action)}"
+            return (
+                f"User: {principal} is not authorized to perform: {action} on resource: {resource} "
+                f"{denial.why(action)}"
+            )
     return lake_formation.ACCOUNT.refusal(action, principal, resource)
 
 

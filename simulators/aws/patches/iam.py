@@ -1,7 +1,8 @@
 """IAM: the rules of policy documents.
 
-- iam_statement_ids: Two statements of one policy with the same Sid are refused with MalformedPolicyDocument, "Statement IDs (SID)
-  in a single policy must be unique."; stock accepts them. Source: IAM user guide, "IAM JSON policy elements: Sid".
+- iam_statement_ids: Two statements of one policy with the same Sid are refused with MalformedPolicyDocument,
+  "Statement IDs (SID) in a single policy must be unique."; stock accepts them. Source: IAM user guide, "IAM
+  JSON policy elements: Sid".
 
 See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and iam"`
 """

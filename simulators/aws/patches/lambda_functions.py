@@ -1,25 +1,28 @@
 """Lambda: the interpreter of functions, asynchronous invocations, and logs.
 
-- lambda_interpreter: Functions run in the project's interpreter, which has the packages that are deployed with them; stock
-  MiniStack runs them in its own. This patch is specific to this repository.
-- lambda_ahead: Functions whose ARNs are in a function's environment variables are started together with it, as AWS initialises
-  execution environments ahead of invocations. Stock starts each function when it is first called, so that the functions of a
-  custom resource start one after the other. Source: Lambda developer guide, "Lambda execution environment".
-- lambda_async: A failed asynchronous invocation is retried twice with the same request ID; then the event itself goes to the
-  function's dead-letter queue, with the attributes RequestID, ErrorCode and ErrorMessage, under the function's role.
-  CreateFunction and UpdateFunctionConfiguration refuse a queue to which the role may not send. Each failed attempt counts in
-  the metric Errors. Stock gives each attempt another request ID, sends the envelope of failure destinations without attributes,
-  and leaves Errors at 0. The pauses between attempts are short. Source: Lambda developer guide, "Adding a dead-letter queue",
-  "How Lambda handles errors and retries with asynchronous invocation", "Types of metrics for Lambda functions".
-- lambda_node_sdk: A call with the AWS SDK for JavaScript fails if the connection is closed before the response is complete.
-  Stock has its own SDK, whose call then never returns: the function hangs until its timeout, 15 minutes in CDK's provider
-  framework. Source: Node.js documentation, http.ClientRequest: a response that is cut off emits "error", which the SDK passes
-  on.
-- lambda_logs: A function writes to the log group of its LoggingConfig if its role allows it, and creates the group only if the
-  role allows that. Stock creates /aws/lambda/<name> regardless of the role, so that the group outlives the stack. Source:
-  Lambda developer guide, "Sending Lambda function logs to CloudWatch Logs".
+- lambda_interpreter: Functions run in the project's interpreter, which has the packages that are deployed
+  with them; stock MiniStack runs them in its own. This patch is specific to this repository.
+- lambda_ahead: Functions whose ARNs are in a function's environment variables are started together with it,
+  as AWS initialises execution environments ahead of invocations. Stock starts each function when it is first
+  called, so that the functions of a custom resource start one after the other. Source: Lambda developer
+  guide, "Lambda execution environment".
+- lambda_async: A failed asynchronous invocation is retried twice with the same request ID; then the event
+  itself goes to the function's dead-letter queue, with the attributes RequestID, ErrorCode and ErrorMessage,
+  under the function's role. CreateFunction and UpdateFunctionConfiguration refuse a queue to which the role
+  may not send. Each failed attempt counts in the metric Errors. Stock gives each attempt another request ID,
+  sends the envelope of failure destinations without attributes, and leaves Errors at 0. The pauses between
+  attempts are short. Source: Lambda developer guide, "Adding a dead-letter queue", "How Lambda handles errors
+  and retries with asynchronous invocation", "Types of metrics for Lambda functions".
+- lambda_node_sdk: A call with the AWS SDK for JavaScript fails if the connection is closed before the
+  response is complete. Stock has its own SDK, whose call then never returns: the function hangs until its
+  timeout, 15 minutes in CDK's provider framework. Source: Node.js documentation, http.ClientRequest: a
+  response that is cut off emits "error", which the SDK passes on.
+- lambda_logs: A function writes to the log group of its LoggingConfig if its role allows it, and creates the
+  group only if the role allows that. Stock creates /aws/lambda/<name> regardless of the role, so that the
+  group outlives the stack. Source: Lambda developer guide, "Sending Lambda function logs to CloudWatch Logs".
 
-See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and lambda_functions"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and
+lambda_functions"`
 """
 
 from __future__ import annotations
@@ -50,7 +53,10 @@ NODE_SDK = Patch("lambda_node_sdk")
 
 @NODE_SDK.replaces("ministack.core.lambda_runtime", "_detect_runtime_binary", "runtime")
 def reject_cut_answers(original: Callable[[str], tuple[str, str]], runtime: str) -> tuple[str, str]:
-    """Fail the call if the response is cut off. Node.js drops the response's "error" if nothing listens for it."""
+    """Fail the call if the response is cut off.
+
+    Node.js drops the response's "error" if nothing listens for it.
+    """
     binary, script = original(runtime)
     return binary, script.replace('res.on("end",', 'res.on("error", reject); res.on("end",')
 
@@ -60,8 +66,12 @@ _log: Final = logging.getLogger("lakeferry.functions")
 Leased = tuple[Any, str]
 
 
-@START_AHEAD.replaces("ministack.services.lambda_svc", "acquire_worker", "func_name config code_zip qualifier max_concurrency")
-def acquire_worker(original: Callable[..., Leased], func_name: str, config: dict[str, Any], *rest: Any, **named: Any) -> Leased:
+@START_AHEAD.replaces(
+    "ministack.services.lambda_svc", "acquire_worker", "func_name config code_zip qualifier max_concurrency"
+)
+def acquire_worker(
+    original: Callable[..., Leased], func_name: str, config: dict[str, Any], *rest: Any, **named: Any
+) -> Leased:
     leased = original(func_name, config, *rest, **named)
     if leased[1] == "spawn":
         for called in _called_functions(config):
@@ -75,13 +85,18 @@ def _called_functions(config: dict[str, Any]) -> Iterator[str]:
 
 
 def _start(arn: str) -> None:
-    """Start a worker. The function's first invocation waits for it, and reports why it couldn't be started."""
+    """Start a worker.
+
+    The function's first invocation waits for it, and reports why it couldn't be started.
+    """
     record, config, name = ministack("services.lambda_svc")._get_func_record_for_ref(arn)
     if not record or not config or not record.get("code_zip"):
         return
     runtime = ministack("core.lambda_runtime")
     try:
-        runtime.ensure_spawned(runtime.get_or_create_worker(name, config, record["code_zip"], config.get("Version", "$LATEST")))
+        runtime.ensure_spawned(
+            runtime.get_or_create_worker(name, config, record["code_zip"], config.get("Version", "$LATEST"))
+        )
     except Exception as error:  # importing a handler can raise any exception
         _log.info("%s was not started ahead: %s", name, error)
 
@@ -126,7 +141,9 @@ def _refused(data: dict[str, Any], role: str) -> Answer | None:
     if ":sqs:" not in queue or identity.may(role, "sqs:SendMessage", queue):
         return None
     message = "The provided execution role does not have permissions to call SendMessage on SQS"
-    answer: Answer = ministack("core.responses").error_response_json("InvalidParameterValueException", message, 400)
+    answer: Answer = ministack("core.responses").error_response_json(
+        "InvalidParameterValueException", message, 400
+    )
     return answer
 
 
@@ -164,7 +181,11 @@ LOGS = Patch("lambda_logs")
 _WRITES: Final = ("logs:CreateLogStream", "logs:PutLogEvents")
 
 
-@LOGS.replaces("ministack.services.lambda_svc", "_emit_lambda_logs", "func request_id log_text error duration_ms log_source")
+@LOGS.replaces(
+    "ministack.services.lambda_svc",
+    "_emit_lambda_logs",
+    "func request_id log_text error duration_ms log_source",
+)
 def emit_lambda_logs(original: Callable[..., None], func: dict[str, Any], *rest: Any, **named: Any) -> None:
     if _may_write(func.get("config") or func):
         original(func, *rest, **named)
@@ -174,7 +195,9 @@ def _may_write(config: dict[str, Any]) -> bool:
     role = config.get("Role", "")
     group = (config.get("LoggingConfig") or {}).get("LogGroup") or f"/aws/lambda/{config['FunctionName']}"
     arn = f"arn:aws:logs:{settings.REGION}:{settings.ACCOUNT}:log-group:{group}"
-    if group not in ministack("services.cloudwatch_logs")._log_groups and not identity.may(role, "logs:CreateLogGroup", arn):
+    if group not in ministack("services.cloudwatch_logs")._log_groups and not identity.may(
+        role, "logs:CreateLogGroup", arn
+    ):
         return False
     return all(identity.may(role, action, f"{arn}:log-stream:stream") for action in _WRITES)
 

@@ -1,23 +1,27 @@
-"""S3: multipart uploads, API limits, encryption with the AWS managed key, missing keys, and aws:SecureTransport.
+"""S3: multipart uploads, API limits, encryption with the AWS managed key, missing keys, and
+aws:SecureTransport.
 
-- s3_multipart: CompleteMultipartUpload refuses (400) EntityTooSmall if a part other than the last is under 5 MiB;
-  InvalidPartOrder if the list doesn't ascend, or if the upload has a checksum algorithm and the numbers are not 1, 2, 3 and so
-  on; MalformedXML if the list is empty or an entry has no ETag; InvalidRequest if the upload has a checksum algorithm and an
-  entry has no checksum. UploadPart refuses a part whose checksum is missing or of another algorithm (InvalidRequest). Stock
-  MiniStack sorts the list and accepts all of these. Source: S3 API reference, CompleteMultipartUpload (errors), CompletedPart
-  (PartNumber) and UploadPart; S3 user guide, "Multipart upload limits".
-- s3_limits: ListObjects, ListObjectsV2, ListObjectVersions, ListMultipartUploads and ListParts return at most 1,000 entries;
-  stock returns as many as the request asks for, which hides a missing pagination loop. DeleteObjects with more than 1,000 keys
-  is MalformedXML, a key of more than 1,024 bytes KeyTooLongError; stock accepts both. PutObject returns the checksum with which
-  the object was stored; stock omits it. Source: S3 API reference of these operations; user guide, "Naming Amazon S3 objects".
-- s3_managed_key: A write with aws:kms that names no key uses the account's key alias/aws/s3; CDK uploads assets in this way.
-  Stock refuses it. Source: S3 user guide, "Specifying server-side encryption with AWS KMS".
-- s3_missing_key: GetObject and HeadObject of a key that doesn't exist are 404 only for a caller with s3:ListBucket, and 403
-  (AccessDenied) for others. Stock answers 404 to both, so a role without s3:ListBucket fails only on AWS. Source: S3 API
-  reference, GetObject (permissions).
-- secure_transport: A request on loopback counts as one over TLS (aws:SecureTransport), because the embedded AWS speaks plain
-  HTTP. On stock, bucket policies that deny access without TLS deny every call. This patch is not AWS's behaviour; it makes such
-  policies testable.
+- s3_multipart: CompleteMultipartUpload refuses (400) EntityTooSmall if a part other than the last is under 5
+  MiB; InvalidPartOrder if the list doesn't ascend, or if the upload has a checksum algorithm and the numbers
+  are not 1, 2, 3 and so on; MalformedXML if the list is empty or an entry has no ETag; InvalidRequest if the
+  upload has a checksum algorithm and an entry has no checksum. UploadPart refuses a part whose checksum is
+  missing or of another algorithm (InvalidRequest). Stock MiniStack sorts the list and accepts all of these.
+  Source: S3 API reference, CompleteMultipartUpload (errors), CompletedPart (PartNumber) and UploadPart; S3
+  user guide, "Multipart upload limits".
+- s3_limits: ListObjects, ListObjectsV2, ListObjectVersions, ListMultipartUploads and ListParts return at most
+  1,000 entries; stock returns as many as the request asks for, which hides a missing pagination loop.
+  DeleteObjects with more than 1,000 keys is MalformedXML, a key of more than 1,024 bytes KeyTooLongError;
+  stock accepts both. PutObject returns the checksum with which the object was stored; stock omits it. Source:
+  S3 API reference of these operations; user guide, "Naming Amazon S3 objects".
+- s3_managed_key: A write with aws:kms that names no key uses the account's key alias/aws/s3; CDK uploads
+  assets in this way. Stock refuses it. Source: S3 user guide, "Specifying server-side encryption with AWS
+  KMS".
+- s3_missing_key: GetObject and HeadObject of a key that doesn't exist are 404 only for a caller with
+  s3:ListBucket, and 403 (AccessDenied) for others. Stock answers 404 to both, so a role without s3:ListBucket
+  fails only on AWS. Source: S3 API reference, GetObject (permissions).
+- secure_transport: A request on loopback counts as one over TLS (aws:SecureTransport), because the embedded
+  AWS speaks plain HTTP. On stock, bucket policies that deny access without TLS deny every call. This patch is
+  not AWS's behaviour; it makes such policies testable.
 
 See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and s3"`
 """
@@ -46,12 +50,18 @@ class Refused(Exception):
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(code, message)
-        self.code, self.message = code, message
+        self.code = code
+        self.message = message
 
 
 @MULTIPART.replaces(_S3, "_upload_part", "bucket_name key body query_params headers")
 def upload_part(  # noqa: PLR0917  (MiniStack's own parameters)
-    original: Original, bucket_name: str, key: str, body: bytes, query_params: dict[str, Any], headers: dict[str, str]
+    original: Original,
+    bucket_name: str,
+    key: str,
+    body: bytes,
+    query_params: dict[str, Any],
+    headers: dict[str, str],
 ) -> Answer:
     s3 = ministack("services.s3")
     upload = s3._multipart_uploads.get(s3._qp(query_params, "uploadId"))
@@ -60,7 +70,9 @@ def upload_part(  # noqa: PLR0917  (MiniStack's own parameters)
     sent = [name.removeprefix(prefix) for name in headers if name.startswith(prefix)] or ["null"]
     if wanted not in {"", _FULL_OBJECT} and sent != [wanted.lower()]:
         message = f"expected checksum Type: {wanted.lower()}, actual checksum Type: {sent[0]}"
-        return s3_error("InvalidRequest", f"Checksum Type mismatch occurred, {message}", resource=f"/{bucket_name}/{key}")
+        return s3_error(
+            "InvalidRequest", f"Checksum Type mismatch occurred, {message}", resource=f"/{bucket_name}/{key}"
+        )
     return original(bucket_name, key, body, query_params, headers)
 
 
@@ -73,11 +85,14 @@ def complete_multipart_upload(  # noqa: PLR0917  (MiniStack's own parameters)
     query_params: dict[str, Any],
     headers: dict[str, str] | None = None,
 ) -> Answer:
-    s3, headers = ministack("services.s3"), headers or {}
+    s3 = ministack("services.s3")
+    headers = headers or {}
     upload_id = s3._qp(query_params, "uploadId")
-    upload, bucket = s3._multipart_uploads.get(upload_id), s3._ensure_bucket(bucket_name)
+    upload = s3._multipart_uploads.get(upload_id)
+    bucket = s3._ensure_bucket(bucket_name)
     if bucket is None or upload is None or (upload["bucket"], upload["key"]) != (bucket_name, key):
-        # The upload doesn't exist, or is complete: then S3 repeats its first response. Stock does both correctly.
+        # The upload doesn't exist, or is complete: then S3 repeats its first response. Stock does both
+        # correctly.
         return original(bucket_name, key, body, query_params, headers)
     refusal: Answer | None = s3._check_sse_c_part(headers, upload)
     refusal = refusal or s3._check_put_preconditions(headers, bucket["objects"].get(key))
@@ -124,8 +139,12 @@ def accept(parts: list[Part], upload: dict[str, Any], headers: dict[str, str]) -
         raise Refused("InvalidPartOrder", "The list of parts was not in ascending order")
     for part in parts:
         _match(part, upload)
-    if (upload.get("checksum_algorithm") or _FULL_OBJECT) != _FULL_OBJECT and numbers != list(range(1, len(numbers) + 1)):
-        raise Refused("InvalidPartOrder", "Parts with checksums must be numbered consecutively, starting with 1")
+    if (upload.get("checksum_algorithm") or _FULL_OBJECT) != _FULL_OBJECT and numbers != list(
+        range(1, len(numbers) + 1)
+    ):
+        raise Refused(
+            "InvalidPartOrder", "Parts with checksums must be numbered consecutively, starting with 1"
+        )
     stored = [upload["parts"][number] for number in numbers]
     if any(part["size"] < MIN_PART_BYTES for part in stored[:-1]):
         raise Refused("EntityTooSmall", "Your proposed upload is smaller than the minimum allowed size")
@@ -144,8 +163,8 @@ def _match(part: Part, upload: dict[str, Any]) -> None:
     if algorithm not in {"", _FULL_OBJECT, *part.checksums}:
         raise Refused(
             "InvalidRequest",
-            f"The upload was created using a {algorithm.lower()} checksum. The complete request must include the "
-            f"checksum for each part. It was missing for part {part.number} in the request.",
+            f"The upload was created using a {algorithm.lower()} checksum. The complete request must "
+            f"include the checksum for each part. It was missing for part {part.number} in the request.",
         )
 
 
@@ -191,14 +210,18 @@ def list_parts(original: Original, bucket_name: str, key: str, query_params: dic
 
 
 @LIMITS.replaces(_S3, "_delete_objects", "bucket_name body headers")
-def delete_objects(original: Original, bucket_name: str, body: bytes, headers: dict[str, str] | None = None) -> Answer:
+def delete_objects(
+    original: Original, bucket_name: str, body: bytes, headers: dict[str, str] | None = None
+) -> Answer:
     if body.count(b"<Object>") > MAX_ENTRIES:
         return s3_error("MalformedXML", f"More than {MAX_ENTRIES} keys")
     return original(bucket_name, body, headers)
 
 
 @LIMITS.replaces(_S3, "_put_object", "bucket_name key body headers")
-def put_object(original: Original, bucket_name: str, key: str, body: bytes, headers: dict[str, str]) -> Answer:
+def put_object(
+    original: Original, bucket_name: str, key: str, body: bytes, headers: dict[str, str]
+) -> Answer:
     if refusal := _too_long(key):
         return refusal
     answer: Answer = original(bucket_name, key, body, headers)
@@ -209,7 +232,9 @@ def put_object(original: Original, bucket_name: str, key: str, body: bytes, head
 
 
 @LIMITS.replaces(_S3, "_create_multipart_upload", "bucket_name key headers")
-def create_multipart_upload(original: Original, bucket_name: str, key: str, headers: dict[str, str]) -> Answer:
+def create_multipart_upload(
+    original: Original, bucket_name: str, key: str, headers: dict[str, str]
+) -> Answer:
     return _too_long(key) or original(bucket_name, key, headers)
 
 
@@ -226,7 +251,9 @@ _MANAGED: Final = f"arn:aws:kms:{settings.REGION}:{settings.ACCOUNT}:alias/aws/s
 
 
 @MANAGED_KEY.replaces("ministack.services.s3", "_resolve_sse_write_headers", "headers bucket_name")
-def resolve_sse_write_headers(original: Callable[..., Any], headers: Mapping[str, str], bucket_name: str) -> Any:
+def resolve_sse_write_headers(
+    original: Callable[..., Any], headers: Mapping[str, str], bucket_name: str
+) -> Any:
     if headers.get(_SSE) == "aws:kms" and not headers.get(_SSE_KEY):
         headers = {**headers, _SSE_KEY: _MANAGED}
     return original(headers, bucket_name)
@@ -237,7 +264,9 @@ _OBJECT_ARN = "arn:aws:s3:::"
 
 
 @MISSING_KEY.replaces(
-    "ministack.core.iam_evaluator", "enforce", "access_key_id iam_action service region resource_arn service_context"
+    "ministack.core.iam_evaluator",
+    "enforce",
+    "access_key_id iam_action service region resource_arn service_context",
 )
 def enforce(  # noqa: PLR0917  (MiniStack's own parameters)
     original: Any,

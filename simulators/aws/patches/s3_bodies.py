@@ -1,12 +1,14 @@
-"""S3 object bodies stay on disk: memory use depends on the parts that are being transferred, not on the size of objects.
+"""S3 object bodies stay on disk: memory use depends on the parts that are being transferred, not on the size
+of objects.
 
-- s3_bodies: AWS streams objects. Stock MiniStack holds all parts of an upload and the assembled object in memory, reads a whole
-  object for each requested range (357 MB in ranges of 8 MiB: 35 MB/s) and keeps all versions in memory. Here parts are spooled
-  to a file as they arrive, and objects are sent from their file in chunks. `python -m dev.benchmarks growth` needs this: its
-  exports have up to 20 million rows. GetObject supports Range together with VersionId; stock sends the whole version. Source:
-  S3 API reference, GetObject.
+- s3_bodies: AWS streams objects. Stock MiniStack holds all parts of an upload and the assembled object in
+  memory, reads a whole object for each requested range (357 MB in ranges of 8 MiB: 35 MB/s) and keeps all
+  versions in memory. Here parts are spooled to a file as they arrive, and objects are sent from their file in
+  chunks. `python -m dev.benchmarks growth` needs this: its exports have up to 20 million rows. GetObject
+  supports Range together with VersionId; stock sends the whole version. Source: S3 API reference, GetObject.
 
-See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and s3_bodies"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and
+s3_bodies"`
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ class Descriptor:
 
 @dataclass(frozen=True)
 class Extent:
-    """A range of an open file. Like bytes, it has a length and can be sliced; it supports no other operation of bytes.
+    """A range of an open file. Like bytes, it has a length and can be sliced; it supports no other operation
+    of bytes.
 
     It stays readable when the file is deleted or replaced.
     """
@@ -64,7 +67,8 @@ class Extent:
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the content. Raises OSError if the file was truncated."""
-        position, end = self.start, self.start + self.length
+        position = self.start
+        end = self.start + self.length
         while position < end:
             chunk = os.pread(self.file.number, min(CHUNK, end - position), position)
             if not chunk:
@@ -74,7 +78,10 @@ class Extent:
 
 
 class Spool:
-    """An unnamed temporary file that threads append parts to. It is deleted with the last extent that refers to it."""
+    """An unnamed temporary file that threads append parts to.
+
+    It is deleted with the last extent that refers to it.
+    """
 
     def __init__(self) -> None:
         with tempfile.TemporaryFile() as file:
@@ -84,7 +91,8 @@ class Spool:
 
     def append(self, data: bytes) -> Extent:
         with self._lock:
-            start, self._end = self._end, self._end + len(data)
+            start = self._end
+            self._end = self._end + len(data)
         written = 0
         while written < len(data):
             written += os.pwrite(self._file.number, memoryview(data)[written:], start + written)
@@ -109,12 +117,15 @@ class Completion(NamedTuple):
     checksum: str | None
 
     def publish(self, host: str) -> Answer:
-        s3, names = ministack("services.s3"), (self.bucket_name, self.key)
+        s3 = ministack("services.s3")
+        names = (self.bucket_name, self.key)
         path = Path(s3._object_disk_path(*names))
-        assembled, obj = self._assembled(path), self._record()
+        assembled = self._assembled(path)
+        obj = self._record()
         objects = s3._buckets[self.bucket_name]["objects"]
         prior, objects[self.key] = objects.get(self.key), obj
-        # The previous version's body is still in the file, so it must be recorded before the file is replaced.
+        # The previous version's body is still in the file, so it must be recorded before the file is
+        # replaced.
         version_id = s3._record_object_version(*names, prior, obj, None)
         assembled.replace(path)
         s3._persist_object(*names, obj)
@@ -131,7 +142,10 @@ class Completion(NamedTuple):
         return [self.upload["parts"][part.number] for part in self.parts]
 
     def _assembled(self, path: Path) -> Path:
-        """Write the object to a .tmp file, which MiniStack ignores. Copied parts (UploadPartCopy) are bytes, not extents."""
+        """Write the object to a .tmp file, which MiniStack ignores.
+
+        Copied parts (UploadPartCopy) are bytes, not extents.
+        """
         assembled = path.with_name(path.name + ".tmp")
         assembled.parent.mkdir(parents=True, exist_ok=True)
         with assembled.open("wb") as file:
@@ -149,7 +163,10 @@ class Completion(NamedTuple):
             "etag": f'"{hashlib.md5(digests, usedforsecurity=False).hexdigest()}-{len(self.parts)}"',
             "last_modified": ministack("services.s3").now_iso(),
             "size": sum(sizes),
-            "parts": [{"PartNumber": part.number, "Size": size} for part, size in zip(self.parts, sizes, strict=True)],
+            "parts": [
+                {"PartNumber": part.number, "Size": size}
+                for part, size in zip(self.parts, sizes, strict=True)
+            ],
             "checksums": {self.upload["checksum_algorithm"]: self.checksum} if self.checksum else {},
             "checksum_type": "COMPOSITE" if self.checksum else None,
         }
@@ -179,7 +196,11 @@ _getting: ContextVar[bool] = ContextVar("lakeferry_getting_object", default=Fals
 
 @BODIES.replaces(_S3, "_get_object", "bucket_name key headers query_params")
 def get_object(
-    original: Original, bucket_name: str, key: str, headers: dict[str, str], query_params: dict[str, Any] | None = None
+    original: Original,
+    bucket_name: str,
+    key: str,
+    headers: dict[str, str],
+    query_params: dict[str, Any] | None = None,
 ) -> Answer:
     token = _getting.set(True)
     try:
@@ -215,7 +236,12 @@ def record_object_version(  # noqa: PLR0917  (MiniStack's own parameters)
 
 @BODIES.replaces(_S3, "_upload_part", "bucket_name key body query_params headers")
 def upload_part(  # noqa: PLR0917  (MiniStack's own parameters)
-    original: Original, bucket_name: str, key: str, body: bytes, query_params: dict[str, Any], headers: dict[str, str]
+    original: Original,
+    bucket_name: str,
+    key: str,
+    body: bytes,
+    query_params: dict[str, Any],
+    headers: dict[str, str],
 ) -> Answer:
     s3 = ministack("services.s3")
     upload = s3._multipart_uploads.get(s3._qp(query_params, "uploadId"))

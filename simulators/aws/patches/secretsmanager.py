@@ -1,20 +1,22 @@
 """Secrets Manager: versions of a secret, and rotation.
 
-- secrets_versions: The ClientRequestToken becomes the version ID, also in CreateSecret, where stock MiniStack generates
-  another. The same token with the same value changes nothing; with another value it is ResourceExistsException; stock
-  overwrites the version. A secret that was created without a value has no version, so GetSecretValue is
-  ResourceNotFoundException; stock responds without a value. Source: Secrets Manager API reference, CreateSecret,
-  PutSecretValue, GetSecretValue.
-- secrets_rotation: RotateSecret creates a version without a value, labels it AWSPENDING and responds; then the function is
-  called with createSecret, setSecret, testSecret and finishSecret. Stock copies the current value, labels the copy AWSCURRENT
-  and calls no function. With RotateImmediately false only testSecret is called, with a version that is removed afterwards.
-  RotateSecret is refused without a function, with a function whose policy doesn't allow Secrets Manager, and while another
-  rotation is in progress, which is then retried. GetSecretValue doesn't find a version without a value, and PutSecretValue may
-  set its value once. PutSecretValue moves a staging label from the version that had it. The calls count in the function's
-  metrics. DescribeSecret has LastRotatedDate and NextRotationDate, but no rotation starts by schedule. Source: Secrets Manager
-  user guide, "Rotation by Lambda function"; API reference, RotateSecret.
+- secrets_versions: The ClientRequestToken becomes the version ID, also in CreateSecret, where stock MiniStack
+  generates another. The same token with the same value changes nothing; with another value it is
+  ResourceExistsException; stock overwrites the version. A secret that was created without a value has no
+  version, so GetSecretValue is ResourceNotFoundException; stock responds without a value. Source: Secrets
+  Manager API reference, CreateSecret, PutSecretValue, GetSecretValue.
+- secrets_rotation: RotateSecret creates a version without a value, labels it AWSPENDING and responds; then
+  the function is called with createSecret, setSecret, testSecret and finishSecret. Stock copies the current
+  value, labels the copy AWSCURRENT and calls no function. With RotateImmediately false only testSecret is
+  called, with a version that is removed afterwards. RotateSecret is refused without a function, with a
+  function whose policy doesn't allow Secrets Manager, and while another rotation is in progress, which is
+  then retried. GetSecretValue doesn't find a version without a value, and PutSecretValue may set its value
+  once. PutSecretValue moves a staging label from the version that had it. The calls count in the function's
+  metrics. DescribeSecret has LastRotatedDate and NextRotationDate, but no rotation starts by schedule.
+  Source: Secrets Manager user guide, "Rotation by Lambda function"; API reference, RotateSecret.
 
-See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and secretsmanager"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and
+secretsmanager"`
 """
 
 from __future__ import annotations
@@ -65,7 +67,9 @@ def put_secret_value_once(original: Original, data: dict[str, Any]) -> Answer:
 def _repeated(secret: dict[str, Any], token: str, data: dict[str, Any]) -> Answer:
     version = secret["Versions"][token]
     if any(version.get(field) != data.get(field) for field in ("SecretString", "SecretBinary")):
-        message = f"ClientRequestToken {token} is already in use for a version of this secret with another value."
+        message = (
+            f"ClientRequestToken {token} is already in use for a version of this secret with another value."
+        )
         return json_error("ResourceExistsException", message)
     return _secret_json(secret, VersionId=token, VersionStages=list(version["Stages"]))
 
@@ -95,11 +99,19 @@ def rotate_secret(original: Original, data: dict[str, Any]) -> Answer:
     pending = _labelled(secret, "AWSPENDING")
     if pending and pending != _labelled(secret, "AWSCURRENT"):
         in_background(_run, secret, pending, _STEPS)
-        return json_error("InvalidRequestException", "A previous rotation isn't complete. That rotation will be reattempted.")
+        return json_error(
+            "InvalidRequestException",
+            "A previous rotation isn't complete. That rotation will be reattempted.",
+        )
     token = data.get("ClientRequestToken") or str(uuid.uuid4())
     if token not in secret["Versions"]:
         _remove_label(secret, "AWSPENDING")
-        empty = {"SecretString": None, "SecretBinary": None, "CreatedDate": int(time.time()), "Stages": ["AWSPENDING"]}
+        empty = {
+            "SecretString": None,
+            "SecretBinary": None,
+            "CreatedDate": int(time.time()),
+            "Stages": ["AWSPENDING"],
+        }
         secret["Versions"][token] = empty
         in_background(_run, secret, token, _STEPS if data.get("RotateImmediately", True) else ("testSecret",))
     return json_answer({"ARN": secret["ARN"], "Name": secret["Name"], "VersionId": token})
@@ -119,7 +131,8 @@ def get_secret_value(original: Original, data: dict[str, Any]) -> Answer:
 
 @ROTATION.replaces(_SECRETS, "_put_secret_value", "data")
 def put_secret_value(original: Original, data: dict[str, Any]) -> Answer:
-    secret, token = _secret_of(data), data.get("ClientRequestToken")
+    secret = _secret_of(data)
+    token = data.get("ClientRequestToken")
     if not secret or secret.get("DeletedDate"):
         return original(data)
     if token in secret["Versions"] and _is_empty(secret["Versions"][token]):
@@ -133,7 +146,8 @@ def put_secret_value(original: Original, data: dict[str, Any]) -> Answer:
 
 @ROTATION.replaces(_SECRETS, "_describe_secret", "data")
 def describe_secret(original: Original, data: dict[str, Any]) -> Answer:
-    answer, secret = original(data), _secret_of(data)
+    answer = original(data)
+    secret = _secret_of(data)
     if answer[0] != 200 or not secret or not secret.get("RotationEnabled"):
         return answer
     described = json.loads(answer[2])
@@ -147,23 +161,30 @@ def describe_secret(original: Original, data: dict[str, Any]) -> Answer:
 
 def _refused(function: str | None, token: str | None) -> Answer | None:
     if not function:
-        return json_error("InvalidRequestException", "No Lambda rotation function ARN is associated with this secret.")
+        return json_error(
+            "InvalidRequestException", "No Lambda rotation function ARN is associated with this secret."
+        )
     if token is not None and not 32 <= len(token) <= 64:
         return json_error("InvalidParameterException", "ClientRequestToken must be 32-64 characters long.")
     record, _, _ = ministack("services.lambda_svc")._get_func_record_for_ref(function)
     statements = (record or {}).get("policy", {}).get("Statement", [])
     principals = (statement["Principal"] for statement in statements)
-    if any(isinstance(principal, dict) and principal.get("Service") == _PRINCIPAL for principal in principals):
+    if any(
+        isinstance(principal, dict) and principal.get("Service") == _PRINCIPAL for principal in principals
+    ):
         return None
     message = (
-        "Secrets Manager cannot invoke the specified Lambda function. Ensure that the function policy grants access to "
-        f"the principal {_PRINCIPAL}."
+        "Secrets Manager cannot invoke the specified Lambda function. Ensure that the function policy "
+        f"grants access to the principal {_PRINCIPAL}."
     )
     return json_error("AccessDeniedException", message)
 
 
 def _run(secret: dict[str, Any], token: str, steps: Sequence[str]) -> None:
-    """Call the function for each step. This runs in a thread: RotateSecret responds before the function is called."""
+    """Call the function for each step.
+
+    This runs in a thread: RotateSecret responds before the function is called.
+    """
     done = all(_call_step(secret, step, token) for step in steps)
     if len(steps) == 1:
         secret["Versions"].pop(token, None)
@@ -179,7 +200,9 @@ def _call_step(secret: dict[str, Any], step: str, token: str) -> bool:
     event = {"Step": step, "SecretId": secret["ARN"], "ClientRequestToken": token}
     if record is None:
         return False
-    answer = functions._execute_function_with_config_scope(functions._execution_record_for_config(record, config), event)
+    answer = functions._execute_function_with_config_scope(
+        functions._execution_record_for_config(record, config), event
+    )
     failed = bool(answer.get("error"))
     functions._emit_lambda_metrics(config["FunctionName"], duration_ms=0.0, error=failed, throttle=False)
     return not failed and not answer.get("throttle")

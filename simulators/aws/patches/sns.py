@@ -1,19 +1,20 @@
 """SNS: mail subscriptions with an inbox, and encrypted topics.
 
-- sns_mail: An e-mail subscription is pending, and receives nothing, until the link in its confirmation mail is opened; stock
-  MiniStack confirms it at once and writes mails to its log. Subscribe returns "pending confirmation", or the ARN with
-  ReturnSubscriptionArn; lists show PendingConfirmation; subscribing again sends the mail again. Each mail ends with an
-  unsubscribe link. A subject must be one line of at most 100 characters (else InvalidParameter). Source: SNS API reference,
-  Subscribe and Publish; developer guide, "Email notifications".
-- sns_keys: Publishing to an encrypted topic needs kms:GenerateDataKey and kms:Decrypt on its key (KMSAccessDenied); a key that
-  is disabled, pending deletion or missing is KMSDisabled, KMSInvalidState or KMSNotFound. Everybody in the account may use
-  alias/aws/sns. Stock never checks the key. Source: SNS developer guide, "Managing Amazon SNS encryption keys and costs"; API
-  reference, Publish (errors).
+- sns_mail: An e-mail subscription is pending, and receives nothing, until the link in its confirmation mail
+  is opened; stock MiniStack confirms it at once and writes mails to its log. Subscribe returns "pending
+  confirmation", or the ARN with ReturnSubscriptionArn; lists show PendingConfirmation; subscribing again
+  sends the mail again. Each mail ends with an unsubscribe link. A subject must be one line of at most 100
+  characters (else InvalidParameter). Source: SNS API reference, Subscribe and Publish; developer guide,
+  "Email notifications".
+- sns_keys: Publishing to an encrypted topic needs kms:GenerateDataKey and kms:Decrypt on its key
+  (KMSAccessDenied); a key that is disabled, pending deletion or missing is KMSDisabled, KMSInvalidState or
+  KMSNotFound. Everybody in the account may use alias/aws/sns. Stock never checks the key. Source: SNS
+  developer guide, "Managing Amazon SNS encryption keys and costs"; API reference, Publish (errors).
 
 Less strict than AWS: a subscription that nobody confirms is kept, whereas AWS removes it after two days.
 
-Beyond AWS: GET mail (JSON) and mail.html under /_simulator show the mails, filtered by `?to=` and `?topic=`. They are kept in
-memory.
+Beyond AWS: GET mail (JSON) and mail.html under /_simulator show the mails, filtered by `?to=` and `?topic=`.
+They are kept in memory.
 
 See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and sns"`
 """
@@ -47,7 +48,10 @@ _STYLE: Final = (
 
 @dataclass(frozen=True)
 class Mail:
-    """`link` is the link in the mail, which confirms the subscription or unsubscribes. `at` is ISO 8601, in UTC."""
+    """`link` is the link in the mail, which confirms the subscription or unsubscribes.
+
+    `at` is ISO 8601, in UTC.
+    """
 
     to: str
     subject: str
@@ -84,7 +88,9 @@ def _chosen(request: control.Request) -> list[Mail]:
 def _article(mail: Mail) -> str:
     head = html.escape(f"{mail.at} · from {mail.sender} · to {mail.to}")
     parts = [html.escape(part) for part in _LINK.split(mail.body)]
-    body = "".join(f'<a href="{part}">{part}</a>' if number % 2 else part for number, part in enumerate(parts))
+    body = "".join(
+        f'<a href="{part}">{part}</a>' if number % 2 else part for number, part in enumerate(parts)
+    )
     return f"<article><h2>{html.escape(mail.subject)}</h2><header>{head}</header><pre>{body}</pre></article>"
 
 
@@ -101,7 +107,8 @@ Subscription = dict[str, Any]
 @MAIL.replaces(_SNS, "_subscribe", "params")
 def subscribe(original: Original, params: dict[str, Any]) -> Answer:
     sns = ministack("services.sns")
-    protocol, endpoint = sns._p(params, "Protocol"), sns._p(params, "Endpoint")
+    protocol = sns._p(params, "Protocol")
+    endpoint = sns._p(params, "Endpoint")
     topic = sns._topic_by_arn_any_scope(sns._normalize_arn(sns._p(params, "TopicArn")))
     known = _subscription_of(topic, protocol, endpoint) if topic else None
     answer = original(params)
@@ -117,9 +124,13 @@ def subscribe(original: Original, params: dict[str, Any]) -> Answer:
     return sns._xml(200, "SubscribeResponse", inner)  # type: ignore[no-any-return]
 
 
-@MAIL.replaces("ministack.services.cloudformation.provisioners", "_sns_sub_create", "logical_id props stack_name")
+@MAIL.replaces(
+    "ministack.services.cloudformation.provisioners", "_sns_sub_create", "logical_id props stack_name"
+)
 @MAIL.provisions("AWS::SNS::Subscription", "create", original=True)
-def create_of_stack(original: Callable[..., Any], logical_id: str, props: dict[str, Any], stack_name: str) -> Any:
+def create_of_stack(
+    original: Callable[..., Any], logical_id: str, props: dict[str, Any], stack_name: str
+) -> Any:
     created = original(logical_id, props, stack_name)
     topic = ministack("services.sns")._topics.get(props.get("TopicArn"))
     subscriptions = topic["subscriptions"] if topic else []
@@ -150,7 +161,9 @@ def list_subscriptions(original: Original, params: dict[str, Any]) -> Answer:
     for topic in ministack("services.sns")._topics.values():
         for subscription in topic["subscriptions"]:
             if not subscription["confirmed"]:
-                text = text.replace(f"<SubscriptionArn>{subscription['arn']}<", f"<SubscriptionArn>{_PENDING}<")
+                text = text.replace(
+                    f"<SubscriptionArn>{subscription['arn']}<", f"<SubscriptionArn>{_PENDING}<"
+                )
     return status, headers, text.encode()
 
 
@@ -180,7 +193,8 @@ def fanout(  # noqa: PLR0917  (MiniStack's own parameters)
 ) -> None:
     original(topic_arn, msg_id, message, subject, message_structure, message_attributes, **fifo)
     sns = ministack("services.sns")
-    topic, attributes = sns._topic_by_arn_any_scope(topic_arn), message_attributes or {}
+    topic = sns._topic_by_arn_any_scope(topic_arn)
+    attributes = message_attributes or {}
     for subscription in topic["subscriptions"] if topic else []:
         if subscription["protocol"] not in _MAIL_PROTOCOLS or not subscription["confirmed"]:
             continue
@@ -217,13 +231,26 @@ def _request_confirmation(topic: dict[str, Any], subscription: Subscription) -> 
     )
     ministack("services.sns")._refresh_subscription_counts(topic)
     link = _link("ConfirmSubscription", TopicArn=arn, Token=token)
-    text = f"This address was subscribed to the topic\n{arn}\n\nTo confirm that you want its mails, follow this link:\n{link}\n"
-    _put_in_inbox(topic, subscription, "AWS Notification - Subscription Confirmation", text, kind="confirmation", link=link)
+    text = (
+        f"This address was subscribed to the topic\n{arn}\n\nTo confirm that you want its mails, follow "
+        f"this link:\n{link}\n"
+    )
+    _put_in_inbox(
+        topic,
+        subscription,
+        "AWS Notification - Subscription Confirmation",
+        text,
+        kind="confirmation",
+        link=link,
+    )
 
 
-def _put_in_inbox(topic: dict[str, Any], subscription: Subscription, subject: str, text: str, *, kind: str, link: str) -> None:
+def _put_in_inbox(
+    topic: dict[str, Any], subscription: Subscription, subject: str, text: str, *, kind: str, link: str
+) -> None:
     name = topic["attributes"].get("DisplayName") or "AWS Notifications"
-    sender, now = f"{name} <no-reply@sns.amazonaws.com>", datetime.now(UTC).isoformat(timespec="milliseconds")
+    sender = f"{name} <no-reply@sns.amazonaws.com>"
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
     _mails.append(Mail(subscription["endpoint"], subject, text, now, topic["arn"], sender, kind, link))
 
 
@@ -236,7 +263,12 @@ def _subscription_of(topic: dict[str, Any], protocol: str, endpoint: str) -> Any
     subscriptions = topic["subscriptions"]
     wanted = (protocol, endpoint)
     return next(
-        (subscription for subscription in subscriptions if (subscription["protocol"], subscription["endpoint"]) == wanted), None
+        (
+            subscription
+            for subscription in subscriptions
+            if (subscription["protocol"], subscription["endpoint"]) == wanted
+        ),
+        None,
     )
 
 
@@ -279,7 +311,10 @@ def _not_allowed(key_arn: str, access_key: str, region: str) -> tuple[str, str] 
         denied = evaluator.enforce(access_key, action, "kms", region, key_arn, None)
         if denied:
             who = getattr(denied, "principal_arn", "")
-            return "KMSAccessDenied", f"User: {who} is not authorized to perform: {action} on resource: {key_arn}"
+            return (
+                "KMSAccessDenied",
+                f"User: {who} is not authorized to perform: {action} on resource: {key_arn}",
+            )
     return None
 
 

@@ -1,9 +1,11 @@
 """Step Functions: executions begin at once.
 
-- step_functions: Stock MiniStack delays each execution by 150 ms, and a deployment has one execution for each custom resource.
-  Source: Step Functions developer guide, "Standard workflows": an execution begins when StartExecution answers.
+- step_functions: Stock MiniStack delays each execution by 150 ms, and a deployment has one execution for each
+  custom resource. Source: Step Functions developer guide, "Standard workflows": an execution begins when
+  StartExecution answers.
 
-See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and stepfunctions"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and
+stepfunctions"`
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Runs queries on real Flink, in a worker process that is started before the first query and keeps running."""
+"""Runs queries on real Flink, in a worker process that is started before the first query and keeps
+running.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +31,13 @@ from simulators.confluent.schemas import Schema
 ROOT: Final = Path(__file__).resolve().parents[3]
 FLINK_PYTHON: Final = ROOT / ".venv-flink" / "bin" / "python"
 _LOG_LINES: Final = 5
-#: A worker runs for minutes and spends most of its CPU time on starting, so the optimizing compiler isn't worth its cost.
+#: A worker runs for minutes and spends most of its CPU time on starting, so the optimizing compiler isn't
+#: worth its cost.
 _JAVA: Final = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 _UNITS: Final = {"SECOND": 1, "MINUTE": 60, "HOUR": 3600, "DAY": 86_400}
 _WINDOW: Final = re.compile(
-    r"\b(?:TUMBLE|HOP|CUMULATE)\s*\(.*?INTERVAL\s+'(\d+)'\s+(SECOND|MINUTE|HOUR|DAY)S?", re.IGNORECASE | re.DOTALL
+    r"\b(?:TUMBLE|HOP|CUMULATE)\s*\(.*?INTERVAL\s+'(\d+)'\s+(SECOND|MINUTE|HOUR|DAY)S?",
+    re.IGNORECASE | re.DOTALL,
 )
 
 
@@ -46,12 +50,16 @@ class FlinkWorker:
         self.folder = Path(tempfile.mkdtemp(prefix="lakeferry-flink-"))
 
     def warm(self) -> None:
-        """Start the process and plan a query, so that the first statement needn't wait. The first statement gets any error."""
+        """Start the process and plan a query, so that the first statement needn't wait.
+
+        The first statement gets any error.
+        """
         with suppress(RuntimeError, OSError, ValueError):
             self.ask({"catalog": "warm", "database": "up", "tables": {}, "query": "SELECT 1 AS `one`"})
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Send a request and return the answer. Raises SqlError, with Flink's own message, for a query that Flink refuses.
+        """Send a request and return the answer. Raises SqlError, with Flink's own message, for a query that
+        Flink refuses.
 
         Raises RuntimeError if the process has ended.
         """
@@ -72,7 +80,11 @@ class FlinkWorker:
 
     def _running(self) -> subprocess.Popen[str]:
         if self._process is None:
-            environment = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "HOME": str(self.folder)} | _JAVA
+            environment = {
+                "PATH": os.environ.get("PATH", os.defpath),
+                "LANG": "C.UTF-8",
+                "HOME": str(self.folder),
+            } | _JAVA
             with (self.folder / "log").open("w") as log:
                 self._process = subprocess.Popen(
                     [str(FLINK_PYTHON), "-m", "simulators.confluent.flink.worker"],
@@ -86,7 +98,8 @@ class FlinkWorker:
         return self._process
 
     def close(self) -> None:
-        process, self._process = self._process, None
+        process = self._process
+        self._process = None
         if process is not None and process.stdin is not None and process.stdout is not None:
             process.stdin.close()
             process.wait()
@@ -112,10 +125,13 @@ class FlinkEngine:
         self.worker = worker
 
     def plan(self, parsed: ParsedStatement, database: Database) -> FlinkPlan:
-        return FlinkPlan(self.worker.ask(self.request(parsed, database, self._sources(parsed, database)))["columns"])
+        return FlinkPlan(
+            self.worker.ask(self.request(parsed, database, self._sources(parsed, database)))["columns"]
+        )
 
     def start(self, parsed: ParsedStatement, database: Database, *, bounded: bool) -> FlinkRun:
-        plan, sources = self.plan(parsed, database), self._sources(parsed, database)
+        plan = self.plan(parsed, database)
+        sources = self._sources(parsed, database)
         if parsed.form is not Form.SELECT:
             sink = database.schema(parsed.table[-1])
             if sink is None or len(sink["fields"]) != len(plan.columns):
@@ -123,7 +139,9 @@ class FlinkEngine:
                 raise SqlError(f"{problem}: {len(plan.columns)} columns for table '{parsed.table[-1]}'")
         return FlinkRun(self, parsed, database, sources, plan.columns, bounded)
 
-    def request(self, parsed: ParsedStatement, database: Database, sources: dict[str, KafkaTopic]) -> dict[str, Any]:
+    def request(
+        self, parsed: ParsedStatement, database: Database, sources: dict[str, KafkaTopic]
+    ) -> dict[str, Any]:
         tables: dict[str, Any] = {}
         for name in sources:
             schema = database.schema(name)
@@ -134,7 +152,12 @@ class FlinkEngine:
             folder = self.worker.folder / database.cluster.id / name
             folder.mkdir(parents=True, exist_ok=True)
             tables[name] = {"columns": described, "folder": str(folder)}
-        return {"catalog": database.catalog, "database": database.cluster.name, "tables": tables, "query": parsed.query}
+        return {
+            "catalog": database.catalog,
+            "database": database.cluster.name,
+            "tables": tables,
+            "query": parsed.query,
+        }
 
     def _sources(self, parsed: ParsedStatement, database: Database) -> dict[str, KafkaTopic]:
         """Return the readable topics whose names occur in the query."""
@@ -143,7 +166,9 @@ class FlinkEngine:
 
 @attrs.define
 class FlinkRun:
-    """Reruns the query over all records, and emits only the new rows, which an unbounded query would append."""
+    """Reruns the query over all records, and emits only the new rows, which an unbounded query would
+    append.
+    """
 
     engine: FlinkEngine
     parsed: ParsedStatement
@@ -166,17 +191,27 @@ class FlinkRun:
         into = Path(tempfile.mkdtemp(dir=self.engine.worker.folder))
         try:
             self.engine.worker.ask(request | {"into": str(into)})
-            lines = [line for file in sorted(into.rglob("*")) if file.is_file() for line in file.read_text().splitlines()]
+            lines = [
+                line
+                for file in sorted(into.rglob("*"))
+                if file.is_file()
+                for line in file.read_text().splitlines()
+            ]
         finally:
             shutil.rmtree(into)
         self._emit(lines)
 
     def _write(self, name: str, file: Path) -> None:
-        """Write the topic's records in the order of their timestamps, each with its timestamp as `$rowtime`."""
+        """Write the topic's records in the order of their timestamps, each with its timestamp as
+        `$rowtime`.
+        """
         schema = self.database.schema(name)
         if schema is None:
             raise SqlError(f"Table '{name}' has no schema")
-        messages = sorted(self.sources[name].messages, key=lambda message: (message.timestamp, message.partition, message.offset))
+        messages = sorted(
+            self.sources[name].messages,
+            key=lambda message: (message.timestamp, message.partition, message.offset),
+        )
         until = self._until(messages[-1].timestamp) if messages else 0
         reader = Reader(self.database.registry.schemas, schema, upserts=False)
         with file.open("w") as out:
@@ -189,7 +224,8 @@ class FlinkRun:
     def _until(self, newest: int) -> int:
         """Return the timestamp in milliseconds before which records are read.
 
-        An unbounded query reads no record of a window that is still open, because the window emits no rows yet.
+        An unbounded query reads no record of a window that is still open, because the window emits no rows
+        yet.
         """
         if self.bounded or not (window := _WINDOW.search(self.parsed.query)):
             return newest + 1
@@ -202,28 +238,34 @@ class FlinkRun:
         rows = [json.loads(line) for line in lines if _take(new, line)]
         if self.parsed.form is Form.SELECT:
             names = [column["name"] for column in self.columns]
-            self.rows += [[None if row.get(name) is None else str(row[name]) for name in names] for row in rows]
+            self.rows += [
+                [None if row.get(name) is None else str(row[name]) for name in names] for row in rows
+            ]
         elif rows:
             self._append(rows)
 
     def _append(self, rows: list[dict[str, Any]]) -> None:
         """Append the rows to the statement's table. Columns are matched by position, as in INSERT."""
-        table, schemas = self.parsed.table[-1], self.database.registry.schemas
-        topic, schema, version = (
-            self.database.cluster.topics.get(table),
-            self.database.schema(table),
-            schemas.version(f"{table}-value", "latest"),
-        )
+        table = self.parsed.table[-1]
+        schemas = self.database.registry.schemas
+        topic = self.database.cluster.topics.get(table)
+        schema = self.database.schema(table)
+        version = schemas.version(f"{table}-value", "latest")
         if topic is None or topic.deleting or schema is None:
             raise SqlError(f"Table '{table}' is gone")
-        parsed, now = fastavro.parse_schema(schema), int(self.database.clock.now() * 1000)
+        parsed = fastavro.parse_schema(schema)
+        now = int(self.database.clock.now() * 1000)
         for row in rows:
             values = [row.get(column["name"]) for column in self.columns]
             fields = zip(schema["fields"], values, strict=True)
             record = {field["name"]: from_json(value, field["type"]) for field, value in fields}
             encoded = io.BytesIO()
             fastavro.schemaless_writer(encoded, parsed, record)
-            key = "|".join(str(record[name]) for name in self.parsed.bucket_keys).encode() if self.parsed.bucket_keys else None
+            key = (
+                "|".join(str(record[name]) for name in self.parsed.bucket_keys).encode()
+                if self.parsed.bucket_keys
+                else None
+            )
             topic.append(now, key, framed(version.id, encoded.getvalue()))
 
 

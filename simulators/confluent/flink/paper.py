@@ -1,4 +1,7 @@
-"""The engine without Flink. It checks names of tables and columns, but runs nothing; each column of a new table is a string."""
+"""The engine without Flink.
+
+It checks names of tables and columns, but runs nothing; each column of a new table is a string.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,14 @@ from simulators.confluent.schemas import Schema
 
 #: The name of the column `$rowtime` in sqlglot, which can't parse `$rowtime`.
 _ROWTIME: Final = "row_time_"
-#: A windowing table-valued function of Flink, and the query that replaces it: it has the columns that the function adds.
+#: A windowing table-valued function of Flink, and the query that replaces it: it has the columns that the
+#: function adds.
 _WINDOW: Final = re.compile(
     r"TABLE\s*\(\s*(?:TUMBLE|HOP|CUMULATE)\s*\(\s*TABLE\s+(`?[\w.-]+`?)[^)]*\)[^)]*\)\s*\)", re.IGNORECASE
 )
-_FLAT: Final = r"(SELECT *, `$rowtime` AS window_start, `$rowtime` AS window_end, `$rowtime` AS window_time FROM \1)"
+_FLAT: Final = (
+    r"(SELECT *, `$rowtime` AS window_start, `$rowtime` AS window_end, `$rowtime` AS window_time FROM \1)"
+)
 _TEXT: Final = {"type": "VARCHAR", "nullable": True}
 
 
@@ -47,7 +53,9 @@ class PaperEngine:
     def plan(self, parsed: ParsedStatement, database: Database) -> PaperPlan:
         tables: dict[str, object] = {name: _columns(database.schema(name)) for name in database.readable}
         try:
-            query: Any = sqlglot.parse_one(_WINDOW.sub(_FLAT, parsed.query).replace("$rowtime", _ROWTIME), dialect="spark")
+            query: Any = sqlglot.parse_one(
+                _WINDOW.sub(_FLAT, parsed.query).replace("$rowtime", _ROWTIME), dialect="spark"
+            )
             known = tables.keys() | {expression.alias for expression in query.find_all(exp.CTE)}
             for table in query.find_all(exp.Table):
                 if table.name not in known:

@@ -1,4 +1,7 @@
-"""Parses Flink SQL statements into form, table, options and query. It doesn't parse the query, which is left to the engine."""
+"""Parses Flink SQL statements into form, table, options and query.
+
+It doesn't parse the query, which is left to the engine.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,9 @@ def parse(statement: str) -> ParsedStatement:
             keys, buckets = _distribution(frame)
             return ParsedStatement(
                 Form[form],
-                tuple(part_name.strip().strip("`") for part_name in re.findall(_NAME, part.get("table") or "")),
+                tuple(
+                    part_name.strip().strip("`") for part_name in re.findall(_NAME, part.get("table") or "")
+                ),
                 (part.get("query") or "").strip(),
                 bool(part.get("lenient")),
                 _options(frame),
@@ -71,7 +76,9 @@ def _distribution(frame: str) -> tuple[tuple[str, ...], int]:
     matched = re.search(pattern, frame, re.IGNORECASE)
     if not matched:
         return (), 0
-    return tuple(key.strip(" `") for key in (matched["keys"] or "").split(",") if key.strip()), int(matched["buckets"])
+    return tuple(key.strip(" `") for key in (matched["keys"] or "").split(",") if key.strip()), int(
+        matched["buckets"]
+    )
 
 
 def _options(frame: str) -> dict[str, str]:
@@ -85,5 +92,7 @@ def _options(frame: str) -> dict[str, str]:
         if name not in _OPTIONS:
             raise SqlError(f"Unsupported options found for table. Unsupported options: {name}")
         if not re.fullmatch(_OPTIONS[name], value):
-            raise SqlError(f"Invalid value for option '{name}': '{value}'. Expected: {_OPTIONS[name].replace('|', ', ')}")
+            raise SqlError(
+                f"Invalid value for option '{name}': '{value}'. Expected: {_OPTIONS[name].replace('|', ', ')}"
+            )
     return dict(pairs)

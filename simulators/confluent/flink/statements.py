@@ -1,4 +1,7 @@
-"""Flink statements (sql/v1) and their runs. The name of a statement can be reused after the statement is deleted."""
+"""Flink statements (sql/v1) and their runs.
+
+The name of a statement can be reused after the statement is deleted.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,15 @@ from typing import Any, Final
 
 from simulators.confluent import kafka
 from simulators.confluent.authorization import allowed
-from simulators.confluent.errors import ApiError, bad_request, conflict, forbidden, immutable, invalid, not_found
+from simulators.confluent.errors import (
+    ApiError,
+    bad_request,
+    conflict,
+    forbidden,
+    immutable,
+    invalid,
+    not_found,
+)
 from simulators.confluent.fields import Fields
 from simulators.confluent.flink import tables
 from simulators.confluent.flink.sql import SqlError, parse
@@ -72,8 +83,11 @@ def _traits(statement: Statement) -> dict[str, Any]:
 
 
 def create(call: Call) -> Answer:
-    org, environment, body = call.org, _environment(call), Fields(call.body)
-    name, spec = body.text("name", required=True), body.inside("spec")
+    org = call.org
+    environment = _environment(call)
+    body = Fields(call.body)
+    name = body.text("name", required=True)
+    spec = body.inside("spec")
     if len(name) > _LONGEST_NAME or not _NAME.fullmatch(name):
         rule = f"must be at most {_LONGEST_NAME} lower-case letters, digits, '-' and '.'"
         raise invalid("/name", f"Statement name {name!r} {rule}")
@@ -81,13 +95,17 @@ def create(call: Call) -> Answer:
         raise conflict(f"Statement {name} already exists")
     if spec.flag("stopped"):
         raise invalid("/spec/stopped", "A statement can't be created stopped")
-    sql, principal = spec.text("statement", required=True, pattern=r"[\s\S]{1,131072}"), spec.text("principal", call.principal)
+    sql = spec.text("statement", required=True, pattern=r"[\s\S]{1,131072}")
+    principal = spec.text("principal", call.principal)
     _require_assignable(call, principal)
-    pool, properties = spec.text("compute_pool_id", required=True), dict(call.body["spec"].get("properties") or {})
+    pool = spec.text("compute_pool_id", required=True)
+    properties = dict(call.body["spec"].get("properties") or {})
     now = org.clock.now()
     region = call.key.resource.partition(".")[2]
     crn = f"{org.environments[environment].crn}/flink-region={region}/statement={name}"
-    statement = Statement(str(org.new_uuid()), crn, now, now, environment, name, sql, properties, pool, principal)
+    statement = Statement(
+        str(org.new_uuid()), crn, now, now, environment, name, sql, properties, pool, principal
+    )
     org.statements[environment, name] = statement
     org.clock.after(org.delays.statement, lambda: _begin(org, statement))
     return Answer(201, document(org, statement))
@@ -103,7 +121,8 @@ def _require_assignable(call: Call, principal: str) -> None:
 
 
 def list_statements(call: Call) -> Answer:
-    environment, pool = _environment(call), call.query.get("spec.compute_pool_id")
+    environment = _environment(call)
+    pool = call.query.get("spec.compute_pool_id")
     statements = [
         statement
         for statement in call.org.statements.values()
@@ -111,7 +130,10 @@ def list_statements(call: Call) -> Answer:
     ]
     answer = page(call, "sql/v1", "Statement", statements, document)
     metadata = {"self": f"{call.address}{call.path}"} | answer.body["metadata"]
-    return Answer(200, answer.body | {"metadata": {name: value for name, value in metadata.items() if name != "total_size"}})
+    return Answer(
+        200,
+        answer.body | {"metadata": {name: value for name, value in metadata.items() if name != "total_size"}},
+    )
 
 
 def read(call: Call) -> Answer:
@@ -119,8 +141,13 @@ def read(call: Call) -> Answer:
 
 
 def replace(call: Call) -> Answer:
-    """Stop or resume the statement, or move it to another compute pool or principal. The SQL text can't change."""
-    org, statement, spec = call.org, _existing(call), Fields(call.body).inside("spec")
+    """Stop or resume the statement, or move it to another compute pool or principal.
+
+    The SQL text can't change.
+    """
+    org = call.org
+    statement = _existing(call)
+    spec = Fields(call.body).inside("spec")
     version = Fields(call.body).inside("metadata", required=False).text("resource_version")
     if version and version != str(statement.version):
         raise conflict(f"resource_version is {statement.version}, not {version}")
@@ -141,7 +168,8 @@ def replace(call: Call) -> Answer:
 
 def delete(call: Call) -> Answer:
     """Stop and delete the statement. The tables that it created remain."""
-    org, statement = call.org, _existing(call)
+    org = call.org
+    statement = _existing(call)
     statement.phase = "DELETING"
     key = (statement.environment, statement.name)
     org.clock.after(org.delays.statement_deletion, lambda: org.statements.pop(key, None))
@@ -160,15 +188,24 @@ def results(call: Call) -> Answer:
     following = "" if over else f"{own}?page_token={start + len(rows)}"
     metadata = {"self": own, "created_at": call.org.clock.text(), "next": following}
     data = [{"op": 0, "row": row} for row in rows]
-    return Answer(200, {"api_version": "sql/v1", "kind": "StatementResult", "metadata": metadata, "results": {"data": data}})
+    return Answer(
+        200,
+        {"api_version": "sql/v1", "kind": "StatementResult", "metadata": metadata, "results": {"data": data}},
+    )
 
 
 def exceptions(call: Call) -> Answer:
     statement = _existing(call)
-    problem = {"name": "SqlException", "message": statement.detail, "timestamp": call.org.clock.text(statement.updated)}
+    problem = {
+        "name": "SqlException",
+        "message": statement.detail,
+        "timestamp": call.org.clock.text(statement.updated),
+    }
     data = [{"kind": "StatementException"} | problem] if statement.phase == "FAILED" else []
     metadata = {"self": f"{call.address}{call.path}"}
-    return Answer(200, {"api_version": "sql/v1", "kind": "StatementExceptionList", "metadata": metadata, "data": data})
+    return Answer(
+        200, {"api_version": "sql/v1", "kind": "StatementExceptionList", "metadata": metadata, "data": data}
+    )
 
 
 def _environment(call: Call) -> str:
@@ -202,12 +239,16 @@ def _existing(call: Call) -> Statement:
 
 def _begin(org: Organization, statement: Statement) -> None:
     """Start a PENDING statement."""
-    if org.statements.get((statement.environment, statement.name)) is not statement or statement.phase != "PENDING":
+    if (
+        org.statements.get((statement.environment, statement.name)) is not statement
+        or statement.phase != "PENDING"
+    ):
         return
     try:
         _start(org, statement)
     except (SqlError, ApiError) as error:
-        statement.phase, statement.detail = "FAILED", str(error)
+        statement.phase = "FAILED"
+        statement.detail = str(error)
     statement.touch(org.clock.now())
 
 
@@ -219,7 +260,8 @@ def _start(org: Organization, statement: Statement) -> None:
     match parsed.form:
         case Form.DROP:
             tables.drop_table(org, database, parsed.table[-1], lenient=parsed.lenient)
-            statement.phase, statement.detail = "COMPLETED", ""
+            statement.phase = "COMPLETED"
+            statement.detail = ""
         case Form.CREATE:
             _create_table(org, statement, parsed, database)
         case Form.INSERT:
@@ -236,14 +278,19 @@ def _require_pool(org: Organization, statement: Statement) -> None:
     if pool is None or pool.environment != statement.environment or pool.phase != "PROVISIONED":
         raise SqlError(f"Compute pool '{statement.pool}' is not available")
     if not allowed(org, statement.principal, "flink", pool.crn):
-        raise SqlError(f"Not authorized: User:{statement.principal} needs FlinkDeveloper on compute pool '{pool.id}'")
+        raise SqlError(
+            f"Not authorized: User:{statement.principal} needs FlinkDeveloper on compute pool '{pool.id}'"
+        )
 
 
-def _create_table(org: Organization, statement: Statement, parsed: ParsedStatement, database: Database) -> None:
+def _create_table(
+    org: Organization, statement: Statement, parsed: ParsedStatement, database: Database
+) -> None:
     table = parsed.table[-1]
     if kafka.visible(org, database.cluster, table) is not None:
         if parsed.lenient:
-            statement.phase, statement.detail = "COMPLETED", f"Table '{table}' already exists"
+            statement.phase = "COMPLETED"
+            statement.detail = f"Table '{table}' already exists"
             return
         raise SqlError(f"Table '{table}' already exists")
     plan = org.engine.plan(parsed, database)
@@ -260,19 +307,27 @@ def _require_sink(org: Organization, database: Database, table: str) -> None:
 
 def _run(org: Organization, statement: Statement, parsed: ParsedStatement, database: Database) -> None:
     statement.run = org.engine.start(parsed, database, bounded=statement.bounded)
-    statement.phase, statement.detail = "RUNNING", ""
+    statement.phase = "RUNNING"
+    statement.detail = ""
     _tick(org, statement)
 
 
 def _tick(org: Organization, statement: Statement) -> None:
-    """Process new records and schedule the next tick, until the statement is stopped, fails, completes or is deleted."""
-    if statement.run is None or statement.phase != "RUNNING" or (statement.environment, statement.name) not in org.statements:
+    """Process new records and schedule the next tick, until the statement is stopped, fails, completes or is
+    deleted.
+    """
+    if (
+        statement.run is None
+        or statement.phase != "RUNNING"
+        or (statement.environment, statement.name) not in org.statements
+    ):
         return
     org.clock.catch_up()
     try:
         statement.run.advance()
     except SqlError as error:
-        statement.phase, statement.detail = "FAILED", str(error)
+        statement.phase = "FAILED"
+        statement.detail = str(error)
         return
     if statement.bounded:
         statement.phase = "COMPLETED"

@@ -1,4 +1,6 @@
-"""Flink's catalogs and tables: an environment is a catalog, a Kafka cluster is a database, a topic is a table."""
+"""Flink's catalogs and tables: an environment is a catalog, a Kafka cluster is a database, a topic is a
+table.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,16 @@ _SETTINGS: Final = {
 }
 
 
-def open_database(org: Organization, environment_id: str, properties: Mapping[str, str], principal: str) -> Database:
-    """Return the database that a statement's properties name. Raises SqlError if the catalog or the database doesn't exist."""
+def open_database(
+    org: Organization, environment_id: str, properties: Mapping[str, str], principal: str
+) -> Database:
+    """Return the database that a statement's properties name.
+
+    Raises SqlError if the catalog or the database doesn't exist.
+    """
     environment = org.environments[environment_id]
-    catalog, name = properties.get("sql.current-catalog", ""), properties.get("sql.current-database", "")
+    catalog = properties.get("sql.current-catalog", "")
+    name = properties.get("sql.current-database", "")
     if catalog not in (environment.id, environment.name):
         raise SqlError(f"A catalog with name or id '{catalog}' cannot be resolved")
     clusters = [cluster for cluster in org.clusters_of(environment_id) if name in (cluster.id, cluster.name)]
@@ -48,11 +56,16 @@ def _may(org: Organization, database: Database, action: str, table: str) -> bool
 
 def require(org: Organization, database: Database, action: str, table: str) -> None:
     if not _may(org, database, action, table):
-        raise SqlError(f"Not authorized: User:{database.principal} needs {action} on topic '{table}' and its subjects")
+        raise SqlError(
+            f"Not authorized: User:{database.principal} needs {action} on topic '{table}' and its subjects"
+        )
 
 
 def create_table(org: Organization, database: Database, table: str, parsed: ParsedStatement) -> KafkaTopic:
-    """Create the topic of a new table, with the settings for its table options. The topic is visible at once."""
+    """Create the topic of a new table, with the settings for its table options.
+
+    The topic is visible at once.
+    """
     require(org, database, "create", table)
     settings = {}
     for option, value in parsed.options.items():

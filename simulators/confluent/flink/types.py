@@ -42,7 +42,10 @@ _TO_AVRO: Final[dict[str, Any]] = {
     "DATE": {"type": "int", "logicalType": "date"},
     "TIME_WITHOUT_TIME_ZONE": {"type": "int", "logicalType": "time-millis"},
 }
-_TIMES: Final = {"TIMESTAMP_WITH_LOCAL_TIME_ZONE": "timestamp", "TIMESTAMP_WITHOUT_TIME_ZONE": "local-timestamp"}
+_TIMES: Final = {
+    "TIMESTAMP_WITH_LOCAL_TIME_ZONE": "timestamp",
+    "TIMESTAMP_WITHOUT_TIME_ZONE": "local-timestamp",
+}
 
 
 class UnknownType(Exception):
@@ -55,7 +58,10 @@ def columns(schema: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def flink_type(avro: Any) -> str:
-    """Return the Flink type of an Avro type. Raises UnknownType, also for a union of several types besides null."""
+    """Return the Flink type of an Avro type.
+
+    Raises UnknownType, also for a union of several types besides null.
+    """
     if isinstance(avro, list):
         inner = [branch for branch in avro if branch != "null"]
         if len(inner) != 1:
@@ -85,7 +91,8 @@ def _plain(avro: Mapping[str, Any]) -> str:
 
 
 def avro_schema(name: str, described: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the value schema of a new table, with the names that Confluent's Flink gives it. Raises UnknownType.
+    """Return the value schema of a new table, with the names that Confluent's Flink gives it. Raises
+    UnknownType.
 
     `described` are the columns in the worker's answer.
     """
@@ -112,7 +119,12 @@ def _avro(tree: Mapping[str, Any], name: str) -> Any:
         case "MAP":
             avro = {"type": "map", "values": _avro(tree["value_type"], name)}
         case "DECIMAL":
-            avro = {"type": "bytes", "logicalType": "decimal", "precision": tree["precision"], "scale": tree["scale"]}
+            avro = {
+                "type": "bytes",
+                "logicalType": "decimal",
+                "precision": tree["precision"],
+                "scale": tree["scale"],
+            }
         case known if known in _TIMES:
             unit = "millis" if tree["precision"] <= 3 else "micros"
             avro = {"type": "long", "logicalType": f"{_TIMES[known]}-{unit}"}
@@ -144,7 +156,9 @@ def _text(value: Any) -> Any:
 def from_json(value: Any, avro: Any) -> Any:
     """Return the value for fastavro that Flink wrote as JSON. `avro` is its type."""
     if isinstance(avro, list):
-        return None if value is None else from_json(value, next(branch for branch in avro if branch != "null"))
+        return (
+            None if value is None else from_json(value, next(branch for branch in avro if branch != "null"))
+        )
     kind, logical = (avro, None) if isinstance(avro, str) else (avro["type"], avro.get("logicalType"))
     if not isinstance(kind, str):
         return from_json(value, kind)
@@ -156,7 +170,9 @@ def from_json(value: Any, avro: Any) -> Any:
 def _nested(value: Any, kind: str, avro: Any) -> Any:
     match kind:
         case "record":
-            return {field["name"]: from_json(value.get(field["name"]), field["type"]) for field in avro["fields"]}
+            return {
+                field["name"]: from_json(value.get(field["name"]), field["type"]) for field in avro["fields"]
+            }
         case "array":
             return [from_json(item, avro["items"]) for item in value]
         case "map":

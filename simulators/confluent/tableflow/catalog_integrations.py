@@ -20,9 +20,17 @@ _PROVIDER: str = "/spec/config/provider_integration_id"
 
 
 class CatalogIntegrations(Kind[CatalogIntegration]):
-    api, api_version, name, path = TABLEFLOW, "tableflow/v1", "CatalogIntegration", "/tableflow/v1/catalog-integrations"
-    label, store, record, id_prefix = "Catalog integration", "catalog_integrations", CatalogIntegration, "tci"
-    parent, created_status, instead = CLUSTER, 202, {"create": {404: 403}}
+    api = TABLEFLOW
+    api_version = "tableflow/v1"
+    name = "CatalogIntegration"
+    path = "/tableflow/v1/catalog-integrations"
+    label = "Catalog integration"
+    store = "catalog_integrations"
+    record = CatalogIntegration
+    id_prefix = "tci"
+    parent = CLUSTER
+    created_status = 202
+    instead = {"create": {404: 403}}
     fields = (
         Field("config.kind", required=True, choices=("AwsGlue",), not_simulated=("Snowflake", "Unity")),
         Field("display_name", "name", required=True),
@@ -40,7 +48,8 @@ class CatalogIntegrations(Kind[CatalogIntegration]):
         require_integration(call, values["integration"], values["environment"], _PROVIDER)
         if any(integration.cluster == values["cluster"] for integration in org.catalog_integrations.values()):
             raise conflict("The cluster has a catalog integration of this kind")
-        provider, region = org.provider_integrations[values["integration"]], org.clusters[values["cluster"]].region
+        provider = org.provider_integrations[values["integration"]]
+        region = org.clusters[values["cluster"]].region
         if org.lake:
             try:
                 org.lake.assume(provider.vendor_role_arn, provider.role_arn, provider.external_id, region)
@@ -53,7 +62,9 @@ class CatalogIntegrations(Kind[CatalogIntegration]):
     def updated(self, org: Organization, record: CatalogIntegration, body: Fields) -> None:
         """Restart a failed integration when it is resumed."""
         if "suspended" in body and not body.flag("suspended") and record.phase == "FAILED":
-            record.phase, record.message, record.suspended = "PENDING", "", False
+            record.phase = "PENDING"
+            record.message = ""
+            record.suspended = False
             self.created(org, record)
 
     def read_only(self, org: Organization, record: CatalogIntegration) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Syncs a cluster's tables to the customer's Glue Data Catalog.
 
-The database is named after the cluster's id, unless the integration has a custom one; the table is named after the topic.
+The database is named after the cluster's id, unless the integration has a custom one; the table is named
+after the topic.
 """
 
 from __future__ import annotations
@@ -17,14 +18,18 @@ from simulators.core.aws_access import Access
 
 
 def begin(org: Organization, integration: CatalogIntegration) -> None:
-    """Check the role's permissions, then sync all running tables. Without running tables, the integration stays PENDING."""
+    """Check the role's permissions, then sync all running tables.
+
+    Without running tables, the integration stays PENDING.
+    """
     if org.catalog_integrations.get(integration.id) is not integration or integration.phase != "PENDING":
         return
     try:
         if org.lake:
             probe.glue(_access(org, integration), integration.database or integration.cluster)
     except LakeRefused as error:
-        integration.phase, integration.message = "FAILED", str(error)
+        integration.phase = "FAILED"
+        integration.message = str(error)
         return
     for topic in org.tableflow_topics.values():
         if topic.phase == "RUNNING":
@@ -32,7 +37,10 @@ def begin(org: Organization, integration: CatalogIntegration) -> None:
 
 
 def sync(org: Organization, topic: TableflowTopic) -> None:
-    """Sync the table's current metadata to the catalog integrations of its cluster. Tables in managed storage are not synced."""
+    """Sync the table's current metadata to the catalog integrations of its cluster.
+
+    Tables in managed storage are not synced.
+    """
     for integration in org.catalog_integrations.values():
         if integration.cluster == topic.cluster and topic.integration and integration.phase != "FAILED":
             _put(org, topic, integration)
@@ -42,13 +50,20 @@ def _put(org: Organization, topic: TableflowTopic, integration: CatalogIntegrati
     try:
         if org.lake:
             location = org.lake.catalog.pointers[topic.key]
-            _put_table(_access(org, integration).client("glue"), topic, integration.database or topic.cluster, location)
+            _put_table(
+                _access(org, integration).client("glue"),
+                topic,
+                integration.database or topic.cluster,
+                location,
+            )
     except LakeRefused as error:
         topic.synced[integration.id] = ("FAILED", str(error))
         integration.message = str(error)
         return
     topic.synced[integration.id] = ("SYNCED", "")
-    integration.phase, integration.message, integration.last_sync = "CONNECTED", "", org.clock.now()
+    integration.phase = "CONNECTED"
+    integration.message = ""
+    integration.last_sync = org.clock.now()
 
 
 def _put_table(glue: Any, topic: TableflowTopic, database: str, location: str) -> None:

@@ -15,9 +15,14 @@ from simulators.core.aws_access import Access
 
 
 def bucket(access: Access, name: str, region: str, *, known: bool) -> None:
-    """Check the bucket, which must be empty unless it is `known`: used by Tableflow before. Raises LakeRefused."""
+    """Check the bucket, which must be empty unless it is `known`: used by Tableflow before.
+
+    Raises LakeRefused.
+    """
     s3 = access.client("s3")
-    location = refused_as(f"s3:GetBucketLocation on {name}", s3.get_bucket_location, Bucket=name)["LocationConstraint"]
+    location = refused_as(f"s3:GetBucketLocation on {name}", s3.get_bucket_location, Bucket=name)[
+        "LocationConstraint"
+    ]
     if (location or "us-east-1") != region:
         raise LakeRefused(f"The bucket {name} is in {location}, and the Kafka cluster in {region}")
     listed = refused_as(f"s3:ListBucket on {name}", s3.list_objects_v2, Bucket=name, MaxKeys=1)
@@ -41,13 +46,21 @@ def tagging(access: Access, location: str) -> None:
     """Try s3:PutObjectTagging on the table's metadata file at `location`. Raises LakeRefused."""
     name, _, key = location.removeprefix("s3://").partition("/")
     require_allowed(
-        f"s3:PutObjectTagging on {name}", access.client("s3").put_object_tagging, Bucket=name, Key=key, Tagging={"TagSet": []}
+        f"s3:PutObjectTagging on {name}",
+        access.client("s3").put_object_tagging,
+        Bucket=name,
+        Key=key,
+        Tagging={"TagSet": []},
     )
 
 
 def glue(access: Access, database: str) -> None:
-    """Try the actions on the database, which remains, and on a table in it, which is deleted again. Raises LakeRefused."""
-    client, name = access.client("glue"), f"confluent_probe_{uuid.uuid4().hex}"
+    """Try the actions on the database, which remains, and on a table in it, which is deleted again.
+
+    Raises LakeRefused.
+    """
+    client = access.client("glue")
+    name = f"confluent_probe_{uuid.uuid4().hex}"
     table = {"DatabaseName": database, "Name": name}
     versions = {"DatabaseName": database, "TableName": name}
     creation = {"DatabaseName": database, "TableInput": {"Name": name}}
@@ -55,7 +68,11 @@ def glue(access: Access, database: str) -> None:
         ("glue:GetDatabases", client.get_databases, {}),
         ("glue:CreateDatabase", client.create_database, {"DatabaseInput": {"Name": database}}),
         ("glue:GetDatabase", client.get_database, {"Name": database}),
-        ("glue:UpdateDatabase", client.update_database, {"Name": database, "DatabaseInput": {"Name": database}}),
+        (
+            "glue:UpdateDatabase",
+            client.update_database,
+            {"Name": database, "DatabaseInput": {"Name": database}},
+        ),
         ("glue:CreateTable", client.create_table, creation),
         ("glue:UpdateTable", client.update_table, creation),
         ("glue:GetTable", client.get_table, table),

@@ -1,4 +1,6 @@
-"""Runs a Tableflow topic: creates its table, commits new records at intervals, and syncs the table to Glue."""
+"""Runs a Tableflow topic: creates its table, commits new records at intervals, and syncs the table to
+Glue.
+"""
 
 from __future__ import annotations
 
@@ -45,17 +47,23 @@ def begin(org: Organization, topic: TableflowTopic) -> None:
         if org.lake:
             _create_table(org, topic, org.lake)
         else:
-            topic.table_path = topic.table_path or _location(org, topic, "no-aws-attached").table_path(org.new_uuid())
+            topic.table_path = topic.table_path or _location(org, topic, "no-aws-attached").table_path(
+                org.new_uuid()
+            )
     except LakeRefused as error:
-        topic.phase, topic.message = "FAILED", str(error)
+        topic.phase = "FAILED"
+        topic.message = str(error)
         return
-    topic.phase, topic.message = "RUNNING", ""
+    topic.phase = "RUNNING"
+    topic.message = ""
     _tick(org, topic)
 
 
 def _location(org: Organization, topic: TableflowTopic, bucket: str) -> TableLocation:
     naming = topic.config["metadata_column_naming_scheme"]
-    return TableLocation(topic.bucket or bucket, topic.cluster, topic.environment, org.organization_id, naming)
+    return TableLocation(
+        topic.bucket or bucket, topic.cluster, topic.environment, org.organization_id, naming
+    )
 
 
 def _access(org: Organization, topic: TableflowTopic, lake: Lake) -> Access:
@@ -63,14 +71,19 @@ def _access(org: Organization, topic: TableflowTopic, lake: Lake) -> Access:
         return lake.root
     integration = org.provider_integrations[topic.integration]
     return lake.assume(
-        integration.vendor_role_arn, integration.role_arn, integration.external_id, org.clusters[topic.cluster].region
+        integration.vendor_role_arn,
+        integration.role_arn,
+        integration.external_id,
+        org.clusters[topic.cluster].region,
     )
 
 
 def _writer(org: Organization, topic: TableflowTopic, lake: Lake) -> Tableflow:
     """Return a writer with new credentials, for which the table is created if necessary."""
     lake.catalog.act_as(_access(org, topic, lake).properties())
-    writer = Tableflow(lake.catalog, _location(org, topic, "" if topic.integration else lake.managed_bucket()))
+    writer = Tableflow(
+        lake.catalog, _location(org, topic, "" if topic.integration else lake.managed_bucket())
+    )
     writer.create_table(Topic(topic.id, topic.schema), "upsert" if topic.write_mode == "UPSERT" else "append")
     return writer
 
@@ -90,17 +103,25 @@ def _create_table(org: Organization, topic: TableflowTopic, lake: Lake) -> None:
 
 def _tick(org: Organization, topic: TableflowTopic) -> None:
     """Commit and schedule the next tick, until the topic is deleted, fails or is suspended."""
-    if org.tableflow_topics.get(topic.key) is not topic or topic.phase != "RUNNING" or topic.suspended or topic.deleting:
+    if (
+        org.tableflow_topics.get(topic.key) is not topic
+        or topic.phase != "RUNNING"
+        or topic.suspended
+        or topic.deleting
+    ):
         return
     org.clock.catch_up()
     if org.lake:
         try:
             _commit(org, topic, org.lake)
         except (LakeRefused, OSError) as error:
-            topic.phase, topic.message, topic.suspended = "FAILED", str(error), True
+            topic.phase = "FAILED"
+            topic.message = str(error)
+            topic.suspended = True
             return
         except (SchemaError, RecordError) as error:
-            topic.message, topic.suspended = str(error), True
+            topic.message = str(error)
+            topic.suspended = True
             return
     glue_sync.sync(org, topic)
     org.clock.after(org.delays.tableflow_commit, lambda: _tick(org, topic))
@@ -115,7 +136,8 @@ def _commit(org: Organization, topic: TableflowTopic, lake: Lake) -> None:
     waiting = kafka_topic.messages[topic.position :]
     if not waiting:
         return
-    writer, newest = _writer(org, topic, lake), table_topic(org, topic)
+    writer = _writer(org, topic, lake)
+    newest = table_topic(org, topic)
     if newest.schema != topic.schema:
         writer.evolve(newest)
         topic.schema = dict(newest.schema)
@@ -128,8 +150,12 @@ def _commit(org: Organization, topic: TableflowTopic, lake: Lake) -> None:
 
 
 def _accepted(org: Organization, topic: TableflowTopic, read: Iterable[Record | BadRecord]) -> list[Record]:
-    """Return the good records, and handle bad ones as the topic's error_handling says. Raises RecordError if it is SUSPEND."""
-    handling, records = topic.config["error_handling"], []
+    """Return the good records, and handle bad ones as the topic's error_handling says.
+
+    Raises RecordError if it is SUSPEND.
+    """
+    handling = topic.config["error_handling"]
+    records = []
     for record in read:
         if isinstance(record, Record):
             records.append(record)
@@ -144,7 +170,9 @@ def _accepted(org: Organization, topic: TableflowTopic, read: Iterable[Record | 
 
 
 def _log(org: Organization, topic: TableflowTopic, bad: BadRecord, target: str) -> None:
-    """Append the bad record to the target topic, which is created if it doesn't exist, and is never deleted."""
+    """Append the bad record to the target topic, which is created if it doesn't exist, and is never
+    deleted.
+    """
     cluster = org.clusters[topic.cluster]
     log = cluster.topics.get(target) or kafka.create_topic(org, cluster, target, DEFAULT_PARTITIONS, {})
     headers = (*bad.message.headers, ("error", bad.problem.encode()), ("source.topic", topic.id.encode()))

@@ -1,4 +1,7 @@
-"""Tableflow topics (tableflow/v1/tableflow-topics). The id of a Tableflow topic is the name of the Kafka topic."""
+"""Tableflow topics (tableflow/v1/tableflow-topics).
+
+The id of a Tableflow topic is the name of the Kafka topic.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,15 @@ from typing import Any, Final
 from simulators.confluent import access, kafka
 from simulators.confluent.authorization import allowed
 from simulators.confluent.control_plane import end_usage
-from simulators.confluent.errors import ApiError, bad_request, conflict, forbidden, immutable, invalid, not_found
+from simulators.confluent.errors import (
+    ApiError,
+    bad_request,
+    conflict,
+    forbidden,
+    immutable,
+    invalid,
+    not_found,
+)
 from simulators.confluent.fields import Fields
 from simulators.confluent.http import TABLEFLOW, Answer, Call, Route
 from simulators.confluent.model import Cluster, TableflowTopic
@@ -25,11 +36,16 @@ _PATH: Final = "/tableflow/v1/tableflow-topics"
 
 
 def document(org: Organization, topic: TableflowTopic) -> dict[str, Any]:
-    environment, cluster = org.environments[topic.environment], org.clusters[topic.cluster]
+    environment = org.environments[topic.environment]
+    cluster = org.clusters[topic.cluster]
     path = {"table_path": topic.table_path} if topic.table_path else {}
     storage: dict[str, Any] = {"kind": "Managed"}
     if topic.integration:
-        storage = {"kind": "ByobAws", "bucket_name": topic.bucket, "provider_integration_id": topic.integration}
+        storage = {
+            "kind": "ByobAws",
+            "bucket_name": topic.bucket,
+            "provider_integration_id": topic.integration,
+        }
         storage["bucket_region"] = cluster.region
     spec = {
         "display_name": topic.id,
@@ -64,7 +80,8 @@ def _status(org: Organization, topic: TableflowTopic) -> dict[str, Any]:
 
 
 def create(call: Call) -> Answer:
-    org, spec = call.org, Fields(call.body).inside("spec")
+    org = call.org
+    spec = Fields(call.body).inside("spec")
     name = spec.text("display_name", required=True)
     cluster = access.cluster_of_body(call, spec)
     if (cluster.id, name) in org.tableflow_topics:
@@ -77,8 +94,11 @@ def create(call: Call) -> Answer:
     if kafka_topic is None or kafka_topic.visible + org.delays.tableflow_sees_topic > org.clock.now():
         raise ApiError(404, "topic not found", code="resource_not_found")
     mode = "UPSERT" if "compact" in kafka_topic.setting("cleanup.policy") else "APPEND"
-    now, crn = org.clock.now(), f"{cluster.inside('topic', name)}/tableflow=iceberg"
-    topic = TableflowTopic(name, crn, now, now, cluster.environment, cluster.id, bucket, integration, config, mode)
+    now = org.clock.now()
+    crn = f"{cluster.inside('topic', name)}/tableflow=iceberg"
+    topic = TableflowTopic(
+        name, crn, now, now, cluster.environment, cluster.id, bucket, integration, config, mode
+    )
     try:
         topic.schema = dict(run.table_topic(org, topic).schema)
     except SchemaError as error:
@@ -98,7 +118,9 @@ def _storage(call: Call, spec: Fields) -> tuple[str, str]:
             raise invalid("/spec/storage/kind", "Azure storage is not simulated")
     bucket = storage.text("bucket_name", required=True, pattern=r"[a-z0-9.-]{3,63}")
     integration = storage.text("provider_integration_id", required=True)
-    require_integration(call, integration, spec.reference("environment"), "/spec/storage/provider_integration_id")
+    require_integration(
+        call, integration, spec.reference("environment"), "/spec/storage/provider_integration_id"
+    )
     return bucket, integration
 
 
@@ -119,20 +141,28 @@ def _config(spec: Fields, current: dict[str, Any]) -> dict[str, Any]:
     if "record_failure_strategy" in given and given.text("record_failure_strategy") != handling["mode"]:
         raise bad_request("record_failure_strategy contradicts error_handling")
     config = {
-        "retention_ms": _duration(given, "retention_ms", current.get("retention_ms", str(_WEEK_MS)), _LEAST_RETENTION_MS),
+        "retention_ms": _duration(
+            given, "retention_ms", current.get("retention_ms", str(_WEEK_MS)), _LEAST_RETENTION_MS
+        ),
         "error_handling": handling,
         "record_failure_strategy": "SKIP" if handling["mode"] == "LOG" else handling["mode"],
     }
     naming = current.get("metadata_column_naming_scheme", "DEFAULT")
-    config["metadata_column_naming_scheme"] = given.choice("metadata_column_naming_scheme", ("DEFAULT", "PORTABLE"), naming)
-    retention = _duration(given, "data_retention_ms", current.get("data_retention_ms", ""), _LEAST_DATA_RETENTION_MS)
+    config["metadata_column_naming_scheme"] = given.choice(
+        "metadata_column_naming_scheme", ("DEFAULT", "PORTABLE"), naming
+    )
+    retention = _duration(
+        given, "data_retention_ms", current.get("data_retention_ms", ""), _LEAST_DATA_RETENTION_MS
+    )
     return config | ({"data_retention_ms": retention} if retention else {})
 
 
 def _error_handling(given: Fields) -> dict[str, str]:
     handling = given.inside("error_handling")
     mode = handling.choice("mode", ("SUSPEND", "SKIP", "LOG"))
-    return {"mode": mode} | ({"target": handling.text("target", "error_log", pattern=_LOG_TARGET)} if mode == "LOG" else {})
+    return {"mode": mode} | (
+        {"target": handling.text("target", "error_log", pattern=_LOG_TARGET)} if mode == "LOG" else {}
+    )
 
 
 def _duration(given: Fields, name: str, default: str, least: int) -> str:
@@ -148,7 +178,10 @@ def _formats(spec: Fields) -> None:
 
 
 def list_topics(call: Call) -> Answer:
-    """List Tableflow topics. CloudClusterOperator may do this, but not change them (Confluent's page on roles for Tableflow)."""
+    """List Tableflow topics.
+
+    CloudClusterOperator may do this, but not change them (Confluent's page on roles for Tableflow).
+    """
     cluster = access.cluster_of_query(call, "describe")
     topics = [topic for topic in call.org.tableflow_topics.values() if topic.cluster == cluster.id]
     return page(call, "tableflow/v1", "TableflowTopic", topics, document)
@@ -159,7 +192,8 @@ def read(call: Call) -> Answer:
 
 
 def update(call: Call) -> Answer:
-    org, spec = call.org, Fields(call.body).inside("spec")
+    org = call.org
+    spec = Fields(call.body).inside("spec")
     topic = _existing(call, access.cluster_of_body(call, spec))
     if "storage" in spec:
         _require_same_storage(spec.inside("storage"), topic)
@@ -169,9 +203,12 @@ def update(call: Call) -> Answer:
         raise immutable("/spec/config/metadata_column_naming_scheme")
     if spec.flag("suspended", topic.suspended) and not topic.suspended:
         raise bad_request("A topic can't be suspended on demand", "/spec/suspended")
-    topic.config, topic.updated = config, org.clock.now()
+    topic.config = config
+    topic.updated = org.clock.now()
     if "suspended" in spec and not spec.flag("suspended") and (topic.suspended or topic.phase == "FAILED"):
-        topic.suspended, topic.phase, topic.message = False, "PENDING", ""
+        topic.suspended = False
+        topic.phase = "PENDING"
+        topic.message = ""
         org.clock.after(org.delays.tableflow_topic, lambda: run.begin(org, topic))
     return Answer(200, document(org, topic))
 
@@ -183,7 +220,10 @@ def _require_same_storage(storage: Fields, topic: TableflowTopic) -> None:
 
 
 def delete(call: Call) -> Answer:
-    """Delete the Tableflow topic. Its files remain in the customer's bucket, and its table remains in Glue."""
+    """Delete the Tableflow topic.
+
+    Its files remain in the customer's bucket, and its table remains in Glue.
+    """
     org = call.org
     topic = _existing(call, access.cluster_of_query(call))
     if not topic.deleting:

@@ -22,8 +22,8 @@ _REST: Final = "CATALOG_URI CATALOG_API_TYPE CATALOG_NAME ACCESS_DELEGATION_MODE
 _REST_NOT_SIMULATED: Final = "PREFIX WAREHOUSE ADDITIONAL_HEADERS"
 _SIGNING: Final = "TYPE SIGV4_IAM_ROLE SIGV4_SIGNING_REGION SIGV4_EXTERNAL_ID"
 _SIGNING_NOT_SIMULATED: Final = (
-    "BEARER_TOKEN OAUTH_TOKEN_URI OAUTH_CLIENT_ID OAUTH_CLIENT_SECRET OAUTH_ALLOWED_SCOPES OAUTH_REQUEST_PARAMETERS "
-    "OAUTH_GRANT_TYPE OAUTH_ACCESS_TOKEN"
+    "BEARER_TOKEN OAUTH_TOKEN_URI OAUTH_CLIENT_ID OAUTH_CLIENT_SECRET OAUTH_ALLOWED_SCOPES "
+    "OAUTH_REQUEST_PARAMETERS OAUTH_GRANT_TYPE OAUTH_ACCESS_TOKEN"
 )
 _API_TYPES: Final = "PUBLIC PRIVATE AWS_API_GATEWAY AWS_PRIVATE_API_GATEWAY AWS_GLUE AWS_PRIVATE_GLUE"
 _MODES: Final = "VENDED_CREDENTIALS EXTERNAL_VOLUME_CREDENTIALS"
@@ -48,7 +48,12 @@ class CatalogIntegrations(ObjectType[Integration]):
     def read_create(self, session: Session, options: Options) -> dict[str, Any]:
         _require_simulated(options)
         namespace = {"namespace": options.string("CATALOG_NAMESPACE")}
-        return _read_endpoint(options) | _read_signing(session.account, options) | namespace | self.read(session, options)
+        return (
+            _read_endpoint(options)
+            | _read_signing(session.account, options)
+            | namespace
+            | self.read(session, options)
+        )
 
     def require_unused(self, session: Session, existing: Integration) -> None:
         require_unused(session.account, existing, self.words)

@@ -6,17 +6,30 @@ from typing import Any, Final
 
 from simulators.snowflake import iceberg
 from simulators.snowflake.errors import not_simulated, unsupported
-from simulators.snowflake.model import CatalogLink, Database, Domain, Integration, Name, Schema, Volume, sql_name
+from simulators.snowflake.model import (
+    CatalogLink,
+    Database,
+    Domain,
+    Integration,
+    Name,
+    Schema,
+    Volume,
+    sql_name,
+)
 from simulators.snowflake.objects.object_type import ObjectType
 from simulators.snowflake.parser import Cursor, Options
 from simulators.snowflake.results import Result, format_time
 from simulators.snowflake.session import Session
 
 _NOT_SIMULATED: Final = (
-    "DATA_RETENTION_TIME_IN_DAYS MAX_DATA_EXTENSION_TIME_IN_DAYS EXTERNAL_VOLUME CATALOG REPLACE_INVALID_CHARACTERS "
-    "DEFAULT_DDL_COLLATION LOG_LEVEL TRACE_LEVEL STORAGE_SERIALIZATION_POLICY CATALOG_SYNC OBJECT_VISIBILITY"
+    "DATA_RETENTION_TIME_IN_DAYS MAX_DATA_EXTENSION_TIME_IN_DAYS EXTERNAL_VOLUME CATALOG "
+    "REPLACE_INVALID_CHARACTERS DEFAULT_DDL_COLLATION LOG_LEVEL TRACE_LEVEL STORAGE_SERIALIZATION_POLICY "
+    "CATALOG_SYNC OBJECT_VISIBILITY"
 )
-_LINK: Final = "CATALOG ALLOWED_NAMESPACES ALLOWED_WRITE_OPERATIONS SYNC_INTERVAL_SECONDS NAMESPACE_MODE CATALOG_CASE_SENSITIVITY"
+_LINK: Final = (
+    "CATALOG ALLOWED_NAMESPACES ALLOWED_WRITE_OPERATIONS SYNC_INTERVAL_SECONDS NAMESPACE_MODE "
+    "CATALOG_CASE_SENSITIVITY"
+)
 _LINK_NOT_SIMULATED: Final = "BLOCKED_NAMESPACES NAMESPACE_FLATTEN_DELIMITER"
 _WRITES: Final = "NONE ALL"
 _SYNC_SECONDS: Final = (30, 86_400)
@@ -31,8 +44,9 @@ class Schemas(ObjectType[Schema]):
     not_simulated = _NOT_SIMULATED
     alter_not_simulated = "RENAME SWAP"
     columns = (
-        "created_on name is_default is_current database_name owner comment options retention_time owner_role_type "
-        "classification_profile_database classification_profile_schema classification_profile object_visibility"
+        "created_on name is_default is_current database_name owner comment options retention_time "
+        "owner_role_type classification_profile_database classification_profile_schema "
+        "classification_profile object_visibility"
     )
 
     def read_clauses(self, cursor: Cursor) -> dict[str, Any]:
@@ -74,8 +88,8 @@ class Databases(ObjectType[Database]):
     not_simulated = _NOT_SIMULATED
     alter_not_simulated = "RENAME SWAP"
     columns = (
-        "created_on name is_default is_current origin owner comment options retention_time kind budget owner_role_type "
-        "object_visibility"
+        "created_on name is_default is_current origin owner comment options retention_time kind budget "
+        "owner_role_type object_visibility"
     )
 
     def read_clauses(self, cursor: Cursor) -> dict[str, Any]:
@@ -103,7 +117,10 @@ class Databases(ObjectType[Database]):
         return super().build(session, name, fields)
 
     def created(self, session: Session, new: Database) -> None:
-        """Create the schema PUBLIC. A catalog-linked database gets its schemas from the catalog instead, in its first sync."""
+        """Create the schema PUBLIC.
+
+        A catalog-linked database gets its schemas from the catalog instead, in its first sync.
+        """
         if new.link:
             iceberg.start_syncing(session.account, new, 0)
         else:
@@ -135,14 +152,20 @@ class Databases(ObjectType[Database]):
 def _read_link(link: Options) -> dict[str, Any]:
     link.require("CATALOG")
     if link.choice("ALLOWED_WRITE_OPERATIONS", _WRITES, "ALL") != "NONE":
-        raise not_simulated("a linked database that Snowflake may write to: set ALLOWED_WRITE_OPERATIONS = NONE")
-    if link.choice("NAMESPACE_MODE", "IGNORE_NESTED_NAMESPACE FLATTEN_NESTED_NAMESPACE") == "FLATTEN_NESTED_NAMESPACE":
+        raise not_simulated(
+            "a linked database that Snowflake may write to: set ALLOWED_WRITE_OPERATIONS = NONE"
+        )
+    if (
+        link.choice("NAMESPACE_MODE", "IGNORE_NESTED_NAMESPACE FLATTEN_NESTED_NAMESPACE")
+        == "FLATTEN_NESTED_NAMESPACE"
+    ):
         raise not_simulated("NAMESPACE_MODE FLATTEN_NESTED_NAMESPACE")
     return {
         "catalog": link.text("CATALOG"),
         "allowed": list(link.strings("ALLOWED_NAMESPACES")),
         "seconds": link.integer("SYNC_INTERVAL_SECONDS", 30, *_SYNC_SECONDS),
-        "insensitive": link.choice("CATALOG_CASE_SENSITIVITY", "CASE_SENSITIVE CASE_INSENSITIVE") != "CASE_SENSITIVE",
+        "insensitive": link.choice("CATALOG_CASE_SENSITIVITY", "CASE_SENSITIVE CASE_INSENSITIVE")
+        != "CASE_SENSITIVE",
     }
 
 
@@ -156,7 +179,9 @@ def _alter_link(cursor: Cursor, link: CatalogLink) -> None:
         link.allowed = [namespace for namespace in link.allowed if namespace not in removed]
     else:
         cursor.expect("SET")
-        options = Options("LINKED_CATALOG", cursor.options(), "SYNC_INTERVAL_SECONDS ALLOWED_WRITE_OPERATIONS")
+        options = Options(
+            "LINKED_CATALOG", cursor.options(), "SYNC_INTERVAL_SECONDS ALLOWED_WRITE_OPERATIONS"
+        )
         cursor.end()
         if options.choice("ALLOWED_WRITE_OPERATIONS", _WRITES, "NONE") != "NONE":
             raise not_simulated("ALLOWED_WRITE_OPERATIONS ALL")
@@ -176,7 +201,11 @@ def _read_namespaces(cursor: Cursor, preposition: str) -> list[str]:
 
 def link_status(database: str, link: CatalogLink) -> dict[str, Any]:
     """Return the result of SYSTEM$CATALOG_LINK_STATUS."""
-    failure = {"qualifiedEntityName": sql_name((database,)), "entityDomain": "DATABASE", "operation": "DISCOVER"}
+    failure = {
+        "qualifiedEntityName": sql_name((database,)),
+        "entityDomain": "DATABASE",
+        "operation": "DISCOVER",
+    }
     return {
         "failureDetails": [failure | {"errorMessage": failure_text} for failure_text in link.failures],
         "executionState": iceberg.RUNNING,

@@ -1,4 +1,7 @@
-"""External volumes: the S3 locations of tables, and the IAM roles to read them. CREATE doesn't check the roles."""
+"""External volumes: the S3 locations of tables, and the IAM roles to read them.
+
+CREATE doesn't check the roles.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,9 @@ from simulators.snowflake.session import Session
 ROLE_ARN: Final = re.compile(r"arn:aws:iam::\d{12}:role/[\w+=,.@/-]{1,512}")
 #: Snowflake doesn't support buckets with dots in their names.
 _BASE_URL: Final = re.compile(r"s3://[a-z0-9-]+(/.*)?")
-_LOCATION: Final = "NAME STORAGE_PROVIDER STORAGE_BASE_URL STORAGE_AWS_ROLE_ARN STORAGE_AWS_EXTERNAL_ID ENCRYPTION"
+_LOCATION: Final = (
+    "NAME STORAGE_PROVIDER STORAGE_BASE_URL STORAGE_AWS_ROLE_ARN STORAGE_AWS_EXTERNAL_ID ENCRYPTION"
+)
 _LOCATION_NOT_SIMULATED: Final = (
     "AZURE_TENANT_ID STORAGE_AWS_ACCESS_POINT_ARN USE_PRIVATELINK_ENDPOINT STORAGE_ENDPOINT CREDENTIALS"
 )
@@ -28,9 +33,15 @@ _LOCATION_NOT_SIMULATED: Final = (
 def require_unused(account: Account, existing: Volume | Integration, words: str) -> None:
     """Raise SqlError if an Iceberg table or a catalog-linked database uses the volume or integration."""
     name = existing.name
-    tables = [table for table in account.all(IcebergTable) if name in (table.volume, table.catalog) and not table.linked]
+    tables = [
+        table
+        for table in account.all(IcebergTable)
+        if name in (table.volume, table.catalog) and not table.linked
+    ]
     linked = [
-        database for database in account.all(Database) if database.link and name in (database.link.volume, database.link.catalog)
+        database
+        for database in account.all(Database)
+        if database.link and name in (database.link.volume, database.link.catalog)
     ]
     users = [f"Iceberg table {sql_name(table.name)}" for table in tables]
     users += [f"database {sql_name(database.name)}" for database in linked]
@@ -86,7 +97,13 @@ class ExternalVolumes(ObjectType[Volume]):
     def description(self, session: Session, described: Volume) -> Result:
         arn = trust.user_arn(session.account)
         locations = [
-            ("STORAGE_LOCATIONS", f"STORAGE_LOCATION_{number}", "String", json.dumps(_document(location, arn)), "")
+            (
+                "STORAGE_LOCATIONS",
+                f"STORAGE_LOCATION_{number}",
+                "String",
+                json.dumps(_document(location, arn)),
+                "",
+            )
             for number, location in enumerate(described.locations, 1)
         ]
         rows = [
@@ -105,8 +122,12 @@ def _read_location(account: Account, options: Options) -> Location:
     options.require("NAME", "STORAGE_PROVIDER", "STORAGE_BASE_URL", "STORAGE_AWS_ROLE_ARN")
     if provider != "S3":
         raise invalid_value(provider, "STORAGE_PROVIDER")
-    url, role = options.string("STORAGE_BASE_URL"), options.string("STORAGE_AWS_ROLE_ARN")
-    for value, name, pattern in ((url, "STORAGE_BASE_URL", _BASE_URL), (role, "STORAGE_AWS_ROLE_ARN", ROLE_ARN)):
+    url = options.string("STORAGE_BASE_URL")
+    role = options.string("STORAGE_AWS_ROLE_ARN")
+    for value, name, pattern in (
+        (url, "STORAGE_BASE_URL", _BASE_URL),
+        (role, "STORAGE_AWS_ROLE_ARN", ROLE_ARN),
+    ):
         if not pattern.fullmatch(value):
             raise invalid_value(value, name)
     encryption = options.inside("ENCRYPTION", "TYPE KMS_KEY_ID")
@@ -125,7 +146,9 @@ def _remove_location(volume: Volume, label: str) -> None:
     if location is None:
         raise missing("STORAGE LOCATION", label)
     if location is volume.locations[0]:
-        raise SqlError("091346", "22000", f"The active storage location '{label}' of {volume.label} can't be removed.")
+        raise SqlError(
+            "091346", "22000", f"The active storage location '{label}' of {volume.label} can't be removed."
+        )
     volume.locations.remove(location)
 
 

@@ -22,14 +22,16 @@ class IcebergTables(ObjectType[IcebergTable]):
     properties: ClassVar[Properties] = {"AUTO_REFRESH": boolean("auto_refresh"), "COMMENT": COMMENT}
     create_only = "EXTERNAL_VOLUME CATALOG CATALOG_TABLE_NAME CATALOG_NAMESPACE"
     not_simulated = (
-        "BASE_LOCATION METADATA_FILE_PATH REPLACE_INVALID_CHARACTERS CATALOG_SYNC STORAGE_SERIALIZATION_POLICY "
-        "DATA_RETENTION_TIME_IN_DAYS TARGET_FILE_SIZE ENABLE_ICEBERG_MERGE_ON_READ"
+        "BASE_LOCATION METADATA_FILE_PATH REPLACE_INVALID_CHARACTERS CATALOG_SYNC "
+        "STORAGE_SERIALIZATION_POLICY DATA_RETENTION_TIME_IN_DAYS TARGET_FILE_SIZE "
+        "ENABLE_ICEBERG_MERGE_ON_READ"
     )
     set_not_simulated = "CATALOG_TABLE_NAME"
     alter_not_simulated = "CONVERT ADD DROP RENAME ALTER CLUSTER"
     columns = (
-        "created_on name database_name schema_name owner external_volume_name catalog_name iceberg_table_type catalog_table_name "
-        "catalog_namespace base_location can_write_metadata comment owner_role_type catalog_sync_name auto_refresh_status"
+        "created_on name database_name schema_name owner external_volume_name catalog_name "
+        "iceberg_table_type catalog_table_name catalog_namespace base_location can_write_metadata comment "
+        "owner_role_type catalog_sync_name auto_refresh_status"
     )
 
     def read_clauses(self, cursor: Cursor) -> dict[str, Any]:
@@ -49,13 +51,17 @@ class IcebergTables(ObjectType[IcebergTable]):
     def build(self, session: Session, name: Name, fields: dict[str, Any]) -> IcebergTable:
         """Return a new table at the catalog's current snapshot. This needs a warehouse. Raises SqlError."""
         if session.account.find(Domain.DATABASE, name[:1]).link:
-            raise unsupported("CREATE ICEBERG TABLE in a catalog-linked database whose writes are not allowed")
+            raise unsupported(
+                "CREATE ICEBERG TABLE in a catalog-linked database whose writes are not allowed"
+            )
         volume: Volume = session.resolve_text(Domain.VOLUME, fields["volume"])
         catalog: Integration = session.resolve_text(Domain.INTEGRATION, fields["catalog"])
         session.require("USAGE", volume)
         session.require("USAGE", catalog)
         if not catalog.enabled:
-            raise SqlError("004155", "22000", f"{COMPILATION}Catalog integration {catalog.label} is disabled.")
+            raise SqlError(
+                "004155", "22000", f"{COMPILATION}Catalog integration {catalog.label} is disabled."
+            )
         namespace = fields["namespace"] or catalog.namespace
         if not namespace:
             raise syntax(f"Neither the table nor integration {catalog.label} has a CATALOG_NAMESPACE")
@@ -75,14 +81,20 @@ class IcebergTables(ObjectType[IcebergTable]):
         cursor.end()
         session.require("OWNERSHIP", altered)
         if altered.auto_refresh:
-            message = f"{COMPILATION}Manual REFRESH of {altered.label} is not allowed while AUTO_REFRESH is enabled."
+            message = (
+                f"{COMPILATION}Manual REFRESH of {altered.label} is not allowed while AUTO_REFRESH is "
+                "enabled."
+            )
             raise SqlError("091337", "22000", message)
         session.running_warehouse()
         iceberg.refresh(session.account, altered)
         return True
 
     def apply(self, session: Session, altered: IcebergTable, fields: dict[str, Any]) -> None:
-        """Change the table. Turning automatic refresh off and on again restarts a table whose refresh had stopped."""
+        """Change the table.
+
+        Turning automatic refresh off and on again restarts a table whose refresh had stopped.
+        """
         starts = fields.get("auto_refresh", False) and not altered.auto_refresh
         super().apply(session, altered, fields)
         if starts:
@@ -111,6 +123,15 @@ class IcebergTables(ObjectType[IcebergTable]):
 
     def description(self, session: Session, described: IcebergTable) -> Result:
         session.require_any(("SELECT", "REFERENCES", "OWNERSHIP"), described)
-        names = "name type kind null? default primary~key unique~key check expression comment policy~name privacy~domain"
+        names = (
+            "name type kind null? default primary~key unique~key check expression comment policy~name "
+            "privacy~domain"
+        )
         columns = iceberg.columns_of(described)
-        return table(names, ((column.name, column.sql_type, "COLUMN", "Y", None, "N", "N", *[None] * 5) for column in columns))
+        return table(
+            names,
+            (
+                (column.name, column.sql_type, "COLUMN", "Y", None, "N", "N", *[None] * 5)
+                for column in columns
+            ),
+        )

@@ -1,6 +1,7 @@
 """CREATE, ALTER, DROP, SHOW and DESCRIBE for one object type.
 
-A subclass of ObjectType declares the properties, privileges and columns of a type, and overrides methods where the type differs.
+A subclass of ObjectType declares the properties, privileges and columns of a type, and overrides methods
+where the type differs.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ class CreateOptions(NamedTuple):
 
 
 class Property(NamedTuple):
-    """A property that CREATE and SET accept: the attribute that stores it, and the function that reads its value."""
+    """A property that CREATE and SET accept: the attribute that stores it, and the function that reads its
+    value.
+    """
 
     attribute: str
     read: Callable[[Options, str], Any]
@@ -83,7 +86,12 @@ class ObjectType(Generic[T]):
     def create(self, session: Session, cursor: Cursor, given: CreateOptions) -> Result:
         name = cursor.name()
         fields = self.read_clauses(cursor)
-        options = Options(self.words, cursor.options(), f"{' '.join(self.properties)} {self.create_only}", self.not_simulated)
+        options = Options(
+            self.words,
+            cursor.options(),
+            f"{' '.join(self.properties)} {self.create_only}",
+            self.not_simulated,
+        )
         cursor.end()
         fields |= self.read_create(session, options)
         name = session.full_name(self.domain, name)
@@ -104,16 +112,29 @@ class ObjectType(Generic[T]):
         return status(f"{self.title} {sql_name(name[-1:])} successfully created.")
 
     def read_clauses(self, cursor: Cursor) -> dict[str, Any]:
-        """Read the clauses between the name and the properties, as attributes. Raises SqlError for what isn't simulated."""
+        """Read the clauses between the name and the properties, as attributes.
+
+        Raises SqlError for what isn't simulated.
+        """
         return {}
 
     def read_create(self, session: Session, options: Options) -> dict[str, Any]:
-        """Return the attributes for the properties of CREATE. Raises SqlError for invalid or missing values."""
+        """Return the attributes for the properties of CREATE.
+
+        Raises SqlError for invalid or missing values.
+        """
         return self.read(session, options)
 
     def read(self, session: Session, options: Options) -> dict[str, Any]:
-        """Return the attributes for the properties that CREATE and SET accept. Raises SqlError for invalid values."""
-        return {prop.attribute: prop.read(options, name) for name, prop in self.properties.items() if name in options}
+        """Return the attributes for the properties that CREATE and SET accept.
+
+        Raises SqlError for invalid values.
+        """
+        return {
+            prop.attribute: prop.read(options, name)
+            for name, prop in self.properties.items()
+            if name in options
+        }
 
     def build(self, session: Session, name: Name, fields: dict[str, Any]) -> T:
         """Return a new object. Raises SqlError if it refers to an object that the session may not use."""
@@ -252,7 +273,9 @@ class ObjectType(Generic[T]):
         return existing
 
     def _listed(self, session: Session, cursor: Cursor) -> list[T]:
-        """Read the filters of SHOW, and return the matching objects that the session may see, sorted by name."""
+        """Read the filters of SHOW, and return the matching objects that the session may see, sorted by
+        name.
+        """
         pattern = like_pattern(cursor.string() if cursor.take("LIKE") else "%")
         within = _scope(session, cursor) if self.domain.depth > 1 else ()
         prefix = cursor.string() if cursor.take("STARTS", "WITH") else ""
@@ -272,7 +295,9 @@ class ObjectType(Generic[T]):
 
 
 def _scope(session: Session, cursor: Cursor) -> Name:
-    """Read IN, and return the name of its database or schema, by default the session's; () for the whole account."""
+    """Read IN, and return the name of its database or schema, by default the session's; () for the whole
+    account.
+    """
     if not cursor.take("IN"):
         current = (session.database, session.schema)
         return current if all(current) else current[:1] if current[0] else ()

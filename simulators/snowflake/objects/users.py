@@ -25,12 +25,15 @@ class Roles(ObjectType[Role]):
     create_privilege = "CREATE ROLE"
     alter_not_simulated = "RENAME"
     columns = (
-        "created_on name is_default is_current is_inherited assigned_to_users granted_to_roles granted_roles owner comment "
-        "owner_role_type"
+        "created_on name is_default is_current is_inherited assigned_to_users granted_to_roles "
+        "granted_roles owner comment owner_role_type"
     )
 
     def before_drop(self, session: Session, dropped: Role) -> None:
-        """Transfer what the role owns to the session's role. Raises SqlError if it is the session's own role."""
+        """Transfer what the role owns to the session's role.
+
+        Raises SqlError if it is the session's own role.
+        """
         if dropped.label == session.role:
             raise denied(self.words, dropped.name)
         for object_ in session.account.all(SnowflakeObject):
@@ -43,7 +46,9 @@ class Roles(ObjectType[Role]):
         return {
             "is_default": "Y" if shown.label == session.user.default_role else "N",
             "is_current": "Y" if shown.label == session.role else "N",
-            "is_inherited": "Y" if shown.label in inherited(session.account, [session.role]) - {session.role} else "N",
+            "is_inherited": "Y"
+            if shown.label in inherited(session.account, [session.role]) - {session.role}
+            else "N",
             "assigned_to_users": holders.count(Domain.USER),
             "granted_to_roles": holders.count(Domain.ROLE),
             "granted_roles": sum(membership.to == shown.key for membership in memberships),
@@ -87,25 +92,29 @@ class Users(ObjectType[User]):
     }
     unset = " ".join(properties)
     not_simulated = (
-        "PASSWORD MUST_CHANGE_PASSWORD FIRST_NAME MIDDLE_NAME LAST_NAME DAYS_TO_EXPIRY MINS_TO_UNLOCK MINS_TO_BYPASS_MFA "
-        "MINS_TO_BYPASS_NETWORK_POLICY DISABLE_MFA RSA_PUBLIC_KEY_FP RSA_PUBLIC_KEY_2_FP WORKLOAD_IDENTITY "
-        "ALLOWED_INTERFACES STATEMENT_TIMEOUT_IN_SECONDS QUERY_TAG TIMEZONE"
+        "PASSWORD MUST_CHANGE_PASSWORD FIRST_NAME MIDDLE_NAME LAST_NAME DAYS_TO_EXPIRY MINS_TO_UNLOCK "
+        "MINS_TO_BYPASS_MFA MINS_TO_BYPASS_NETWORK_POLICY DISABLE_MFA RSA_PUBLIC_KEY_FP "
+        "RSA_PUBLIC_KEY_2_FP WORKLOAD_IDENTITY ALLOWED_INTERFACES STATEMENT_TIMEOUT_IN_SECONDS QUERY_TAG "
+        "TIMEZONE"
     )
     alter_not_simulated = "ADD REMOVE ROTATE MODIFY RESET ABORT DELEGATE ENROLL"
     renamable = True
     columns = (
-        "name created_on login_name display_name first_name last_name email mins_to_unlock days_to_expiry comment disabled "
-        "must_change_password snowflake_lock default_warehouse default_namespace default_role default_secondary_roles "
-        "ext_authn_duo ext_authn_uid mins_to_bypass_mfa owner last_success_login expires_at_time locked_until_time has_password "
-        "has_rsa_public_key type has_mfa"
+        "name created_on login_name display_name first_name last_name email mins_to_unlock days_to_expiry "
+        "comment disabled must_change_password snowflake_lock default_warehouse default_namespace "
+        "default_role default_secondary_roles ext_authn_duo ext_authn_uid mins_to_bypass_mfa owner "
+        "last_success_login expires_at_time locked_until_time has_password has_rsa_public_key type has_mfa"
     )
 
     def read(self, session: Session, options: Options) -> dict[str, Any]:
-        fields, now = super().read(session, options), session.account.clock.now()
+        fields = super().read(session, options)
+        now = session.account.clock.now()
         if policy := fields.get("network_policy"):
             _require_policy(session, policy)
         texts = {slot: fields.pop(f"key_{slot}", None) for slot in _SLOTS.values()}
-        return fields | {"keys": {slot: keys.read(text, now) for slot, text in texts.items() if text is not None}}
+        return fields | {
+            "keys": {slot: keys.read(text, now) for slot, text in texts.items() if text is not None}
+        }
 
     def build(self, session: Session, name: Name, fields: dict[str, Any]) -> User:
         return super().build(session, name, {"login_name": name[-1], "display_name": name[-1]} | fields)
@@ -151,7 +160,10 @@ class Users(ObjectType[User]):
         }
 
     def description(self, session: Session, described: User) -> Result:
-        """Return the properties. Raises SqlError for another user without MONITOR or OWNERSHIP on it, or MANAGE GRANTS."""
+        """Return the properties.
+
+        Raises SqlError for another user without MONITOR or OWNERSHIP on it, or MANAGE GRANTS.
+        """
         if described is not session.user and not session.manages_grants:
             session.require_any(("MONITOR", "OWNERSHIP"), described)
         rows = ((name, value, "null", "") for name, value in _described(described))
@@ -161,7 +173,8 @@ class Users(ObjectType[User]):
 def _require_policy(session: Session, name: str) -> None:
     """Raise SqlError unless the policy exists and one of the session's roles owns it.
 
-    Source: Snowflake's behavior change "CREATE USER command: NETWORK_POLICY parameter must specify a valid network policy".
+    Source: Snowflake's behavior change "CREATE USER command: NETWORK_POLICY parameter must specify a valid
+    network policy".
     """
     if session.account.behavior.network_policies.get(name) not in session.roles:
         raise missing("NETWORK POLICY", name)
@@ -171,7 +184,9 @@ def _described(user: User) -> Iterator[tuple[str, str]]:
     """Yield (property, value). The value of a property that isn't set is the text `null`, as at Snowflake."""
     yield "NAME", user.label
     yield "TYPE", user.type or "null"
-    for name in "LOGIN_NAME DISPLAY_NAME EMAIL DEFAULT_ROLE DEFAULT_WAREHOUSE DEFAULT_NAMESPACE COMMENT".split():
+    for (
+        name
+    ) in "LOGIN_NAME DISPLAY_NAME EMAIL DEFAULT_ROLE DEFAULT_WAREHOUSE DEFAULT_NAMESPACE COMMENT".split():
         yield name, getattr(user, name.lower()) or "null"
     yield "DEFAULT_SECONDARY_ROLES", '["ALL"]' if user.secondary_roles else "[]"
     yield "DISABLED", str(user.disabled).lower()

@@ -6,7 +6,14 @@ from typing import Any, ClassVar, Final
 
 from simulators.snowflake.errors import SqlError, invalid_value
 from simulators.snowflake.model import Warehouse
-from simulators.snowflake.objects.object_type import COMMENT, ObjectType, Properties, Property, boolean, integer
+from simulators.snowflake.objects.object_type import (
+    COMMENT,
+    ObjectType,
+    Properties,
+    Property,
+    boolean,
+    integer,
+)
 from simulators.snowflake.parser import Cursor, Options
 from simulators.snowflake.session import Session
 
@@ -42,15 +49,17 @@ class Warehouses(ObjectType[Warehouse]):
     create_only = "INITIALLY_SUSPENDED"
     unset = "WAREHOUSE_SIZE AUTO_SUSPEND AUTO_RESUME COMMENT"
     not_simulated = (
-        "WAREHOUSE_TYPE MAX_CLUSTER_COUNT MIN_CLUSTER_COUNT SCALING_POLICY RESOURCE_MONITOR ENABLE_QUERY_ACCELERATION "
-        "QUERY_ACCELERATION_MAX_SCALE_FACTOR MAX_CONCURRENCY_LEVEL STATEMENT_QUEUED_TIMEOUT_IN_SECONDS "
-        "STATEMENT_TIMEOUT_IN_SECONDS RESOURCE_CONSTRAINT GENERATION WAIT_FOR_COMPLETION"
+        "WAREHOUSE_TYPE MAX_CLUSTER_COUNT MIN_CLUSTER_COUNT SCALING_POLICY RESOURCE_MONITOR "
+        "ENABLE_QUERY_ACCELERATION QUERY_ACCELERATION_MAX_SCALE_FACTOR MAX_CONCURRENCY_LEVEL "
+        "STATEMENT_QUEUED_TIMEOUT_IN_SECONDS STATEMENT_TIMEOUT_IN_SECONDS RESOURCE_CONSTRAINT GENERATION "
+        "WAIT_FOR_COMPLETION"
     )
     renamable = True
     columns = (
-        "name state type size min_cluster_count max_cluster_count started_clusters running queued is_default is_current "
-        "auto_suspend auto_resume available provisioning quiescing other created_on resumed_on updated_on owner comment "
-        "enable_query_acceleration query_acceleration_max_scale_factor resource_monitor scaling_policy owner_role_type"
+        "name state type size min_cluster_count max_cluster_count started_clusters running queued "
+        "is_default is_current auto_suspend auto_resume available provisioning quiescing other created_on "
+        "resumed_on updated_on owner comment enable_query_acceleration query_acceleration_max_scale_factor "
+        "resource_monitor scaling_policy owner_role_type"
     )
 
     def read_clauses(self, cursor: Cursor) -> dict[str, Any]:
@@ -73,7 +82,9 @@ class Warehouses(ObjectType[Warehouse]):
         session.require("OPERATE", altered)
         if altered.is_running(now) is resuming and not if_suspended:
             participle = "resumed" if resuming else "suspended"
-            raise SqlError("090063", "22000", f"Invalid state. Warehouse '{altered.label}' cannot be {participle}.")
+            raise SqlError(
+                "090063", "22000", f"Invalid state. Warehouse '{altered.label}' cannot be {participle}."
+            )
         altered.last_used = now if resuming else None
         return True
 

@@ -12,7 +12,13 @@ from tests.support.tableflow_kit import glue_catalog
 from tests.support.waiting import until
 
 ROWS = [
-    {"Id": 1, "Name": 'a, "b"', "at": datetime(2026, 1, 2, 3, 4, 5, 678901, UTC), "price": Decimal("1.50"), "tags": ["x"]},
+    {
+        "Id": 1,
+        "Name": 'a, "b"',
+        "at": datetime(2026, 1, 2, 3, 4, 5, 678901, UTC),
+        "price": Decimal("1.50"),
+        "tags": ["x"],
+    },
     {"Id": 2, "Name": None, "at": datetime(2026, 1, 3, tzinfo=UTC), "price": Decimal("2.25"), "tags": []},
 ]
 SCHEMA = pa.schema(
@@ -28,12 +34,19 @@ _numbers = itertools.count(1)
 
 
 class Athena:
-    """A workgroup, a bucket for its results, and table `trades` in a database with a hyphen in its name; by `aws`."""
+    """A workgroup, a bucket for its results, and table `trades` in a database with a hyphen in its name; by
+    `aws`.
+    """
 
     def __init__(self, aws, **configuration):
-        self.aws, self.bucket, self.database = aws, aws.new_bucket(), aws.new_database()
+        self.aws = aws
+        self.bucket = aws.new_bucket()
+        self.database = aws.new_database()
         self.workgroup = f"group-{next(_numbers)}"
-        place = {"OutputLocation": f"s3://{self.bucket}/athena/", "EncryptionConfiguration": {"EncryptionOption": "SSE_S3"}}
+        place = {
+            "OutputLocation": f"s3://{self.bucket}/athena/",
+            "EncryptionConfiguration": {"EncryptionOption": "SSE_S3"},
+        }
         enforced = {"EnforceWorkGroupConfiguration": True, "ResultConfiguration": place}
         self.client = aws.client("athena")
         self.client.create_work_group(Name=self.workgroup, Configuration=enforced | configuration)
@@ -52,7 +65,11 @@ class Athena:
 
     def start(self, sql, client=None, **given):
         self.table  # noqa: B018  (the property creates it)
-        request = {"QueryString": sql, "WorkGroup": self.workgroup, "QueryExecutionContext": {"Database": self.database}}
+        request = {
+            "QueryString": sql,
+            "WorkGroup": self.workgroup,
+            "QueryExecutionContext": {"Database": self.database},
+        }
         return (client or self.client).start_query_execution(**(request | given))["QueryExecutionId"]
 
     def ended(self, number, client=None):
@@ -73,7 +90,9 @@ class Athena:
         return self.results(result) if result["Status"]["State"] == "SUCCEEDED" else None
 
     def results(self, result, **given):
-        answer = self.client.get_query_results(QueryExecutionId=result["QueryExecutionId"], **given)["ResultSet"]["Rows"]
+        answer = self.client.get_query_results(QueryExecutionId=result["QueryExecutionId"], **given)[
+            "ResultSet"
+        ]["Rows"]
         return [[datum.get("VarCharValue") for datum in row["Data"]] for row in answer]
 
     def reason(self, sql):
@@ -94,4 +113,6 @@ class Athena:
             ("s3:PutObject", f"arn:aws:s3:::{self.bucket}/athena/*"),
             ("s3:GetBucketLocation", f"arn:aws:s3:::{self.bucket}"),
         ]
-        return aws.assuming(aws.new_role(*[each for each in allowed if each[0] not in left_out])).client("athena")
+        return aws.assuming(aws.new_role(*[each for each in allowed if each[0] not in left_out])).client(
+            "athena"
+        )

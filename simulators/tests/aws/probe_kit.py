@@ -1,4 +1,7 @@
-"""The table of probes. A probe returns True where the server does as AWS does, and something false on stock MiniStack."""
+"""The table of probes.
+
+A probe returns True where the server does as AWS does, and something false on stock MiniStack.
+"""
 
 import importlib
 from collections import defaultdict

@@ -20,8 +20,21 @@ def selects_from_iceberg(aws):
 
 @probe("athena_queries")
 def writes_values_as_athena_does(aws):
-    sql = "SELECT Id, name, at, price, tags, at < current_timestamp, 1.5e10, 7/2, date '2026-01-02' FROM trades ORDER BY id"
-    first = ["1", 'a, "b"', "2026-01-02 03:04:05.678901 UTC", "1.50", "[x]", "true", "1.5E10", "3", "2026-01-02"]
+    sql = (
+        "SELECT Id, name, at, price, tags, at < current_timestamp, 1.5e10, 7/2, date '2026-01-02' FROM "
+        "trades ORDER BY id"
+    )
+    first = [
+        "1",
+        'a, "b"',
+        "2026-01-02 03:04:05.678901 UTC",
+        "1.50",
+        "[x]",
+        "true",
+        "1.5E10",
+        "3",
+        "2026-01-02",
+    ]
     second = ["2", None, "2026-01-03 00:00:00.000000 UTC", "2.25", "[]", "true", "1.5E10", "3", "2026-01-02"]
     return (Athena(aws).rows(sql) or [])[1:] == [first, second]
 
@@ -50,9 +63,15 @@ def lists_snapshots(aws):
     athena = Athena(aws)
     first = athena.table.current_snapshot()
     athena.table.append(athena.table.scan().to_arrow())
-    result = athena.rows('SELECT snapshot_id, parent_id, operation FROM "trades$snapshots" ORDER BY committed_at') or []
+    result = (
+        athena.rows('SELECT snapshot_id, parent_id, operation FROM "trades$snapshots" ORDER BY committed_at')
+        or []
+    )
     second = athena.table.current_snapshot()
-    return result[1:] == [[str(first.snapshot_id), None, "append"], [str(second.snapshot_id), str(first.snapshot_id), "append"]]
+    return result[1:] == [
+        [str(first.snapshot_id), None, "append"],
+        [str(second.snapshot_id), str(first.snapshot_id), "append"],
+    ]
 
 
 @probe("athena_queries")
@@ -83,11 +102,17 @@ def leaves_the_result_where_the_workgroup_says(aws):
     key = f"athena/{execution['QueryExecutionId']}.csv"
     if execution["ResultConfiguration"]["OutputLocation"] != f"s3://{athena.bucket}/{key}":
         return False
-    left = [entry["Key"] for entry in aws.s3.list_objects_v2(Bucket=athena.bucket, Prefix="athena/").get("Contents", [])]
+    left = [
+        entry["Key"]
+        for entry in aws.s3.list_objects_v2(Bucket=athena.bucket, Prefix="athena/").get("Contents", [])
+    ]
     if left != [key, f"{key}.metadata"]:
         return False
     result = aws.s3.get_object(Bucket=athena.bucket, Key=key)
-    return (result["ServerSideEncryption"], result["Body"].read()) == ("AES256", b'"name","id"\n"a, ""b""","1"\n,"2"\n')
+    return (result["ServerSideEncryption"], result["Body"].read()) == (
+        "AES256",
+        b'"name","id"\n"a, ""b""","1"\n,"2"\n',
+    )
 
 
 @probe("athena_queries")
@@ -116,7 +141,9 @@ def says_what_is_not_there(aws):
 @probe("athena_queries")
 def refuses_what_is_no_statement(aws):
     athena = Athena(aws)
-    return [error_of(athena.start, sql) for sql in ("SELEC 1", "SELECT FROM WHERE", "SELECT 1; SELECT 2")] == [MALFORMED] * 3
+    return [
+        error_of(athena.start, sql) for sql in ("SELEC 1", "SELECT FROM WHERE", "SELECT 1; SELECT 2")
+    ] == [MALFORMED] * 3
 
 
 @probe("athena_queries")
@@ -135,7 +162,8 @@ def refuses_a_bucket_that_is_not_there(aws):
 
 @probe("athena_queries")
 def starts_once_for_a_token(aws):
-    athena, token = Athena(aws), {"ClientRequestToken": "t" * 32}
+    athena = Athena(aws)
+    token = {"ClientRequestToken": "t" * 32}
     numbers = {athena.start("SELECT 1", **token) for _ in range(2)}
     return len(numbers) == 1 and error_of(athena.start, "SELECT 2", **token) == MALFORMED
 
@@ -146,7 +174,10 @@ def cancels_what_reads_too_much(aws):
     athena = Athena(aws, BytesScannedCutoffPerQuery=10**7)
     athena.append_large(10**7)
     whole, part = (athena.run(f"SELECT {columns} FROM trades")["Status"] for columns in ("*", "id"))
-    stopped = (whole["State"], whole.get("StateChangeReason")) == ("CANCELLED", "Bytes scanned limit was exceeded")
+    stopped = (whole["State"], whole.get("StateChangeReason")) == (
+        "CANCELLED",
+        "Bytes scanned limit was exceeded",
+    )
     return stopped and part["State"] == "SUCCEEDED"
 
 
@@ -158,7 +189,8 @@ def reads_as_its_caller(aws):
     if athena.run(sql, whole)["Status"]["State"] != "SUCCEEDED":
         return False
     reasons = [
-        athena.ended(athena.start(sql, athena.as_role(missing)))["Status"].get("StateChangeReason", "") for missing in _READ
+        athena.ended(athena.start(sql, athena.as_role(missing)))["Status"].get("StateChangeReason", "")
+        for missing in _READ
     ]
     return all(message in reason for message, reason in zip(_READ.values(), reasons, strict=True))
 
@@ -180,20 +212,29 @@ def wants_the_location_of_the_results_bucket(aws):
 def gives_results_to_who_may_read_them(aws):
     athena = Athena(aws)
     number = athena.run("SELECT id FROM trades")["QueryExecutionId"]
-    codes = [error_of(athena.as_role(*left).get_query_results, QueryExecutionId=number) for left in ((), ("s3:GetObject",))]
+    codes = [
+        error_of(athena.as_role(*left).get_query_results, QueryExecutionId=number)
+        for left in ((), ("s3:GetObject",))
+    ]
     return codes == [None, "AccessDeniedException"]
 
 
 @probe("athena_workgroups")
 def wants_permission_on_the_workgroup_of_a_query(aws):
-    athena, other = Athena(aws), Athena(aws)
+    athena = Athena(aws)
+    other = Athena(aws)
     number = athena.start("SELECT 1")
     calls = [each.as_role().get_query_execution for each in (athena, other)]
     return [error_of(each, QueryExecutionId=number) for each in calls] == [None, "AccessDeniedException"]
 
 
 def saved(athena, **given):
-    request = {"Name": "q", "Database": athena.database, "QueryString": "SELECT 1", "WorkGroup": athena.workgroup}
+    request = {
+        "Name": "q",
+        "Database": athena.database,
+        "QueryString": "SELECT 1",
+        "WorkGroup": athena.workgroup,
+    }
     return athena.client.create_named_query(**(request | given))["NamedQueryId"]
 
 
@@ -203,7 +244,9 @@ def lists_saved_queries_of_a_workgroup(aws):
     number = saved(athena)
     listed = athena.client.list_named_queries(WorkGroup=athena.workgroup)["NamedQueryIds"]
     result = athena.client.get_named_query(NamedQueryId=number)["NamedQuery"]["QueryString"]
-    return (listed, result) == ([number], "SELECT 1") and number not in athena.client.list_named_queries()["NamedQueryIds"]
+    return (listed, result) == ([number], "SELECT 1") and number not in athena.client.list_named_queries()[
+        "NamedQueryIds"
+    ]
 
 
 @probe("athena_workgroups")

@@ -1,4 +1,6 @@
-"""Probes: how AWS differs from stock MiniStack in how CloudFormation creates, rolls back and deletes stacks."""
+"""Probes: how AWS differs from stock MiniStack in how CloudFormation creates, rolls back and deletes
+stacks.
+"""
 
 import json
 
@@ -16,7 +18,8 @@ def reply(event, status, physical_id):
     call = urllib.request.Request(event["ResponseURL"], json.dumps(result).encode(), method="PUT")
     urllib.request.urlopen(call, timeout=10)
 """
-#: Fails after it has created a thing; fails at the first Delete too. Invocations may be in different processes.
+#: Fails after it has created a thing; fails at the first Delete too. Invocations may be in different
+#: processes.
 _FAILING = """
 import pathlib, tempfile
 from reply import reply
@@ -36,9 +39,12 @@ def keeps_what_a_stuck_resource_needs(aws):
     """The topic stays until the thing that names it could be deleted."""
     thing = {"ServiceToken": _failing(aws, stubborn=True, makes=True), "of": {"Ref": "Topic"}}
     topic = {"Topic": {"Type": "AWS::SNS::Topic"}}
-    stacks, name = aws.client("cloudformation"), begin_stack(aws, "Custom::Thing", topic, **thing)
+    stacks = aws.client("cloudformation")
+    name = begin_stack(aws, "Custom::Thing", topic, **thing)
     settled_events(aws, name)
-    topic = stacks.describe_stack_resource(StackName=name, LogicalResourceId="Topic")["StackResourceDetail"]["PhysicalResourceId"]
+    topic = stacks.describe_stack_resource(StackName=name, LogicalResourceId="Topic")["StackResourceDetail"][
+        "PhysicalResourceId"
+    ]
     stacks.delete_stack(StackName=name)
     first = settled_events(aws, name)
     is_kept = topic in {one["TopicArn"] for one in aws.client("sns").list_topics()["Topics"]}
@@ -116,7 +122,9 @@ def handler(event, context):
 def waits_for_the_answer_and_not_for_the_function(aws):
     """Which goes on until it is let go, or has waited for six seconds and says so."""
     bucket = aws.new_bucket()
-    role = aws.new_role((["s3:ListBucket", "s3:PutObject"], [f"arn:aws:s3:::{bucket}", f"arn:aws:s3:::{bucket}/*"]))
+    role = aws.new_role(
+        (["s3:ListBucket", "s3:PutObject"], [f"arn:aws:s3:::{bucket}", f"arn:aws:s3:::{bucket}/*"])
+    )
     function = custom(aws, _LINGERING, role=role, environment={"BUCKET": bucket})
     status = status_of(aws, "Custom::Thing", ServiceToken=function)
     waited = "waited" in [each["Key"] for each in aws.s3.list_objects_v2(Bucket=bucket).get("Contents", [])]
@@ -140,7 +148,10 @@ def handler(event, context):
 
 @probe("cfn_custom_resources")
 def tries_a_function_again_that_failed_before_it_answered(aws):
-    return status_of(aws, "Custom::Thing", ServiceToken=custom(aws, _FLAKY), ServiceTimeout=6) == "CREATE_COMPLETE"
+    return (
+        status_of(aws, "Custom::Thing", ServiceToken=custom(aws, _FLAKY), ServiceTimeout=6)
+        == "CREATE_COMPLETE"
+    )
 
 
 @probe("cfn_exports")

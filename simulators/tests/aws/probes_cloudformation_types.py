@@ -1,4 +1,6 @@
-"""Probes: how AWS differs from stock MiniStack in the resource types of CloudFormation, and in their properties."""
+"""Probes: how AWS differs from stock MiniStack in the resource types of CloudFormation, and in their
+properties.
+"""
 
 import itertools
 import json
@@ -41,7 +43,12 @@ def a_secret_without_a_value_has_none(aws):
 
 @probe("cfn_secrets")
 def a_generated_value_keeps_to_its_rules(aws):
-    wanted = {"PasswordLength": 64, "ExcludePunctuation": True, "SecretStringTemplate": "{}", "GenerateStringKey": "key"}
+    wanted = {
+        "PasswordLength": 64,
+        "ExcludePunctuation": True,
+        "SecretStringTemplate": "{}",
+        "GenerateStringKey": "key",
+    }
     created = secret(aws, GenerateSecretString=wanted)
     key = json.loads(aws.secrets.get_secret_value(SecretId=created.resource)["SecretString"])["key"]
     return len(key) == 64 and key.isalnum()
@@ -51,7 +58,9 @@ def a_generated_value_keeps_to_its_rules(aws):
 def a_stack_may_not_take_a_name_twice(aws):
     first = secret(aws, SecretString="value")
     name = aws.secrets.describe_secret(SecretId=first.resource)["Name"]
-    return status_of(aws, "AWS::SecretsManager::Secret", Name=name, SecretString="other") == "ROLLBACK_COMPLETE"
+    return (
+        status_of(aws, "AWS::SecretsManager::Secret", Name=name, SecretString="other") == "ROLLBACK_COMPLETE"
+    )
 
 
 @probe("cfn_secrets")
@@ -82,7 +91,9 @@ def _drift(aws, created):
     request = stacks.detect_stack_drift(StackName=created.name)["StackDriftDetectionId"]
 
     def detected():
-        status = stacks.describe_stack_drift_detection_status(StackDriftDetectionId=request)["DetectionStatus"]
+        status = stacks.describe_stack_drift_detection_status(StackDriftDetectionId=request)[
+            "DetectionStatus"
+        ]
         return status != "DETECTION_IN_PROGRESS"
 
     until(detected)
@@ -93,7 +104,8 @@ def _drift(aws, created):
 @probe("cfn_types")
 def makes_named_queries(aws):
     given = {"Name": "first", "Database": "default", "QueryString": "SELECT 1"}
-    stack, athena = known(aws, "AWS::Athena::NamedQuery", **given), aws.client("athena")
+    stack = known(aws, "AWS::Athena::NamedQuery", **given)
+    athena = aws.client("athena")
     if stack is None:
         return False
     first = athena.get_named_query(NamedQueryId=stack.resource)["NamedQuery"]["QueryString"]
@@ -149,7 +161,14 @@ def a_budget_with_other_notifications_is_another_budget(aws):
 
 @probe("cfn_types")
 def creates_no_second_alarm_of_a_name(aws):
-    about = {"Namespace": "N", "MetricName": "M", "Period": 60, "EvaluationPeriods": 1, "Threshold": 1, "Statistic": "Sum"}
+    about = {
+        "Namespace": "N",
+        "MetricName": "M",
+        "Period": 60,
+        "EvaluationPeriods": 1,
+        "Threshold": 1,
+        "Statistic": "Sum",
+    }
     about |= {"AlarmName": f"alarm-{next(_numbers)}", "ComparisonOperator": "GreaterThanThreshold"}
     one, other = (Stack(aws, "AWS::CloudWatch::Alarm", **about) for _ in range(2))
     changed = one.update(**about | {"Threshold": 2})
@@ -167,16 +186,29 @@ def makes_security_configurations(aws):
     if stack is None:
         return False
     held = aws.glue.get_security_configuration(Name=name)["SecurityConfiguration"]["EncryptionConfiguration"]
-    gone = stack.delete() == "DELETE_COMPLETE" and error_of(aws.glue.get_security_configuration, Name=name) is not None
-    return held == {"JobBookmarksEncryption": bookmarks, "S3Encryption": [{"S3EncryptionMode": "SSE-S3"}]} and gone
+    gone = (
+        stack.delete() == "DELETE_COMPLETE"
+        and error_of(aws.glue.get_security_configuration, Name=name) is not None
+    )
+    return (
+        held == {"JobBookmarksEncryption": bookmarks, "S3Encryption": [{"S3EncryptionMode": "SSE-S3"}]}
+        and gone
+    )
 
 
 @probe("cfn_types")
 def a_function_keeps_its_dead_letters(aws):
     queue = aws.client("sqs").create_queue(QueueName=f"dead-letters-{next(_numbers)}")["QueueUrl"]
-    arn = aws.client("sqs").get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    arn = aws.client("sqs").get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"][
+        "QueueArn"
+    ]
     role = aws.new_role((["sqs:SendMessage"], arn))
-    given = {"Runtime": "python3.11", "Handler": "index.handler", "Role": role, "Code": {"ZipFile": "def handler(e, c): pass"}}
+    given = {
+        "Runtime": "python3.11",
+        "Handler": "index.handler",
+        "Role": role,
+        "Code": {"ZipFile": "def handler(e, c): pass"},
+    }
     stack = Stack(aws, "AWS::Lambda::Function", DeadLetterConfig={"TargetArn": arn}, **given)
     kept = aws.functions.get_function_configuration(FunctionName=stack.resource).get("DeadLetterConfig")
     return kept == {"TargetArn": arn}
@@ -198,7 +230,9 @@ def schedule_of_a_stack(aws, **properties):
 
 @probe("cfn_properties")
 def a_schedule_keeps_its_zone_and_its_end(aws):
-    created, given = schedule_of_a_stack(aws, ScheduleExpressionTimezone="Europe/Berlin", EndDate="2031-01-01T00:00:00Z")
+    created, given = schedule_of_a_stack(
+        aws, ScheduleExpressionTimezone="Europe/Berlin", EndDate="2031-01-01T00:00:00Z"
+    )
     schedules = aws.client("scheduler")
     first = schedules.get_schedule(Name=created.resource)
     created.update(**given, ScheduleExpressionTimezone="Asia/Tokyo")
@@ -230,7 +264,11 @@ def a_job_runs_as_often_at_once_as_its_template_says(aws):
 
 
 def _runs(aws, created):
-    return aws.glue.get_job(JobName=created.resource)["Job"].get("ExecutionProperty", {}).get("MaxConcurrentRuns")
+    return (
+        aws.glue.get_job(JobName=created.resource)["Job"]
+        .get("ExecutionProperty", {})
+        .get("MaxConcurrentRuns")
+    )
 
 
 def of_bucket(aws, **properties):
@@ -241,7 +279,9 @@ def of_ours():
     """The properties of the bucket of exports, as our stack has them."""
     resources = dev_templates()["data"]["Resources"]
     return next(
-        each["Properties"] for name, each in resources.items() if name.startswith("LakeBucket") and "Tags" in each["Properties"]
+        each["Properties"]
+        for name, each in resources.items()
+        if name.startswith("LakeBucket") and "Tags" in each["Properties"]
     )
 
 
@@ -253,9 +293,18 @@ def expires_what_the_template_says(aws):
     if error_of(aws.s3.get_bucket_lifecycle_configuration, Bucket=bucket):
         return False
     rules = aws.s3.get_bucket_lifecycle_configuration(Bucket=bucket)["Rules"]
-    result = [(rule["ID"], rule["Filter"]["Prefix"], rule.get("Expiration", {}).get("Days"), rule["Status"]) for rule in rules]
-    tidy = (rules[0]["AbortIncompleteMultipartUpload"], rules[0]["NoncurrentVersionExpiration"], rules[0]["Expiration"])
-    expected = [(rule["Id"], rule.get("Prefix", ""), rule.get("ExpirationInDays"), rule["Status"]) for rule in wanted]
+    result = [
+        (rule["ID"], rule["Filter"]["Prefix"], rule.get("Expiration", {}).get("Days"), rule["Status"])
+        for rule in rules
+    ]
+    tidy = (
+        rules[0]["AbortIncompleteMultipartUpload"],
+        rules[0]["NoncurrentVersionExpiration"],
+        rules[0]["Expiration"],
+    )
+    expected = [
+        (rule["Id"], rule.get("Prefix", ""), rule.get("ExpirationInDays"), rule["Status"]) for rule in wanted
+    ]
     return result == expected and tidy == (
         {"DaysAfterInitiation": 7},
         {"NoncurrentDays": 7},
@@ -273,7 +322,10 @@ def encrypts_what_the_template_says(aws):
 def tags_what_the_template_says(aws):
     tags = of_ours()["Tags"]
     bucket = of_bucket(aws, Tags=tags).resource
-    return not error_of(aws.s3.get_bucket_tagging, Bucket=bucket) and aws.s3.get_bucket_tagging(Bucket=bucket)["TagSet"] == tags
+    return (
+        not error_of(aws.s3.get_bucket_tagging, Bucket=bucket)
+        and aws.s3.get_bucket_tagging(Bucket=bucket)["TagSet"] == tags
+    )
 
 
 @probe("cfn_buckets")
@@ -289,7 +341,9 @@ def takes_away_what_the_template_no_longer_says(aws):
     stack = of_bucket(aws, **ours)
     before = error_of(aws.s3.get_bucket_tagging, Bucket=stack.resource)
     ours["LifecycleConfiguration"] = {"Rules": ours["LifecycleConfiguration"]["Rules"][:1]}
-    status = stack.update(**{name: value for name, value in ours.items() if name not in ("Tags", "VersioningConfiguration")})
+    status = stack.update(
+        **{name: value for name, value in ours.items() if name not in ("Tags", "VersioningConfiguration")}
+    )
     if before or status != "UPDATE_COMPLETE":
         return False
     rules = aws.s3.get_bucket_lifecycle_configuration(Bucket=stack.resource)["Rules"]

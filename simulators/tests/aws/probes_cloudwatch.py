@@ -10,12 +10,15 @@ from tests.support.waiting import until
 
 
 def alarm_state(aws, values, *, others=(), later=0, **alarm):
-    """Of an alarm on values above 0, two of three periods of a minute. `values` came one a minute, the last one now; `others` are
-    values of the same metric with another dimension."""
-    metrics, name, namespace = aws.client("cloudwatch"), numbered("alarm"), numbered("Namespace")
+    """Of an alarm on values above 0, two of three periods of a minute. `values` came one a minute, the last
+    one now; `others` are values of the same metric with another dimension."""
+    metrics = aws.client("cloudwatch")
+    name = numbered("alarm")
+    namespace = numbered("Namespace")
     metrics.put_metric_alarm(
-        AlarmName=name, Namespace=namespace, MetricName="Age", Dimensions=[{"Name": "Of", "Value": "this"}], Statistic="Maximum",
-        Period=60, EvaluationPeriods=3, DatapointsToAlarm=2, Threshold=0, ComparisonOperator="GreaterThanThreshold", **alarm,
+        AlarmName=name, Namespace=namespace, MetricName="Age", Dimensions=[{"Name": "Of", "Value": "this"}],
+        Statistic="Maximum", Period=60, EvaluationPeriods=3, DatapointsToAlarm=2, Threshold=0,
+        ComparisonOperator="GreaterThanThreshold", **alarm,
     )  # fmt: skip
     now = datetime.now(UTC)
     for of, each in (("this", values), ("another", others)):
@@ -50,7 +53,9 @@ def an_alarm_without_data_is_what_it_says_of_missing_data(aws):
     result = {}
     for missing in ("missing", "notBreaching", "breaching"):
         cases = (((), 600), ((0, 0, 0), 600), ((9, None, None), 1), ((0, None, None), 1))
-        result[missing] = [alarm_state(aws, values, later=later, TreatMissingData=missing) for values, later in cases]
+        result[missing] = [
+            alarm_state(aws, values, later=later, TreatMissingData=missing) for values, later in cases
+        ]
     return result == {
         "missing": ["INSUFFICIENT_DATA", "INSUFFICIENT_DATA", "ALARM", "OK"],
         "notBreaching": ["OK", "OK", "OK", "OK"],
@@ -61,18 +66,22 @@ def an_alarm_without_data_is_what_it_says_of_missing_data(aws):
 @probe("alarm_states")
 def a_function_that_fails_raises_its_alarm(aws):
     """As the stacks define it, and not the alarm of another function."""
-    metrics, names = aws.client("cloudwatch"), []
+    metrics = aws.client("cloudwatch")
+    names = []
     for fails in ("", "yes"):
         function, _ = noting_function(aws, fails=fails)
         names.append(numbered("errors"))
         metrics.put_metric_alarm(
-            AlarmName=names[-1], Namespace="AWS/Lambda", MetricName="Errors", Statistic="Sum", Period=300, EvaluationPeriods=1,
-            Dimensions=[{"Name": "FunctionName", "Value": function.rpartition(":")[2]}], Threshold=0,
-            ComparisonOperator="GreaterThanThreshold", TreatMissingData="notBreaching",
+            AlarmName=names[-1], Namespace="AWS/Lambda", MetricName="Errors", Statistic="Sum", Period=300,
+            EvaluationPeriods=1, Dimensions=[{"Name": "FunctionName", "Value": function.rpartition(":")[2]}],
+            Threshold=0, ComparisonOperator="GreaterThanThreshold", TreatMissingData="notBreaching",
         )  # fmt: skip
         aws.functions.invoke(FunctionName=function, Payload=b"{}")
     control(aws, "alarms/evaluate", seconds=1)
-    states = {one["AlarmName"]: one["StateValue"] for one in metrics.describe_alarms(AlarmNames=names)["MetricAlarms"]}
+    states = {
+        one["AlarmName"]: one["StateValue"]
+        for one in metrics.describe_alarms(AlarmNames=names)["MetricAlarms"]
+    }
     return [states[name] for name in names] == ["OK", "ALARM"]
 
 
@@ -82,10 +91,14 @@ def a_policy_may_name_the_namespace_of_metrics(aws):
     role = aws.new_role(("cloudwatch:ListMetrics", "*"))
     statement = {"Effect": "Allow", "Action": "cloudwatch:PutMetricData", "Resource": "*"}
     statement["Condition"] = {"StringEquals": {"cloudwatch:namespace": "Own"}}
-    aws.iam.put_role_policy(RoleName=role.rpartition("/")[2], PolicyName="own", PolicyDocument=policy(statement))
+    aws.iam.put_role_policy(
+        RoleName=role.rpartition("/")[2], PolicyName="own", PolicyDocument=policy(statement)
+    )
     metrics = aws.assuming(role).client("cloudwatch")
     data = [{"MetricName": "Age", "Value": 1.0}]
-    refused = [error_of(metrics.put_metric_data, Namespace=name, MetricData=data) for name in ("Own", "Others")]
+    refused = [
+        error_of(metrics.put_metric_data, Namespace=name, MetricData=data) for name in ("Own", "Others")
+    ]
     return refused[0] is None and refused[1] is not None
 
 
@@ -95,10 +108,16 @@ def an_execution_begins_at_once(aws):
     machines = aws.client("stepfunctions")
     definition = json.dumps({"StartAt": "It", "States": {"It": {"Type": "Succeed"}}})
     role = service_role(aws, "states")
-    arn = machines.create_state_machine(name=numbered("machine"), definition=definition, roleArn=role)["stateMachineArn"]
+    arn = machines.create_state_machine(name=numbered("machine"), definition=definition, roleArn=role)[
+        "stateMachineArn"
+    ]
     lasted = []
     for _ in range(10):
         started = machines.start_execution(stateMachineArn=arn)["executionArn"]
-        ended = until(lambda run=started: (result := machines.describe_execution(executionArn=run)).get("stopDate") and result)
+        ended = until(
+            lambda run=started: (
+                (result := machines.describe_execution(executionArn=run)).get("stopDate") and result
+            )
+        )
         lasted.append((ended["stopDate"] - ended["startDate"]).total_seconds())
     return min(lasted) < 0.1

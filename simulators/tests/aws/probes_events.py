@@ -6,7 +6,16 @@ from datetime import UTC, datetime, timedelta
 from simulators.tests.aws.probe_kit import probe
 from tests.support import runtime_kit as kit
 from tests.support.aws_clients import error_of
-from tests.support.runtime_kit import busy_job, fire, letter, new_queue, new_schedule, noting_function, patience, starter
+from tests.support.runtime_kit import (
+    busy_job,
+    fire,
+    letter,
+    new_queue,
+    new_schedule,
+    noting_function,
+    patience,
+    starter,
+)
 from tests.support.waiting import until
 
 SEND = "arn:aws:scheduler:::aws-sdk:sqs:sendMessage"
@@ -15,7 +24,9 @@ SEND = "arn:aws:scheduler:::aws-sdk:sqs:sendMessage"
 START = "arn:aws:scheduler:::aws-sdk:glue:startJobRun"
 
 
-def sending(aws, *, may=True, input="at <aws.scheduler.scheduled-time>, try <aws.scheduler.attempt-number>", **given):
+def sending(
+    aws, *, may=True, input="at <aws.scheduler.scheduled-time>, try <aws.scheduler.attempt-number>", **given
+):
     """A schedule that sends to a queue, and the URL of that queue; `may` says whether its role may."""
     url, arn = new_queue(aws)
     role = starter(aws, *([("sqs:SendMessage", arn)] if may else []), *given.pop("statements", ()))
@@ -108,10 +119,14 @@ def calls_a_function_only_where_its_role_may(aws):
     function, calls = noting_function(aws)
     states = []
     for statements in ([], [("lambda:InvokeFunction", function)]):
-        schedule = new_schedule(aws, function, starter(aws, *statements), input={"hello": "<aws.scheduler.scheduled-time>"})
+        schedule = new_schedule(
+            aws, function, starter(aws, *statements), input={"hello": "<aws.scheduler.scheduled-time>"}
+        )
         states.append(fire(aws, schedule, at="2026-11-16T06:00:00Z").get("invocation", {}).get("state"))
     called = until(calls) if states[-1] else []
-    return states == ["failed", "delivered"] and [each["event"] for each in called] == [{"hello": "2026-11-16T06:00:00Z"}]
+    return states == ["failed", "delivered"] and [each["event"] for each in called] == [
+        {"hello": "2026-11-16T06:00:00Z"}
+    ]
 
 
 def starting(aws, job, **target):
@@ -141,12 +156,16 @@ def gives_up_in_the_end(aws):
     fired = fire(aws, starting(aws, job, statements=[("sqs:SendMessage", arn)], **policy))
     _, attributes = letter(aws, dead, patience(aws) if fired else 0)
     aws.s3.put_object(Bucket=bucket, Key="go")
-    result = tuple(attributes.get(name) for name in ("ERROR_CODE", "EXHAUSTED_RETRY_CONDITION", "RETRY_ATTEMPTS"))
+    result = tuple(
+        attributes.get(name) for name in ("ERROR_CODE", "EXHAUSTED_RETRY_CONDITION", "RETRY_ATTEMPTS")
+    )
     return result == ("ConcurrentRunsExceededException", "MaximumRetryAttempts", "1")
 
 
 def put(aws, source, **detail):
-    aws.client("events").put_events(Entries=[{"Source": source, "DetailType": "probe", "Detail": json.dumps(detail)}])
+    aws.client("events").put_events(
+        Entries=[{"Source": source, "DetailType": "probe", "Detail": json.dumps(detail)}]
+    )
 
 
 @probe("event_targets")
@@ -157,8 +176,15 @@ def buries_an_event_that_a_function_does_not_let_in(aws):
     kit.aim(aws, rule, function, permitted=False, DeadLetterConfig={"Arn": arn})
     put(aws, source, number=1)
     body, attributes = letter(aws, dead, patience(aws))
-    result = {name: attributes.get(name) for name in ("RULE_ARN", "TARGET_ARN", "ERROR_CODE", "RETRY_ATTEMPTS")}
-    wanted = {"RULE_ARN": rule[1], "TARGET_ARN": function, "ERROR_CODE": "NO_PERMISSIONS", "RETRY_ATTEMPTS": "0"}
+    result = {
+        name: attributes.get(name) for name in ("RULE_ARN", "TARGET_ARN", "ERROR_CODE", "RETRY_ATTEMPTS")
+    }
+    wanted = {
+        "RULE_ARN": rule[1],
+        "TARGET_ARN": function,
+        "ERROR_CODE": "NO_PERMISSIONS",
+        "RETRY_ATTEMPTS": "0",
+    }
     return body != "" and (result, json.loads(body)["detail"], calls()) == (wanted, {"number": 1}, [])
 
 

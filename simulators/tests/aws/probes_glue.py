@@ -55,7 +55,11 @@ def wants_the_catalog_and_the_database_too(aws):
     aws.glue.create_table(DatabaseName=database, TableInput={"Name": "t"})
     chain = [aws.arn("glue", each) for each in (f"table/{database}/t", f"database/{database}", "catalog")]
     codes = [
-        error_of(aws.assuming(aws.new_role(("glue:GetTable", allowed))).glue.get_table, DatabaseName=database, Name="t")
+        error_of(
+            aws.assuming(aws.new_role(("glue:GetTable", allowed))).glue.get_table,
+            DatabaseName=database,
+            Name="t",
+        )
         for allowed in (chain, chain[:2], chain[::2], chain[1:])
     ]
     return codes == [None, *["AccessDeniedException"] * 3]
@@ -64,7 +68,8 @@ def wants_the_catalog_and_the_database_too(aws):
 @probe("glue_permissions")
 def wants_everything_in_a_database_that_is_deleted(aws):
     """Also where there is nothing in it."""
-    kinds, codes = ("catalog", "database/{}", "table/{}/*", "userDefinedFunction/{}/*"), []
+    kinds = ("catalog", "database/{}", "table/{}/*", "userDefinedFunction/{}/*")
+    codes = []
     for missing in (None, *kinds):
         database = aws.new_database()
         allowed = [aws.arn("glue", kind.format(database)) for kind in kinds if kind != missing]
@@ -110,7 +115,12 @@ def runs_the_script_with_its_zip(aws):
 
 @probe("glue_runs")
 def says_why_a_run_failed(aws):
-    scripts = ("raise ValueError('no such table')", "import sys\nsys.exit(3)", "import sys\nsys.exit(0)", "pass")
+    scripts = (
+        "raise ValueError('no such table')",
+        "import sys\nsys.exit(3)",
+        "import sys\nsys.exit(0)",
+        "pass",
+    )
     records = [kit.run(aws, new_job(aws, script)) for script in scripts]
     result = [(record["JobRunState"], record.get("ErrorMessage")) for record in records]
     reasons = ["ValueError: no such table", "SystemExit: 3", "SystemExit: 0"]
@@ -120,7 +130,9 @@ def says_why_a_run_failed(aws):
 @probe("glue_runs")
 def refuses_a_version_of_glue_that_it_cannot_run(aws):
     record = kit.run(aws, new_job(aws, "", GlueVersion="4.0"))
-    return record["JobRunState"] == "FAILED" and "jobs of Glue 5.1 and 6.0, not of 4.0" in record["ErrorMessage"]
+    return (
+        record["JobRunState"] == "FAILED" and "jobs of Glue 5.1 and 6.0, not of 4.0" in record["ErrorMessage"]
+    )
 
 
 @probe("glue_runs")
@@ -129,7 +141,10 @@ def runs_only_so_many_at_once(aws):
     refused = error_of(aws.glue.start_job_run, JobName=job)
     aws.s3.put_object(Bucket=bucket, Key="go")
     kit.ended(aws, job, run)
-    return (refused, error_of(aws.glue.start_job_run, JobName=job)) == ("ConcurrentRunsExceededException", None)
+    return (refused, error_of(aws.glue.start_job_run, JobName=job)) == (
+        "ConcurrentRunsExceededException",
+        None,
+    )
 
 
 @probe("glue_runs")
@@ -164,7 +179,8 @@ def runs_only_code_that_the_role_may_read(aws):
 
 @probe("glue_runs")
 def keeps_what_a_run_writes(aws):
-    logs, prefix = aws.client("logs"), f"/aws-glue/{kit.numbered('probe')}"
+    logs = aws.client("logs")
+    prefix = f"/aws-glue/{kit.numbered('probe')}"
     for part in ("output", "error"):
         logs.create_log_group(logGroupName=f"{prefix}/{part}")
     writes = (["logs:CreateLogStream", "logs:PutLogEvents"], aws.arn("logs", f"log-group:{prefix}/*"))
@@ -173,7 +189,10 @@ def keeps_what_a_run_writes(aws):
     stream = kit.run(aws, job)["Id"]
     if not logs.describe_log_streams(logGroupName=f"{prefix}/output")["logStreams"]:
         return False
-    kept = [logs.get_log_events(logGroupName=f"{prefix}/{part}", logStreamName=stream)["events"] for part in ("output", "error")]
+    kept = [
+        logs.get_log_events(logGroupName=f"{prefix}/{part}", logStreamName=stream)["events"]
+        for part in ("output", "error")
+    ]
     return [[each["message"] for each in events] for events in kept] == [["one", "two"], ["three"]]
 
 
@@ -184,6 +203,12 @@ def puts_an_event_at_the_end_of_a_run(aws):
     kit.aim(aws, kit.new_rule(aws, {"source": ["aws.glue"], "detail": {"jobName": [job]}}), function)
     run = kit.run(aws, job)["Id"]
     events = [each["event"] for each in until(calls, patience(aws)) or []]
-    detail = {"jobName": job, "severity": "ERROR", "state": "FAILED", "jobRunId": run, "message": "SystemExit: 3"}
+    detail = {
+        "jobName": job,
+        "severity": "ERROR",
+        "state": "FAILED",
+        "jobRunId": run,
+        "message": "SystemExit: 3",
+    }
     result = [(each["detail-type"], each["account"], each["region"], each["detail"]) for each in events]
     return result == [("Glue Job State Change", aws.server.account, aws.server.region, detail)]

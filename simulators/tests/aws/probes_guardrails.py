@@ -54,5 +54,7 @@ def wants_a_permission_of_lake_formation_too(aws):
     control(aws, "lake-formation", governs=True, grants={role.rpartition("/")[2]: ["DESCRIBE"]})
     granted = said(client.glue.get_database, Name=database)
     control(aws, "lake-formation")
-    wanted = f"AccessDeniedException: Insufficient Lake Formation permission(s): Required Describe on {database}"
+    wanted = (
+        f"AccessDeniedException: Insufficient Lake Formation permission(s): Required Describe on {database}"
+    )
     return refused == wanted and not granted

@@ -6,7 +6,9 @@ from simulators.tests.aws.probe_kit import refuses
 
 
 def put(*names):
-    statements = [{"Sid": name, "Effect": "Allow", "Action": "s3:GetObject", "Resource": "*"} for name in names]
+    statements = [
+        {"Sid": name, "Effect": "Allow", "Action": "s3:GetObject", "Resource": "*"} for name in names
+    ]
     document = json.dumps({"Version": "2012-10-17", "Statement": statements})
 
     def call(aws):
@@ -16,4 +18,6 @@ def put(*names):
     return call
 
 
-refuses("iam_statement_ids", "refuses_two_statements_of_one_sid", "MalformedPolicyDocument", put("Read", "Read"))
+refuses(
+    "iam_statement_ids", "refuses_two_statements_of_one_sid", "MalformedPolicyDocument", put("Read", "Read")
+)

@@ -14,7 +14,9 @@ from tests.support.waiting import until
 
 @probe("lambda_interpreter")
 def runs_functions_with_the_packages_that_ship(aws):
-    return invoked(aws, "def handler(event, context):\n    import attrs, cattrs\n    return 'well'\n") == "well"
+    return (
+        invoked(aws, "def handler(event, context):\n    import attrs, cattrs\n    return 'well'\n") == "well"
+    )
 
 
 _CALLING = """
@@ -34,9 +36,13 @@ exports.handler = async () => {
 def a_call_of_the_node_sdk_whose_answer_is_cut_fails(aws):
     called = new_function(aws, {"it.py": "def handler(event, context): return 'well'\n"}, "it.handler")
     variables = {"CALLS": called.rpartition(":")[2]}
-    calling = new_function(aws, {"it.js": _CALLING}, "it.handler", environment=variables, timeout=5, runtime="nodejs20.x")
+    calling = new_function(
+        aws, {"it.js": _CALLING}, "it.handler", environment=variables, timeout=5, runtime="nodejs20.x"
+    )
     faults = FaultClient(aws.server.url)
-    faults.rule({"fault": "truncate", "path": f"*/functions/{variables['CALLS']}/invocations", "after_bytes": 1})
+    faults.rule(
+        {"fault": "truncate", "path": f"*/functions/{variables['CALLS']}/invocations", "after_bytes": 1}
+    )
     try:
         return json.loads(aws.functions.invoke(FunctionName=calling)["Payload"].read()) == "failed"
     finally:
@@ -48,8 +54,11 @@ def starts_what_a_function_calls_along_with_it(aws):
     """It says so while its module is imported, and nobody calls it."""
     bucket = aws.new_bucket()
     says = "import boto3, os\nboto3.client('s3').put_object(Bucket=os.environ['BUCKET'], Key='started')\n"
-    quiet, role = "def handler(event, context): pass\n", aws.new_role(("s3:PutObject", f"arn:aws:s3:::{bucket}/*"))
-    called = new_function(aws, {"it.py": says + quiet}, "it.handler", role=role, environment={"BUCKET": bucket})
+    quiet = "def handler(event, context): pass\n"
+    role = aws.new_role(("s3:PutObject", f"arn:aws:s3:::{bucket}/*"))
+    called = new_function(
+        aws, {"it.py": says + quiet}, "it.handler", role=role, environment={"BUCKET": bucket}
+    )
     calling = new_function(aws, {"it.py": quiet}, "it.handler", environment={"CALLS": called})
     aws.functions.invoke(FunctionName=calling)
     return bool(until(lambda: aws.s3.list_objects_v2(Bucket=bucket)["KeyCount"], patience(aws)))
@@ -58,7 +67,9 @@ def starts_what_a_function_calls_along_with_it(aws):
 @probe("lambda_async")
 def buries_the_event_of_a_function_that_fails(aws):
     dead, arn = new_queue(aws)
-    function, calls = noting_function(aws, ("sqs:SendMessage", arn), fails="yes", DeadLetterConfig={"TargetArn": arn})
+    function, calls = noting_function(
+        aws, ("sqs:SendMessage", arn), fails="yes", DeadLetterConfig={"TargetArn": arn}
+    )
     aws.functions.invoke(FunctionName=function, InvocationType="Event", Payload=json.dumps({"number": 1}))
     body, attributes = letter(aws, dead, patience(aws))
     called = calls()
@@ -74,8 +85,14 @@ def counts_each_try_that_fails(aws):
     aws.functions.invoke(FunctionName=function, InvocationType="Event", Payload=b"{}")
 
     def errors():
-        given = {"Dimensions": [{"Name": "FunctionName", "Value": function.rpartition(":")[2]}], "Statistics": ["Sum"]}
-        window = {"StartTime": datetime.now(UTC) - timedelta(hours=1), "EndTime": datetime.now(UTC) + timedelta(hours=1)}
+        given = {
+            "Dimensions": [{"Name": "FunctionName", "Value": function.rpartition(":")[2]}],
+            "Statistics": ["Sum"],
+        }
+        window = {
+            "StartTime": datetime.now(UTC) - timedelta(hours=1),
+            "EndTime": datetime.now(UTC) + timedelta(hours=1),
+        }
         result = aws.client("cloudwatch").get_metric_statistics(
             Namespace="AWS/Lambda", MetricName="Errors", Period=7200, **given, **window
         )
@@ -87,11 +104,17 @@ def counts_each_try_that_fails(aws):
 @probe("lambda_async")
 def refuses_a_queue_to_which_a_function_may_not_send(aws):
     _, arn = new_queue(aws)
-    return error_of(noting_function, aws, DeadLetterConfig={"TargetArn": arn}) == "InvalidParameterValueException"
+    return (
+        error_of(noting_function, aws, DeadLetterConfig={"TargetArn": arn})
+        == "InvalidParameterValueException"
+    )
 
 
 def groups(aws, prefix):
-    return [each["logGroupName"] for each in aws.client("logs").describe_log_groups(logGroupNamePrefix=prefix)["logGroups"]]
+    return [
+        each["logGroupName"]
+        for each in aws.client("logs").describe_log_groups(logGroupNamePrefix=prefix)["logGroups"]
+    ]
 
 
 def invoke(aws, function):
@@ -102,18 +125,23 @@ def invoke(aws, function):
 @probe("lambda_logs")
 def makes_no_log_group_of_its_own_accord(aws):
     makes = (["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents"], "*")
-    names = [f"/aws/lambda/{invoke(aws, noting_function(aws, *statements)[0])}" for statements in ([], [makes])]
+    names = [
+        f"/aws/lambda/{invoke(aws, noting_function(aws, *statements)[0])}" for statements in ([], [makes])
+    ]
     return [groups(aws, name) for name in names] == [[], [names[1]]]
 
 
 @probe("lambda_logs")
 def writes_to_its_log_only_where_its_role_may(aws):
-    logs, lines = aws.client("logs"), []
+    logs = aws.client("logs")
+    lines = []
     for writes in (False, True):
         group = kit.numbered("/probe/function")
         logs.create_log_group(logGroupName=group)
         actions = ["logs:CreateLogStream", *(["logs:PutLogEvents"] if writes else [])]
         may = (actions, aws.arn("logs", f"log-group:{group}:*"))
         invoke(aws, noting_function(aws, may, LoggingConfig={"LogGroup": group})[0])
-        lines.append(any("kept" in each["message"] for each in logs.filter_log_events(logGroupName=group)["events"]))
+        lines.append(
+            any("kept" in each["message"] for each in logs.filter_log_events(logGroupName=group)["events"])
+        )
     return lines == [False, True]

@@ -13,7 +13,8 @@ MIB = 1024 * 1024
 @probe("s3_bodies")
 def holds_no_object_in_memory(aws):
     """64 MiB up and down, in a process that may grow by far less."""
-    bucket, before = aws.new_bucket(), _bytes(aws, "VmHWM")
+    bucket = aws.new_bucket()
+    before = _bytes(aws, "VmHWM")
     aws.complete(bucket, "k", *aws.upload(bucket, "k", [bytes(8 * MIB)] * 8))
     received = sum(map(len, aws.s3.get_object(Bucket=bucket, Key="k")["Body"].iter_chunks(MIB)))
     return received == 64 * MIB and _bytes(aws, "VmHWM") - before < 48 * MIB
@@ -22,7 +23,8 @@ def holds_no_object_in_memory(aws):
 @probe("s3_bodies")
 def holds_no_version_in_memory(aws):
     """Sixteen versions of 8 MiB each."""
-    bucket, before = aws.new_bucket(), _bytes(aws, "VmRSS")
+    bucket = aws.new_bucket()
+    before = _bytes(aws, "VmRSS")
     aws.s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
     for _ in range(16):
         aws.s3.put_object(Bucket=bucket, Key="k", Body=bytes(8 * MIB))
@@ -64,9 +66,17 @@ def without_checksums(parts):
 SHA1 = base64.b64encode(hashlib.sha1(b"1").digest()).decode()
 for name, code, call in (
     ("refuses_a_small_part", "EntityTooSmall", lambda aws: complete(aws, [b"1", b"2"], list)),
-    ("refuses_parts_out_of_order", "InvalidPartOrder", lambda aws: complete(aws, [bytes(PART)] * 2, lambda parts: parts[::-1])),
+    (
+        "refuses_parts_out_of_order",
+        "InvalidPartOrder",
+        lambda aws: complete(aws, [bytes(PART)] * 2, lambda parts: parts[::-1]),
+    ),
     ("refuses_an_empty_list", "MalformedXML", lambda aws: complete(aws, [b"1"], lambda parts: [])),
-    ("refuses_a_part_without_etag", "MalformedXML", lambda aws: complete(aws, [b"1"], lambda parts: [{"PartNumber": 1}])),
+    (
+        "refuses_a_part_without_etag",
+        "MalformedXML",
+        lambda aws: complete(aws, [b"1"], lambda parts: [{"PartNumber": 1}]),
+    ),
     (
         "wants_the_checksum_of_each_part",
         "InvalidRequest",
@@ -78,7 +88,11 @@ for name, code, call in (
         lambda aws: complete(aws, [bytes(PART)] * 3, lambda parts: parts[::2], ChecksumAlgorithm="SHA256"),
     ),
     ("refuses_a_part_without_the_checksum_of_its_upload", "InvalidRequest", upload_to_sha256),
-    ("refuses_a_part_with_another_checksum", "InvalidRequest", lambda aws: upload_to_sha256(aws, ChecksumSHA1=SHA1)),
+    (
+        "refuses_a_part_with_another_checksum",
+        "InvalidRequest",
+        lambda aws: upload_to_sha256(aws, ChecksumSHA1=SHA1),
+    ),
 ):
     refuses("s3_multipart", name, code, call)
 

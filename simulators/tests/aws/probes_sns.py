@@ -36,7 +36,11 @@ def inbox(aws, address):
 def topic_and_address(aws, **attributes):
     number = next(_numbers)
     sns = aws.client("sns")
-    return sns, sns.create_topic(Name=f"topic-{number}", Attributes=attributes)["TopicArn"], f"reader-{number}@example.com"
+    return (
+        sns,
+        sns.create_topic(Name=f"topic-{number}", Attributes=attributes)["TopicArn"],
+        f"reader-{number}@example.com",
+    )
 
 
 def subscribed(aws, **subscribe):
@@ -81,7 +85,9 @@ def confirms_by_the_link_of_the_mail(aws):
 def confirms_by_the_token(aws):
     sns, topic, address, arn = subscribed(aws)
     tokens = [mail["link"].rpartition("Token=")[2] for mail in inbox(aws, address)]
-    return [sns.confirm_subscription(TopicArn=topic, Token=each)["SubscriptionArn"] for each in tokens] == [arn]
+    return [sns.confirm_subscription(TopicArn=topic, Token=each)["SubscriptionArn"] for each in tokens] == [
+        arn
+    ]
 
 
 @probe("sns_mail")
@@ -115,7 +121,9 @@ def unsubscribes_by_the_link_of_a_mail(aws):
 @probe("sns_mail")
 def filters_mails(aws):
     sns, topic, address, arn = subscribed(aws)
-    sns.set_subscription_attributes(SubscriptionArn=arn, AttributeName="FilterPolicy", AttributeValue='{"kind": ["late"]}')
+    sns.set_subscription_attributes(
+        SubscriptionArn=arn, AttributeName="FilterPolicy", AttributeValue='{"kind": ["late"]}'
+    )
     follow(aws, address)
     for kind in ("late", "early"):
         attributes = {"kind": {"DataType": "String", "StringValue": kind}}
@@ -138,13 +146,20 @@ def shows_mails_to_people(aws):
     follow(aws, address)
     sns.publish(TopicArn=topic, Subject="a < b", Message="<script>")
     page = page_of(aws, "mail.html", address) or ""
-    return "<h2>a &lt; b</h2>" in page and "&lt;script&gt;" in page and '<a href="http' in page and "<script>" not in page
+    return (
+        "<h2>a &lt; b</h2>" in page
+        and "&lt;script&gt;" in page
+        and '<a href="http' in page
+        and "<script>" not in page
+    )
 
 
 @probe("sns_mail")
 def refuses_a_subject_of_two_lines(aws):
     sns, topic, _ = topic_and_address(aws)
-    codes = [error_of(sns.publish, TopicArn=topic, Subject=subject, Message="m") for subject in ("a\nb", "a" * 101)]
+    codes = [
+        error_of(sns.publish, TopicArn=topic, Subject=subject, Message="m") for subject in ("a\nb", "a" * 101)
+    ]
     return codes == ["InvalidParameter"] * 2
 
 
@@ -152,13 +167,20 @@ def refuses_a_subject_of_two_lines(aws):
 def wants_the_key_of_an_encrypted_topic(aws):
     """Root's key policy leaves it to the roles."""
     kms, (_, open_topic, _) = aws.client("kms"), topic_and_address(aws, KmsMasterKeyId="alias/aws/sns")
-    own = {"Effect": "Allow", "Principal": {"AWS": f"arn:aws:iam::{aws.server.account}:root"}, "Action": "kms:*", "Resource": "*"}
+    own = {
+        "Effect": "Allow",
+        "Principal": {"AWS": f"arn:aws:iam::{aws.server.account}:root"},
+        "Action": "kms:*",
+        "Resource": "*",
+    }
     key = kms.create_key(Policy=policy(own))["KeyMetadata"]
     topic = topic_and_address(aws, KmsMasterKeyId=key["KeyId"])[1]
     may_publish = ("sns:Publish", "*")
     without = aws.assuming(aws.new_role(may_publish)).client("sns")
     half = aws.assuming(aws.new_role(may_publish, ("kms:Decrypt", key["Arn"]))).client("sns")
-    with_it = aws.assuming(aws.new_role(may_publish, (["kms:GenerateDataKey", "kms:Decrypt"], key["Arn"]))).client("sns")
+    with_it = aws.assuming(
+        aws.new_role(may_publish, (["kms:GenerateDataKey", "kms:Decrypt"], key["Arn"]))
+    ).client("sns")
     codes = [error_of(each.publish, TopicArn=topic, Message="m") for each in (without, half, with_it)]
     codes.append(error_of(without.publish, TopicArn=open_topic, Message="m"))
     return codes == ["KMSAccessDenied", "KMSAccessDenied", None, None]

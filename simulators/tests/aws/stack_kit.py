@@ -13,10 +13,13 @@ class Stack:
     """A stack of one resource of this type; `resource` is its physical id, empty if none was created."""
 
     def __init__(self, aws, resource_type, **properties):
-        self._stacks, self.name, self._type = aws.client("cloudformation"), f"one-resource-{next(_numbers)}", resource_type
+        self._stacks = aws.client("cloudformation")
+        self.name = f"one-resource-{next(_numbers)}"
+        self._type = resource_type
         self._stacks.create_stack(StackName=self.name, TemplateBody=self._template(properties))
         settled = self._settled(self.name)
-        self._id, self.status = settled["StackId"], settled["StackStatus"]
+        self._id = settled["StackId"]
+        self.status = settled["StackStatus"]
         created = self._stacks.describe_stack_resources(StackName=self._id)["StackResources"]
         self.resource = created[0]["PhysicalResourceId"] if created else ""
 
@@ -51,19 +54,28 @@ def begin_stack(aws, resource_type, others=None, outputs=None, **properties):
 
 
 def settled_events(aws, name):
-    """Return status and physical id of each event, the oldest first, once the stack is settled; its own events have its name."""
+    """Return status and physical id of each event, the oldest first, once the stack is settled; its own
+    events have its name.
+    """
     stacks = aws.client("cloudformation")
-    stack_id = next(each["StackId"] for each in stacks.list_stacks()["StackSummaries"] if each["StackName"] == name)
+    stack_id = next(
+        each["StackId"] for each in stacks.list_stacks()["StackSummaries"] if each["StackName"] == name
+    )
 
     def events():
         listed = stacks.describe_stack_events(StackName=stack_id)["StackEvents"]
         return [
-            (event["ResourceStatus"], name if event["LogicalResourceId"] == name else event["PhysicalResourceId"])
+            (
+                event["ResourceStatus"],
+                name if event["LogicalResourceId"] == name else event["PhysicalResourceId"],
+            )
             for event in reversed(listed)
         ]
 
     def is_settled():
-        return next(status for status, resource in reversed(events()) if resource == name).endswith(("_COMPLETE", "_FAILED"))
+        return next(status for status, resource in reversed(events()) if resource == name).endswith(
+            ("_COMPLETE", "_FAILED")
+        )
 
     until(is_settled, _PATIENCE)
     return events()

@@ -45,9 +45,18 @@ QUERIES = [
     ("SELECT a.id FROM trades a JOIN trades b ON a.id = b.id AND b.id > 1", [["2"]]),
     ("WITH t AS (SELECT max(id) AS newest FROM trades) SELECT newest FROM t", [["2"]]),
     ("SELECT id FROM trades UNION ALL SELECT 5 ORDER BY 1 DESC LIMIT 1", [["5"]]),
-    ("SELECT name, count(*) AS n FROM trades WHERE id > 0 GROUP BY name ORDER BY n, name LIMIT 1", [['a, "b"', "1"]]),
-    ("SELECT date_format(at, '%Y-%m'), element_at(tags, 1), cardinality(tags) FROM trades WHERE id = 1", [["2026-01", "x", "1"]]),
-    ("SELECT approx_distinct(id), try_cast(max(name) AS bigint), max(id) || 'x' FROM trades", [["2", None, "2x"]]),
+    (
+        "SELECT name, count(*) AS n FROM trades WHERE id > 0 GROUP BY name ORDER BY n, name LIMIT 1",
+        [['a, "b"', "1"]],
+    ),
+    (
+        "SELECT date_format(at, '%Y-%m'), element_at(tags, 1), cardinality(tags) FROM trades WHERE id = 1",
+        [["2026-01", "x", "1"]],
+    ),
+    (
+        "SELECT approx_distinct(id), try_cast(max(name) AS bigint), max(id) || 'x' FROM trades",
+        [["2", None, "2x"]],
+    ),
     ("SELECT x FROM (VALUES (1, 'a'), (2, 'b')) AS t(x, y) WHERE y = 'b'", [["2"]]),
     ("SELECT map(ARRAY['a'], ARRAY[1]), CAST(0.1 AS real)", [["{a=1}", "0.1"]]),
 ]

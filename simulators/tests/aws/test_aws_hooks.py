@@ -13,7 +13,9 @@ from simulators.aws.server import AWS_PYTHON
 
 @pytest.fixture
 def library(tmp_path, monkeypatch):
-    (tmp_path / "a_library.py").write_text("def greet(name):\n    return f'hello {name}'\n\ndef part():\n    return 'bye'\n")
+    (tmp_path / "a_library.py").write_text(
+        "def greet(name):\n    return f'hello {name}'\n\ndef part():\n    return 'bye'\n"
+    )
     monkeypatch.syspath_prepend(tmp_path)
     yield importlib.import_module("a_library")
     del sys.modules["a_library"]
@@ -47,7 +49,8 @@ def test_a_hook_that_is_gone_is_named_and_nothing_is_replaced(library):
 
 def test_a_hook_with_other_parameters_is_named(library):
     with pytest.raises(
-        HookMissing, match=r"a_library\.greet now takes \(name\), not \(name title\)".replace(" title", ", title")
+        HookMissing,
+        match=r"a_library\.greet now takes \(name\), not \(name title\)".replace(" title", ", title"),
     ):
         apply([patch("greet", "name title")])
 

@@ -22,7 +22,8 @@ def whole(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "wanted", [slice(None), slice(0, 1), slice(3, 2), slice(-4, None), slice(CHUNK, CHUNK + 9), slice(9, 10**9)]
+    "wanted",
+    [slice(None), slice(0, 1), slice(3, 2), slice(-4, None), slice(CHUNK, CHUNK + 9), slice(9, 10**9)],
 )
 def test_an_extent_is_sliced_as_bytes_are(whole, wanted):
     part = whole[wanted][1:]
@@ -42,14 +43,22 @@ def test_an_extent_of_a_file_that_became_shorter_raises(whole, tmp_path):
 
 
 def test_a_spool_keeps_what_several_threads_give_it_apart():
-    spool, bodies = Spool(), [bytes([number]) * 100_000 for number in range(40)]
+    spool = Spool()
+    bodies = [bytes([number]) * 100_000 for number in range(40)]
     with ThreadPoolExecutor(8) as pool:
         kept = list(pool.map(spool.append, bodies))
     assert [b"".join(each.chunks()) for each in kept] == bodies
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"<a", b"<a/>", b"<a><Part><ETag>1</ETag></Part></a>", b"<a><Part><PartNumber>x</PartNumber></Part></a>"]
+    "body",
+    [
+        b"",
+        b"<a",
+        b"<a/>",
+        b"<a><Part><ETag>1</ETag></Part></a>",
+        b"<a><Part><PartNumber>x</PartNumber></Part></a>",
+    ],
 )
 def test_a_list_of_parts_that_is_none_is_refused(body):
     with pytest.raises(Refused, match="MalformedXML"):
@@ -57,8 +66,11 @@ def test_a_list_of_parts_that_is_none_is_refused(body):
 
 
 def test_updates_of_tables_never_overlap():
-    """Stock compares the version and then writes: whoever enters in between loses an update without an error."""
-    both_inside, met = threading.Barrier(2), []
+    """Stock compares the version and then writes: whoever enters in between loses an update without an
+    error.
+    """
+    both_inside = threading.Barrier(2)
+    met = []
 
     def stock(*_):
         try:

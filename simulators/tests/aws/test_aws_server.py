@@ -70,7 +70,9 @@ def test_it_listens_on_loopback_only_and_leaves_nothing(tmp_path, monkeypatch):
     with EmbeddedAws() as aws:
         Clients(aws).new_bucket()
         process = psutil.Process(aws.pid)
-        assert {each.laddr.ip for each in process.net_connections() if each.status == psutil.CONN_LISTEN} == {"127.0.0.1"}
+        assert {each.laddr.ip for each in process.net_connections() if each.status == psutil.CONN_LISTEN} == {
+            "127.0.0.1"
+        }
         assert list(tmp_path.iterdir())
     assert not process.is_running()
     assert list(tmp_path.iterdir()) == []
@@ -79,7 +81,8 @@ def test_it_listens_on_loopback_only_and_leaves_nothing(tmp_path, monkeypatch):
 def test_a_later_one_has_what_an_earlier_one_kept(tmp_path):
     with EmbeddedAws(state_dir=tmp_path, iam=True) as aws:
         before = Clients(aws)
-        bucket, database = before.new_bucket(), before.new_database()
+        bucket = before.new_bucket()
+        database = before.new_database()
         before.s3.put_object(Bucket=bucket, Key="small", Body=b"1", Metadata={"run": "7"})
         etag = before.complete(bucket, "big", *before.upload(bucket, "big", [b"x" * PART, b"y"]))["ETag"]
         before.glue.create_table(DatabaseName=database, TableInput={"Name": "t", "Parameters": {"a": "1"}})
@@ -95,7 +98,10 @@ def test_a_later_one_has_what_an_earlier_one_kept(tmp_path):
 
 
 def test_a_state_directory_serves_one_at_a_time(tmp_path):
-    with EmbeddedAws(state_dir=tmp_path), pytest.raises(EmbeddedAwsFailed, match="is in use by another embedded AWS"):
+    with (
+        EmbeddedAws(state_dir=tmp_path),
+        pytest.raises(EmbeddedAwsFailed, match="is in use by another embedded AWS"),
+    ):
         EmbeddedAws(state_dir=tmp_path).__enter__()
 
 
@@ -145,7 +151,9 @@ def test_all_of_it_is_killed_where_it_does_not_stop(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     child = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    script = f"trap '' TERM; {{ echo up; exec sleep 1000; }} > {pipe} & echo '{{}}'; while :; do sleep 1; done"
+    script = (
+        f"trap '' TERM; {{ echo up; exec sleep 1000; }} > {pipe} & echo '{{}}'; while :; do sleep 1; done"
+    )
     with EmbeddedAws(python=fake_python(tmp_path, script), grace=0.1) as aws:
         process = psutil.Process(aws.pid)
         assert select.select([child], [], [], 30)[0]
@@ -174,8 +182,11 @@ def test_ctrl_c_stops_it(tmp_path):
 
 
 def test_ctrl_c_while_it_starts_stops_it_and_leaves_nothing(tmp_path):
-    """Whether the interrupt comes before or after it is known who was started: standard input ends either way."""
-    pipe, scratch = tmp_path / "pipe", tmp_path / "scratch"
+    """Whether the interrupt comes before or after it is known who was started: standard input ends either
+    way.
+    """
+    pipe = tmp_path / "pipe"
+    scratch = tmp_path / "scratch"
     os.mkfifo(pipe)
     scratch.mkdir()
     child = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -213,11 +224,18 @@ def test_started_manually_it_prints_one_line_and_ignores_the_environment():
             aws_secret_access_key=result["secret_access_key"],
         )
         assert client.list_buckets()["Buckets"] == []
-        assert json.loads(call(result["url"], path="/_ministack/health")[2])["version"] == settings.pinned_version()
+        assert (
+            json.loads(call(result["url"], path="/_ministack/health")[2])["version"]
+            == settings.pinned_version()
+        )
         server.terminate()
         assert server.stdout.read() == b""
         server.wait(30)
-    assert (result["account"], result["ministack"], server.returncode) == (settings.ACCOUNT, settings.pinned_version(), 0)
+    assert (result["account"], result["ministack"], server.returncode) == (
+        settings.ACCOUNT,
+        settings.pinned_version(),
+        0,
+    )
 
 
 def test_a_client_environment_holds_nothing_of_the_users_own_aws(aws):
@@ -229,7 +247,9 @@ def test_a_client_environment_holds_nothing_of_the_users_own_aws(aws):
     }
     environment = aws.server.environment(base)
     script = "import boto3; print(boto3.client('sts').get_caller_identity()['Account'])"
-    answer = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=60)
+    answer = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=60
+    )
     assert answer.stdout == "000000000000\n", answer.stderr
     assert environment["HOME"] == "/home/someone"
     assert not environment.keys() & {"AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_S3"}

@@ -26,7 +26,10 @@ def test_a_conditional_put_creates_once(aws, bucket):
 def test_a_conditional_put_replaces_only_what_it_saw(aws, bucket):
     seen = aws.s3.put_object(Bucket=bucket, Key="seen", Body=b"1")["ETag"]
     assert error_of(aws.s3.put_object, Bucket=bucket, Key="seen", Body=b"2", IfMatch=seen) is None
-    assert error_of(aws.s3.put_object, Bucket=bucket, Key="seen", Body=b"3", IfMatch=seen) == "PreconditionFailed"
+    assert (
+        error_of(aws.s3.put_object, Bucket=bucket, Key="seen", Body=b"3", IfMatch=seen)
+        == "PreconditionFailed"
+    )
     assert error_of(aws.s3.put_object, Bucket=bucket, Key="never", Body=b"1", IfMatch=seen) == "NoSuchKey"
 
 
@@ -45,21 +48,28 @@ def test_a_conditional_completion_creates_once_and_can_be_repeated(aws, bucket):
     assert error_of(aws.complete, bucket, "big", *second, IfNoneMatch="*") == "PreconditionFailed"
     assert aws.complete(bucket, "big", *first, IfNoneMatch="*")["ETag"] == created["ETag"]
     assert aws.s3.get_object(Bucket=bucket, Key="big")["Body"].read() == b"first"
-    assert [each["UploadId"] for each in aws.s3.list_multipart_uploads(Bucket=bucket)["Uploads"]] == [second[0]]
+    assert [each["UploadId"] for each in aws.s3.list_multipart_uploads(Bucket=bucket)["Uploads"]] == [
+        second[0]
+    ]
 
 
 def test_a_multipart_object_has_the_bytes_etag_and_checksum_of_its_parts(aws, bucket):
     bodies = [b"a" * PART, b"b" * (PART + 7), b"tail"]
     created = aws.complete(bucket, "whole", *aws.upload(bucket, "whole", bodies, ChecksumAlgorithm="SHA256"))
     digests = b"".join(hashlib.md5(body).digest() for body in bodies)
-    composite = base64.b64encode(hashlib.sha256(b"".join(hashlib.sha256(body).digest() for body in bodies)).digest())
+    composite = base64.b64encode(
+        hashlib.sha256(b"".join(hashlib.sha256(body).digest() for body in bodies)).digest()
+    )
     head = aws.s3.head_object(Bucket=bucket, Key="whole", ChecksumMode="ENABLED")
     assert head["ETag"] == created["ETag"] == f'"{hashlib.md5(digests).hexdigest()}-3"'
     assert head["ChecksumSHA256"] == created["ChecksumSHA256"] == f"{composite.decode()}-3"
     assert (head["ContentLength"], head["ChecksumType"]) == (2 * PART + 11, "COMPOSITE")
     assert aws.s3.get_object(Bucket=bucket, Key="whole")["Body"].read() == b"".join(bodies)
     middle = aws.s3.get_object(Bucket=bucket, Key="whole", Range=f"bytes={PART - 2}-{PART + 1}")
-    assert (middle["Body"].read(), middle["ContentRange"]) == (b"aabb", f"bytes {PART - 2}-{PART + 1}/{2 * PART + 11}")
+    assert (middle["Body"].read(), middle["ContentRange"]) == (
+        b"aabb",
+        f"bytes {PART - 2}-{PART + 1}/{2 * PART + 11}",
+    )
 
 
 @pytest.mark.parametrize("size", [0, 1, 1024 * 1024 - 1, 1024 * 1024, 3 * 1024 * 1024 + 1])
@@ -80,7 +90,8 @@ def test_ranges_at_the_edges(aws, bucket, size):
 
 
 def test_a_reader_goes_on_with_what_it_opened_while_the_object_is_replaced(aws, bucket):
-    old, new = b"o" * (8 * PART), b"n" * (8 * PART)
+    old = b"o" * (8 * PART)
+    new = b"n" * (8 * PART)
     aws.s3.put_object(Bucket=bucket, Key="replaced", Body=old)
     reading = aws.s3.get_object(Bucket=bucket, Key="replaced")["Body"]
     first = reading.read(1000)
@@ -158,7 +169,10 @@ def test_open_uploads_are_listed_by_prefix_in_pages(aws):
     pages = aws.s3.get_paginator("list_multipart_uploads").paginate(
         Bucket=bucket, Prefix="runs/1/", PaginationConfig={"PageSize": 1}
     )
-    assert [[upload["Key"] for upload in page.get("Uploads", [])] for page in pages] == [["runs/1/a"], ["runs/1/b"]]
+    assert [[upload["Key"] for upload in page.get("Uploads", [])] for page in pages] == [
+        ["runs/1/a"],
+        ["runs/1/b"],
+    ]
 
 
 def test_objects_are_listed_by_prefix_in_pages_and_deleted_in_batches(aws):
@@ -170,7 +184,9 @@ def test_objects_are_listed_by_prefix_in_pages_and_deleted_in_batches(aws):
         Bucket=bucket, Prefix="data/run=1/", PaginationConfig={"PageSize": 2}
     )
     assert [[each["Key"] for each in page["Contents"]] for page in pages] == [keys[:2], keys[2:4], keys[4:]]
-    answer = aws.s3.delete_objects(Bucket=bucket, Delete={"Objects": [{"Key": key} for key in [*keys, "absent"]]})
+    answer = aws.s3.delete_objects(
+        Bucket=bucket, Delete={"Objects": [{"Key": key} for key in [*keys, "absent"]]}
+    )
     assert [each["Key"] for each in answer["Deleted"]] == [*keys, "absent"]
     assert aws.s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 2
 
@@ -186,13 +202,16 @@ def test_a_deleted_key_of_a_versioned_bucket_can_be_created_again(aws):
 
 
 def test_of_many_updates_from_one_table_version_one_wins(aws):
-    database, start = aws.new_database(), threading.Barrier(8, timeout=60)
+    database = aws.new_database()
+    start = threading.Barrier(8, timeout=60)
     aws.glue.create_table(DatabaseName=database, TableInput={"Name": "t"})
 
     def update(number):
         start.wait()
         table = {"Name": "t", "Parameters": {"by": str(number)}}
-        return error_of(aws.glue.update_table, DatabaseName=database, TableInput=table, VersionId="1", SkipArchive=True)
+        return error_of(
+            aws.glue.update_table, DatabaseName=database, TableInput=table, VersionId="1", SkipArchive=True
+        )
 
     with ThreadPoolExecutor(8) as pool:
         codes = list(pool.map(update, range(8)))
@@ -202,7 +221,8 @@ def test_of_many_updates_from_one_table_version_one_wins(aws):
 
 
 def test_a_role_can_do_what_its_policy_says_and_no_more(aws):
-    bucket, database = aws.new_bucket(), aws.new_database()
+    bucket = aws.new_bucket()
+    database = aws.new_database()
     for key in ("in/k", "out/k"):
         aws.s3.put_object(Bucket=bucket, Key=key, Body=b"1")
     for secret in ("own", "other"):
@@ -239,8 +259,14 @@ def test_credentials_that_are_not_those_that_were_given_are_refused(aws):
     bucket = aws.new_bucket()
     job = aws.assuming(aws.new_role(("s3:*", "*")))
     good = job._credentials
-    spoilt = [{**good, "SecretAccessKey": "other"}, {**good, "SessionToken": "other"}, {**good, "AccessKeyId": "ASIAOTHER"}]
-    codes = [error_of(type(job)(aws.server, each).s3.list_objects_v2, Bucket=bucket) for each in [good, *spoilt]]
+    spoilt = [
+        {**good, "SecretAccessKey": "other"},
+        {**good, "SessionToken": "other"},
+        {**good, "AccessKeyId": "ASIAOTHER"},
+    ]
+    codes = [
+        error_of(type(job)(aws.server, each).s3.list_objects_v2, Bucket=bucket) for each in [good, *spoilt]
+    ]
     assert codes == [None, "SignatureDoesNotMatch", "InvalidToken", "InvalidAccessKeyId"]
 
 
@@ -249,7 +275,12 @@ def test_a_bucket_policy_denies_whom_the_role_allows(aws):
     aws.s3.put_object(Bucket=bucket, Key="k", Body=b"1")
     job = aws.assuming(aws.new_role(("s3:GetObject", "*")))
     assert error_of(job.s3.get_object, Bucket=bucket, Key="k") is None
-    deny = {"Effect": "Deny", "Principal": "*", "Action": "s3:GetObject", "Resource": f"arn:aws:s3:::{bucket}/*"}
+    deny = {
+        "Effect": "Deny",
+        "Principal": "*",
+        "Action": "s3:GetObject",
+        "Resource": f"arn:aws:s3:::{bucket}/*",
+    }
     aws.s3.put_bucket_policy(Bucket=bucket, Policy=policy(deny))
     assert json.loads(aws.s3.get_bucket_policy(Bucket=bucket)["Policy"])["Statement"] == [deny]
     assert error_of(job.s3.get_object, Bucket=bucket, Key="k") == "AccessDenied"

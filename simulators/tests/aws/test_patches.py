@@ -14,7 +14,9 @@ from simulators.tests.aws.stack_kit import Stack
 
 PROBES = all_probes()
 #: The module of each patch: test ids begin with it, for `-k "stock and glue"`.
-MODULE = {patch.name: name for name, module in vars(patches).items() for patch in getattr(module, "PATCHES", ())}
+MODULE = {
+    patch.name: name for name, module in vars(patches).items() for patch in getattr(module, "PATCHES", ())
+}
 CASES = [
     pytest.param(
         probe,

@@ -1,4 +1,6 @@
-"""The patches that are offered to MiniStack apply to the pinned version, alone and together, and do as AWS does."""
+"""The patches that are offered to MiniStack apply to the pinned version, alone and together, and do as AWS
+does.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ OFFERED = {
     "cloudformation-in-progress": "cfn_in_progress",
     "athena-workgroups": "athena_workgroups",
 }
-#: Probes that need another patch too: Scheduler's look at the role, and permission on an execution's workgroup.
+#: Probes that need another patch too: Scheduler's look at the role, and permission on an execution's
+#: workgroup.
 NOT_OFFERED = {"a_schedule_that_is_refused_fails_its_stack", "wants_permission_on_the_workgroup_of_a_query"}
 CASES = [
     pytest.param(probe, id=f"{file}-{probe.__name__}")
@@ -108,7 +111,9 @@ def test_stock_with_the_patches_does_as_aws(patched_aws, probe):
 
 def test_the_table_has_every_patch():
     rows = re.findall(
-        r"^\| (\w+) \| (?:\[([\w-]+)\.patch\]\(\S+\))? ?\| (.*)\|$", (FOLDER / "README.md").read_text(), re.MULTILINE
+        r"^\| (\w+) \| (?:\[([\w-]+)\.patch\]\(\S+\))? ?\| (.*)\|$",
+        (FOLDER / "README.md").read_text(),
+        re.MULTILINE,
     )
     rows = [row for row in rows if row[0] != "patch"]
     assert sorted(row[0] for row in rows) == sorted(patch.name for patch in PATCHES)

@@ -1,4 +1,6 @@
-"""A cluster with STOCK_TRADES flowing, a customer's bucket and role in the embedded AWS, and a Tableflow key."""
+"""A cluster with STOCK_TRADES flowing, a customer's bucket and role in the embedded AWS, and a Tableflow
+key.
+"""
 
 import itertools
 
@@ -6,7 +8,13 @@ from tests.support.aws_clients import policy
 from tests.support.confluent_kit import LONG
 
 BUCKET_ACTIONS = ["s3:GetBucketLocation", "s3:ListBucketMultipartUploads", "s3:ListBucket"]
-OBJECT_ACTIONS = ["s3:PutObject", "s3:PutObjectTagging", "s3:GetObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"]
+OBJECT_ACTIONS = [
+    "s3:PutObject",
+    "s3:PutObjectTagging",
+    "s3:GetObject",
+    "s3:AbortMultipartUpload",
+    "s3:ListMultipartUploadParts",
+]
 GLUE_ACTIONS = [
     f"glue:{verb}{noun}"
     for verb, noun in (
@@ -22,7 +30,9 @@ class Lake:
     """What the kickstarter makes before Tableflow, each step as its user would."""
 
     def __init__(self, org, aws):
-        self.org, self.aws, self.cloud = org, aws, org.cloud
+        self.org = org
+        self.aws = aws
+        self.cloud = org.cloud
         self.environment = org.environment()
         self.cluster = org.cluster(self.environment)
         self.id = self.cluster["id"]
@@ -36,11 +46,21 @@ class Lake:
         self.same = {"environment": {"id": self.environment}, "kafka_cluster": {"id": self.id}}
 
     def _integration(self):
-        config = {"kind": "AwsIntegrationConfig", "customer_iam_role_arn": f"arn:aws:iam::000000000000:role/{self.role}"}
-        body = {"display_name": "lake", "provider": "AWS", "config": config, "environment": {"id": self.environment}}
+        config = {
+            "kind": "AwsIntegrationConfig",
+            "customer_iam_role_arn": f"arn:aws:iam::000000000000:role/{self.role}",
+        }
+        body = {
+            "display_name": "lake",
+            "provider": "AWS",
+            "config": config,
+            "environment": {"id": self.environment},
+        }
         made = self.org.control.post("/pim/v1/integrations", body, 201)
         self.org.bind(
-            self.admin, "ResourceOwner", f"{self.org.crn}/environment={self.environment}/provider-integration={made['id']}"
+            self.admin,
+            "ResourceOwner",
+            f"{self.org.crn}/environment={self.environment}/provider-integration={made['id']}",
         )
         self.cloud.advance(LONG)
         return made
@@ -50,7 +70,9 @@ class Lake:
         config = self.integration["config"]
         whom = {"AWS": principal or config["iam_role_arn"]}
         condition = {"StringEquals": {"sts:ExternalId": external_id or config["external_id"]}}
-        statements = [{"Effect": "Allow", "Principal": whom, "Action": "sts:AssumeRole", "Condition": condition}]
+        statements = [
+            {"Effect": "Allow", "Principal": whom, "Action": "sts:AssumeRole", "Condition": condition}
+        ]
         if "sts:TagSession" not in without:
             statements.append({"Effect": "Allow", "Principal": whom, "Action": "sts:TagSession"})
         self.aws.iam.create_role(RoleName=self.role, AssumeRolePolicyDocument=policy(*statements))
@@ -65,8 +87,16 @@ class Lake:
     def permit(self, without=()):
         arn = f"arn:aws:s3:::{self.bucket}"
         allowed = [
-            {"Effect": "Allow", "Action": [each for each in actions if each not in without], "Resource": resource}
-            for actions, resource in ((BUCKET_ACTIONS, arn), (OBJECT_ACTIONS, f"{arn}/*"), (GLUE_ACTIONS, "*"))
+            {
+                "Effect": "Allow",
+                "Action": [each for each in actions if each not in without],
+                "Resource": resource,
+            }
+            for actions, resource in (
+                (BUCKET_ACTIONS, arn),
+                (OBJECT_ACTIONS, f"{arn}/*"),
+                (GLUE_ACTIONS, "*"),
+            )
         ]
         self.aws.iam.put_role_policy(RoleName=self.role, PolicyName="lake", PolicyDocument=policy(*allowed))
 
@@ -91,7 +121,11 @@ class Lake:
         self.cloud.advance(seconds)
 
     def body(self, name="stock_trades", **changed):
-        storage = {"kind": "ByobAws", "bucket_name": self.bucket, "provider_integration_id": self.integration["id"]}
+        storage = {
+            "kind": "ByobAws",
+            "bucket_name": self.bucket,
+            "provider_integration_id": self.integration["id"],
+        }
         return {"spec": {"display_name": name, "storage": storage} | self.same | changed}
 
     def enable(self, name="stock_trades", **changed):

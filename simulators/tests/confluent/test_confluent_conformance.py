@@ -135,7 +135,9 @@ KINDS = {
 def pairs(attribute):
     """(kind, item) of each item of the attribute, with readable names."""
     items = [(name, kind, item) for name, kind in KINDS.items() for item in _items(getattr(kind, attribute))]
-    return [pytest.param(kind, item, id=f"{name} {item[0]} {str(item[1])[:40]}") for name, kind, item in items]
+    return [
+        pytest.param(kind, item, id=f"{name} {item[0]} {str(item[1])[:40]}") for name, kind, item in items
+    ]
 
 
 def _items(values):
@@ -143,7 +145,11 @@ def _items(values):
 
 
 def each_kind(**conditions):
-    chosen = [(n, k) for n, k in KINDS.items() if all(bool(getattr(k, a)) is wanted for a, wanted in conditions.items())]
+    chosen = [
+        (n, k)
+        for n, k in KINDS.items()
+        if all(bool(getattr(k, a)) is wanted for a, wanted in conditions.items())
+    ]
     return pytest.mark.parametrize("kind", [each for _, each in chosen], ids=[name for name, _ in chosen])
 
 
@@ -167,7 +173,9 @@ def value_at(body, path):
 
 
 class Setup(Organization):
-    """An organization with an environment and an account, whose ids stand in a body for the words in capitals."""
+    """An organization with an environment and an account, whose ids stand in a body for the words in
+    capitals.
+    """
 
     def __init__(self, cloud):
         super().__init__(cloud)
@@ -181,7 +189,9 @@ class Setup(Organization):
         return body
 
     def create(self, kind, body=None, expect=None, client=None):
-        return (client or self.control).post(kind.path, self.filled(body or kind.body), expect or kind.created)
+        return (client or self.control).post(
+            kind.path, self.filled(body or kind.body), expect or kind.created
+        )
 
     def one(self, kind):
         return f"{kind.path}/{self.create(kind)['id']}", self.filled(kind.where)
@@ -204,7 +214,8 @@ def listed(org, kind, **query):
 @each_kind()
 def test_created_read_listed_and_deleted(org, cloud, kind):
     made = org.create(kind)
-    path, where = f"{kind.path}/{made['id']}", org.filled(kind.where)
+    path = f"{kind.path}/{made['id']}"
+    where = org.filled(kind.where)
     if kind.phases:
         assert made["status"]["phase"] == kind.phases[0]
         cloud.advance(LONG)
@@ -247,7 +258,11 @@ def test_invalid(org, kind, wrong):
     path, value, status = wrong
     (error,) = org.create(kind, put(kind.body, path, value), status)["errors"]
     pointer = "/" + path.replace(".", "/")
-    assert pointer.startswith(error["source"]["pointer"]) or error["source"]["pointer"].startswith(pointer) or "role" in path
+    assert (
+        pointer.startswith(error["source"]["pointer"])
+        or error["source"]["pointer"].startswith(pointer)
+        or "role" in path
+    )
     assert error["status"] == str(status)
 
 
@@ -269,14 +284,19 @@ def test_in_an_environment(org, kind):
 
 @each_kind()
 def test_pages(org, kind):
-    made = {org.create(kind, put(kind.body, kind.unique[0], kind.unique[1].format(n)))["id"] for n in range(3)}
-    page, ids, pages = listed(org, kind, page_size=2), [], 1
+    made = {
+        org.create(kind, put(kind.body, kind.unique[0], kind.unique[1].format(n)))["id"] for n in range(3)
+    }
+    page = listed(org, kind, page_size=2)
+    ids = []
+    pages = 1
     total = page["metadata"]["total_size"]
     while True:
         ids += [each["id"] for each in page["data"]]
         if not page["metadata"]["next"]:
             break
-        page, pages = org.control("GET", page["metadata"]["next"], expect=200), pages + 1
+        page = org.control("GET", page["metadata"]["next"], expect=200)
+        pages = pages + 1
     assert made <= set(ids)
     assert (len(ids), pages) == (total, -(-total // 2))
     for wrong in ({"page_size": 101}, {"page_size": 0}, {"page_size": "x"}, {"page_token": "made-up"}):
@@ -340,7 +360,12 @@ def test_a_response_of_the_wrong_type_breaks_the_contract(org):
 
 def test_a_body_that_is_no_json(org):
     for data, kind in ((b"{", "application/json"), (b"[]", "application/json"), (b"{}", "text/plain")):
-        assert org.control.raw("POST", "/org/v2/environments", data=data, headers={"Content-Type": kind}).status_code == 400
+        assert (
+            org.control.raw(
+                "POST", "/org/v2/environments", data=data, headers={"Content-Type": kind}
+            ).status_code
+            == 400
+        )
 
 
 def test_environments(org, cloud):
@@ -360,7 +385,10 @@ def test_deleting_an_environment_deletes_what_is_in_it(org, cloud):
     cloud.advance(LONG)
     org.control.delete(f"/org/v2/environments/{org.words['ENVIRONMENT']}")
     remaining = cloud.objects()
-    assert not any(remaining[kind] for kind in ("clusters", "compute_pools", "provider_integrations", "schema_registries"))
+    assert not any(
+        remaining[kind]
+        for kind in ("clusters", "compute_pools", "provider_integrations", "schema_registries")
+    )
     org.control.get("/cmk/v2/clusters", 403, environment=org.words["ENVIRONMENT"])
 
 
@@ -373,7 +401,9 @@ def test_the_organization(org):
 
 def test_clusters(org, cloud):
     environment = org.words["ENVIRONMENT"]
-    made = org.create(KINDS["cluster"], put(KINDS["cluster"].body, "spec.config", {"kind": "Standard", "max_ecku": 2}))
+    made = org.create(
+        KINDS["cluster"], put(KINDS["cluster"].body, "spec.config", {"kind": "Standard", "max_ecku": 2})
+    )
     path = f"/cmk/v2/clusters/{made['id']}"
     assert made["spec"]["environment"]["resource_name"].endswith(environment), "references are complete"
     assert org.control.get("/srcm/v3/clusters", environment=environment)["data"] == []
@@ -386,7 +416,9 @@ def test_clusters(org, cloud):
     assert ready["endpoints"]["PUBLIC"]["http_endpoint"] == ready["http_endpoint"]
     assert ready["config"] == {"kind": "Standard", "max_ecku": 2}
     same = {"environment": {"id": environment}}
-    org.control.patch(path, {"spec": same | {"availability": "SINGLE_ZONE", "cloud": "AWS", "region": REGION}})
+    org.control.patch(
+        path, {"spec": same | {"availability": "SINGLE_ZONE", "cloud": "AWS", "region": REGION}}
+    )
     org.control.patch(path, {"spec": same | {"config": {"kind": "Basic"}}}, 409)
     org.control.patch(path, {"spec": same | {"config": {"max_ecku": 4}}}, 422)
     org.control.patch(path, {"spec": same | {"deletion_protection": True}})
@@ -410,11 +442,14 @@ def test_schema_registries(org):
     org.control.get(path, 404, environment=org.environment("other"))
     bare = org.control.post("/org/v2/environments", {"display_name": "bare"}, 201)["id"]
     org.cluster(bare)
-    assert org.control.get("/srcm/v3/clusters", environment=bare)["data"] == [], "none without Stream Governance"
+    assert org.control.get("/srcm/v3/clusters", environment=bare)["data"] == [], (
+        "none without Stream Governance"
+    )
 
 
 def test_compute_pools(org):
-    kind, environment = KINDS["compute pool"], org.words["ENVIRONMENT"]
+    kind = KINDS["compute pool"]
+    environment = org.words["ENVIRONMENT"]
     path, _ = org.one(kind)
     org.control.patch(path, org.patch(kind, "spec.max_cfu", 5), 409)
     default = put(kind.body, "spec.default_pool", True)
@@ -436,7 +471,8 @@ def test_regions(org, cloud):
 
 
 def test_service_accounts(org, cloud):
-    kind, account = KINDS["service account"], org.words["ACCOUNT"]
+    kind = KINDS["service account"]
+    account = org.words["ACCOUNT"]
     result = org.create(kind, {"display_name": "owner"}, 409)
     assert result["errors"][0]["detail"] == "Service name is already in use"
     path, _ = org.one(kind)
@@ -452,8 +488,10 @@ def test_service_accounts(org, cloud):
 
 
 def test_a_role_binding_is_effective_late(org, cloud):
-    account, environment = org.words["ACCOUNT"], org.words["ENVIRONMENT"]
-    client, path = Client(cloud.url, *org.key(account)), f"/org/v2/environments/{environment}"
+    account = org.words["ACCOUNT"]
+    environment = org.words["ENVIRONMENT"]
+    client = Client(cloud.url, *org.key(account))
+    path = f"/org/v2/environments/{environment}"
     pattern = f"{org.crn}/environment={environment}"
     binding = org.bind(account, "EnvironmentAdmin", pattern)
     client.get(path, 403)
@@ -461,9 +499,13 @@ def test_a_role_binding_is_effective_late(org, cloud):
     client.get(path)
     again = {"principal": f"User:{account}", "role_name": "EnvironmentAdmin", "crn_pattern": pattern}
     org.control.post("/iam/v2/role-bindings", again, 409)
-    (found,) = org.control.get("/iam/v2/role-bindings", crn_pattern=org.crn, principal=f"User:{account}")["data"]
+    (found,) = org.control.get("/iam/v2/role-bindings", crn_pattern=org.crn, principal=f"User:{account}")[
+        "data"
+    ]
     assert found["id"] == binding
-    assert org.control.get("/iam/v2/role-bindings", crn_pattern=org.crn, role_name="MetricsViewer")["data"] == []
+    assert (
+        org.control.get("/iam/v2/role-bindings", crn_pattern=org.crn, role_name="MetricsViewer")["data"] == []
+    )
     org.control.get("/iam/v2/role-bindings", 400)
     org.control.delete(f"/iam/v2/role-bindings/{binding}", 200)
     assert org.control.get(f"/iam/v2/role-bindings/{binding}", 403)["error_code"] == 40301
@@ -471,7 +513,8 @@ def test_a_role_binding_is_effective_late(org, cloud):
 
 
 def test_provider_integrations(org):
-    kind, environment = KINDS["provider integration"], org.words["ENVIRONMENT"]
+    kind = KINDS["provider integration"]
+    environment = org.words["ENVIRONMENT"]
     made = org.create(kind)
     assert made["config"]["iam_role_arn"].startswith("arn:aws:iam::")
     assert (made["provider"], made["usages"]) == ("AWS", [])
@@ -484,9 +527,15 @@ def test_provider_integrations(org):
 def test_a_keys_secret_is_sent_once(org, cloud):
     kind = KINDS["API key"]
     made = org.create(kind)
-    path, secret = f"{kind.path}/{made['id']}", made["spec"]["secret"]
+    path = f"{kind.path}/{made['id']}"
+    secret = made["spec"]["secret"]
     (listed_key,) = org.control.get(kind.path, spec__owner=org.words["ACCOUNT"])["data"]
-    for answer in (org.control.get(path), listed_key, org.control.patch(path, {"spec": {"description": "d"}}), cloud.objects()):
+    for answer in (
+        org.control.get(path),
+        listed_key,
+        org.control.patch(path, {"spec": {"description": "d"}}),
+        cloud.objects(),
+    ):
         assert secret not in str(answer)
 
 
@@ -531,7 +580,10 @@ def test_a_plane_answers_only_its_own_routes(org):
 
 
 def test_every_answer_has_a_request_id(org):
-    answers = [org.control.raw("GET", "/org/v2/environments"), org.control.raw("GET", "/org/v2/environments/env-none")]
+    answers = [
+        org.control.raw("GET", "/org/v2/environments"),
+        org.control.raw("GET", "/org/v2/environments/env-none"),
+    ]
     assert len({each.headers["X-Request-Id"] for each in answers}) == 2
 
 

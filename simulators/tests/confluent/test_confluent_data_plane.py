@@ -16,7 +16,8 @@ AVRO = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}
 
 class Built:
     def __init__(self, org):
-        self.org, self.environment = org, org.environment()
+        self.org = org
+        self.environment = org.environment()
         self.cluster = org.cluster(self.environment)
         self.id = self.cluster["id"]
         self.admin = org.administrator(self.cluster)
@@ -78,7 +79,9 @@ def messages(cloud, cluster, topic):
 
 
 def test_topic_lives_and_dies(built, cloud):
-    made = built.kafka.post(built.topics, {"topic_name": "t", "configs": [{"name": "retention.ms", "value": "86400000"}]}, 201)
+    made = built.kafka.post(
+        built.topics, {"topic_name": "t", "configs": [{"name": "retention.ms", "value": "86400000"}]}, 201
+    )
     assert made["partitions_count"] == 6
     path = f"{built.topics}/t"
     assert built.kafka.get(path, 404)["error_code"] == 40403, "not seen at once"
@@ -88,7 +91,12 @@ def test_topic_lives_and_dies(built, cloud):
     settings = {each["name"]: each for each in built.kafka.get(f"{path}/configs")["data"]}
     assert settings["retention.ms"]["value"] == "86400000"
     assert settings["cleanup.policy"]["is_default"]
-    change = {"data": [{"name": "retention.ms", "operation": "DELETE"}, {"name": "cleanup.policy", "value": "compact"}]}
+    change = {
+        "data": [
+            {"name": "retention.ms", "operation": "DELETE"},
+            {"name": "cleanup.policy", "value": "compact"},
+        ]
+    }
     assert built.kafka.post(f"{path}/configs:alter", change, 204) is None
     assert built.kafka.get(f"{path}/configs/cleanup.policy")["value"] == "compact"
     assert built.kafka.get(f"{path}/configs/retention.ms")["is_default"]
@@ -117,7 +125,9 @@ def test_topics_that_cant_be(built, body):
 
 
 def test_what_the_vendor_s_terraform_provider_sets_can_be_set(built):
-    """Its list of editable settings, with min.insync.replicas; the deployment file for production sets that."""
+    """Its list of editable settings, with min.insync.replicas; the deployment file for production sets
+    that.
+    """
     editable = {"min.insync.replicas": "2", "max.compaction.lag.ms": "1", "confluent.topic.type": "standard"}
     configs = [{"name": name, "value": value} for name, value in editable.items()]
     built.kafka.post(built.topics, {"topic_name": "t", "configs": configs}, 201)
@@ -145,7 +155,9 @@ def test_a_key_without_rights_lists_nothing_and_makes_nothing(built, org, cloud)
     client.post(built.topics, {"topic_name": "mine"}, 403)
     client.post(built.acls, built.acl(stranger, "WRITE", "t"), 403)
     built.kafka.post(built.acls, built.acl(stranger, "WRITE", "t"), 201)
-    assert [each["topic_name"] for each in client.get(built.topics)["data"]] == ["t"], "WRITE includes DESCRIBE"
+    assert [each["topic_name"] for each in client.get(built.topics)["data"]] == ["t"], (
+        "WRITE includes DESCRIBE"
+    )
     org.bind(stranger, "ResourceOwner", f"{built.cluster['metadata']['resource_name']}/topic=mine*")
     client.post(built.topics, {"topic_name": "mine"}, 403)
     cloud.advance(LONG)
@@ -155,7 +167,8 @@ def test_a_key_without_rights_lists_nothing_and_makes_nothing(built, org, cloud)
 
 def test_acls(built, org, cloud):
     account = org.account("producer")
-    write, read = built.acl(account, "WRITE", "t"), built.acl(account, "READ", "t")
+    write = built.acl(account, "WRITE", "t")
+    read = built.acl(account, "READ", "t")
     built.kafka.post(built.acls, write, 201)
     built.kafka.post(built.acls, write, 201)
     built.kafka.post(f"{built.acls}:batch", {"data": [read, built.acl(account, "DESCRIBE")]}, 201)
@@ -172,9 +185,14 @@ def test_acls(built, org, cloud):
 
 
 def test_acls_name_service_accounts_by_numbers_unless_asked_for_ids(built, org):
-    """The vendor's OpenAPI file: answers to `User:` and without a principal have numbers, answers to `UserV2:` have ids."""
-    one, other = org.account("one"), org.account("other")
-    built.kafka.post(f"{built.acls}:batch", {"data": [built.acl(one, "READ", "t"), built.acl(other, "READ", "t")]}, 201)
+    """The vendor's OpenAPI file: answers to `User:` and without a principal have numbers, answers to
+    `UserV2:` have ids.
+    """
+    one = org.account("one")
+    other = org.account("other")
+    built.kafka.post(
+        f"{built.acls}:batch", {"data": [built.acl(one, "READ", "t"), built.acl(other, "READ", "t")]}, 201
+    )
     built.kafka.post(built.acls, built.acl("*", "READ", "u"), 201)
 
     def principals(**query):
@@ -213,14 +231,18 @@ def test_acls_of_a_prefix_and_acls_that_deny(built, org):
     client.post(built.topics, {"topic_name": "other"}, 403)
     built.kafka.post(built.acls, built.acl(account, "CREATE", "mine-2") | {"permission": "DENY"}, 201)
     client.post(built.topics, {"topic_name": "mine-2"}, 403)
-    built.kafka.post(built.acls, built.acl(built.admin, "CREATE", "not-even-mine") | {"permission": "DENY"}, 201)
+    built.kafka.post(
+        built.acls, built.acl(built.admin, "CREATE", "not-even-mine") | {"permission": "DENY"}, 201
+    )
     built.kafka.post(built.topics, {"topic_name": "not-even-mine"}, 403)
 
 
 def test_producing_a_record(built, cloud):
     built.topic("t")
     value = {"type": "BINARY", "data": base64.b64encode(b"hello").decode()}
-    answer = built.kafka.post(f"{built.topics}/t/records", {"key": {"type": "STRING", "data": "k"}, "value": value}, 200)
+    answer = built.kafka.post(
+        f"{built.topics}/t/records", {"key": {"type": "STRING", "data": "k"}, "value": value}, 200
+    )
     assert (answer["offset"], answer["value"]["size"]) == (0, 5)
     (kept,) = messages(cloud, built.id, "t")
     assert (kept.key, kept.value) == (b"k", b"hello")
@@ -264,7 +286,9 @@ def test_schema_registry_keeps_versions(schemas):
     assert schemas.get("/subjects/t-value/versions/latest")["version"] == 2
     assert json.loads(schemas.get(f"/schemas/ids/{first['id']}")["schema"]) == AVRO
     assert schemas.post("/subjects/t-value", body(AVRO), 200)["version"] == 1
-    assert schemas.post("/subjects/other/versions", body(AVRO), 200)["id"] == first["id"], "one schema, one id"
+    assert schemas.post("/subjects/other/versions", body(AVRO), 200)["id"] == first["id"], (
+        "one schema, one id"
+    )
 
 
 def test_schema_registry_refuses_what_breaks_readers(schemas):
@@ -336,7 +360,9 @@ def test_datagen_produces_stock_trades(built, org, source, cloud):
     found = messages(cloud, built.id, "stock_trades")
     assert 300 < len(found) < 800, "about four a second"
     schema = fastavro.parse_schema(
-        json.loads(cloud._simulation.organization.schema_registries.copy().popitem()[1].schemas.by_id[100001].text)
+        json.loads(
+            cloud._simulation.organization.schema_registries.copy().popitem()[1].schemas.by_id[100001].text
+        )
     )
     for each in found:
         schema_id, encoded = unframed(each.value)
@@ -374,7 +400,9 @@ def test_connector_pauses_and_ends(built, org, source, cloud):
     assert len(messages(cloud, built.id, "stock_trades")) == before
     org.control("PUT", f"{one}/resume", expect=202)
     built.run(60)
-    assert before < len(messages(cloud, built.id, "stock_trades")) < before + 800, "what was missed isn't made up for"
+    assert before < len(messages(cloud, built.id, "stock_trades")) < before + 800, (
+        "what was missed isn't made up for"
+    )
     assert org.control.delete(one, 200) == {"error": None}
     org.control.get(one, 404)
     left = len(messages(cloud, built.id, "stock_trades"))
@@ -415,7 +443,9 @@ def test_connectors_that_cant_be(built, org, source, changed):
 
 
 def test_a_good_configuration_has_no_errors(built, org, source):
-    checked = org.control.put(f"{built.connect}/connector-plugins/DatagenSource/config/validate", built.datagen(source), 200)
+    checked = org.control.put(
+        f"{built.connect}/connector-plugins/DatagenSource/config/validate", built.datagen(source), 200
+    )
     assert checked["error_count"] == 0
 
 
@@ -424,10 +454,17 @@ def test_datagen_of_an_own_schema(built, org, source, cloud):
         "type": "record",
         "name": "Order",
         "fields": [
-            {"name": "id", "type": {"type": "int", "arg.properties": {"iteration": {"start": 1000, "step": 1}}}},
+            {
+                "name": "id",
+                "type": {"type": "int", "arg.properties": {"iteration": {"start": 1000, "step": 1}}},
+            },
             {
                 "name": "day",
-                "type": {"type": "int", "logicalType": "date", "arg.properties": {"range": {"min": 18000, "max": 19000}}},
+                "type": {
+                    "type": "int",
+                    "logicalType": "date",
+                    "arg.properties": {"range": {"min": 18000, "max": 19000}},
+                },
             },
             {"name": "status", "type": {"type": "string", "arg.properties": {"options": ["accepted"]}}},
             {"name": "code", "type": {"type": "string", "arg.properties": {"regex": "[A-C]{2}-\\d|x+"}}},
@@ -435,13 +472,22 @@ def test_datagen_of_an_own_schema(built, org, source, cloud):
                 "name": "lines",
                 "type": {
                     "type": "array",
-                    "items": {"type": "record", "name": "Line", "fields": [{"name": "net", "type": "double"}]},
+                    "items": {
+                        "type": "record",
+                        "name": "Line",
+                        "fields": [{"name": "net", "type": "double"}],
+                    },
                     "arg.properties": {"length": {"min": 1, "max": 5}},
                 },
             },
         ],
     }
-    more = {"quickstart": None, "schema.string": json.dumps(schema), "schema.keyfield": "id", "max.interval": "100"}
+    more = {
+        "quickstart": None,
+        "schema.string": json.dumps(schema),
+        "schema.keyfield": "id",
+        "max.interval": "100",
+    }
     built.start(source, **more)
     built.run(200)
     registry = cloud._simulation.organization.schema_registries.copy().popitem()[1].schemas

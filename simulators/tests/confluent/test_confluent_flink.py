@@ -29,17 +29,21 @@ FROM stock_trades -- the source
 
 
 class Built:
-    """A topic with a schema, a pool, and a runner with the kickstarter's roles; `flink` calls as the runner."""
+    """A topic with a schema, a pool, and a runner with the kickstarter's roles; `flink` calls as the
+    runner.
+    """
 
     def __init__(self, org):
-        self.org, self.environment = org, org.environment()
+        self.org = org
+        self.environment = org.environment()
         self.cluster = org.cluster(self.environment)
         self.admin = org.administrator(self.cluster)
         self.kafka = org.kafka(self.cluster, self.admin)
         self.topics = f"/kafka/v3/clusters/{self.cluster['id']}/topics"
         self.kafka.post(self.topics, {"topic_name": "stock_trades"}, 201)
         self.runner = org.account("runner")
-        name, registry = self.cluster["metadata"]["resource_name"], org.registry(self.environment)["metadata"]["resource_name"]
+        name = self.cluster["metadata"]["resource_name"]
+        registry = org.registry(self.environment)["metadata"]["resource_name"]
         for role, crn in (
             ("FlinkDeveloper", org.crn),
             ("ResourceOwner", f"{name}/topic=*"),
@@ -57,13 +61,20 @@ class Built:
 
     def _pool(self):
         where = {"cloud": "AWS", "region": REGION, "environment": {"id": self.environment}}
-        made = self.org.control.post("/fcpm/v2/compute-pools", {"spec": {"display_name": "p", "max_cfu": 10} | where}, 202)
+        made = self.org.control.post(
+            "/fcpm/v2/compute-pools", {"spec": {"display_name": "p", "max_cfu": 10} | where}, 202
+        )
         self.org.cloud.advance(LONG)
         return made["id"]
 
     def client(self, account):
         (region,) = self.org.control.get("/fcpm/v2/regions", region_name=REGION)["data"]
-        resource = {"id": region["id"], "kind": "Region", "api_version": "fcpm/v2", "environment": self.environment}
+        resource = {
+            "id": region["id"],
+            "kind": "Region",
+            "api_version": "fcpm/v2",
+            "environment": self.environment,
+        }
         return Client(region["http_endpoint"], *self.org.key(account, resource))
 
     def body(self, name, sql, **changed):
@@ -77,7 +88,9 @@ class Built:
 
     def run(self, name, sql, **changed):
         """The statement once it left PENDING."""
-        assert self.flink.post(self.path, self.body(name, sql, **changed), 201)["status"]["phase"] == "PENDING"
+        assert (
+            self.flink.post(self.path, self.body(name, sql, **changed), 201)["status"]["phase"] == "PENDING"
+        )
         self.org.cloud.advance(60)
         return self.flink.get(f"{self.path}/{name}")
 
@@ -94,7 +107,8 @@ def test_a_table_from_a_query(built, cloud):
     topic = built.kafka.get(f"{built.topics}/stock_trades_with_totals")
     assert topic["partitions_count"] == 3
     settings = {
-        each["name"]: each["value"] for each in built.kafka.get(f"{built.topics}/stock_trades_with_totals/configs")["data"]
+        each["name"]: each["value"]
+        for each in built.kafka.get(f"{built.topics}/stock_trades_with_totals/configs")["data"]
     }
     assert (settings["compression.type"], settings["cleanup.policy"]) == ("zstd", "delete")
     schemas = cloud._simulation.organization.schema_registries.copy().popitem()[1].schemas
@@ -107,11 +121,20 @@ def test_a_table_from_a_query(built, cloud):
     cloud.advance(60)
     built.flink.get(f"{built.path}/ctas", 404)
     built.flink.delete(f"{built.path}/ctas", 404)
-    built.kafka.get(f"{built.topics}/stock_trades_with_totals"), "deleting a statement doesn't undo what it did"
-    assert built.run("drop", "DROP TABLE IF EXISTS `stock_trades_with_totals`;")["status"]["phase"] == "COMPLETED"
+    (
+        built.kafka.get(f"{built.topics}/stock_trades_with_totals"),
+        "deleting a statement doesn't undo what it did",
+    )
+    assert (
+        built.run("drop", "DROP TABLE IF EXISTS `stock_trades_with_totals`;")["status"]["phase"]
+        == "COMPLETED"
+    )
     built.kafka.get(f"{built.topics}/stock_trades_with_totals", 404)
     assert schemas.latest("stock_trades_with_totals-value") is None
-    assert built.run("drop-again", "DROP TABLE IF EXISTS stock_trades_with_totals")["status"]["phase"] == "COMPLETED"
+    assert (
+        built.run("drop-again", "DROP TABLE IF EXISTS stock_trades_with_totals")["status"]["phase"]
+        == "COMPLETED"
+    )
     assert built.run("drop-hard", "DROP TABLE stock_trades_with_totals")["status"]["phase"] == "FAILED"
 
 
@@ -175,7 +198,9 @@ def test_statements_list(built, cloud):
     assert [each["name"] for each in built.flink.get(built.path)["data"]] == ["a", "b"]
     assert built.flink.get(built.path, spec__compute_pool_id="lfcp-none")["data"] == []
     first = built.flink.get(built.path, page_size=1)
-    assert [each["name"] for each in built.flink("GET", first["metadata"]["next"], expect=200)["data"]] == ["b"]
+    assert [each["name"] for each in built.flink("GET", first["metadata"]["next"], expect=200)["data"]] == [
+        "b"
+    ]
 
 
 def test_flink_keys_and_roles(built, org, cloud):
@@ -215,5 +240,8 @@ def test_shipped_statements_run_on_paper_too(built, name):
     made = built.run("create", (ROOT / "project" / "flink" / name / "create.sql").read_text())
     assert made["status"]["phase"] == "RUNNING", made["status"]
     assert client.get(f"/subjects/{name}-value/versions") == [1]
-    assert built.run("undo", (ROOT / "project" / "flink" / name / "undo.sql").read_text())["status"]["phase"] == "COMPLETED"
+    assert (
+        built.run("undo", (ROOT / "project" / "flink" / name / "undo.sql").read_text())["status"]["phase"]
+        == "COMPLETED"
+    )
     client.get(f"/subjects/{name}-value/versions", 404)

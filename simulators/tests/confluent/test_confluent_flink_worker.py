@@ -1,4 +1,6 @@
-"""The shipped statements on real Flink: what they make of the records in their topics, and that a change in one shows."""
+"""The shipped statements on real Flink: what they make of the records in their topics, and that a change in
+one shows.
+"""
 
 import base64
 import io
@@ -42,11 +44,20 @@ def produce(built, topic, schema_id, schema, value, time):
     encoded = io.BytesIO()
     fastavro.schemaless_writer(encoded, fastavro.parse_schema(schema), value)
     world = built.org.cloud._simulation.organization
-    world.clusters[built.cluster["id"]].topics[topic].append(time, b"k", framed(schema_id, encoded.getvalue()))
+    world.clusters[built.cluster["id"]].topics[topic].append(
+        time, b"k", framed(schema_id, encoded.getvalue())
+    )
 
 
 def trade(number, **changed):
-    made = {"side": "BUY", "symbol": "ZVV", "account": "ABC123", "userid": f"User_{number % 2}", "quantity": number, "price": 10}
+    made = {
+        "side": "BUY",
+        "symbol": "ZVV",
+        "account": "ABC123",
+        "userid": f"User_{number % 2}",
+        "quantity": number,
+        "price": 10,
+    }
     return made | changed
 
 
@@ -67,7 +78,10 @@ def rows(built, topic):
 
 
 Built.schema = lambda self, topic: json.loads(
-    self.org.cloud._simulation.organization.schema_registries.copy().popitem()[1].schemas.latest(f"{topic}-value").text
+    self.org.cloud._simulation.organization.schema_registries.copy()
+    .popitem()[1]
+    .schemas.latest(f"{topic}-value")
+    .text
 )
 
 
@@ -78,11 +92,27 @@ def test_totals(built):
     found = rows(built, "stock_trades_with_totals")
     assert [each["total_price"] for each in found] == [0, 10, 20, 30, 40]
     assert found[1]["trade_timestamp"] == datetime.fromtimestamp(start / 1000 + 7, UTC)
-    assert list(found[0]) == ["trade_timestamp", "userid", "side", "symbol", "quantity", "price", "total_price"]
+    assert list(found[0]) == [
+        "trade_timestamp",
+        "userid",
+        "side",
+        "symbol",
+        "quantity",
+        "price",
+        "total_price",
+    ]
     trades(built, 2, first=5)
     built.org.cloud.advance(60)
     built.flink.get(f"{built.path}/totals")
-    assert [each["total_price"] for each in rows(built, "stock_trades_with_totals")] == [0, 10, 20, 30, 40, 50, 60], "and goes on"
+    assert [each["total_price"] for each in rows(built, "stock_trades_with_totals")] == [
+        0,
+        10,
+        20,
+        30,
+        40,
+        50,
+        60,
+    ], "and goes on"
 
 
 def test_a_changed_expression_and_alias_show(built):
@@ -123,17 +153,38 @@ def test_orders_flat_and_each_once(built):
     built.kafka.post(built.topics, {"topic_name": "store_orders"}, 201)
     built.org.cloud.advance(60)
     schemas = built.org.schemas(built.environment, built.runner)
-    schema_id = schemas.post("/subjects/store_orders-value/versions", {"schema": json.dumps(schema)}, 200)["id"]
+    schema_id = schemas.post("/subjects/store_orders-value/versions", {"schema": json.dumps(schema)}, 200)[
+        "id"
+    ]
     now = int(built.org.cloud._simulation.organization.clock.now() * 1000)
     for place, order in enumerate((1000, 1001, 1000, 1002)):
         customer = {"registertime": 5, "userid": "User_1", "regionid": "Region_1", "gender": "OTHER"}
-        lines = [{"product_id": 1, "category": "pizza", "quantity": place, "unit_price": 1.5, "net_price": 1.5}]
-        value = {"store_id": place, "store_order_id": order, "coupon_code": 7, "date": 18_000, "status": "accepted"}
-        produce(built, "store_orders", schema_id, schema, value | {"customer": customer, "order_lines": lines}, now + place)
+        lines = [
+            {"product_id": 1, "category": "pizza", "quantity": place, "unit_price": 1.5, "net_price": 1.5}
+        ]
+        value = {
+            "store_id": place,
+            "store_order_id": order,
+            "coupon_code": 7,
+            "date": 18_000,
+            "status": "accepted",
+        }
+        produce(
+            built,
+            "store_orders",
+            schema_id,
+            schema,
+            value | {"customer": customer, "order_lines": lines},
+            now + place,
+        )
     made = built.run("flat", shipped("store_orders_flat"))
     assert made["status"]["phase"] == "RUNNING", made["status"]
     found = rows(built, "store_orders_flat")
-    assert [(each["store_order_id"], each["store_id"]) for each in found] == [(1000, 0), (1001, 1), (1002, 3)], "the first stays"
+    assert [(each["store_order_id"], each["store_id"]) for each in found] == [
+        (1000, 0),
+        (1001, 1),
+        (1002, 3),
+    ], "the first stays"
     assert found[0]["order_lines"][0]["category"] == "pizza"
     assert str(found[0]["date"]) == "2019-04-14"
     assert found[0]["userid"] == "User_1"

@@ -1,4 +1,6 @@
-"""Readers that nobody here wrote attach to Tableflow's catalog with a Tableflow API key: PyIceberg and DuckDB."""
+"""Readers that nobody here wrote attach to Tableflow's catalog with a Tableflow API key: PyIceberg and
+DuckDB.
+"""
 
 import itertools
 import json
@@ -55,7 +57,12 @@ def reader(lake, key=None, **more):
     """PyIceberg's client of REST catalogs, with the lake's Tableflow key or another."""
     server = {"oauth2-server-uri": f"{uri(lake)}/v1/oauth/tokens"}
     return RestCatalog(
-        "tableflow", uri=uri(lake), credential=":".join(key or credential(lake)), scope="catalog", **server, **more
+        "tableflow",
+        uri=uri(lake),
+        credential=":".join(key or credential(lake)),
+        scope="catalog",
+        **server,
+        **more,
     )
 
 
@@ -86,7 +93,13 @@ def test_vended_credentials_read_only_their_table(lake, aws):
     table = reader(lake).load_table((lake.id, "managed"))
     properties = table.io.properties
     names = ("s3.access-key-id", "s3.secret-access-key", "s3.session-token")
-    given = dict(zip(("AccessKeyId", "SecretAccessKey", "SessionToken"), (properties[each] for each in names), strict=True))
+    given = dict(
+        zip(
+            ("AccessKeyId", "SecretAccessKey", "SessionToken"),
+            (properties[each] for each in names),
+            strict=True,
+        )
+    )
     s3 = type(aws)(aws.server, given).s3
     bucket = table.location().split("/")[2]
     key = table.metadata_location.removeprefix(f"s3://{bucket}/")
@@ -101,16 +114,25 @@ def test_vended_credentials_read_only_their_table(lake, aws):
 
 
 def test_own_buckets_never_vend(lake):
-    session = requests.post(f"{uri(lake)}/v1/oauth/tokens", data=form(lake), timeout=10).json()["access_token"]
+    session = requests.post(f"{uri(lake)}/v1/oauth/tokens", data=form(lake), timeout=10).json()[
+        "access_token"
+    ]
     headers = {"Authorization": f"Bearer {session}", "X-Iceberg-Access-Delegation": "vended-credentials"}
-    answer = requests.get(f"{uri(lake)}/v1/namespaces/{lake.id}/tables/stock_trades", headers=headers, timeout=10).json()
+    answer = requests.get(
+        f"{uri(lake)}/v1/namespaces/{lake.id}/tables/stock_trades", headers=headers, timeout=10
+    ).json()
     assert answer["config"] == {}
     assert answer["metadata"]["format-version"] == 2
 
 
 def form(lake, **changed):
     key, secret = credential(lake)
-    return {"grant_type": "client_credentials", "client_id": key, "client_secret": secret, "scope": "catalog"} | changed
+    return {
+        "grant_type": "client_credentials",
+        "client_id": key,
+        "client_secret": secret,
+        "scope": "catalog",
+    } | changed
 
 
 def test_tokens(lake):
@@ -118,19 +140,27 @@ def test_tokens(lake):
     cloud_key = lake.cloud.credentials
     wrong = [
         ({"client_secret": "wrong"}, 401, "invalid_client"),
-        ({"client_id": cloud_key["cloud_api_key"], "client_secret": cloud_key["cloud_api_secret"]}, 401, "invalid_client"),
+        (
+            {"client_id": cloud_key["cloud_api_key"], "client_secret": cloud_key["cloud_api_secret"]},
+            401,
+            "invalid_client",
+        ),
         ({"grant_type": "password"}, 400, "unsupported_grant_type"),
     ]
     for changed, status, error in wrong:
         answer = requests.post(url, data=form(lake, **changed), timeout=10)
         assert (answer.status_code, answer.json()["error"]) == (status, error)
-    by_header = requests.post(url, data={"grant_type": "client_credentials"}, auth=credential(lake), timeout=10)
+    by_header = requests.post(
+        url, data={"grant_type": "client_credentials"}, auth=credential(lake), timeout=10
+    )
     assert by_header.json()["expires_in"] == 3600
 
 
 def test_a_session_ends(lake):
     url = f"{uri(lake)}/v1/config"
-    session = requests.post(f"{uri(lake)}/v1/oauth/tokens", data=form(lake), timeout=10).json()["access_token"]
+    session = requests.post(f"{uri(lake)}/v1/oauth/tokens", data=form(lake), timeout=10).json()[
+        "access_token"
+    ]
     headers = {"Authorization": f"Bearer {session}"}
     assert requests.get(url, headers=headers, timeout=10).status_code == 200
     lake.cloud.advance(LONG + 1)
@@ -155,9 +185,13 @@ def test_nobody_writes(lake, aws):
     catalog = reader(lake, **own_aws(aws))
     with pytest.raises((ForbiddenError, NotImplementedError)):
         catalog.drop_table((lake.id, "managed"))
-    session = requests.post(f"{uri(lake)}/v1/oauth/tokens", data=form(lake), timeout=10).json()["access_token"]
+    session = requests.post(f"{uri(lake)}/v1/oauth/tokens", data=form(lake), timeout=10).json()[
+        "access_token"
+    ]
     headers = {"Authorization": f"Bearer {session}"}
-    answer = requests.delete(f"{uri(lake)}/v1/namespaces/{lake.id}/tables/managed", headers=headers, timeout=10)
+    answer = requests.delete(
+        f"{uri(lake)}/v1/namespaces/{lake.id}/tables/managed", headers=headers, timeout=10
+    )
     assert answer.status_code == 403
 
 
@@ -167,7 +201,10 @@ def test_a_customers_policy_still_rules(lake, aws):
     aws.iam.create_user(UserName="outsider")
     aws.iam.put_user_policy(UserName="outsider", PolicyName="none", PolicyDocument=nothing)
     keys = aws.iam.create_access_key(UserName="outsider")["AccessKey"]
-    own = own_aws(aws) | {"s3.access-key-id": keys["AccessKeyId"], "s3.secret-access-key": keys["SecretAccessKey"]}
+    own = own_aws(aws) | {
+        "s3.access-key-id": keys["AccessKeyId"],
+        "s3.secret-access-key": keys["SecretAccessKey"],
+    }
     table = reader(lake, **own).load_table((lake.id, "stock_trades"))
     with pytest.raises(OSError, match=r"ACCESS_DENIED|AccessDenied"):
         table.scan().to_arrow()

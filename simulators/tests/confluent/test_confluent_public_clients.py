@@ -1,4 +1,6 @@
-"""Clients that nobody here wrote work against the simulator: confluent-kafka's Schema Registry client, and confluent-sql."""
+"""Clients that nobody here wrote work against the simulator: confluent-kafka's Schema Registry client, and
+confluent-sql.
+"""
 
 import json
 from contextlib import closing
@@ -27,7 +29,9 @@ def registry():
         org.bind(account, "ResourceOwner", f"{found['metadata']['resource_name']}/subject=*")
         cloud.advance(LONG)
         key = ":".join(org.key(account, {"id": found["id"], "kind": "Cluster"}))
-        with SchemaRegistryClient({"url": found["spec"]["http_endpoint"], "basic.auth.user.info": key}) as client:
+        with SchemaRegistryClient(
+            {"url": found["spec"]["http_endpoint"], "basic.auth.user.info": key}
+        ) as client:
             yield client
 
 

@@ -1,4 +1,6 @@
-"""Calls that go wrong, at every route of the simulator: each is answered as the vendor's file declares for that operation."""
+"""Calls that go wrong, at every route of the simulator: each is answered as the vendor's file declares for
+that operation.
+"""
 
 import re
 
@@ -13,7 +15,15 @@ from tests.support.confluent_kit import LONG, Client, Organization, scope_of
 
 #: Not in the files that the vendor publishes: the Iceberg REST catalog, the metrics, and private networks.
 _OTHERS = ("/iceberg/", "/v2/metrics/", "/networking/v1/")
-BODIES = (None, [], {}, {"spec": {}}, {"spec": 7}, {"data": 7}, {"display_name": 7, "spec": {"environment": {"id": "env-none"}}})
+BODIES = (
+    None,
+    [],
+    {},
+    {"spec": {}},
+    {"spec": 7},
+    {"data": 7},
+    {"display_name": 7, "spec": {"environment": {"id": "env-none"}}},
+)
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +39,10 @@ def built(cloud):
     environment = org.environment()
     cluster = org.cluster(environment)
     admin = org.administrator(cluster)
-    for role, scope in (("EnvironmentAdmin", f"{org.crn}/environment={environment}"), ("OrganizationAdmin", org.crn)):
+    for role, scope in (
+        ("EnvironmentAdmin", f"{org.crn}/environment={environment}"),
+        ("OrganizationAdmin", org.crn),
+    ):
         org.bind(admin, role, scope)
     cloud.advance(LONG)
     (region,) = org.control.get("/fcpm/v2/regions", cloud="AWS", region_name=REGION)["data"]
@@ -42,10 +55,14 @@ def built(cloud):
         KeyKind.TABLEFLOW: org.tableflow(admin),
     }
     ids = {
-        "cluster_id": cluster["id"], "kafka_cluster_id": cluster["id"], "environment_id": environment, "environment": environment,
-        "organization": org.id,
+        "cluster_id": cluster["id"], "kafka_cluster_id": cluster["id"], "environment_id": environment,
+        "environment": environment, "organization": org.id,
     }  # fmt: skip
-    query = {"environment": environment, "spec.kafka_cluster": cluster["id"], "crn_pattern": scope_of(cluster)}
+    query = {
+        "environment": environment,
+        "spec.kafka_cluster": cluster["id"],
+        "crn_pattern": scope_of(cluster),
+    }
     return clients, ids, query
 
 
@@ -54,7 +71,9 @@ def path_of(route, ids):
 
 
 @pytest.mark.parametrize(
-    "route", [each for each in ROUTES if not each.path.startswith(_OTHERS)], ids=lambda each: f"{each.method} {each.path}"
+    "route",
+    [each for each in ROUTES if not each.path.startswith(_OTHERS)],
+    ids=lambda each: f"{each.method} {each.path}",
 )
 def test_whatever_goes_wrong_is_answered_as_the_vendors_file_declares(built, route):
     clients, ids, query = built
@@ -72,7 +91,10 @@ def test_whatever_goes_wrong_is_answered_as_the_vendors_file_declares(built, rou
 
     for client in strangers:
         call(client, path_of(route, ids), query, None)
-    for wrong in ({}, {"environment": "env-none", "spec.kafka_cluster": "lkc-none", "crn_pattern": "crn://none"}):
+    for wrong in (
+        {},
+        {"environment": "env-none", "spec.kafka_cluster": "lkc-none", "crn_pattern": "crn://none"},
+    ):
         call(right, path_of(route, ids), wrong, None)
     call(right, path_of(route, {}), query, None)
     for body in BODIES:

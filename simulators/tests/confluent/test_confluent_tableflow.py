@@ -44,7 +44,11 @@ def test_the_kickstarters_order(flowing, aws):
     assert enabled["status"]["phase"] == "RUNNING", enabled["status"]
     assert enabled["status"]["write_mode"] == "APPEND"
     (synced,) = enabled["status"]["catalog_sync_statuses"]
-    assert synced == {"catalog_integration_id": integration, "catalog_type": "AWS_GLUE", "sync_status": "SYNCED"}
+    assert synced == {
+        "catalog_integration_id": integration,
+        "catalog_type": "AWS_GLUE",
+        "sync_status": "SYNCED",
+    }
     assert flowing.read_catalog(integration)["status"]["phase"] == "CONNECTED"
     assert "/v1/" in enabled["spec"]["storage"]["table_path"]
     table = glue_table(aws, flowing)
@@ -84,7 +88,9 @@ def test_a_topic_is_seen_late_and_needs_a_schema(lake):
     lake.kafka.get(f"/kafka/v3/clusters/{lake.id}/topics/stock_trades")
     lake.flow.post(path, lake.body(), 404)
     lake.cloud.advance(60)
-    assert "Schemaless topics are not supported" in lake.flow.post(path, lake.body(), 400)["errors"][0]["detail"]
+    assert (
+        "Schemaless topics are not supported" in lake.flow.post(path, lake.body(), 400)["errors"][0]["detail"]
+    )
     lake.datagen()
     lake.flow.post(path, lake.body(), 202)
     lake.flow.post(path, lake.body(), 409)
@@ -99,7 +105,9 @@ def test_a_role_that_lacks_an_action_fails_the_topic(lake, missing):
     assert failed["status"]["failing_table_formats"][0]["format"] == "ICEBERG"
 
 
-@pytest.mark.parametrize("wrong", [{"external_id": "another"}, {"principal": "arn:aws:iam::000000000000:role/another"}])
+@pytest.mark.parametrize(
+    "wrong", [{"external_id": "another"}, {"principal": "arn:aws:iam::000000000000:role/another"}]
+)
 def test_a_role_that_does_not_trust_confluent(lake, wrong):
     lake.flow_as(**wrong)
     assert "AccessDenied" in lake.enable()["status"]["error_message"]
@@ -138,18 +146,24 @@ def test_the_bucket_must_be_empty_at_first(flowing):
     flowing.aws.s3.put_object(Bucket=flowing.bucket, Key="mine", Body=b"")
     assert "not empty" in flowing.enable()["status"]["error_message"]
     flowing.aws.s3.delete_object(Bucket=flowing.bucket, Key="mine")
-    flowing.flow.patch("/tableflow/v1/tableflow-topics/stock_trades", {"spec": flowing.same | {"suspended": False}})
+    flowing.flow.patch(
+        "/tableflow/v1/tableflow-topics/stock_trades", {"spec": flowing.same | {"suspended": False}}
+    )
     flowing.cloud.advance(LONG)
     assert flowing.read()["status"]["phase"] == "RUNNING"
     flowing.topic("second")
     flowing.datagen("second")
-    assert flowing.enable("second")["status"]["phase"] == "RUNNING", "a bucket that Tableflow is on already may hold tables"
+    assert flowing.enable("second")["status"]["phase"] == "RUNNING", (
+        "a bucket that Tableflow is on already may hold tables"
+    )
 
 
 def test_probes_leave_nothing_behind(flowing):
     flowing.catalog()
     flowing.enable()
-    assert not any("probe" in each["Key"] for each in flowing.aws.s3.list_objects_v2(Bucket=flowing.bucket)["Contents"])
+    assert not any(
+        "probe" in each["Key"] for each in flowing.aws.s3.list_objects_v2(Bucket=flowing.bucket)["Contents"]
+    )
     assert "Uploads" not in flowing.aws.s3.list_multipart_uploads(Bucket=flowing.bucket)
     names = [each["Name"] for each in flowing.aws.glue.get_databases()["DatabaseList"]]
     assert not any("probe" in each and flowing.id in each for each in names)
@@ -179,7 +193,9 @@ def test_an_integration_is_deleted_after_the_answer_to_a_first_attempt_was_lost(
     """The attempt has removed the policy of Confluent's role."""
     role = flowing.integration["config"]["iam_role_arn"].rpartition("/")[2]
     flowing.aws.iam.delete_role_policy(RoleName=role, PolicyName=POLICY)
-    flowing.org.control.delete(f"/pim/v1/integrations/{flowing.integration['id']}", environment=flowing.environment)
+    flowing.org.control.delete(
+        f"/pim/v1/integrations/{flowing.integration['id']}", environment=flowing.environment
+    )
     assert role not in {each["RoleName"] for each in flowing.aws.iam.list_roles()["Roles"]}
 
 
@@ -195,7 +211,9 @@ def test_disabling_leaves_files_and_glue(flowing, aws):
 def test_a_topic_with_tableflow_keeps_its_cluster_and_its_place(flowing):
     flowing.enable()
     flowing.kafka.delete(f"/kafka/v3/clusters/{flowing.id}/topics/stock_trades", 400)
-    connectors = f"/connect/v1/environments/{flowing.environment}/clusters/{flowing.id}/connectors/stock_trades"
+    connectors = (
+        f"/connect/v1/environments/{flowing.environment}/clusters/{flowing.id}/connectors/stock_trades"
+    )
     flowing.org.control.delete(connectors, 200)
     flowing.org.control.delete(f"/cmk/v2/clusters/{flowing.id}", 409, environment=flowing.environment)
 
@@ -228,10 +246,16 @@ def test_what_of_a_table_can_change(flowing):
     changed = flowing.flow.patch(path, {"spec": flowing.same | kept})
     assert changed["spec"]["config"]["retention_ms"] == "86400000"
     assert changed["spec"]["config"]["error_handling"] == {"mode": "SKIP"}
-    storage = {"kind": "ByobAws", "bucket_name": "another", "provider_integration_id": flowing.integration["id"]}
+    storage = {
+        "kind": "ByobAws",
+        "bucket_name": "another",
+        "provider_integration_id": flowing.integration["id"],
+    }
     flowing.flow.patch(path, {"spec": flowing.same | {"storage": storage}}, 400)
     flowing.flow.patch(path, {"spec": flowing.same | {"suspended": True}}, 400)
-    flowing.flow.patch(path, {"spec": flowing.same | {"config": {"metadata_column_naming_scheme": "PORTABLE"}}}, 400)
+    flowing.flow.patch(
+        path, {"spec": flowing.same | {"config": {"metadata_column_naming_scheme": "PORTABLE"}}}, 400
+    )
 
 
 def spoil(lake):
@@ -291,7 +315,9 @@ def test_tableflow_takes_its_own_key(lake):
 
 def test_handing_on_an_integration_needs_a_role_on_it(flowing):
     other = flowing.org.account("other")
-    flowing.org.bind(other, "CloudClusterAdmin", flowing.cluster["metadata"]["resource_name"].rpartition("/")[0])
+    flowing.org.bind(
+        other, "CloudClusterAdmin", flowing.cluster["metadata"]["resource_name"].rpartition("/")[0]
+    )
     client = flowing.org.tableflow(other)
     client.post("/tableflow/v1/tableflow-topics", flowing.body(), 403)
     client.post("/tableflow/v1/catalog-integrations", flowing.catalog_body(), 403)
@@ -307,7 +333,10 @@ def test_one_glue_integration_a_cluster(lake):
     first = lake.catalog()
     lake.flow.post("/tableflow/v1/catalog-integrations", lake.catalog_body(), 409)
     path = f"/tableflow/v1/catalog-integrations/{first}"
-    assert lake.flow.patch(path, {"spec": lake.same | {"display_name": "renamed"}})["spec"]["display_name"] == "renamed"
+    assert (
+        lake.flow.patch(path, {"spec": lake.same | {"display_name": "renamed"}})["spec"]["display_name"]
+        == "renamed"
+    )
     config = {"kind": "AwsGlue", "provider_integration_id": "cspi-other"}
     lake.flow.patch(path, {"spec": lake.same | {"config": config}}, 400)
 

@@ -76,7 +76,14 @@ def test_an_answer_of_success_can_hold_an_error(faults, clients, bucket):
     """As CompleteMultipartUpload may on AWS: it has sent its status before it is done."""
     upload_id, parts = clients.upload(bucket, "late", [b"1"])
     faults.rule(
-        {"fault": "error", "method": "POST", "query": {"uploadId": "*"}, "status": 200, "shape": "s3", "code": "InternalError"}
+        {
+            "fault": "error",
+            "method": "POST",
+            "query": {"uploadId": "*"},
+            "status": 200,
+            "shape": "s3",
+            "code": "InternalError",
+        }
     )
     assert error_of(clients.complete, bucket, "late", upload_id, parts) == "InternalError"
     assert clients.complete(bucket, "late", upload_id, parts)["Key"] == "late"
@@ -93,13 +100,16 @@ def test_a_connection_is_reset_before_or_after_the_effect(server, faults, bucket
     faults.rule({"fault": fault, "method": "PUT", "path": f"/{bucket}/{fault}"})
     with pytest.raises(ConnectionResetError) as broken:
         put(server, bucket, fault)
-    assert broken.type is ConnectionResetError  # and not RemoteDisconnected, which is an orderly end without an answer
+    assert (
+        broken.type is ConnectionResetError
+    )  # and not RemoteDisconnected, which is an orderly end without an answer
     assert get(server, bucket, fault)[0] == found
 
 
 def test_throttling_says_when_to_come_back_or_does_not(server, faults, bucket):
     faults.rule(
-        {"fault": "error", "status": 429, "reply_headers": {"Retry-After": "7"}}, {"fault": "error", "status": 429, "nth": 2}
+        {"fault": "error", "status": 429, "reply_headers": {"Retry-After": "7"}},
+        {"fault": "error", "status": 429, "nth": 2},
     )
     assert [get(server, bucket, "x")[1].get("retry-after") for _ in range(2)] == ["7", None]
     assert get(server, bucket, "x")[0] == 404
@@ -167,7 +177,10 @@ def test_a_read_is_stale(server, faults, bucket):
 
 def test_a_list_is_empty_or_repeats_itself(server, faults, bucket):
     put(server, bucket, "list.json", b'{"items": [1, 2], "next": "p2"}')
-    faults.rule({"fault": "empty_list", "list_field": "items"}, {"fault": "repeat_item", "list_field": "items", "nth": 2})
+    faults.rule(
+        {"fault": "empty_list", "list_field": "items"},
+        {"fault": "repeat_item", "list_field": "items", "nth": 2},
+    )
     answers = [json.loads(get(server, bucket, "list.json")[2])["items"] for _ in range(3)]
     assert answers == [[], [1, 1, 2], [1, 2]]
 

@@ -1,5 +1,5 @@
-"""A bare client of the SQL API. It builds JWTs without the library that the simulator checks them with, and checks each answer
-against Snowflake's documents."""
+"""A bare client of the SQL API. It builds JWTs without the library that the simulator checks them with, and
+checks each answer against Snowflake's documents."""
 
 import base64
 import hashlib
@@ -72,14 +72,17 @@ class Client:
     def __init__(self, snowflake, user=None, key=None, role=None, warehouse=None):
         self.snowflake = snowflake
         given = snowflake.credentials
-        self.account, self.user = given["account"], user or given["user"]
+        self.account = given["account"]
+        self.user = user or given["user"]
         self.key = key or load_pem_private_key(Path(given["private_key_file"]).read_bytes(), None)
-        self.role, self.warehouse = role, warehouse
+        self.role = role
+        self.warehouse = warehouse
         self._session = requests.Session()
         self._session.trust_env = False
 
     def claims(self, **changed):
-        now, subject = int(self.snowflake.now()), f"{self.account}.{self.user}"
+        now = int(self.snowflake.now())
+        subject = f"{self.account}.{self.user}"
         issued = {"iss": f"{subject}.{fingerprint(self.key)}", "sub": subject, "iat": now, "exp": now + 600}
         return {name: value for name, value in (issued | changed).items() if value is not None}
 
@@ -87,11 +90,18 @@ class Client:
         return signed(self.key, self.claims(**changed))
 
     def call(self, method="POST", path="", body=None, *, token=None, headers=None, **query):
-        sent = {"Authorization": f"Bearer {token or self.token()}", "Accept": "application/json", "User-Agent": "test"}
-        url, sent = self.snowflake.url + PATH + path, sent | (headers or {})
+        sent = {
+            "Authorization": f"Bearer {token or self.token()}",
+            "Accept": "application/json",
+            "User-Agent": "test",
+        }
+        url = self.snowflake.url + PATH + path
+        sent = sent | (headers or {})
         answer = self._session.request(method, url, json=body, params=query, headers=sent, timeout=30)
         if answer.status_code not in (404, 405, 429):  # other paths, and the fault injector
-            snowflake_contract.check(method, PATH + path, "", answer.status_code, answer.headers["Content-Type"], answer.json())
+            snowflake_contract.check(
+                method, PATH + path, "", answer.status_code, answer.headers["Content-Type"], answer.json()
+            )
         return answer
 
     def post(self, statement, *, role=None, warehouse=None, query=None, **more):

@@ -1,4 +1,6 @@
-"""A cluster's tables in the embedded AWS, the two roles that Snowflake reads them with, and Snowflake's objects for them."""
+"""A cluster's tables in the embedded AWS, the two roles that Snowflake reads them with, and Snowflake's
+objects for them.
+"""
 
 import itertools
 import json
@@ -10,7 +12,13 @@ from tests.support.aws_clients import policy
 from tests.support.tableflow_kit import glue_catalog, numbered, sent, topic_of
 
 VOLUME_ACTIONS = ("s3:GetObject", "s3:GetObjectVersion", "s3:ListBucket", "s3:GetBucketLocation")
-CATALOG_ACTIONS = ("glue:GetCatalog", "glue:GetDatabase", "glue:GetDatabases", "glue:GetTable", "glue:GetTables")
+CATALOG_ACTIONS = (
+    "glue:GetCatalog",
+    "glue:GetDatabase",
+    "glue:GetDatabases",
+    "glue:GetTable",
+    "glue:GetTables",
+)
 THINGS = topic_of(("n", "int"))
 _numbers = itertools.count(1)
 
@@ -19,13 +27,17 @@ class Lake:
     """`admin` is the account's, with a warehouse, and a schema D.S."""
 
     def __init__(self, snowflake, aws):
-        self.snowflake, self.aws, number = snowflake, aws, next(_numbers)
+        self.snowflake = snowflake
+        self.aws = aws
+        number = next(_numbers)
         self.admin = Client(snowflake, warehouse="W")
-        self.namespace, self.bucket = f"lkc-snow{number}", aws.new_bucket()
+        self.namespace = f"lkc-snow{number}"
+        self.bucket = aws.new_bucket()
         self.flow = Tableflow(glue_catalog(aws), TableLocation(self.bucket, cluster_id=self.namespace))
         self.table = self.flow.create_table(THINGS)
         self.base = self.table.location().partition("/v1/")[0] + "/v1/"
-        self.volume_role, self.catalog_role = f"snow-volume-{number}", f"snow-catalog-{number}"
+        self.volume_role = f"snow-volume-{number}"
+        self.catalog_role = f"snow-catalog-{number}"
         for statement in ("CREATE WAREHOUSE W", "CREATE DATABASE D", "CREATE SCHEMA D.S"):
             self.admin.run(statement)
 
@@ -44,16 +56,28 @@ class Lake:
 
     def volume(self, external_id="volume-id", base=None):
         role = self.arn(self.volume_role)
-        where = f"STORAGE_BASE_URL='{base or self.base}' STORAGE_AWS_ROLE_ARN='{role}' STORAGE_AWS_EXTERNAL_ID='{external_id}'"
+        where = (
+            f"STORAGE_BASE_URL='{base or self.base}' STORAGE_AWS_ROLE_ARN='{role}' "
+            f"STORAGE_AWS_EXTERNAL_ID='{external_id}'"
+        )
         location = f"(NAME='l' STORAGE_PROVIDER='S3' {where})"
         self.admin.run(f"CREATE EXTERNAL VOLUME V STORAGE_LOCATIONS=({location}) ALLOW_WRITES=FALSE")
 
     def catalog(self, external_id="catalog-id", **changed):
         region = self.aws.server.region
-        given = {"endpoint": region, "region": region, "account": self.aws.server.account, "namespace": self.namespace} | changed
-        uri, role = f"https://glue.{given['endpoint']}.amazonaws.com/iceberg", self.arn(self.catalog_role)
+        given = {
+            "endpoint": region,
+            "region": region,
+            "account": self.aws.server.account,
+            "namespace": self.namespace,
+        } | changed
+        uri = f"https://glue.{given['endpoint']}.amazonaws.com/iceberg"
+        role = self.arn(self.catalog_role)
         config = f"CATALOG_URI='{uri}' CATALOG_API_TYPE=AWS_GLUE CATALOG_NAME='{given['account']}'"
-        signing = f"SIGV4_IAM_ROLE='{role}' SIGV4_SIGNING_REGION='{given['region']}' SIGV4_EXTERNAL_ID='{external_id}'"
+        signing = (
+            f"SIGV4_IAM_ROLE='{role}' SIGV4_SIGNING_REGION='{given['region']}' "
+            f"SIGV4_EXTERNAL_ID='{external_id}'"
+        )
         self.admin.run(
             "CREATE CATALOG INTEGRATION C CATALOG_SOURCE=ICEBERG_REST TABLE_FORMAT=ICEBERG ENABLED=TRUE "
             f"CATALOG_NAMESPACE='{given['namespace']}' REFRESH_INTERVAL_SECONDS=60 "
@@ -69,20 +93,30 @@ class Lake:
         whom = principal or self.principal()
         for role, external_id in ((self.volume_role, volume_id), (self.catalog_role, catalog_id)):
             condition = {"StringEquals": {"sts:ExternalId": external_id}}
-            statement = {"Effect": "Allow", "Principal": {"AWS": whom}, "Action": "sts:AssumeRole", "Condition": condition}
+            statement = {
+                "Effect": "Allow",
+                "Principal": {"AWS": whom},
+                "Action": "sts:AssumeRole",
+                "Condition": condition,
+            }
             self.aws.iam.create_role(RoleName=role, AssumeRolePolicyDocument=policy(statement))
         self.permit(without)
 
     def permit(self, without=()):
         bucket, _, prefix = self.base.removeprefix("s3://").partition("/")
-        objects, whole = (f"arn:aws:s3:::{bucket}/{prefix}*", f"arn:aws:s3:::{bucket}")
+        objects = f"arn:aws:s3:::{bucket}/{prefix}*"
+        whole = f"arn:aws:s3:::{bucket}"
         arn = f"arn:aws:glue:{self.aws.server.region}:{self.aws.server.account}"
         glue = [f"{arn}:catalog", f"{arn}:database/{self.namespace}", f"{arn}:table/{self.namespace}/*"]
         for role, actions, resources in (
             (self.volume_role, VOLUME_ACTIONS, [objects, whole]),
             (self.catalog_role, CATALOG_ACTIONS, glue),
         ):
-            allowed = {"Effect": "Allow", "Action": [each for each in actions if each not in without], "Resource": resources}
+            allowed = {
+                "Effect": "Allow",
+                "Action": [each for each in actions if each not in without],
+                "Resource": resources,
+            }
             self.aws.iam.put_role_policy(RoleName=role, PolicyName="own", PolicyDocument=policy(allowed))
 
     def set_up(self):

@@ -17,7 +17,9 @@ from simulators.snowflake.results import Result
 from simulators.snowflake.session import Session
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "snowflake"
-STATEMENTS = [line for name in ("deploy", "destroy") for line in (DATA / f"{name}.sql").read_text().splitlines()]
+STATEMENTS = [
+    line for name in ("deploy", "destroy") for line in (DATA / f"{name}.sql").read_text().splitlines()
+]
 PIECES = st.sampled_from(
     [
         "'",
@@ -79,7 +81,9 @@ def broken(draw):
 def running():
     """With everything of the file in it, as far as it goes without keys."""
     filled = session()
-    for statement in STATEMENTS[: STATEMENTS.index('REVOKE SELECT ON ALL ICEBERG TABLES IN DATABASE "LDB" FROM ROLE "READER"')]:
+    for statement in STATEMENTS[
+        : STATEMENTS.index('REVOKE SELECT ON ALL ICEBERG TABLES IN DATABASE "LDB" FROM ROLE "READER"')
+    ]:
         try:
             engine.execute(filled, statement.replace("{arn}", "arn:aws:iam::000000000000:role/r"), {})
         except SqlError:

@@ -1,4 +1,6 @@
-"""Tables of the embedded AWS, IAM enforced, as Snowflake reads them: trust, verification, refresh, SELECT, linked databases."""
+"""Tables of the embedded AWS, IAM enforced, as Snowflake reads them: trust, verification, refresh, SELECT,
+linked databases.
+"""
 
 import pytest
 
@@ -86,15 +88,21 @@ def test_a_role_without_s3_get_bucket_location_is_found(lake):
         ({"principal": "arn:aws:iam::000000000000:user/vendor/somebody-else"}, True, True),
     ],
 )
-def test_a_wrong_id_or_principal_is_reported_by_the_side_that_has_it(lake, given, volume_fails, catalog_fails):
+def test_a_wrong_id_or_principal_is_reported_by_the_side_that_has_it(
+    lake, given, volume_fails, catalog_fails
+):
     lake.append(1)
     lake.connect(**given)
-    volume, catalog = lake.verify(), lake.verify("CATALOG", "C")
+    volume = lake.verify()
+    catalog = lake.verify("CATALOG", "C")
     assert (volume["success"], catalog["success"]) == (not volume_fails, not catalog_fails)
     if volume_fails:
         result = volume["awsRoleArnValidationResult"]
         assert result.startswith("FAILED with exception message Error assuming AWS_ROLE:")
-        assert f"is not authorized to perform: sts:AssumeRole on resource: {lake.arn(lake.volume_role)}" in result
+        assert (
+            f"is not authorized to perform: sts:AssumeRole on resource: {lake.arn(lake.volume_role)}"
+            in result
+        )
         assert volume["readResult"] == "SKIPPED"
     if catalog_fails:
         assert catalog["errorCode"] == "004155"
@@ -133,7 +141,10 @@ def test_a_permission_that_is_missing_is_reported(lake, action, result, code):
     [
         ({"region": "us-east-1"}, "Credential should be scoped"),
         ({"endpoint": "us-east-1", "region": "us-east-1"}, None),
-        ({"account": "111122223333"}, "glue:GetCatalog on resource: arn:aws:glue:eu-west-1:111122223333:catalog"),
+        (
+            {"account": "111122223333"},
+            "glue:GetCatalog on resource: arn:aws:glue:eu-west-1:111122223333:catalog",
+        ),
         ({"namespace": "lkc-other"}, None),
     ],
 )
@@ -159,7 +170,9 @@ def test_a_wrong_region_account_or_namespace_has_its_own_message(lake, changed, 
 def test_a_namespace_of_the_tables_own(lake):
     lake.append(3)
     lake.connect(catalog={"namespace": "lkc-other"})
-    lake.admin.run(lake.create().replace(" AUTO_REFRESH", f" CATALOG_NAMESPACE='{lake.namespace}' AUTO_REFRESH"))
+    lake.admin.run(
+        lake.create().replace(" AUTO_REFRESH", f" CATALOG_NAMESPACE='{lake.namespace}' AUTO_REFRESH")
+    )
     assert lake.count() == 3
 
 
@@ -178,7 +191,9 @@ def test_a_table_outside_the_volume_is_refused(lake):
 def test_snowflakes_user_may_do_nothing_but_assume_roles(lake, aws):
     lake.volume()
     name = lake.principal().rpartition("/")[2]
-    (user,) = [each for each in aws.iam.list_users(PathPrefix="/vendor/")["Users"] if each["UserName"] == name]
+    (user,) = [
+        each for each in aws.iam.list_users(PathPrefix="/vendor/")["Users"] if each["UserName"] == name
+    ]
     assert user["Arn"] == lake.principal()
     lake.snowflake.reset()
     assert name not in {each["UserName"] for each in aws.iam.list_users()["Users"]}
@@ -262,7 +277,9 @@ def test_a_table_that_gets_equality_deletes_stops_without_a_word(lake):
 def test_names_of_columns_are_in_upper_case_and_have_to_be_quoted_where_they_are_no_words(lake):
     lake.append(10)
     lake.set_up()
-    (row,) = lake.admin.rows('SELECT n, "$$TOPIC", t."$$OFFSET" AS o FROM d.s.things AS t ORDER BY n DESC LIMIT 1')
+    (row,) = lake.admin.rows(
+        'SELECT n, "$$TOPIC", t."$$OFFSET" AS o FROM d.s.things AS t ORDER BY n DESC LIMIT 1'
+    )
     assert list(row) == ["N", "$$TOPIC", "O"]
     assert (row["N"], row["$$TOPIC"]) == ("9", "things")
     star = lake.admin.rows("SELECT * FROM D.S.THINGS")
@@ -277,12 +294,18 @@ def test_names_of_columns_are_in_upper_case_and_have_to_be_quoted_where_they_are
 def test_queries_are_queries(lake):
     lake.append(10)
     lake.set_up()
-    sums = "WITH x AS (SELECT n % 2 AS odd, n FROM D.S.THINGS) SELECT odd, SUM(n) AS s, COUNT(*) FROM x GROUP BY odd ORDER BY odd"
+    sums = (
+        "WITH x AS (SELECT n % 2 AS odd, n FROM D.S.THINGS) SELECT odd, SUM(n) AS s, COUNT(*) FROM x GROUP "
+        "BY odd ORDER BY odd"
+    )
     assert lake.admin.run(sums)["data"] == [["0", "20", "5"], ["1", "25", "5"]]
     both = "SELECT a.n FROM D.S.THINGS a JOIN D.S.THINGS b ON a.n = b.n WHERE b.n BETWEEN 2 AND 3 ORDER BY 1"
     assert lake.admin.run(both)["data"] == [["2"], ["3"]]
     names = [
-        each["name"] for each in lake.admin.run("SELECT COUNT(*), MAX(n) + 1 FROM D.S.THINGS")["resultSetMetaData"]["rowType"]
+        each["name"]
+        for each in lake.admin.run("SELECT COUNT(*), MAX(n) + 1 FROM D.S.THINGS")["resultSetMetaData"][
+            "rowType"
+        ]
     ]
     assert names == ["COUNT(*)", "MAX(N) + 1"]
     lake.admin.refused("SELECT * FROM D.S.NONE_SUCH", "002003")
@@ -300,7 +323,12 @@ def test_only_who_may_select_reads(lake):
     ):
         lake.admin.run(statement)
     reader = Client(lake.snowflake, "U", new_key())
-    grants = ("USAGE ON WAREHOUSE W", "USAGE ON DATABASE D", "USAGE ON SCHEMA D.S", "SELECT ON ICEBERG TABLE D.S.THINGS")
+    grants = (
+        "USAGE ON WAREHOUSE W",
+        "USAGE ON DATABASE D",
+        "USAGE ON SCHEMA D.S",
+        "SELECT ON ICEBERG TABLE D.S.THINGS",
+    )
     for grant in grants:
         assert reader.post("SELECT COUNT(*) FROM THINGS").json()["code"] in ("002003", "000606")
         lake.admin.run(f"GRANT {grant} TO ROLE READER")
@@ -327,7 +355,9 @@ def test_a_linked_database_has_the_catalogs_tables(lake):
     lake.append(10)
     lake.connect()
     lake.admin.run(linked(lake))
-    assert {each["schema_name"] for each in lake.admin.rows("SHOW ICEBERG TABLES IN DATABASE LDB")} == {lake.namespace}
+    assert {each["schema_name"] for each in lake.admin.rows("SHOW ICEBERG TABLES IN DATABASE LDB")} == {
+        lake.namespace
+    }
     for name in (f'LDB."{lake.namespace}"."things"', f'LDB."{lake.namespace}".THINGS'):
         assert lake.count(name) == 10
     (row,) = lake.admin.rows(f'SELECT n, "$$topic" FROM LDB."{lake.namespace}"."things" LIMIT 1')
@@ -338,7 +368,10 @@ def test_a_linked_database_has_the_catalogs_tables(lake):
     lake.flow.create_table(topic_of(("a", "string"), name="more"))
     lake.snowflake.advance(60)
     assert lake.count(f'LDB."{lake.namespace}"."things"') == 15
-    assert {each["name"] for each in lake.admin.rows("SHOW ICEBERG TABLES IN DATABASE LDB")} == {"things", "more"}
+    assert {each["name"] for each in lake.admin.rows("SHOW ICEBERG TABLES IN DATABASE LDB")} == {
+        "things",
+        "more",
+    }
     lake.flow.drop("more")
     lake.snowflake.advance(60)
     assert {each["name"] for each in lake.admin.rows("SHOW ICEBERG TABLES IN DATABASE LDB")} == {"things"}

@@ -1,4 +1,6 @@
-"""Every type of object through the same statements: created, replaced, shown, altered, dropped, and refused by number."""
+"""Every type of object through the same statements: created, replaced, shown, altered, dropped, and refused
+by number.
+"""
 
 from typing import NamedTuple
 
@@ -8,8 +10,9 @@ from simulators.tests.snowflake.snowflake_kit import CATALOG, ICEBERG, VOLUME, C
 
 
 class ObjectType(NamedTuple):
-    """`clauses` is what CREATE needs; `change` is a SET with the columns of SHOW that tell. `restored` is the same for UNSET,
-    "" where the type has none. `elsewhere` are properties and `forms` of ALTER that Snowflake has and the simulator hasn't."""
+    """`clauses` is what CREATE needs; `change` is a SET with the columns of SHOW that tell. `restored` is the
+    same for UNSET, "" where the type has none. `elsewhere` are properties and `forms` of ALTER that Snowflake
+    has and the simulator hasn't."""
 
     words: str
     name: str
@@ -26,7 +29,8 @@ class ObjectType(NamedTuple):
         return self.words.removeprefix("CATALOG ")
 
 
-NEW, NONE = ("COMMENT='new'", {"comment": "new"}), ("COMMENT", {"comment": ""})
+NEW = ("COMMENT='new'", {"comment": "new"})
+NONE = ("COMMENT", {"comment": ""})
 SPACE = ("DATA_RETENTION_TIME_IN_DAYS=1", "LOG_LEVEL='x'")
 TYPES = [
     ObjectType(
@@ -35,25 +39,44 @@ TYPES = [
             "AUTO_SUSPEND=60 AUTO_RESUME=FALSE WAREHOUSE_SIZE=X2LARGE",
             {"auto_suspend": "60", "auto_resume": "false", "size": "2X-Large"},
         ),
-        ("AUTO_SUSPEND, AUTO_RESUME, WAREHOUSE_SIZE", {"auto_suspend": "600", "auto_resume": "true", "size": "X-Small"}),
+        (
+            "AUTO_SUSPEND, AUTO_RESUME, WAREHOUSE_SIZE",
+            {"auto_suspend": "600", "auto_resume": "true", "size": "X-Small"},
+        ),
         ("MAX_CLUSTER_COUNT=2", "RESOURCE_MONITOR=x"),
         renamable=True,
     ),
-    ObjectType("DATABASE", "X", "", NEW, NONE, (*SPACE, "EXTERNAL_VOLUME='V'"), ("RENAME TO Y", "SWAP WITH Y")),
+    ObjectType(
+        "DATABASE", "X", "", NEW, NONE, (*SPACE, "EXTERNAL_VOLUME='V'"), ("RENAME TO Y", "SWAP WITH Y")
+    ),
     ObjectType("SCHEMA", "D.X", "", NEW, NONE, SPACE, ("RENAME TO Y", "SWAP WITH Y")),
     ObjectType("ROLE", "X", "", NEW, NONE, (), ("RENAME TO Y",), described=False),
     ObjectType(
         *("USER", "X", ""),
         (
-            "LOGIN_NAME=a DISPLAY_NAME=B EMAIL='c' DEFAULT_ROLE=D DEFAULT_WAREHOUSE=E DEFAULT_NAMESPACE=F.G TYPE=SERVICE "
-            "DISABLED=TRUE DEFAULT_SECONDARY_ROLES=()",
-            dict(login_name="A", display_name="B", email="c", default_role="D", default_warehouse="E", default_namespace="F.G")
+            "LOGIN_NAME=a DISPLAY_NAME=B EMAIL='c' DEFAULT_ROLE=D DEFAULT_WAREHOUSE=E "
+            "DEFAULT_NAMESPACE=F.G TYPE=SERVICE DISABLED=TRUE DEFAULT_SECONDARY_ROLES=()",
+            dict(
+                login_name="A",
+                display_name="B",
+                email="c",
+                default_role="D",
+                default_warehouse="E",
+                default_namespace="F.G",
+            )
             | dict(type="SERVICE", disabled="true", default_secondary_roles="[]"),
         ),
         (
             "LOGIN_NAME, DISPLAY_NAME, EMAIL, DEFAULT_ROLE, DEFAULT_WAREHOUSE, DEFAULT_NAMESPACE, TYPE, "
             "DISABLED, DEFAULT_SECONDARY_ROLES",
-            dict(login_name="X", display_name="X", email="", default_role="", default_warehouse="", default_namespace="")
+            dict(
+                login_name="X",
+                display_name="X",
+                email="",
+                default_role="",
+                default_warehouse="",
+                default_namespace="",
+            )
             | dict(type=None, disabled="false", default_secondary_roles='["ALL"]'),
         ),
         ("PASSWORD='x'",),
@@ -93,11 +116,14 @@ def shown(client, each, **clauses):
     """The rows of SHOW, by name."""
     words = {"like": "", "more": ""} | clauses
     scope = " IN ACCOUNT" if "." in each.name else ""
-    return {row["name"]: row for row in client.rows(f"SHOW {each.words}S {words['like']}{scope} {words['more']}")}
+    return {
+        row["name"]: row for row in client.rows(f"SHOW {each.words}S {words['like']}{scope} {words['more']}")
+    }
 
 
 def test_it_is_created_replaced_and_dropped(stocked, each):
-    before, create = stocked.snowflake.objects(), f"{each.name} {each.clauses}"
+    before = stocked.snowflake.objects()
+    create = f"{each.name} {each.clauses}"
     assert stocked.one(f"CREATE {each.words} {create} COMMENT='it''s'").endswith(" X successfully created.")
     assert each.name in stocked.snowflake.objects()[each.domain]
     assert "already exists" in stocked.refused(f"CREATE {each.words} {create}", "002002")
@@ -123,7 +149,11 @@ def test_it_is_shown_by_pattern_prefix_and_number(stocked, each):
 
 def test_it_is_altered(stocked, each):
     stocked.run(f"CREATE {each.words} {each.name} {each.clauses}")
-    alter, (change, changed), (unset, restored) = f"ALTER {each.words} {each.name}", each.change, each.restored
+    alter, (change, changed), (unset, restored) = (
+        f"ALTER {each.words} {each.name}",
+        each.change,
+        each.restored,
+    )
     before = shown(stocked, each)["X"]
     stocked.run(f"{alter} SET {change}")
     assert shown(stocked, each)["X"] == before | changed
@@ -142,9 +172,13 @@ def test_it_is_altered(stocked, each):
 
 
 def test_what_is_wrong_is_refused_by_number(stocked, each):
-    words, name, create = each.words, each.name, f"{each.name} {each.clauses}"
+    words = each.words
+    name = each.name
+    create = f"{each.name} {each.clauses}"
     stocked.run(f"CREATE {words} {create} COMMENT='it''s'")
-    alter, before, objects = f"ALTER {words} {name}", shown(stocked, each), stocked.snowflake.objects()
+    alter = f"ALTER {words} {name}"
+    before = shown(stocked, each)
+    objects = stocked.snowflake.objects()
     other = create.replace(name, f"{name}2", 1)
     for statement, code in (
         (f"CREATE OR REPLACE {words} IF NOT EXISTS {create}", "001003"),
@@ -169,7 +203,9 @@ def test_what_is_wrong_is_refused_by_number(stocked, each):
         *((f"{alter} {form}", "000000") for form in each.forms),
     ):
         stocked.refused(statement, code)
-    assert (shown(stocked, each), stocked.snowflake.objects()) == (before, objects), "what is refused changes nothing"
+    assert (shown(stocked, each), stocked.snowflake.objects()) == (before, objects), (
+        "what is refused changes nothing"
+    )
 
 
 #: What a role that may do anything else with it gets a grant of, so that it sees it.
@@ -192,7 +228,9 @@ def test_only_the_owner_and_whom_he_lets_may_change_it(stocked, each):
     stocked.run(create.format(""))
     privilege = SIGHT.get(each.words, "USAGE")
     grant = (
-        f"GRANT {privilege} ON {each.domain} {each.name} TO ROLE GUEST" if privilege else f"GRANT ROLE {each.name} TO ROLE GUEST"
+        f"GRANT {privilege} ON {each.domain} {each.name} TO ROLE GUEST"
+        if privilege
+        else f"GRANT ROLE {each.name} TO ROLE GUEST"
     )
     stocked.run(grant)
     for container, number in (("DATABASE D", 1), ("SCHEMA D.S", 2)):

@@ -1,10 +1,21 @@
-"""What is odd about names, literals and each type of object. What all types share is in test_snowflake_object_types.py."""
+"""What is odd about names, literals and each type of object.
+
+What all types share is in test_snowflake_object_types.py.
+"""
 
 import json
 
 import pytest
 
-from simulators.tests.snowflake.snowflake_kit import CATALOG, ICEBERG, ROLE_ARN, VOLUME, fingerprint, new_key, sql_key
+from simulators.tests.snowflake.snowflake_kit import (
+    CATALOG,
+    ICEBERG,
+    ROLE_ARN,
+    VOLUME,
+    fingerprint,
+    new_key,
+    sql_key,
+)
 
 LINKED = "LINKED_CATALOG=(CATALOG='C', ALLOWED_WRITE_OPERATIONS=NONE, ALLOWED_NAMESPACES=('lkc-1', 'lkc-2'))"
 
@@ -16,13 +27,17 @@ def test_a_dropped_database_takes_everything_in_it_along(stocked):
     assert stocked.snowflake.objects()["GRANT"] == ["SELECT ON ICEBERG TABLE D.S.T TO X"]
     stocked.run("DROP DATABASE D")
     left = stocked.snowflake.objects()
-    assert [left[domain] for domain in ("DATABASE", "SCHEMA", "ICEBERG TABLE", "GRANT", "FUTURE GRANT")] == [[]] * 5
+    assert [left[domain] for domain in ("DATABASE", "SCHEMA", "ICEBERG TABLE", "GRANT", "FUTURE GRANT")] == [
+        []
+    ] * 5
 
 
 @pytest.mark.parametrize("statement", ["DROP {} {}", "CREATE OR REPLACE {} {} {}"])
 def test_a_volume_or_integration_in_use_stays(stocked, statement):
     for words, name, clauses in (("EXTERNAL VOLUME", "V", VOLUME), ("CATALOG INTEGRATION", "C", CATALOG)):
-        assert "used by Iceberg table D.S.T" in stocked.refused(statement.format(words, name, clauses), "090106")
+        assert "used by Iceberg table D.S.T" in stocked.refused(
+            statement.format(words, name, clauses), "090106"
+        )
     stocked.run("DROP ICEBERG TABLE D.S.T")
     for words, name, clauses in (("EXTERNAL VOLUME", "V", VOLUME), ("CATALOG INTEGRATION", "C", CATALOG)):
         stocked.run(statement.format(words, name, clauses))
@@ -70,7 +85,9 @@ def test_strings_are_read_as_snowflake_reads_them(admin, written, meant):
 def test_like_takes_wildcards_and_escapes(admin, pattern):
     admin.run('CREATE ROLE "A_B"')
     admin.run('CREATE ROLE "AxB"')
-    names = [each["name"] for each in admin.rows(f"SHOW ROLES LIKE '{pattern.replace(chr(92), chr(92) * 2)}'")]
+    names = [
+        each["name"] for each in admin.rows(f"SHOW ROLES LIKE '{pattern.replace(chr(92), chr(92) * 2)}'")
+    ]
     assert ("A_B" in names, "AxB" in names) == (True, "\\" not in pattern)
 
 
@@ -96,13 +113,21 @@ def test_like_takes_wildcards_and_escapes(admin, pattern):
         ("`x`", "001003"),
         ("CREATE TABLE T (A INT)", "000000"),
         ("CREATE DATABASE X CLONE D", "000000"),
-        ("CREATE CATALOG INTEGRATION X CATALOG_SOURCE=GLUE TABLE_FORMAT=ICEBERG GLUE_AWS_ROLE_ARN='x' ENABLED=TRUE", "000000"),
+        (
+            "CREATE CATALOG INTEGRATION X CATALOG_SOURCE=GLUE TABLE_FORMAT=ICEBERG GLUE_AWS_ROLE_ARN='x' "
+            "ENABLED=TRUE",
+            "000000",
+        ),
         (
             "CREATE CATALOG INTEGRATION X CATALOG_SOURCE=ICEBERG_REST TABLE_FORMAT=ICEBERG ENABLED=TRUE "
             "REST_CONFIG=(CATALOG_URI='https://x') REST_AUTHENTICATION=(TYPE=OAUTH OAUTH_CLIENT_SECRET='x')",
             "000000",
         ),
-        ("CREATE EXTERNAL VOLUME X STORAGE_LOCATIONS=((NAME='l' STORAGE_PROVIDER='GCS' STORAGE_BASE_URL='gcs://x/'))", "000000"),
+        (
+            "CREATE EXTERNAL VOLUME X STORAGE_LOCATIONS=((NAME='l' STORAGE_PROVIDER='GCS' "
+            "STORAGE_BASE_URL='gcs://x/'))",
+            "000000",
+        ),
         ("INSERT INTO T VALUES (1)", "000000"),
         ("UNDROP EXTERNAL VOLUME X", "000000"),
         ("GRANT SELECT ON ALL VIEWS IN SCHEMA D.S TO ROLE PUBLIC", "000000"),
@@ -128,12 +153,19 @@ def test_like_takes_wildcards_and_escapes(admin, pattern):
         (f"CREATE DATABASE X {LINKED} EXTERNAL_VOLUME='NONE'", "002003"),
         (f"CREATE DATABASE X {LINKED.replace(chr(39) + 'C' + chr(39), 'D')} EXTERNAL_VOLUME='V'", "002003"),
         (f"CREATE DATABASE X {LINKED.replace('=NONE', '=ALL')} EXTERNAL_VOLUME='V'", "000000"),
-        (f"CREATE DATABASE X {LINKED.replace('))', '), SYNC_INTERVAL_SECONDS=29)')} EXTERNAL_VOLUME='V'", "001008"),
         (
-            f"CREATE DATABASE X {LINKED.replace('))', '), NAMESPACE_MODE=FLATTEN_NESTED_NAMESPACE)')} EXTERNAL_VOLUME='V'",
+            f"CREATE DATABASE X {LINKED.replace('))', '), SYNC_INTERVAL_SECONDS=29)')} EXTERNAL_VOLUME='V'",
+            "001008",
+        ),
+        (
+            f"CREATE DATABASE X {LINKED.replace('))', '), NAMESPACE_MODE=FLATTEN_NESTED_NAMESPACE)')} "
+            "EXTERNAL_VOLUME='V'",
             "000000",
         ),
-        (f"CREATE DATABASE X {LINKED.replace('))', '), BLOCKED_NAMESPACES=())')} EXTERNAL_VOLUME='V'", "000000"),
+        (
+            f"CREATE DATABASE X {LINKED.replace('))', '), BLOCKED_NAMESPACES=())')} EXTERNAL_VOLUME='V'",
+            "000000",
+        ),
         (f"CREATE DATABASE X {LINKED.replace('(CATALOG=', '(NAME=')} EXTERNAL_VOLUME='V'", "001420"),
         ("ALTER DATABASE D UPDATE LINKED_CATALOG SET SYNC_INTERVAL_SECONDS=90", "001003"),
         ("SELECT SYSTEM$CATALOG_LINK_STATUS('D')", "091351"),
@@ -151,7 +183,9 @@ def test_a_wrong_statement_is_refused_by_number_and_changes_nothing(stocked, sta
     assert stocked.snowflake.objects() == before
 
 
-@pytest.mark.parametrize(("arguments", "expected"), [("'C'", []), ("'C', '', 1", ["lkc-1"]), ("'C', 'lkc-1', 0", [])])
+@pytest.mark.parametrize(
+    ("arguments", "expected"), [("'C'", []), ("'C', '', 1", ["lkc-1"]), ("'C', 'lkc-1', 0", [])]
+)
 def test_namespaces_without_aws(stocked, arguments, expected):
     assert stocked.result(f"SELECT SYSTEM$LIST_NAMESPACES_FROM_CATALOG({arguments})") == expected
 
@@ -198,7 +232,10 @@ def test_a_user_is_shown_by_property(admin):
         f"RSA_PUBLIC_KEY='{sql_key(key)}'"
     )
     shown = admin.properties("DESC USER U")
-    assert {name: shown[name] for name in ("TYPE", "DEFAULT_ROLE", "DEFAULT_WAREHOUSE", "DEFAULT_NAMESPACE", "COMMENT")} == {
+    assert {
+        name: shown[name]
+        for name in ("TYPE", "DEFAULT_ROLE", "DEFAULT_WAREHOUSE", "DEFAULT_NAMESPACE", "COMMENT")
+    } == {
         "TYPE": "SERVICE",
         "DEFAULT_ROLE": "R",
         "DEFAULT_WAREHOUSE": "W",
@@ -211,7 +248,10 @@ def test_a_user_is_shown_by_property(admin):
     admin.snowflake.advance(60)
     admin.run(f"ALTER USER U SET RSA_PUBLIC_KEY_2='{sql_key(new_key('two'))}' DEFAULT_ROLE=X")
     shown = admin.properties("DESC USER U")
-    assert (shown["RSA_PUBLIC_KEY_2_LAST_SET_TIME"], shown["DEFAULT_ROLE"]) == ("2026-11-02 09:01:00.000", "X")
+    assert (shown["RSA_PUBLIC_KEY_2_LAST_SET_TIME"], shown["DEFAULT_ROLE"]) == (
+        "2026-11-02 09:01:00.000",
+        "X",
+    )
 
 
 def test_a_user_that_is_wrong_in_one_property_is_left_as_it_was(admin):
@@ -232,7 +272,9 @@ def test_a_volume_keeps_the_id_that_was_chosen_and_makes_up_another_each_time_el
     assert user.startswith("arn:aws:iam::000000000000:user/vendor/")
     made_up = set()
     for _ in range(3):
-        admin.run(f"CREATE OR REPLACE EXTERNAL VOLUME V {VOLUME.replace(chr(39) + 'mine' + chr(39), chr(39) * 2)}")
+        admin.run(
+            f"CREATE OR REPLACE EXTERNAL VOLUME V {VOLUME.replace(chr(39) + 'mine' + chr(39), chr(39) * 2)}"
+        )
         made_up.add(ids()[0])
         assert ids()[1] == user
     assert len(made_up) == 3
@@ -258,7 +300,9 @@ def test_a_volume_is_described_by_row(admin):
 
 
 @pytest.mark.parametrize("prefix", ["GLUE", "API"])
-def test_an_integration_is_described_by_row_and_never_tells_its_external_id_in_its_configuration(admin, prefix):
+def test_an_integration_is_described_by_row_and_never_tells_its_external_id_in_its_configuration(
+    admin, prefix
+):
     admin.snowflake.behave(prefix=prefix)
     admin.run(f"CREATE CATALOG INTEGRATION C {CATALOG}")
     shown = admin.properties("DESC CATALOG INTEGRATION C", "property_value")
@@ -283,15 +327,27 @@ def test_a_table_needs_a_warehouse(stocked):
 
 def test_a_table_is_shown_with_its_volume_and_catalog(stocked):
     (row,) = stocked.rows("SHOW ICEBERG TABLES IN SCHEMA D.S")
-    wanted = ("database_name", "schema_name", "name", "external_volume_name", "catalog_name", "catalog_table_name")
+    wanted = (
+        "database_name",
+        "schema_name",
+        "name",
+        "external_volume_name",
+        "catalog_name",
+        "catalog_table_name",
+    )
     assert [row[each] for each in wanted] == ["D", "S", "T", "V", "C", "t"]
     assert (row["catalog_namespace"], row["auto_refresh_status"]) == ("lkc-1", None)
-    assert stocked.rows("SHOW ICEBERG TABLES LIKE 'T' IN DATABASE D") == stocked.rows("SHOW ICEBERG TABLES IN ACCOUNT")
+    assert stocked.rows("SHOW ICEBERG TABLES LIKE 'T' IN DATABASE D") == stocked.rows(
+        "SHOW ICEBERG TABLES IN ACCOUNT"
+    )
 
 
 def test_a_replacement_that_fails_leaves_what_there_was(stocked):
     before = stocked.snowflake.objects()
-    stocked.refused("CREATE OR REPLACE ICEBERG TABLE D.S.T EXTERNAL_VOLUME='NONE' CATALOG='C' CATALOG_TABLE_NAME='t'", "002003")
+    stocked.refused(
+        "CREATE OR REPLACE ICEBERG TABLE D.S.T EXTERNAL_VOLUME='NONE' CATALOG='C' CATALOG_TABLE_NAME='t'",
+        "002003",
+    )
     stocked.run("ALTER CATALOG INTEGRATION C SET ENABLED=FALSE")
     stocked.refused(f"CREATE OR REPLACE ICEBERG TABLE D.S.T {ICEBERG}", "004155")
     assert stocked.snowflake.objects() == before
@@ -304,14 +360,22 @@ def test_a_linked_database_has_the_schemas_that_it_allows_and_holds_volume_and_i
         "D": "STANDARD",
         "LDB": "CATALOG-LINKED DATABASE",
     }
-    stocked.run("ALTER DATABASE LDB UPDATE LINKED_CATALOG ADD ('lkc-2', 'lkc-3', 'lkc-4') TO ALLOWED_NAMESPACES")
+    stocked.run(
+        "ALTER DATABASE LDB UPDATE LINKED_CATALOG ADD ('lkc-2', 'lkc-3', 'lkc-4') TO ALLOWED_NAMESPACES"
+    )
     stocked.run("ALTER DATABASE LDB UPDATE LINKED_CATALOG REMOVE ('lkc-3') FROM ALLOWED_NAMESPACES")
     stocked.run("ALTER DATABASE LDB UPDATE LINKED_CATALOG SET SYNC_INTERVAL_SECONDS=90")
     config = stocked.result("SELECT SYSTEM$GET_CATALOG_LINKED_DATABASE_CONFIG('LDB')")
     assert (config["allowedNamespaces"], config["syncIntervalSeconds"]) == (["lkc-1", "lkc-2", "lkc-4"], 90)
-    assert [each["name"] for each in stocked.rows("SHOW SCHEMAS IN DATABASE LDB")] == ["lkc-1", "lkc-2"], "as at the first sync"
+    assert [each["name"] for each in stocked.rows("SHOW SCHEMAS IN DATABASE LDB")] == ["lkc-1", "lkc-2"], (
+        "as at the first sync"
+    )
     stocked.snowflake.advance(90)
-    assert [each["name"] for each in stocked.rows("SHOW SCHEMAS IN DATABASE LDB")] == ["lkc-1", "lkc-2", "lkc-4"]
+    assert [each["name"] for each in stocked.rows("SHOW SCHEMAS IN DATABASE LDB")] == [
+        "lkc-1",
+        "lkc-2",
+        "lkc-4",
+    ]
     for words, name in (("EXTERNAL VOLUME", "V"), ("CATALOG INTEGRATION", "C")):
         assert "used by database LDB" in stocked.refused(f"DROP {words} {name}", "090106")
 

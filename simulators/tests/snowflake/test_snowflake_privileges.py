@@ -1,4 +1,7 @@
-"""Who may do what: roles, grants and ownership, as a matrix and case by case. Whatever isn't granted is refused by number."""
+"""Who may do what: roles, grants and ownership, as a matrix and case by case.
+
+Whatever isn't granted is refused by number.
+"""
 
 import pytest
 
@@ -41,11 +44,34 @@ def admin(admin):
 
 #: Statement, and the code that each role gets ("" where it succeeds).
 MATRIX = {
-    "CREATE WAREHOUSE X": {"DEPLOYER": "", "SYSADMIN": "", "READER": "003001", "ROTATOR": "003001", "USERADMIN": "003001"},
-    "CREATE DATABASE X": {"DEPLOYER": "", "SYSADMIN": "", "READER": "003001", "USERADMIN": "003001", "PUBLIC": "003001"},
-    "CREATE ROLE X": {"DEPLOYER": "", "USERADMIN": "", "SECURITYADMIN": "", "READER": "003001", "SYSADMIN": ""},
+    "CREATE WAREHOUSE X": {
+        "DEPLOYER": "",
+        "SYSADMIN": "",
+        "READER": "003001",
+        "ROTATOR": "003001",
+        "USERADMIN": "003001",
+    },
+    "CREATE DATABASE X": {
+        "DEPLOYER": "",
+        "SYSADMIN": "",
+        "READER": "003001",
+        "USERADMIN": "003001",
+        "PUBLIC": "003001",
+    },
+    "CREATE ROLE X": {
+        "DEPLOYER": "",
+        "USERADMIN": "",
+        "SECURITYADMIN": "",
+        "READER": "003001",
+        "SYSADMIN": "",
+    },
     "CREATE USER X": {"DEPLOYER": "", "USERADMIN": "", "READER": "003001", "ROTATOR": "003001"},
-    f"CREATE EXTERNAL VOLUME X {VOLUME}": {"DEPLOYER": "", "ACCOUNTADMIN": "", "USERADMIN": "003001", "READER": "003001"},
+    f"CREATE EXTERNAL VOLUME X {VOLUME}": {
+        "DEPLOYER": "",
+        "ACCOUNTADMIN": "",
+        "USERADMIN": "003001",
+        "READER": "003001",
+    },
     f"CREATE CATALOG INTEGRATION X {CATALOG}": {
         "DEPLOYER": "",
         "ACCOUNTADMIN": "",
@@ -56,8 +82,17 @@ MATRIX = {
     f"CREATE ICEBERG TABLE D.S.X {ICEBERG}": {"DEPLOYER": "", "READER": "003001", "ROTATOR": "002003"},
     "ALTER WAREHOUSE W SUSPEND": {"DEPLOYER": "", "READER": "003001", "ROTATOR": "002003"},
     "ALTER SCHEMA D.S DISABLE MANAGED ACCESS": {"DEPLOYER": "", "READER": "003001"},
-    "ALTER USER U SET DEFAULT_ROLE=X": {"DEPLOYER": "", "ROTATOR": "003001", "READER": "002003", "USERADMIN": "002003"},
-    f"ALTER USER U SET RSA_PUBLIC_KEY_2='{sql_key(new_key())}'": {"DEPLOYER": "", "ROTATOR": "", "READER": "002003"},
+    "ALTER USER U SET DEFAULT_ROLE=X": {
+        "DEPLOYER": "",
+        "ROTATOR": "003001",
+        "READER": "002003",
+        "USERADMIN": "002003",
+    },
+    f"ALTER USER U SET RSA_PUBLIC_KEY_2='{sql_key(new_key())}'": {
+        "DEPLOYER": "",
+        "ROTATOR": "",
+        "READER": "002003",
+    },
     "ALTER USER U UNSET RSA_PUBLIC_KEY_2": {"DEPLOYER": "", "ROTATOR": "", "READER": "002003"},
     "DROP ROLE READER": {"DEPLOYER": "", "ROTATOR": "002003", "SECURITYADMIN": "003001"},
     "DROP USER U": {"DEPLOYER": "", "ROTATOR": "003001", "READER": "002003"},
@@ -66,15 +101,41 @@ MATRIX = {
     "DESC CATALOG INTEGRATION C": {"DEPLOYER": "", "READER": "002003", "SECURITYADMIN": "003001"},
     "SELECT SYSTEM$VERIFY_EXTERNAL_VOLUME('V')": {"DEPLOYER": "", "READER": "002003"},
     "SELECT SYSTEM$VERIFY_CATALOG_INTEGRATION('C')": {"DEPLOYER": "", "READER": "002003"},
-    "GRANT SELECT ON ICEBERG TABLE D.S.T TO ROLE ROTATOR": {"DEPLOYER": "", "SECURITYADMIN": "", "READER": "003001"},
-    "GRANT SELECT ON ALL ICEBERG TABLES IN SCHEMA D.S TO ROLE ROTATOR": {"DEPLOYER": "", "READER": "003001", "ROTATOR": "002003"},
-    "GRANT SELECT ON FUTURE ICEBERG TABLES IN SCHEMA D.S TO ROLE ROTATOR": {"DEPLOYER": "", "READER": "003001"},
-    "GRANT SELECT ON FUTURE ICEBERG TABLES IN DATABASE D TO ROLE ROTATOR": {"DEPLOYER": "003001", "SECURITYADMIN": ""},
-    "GRANT SELECT ON FUTURE ICEBERG TABLES IN SCHEMA D.PUBLIC TO ROLE ROTATOR": {"DEPLOYER": "003001", "SECURITYADMIN": ""},
+    "GRANT SELECT ON ICEBERG TABLE D.S.T TO ROLE ROTATOR": {
+        "DEPLOYER": "",
+        "SECURITYADMIN": "",
+        "READER": "003001",
+    },
+    "GRANT SELECT ON ALL ICEBERG TABLES IN SCHEMA D.S TO ROLE ROTATOR": {
+        "DEPLOYER": "",
+        "READER": "003001",
+        "ROTATOR": "002003",
+    },
+    "GRANT SELECT ON FUTURE ICEBERG TABLES IN SCHEMA D.S TO ROLE ROTATOR": {
+        "DEPLOYER": "",
+        "READER": "003001",
+    },
+    "GRANT SELECT ON FUTURE ICEBERG TABLES IN DATABASE D TO ROLE ROTATOR": {
+        "DEPLOYER": "003001",
+        "SECURITYADMIN": "",
+    },
+    "GRANT SELECT ON FUTURE ICEBERG TABLES IN SCHEMA D.PUBLIC TO ROLE ROTATOR": {
+        "DEPLOYER": "003001",
+        "SECURITYADMIN": "",
+    },
     "GRANT USAGE ON WAREHOUSE W TO ROLE ROTATOR": {"DEPLOYER": "", "SECURITYADMIN": "", "READER": "003001"},
-    "GRANT ROLE READER TO ROLE SYSADMIN": {"DEPLOYER": "", "SECURITYADMIN": "", "READER": "003001", "ROTATOR": "002003"},
+    "GRANT ROLE READER TO ROLE SYSADMIN": {
+        "DEPLOYER": "",
+        "SECURITYADMIN": "",
+        "READER": "003001",
+        "ROTATOR": "002003",
+    },
     "GRANT ROLE ACCOUNTADMIN TO USER U": {"DEPLOYER": "002003", "ACCOUNTADMIN": "", "READER": "002003"},
-    "GRANT CREATE USER ON ACCOUNT TO ROLE READER": {"DEPLOYER": "003001", "SECURITYADMIN": "", "READER": "003001"},
+    "GRANT CREATE USER ON ACCOUNT TO ROLE READER": {
+        "DEPLOYER": "003001",
+        "SECURITYADMIN": "",
+        "READER": "003001",
+    },
     "REVOKE USAGE ON DATABASE D FROM ROLE READER": {"DEPLOYER": "", "READER": "003001"},
     "SHOW GRANTS TO ROLE READER": {"DEPLOYER": "", "READER": "", "ROTATOR": "002003"},
 }
@@ -112,10 +173,16 @@ def test_future_grants_reach_what_is_made_later_and_nothing_else(admin):
     assert ("SELECT", "D.S.LATER") in shown
     assert ("SELECT", "D.PUBLIC.OTHER") not in shown
     (future,) = admin.rows("SHOW FUTURE GRANTS TO ROLE READER")
-    assert (future["privilege"], future["grant_on"], future["name"]) == ("SELECT", "ICEBERG_TABLE", "D.S.<ICEBERG_TABLE>")
+    assert (future["privilege"], future["grant_on"], future["name"]) == (
+        "SELECT",
+        "ICEBERG_TABLE",
+        "D.S.<ICEBERG_TABLE>",
+    )
     admin.run("GRANT SELECT ON FUTURE ICEBERG TABLES IN DATABASE D TO ROLE ROTATOR")
     admin.run(f"CREATE ICEBERG TABLE D.S.LAST {ICEBERG}", role="DEPLOYER", warehouse="W")
-    assert "LAST" not in str(admin.rows("SHOW GRANTS TO ROLE ROTATOR")), "the schema's own go before the database's"
+    assert "LAST" not in str(admin.rows("SHOW GRANTS TO ROLE ROTATOR")), (
+        "the schema's own go before the database's"
+    )
     admin.run("REVOKE SELECT ON FUTURE ICEBERG TABLES IN SCHEMA D.S FROM ROLE READER")
     assert admin.rows("SHOW FUTURE GRANTS IN SCHEMA D.S") == []
 
@@ -128,11 +195,21 @@ def test_grants_are_shown_in_the_vendors_words(admin):
     assert shown["INTEGRATION"]["grant_option"] == "true"
     assert (shown["SCHEMA"]["name"], shown["SCHEMA"]["granted_by"]) == ("D.S", "DEPLOYER")
     on = admin.rows("SHOW GRANTS ON EXTERNAL VOLUME V")
-    assert {(each["privilege"], each["grantee_name"]) for each in on} == {("OWNERSHIP", "DEPLOYER"), ("USAGE", "READER")}
+    assert {(each["privilege"], each["grantee_name"]) for each in on} == {
+        ("OWNERSHIP", "DEPLOYER"),
+        ("USAGE", "READER"),
+    }
     of = admin.rows("SHOW GRANTS OF ROLE READER")
-    assert sorted((each["granted_to"], each["grantee_name"]) for each in of) == [("USER", "ADMIN"), ("USER", "U")]
+    assert sorted((each["granted_to"], each["grantee_name"]) for each in of) == [
+        ("USER", "ADMIN"),
+        ("USER", "U"),
+    ]
     assert [each["role"] for each in admin.rows("SHOW GRANTS TO USER U")] == ["READER"]
-    owned = {each["name"] for each in admin.rows("SHOW GRANTS TO ROLE DEPLOYER") if each["privilege"] == "OWNERSHIP"}
+    owned = {
+        each["name"]
+        for each in admin.rows("SHOW GRANTS TO ROLE DEPLOYER")
+        if each["privilege"] == "OWNERSHIP"
+    }
     assert {"W", "D", "D.S", "V", "C", "D.S.T", "U"} <= owned
 
 

@@ -1,4 +1,6 @@
-"""The SQL API over real HTTP: who gets in, how answers come, and what happens to a statement that takes its time."""
+"""The SQL API over real HTTP: who gets in, how answers come, and what happens to a statement that takes its
+time.
+"""
 
 import json
 import subprocess
@@ -10,24 +12,50 @@ import requests
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from simulators.snowflake.server import Snowflake
-from simulators.tests.snowflake.snowflake_kit import PATH, START, Client, fingerprint, new_key, signed, sql_key
+from simulators.tests.snowflake.snowflake_kit import (
+    PATH,
+    START,
+    Client,
+    fingerprint,
+    new_key,
+    signed,
+    sql_key,
+)
 
 # --- who gets in
 
 
 def test_the_printed_user_logs_in_and_sees_its_name(admin):
-    row = admin.rows("SELECT CURRENT_USER() AS U, CURRENT_ROLE() AS R, CURRENT_ACCOUNT() AS A, CURRENT_VERSION() AS V")
-    assert row == [{"U": "ADMIN", "R": "ACCOUNTADMIN", "A": admin.account.partition("-")[2], "V": row[0]["V"]}]
+    row = admin.rows(
+        "SELECT CURRENT_USER() AS U, CURRENT_ROLE() AS R, CURRENT_ACCOUNT() AS A, CURRENT_VERSION() AS V"
+    )
+    assert row == [
+        {"U": "ADMIN", "R": "ACCOUNTADMIN", "A": admin.account.partition("-")[2], "V": row[0]["V"]}
+    ]
 
 
 def test_the_fingerprint_is_what_openssl_says(admin):
     shown = admin.properties("DESC USER ADMIN")["RSA_PUBLIC_KEY_FP"]
-    public = ["openssl", "rsa", "-in", admin.snowflake.credentials["private_key_file"], "-pubout", "-outform", "DER"]
+    public = [
+        "openssl",
+        "rsa",
+        "-in",
+        admin.snowflake.credentials["private_key_file"],
+        "-pubout",
+        "-outform",
+        "DER",
+    ]
     public_key = subprocess.run(public, capture_output=True, check=True, timeout=60).stdout
     digest = subprocess.run(
-        ["openssl", "dgst", "-sha256", "-binary"], input=public_key, capture_output=True, check=True, timeout=60
+        ["openssl", "dgst", "-sha256", "-binary"],
+        input=public_key,
+        capture_output=True,
+        check=True,
+        timeout=60,
     ).stdout
-    coded = subprocess.run(["openssl", "base64"], input=digest, capture_output=True, check=True, timeout=60).stdout
+    coded = subprocess.run(
+        ["openssl", "base64"], input=digest, capture_output=True, check=True, timeout=60
+    ).stdout
     assert shown == f"SHA256:{coded.decode().strip()}"
 
 
@@ -52,7 +80,9 @@ def test_a_token_that_is_wrong_is_refused_and_an_admin_can_ask_why(admin, change
     assert admin.result(f"SELECT SYSTEM$GET_LOGIN_FAILURE_DETAILS('{result}')")["errorCode"] == reason
 
 
-@pytest.mark.parametrize("changed", [{}, {"iat": START - 3599}, {"iat": START + 60}, {"iat": START * 1000}, {"aud": "x"}])
+@pytest.mark.parametrize(
+    "changed", [{}, {"iat": START - 3599}, {"iat": START + 60}, {"iat": START * 1000}, {"aud": "x"}]
+)
 def test_a_token_that_is_right_is_taken(admin, changed):
     assert admin.call(body={"statement": "SELECT 1"}, token=admin.token(**changed)).status_code == 200
 
@@ -71,22 +101,33 @@ def test_a_token_signed_with_another_key_or_for_an_unknown_user_is_refused(admin
 
 @pytest.mark.parametrize(
     ("account", "user", "status"),
-    [(str, str, 200), (lambda name: name.partition("-")[2], str, 200), (str.lower, str, 401), (str, str.lower, 401)],
+    [
+        (str, str, 200),
+        (lambda name: name.partition("-")[2], str, 200),
+        (str.lower, str, 401),
+        (str, str.lower, 401),
+    ],
 )
-def test_account_and_user_are_in_upper_case_and_the_organization_may_be_left_out(admin, account, user, status):
+def test_account_and_user_are_in_upper_case_and_the_organization_may_be_left_out(
+    admin, account, user, status
+):
     admin.account, admin.user = account(admin.account), user(admin.user)
     assert admin.post("SELECT CURRENT_USER()").status_code == status
 
 
 def test_both_slots_open_and_an_unset_one_does_not(admin):
-    first, second = new_key("one"), new_key("two")
+    first = new_key("one")
+    second = new_key("two")
     admin.run(f"CREATE USER U TYPE=SERVICE RSA_PUBLIC_KEY='{sql_key(first)}'")
     clients = [Client(admin.snowflake, "U", key) for key in (first, second)]
     assert [each.post("SELECT 1").status_code for each in clients] == [200, 401]
     admin.run(f"ALTER USER U SET RSA_PUBLIC_KEY_2='{sql_key(second)}'")
     assert [each.post("SELECT 1").status_code for each in clients] == [200, 200]
     shown = admin.properties("DESC USER U")
-    assert (shown["RSA_PUBLIC_KEY_FP"], shown["RSA_PUBLIC_KEY_2_FP"]) == (fingerprint(first), fingerprint(second))
+    assert (shown["RSA_PUBLIC_KEY_FP"], shown["RSA_PUBLIC_KEY_2_FP"]) == (
+        fingerprint(first),
+        fingerprint(second),
+    )
     admin.run("ALTER USER U UNSET RSA_PUBLIC_KEY")
     assert [each.post("SELECT 1").status_code for each in clients] == [401, 200]
     assert admin.properties("DESC USER U")["RSA_PUBLIC_KEY_FP"] == "null"
@@ -196,7 +237,8 @@ def test_rows_come_in_partitions(admin):
     first = admin.post("SHOW ROLES LIKE 'R_'")
     assert [each["rowCount"] for each in first.json()["resultSetMetaData"]["partitionInfo"]] == [2, 2, 1]
     assert 'rel="next"' in first.headers["Link"]
-    handle, rows = first.json()["statementHandle"], list(first.json()["data"])
+    handle = first.json()["statementHandle"]
+    rows = list(first.json()["data"])
     for number in (1, 2):
         part = admin.call("GET", f"/{handle}", partition=number)
         assert part.headers["Content-Encoding"] == "gzip"
@@ -305,7 +347,9 @@ def test_an_answer_that_is_lost_is_found_by_the_resend(admin):
 
 def test_several_statements_in_one_call_are_refused(admin):
     assert "Actual statement count 2" in admin.refused("CREATE ROLE R; CREATE ROLE S", "000008")
-    assert "not simulated" in admin.refused("CREATE ROLE R; CREATE ROLE S", "000000", parameters={"MULTI_STATEMENT_COUNT": "2"})
+    assert "not simulated" in admin.refused(
+        "CREATE ROLE R; CREATE ROLE S", "000000", parameters={"MULTI_STATEMENT_COUNT": "2"}
+    )
     admin.refused(" ; ", "000900")
     admin.run("CREATE ROLE R;")
     assert admin.snowflake.objects()["ROLE"] == ["R"]
@@ -345,5 +389,9 @@ def test_the_same_seed_makes_the_same_account_and_the_key_file_goes_with_the_run
 
 def test_no_private_key_is_ever_answered(admin):
     text = Path(admin.snowflake.credentials["private_key_file"]).read_text().splitlines()[1]
-    answers = [admin.post("DESC USER ADMIN").text, json.dumps(admin.snowflake.objects()), json.dumps(admin.snowflake.credentials)]
+    answers = [
+        admin.post("DESC USER ADMIN").text,
+        json.dumps(admin.snowflake.objects()),
+        json.dumps(admin.snowflake.credentials),
+    ]
     assert not any(text in each for each in answers)

@@ -1,4 +1,5 @@
-"""Runs the queries that come on stdin in Spark, on the Glue catalog that the environment names; answers on stdout.
+"""Runs the queries that come on stdin in Spark, on the Glue catalog that the environment names; answers on
+stdout.
 
 {"jars": [path, …], "queries": {name: SQL}} gives {name: [row, …]}, or the error's text in place of the rows.
 """
@@ -30,7 +31,9 @@ def main():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
-    json.dump({name: answer(spark, query) for name, query in asked["queries"].items()}, sys.stdout, default=str)
+    json.dump(
+        {name: answer(spark, query) for name, query in asked["queries"].items()}, sys.stdout, default=str
+    )
 
 
 def answer(spark, query):

@@ -30,7 +30,9 @@ NOON = datetime(2026, 11, 2, 12, tzinfo=UTC)
 
 def read(tmp_path, *lines, topic=SALES):
     file = tmp_path / "events.jsonl"
-    file.write_bytes(b"\n".join(each if isinstance(each, bytes) else json.dumps(each).encode() for each in lines))
+    file.write_bytes(
+        b"\n".join(each if isinstance(each, bytes) else json.dumps(each).encode() for each in lines)
+    )
     return read_json_lines(file, topic)
 
 
@@ -55,7 +57,11 @@ def test_an_order_is_read_with_defaults_exact_decimals_and_instants_in_utc(tmp_p
     assert value["customer"]["name"] == "Alvira Ashquill"
     assert value["customer"]["email"] is None
     (line,) = value["order_lines"]
-    assert (line["unit_price"], line["discount"], line["product"]) == (Decimal("19.9000"), Decimal("0.1000"), None)
+    assert (line["unit_price"], line["discount"], line["product"]) == (
+        Decimal("19.9000"),
+        Decimal("0.1000"),
+        None,
+    )
 
 
 def test_bom_blank_lines_windows_line_ends_and_gzip_are_taken(tmp_path):
@@ -64,7 +70,9 @@ def test_bom_blank_lines_windows_line_ends_and_gzip_are_taken(tmp_path):
     (tmp_path / "plain.jsonl").write_bytes(plain)
     (tmp_path / "zipped.jsonl").write_bytes(gzip.compress(plain))
     assert len(read_json_lines(tmp_path / "plain.jsonl", SALES)) == 2
-    assert read_json_lines(tmp_path / "zipped.jsonl", SALES) == read_json_lines(tmp_path / "plain.jsonl", SALES)
+    assert read_json_lines(tmp_path / "zipped.jsonl", SALES) == read_json_lines(
+        tmp_path / "plain.jsonl", SALES
+    )
 
 
 def test_a_line_separator_inside_a_text_does_not_end_the_line(tmp_path):
@@ -86,7 +94,11 @@ def test_all_mistakes_are_reported_with_line_and_field(tmp_path):
         {key: ORDER[key] for key in ORDER if key != "order_id"} | {"extra": 1},
         b"",
         b"\xff",
-        {**ORDER, "order_lines": [line, {**line, "quantity": None, "discount": "0.33333"}, "x"], "customer": {"nmae": "A"}},
+        {
+            **ORDER,
+            "order_lines": [line, {**line, "quantity": None, "discount": "0.33333"}, "x"],
+            "customer": {"nmae": "A"},
+        },
     )
     assert [(line, path) for line, path, _ in found] == [
         (2, "store_id"),
@@ -117,12 +129,16 @@ def test_the_message_names_file_line_and_field_and_is_bounded(tmp_path):
 
 def test_mistakes_of_one_kind_in_one_field_are_reported_once(tmp_path):
     (line,) = ORDER["order_lines"]
-    events = [{**ORDER, "store_id": f"{number}", "order_lines": [line, {**line, "quantity": None}]} for number in range(30)]
+    events = [
+        {**ORDER, "store_id": f"{number}", "order_lines": [line, {**line, "quantity": None}]}
+        for number in range(30)
+    ]
     with pytest.raises(EventsError) as refused:
         read(tmp_path, *events, {**ORDER, "store_id": 2**40})
     assert str(refused.value).splitlines()[1:] == [
         "  line 1, field store_id: expected a whole number, found '0' (and 29 more like it)",
-        "  line 1, field order_lines[1].quantity: is null, and the schema requires a value (and 29 more like it)",
+        "  line 1, field order_lines[1].quantity: is null, and the schema requires a value (and 29 more "
+        "like it)",
         "  line 31, field store_id: 1099511627776 does not fit int, which has 32 bits",
     ]
 
@@ -140,7 +156,10 @@ def test_fields_that_the_schema_lacks_can_be_left_out(tmp_path):
     [
         (b"{", "is not JSON"),
         (b'{"x": 1} {"x": 2}', "is not JSON: Extra data at character 10"),
-        (b'{"ride_id": "x", ', "is not JSON: Expecting property name enclosed in double quotes at character 17"),
+        (
+            b'{"ride_id": "x", ',
+            "is not JSON: Expecting property name enclosed in double quotes at character 17",
+        ),
         (b"[1]", "expected one event as a JSON object, found [1]"),
         (b"null", "expected one event as a JSON object, found None"),
         (b'{"x": 1, "x": 2}', "names the field 'x' twice"),
@@ -177,7 +196,12 @@ LOCAL = {"type": "long", "logicalType": "local-timestamp-millis"}
 CLOCK = {"type": "int", "logicalType": "time-millis"}
 DAY = {"type": "int", "logicalType": "date"}
 FIXED = {"type": "fixed", "name": "Two", "size": 2}
-PLACE = {"type": "record", "name": "Place", "namespace": "shop", "fields": [{"name": "city", "type": "string"}]}
+PLACE = {
+    "type": "record",
+    "name": "Place",
+    "namespace": "shop",
+    "fields": [{"name": "city", "type": "string"}],
+}
 
 
 @pytest.mark.parametrize(
@@ -279,13 +303,25 @@ def test_a_value_that_fits_is_kept(tmp_path, avro, given_value, kept):
 
 def test_a_missing_field_takes_its_default_whatever_its_type(tmp_path):
     enum = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
-    topic = topic_of(("e", enum, "B"), ("u", ["int", "string"], 7), ("s", ["string", "null"], "none"), ("b", "bytes", "\x00"))
+    topic = topic_of(
+        ("e", enum, "B"),
+        ("u", ["int", "string"], 7),
+        ("s", ["string", "null"], "none"),
+        ("b", "bytes", "\x00"),
+    )
     assert read(tmp_path, {}, topic=topic) == [{"e": "B", "u": ("int", 7), "s": "none", "b": b"\x00"}]
 
 
 def test_the_default_of_a_decimal_is_bytes_wherever_it_is(tmp_path):
     price = {"type": "record", "name": "Price", "fields": [{"name": "net", "type": DECIMAL}]}
-    fixed = {"type": "fixed", "name": "Money", "size": 2, "logicalType": "decimal", "precision": 4, "scale": 2}
+    fixed = {
+        "type": "fixed",
+        "name": "Money",
+        "size": 2,
+        "logicalType": "decimal",
+        "precision": 4,
+        "scale": 2,
+    }
     fields = [
         ("zero", DECIMAL, "\x00"),
         ("digits", DECIMAL, "12"),
@@ -312,7 +348,8 @@ def test_the_default_of_a_decimal_is_bytes_wherever_it_is(tmp_path):
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.decimals() | st.text(),
     lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8) | st.sampled_from(sorted(ORDER)), inner, max_size=4)
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text(max_size=8) | st.sampled_from(sorted(ORDER)), inner, max_size=4)
     ),
     max_leaves=20,
 )
@@ -329,7 +366,9 @@ def test_whatever_comes_is_either_read_or_reported(event):
 
 
 def test_records_are_keyed_and_dated_as_the_topic_says(tmp_path):
-    values = read(tmp_path, ORDER, {**ORDER, "event_id": "e-2"}, {**ORDER, "order_id": "SO-2", "ordered_at": 0})
+    values = read(
+        tmp_path, ORDER, {**ORDER, "event_id": "e-2"}, {**ORDER, "order_id": "SO-2", "ordered_at": 0}
+    )
     records = to_records(SALES, values, NOON)
     assert [(each.key, each.timestamp) for each in records] == [
         (b"SO-1", 1793610900000),
@@ -341,7 +380,14 @@ def test_records_are_keyed_and_dated_as_the_topic_says(tmp_path):
 
 
 def test_a_topic_without_event_time_is_dated_by_its_receipt(tmp_path):
-    trade = {"side": "BUY", "quantity": 1, "symbol": "ZVV", "price": 5, "account": "ABC123", "userid": "User_1"}
+    trade = {
+        "side": "BUY",
+        "quantity": 1,
+        "symbol": "ZVV",
+        "price": 5,
+        "account": "ABC123",
+        "userid": "User_1",
+    }
     (record,) = to_records(TRADES, read(tmp_path, trade, topic=TRADES), NOON)
     assert (record.key, record.timestamp) == (b"ZVV", 1793620800000)
 

@@ -13,11 +13,21 @@ from simulators.data.generators import SalesMix, sales_orders, stock_trades
 from simulators.tableflow.kafka import Log, Sent, murmur2, partition_of
 from tests.support.tableflow_kit import SALES, TRADES, writer
 
-START, END = datetime(2026, 10, 5, tzinfo=UTC), datetime(2026, 11, 9, tzinfo=UTC)
+START = datetime(2026, 10, 5, tzinfo=UTC)
+END = datetime(2026, 11, 9, tzinfo=UTC)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-HOUR, DAY = 3_600_000, 86_400_000
+HOUR = 3_600_000
+DAY = 86_400_000
 MIX = SalesMix(
-    orders=2_000, customers=400, amended=0.1, cancelled=0.05, returned=0.07, duplicates=0.02, late=0.03, guests=0.04, awkward=0.05
+    orders=2_000,
+    customers=400,
+    amended=0.1,
+    cancelled=0.05,
+    returned=0.07,
+    duplicates=0.02,
+    late=0.03,
+    guests=0.04,
+    awkward=0.05,
 )
 
 
@@ -67,7 +77,12 @@ def test_offsets_count_up_in_each_partition_and_records_without_a_key_spread_eve
         offsets = [each.offset for each in records if each.partition == partition]
         assert offsets == list(range(len(offsets)))
     assert {each.partition for each in records} == {0, 1, 2}
-    assert Counter(each.partition for each in Log("t", 4).append([Sent(0, None, {})] * 8)) == {0: 2, 1: 2, 2: 2, 3: 2}
+    assert Counter(each.partition for each in Log("t", 4).append([Sent(0, None, {})] * 8)) == {
+        0: 2,
+        1: 2,
+        2: 2,
+        3: 2,
+    }
     with pytest.raises(ValueError, match="0 partitions asked for"):
         Log("t", 0)
 
@@ -84,7 +99,11 @@ def test_another_seed_gives_others(trades, sales):
 
 def test_trades_are_as_datagen_sends_them(trades):
     assert all(each.key == each.value["symbol"].encode() for each in trades)
-    assert trades[1234].headers == (("task.generation", b"0"), ("task.id", b"0"), ("current.iteration", b"1234"))
+    assert trades[1234].headers == (
+        ("task.generation", b"0"),
+        ("task.id", b"0"),
+        ("current.iteration", b"1234"),
+    )
     values = [each.value for each in trades]
     drawn = {name: {value[name] for value in values} for name in ("side", "symbol", "account", "userid")}
     assert drawn == {
@@ -93,10 +112,14 @@ def test_trades_are_as_datagen_sends_them(trades):
         "account": {"ABC123", "LMN456", "XYZ789"},
         "userid": {f"User_{n}" for n in range(1, 10)},
     }
-    quantities, prices = [value["quantity"] for value in values], {value["price"] for value in values}
+    quantities = [value["quantity"] for value in values]
+    prices = {value["price"] for value in values}
     assert (min(quantities), max(quantities)) == (1, 4999)
     assert prices == set(range(5, 1000))
-    assert all(abs(count - len(values) / 7) < len(values) / 70 for count in Counter(value["symbol"] for value in values).values())
+    assert all(
+        abs(count - len(values) / 7) < len(values) / 70
+        for count in Counter(value["symbol"] for value in values).values()
+    )
 
 
 @pytest.mark.parametrize("status", ["amended", "cancelled", "returned"])
@@ -130,7 +153,9 @@ def test_as_many_orders_as_asked_arrive_late_and_within_bounds(first_events):
 def test_as_many_orders_as_asked_have_no_personal_data(first_events):
     guests = [each.value for each in first_events.values() if set(each.value["customer"].values()) == {None}]
     assert len(guests) == round(MIX.guests * MIX.orders)
-    assert {value for each in guests for name, value in each["ship_to"].items() if name != "country"} == {None}
+    assert {value for each in guests for name, value in each["ship_to"].items() if name != "country"} == {
+        None
+    }
     assert all(each["ship_to"]["country"] for each in guests)
 
 
@@ -141,7 +166,11 @@ def test_awkward_text_comes_in_its_share_and_of_every_kind(sales, first_events):
 
     awkward = [each.value for each in first_events.values() if is_awkward(each.value)]
     assert len(awkward) == round(MIX.awkward * MIX.orders)
-    text = [text for value in awkward for text in (value["order_lines"][0]["product"], value["ship_to"]["street"] or "")]
+    text = [
+        text
+        for value in awkward
+        for text in (value["order_lines"][0]["product"], value["ship_to"]["street"] or "")
+    ]
     for kind in (",", '"', "\n", "\r\n", "\t", "\\"):
         assert any(kind in each for each in text)
     assert any(each.startswith("=") for each in text)
@@ -178,10 +207,16 @@ def test_a_mix_of_nothing_special_has_nothing_special():
 def test_an_order_can_be_late_amended_and_returned_all_at_once():
     everything = replace(MIX, orders=50, amended=1, cancelled=0, returned=1, duplicates=1, late=1)
     records = sales_orders(everything, seed=1, start=START, end=END)
-    assert Counter(each.value["status"] for each in records) == {"accepted": 100, "amended": 100, "returned": 100}
+    assert Counter(each.value["status"] for each in records) == {
+        "accepted": 100,
+        "amended": 100,
+        "returned": 100,
+    }
 
 
-@pytest.mark.parametrize("change", [{"late": 1.1}, {"duplicates": -0.1}, {"customers": 3}, {"late_days": 0}, {"orders": -1}])
+@pytest.mark.parametrize(
+    "change", [{"late": 1.1}, {"duplicates": -0.1}, {"customers": 3}, {"late_days": 0}, {"orders": -1}]
+)
 def test_a_mix_that_cannot_be_is_refused(change):
     with pytest.raises(ValueError, match=next(iter(change))):
         replace(MIX, **change)

@@ -18,7 +18,8 @@ from simulators.tableflow.kafka import Log
 from simulators.tableflow.writer import Tableflow, TableLocation
 from tests.support.tableflow_kit import SALES, TRADES, glue_catalog, numbered, sent, topic_of
 
-START, END = datetime(2026, 10, 5, tzinfo=UTC), datetime(2026, 11, 9, tzinfo=UTC)
+START = datetime(2026, 10, 5, tzinfo=UTC)
+END = datetime(2026, 11, 9, tzinfo=UTC)
 ORDERS = sales_orders(SalesMix(orders=300, customers=60, awkward=0.1), seed=5, start=START, end=END)
 DATABASE = "lkc-spark1"
 THINGS = topic_of(("n", "int"))
@@ -65,8 +66,8 @@ def spark(aws, filled):
             f" count_if(CAST(`$$headers`['source'] AS STRING) = channel) AS headed FROM {sales} GROUP BY 1"
         ),
         "lines": (
-            "SELECT count(*) AS n, sum(line.quantity * line.unit_price) AS total, collect_set(line.product) AS products"
-            f" FROM (SELECT explode(order_lines) AS line FROM {sales})"
+            "SELECT count(*) AS n, sum(line.quantity * line.unit_price) AS total, "
+            f"collect_set(line.product) AS products FROM (SELECT explode(order_lines) AS line FROM {sales})"
         ),
         "trades": f"SELECT count(*) AS n FROM lake.`{DATABASE}`.stock_trades",
         "operations": f"SELECT operation FROM lake.`{DATABASE}`.stock_trades.snapshots ORDER BY committed_at",
@@ -75,10 +76,18 @@ def spark(aws, filled):
         "deletes": f"SELECT sum(record_count) AS n FROM {accounts}.delete_files WHERE content = 2",
     }
     java = find_java().home
-    environment = aws.server.environment(os.environ) | {"JAVA_HOME": str(java), "PYSPARK_PYTHON": sys.executable}
+    environment = aws.server.environment(os.environ) | {
+        "JAVA_HOME": str(java),
+        "PYSPARK_PYTHON": sys.executable,
+    }
     done = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("spark_reader.py"))],
-        input=json.dumps({"jars": [str(jar_file(DEFAULT_RELEASE, jar)) for jar in DEFAULT_RELEASE.jars], "queries": queries}),
+        input=json.dumps(
+            {
+                "jars": [str(jar_file(DEFAULT_RELEASE, jar)) for jar in DEFAULT_RELEASE.jars],
+                "queries": queries,
+            }
+        ),
         capture_output=True,
         text=True,
         env=environment,
@@ -93,7 +102,9 @@ def test_glue_has_a_database_named_like_the_cluster_and_a_table_for_each_topic(a
     assert tables.keys() == {"sales_orders", "stock_trades", "things", "accounts"}
     parameters = tables["sales_orders"]["Parameters"]
     assert parameters["table_type"] == "ICEBERG"
-    assert parameters["metadata_location"].startswith(tables["sales_orders"]["StorageDescriptor"]["Location"] + "/metadata/")
+    assert parameters["metadata_location"].startswith(
+        tables["sales_orders"]["StorageDescriptor"]["Location"] + "/metadata/"
+    )
 
 
 def test_pyiceberg_and_spark_see_the_same_order_lines(flow, spark):
@@ -103,7 +114,9 @@ def test_pyiceberg_and_spark_see_the_same_order_lines(flow, spark):
 
 
 def test_spark_reads_awkward_text_as_it_was_sent(spark):
-    assert set(spark["lines"][0]["products"]) == {line["product"] for each in ORDERS for line in each.value["order_lines"]}
+    assert set(spark["lines"][0]["products"]) == {
+        line["product"] for each in ORDERS for line in each.value["order_lines"]
+    }
 
 
 def test_spark_reads_keys_headers_offsets_and_record_times(spark):
@@ -125,6 +138,10 @@ def test_spark_reads_rows_of_both_schemas(spark):
 
 def test_spark_honours_upserts_and_tombstones(flow, spark):
     assert spark["deletes"] == [{"n": 6}]
-    assert spark["accounts"] == [{"owner": "a", "balance": 7}, {"owner": "b", "balance": 20}, {"owner": "d", "balance": 5}]
+    assert spark["accounts"] == [
+        {"owner": "a", "balance": 7},
+        {"owner": "b", "balance": 20},
+        {"owner": "d", "balance": 5},
+    ]
     ours = flow.read("accounts").select(["owner", "balance"]).sort_by("owner").to_pylist()
     assert ours == spark["accounts"]

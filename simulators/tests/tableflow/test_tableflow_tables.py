@@ -18,9 +18,12 @@ from simulators.tableflow.kafka import Log, Sent
 from simulators.tableflow.writer import Tableflow, TableLocation
 from tests.support.tableflow_kit import SALES, TRADES, files_below, numbered, sent, topic_of, writer
 
-START, END = datetime(2026, 10, 5, tzinfo=UTC), datetime(2026, 11, 9, tzinfo=UTC)
+START = datetime(2026, 10, 5, tzinfo=UTC)
+END = datetime(2026, 11, 9, tzinfo=UTC)
 THINGS = topic_of(("n", "int"))
-ACCOUNTS = topic_of(("owner", "string"), ("balance", {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}))
+ACCOUNTS = topic_of(
+    ("owner", "string"), ("balance", {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2})
+)
 
 
 @pytest.fixture
@@ -37,13 +40,19 @@ def values(table, column="n"):
 
 
 def test_the_layout_is_that_of_a_tableflow_bucket(tmp_path):
-    place = TableLocation(str(tmp_path), cluster_id="lkc-7x0z1q", environment_id="env-9", organization_id="org", scheme="file")
+    place = TableLocation(
+        str(tmp_path), cluster_id="lkc-7x0z1q", environment_id="env-9", organization_id="org", scheme="file"
+    )
     path = Tableflow(writer(tmp_path).catalog, place).materialise(THINGS, numbered(10)).location()
-    assert re.fullmatch(rf"file://{tmp_path}/[01]{{7}}/[01]{{8}}/org/env-9/lkc-7x0z1q/v1/[0-9a-f-]{{36}}", path)
+    assert re.fullmatch(
+        rf"file://{tmp_path}/[01]{{7}}/[01]{{8}}/org/env-9/lkc-7x0z1q/v1/[0-9a-f-]{{36}}", path
+    )
     folders = {each.name: each for each in Path(path.removeprefix("file://")).iterdir()}
     assert folders.keys() == {"data", "metadata"}
     assert all(re.fullmatch(r"[0-9a-f-]{36}\.parquet", name) for name in files_below(folders["data"]))
-    kinds = Counter(re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}|\d+", "#", name) for name in files_below(folders["metadata"]))
+    kinds = Counter(
+        re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}|\d+", "#", name) for name in files_below(folders["metadata"])
+    )
     assert kinds == {"#-#.metadata.json": 2, "snap-#-#-#.avro": 1, "#-m#.avro": 1}
 
 
@@ -89,14 +98,20 @@ def test_a_commit_adds_one_file_for_each_kafka_partition_with_news(flow):
     assert len(files) == len({each.partition for each in records}) > 1
     summary = table.current_snapshot().summary
     assert summary.operation is Operation.APPEND
-    assert (summary["total-records"], summary["added-records"], summary["total-data-files"]) == ("600", "600", str(len(files)))
+    assert (summary["total-records"], summary["added-records"], summary["total-data-files"]) == (
+        "600",
+        "600",
+        str(len(files)),
+    )
 
 
 @pytest.mark.parametrize("count", [1, 3, 7])
 def test_a_commit_can_be_asked_for_a_number_of_files(flow, count):
     flow.create_table(THINGS)
     table = flow.append("things", numbered(70), files=count)
-    assert sorted(task.file.record_count for task in table.scan().plan_files()) == [len(each) for each in _cut(range(70), count)]
+    assert sorted(task.file.record_count for task in table.scan().plan_files()) == [
+        len(each) for each in _cut(range(70), count)
+    ]
     assert values(table) == list(range(70))
 
 
@@ -121,7 +136,8 @@ def test_records_are_cut_into_commits_by_time_of_arrival(flow):
     records = Log("things").append(sent("k", {"n": n}, time) for n, time in enumerate(times))
     table = flow.materialise(THINGS, records, commits=10, files=1)
     by_commit = [
-        sorted(table.scan(snapshot_id=each.snapshot_id).to_arrow()["n"].to_pylist()) for each in table.metadata.snapshots
+        sorted(table.scan(snapshot_id=each.snapshot_id).to_arrow()["n"].to_pylist())
+        for each in table.metadata.snapshots
     ]
     # n=3 is late: it arrives after n=2 and is committed with it.
     assert by_commit == [[0], [0, 1], [0, 1, 2, 3], [0, 1, 2, 3, 4, 5]]
@@ -156,7 +172,9 @@ def test_compaction_replaces_small_files_and_keeps_every_row(flow):
     assert summary["deleted-data-files"] == before.current_snapshot().summary["total-data-files"]
 
     def rows(table):
-        return sorted(table.scan().to_arrow().to_pylist(), key=lambda row: (row["$$partition"], row["$$offset"]))
+        return sorted(
+            table.scan().to_arrow().to_pylist(), key=lambda row: (row["$$partition"], row["$$offset"])
+        )
 
     assert rows(before) == rows(after)
 
@@ -195,7 +213,11 @@ def test_expiry_keeps_files_that_newer_snapshots_share(flow):
     table = flow.materialise(THINGS, numbered(100), commits=10, keep=3)
     assert len(table.metadata.snapshots) == 3
     assert values(table) == list(range(100))
-    assert [table.scan(snapshot_id=each.snapshot_id).count() for each in table.metadata.snapshots] == [80, 90, 100]
+    assert [table.scan(snapshot_id=each.snapshot_id).count() for each in table.metadata.snapshots] == [
+        80,
+        90,
+        100,
+    ]
     assert flow.expire("things", keep=3) == table
 
 
@@ -214,7 +236,8 @@ def test_numbers_below_one_are_refused_and_change_nothing(flow):
 
 def test_materialise_compacts_as_it_goes(flow):
     table = flow.materialise(THINGS, numbered(60), commits=6, compact_every=3)
-    append, replace = Operation.APPEND, Operation.REPLACE
+    append = Operation.APPEND
+    replace = Operation.REPLACE
     assert operations(table) == [append, append, append, replace] * 2
     assert values(table) == list(range(60))
 
@@ -244,14 +267,22 @@ def test_a_dropped_table_is_gone_and_a_new_one_gets_a_path_of_its_own(flow):
 NESTED = topic_of(
     ("n", "int"),
     ("price", {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}),
-    ("lines", {"type": "array", "items": {"type": "record", "name": "Line", "fields": [{"name": "q", "type": "float"}]}}),
+    (
+        "lines",
+        {
+            "type": "array",
+            "items": {"type": "record", "name": "Line", "fields": [{"name": "q", "type": "float"}]},
+        },
+    ),
 )
 
 
 def test_a_schema_evolves_with_old_rows_and_ids_kept(flow):
     log = Log("things")
     flow.create_table(NESTED)
-    before = flow.append("things", log.append([sent("k", {"n": 1, "price": Decimal("1.50"), "lines": [{"q": 1.5}]})]))
+    before = flow.append(
+        "things", log.append([sent("k", {"n": 1, "price": Decimal("1.50"), "lines": [{"q": 1.5}]})])
+    )
     line = {
         "type": "record",
         "name": "Line",
@@ -265,15 +296,35 @@ def test_a_schema_evolves_with_old_rows_and_ids_kept(flow):
         ("tags", {"type": "array", "items": "string"}, []),
     )
     flow.evolve(newer)
-    new = {"n": 1 << 40, "inserted": "i", "price": Decimal("1234567890.12"), "lines": [{"q": 2.5, "note": "x"}], "tags": ["t"]}
+    new = {
+        "n": 1 << 40,
+        "inserted": "i",
+        "price": Decimal("1234567890.12"),
+        "lines": [{"q": 2.5, "note": "x"}],
+        "tags": ["t"],
+    }
     after = flow.append("things", log.append([sent("k", new)]))
-    assert [each.name for each in after.schema().fields][:7] == ["key", "n", "inserted", "price", "lines", "tags", "$$topic"]
+    assert [each.name for each in after.schema().fields][:7] == [
+        "key",
+        "n",
+        "inserted",
+        "price",
+        "lines",
+        "tags",
+        "$$topic",
+    ]
     assert isinstance(after.schema().find_type("n"), LongType)
     assert isinstance(after.schema().find_type("lines.element.q"), DoubleType)
     for name in ("key", "n", "price", "lines", "lines.element.q", "$$offset", "$$raw-value"):
         assert after.schema().find_field(name).field_id == before.schema().find_field(name).field_id, name
     rows = after.scan().to_arrow().select(["n", "inserted", "price", "lines", "tags"]).to_pylist()
-    old = {"n": 1, "inserted": None, "price": Decimal("1.50"), "lines": [{"q": 1.5, "note": None}], "tags": None}
+    old = {
+        "n": 1,
+        "inserted": None,
+        "price": Decimal("1.50"),
+        "lines": [{"q": 1.5, "note": None}],
+        "tags": None,
+    }
     assert sorted(rows, key=lambda row: row["n"]) == [old, new]
     raw = after.scan().to_arrow()["$$raw-value"].to_pylist()
     assert {each[:5] for each in raw} == {b"\x00" + number.to_bytes(4, "big") for number in (100001, 100002)}
@@ -298,7 +349,10 @@ def test_rows_of_both_schemas_survive_a_compaction(flow):
         ([("n", "string"), ("m", "string")], "n: int can't become string"),
         ([("n", "int"), ("m", "bytes")], "m: string can't become binary"),
         ([("n", "int"), ("m", "string"), ("new", "int", 5)], "new: added, and not nullable"),
-        ([("n", "int"), ("m", "string"), ("key", ["null", "int"])], "key: Tableflow has a column of this name"),
+        (
+            [("n", "int"), ("m", "string"), ("key", ["null", "int"])],
+            "key: Tableflow has a column of this name",
+        ),
         ([("n", {"type": "array", "items": "int"}), ("m", "string")], r"n: int can't become list<int>"),
     ],
 )
@@ -311,17 +365,29 @@ def test_a_change_that_tableflow_refuses_is_refused_by_field(flow, fields, expec
 
 @pytest.mark.parametrize(("precision", "scale"), [(9, 3), (12, 3), (8, 2)])
 def test_a_decimal_may_get_more_digits_before_the_point_only(flow, precision, scale):
-    flow.create_table(topic_of(("d", {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2})))
-    changed = topic_of(("d", {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": scale}))
-    with pytest.raises(SchemaError, match=rf"d: decimal\(9, 2\) can't become decimal\({precision}, {scale}\)"):
+    flow.create_table(
+        topic_of(("d", {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}))
+    )
+    changed = topic_of(
+        ("d", {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": scale})
+    )
+    with pytest.raises(
+        SchemaError, match=rf"d: decimal\(9, 2\) can't become decimal\({precision}, {scale}\)"
+    ):
         flow.evolve(changed)
 
 
 def test_what_was_nullable_stays_so_and_what_was_not_can_become_so(flow):
-    flow.create_table(topic_of(("n", ["null", "int"]), ("m", "string"), ("xs", {"type": "array", "items": ["null", "int"]})))
-    with pytest.raises(SchemaError, match=r"n: nullable until now, and no longer; xs\[\]: nullable until now, and no longer"):
+    flow.create_table(
+        topic_of(("n", ["null", "int"]), ("m", "string"), ("xs", {"type": "array", "items": ["null", "int"]}))
+    )
+    with pytest.raises(
+        SchemaError, match=r"n: nullable until now, and no longer; xs\[\]: nullable until now, and no longer"
+    ):
         flow.evolve(topic_of(("n", "int"), ("m", "string"), ("xs", {"type": "array", "items": "int"})))
-    relaxed = topic_of(("n", ["null", "int"]), ("m", ["null", "string"]), ("xs", {"type": "array", "items": ["null", "int"]}))
+    relaxed = topic_of(
+        ("n", ["null", "int"]), ("m", ["null", "string"]), ("xs", {"type": "array", "items": ["null", "int"]})
+    )
     assert not flow.evolve(relaxed).schema().find_field("m").required
 
 
@@ -331,9 +397,12 @@ def account(owner, balance):
 
 @pytest.mark.parametrize("naming", ["DEFAULT", "PORTABLE"])
 def test_an_upsert_table_has_the_last_value_of_each_key(tmp_path, naming):
-    flow, log = writer(tmp_path, naming), Log("things", 3)
+    flow = writer(tmp_path, naming)
+    log = Log("things", 3)
     flow.create_table(ACCOUNTS, "upsert")
-    first = flow.append("things", log.append([account("a", 1), account("b", 2), account("c", 3), account("a", 4)]))
+    first = flow.append(
+        "things", log.append([account("a", 1), account("b", 2), account("c", 3), account("a", 4)])
+    )
     assert operations(first) == [Operation.APPEND]
     assert first.scan().count() == 3
     flow.append("things", log.append([account("b", 20), account("c", None), account("d", 5)]))
@@ -348,10 +417,14 @@ def test_an_upsert_table_has_the_last_value_of_each_key(tmp_path, naming):
 
 
 def test_compaction_of_an_upsert_table_does_away_with_the_deletes(tmp_path):
-    flow, log = writer(tmp_path), Log("things", 3)
+    flow = writer(tmp_path)
+    log = Log("things", 3)
     flow.create_table(ACCOUNTS, "upsert")
     for n in range(5):
-        flow.append("things", log.append([account("a", n), account(f"b{n}", n), *([account("b0", None)] if n else [])]))
+        flow.append(
+            "things",
+            log.append([account("a", n), account(f"b{n}", n), *([account("b0", None)] if n else [])]),
+        )
     table = flow.compact("things")
     assert operations(table)[-1] is Operation.REPLACE
     assert table.current_snapshot().summary["total-delete-files"] == "0"

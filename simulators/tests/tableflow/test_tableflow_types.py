@@ -35,10 +35,16 @@ def columns(topic, naming):
 
 
 def column_type(avro):
-    return str(table_schema(topic_of(("x", avro)), "DEFAULT").find_field("x")).split(": ", 1)[1].removeprefix("x: ")
+    return (
+        str(table_schema(topic_of(("x", avro)), "DEFAULT").find_field("x"))
+        .split(": ", 1)[1]
+        .removeprefix("x: ")
+    )
 
 
-@pytest.mark.parametrize("file", sorted((ROOT / "project" / "topics").glob("*.avsc")), ids=lambda file: file.stem)
+@pytest.mark.parametrize(
+    "file", sorted((ROOT / "project" / "topics").glob("*.avsc")), ids=lambda file: file.stem
+)
 def test_shipped_topics_are_valid_avro_and_every_field_is_explained(file):
     schema = json.loads(file.read_text("utf-8"))
     fastavro.parse_schema(schema)
@@ -57,8 +63,18 @@ def test_shipped_topics_are_valid_avro_and_every_field_is_explained(file):
 
 @pytest.mark.parametrize("naming", ["DEFAULT", "PORTABLE"])
 def test_a_trade_has_the_raw_key_first_its_fields_and_nine_metadata_columns_last(naming):
-    fields = {"side": "string", "quantity": "int", "symbol": "string", "price": "int", "account": "string", "userid": "string"}
-    names = {each: f"$${each}" if naming == "DEFAULT" else f"cflt_metadata_{each.replace('-', '_')}" for each in METADATA}
+    fields = {
+        "side": "string",
+        "quantity": "int",
+        "symbol": "string",
+        "price": "int",
+        "account": "string",
+        "userid": "string",
+    }
+    names = {
+        each: f"$${each}" if naming == "DEFAULT" else f"cflt_metadata_{each.replace('-', '_')}"
+        for each in METADATA
+    }
     assert columns(TRADES, naming) == [
         "key: optional binary",
         *(f"{name}: required {kind}" for name, kind in fields.items()),
@@ -140,7 +156,12 @@ def test_branches_of_a_union_are_named_in_full_only_where_short_names_meet():
 
 
 def test_a_branch_has_the_name_of_its_avro_type_and_not_of_its_logical_type():
-    union = ["null", "string", logical("bytes", "decimal", precision=9, scale=2), logical("long", "timestamp-millis")]
+    union = [
+        "null",
+        "string",
+        logical("bytes", "decimal", precision=9, scale=2),
+        logical("long", "timestamp-millis"),
+    ]
     fields = table_schema(topic_of(("x", union)), "DEFAULT").find_type("x").fields
     assert [(field.name, str(field.field_type)) for field in fields] == [
         ("string", "string"),
@@ -155,7 +176,12 @@ def test_values_of_two_branches_with_one_short_name_are_kept(tmp_path):
     flow = writer(tmp_path)
     flow.create_table(topic)
     values = [{"x": (f"shop.{version}.Sale", {"n": number})} for version, number in (("v1", 1), ("v2", 2))]
-    rows = flow.append("things", Log("things").append(Sent(0, b"k", value) for value in values)).scan().to_arrow().to_pylist()
+    rows = (
+        flow.append("things", Log("things").append(Sent(0, b"k", value) for value in values))
+        .scan()
+        .to_arrow()
+        .to_pylist()
+    )
     assert [row["x"] for row in rows] == [
         {"shop_v1_Sale": {"n": 1}, "shop_v2_Sale": None},
         {"shop_v1_Sale": None, "shop_v2_Sale": {"n": 2}},
@@ -171,7 +197,9 @@ ENTRY = {
 
 
 @pytest.mark.parametrize(
-    "items", [ENTRY, ENTRY | {"name": "Own", "namespace": "shop", "connect.internal.type": "MapEntry"}], ids=["usual", "named"]
+    "items",
+    [ENTRY, ENTRY | {"name": "Own", "namespace": "shop", "connect.internal.type": "MapEntry"}],
+    ids=["usual", "named"],
 )
 def test_an_array_of_map_entries_is_a_map(tmp_path, items):
     topic = topic_of(("labels", {"type": "array", "items": items}))
@@ -206,8 +234,14 @@ RECURSIVE = {"type": "record", "name": "Node", "fields": [{"name": "next", "type
         ([("x", ["int", logical("int", "date")])], "two branches of one type"),
         ([("x", ["string", ["int", "long"]])], "can't have another union in it"),
         ([("x", {"type": "fixed", "name": "F", "size": 0})], "a fixed type of 0 bytes"),
-        ([("x", {"type": "array", "items": {**ENTRY, "fields": ENTRY["fields"][:1]}})], "the array encodes a map"),
-        ([("x", [{**PAIR, "namespace": "a"}, {**PAIR, "namespace": "b"}, {**PAIR, "name": "a_Pair"}])], "the same column name"),
+        (
+            [("x", {"type": "array", "items": {**ENTRY, "fields": ENTRY["fields"][:1]}})],
+            "the array encodes a map",
+        ),
+        (
+            [("x", [{**PAIR, "namespace": "a"}, {**PAIR, "namespace": "b"}, {**PAIR, "name": "a_Pair"}])],
+            "the same column name",
+        ),
         ([("x", logical("bytes", "decimal", precision=2, scale=3))], "scale must be less than or equal"),
         ([("x", logical("long", "timestamp-nanos"))], "field x: timestamp-nanos needs Iceberg format 3"),
         ([("x", "no_such_type")], "not a valid Avro schema: UnknownType no_such_type"),
@@ -235,7 +269,9 @@ def test_a_topic_must_be_a_record_with_the_fields_that_it_names():
             Topic(*arguments)
 
 
-@pytest.mark.parametrize(("text", "expected_message"), [("{", "not a readable JSON file"), ("[]", "one record, found list")])
+@pytest.mark.parametrize(
+    ("text", "expected_message"), [("{", "not a readable JSON file"), ("[]", "one record, found list")]
+)
 def test_a_broken_schema_file_is_named(tmp_path, text, expected_message):
     (tmp_path / "broken.avsc").write_text(text)
     with pytest.raises(SchemaError, match=rf"broken\.avsc: .*{expected_message}"):
@@ -265,11 +301,23 @@ FIELDS = [
     ("clock", logical("int", "time-millis"), time(23, 59, 59, 999_000)),
     ("fine_clock", logical("long", "time-micros"), time(23, 59, 59, 999_999)),
     ("at", logical("long", "timestamp-millis"), datetime(1, 1, 1, tzinfo=UTC)),
-    ("at_micros", logical("long", "timestamp-micros"), datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)),
+    (
+        "at_micros",
+        logical("long", "timestamp-micros"),
+        datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
+    ),
     ("local", logical("long", "local-timestamp-millis"), datetime(1969, 12, 31, 23, 59, 59, 999_000)),
     ("local_micros", logical("long", "local-timestamp-micros"), datetime(2026, 11, 2, 10, 15, 0, 1)),
-    ("money", logical("bytes", "decimal", precision=38, scale=10), Decimal("9999999999999999999999999999.9999999999")),
-    ("money_fixed", logical("fixed", "decimal", name="Money", size=8, precision=12, scale=4), Decimal("-12345678.9012")),
+    (
+        "money",
+        logical("bytes", "decimal", precision=38, scale=10),
+        Decimal("9999999999999999999999999999.9999999999"),
+    ),
+    (
+        "money_fixed",
+        logical("fixed", "decimal", name="Money", size=8, precision=12, scale=4),
+        Decimal("-12345678.9012"),
+    ),
     ("id", logical("string", "uuid"), "9a3b5c1e-0000-4000-8000-0123456789ab"),
     ("maybe", ["null", "string"], None),
     ("numbers", {"type": "array", "items": ["null", "int"]}, [1, None, 3]),
@@ -319,7 +367,9 @@ def test_metadata_columns_hold_the_record(tmp_path):
     topic = topic_of(("n", "int"))
     at = datetime(2026, 11, 2, 10, 15, 0, 123_000, tzinfo=UTC)
     millis = (at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
-    records = Log("things", 6).append([Sent(millis, b"k1", {"n": 7}, (("h", b"1"), ("h", b"2"), ("g", b"\xff")))])
+    records = Log("things", 6).append(
+        [Sent(millis, b"k1", {"n": 7}, (("h", b"1"), ("h", b"2"), ("g", b"\xff")))]
+    )
     flow.create_table(topic)
     (row,) = flow.append("things", records).scan().to_arrow().to_pylist()
     # Kafka may have a header twice, a map may not: the last one stays.

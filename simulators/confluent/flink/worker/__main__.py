@@ -1,11 +1,14 @@
-"""`python -m simulators.confluent.flink.worker` reads a JSON request per line, and writes a JSON answer per line.
+"""`python -m simulators.confluent.flink.worker` reads a JSON request per line, and writes a JSON answer per
+line.
 
     {"catalog": …, "database": …, "tables": {name: {"columns": [[name, type], …], "folder": …}}, "query": …}
         → {"columns": [{"name": …, "type": {…}}, …]}
     the same with "into": folder
-        → runs the query over the files in the tables' folders, writes its rows to the folder as JSON Lines, and answers the same
+        → runs the query over the files in the tables' folders, writes its rows to the folder as JSON Lines,
+        and answers the same
 
-If the query fails, the answer is {"error": message}. Queries run in streaming mode over the existing rows, and must only append.
+If the query fails, the answer is {"error": message}. Queries run in streaming mode over the existing rows,
+and must only append.
 """
 
 from __future__ import annotations
@@ -23,10 +26,18 @@ from pyflink.table import EnvironmentSettings, TableEnvironment
 
 _FILES: Final = "'connector' = 'filesystem', 'format' = 'json', 'json.timestamp-format.standard' = 'ISO-8601'"
 _ROWTIME: Final = "$rowtime"
-_SETTINGS: Final = {"parallelism.default": "1", "table.local-time-zone": "UTC", "table.exec.source.idle-timeout": "0 ms"}
+_SETTINGS: Final = {
+    "parallelism.default": "1",
+    "table.local-time-zone": "UTC",
+    "table.exec.source.idle-timeout": "0 ms",
+}
 _SINK: Final = "sink_of_the_statement"
 _QUERY: Final = "query_of_the_statement"
-_CHILDREN: Final = {"ARRAY": ("element_type",), "MULTISET": ("element_type",), "MAP": ("key_type", "value_type")}
+_CHILDREN: Final = {
+    "ARRAY": ("element_type",),
+    "MULTISET": ("element_type",),
+    "MAP": ("key_type", "value_type"),
+}
 _LENGTH: Final = (("length", "getLength"),)
 _PRECISION: Final = (("precision", "getPrecision"),)
 _MEASURES: Final = {
@@ -61,16 +72,22 @@ def _answer(environment: TableEnvironment, request: dict[str, Any]) -> dict[str,
 
 @contextmanager
 def _tables(environment: TableEnvironment, request: dict[str, Any]) -> Iterator[None]:
-    catalog, database = _quoted(request["catalog"]), _quoted(request["database"])
+    catalog = _quoted(request["catalog"])
+    database = _quoted(request["database"])
     environment.execute_sql(f"CREATE CATALOG IF NOT EXISTS {catalog} WITH ('type' = 'generic_in_memory')")
     environment.execute_sql(f"CREATE DATABASE IF NOT EXISTS {catalog}.{database}")
     environment.execute_sql(f"USE {catalog}.{database}")
     try:
         for name, table in request["tables"].items():
             columns = ", ".join(f"{_quoted(column)} {kind}" for column, kind in table["columns"])
-            time = f"{_quoted(_ROWTIME)} TIMESTAMP_LTZ(3) NOT NULL, WATERMARK FOR {_quoted(_ROWTIME)} AS {_quoted(_ROWTIME)}"
+            time = (
+                f"{_quoted(_ROWTIME)} TIMESTAMP_LTZ(3) NOT NULL, WATERMARK FOR {_quoted(_ROWTIME)} AS "
+                f"{_quoted(_ROWTIME)}"
+            )
             where = f"{_FILES}, 'path' = 'file://{table['folder']}'"
-            environment.execute_sql(f"CREATE TEMPORARY TABLE {_quoted(name)} ({columns}, {time}) WITH ({where})")
+            environment.execute_sql(
+                f"CREATE TEMPORARY TABLE {_quoted(name)} ({columns}, {time}) WITH ({where})"
+            )
         yield
     finally:
         for name in (*request["tables"], _SINK):
@@ -82,9 +99,13 @@ def _planned(environment: TableEnvironment, request: dict[str, Any]) -> dict[str
     columns = list(table._j_table.getResolvedSchema().getColumns())
     if _ROWTIME not in request["query"]:  # a system column, which SELECT * omits
         columns = [column for column in columns if column.getName() != _ROWTIME]
-    fields = ", ".join(f"{_quoted(column.getName())} {_type(column).asSerializableString()}" for column in columns)
+    fields = ", ".join(
+        f"{_quoted(column.getName())} {_type(column).asSerializableString()}" for column in columns
+    )
     folder = request.get("into", "/nowhere")
-    environment.execute_sql(f"CREATE TEMPORARY TABLE {_quoted(_SINK)} ({fields}) WITH ({_FILES}, 'path' = 'file://{folder}')")
+    environment.execute_sql(
+        f"CREATE TEMPORARY TABLE {_quoted(_SINK)} ({fields}) WITH ({_FILES}, 'path' = 'file://{folder}')"
+    )
     environment.create_temporary_view(_QUERY, table)
     chosen = ", ".join(_quoted(column.getName()) for column in columns)
     insert = f"INSERT INTO {_quoted(_SINK)} SELECT {chosen} FROM {_quoted(_QUERY)}"  # noqa: S608  (names, quoted)
