@@ -47,6 +47,9 @@ class StackStates:
     def is_forward(self, stack_id):
         return stack_id not in self.back
 
+    def is_rolling_back(self, stack_id):
+        return stack_id in self.back
+
     def is_creating(self, stack_id, logical_id):
         return (stack_id, logical_id) in self.creating
 
