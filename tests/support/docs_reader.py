@@ -39,7 +39,7 @@ def pages(root: Path) -> list[Path]:
 
 
 def fences(page: Path) -> list[Fence]:
-    return [Fence(*found) for found in _FENCE.findall(page.read_text(encoding="utf-8"))]
+    return [Fence(*item) for item in _FENCE.findall(page.read_text(encoding="utf-8"))]
 
 
 def broken_links(root: Path) -> list[str]:
@@ -116,7 +116,11 @@ def toml_mistakes(toml: str) -> list[str]:
         else:
             toml_model.read(Deployment if _OF_DEPLOYMENT.search(toml) else Contract, toml, name="snippet")
     except BadFile as bad:
-        return [str(one) for one in bad.problems if is_whole(toml) or not one.message.startswith("missing")]
+        return [
+            str(problem)
+            for problem in bad.problems
+            if is_whole(toml) or not problem.message.startswith("missing")
+        ]
     return []
 
 
