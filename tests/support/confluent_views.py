@@ -18,7 +18,7 @@ def _is_ours(name):
 
 
 def _new(org, base, kind):
-    known = {known_object for known_object, known_object in base if known_object == kind}
+    known = {object_id for base_kind, object_id in base if base_kind == kind}
     return [item for item in getattr(org.simulation.organization, kind).values() if item.id not in known]
 
 
