@@ -31,9 +31,9 @@ from tests.support.policies import ACCOUNT, Reader
 _numbers = itertools.count(1)
 #: Ids and addresses that users need.
 WANTED = """
-TableflowBucketName LakeBucketName AthenaWorkgroup DailyTradesFiles EnvironmentId KafkaClusterId BootstrapServers
-SchemaRegistryUrl FlinkComputePoolId CatalogUri ClusterPage WarehouseName SchemaName ReaderName ReaderSecretArn
-DailyTradesJobName DeadLettersUrl DashboardPage KafkaAppConsumerKeySecretArn
+TableflowBucketName LakeBucketName AthenaWorkgroup DailyTradesFiles EnvironmentId KafkaClusterId
+BootstrapServers SchemaRegistryUrl FlinkComputePoolId CatalogUri ClusterPage WarehouseName SchemaName
+ReaderName ReaderSecretArn DailyTradesJobName DeadLettersUrl DashboardPage KafkaAppConsumerKeySecretArn
 """
 
 

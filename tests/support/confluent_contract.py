@@ -40,7 +40,7 @@ _FILES = {
     "/mode": "schema-registry-v1",
     "/compatibility": "schema-registry-v1",
 }
-#: APIs without a file in the folder. Their requests and responses follow Confluent's API reference, unchecked.
+#: APIs without a file in the folder. Their requests and responses follow the API reference, unchecked.
 _WITHOUT_FILE = ("/networking/v1/",)
 
 
