@@ -42,7 +42,9 @@ def as_failure(error: Exception) -> CommandFailed:
     """Return the error that the command reports. It contains no secret, even if the exception does."""
     if isinstance(error, LakeferryError):
         if error.row is lambda_errors.STORAGE and isinstance(error.__context__, BotoCoreError | ClientError):
-            return _of_aws(error.__context__, error.doing + _without_answer(error.what, error.__context__))
+            return _translate_aws_error(
+                error.__context__, error.doing + _remove_answer(error.what, error.__context__)
+            )
         why = errors.entry(error.row.code).cause
         hint = "" if error.remedy == error.row.remedy else error.remedy
         return CommandFailed(
@@ -52,8 +54,8 @@ def as_failure(error: Exception) -> CommandFailed:
         return CommandFailed(error.code, redact(error.what), error.remedy, trace=trace_of(error))
     if isinstance(error, BotoCoreError | ClientError):
         doing = f"calling {error.operation_name}" if isinstance(error, ClientError) else "calling AWS"
-        return _of_aws(error, doing)
-    return _unexpected(error)
+        return _translate_aws_error(error, doing)
+    return _translate_unexpected(error)
 
 
 def is_aws_denial(error: Exception) -> bool:
@@ -71,19 +73,19 @@ def trace_of(error: Exception) -> str:
     return redact("".join(traceback.format_exception(error)))
 
 
-def _without_answer(what: str, error: BotoCoreError | ClientError) -> str:
+def _remove_answer(what: str, error: BotoCoreError | ClientError) -> str:
     """Return what `aws_call` was doing, without the answer of AWS that it appended."""
     answer = answer_to(error) if isinstance(error, ClientError) else type(error).__name__
     return what.partition(f": {redact(answer)}")[0]
 
 
-def _of_aws(error: BotoCoreError | ClientError, doing: str) -> CommandFailed:
-    failure = _translated(error, doing)
+def _translate_aws_error(error: BotoCoreError | ClientError, doing: str) -> CommandFailed:
+    failure = _choose_aws_failure(error, doing)
     failure.trace = trace_of(error)
     return failure
 
 
-def _unexpected(error: Exception) -> CommandFailed:
+def _translate_unexpected(error: Exception) -> CommandFailed:
     trace = trace_of(error)
     kept = False
     try:
@@ -98,11 +100,11 @@ def _unexpected(error: Exception) -> CommandFailed:
         if kept
         else "Run it again with --verbose and report what it shows"
     )
-    message = f"unexpected error: {type(error).__name__}{_where(error)}"
+    message = f"unexpected error: {type(error).__name__}{_find_place(error)}"
     return CommandFailed("UNEXPECTED", message, hint, details={"trace": trace_file}, trace=trace)
 
 
-def _where(error: Exception) -> str:
+def _find_place(error: Exception) -> str:
     """Return the last file and line of this repository in the traceback, "" if there is none."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [
@@ -122,19 +124,19 @@ def translate_aws_errors(doing: str) -> Iterator[None]:
     try:
         yield
     except (ClientError, BotoCoreError) as error:
-        raise _translated(error, doing) from None
+        raise _choose_aws_failure(error, doing) from None
 
 
-def _translated(error: ClientError | BotoCoreError, doing: str) -> CommandFailed:
+def _choose_aws_failure(error: ClientError | BotoCoreError, doing: str) -> CommandFailed:
     if isinstance(error, _LOGGED_OUT):
         message = f"can't call AWS, because nobody is logged in ({type(error).__name__})"
         return CommandFailed("AWS-CREDENTIALS", message)
     if isinstance(error, ClientError):
-        return _refused(doing, error)
-    return _unreachable(doing, error)
+        return _explain_refused(doing, error)
+    return _explain_unreachable(doing, error)
 
 
-def _unreachable(doing: str, error: BotoCoreError) -> CommandFailed:
+def _explain_unreachable(doing: str, error: BotoCoreError) -> CommandFailed:
     """Name the address if the environment has another one than AWS's, because the program at that address has
     mostly ended.
     """
@@ -151,7 +153,7 @@ def _unreachable(doing: str, error: BotoCoreError) -> CommandFailed:
     )
 
 
-def _refused(doing: str, error: ClientError) -> CommandFailed:
+def _explain_refused(doing: str, error: ClientError) -> CommandFailed:
     code = error_code(error)
     answer = redact(answer_to(error))
     if "ExpiredToken" in code or code in (

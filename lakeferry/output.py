@@ -155,7 +155,7 @@ def format_table(columns: Sequence[str], rows: Sequence[Sequence[str]], width: i
     If they are wider than `width`, wrap the last column or put it below each row.
     """
     whole = aligned(columns, rows)
-    if _fits(whole, width):
+    if _has_room(whole, width):
         return whole
     heads = aligned(columns[:-1], [row[:-1] for row in rows])
     lasts = [columns[-1], *[row[-1] for row in rows]]
@@ -164,9 +164,9 @@ def format_table(columns: Sequence[str], rows: Sequence[Sequence[str]], width: i
         beside = [
             line
             for head, last in zip(heads, lasts, strict=True)
-            for line in _beside(head, left, last, width - left)
+            for line in _write_beside(head, left, last, width - left)
         ]
-        if _fits(beside, width):
+        if _has_room(beside, width):
             return beside
     return [
         line
@@ -182,7 +182,7 @@ def format_answer(columns: Sequence[str], rows: Sequence[Sequence[Any]], width: 
     """
     texts = [[text(value) for value in row] for row in rows]
     whole = aligned(columns, texts)
-    return whole if _fits(whole, width) else list(_records(columns, texts))
+    return whole if _has_room(whole, width) else list(_write_records(columns, texts))
 
 
 def aligned(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -193,7 +193,7 @@ def aligned(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     right = right or [False] * len(columns)
     return [
         _GAP.join(
-            _padded(cell, *form) for cell, form in zip(row, zip(widths, right, strict=True), strict=True)
+            _pad_cell(cell, *form) for cell, form in zip(row, zip(widths, right, strict=True), strict=True)
         ).rstrip()
         for row in (columns, *rows)
     ]
@@ -220,7 +220,7 @@ def to_json_value(value: Any) -> Any:
     return str(value)
 
 
-def _beside(head: str, left: int, last: str, width: int) -> Iterator[str]:
+def _write_beside(head: str, left: int, last: str, width: int) -> Iterator[str]:
     """Yield `head` followed by `last`, which is wrapped to `width` and begins at column `left`."""
     *before, end = last.split(_TOTALS)
     lines: list[str] = []
@@ -230,22 +230,22 @@ def _beside(head: str, left: int, last: str, width: int) -> Iterator[str]:
         else:
             lines += textwrap.wrap(part, width, break_long_words=False, break_on_hyphens=False)
     for number, line in enumerate(lines or [""]):
-        yield f"{_padded(head if number == 0 else '', left, False)}{line}".rstrip()
+        yield f"{_pad_cell(head if number == 0 else '', left, False)}{line}".rstrip()
 
 
-def _records(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def _write_records(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     longest = max(map(cell_len, columns))
     for number, row in enumerate(rows, start=1):
         yield f"-- row {number}"
         yield from (
-            f"{_padded(name, longest, False)}{_GAP}{cell}" for name, cell in zip(columns, row, strict=True)
+            f"{_pad_cell(name, longest, False)}{_GAP}{cell}" for name, cell in zip(columns, row, strict=True)
         )
 
 
-def _fits(lines: list[str], width: int | None) -> bool:
+def _has_room(lines: list[str], width: int | None) -> bool:
     return width is None or all(cell_len(line) <= width for line in lines)
 
 
-def _padded(cell: str, width: int, right: bool) -> str:
+def _pad_cell(cell: str, width: int, right: bool) -> str:
     blanks = " " * (width - cell_len(cell))
     return blanks + cell if right else cell + blanks

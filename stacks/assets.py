@@ -62,19 +62,19 @@ def aws(python: str) -> Platform:
 
 def lambda_folder(platform: Platform, build: Path = BUILD) -> Path:
     """Return the folder with all functions' code and packages. Raises BuildFailed."""
-    return _built("lambda", _LAMBDA_LOCK, _LAMBDA_SOURCES, platform, build)
+    return _build_asset("lambda", _LAMBDA_LOCK, _LAMBDA_SOURCES, platform, build)
 
 
 def glue_zip(build: Path = BUILD) -> Path:
     """Return the zip with the job's code and the packages that Glue doesn't have. Raises BuildFailed."""
-    return _built("glue", _GLUE_LOCK, _GLUE_SOURCES, LOCAL, build) / "lakeferry.zip"
+    return _build_asset("glue", _GLUE_LOCK, _GLUE_SOURCES, LOCAL, build) / "lakeferry.zip"
 
 
 def glue_script() -> Path:
     return ROOT / "glue_jobs" / "export.py"
 
 
-def _built(asset: str, lock: str, sources: tuple[str, ...], platform: Platform, build: Path) -> Path:
+def _build_asset(asset: str, lock: str, sources: tuple[str, ...], platform: Platform, build: Path) -> Path:
     """Return the folder of an asset, built unless it exists."""
     target = build / f"{asset}-{_digest(lock, sources, platform)}"
     if target.exists():
@@ -83,11 +83,11 @@ def _built(asset: str, lock: str, sources: tuple[str, ...], platform: Platform, 
     with tempfile.TemporaryDirectory(dir=build) as scratch:
         folder = Path(scratch) / "asset"
         _install(lock, folder, platform)
-        for file in _files(sources):
+        for file in _list_files(sources):
             copy = folder / file.relative_to(ROOT)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, copy)
-        _publish(_zipped(folder) if asset == "glue" else folder, target)
+        _publish(_zip_folder(folder) if asset == "glue" else folder, target)
     return target
 
 
@@ -127,7 +127,7 @@ def _remove(target: Path) -> None:
         target.unlink(missing_ok=True)
 
 
-def _files(sources: tuple[str, ...]) -> list[Path]:
+def _list_files(sources: tuple[str, ...]) -> list[Path]:
     """Return Lakeferry's own files that ship, sorted."""
     files = (file for source in sources for file in (ROOT / source).rglob("*"))
     return sorted(
@@ -139,7 +139,7 @@ def _files(sources: tuple[str, ...]) -> list[Path]:
     )
 
 
-def _zipped(folder: Path) -> Path:
+def _zip_folder(folder: Path) -> Path:
     """Return a folder with a zip of `folder` that is always the same: sorted, with one time and mode, not
     compressed.
 
@@ -176,7 +176,7 @@ def _publish(built: Path, target: Path) -> None:
 
 def _digest(lock: str, sources: tuple[str, ...], platform: Platform) -> str:
     digest = hashlib.sha256(f"{platform.system}/{platform.python}".encode())
-    for file in [ROOT / lock, Path(__file__), *_files(sources)]:
+    for file in [ROOT / lock, Path(__file__), *_list_files(sources)]:
         digest.update(f"{file.relative_to(ROOT)}\n".encode())
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]

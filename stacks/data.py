@@ -39,11 +39,11 @@ class DataStack(LakeferryStack):
             loaded=loaded,
             purpose="buckets, catalog of aggregates, queries, pseudonymisation key",
         )
-        self.tableflow_bucket = self._tableflow_bucket()
-        self.lake_bucket = self._lake_bucket()
-        self.aggregates = self._aggregates()
-        self.workgroup = self._workgroup()
-        secret_arn, key_arn = self._pseudonym_secret()
+        self.tableflow_bucket = self._create_tableflow_bucket()
+        self.lake_bucket = self._create_lake_bucket()
+        self.aggregates = self._create_aggregates()
+        self.workgroup = self._create_workgroup()
+        secret_arn, key_arn = self._create_pseudonym_secret()
         if not self.deployment.keeps_data:
             self._empty_on_destroy()
         self.lake = Lake(
@@ -56,7 +56,7 @@ class DataStack(LakeferryStack):
             aggregates=self.export_value(self.aggregates.ref),
             workgroup=self.deployment.prefix,
         )
-        self._outputs()
+        self._add_outputs()
 
     @property
     def _removal(self) -> RemovalPolicy:
@@ -68,13 +68,13 @@ class DataStack(LakeferryStack):
             RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if self.deployment.keeps_data else RemovalPolicy.DESTROY
         )
 
-    def _tableflow_bucket(self) -> s3.Bucket:
+    def _create_tableflow_bucket(self) -> s3.Bucket:
         """Create a bucket that only Tableflow writes to, as Confluent requires; so it has no access logs
         either.
         """
         return self._bucket("TableflowBucket", self.deployment.aws.tableflow_bucket, [])
 
-    def _lake_bucket(self) -> s3.Bucket:
+    def _create_lake_bucket(self) -> s3.Bucket:
         """Create the bucket of exports.
 
         Files expire; manifests stay: a window without one counts as unpublished.
@@ -122,7 +122,7 @@ class DataStack(LakeferryStack):
         )
         return bucket
 
-    def _aggregates(self) -> glue.CfnDatabase:
+    def _create_aggregates(self) -> glue.CfnDatabase:
         """Create the database. Its name has lower-case letters, digits and underscores: Athena needs quotes
         for other names.
 
@@ -144,7 +144,7 @@ class DataStack(LakeferryStack):
         database.apply_removal_policy(self._removal)
         return database
 
-    def _workgroup(self) -> athena.CfnWorkGroup:
+    def _create_workgroup(self) -> athena.CfnWorkGroup:
         results = athena.CfnWorkGroup.ResultConfigurationProperty(
             output_location=f"s3://{self.lake_bucket.bucket_name}/{ATHENA}/",
             encryption_configuration=athena.CfnWorkGroup.EncryptionConfigurationProperty(
@@ -165,7 +165,7 @@ class DataStack(LakeferryStack):
             ),
         )
 
-    def _pseudonym_secret(self) -> tuple[str, str]:
+    def _create_pseudonym_secret(self) -> tuple[str, str]:
         """Return the ARNs of the pseudonymisation key's secret and of its KMS key. They are kept if the data
         is.
 
@@ -205,7 +205,7 @@ class DataStack(LakeferryStack):
         )
         cleanup.node.add_dependency(self.lake_bucket, self.workgroup)
 
-    def _outputs(self) -> None:
+    def _add_outputs(self) -> None:
         self.output(
             "TableflowBucketName",
             self.tableflow_bucket.bucket_name,

@@ -58,12 +58,12 @@ class ExportsStack(LakeferryStack):
         if self.deployment.exports:
             jobs = ExportJobs(self, "Jobs", loaded=loaded, lake=self.lake, glue_database=self.glue_database)
             self.jobs = jobs.jobs
-            self._topics()
-            self._schedules()
+            self._create_topics()
+            self._create_schedules()
             self._notify()
-        self._outputs()
+        self._add_outputs()
 
-    def _topics(self) -> None:
+    def _create_topics(self) -> None:
         key = kms.Alias.from_alias_name(self, "SnsKey", "alias/aws/sns")
         for export in self.deployment.exports:
             mail_topic(
@@ -75,14 +75,14 @@ class ExportsStack(LakeferryStack):
                 topic_name=topic_name(self.deployment, export.contract),
             )
 
-    def _schedules(self) -> None:
+    def _create_schedules(self) -> None:
         group = scheduler.ScheduleGroup(
             self,
             "Schedules",
             schedule_group_name=self.deployment.prefix,
             removal_policy=RemovalPolicy.DESTROY,
         )
-        role = self._starter(group)
+        role = self._create_starter_role(group)
         for export in self.deployment.exports:
             job = self.jobs[export.contract]
             schedule = scheduler.Schedule(
@@ -98,7 +98,7 @@ class ExportsStack(LakeferryStack):
             )
             schedule.node.add_dependency(role)
 
-    def _starter(self, group: scheduler.ScheduleGroup) -> iam.Role:
+    def _create_starter_role(self, group: scheduler.ScheduleGroup) -> iam.Role:
         """Return the role of the schedules. It trusts only those of this group."""
         service = iam.ServicePrincipal(
             "scheduler.amazonaws.com",
@@ -204,7 +204,7 @@ class ExportsStack(LakeferryStack):
             allow("EncryptAlarms", ["kms:Decrypt", "kms:GenerateDataKey"], [self.alarms.key.key_arn]),
         ]
 
-    def _outputs(self) -> None:
+    def _add_outputs(self) -> None:
         for export in self.deployment.exports:
             self.output(
                 f"{pascal_case(export.contract)}JobName",

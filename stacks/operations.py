@@ -78,9 +78,9 @@ class OperationsStack(LakeferryStack):
         self._watch()
         self._alarms = self._create_alarms()
         if self.deployment.alerts.dashboard:
-            self._dashboard()
+            self._create_dashboard()
         if self.deployment.has_budget:
-            self._budget()
+            self._create_budget()
         named_queries(
             self,
             deployment=self.deployment,
@@ -90,7 +90,7 @@ class OperationsStack(LakeferryStack):
 
     def _watch(self) -> None:
         settings = PublishedSettings(
-            self, "Settings", deployment=self.deployment, secrets=self._secret_names()
+            self, "Settings", deployment=self.deployment, secrets=self._list_secret_names()
         )
         options = SynthOptions.of(self)
         reader = self._snowflake_reader
@@ -130,7 +130,7 @@ class OperationsStack(LakeferryStack):
             dead_letters=self.exports.dead_letters,
         )
 
-    def _secret_names(self) -> list[str]:
+    def _list_secret_names(self) -> list[str]:
         held = [self.confluent.secrets, *([self.snowflake.secrets] if self.snowflake else [])]
         return [secret.name for key in held for secret in key.filled]
 
@@ -165,7 +165,10 @@ class OperationsStack(LakeferryStack):
             allow(
                 "ReadAgesOfKeys",
                 ["secretsmanager:DescribeSecret", "secretsmanager:ListSecretVersionIds"],
-                [named_secret(self, name) for name in [*self._secret_names(), *self._deployer_secrets()]],
+                [
+                    named_secret(self, name)
+                    for name in [*self._list_secret_names(), *self._list_deployer_secrets()]
+                ],
             ),
             allow("ReadReadersKeys", ["secretsmanager:GetSecretValue"], readers),
             allow("DecryptKeys", ["kms:Decrypt"], keys, through(self, "secretsmanager")),
@@ -179,7 +182,7 @@ class OperationsStack(LakeferryStack):
             ),
         ]
 
-    def _deployer_secrets(self) -> list[str]:
+    def _list_deployer_secrets(self) -> list[str]:
         return [
             self.deployment.confluent.cloud_key_secret,
             *([self.snowflake.settings.key_secret] if self.snowflake else []),
@@ -212,7 +215,7 @@ class OperationsStack(LakeferryStack):
             "DeployerKeyAgeDays": alerts.deployer_key_age_days,
             contract.UNMEASURED: 0,
         }
-        emitted = self._emitted()
+        emitted = self._list_emitted_metrics()
         alarms = [
             self._alarm_on_metric(metric, limit) for metric, limit in limits.items() if metric in emitted
         ]
@@ -220,7 +223,7 @@ class OperationsStack(LakeferryStack):
             alarms.append(self._alarm_on_unconfirmed())
         return [*alarms, self._alarm_on_dead_letters()]
 
-    def _emitted(self) -> set[str]:
+    def _list_emitted_metrics(self) -> set[str]:
         """Return the metrics that monitoring emits for this deployment."""
         emitted = set(_ALWAYS_EMITTED)
         if self.deployment.tables:
@@ -231,7 +234,7 @@ class OperationsStack(LakeferryStack):
             emitted |= {"SnowflakeAgeHours"}
         return emitted | ({"ExportLateHours", "RecipientsUnconfirmed"} if self.deployment.exports else set())
 
-    def _metric(
+    def _build_metric(
         self, name: str, dimension: str = "", value: str = "", *, minutes: int = contract.WATCH_MINUTES
     ) -> cloudwatch.Metric:
         """Return the maximum of a metric, of all or of one table, export or secret."""
@@ -257,7 +260,7 @@ class OperationsStack(LakeferryStack):
                 f"{metric} of {self.deployment.prefix} is above {limit}. `lakeferry status` shows where. "
                 "INSUFFICIENT_DATA means that monitoring has stopped"
             ),
-            metric=self._metric(metric),
+            metric=self._build_metric(metric),
             above=limit,
             periods=_RUNS,
             datapoints=_RUNS_OVER,
@@ -274,7 +277,7 @@ class OperationsStack(LakeferryStack):
             topic=self.exports.alarms.topic,
             name=f"{self.deployment.prefix}-RecipientsUnconfirmed",
             description=f"A recipient of {self.deployment.prefix} has not confirmed for a day, and gets no mail",
-            metric=self._metric("RecipientsUnconfirmed", minutes=60),
+            metric=self._build_metric("RecipientsUnconfirmed", minutes=60),
             periods=_CONFIRM_HOURS,
         )
 
@@ -288,28 +291,28 @@ class OperationsStack(LakeferryStack):
             what="A start of an export or a notice",
         )
 
-    def _dashboard(self) -> None:
+    def _create_dashboard(self) -> None:
         tables = [topic.name for topic in self.deployment.tables]
         shown = {"Table": tables, "Export": [export.contract for export in self.deployment.exports]}
         widgets: list[cloudwatch.IWidget] = [
             cloudwatch.GraphWidget(
                 title=metric,
                 width=12,
-                left=[self._metric(metric, dimension, value) for value in shown[dimension]],
+                left=[self._build_metric(metric, dimension, value) for value in shown[dimension]],
             )
             for metric, dimension in contract.METRIC_DIMENSIONS.items()
-            if metric in self._emitted() and shown.get(dimension)
+            if metric in self._list_emitted_metrics() and shown.get(dimension)
         ]
         widgets += [
-            cloudwatch.GraphWidget(title=metric, width=12, left=[self._metric(metric)])
+            cloudwatch.GraphWidget(title=metric, width=12, left=[self._build_metric(metric)])
             for metric in _ALWAYS_EMITTED
         ]
         board = cloudwatch.Dashboard(self, "Dashboard", dashboard_name=self.deployment.regional_prefix)
         board.add_widgets(cloudwatch.AlarmStatusWidget(title="Alarms", width=24, alarms=self._alarms))
         board.add_widgets(*widgets)
-        self.output("DashboardPage", _page(self), "Freshness, lateness, ages of keys")
+        self.output("DashboardPage", _build_page_url(self), "Freshness, lateness, ages of keys")
 
-    def _budget(self) -> None:
+    def _create_budget(self) -> None:
         """Create the budget. It counts the costs of resources with the deployment's tags.
 
         The account has to activate the tags as cost allocation tags.
@@ -350,5 +353,5 @@ class OperationsStack(LakeferryStack):
         )
 
 
-def _page(stack: LakeferryStack) -> str:
+def _build_page_url(stack: LakeferryStack) -> str:
     return f"https://{stack.region}.console.aws.amazon.com/cloudwatch/home?region={stack.region}#dashboards/dashboard/{stack.deployment.regional_prefix}"

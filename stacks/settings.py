@@ -59,14 +59,14 @@ def _document(deployment: Deployment, secrets: Sequence[str]) -> dict[str, Any]:
     if deployment.snowflake and deployment.uses_snowflake:
         by_hand.append(deployment.snowflake.key_secret)
     return {
-        "tables": [_table(topic, deployment) for topic in deployment.tables],
+        "tables": [_describe_table(topic, deployment) for topic in deployment.tables],
         "exports": [_export(export, deployment) for export in deployment.exports],
         "secrets": list(secrets),
         "deployer_secrets": by_hand,
     }
 
 
-def _table(topic: Topic, deployment: Deployment) -> dict[str, Any]:
+def _describe_table(topic: Topic, deployment: Deployment) -> dict[str, Any]:
     assert topic.tableflow is not None
     table = topic.tableflow
     return {

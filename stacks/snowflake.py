@@ -77,19 +77,19 @@ class SnowflakeStack(LakeferryStack):
         self.secrets = StackSecrets(
             self, "Secrets", prefix=self.deployment.prefix, purpose="Encrypts the keys of Snowflake's users"
         )
-        self.provider = self._provider()
-        self._containers()
-        self._reader()
-        self._tables(data, confluent)
+        self.provider = self._create_provider()
+        self._create_containers()
+        self._create_reader()
+        self._create_tables(data, confluent)
         self.reader = Reader(
             schema=self.export_value(self.schema.full_name),
             secret_arn=self.export_value(self.reader_secret.arn),
             key_arn=self.export_value(self.secrets.key.key_arn),
             state_table=self.export_value(self.provider.states.table_name),
         )
-        self._outputs()
+        self._add_outputs()
 
-    def _provider(self) -> VendorProvider:
+    def _create_provider(self) -> VendorProvider:
         settings = self.settings
         return VendorProvider(
             self,
@@ -116,7 +116,7 @@ class SnowflakeStack(LakeferryStack):
             ],
         )
 
-    def _containers(self) -> None:
+    def _create_containers(self) -> None:
         settings = self.settings
         warehouse = WarehouseProps(
             name=settings.warehouse or "",
@@ -131,7 +131,7 @@ class SnowflakeStack(LakeferryStack):
             self, "Schema", SchemaProps(database=self.database, name=settings.schema or "")
         ).outputs
 
-    def _reader(self) -> None:
+    def _create_reader(self) -> None:
         """Create the user with two roles: one to read, and one that can only replace the user's keys."""
         self.roles = {
             name: self.provider.create(self, f"{pascal_case(name)}Role", RoleProps()).outputs.name
@@ -188,7 +188,7 @@ class SnowflakeStack(LakeferryStack):
             ),
         )
 
-    def _tables(self, data: DataStack, confluent: ConfluentStack) -> None:
+    def _create_tables(self, data: DataStack, confluent: ConfluentStack) -> None:
         role_arn = own_arn(self, "iam", self.deployment.role_resource("snowflake"), region=False)
         bucket = data.lake.tableflow_bucket
         database = confluent.cluster.glue_database
@@ -206,8 +206,8 @@ class SnowflakeStack(LakeferryStack):
                 refresh_seconds=self.settings.refresh_seconds,
             ),
         ).outputs
-        role = self._role(volume, catalog, data.lake.tableflow_arn, database)
-        trust = self._trust(volume, catalog, database).after(role)
+        role = self._create_role(volume, catalog, data.lake.tableflow_arn, database)
+        trust = self._check_trust(volume, catalog, database).after(role)
         for topic in self.deployment.tables_in_glue:
             if topic.tableflow and topic.tableflow.snowflake_table:
                 table = IcebergTableProps(
@@ -239,7 +239,7 @@ class SnowflakeStack(LakeferryStack):
                 GrantProps(privilege=privilege, on=on, name=linked, to_role=self.roles["reader"]),
             )
 
-    def _role(
+    def _create_role(
         self,
         volume: ExternalVolumeOutputs,
         catalog: CatalogIntegrationOutputs,
@@ -276,7 +276,7 @@ class SnowflakeStack(LakeferryStack):
         )
         return created
 
-    def _trust(
+    def _check_trust(
         self, volume: ExternalVolumeOutputs, catalog: CatalogIntegrationOutputs, database: str
     ) -> VendorResource[TrustOutputs]:
         """Check that Snowflake can assume the role, before tables need it."""
@@ -294,7 +294,7 @@ class SnowflakeStack(LakeferryStack):
             ),
         )
 
-    def _outputs(self) -> None:
+    def _add_outputs(self) -> None:
         self.output("WarehouseName", self.warehouse, "The readers' warehouse")
         self.output("SchemaName", self.schema.full_name, "Schema of the tables")
         self.output("ReaderName", self.user, "The user that can read")

@@ -50,7 +50,7 @@ class CommandContext:
     yes: bool = False
 
 
-def _stages(incomplete: str) -> list[str]:
+def _complete_stages(incomplete: str) -> list[str]:
     files = sorted(file.stem for file in (PROJECT / "deployments").glob("*.toml"))
     return [name for name in files if name.startswith(incomplete)]
 
@@ -62,7 +62,7 @@ _Stage = Annotated[
         help=(
             f"The deployment stage, as in project/deployments/STAGE.toml. Default: {STAGE_VARIABLE}, or dev."
         ),
-        autocompletion=_stages,
+        autocompletion=_complete_stages,
     ),
 ]
 _Json = Annotated[bool, typer.Option("--json", help="Print one JSON document to standard output.")]
@@ -76,7 +76,7 @@ _NoColor = Annotated[
 _Yes = Annotated[bool, typer.Option("--yes", "-y", help="Never prompt: assume yes, and use defaults.")]
 
 
-def _flags_without_type(params: list[Any]) -> list[Any]:
+def _remove_flag_types(params: list[Any]) -> list[Any]:
     """Remove the `<bool>` that typer's help shows after the name of a flag."""
     for param in params:
         if getattr(param, "is_flag", False):
@@ -86,12 +86,12 @@ def _flags_without_type(params: list[Any]) -> list[Any]:
 
 class Command(TyperCommand):
     def get_params(self, ctx: Any) -> list[Any]:
-        return _flags_without_type(super().get_params(ctx))
+        return _remove_flag_types(super().get_params(ctx))
 
 
 class Group(TyperGroup):
     def get_params(self, ctx: Any) -> list[Any]:
-        return _flags_without_type(super().get_params(ctx))
+        return _remove_flag_types(super().get_params(ctx))
 
 
 def command_group(name: str | None = None, about: str | None = None) -> typer.Typer:
@@ -148,7 +148,7 @@ def command(
 
         def run(**given: Any) -> None:
             context = given.pop("context")
-            call = _command_context(context, {param.name: given.pop(param.name) for param in shared})
+            call = _build_command_context(context, {param.name: given.pop(param.name) for param in shared})
             with report_errors(call.output):
                 _refuse_unused(context, {param.name for param in shared}, declared)
                 call.output.document(True, **work(call, **given))
@@ -172,7 +172,7 @@ def shared_options() -> list[inspect.Parameter]:
     return [param for param in params if param.name not in ("context", "version")]
 
 
-def _version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"{NAME} {__version__}")
         raise typer.Exit
@@ -188,10 +188,11 @@ def common(
     no_color: _NoColor = False,
     yes: _Yes = False,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
-    """Store the options that stand before the command. `_command_context` reads them."""
+    """Store the options that stand before the command. `_build_command_context` reads them."""
     context.obj = {
         "stage": stage,
         "as_json": as_json,
@@ -202,7 +203,7 @@ def common(
     }
 
 
-def _command_context(context: typer.Context, after: Mapping[str, Any]) -> CommandContext:
+def _build_command_context(context: typer.Context, after: Mapping[str, Any]) -> CommandContext:
     """Merge the options before and after the command. Those after it take precedence."""
     before = context.find_root().obj or {}
     given = {name: after.get(name) or before.get(name) for name in (*before, *after)}
@@ -292,17 +293,17 @@ class Root(Group):
         except typer.TyperException as error:
             if not error.format_message():  # a group without a command, whose help typer has printed
                 sys.exit(WRONG_INPUT)
-            fail(_output_of(argv), _usage_error(error))
+            fail(_open_output(argv), _translate_usage_error(error))
         except Exception:
-            with report_errors(_output_of(argv)):
+            with report_errors(_open_output(argv)):
                 raise
         if code == _INTERRUPTED:
-            with report_errors(_output_of(argv)):
+            with report_errors(_open_output(argv)):
                 raise KeyboardInterrupt
         sys.exit(code if isinstance(code, int) else DONE)
 
 
-def _usage_error(error: typer.TyperException) -> CommandFailed:
+def _translate_usage_error(error: typer.TyperException) -> CommandFailed:
     context = getattr(error, "ctx", None)
     path = context.command_path if context else NAME
     details = {"usage": " ".join(context.get_usage().split())} if context else None
@@ -313,7 +314,7 @@ def _usage_error(error: typer.TyperException) -> CommandFailed:
     return CommandFailed("USAGE", error.format_message().rstrip("."), f"See `{path} --help`", details)
 
 
-def _output_of(argv: Sequence[str]) -> Output:
+def _open_output(argv: Sequence[str]) -> Output:
     """Return an output for arguments that could not be parsed: only --json and --no-color are recognised."""
     options = list(takewhile(lambda word: word != "--", argv))
     return Output(as_json="--json" in options, color="--no-color" not in options)

@@ -60,13 +60,13 @@ def cost(call: CommandContext) -> Mapping[str, Any]:
 
 
 def rows(estimated: Estimate) -> list[list[str]]:
-    lines = [[line.what, _usd(line.low), _usd(line.high), line.why] for line in estimated.lines]
-    return [*lines, ["total", _usd(estimated.low), _usd(estimated.high), ""]]
+    lines = [[line.what, _format_usd(line.low), _format_usd(line.high), line.why] for line in estimated.lines]
+    return [*lines, ["total", _format_usd(estimated.low), _format_usd(estimated.high), ""]]
 
 
 def rates(estimated: Estimate) -> list[list[str]]:
-    return [[rate.what, _usd(rate.low), _usd(rate.high)] for rate in estimated.rates]
+    return [[rate.what, _format_usd(rate.low), _format_usd(rate.high)] for rate in estimated.rates]
 
 
-def _usd(amount: float) -> str:
+def _format_usd(amount: float) -> str:
     return f"{amount:,.2f}"

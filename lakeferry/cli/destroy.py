@@ -91,9 +91,9 @@ def run(output: Output, ctx: DeploymentContext, *, confirmed: str | None, plan_o
         with output.step(f"Destroying {ctx.deployment.prefix}") as report:
             done = core.destroy(ctx, planned, say=output.info, report=report)
     except KeyboardInterrupt:
-        raise _stopped(ctx) from None
+        raise _explain_stopped(ctx) from None
     except CommandFailed as failure:
-        raise _stopped(ctx, failure) from None
+        raise _explain_stopped(ctx, failure) from None
     for reason in done.reasons:
         output.print(f"  {reason}")
     inventory.show(output, ctx, done.items)
@@ -129,8 +129,8 @@ def show(output: Output, ctx: DeploymentContext, planned: Planned) -> None:
     output.print(heading if planned.to_delete else f"{where}: nothing to delete")
     for number, (owner, items) in enumerate(groupby(planned.to_delete, key=lambda item: item.owner), start=1):
         output.print(f"{number}. {'outside of stacks' if owner == ORPHAN else f'stack {owner}'}")
-        for line in _counted(item for item in items if item.kind != STACK):
-            for part in _wrapped(line, output.width or _WIDTH):
+        for line in _count_by_kind(item for item in items if item.kind != STACK):
+            for part in _wrap_line(line, output.width or _WIDTH):
                 output.print(part)
     if planned.to_keep:
         output.print("To keep:")
@@ -144,14 +144,14 @@ def show(output: Output, ctx: DeploymentContext, planned: Planned) -> None:
         )
 
 
-def _counted(items: Iterable[Item]) -> Iterator[str]:
+def _count_by_kind(items: Iterable[Item]) -> Iterator[str]:
     """Yield one line for each kind of object, with the number and all names."""
     for (system, kind), same in groupby(items, key=lambda item: (item.system, item.kind)):
         names = [inventory.row(item)[2] for item in same]
         yield f"{len(names)} {system} {kind}: {', '.join(names)}"
 
 
-def _wrapped(line: str, width: int) -> list[str]:
+def _wrap_line(line: str, width: int) -> list[str]:
     """Return the line in parts of this width. Names are never split."""
     return textwrap.wrap(
         line,
@@ -183,7 +183,7 @@ def _require_confirmed(output: Output, ctx: DeploymentContext, confirmed: str | 
         raise CommandFailed("NOT-CONFIRMED", message, hint)
 
 
-def _stopped(ctx: DeploymentContext, failure: CommandFailed | None = None) -> CommandFailed:
+def _explain_stopped(ctx: DeploymentContext, failure: CommandFailed | None = None) -> CommandFailed:
     """Return an error that names the stacks that are still being deleted.
 
     Without a `failure`, the user pressed Ctrl-C.

@@ -37,14 +37,14 @@ def doctor(call: CommandContext) -> Mapping[str, Any]:
     """Check what a deployment needs: tools, keys, permissions, and each step of the trust between the vendors
     and AWS.
     """
-    checks = _checks(call.output, call.stage)
+    checks = _run_checks(call.output, call.stage)
     show(call.output, checks)
     document = {"stage": call.stage, "checks": [attrs.asdict(check) for check in checks]}
     require_healthy(checks, document)
     return document
 
 
-def _checks(output: Output, stage: str) -> list[Check]:
+def _run_checks(output: Output, stage: str) -> list[Check]:
     from lakeferry.deployment.context import open_context
     from lakeferry.health import tools
     from lakeferry.health.doctor import machine_probes, probes
@@ -69,14 +69,14 @@ def show(output: Output, checks: Sequence[Check]) -> None:
     """Show each check on one line, followed by what is needed and how to fix it, if it has these."""
     for group in dict.fromkeys(check.group for check in checks):
         output.print(group)
-        for check in _short([check for check in checks if check.group == group]):
+        for check in _shorten_skipped([check for check in checks if check.group == group]):
             for line in lines(check, marks=output.out.is_terminal):
                 output.print(line)
     counted = Counter(str(check.result) for check in checks)
     output.print(f"{counted['ok']} ok, {counted['warn']} with warnings, {counted['fail']} failed")
 
 
-def _short(checks: list[Check]) -> list[Check]:
+def _shorten_skipped(checks: list[Check]) -> list[Check]:
     """Return a single check if all checks of a group were skipped for the same reason."""
     if len(checks) > 1 and {(check.result, check.message) for check in checks} == {
         ("skip", checks[0].message)

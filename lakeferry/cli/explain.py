@@ -19,7 +19,7 @@ _MAX_SIMILAR: Final = 4
 _MAX_SHOWN: Final = 8
 
 
-def _codes(incomplete: str) -> list[str]:
+def _complete_codes(incomplete: str) -> list[str]:
     return [code for code in errors.catalogue() if code.startswith(incomplete.upper())]
 
 
@@ -35,13 +35,13 @@ def explain(
     code: Annotated[
         str | None,
         typer.Argument(
-            help="The code of an error. Without it, all errors are listed.", autocompletion=_codes
+            help="The code of an error. Without it, all errors are listed.", autocompletion=_complete_codes
         ),
     ] = None,
 ) -> Mapping[str, Any]:
     """Explain an error: what it is, its cause, and what to do."""
     if code is None:
-        return {"errors": _all(call.output)}
+        return {"errors": _print_all(call.output)}
     entry = _find(code)
     call.output.print(f"{entry.code}  {entry.title}")
     call.output.print(f"\nWhy          {errors.plain(entry.cause)}")
@@ -52,7 +52,7 @@ def explain(
     return {"errors": [_document(entry)]}
 
 
-def _all(output: Output) -> list[dict[str, Any]]:
+def _print_all(output: Output) -> list[dict[str, Any]]:
     entries = errors.catalogue().values()
     for part, title in errors.PARTS.items():
         output.print(f"\n{title}")
@@ -66,12 +66,12 @@ def _find(code: str) -> Entry:
     try:
         return errors.entry(asked)
     except errors.UnknownCode:
-        near = ", ".join(_near(asked, errors.catalogue()))
+        near = ", ".join(_find_similar_codes(asked, errors.catalogue()))
         hint = f"Similar: {near}" if near else f"`{program_name()} explain` lists all"
         raise CommandFailed("UNKNOWN-CODE", f"no error has the code {code!r}", hint) from None
 
 
-def _near(asked: str, every: Iterable[str]) -> list[str]:
+def _find_similar_codes(asked: str, every: Iterable[str]) -> list[str]:
     codes = list(every)
     containing = [code for code in codes if asked and asked in code]
     return list(

@@ -154,9 +154,9 @@ def check(
         )
         raise CommandFailed("EXP-CONTRACT", f"there is no file {file}", hint)
     try:
-        topic = _topic(file) or contracts.load(str(file)).source.topic
+        topic = _read_topic(file) or contracts.load(str(file)).source.topic
         fields = with_origins(
-            topic_schema.load(schema or _schema_of(topic), topic), Sources(PROJECT, checks.NOT_JUDGED)
+            topic_schema.load(schema or _find_schema_file(topic), topic), Sources(PROJECT, checks.NOT_JUDGED)
         )
         with judging() as judge, output.step("Checking the contract"):
             contract = checks.check_file(file, fields, judge)
@@ -211,7 +211,7 @@ def listed(call: CommandContext) -> Mapping[str, Any]:
     }
 
 
-def _schema_of(topic: str) -> Path:
+def _find_schema_file(topic: str) -> Path:
     """Return the file of a topic's schema in project/topics/. Raises CommandFailed if there is none."""
     files = {path.stem: path for path in sorted((PROJECT / "topics").glob("*.avsc"))}
     if topic not in files:
@@ -220,7 +220,7 @@ def _schema_of(topic: str) -> Path:
     return files[topic]
 
 
-def _topic(file: Path) -> str | None:
+def _read_topic(file: Path) -> str | None:
     """Return the topic that a contract reads, None if the file has no valid one.
 
     An invalid contract often still names its topic; with the topic's schema, all its mistakes can be reported

@@ -88,12 +88,12 @@ def _show_names(output: Output, stage: str, names: list[str]) -> dict[str, Any]:
 def _show(output: Output, name: str, run: Run) -> None:
     output.print(f"{name}: run {run.id} of {run.began}, {run.state}" if run.id else f"{name}: {run.group}")
     for line in run.lines:
-        output.print(f"  {line.moment}  {_text(line.text)}")
+        output.print(f"  {line.moment}  {_format_text(line.text)}")
     if not run.lines:
         output.print("  the log is empty")
 
 
-def _text(text: str) -> str:
+def _format_text(text: str) -> str:
     """Return a JSON log line as text, with level and message first. Other lines are returned unchanged."""
     try:
         fields = json.loads(text)

@@ -48,7 +48,7 @@ def store(output: Output, ctx: DeploymentContext, key_id: str | None, wait: floa
     owner = verify(output, ctx, key, wait)
     before = secret_store.read_value(ctx, name)
     stored = secret_store.put_current(
-        ctx, name, _fields(key, owner, secret_store.plain(before.fields) if before else {})
+        ctx, name, _build_fields(key, owner, secret_store.plain(before.fields) if before else {})
     )
     output.print(f"API key {key.id}: a Cloud key of {owner.id} ({', '.join(owner.roles) or 'no role'})")
     if owner.is_person:
@@ -68,18 +68,18 @@ def verify(output: Output, ctx: DeploymentContext, key: ApiKey, wait: float) -> 
 
     Waits up to `wait` seconds for a new key to become valid. Raises CommandFailed, LakeferryError.
     """
-    vendor = _client(ctx, key, wait)
+    vendor = _open_client(ctx, key, wait)
     try:
         owner_id = text(_read_key(output, ctx, vendor, key, wait), "spec", "owner", "id")
-        owner = Owner(owner_id, _roles(vendor, owner_id))
+        owner = Owner(owner_id, _list_roles(vendor, owner_id))
     except Denied as denied:
         if _lacks_permission(denied):
-            raise _insufficient("its owner may not read keys and roles", denied) from None
+            raise _explain_insufficient("its owner may not read keys and roles", denied) from None
         raise _explain_refusal(ctx, key) from None
     except NotFound as missing:
-        raise _insufficient("it may not read its own entry", missing) from None
+        raise _explain_insufficient("it may not read its own entry", missing) from None
     if not owner.is_person and _ADMIN not in owner.roles:
-        raise _insufficient(
+        raise _explain_insufficient(
             f"its owner {owner.id} has {', '.join(owner.roles) or 'no role'} in the organization", None
         )
     return owner
@@ -99,7 +99,7 @@ def _read_key(output: Output, ctx: DeploymentContext, vendor: Confluent, key: Ap
             ctx.clock.sleep(_PAUSE)
 
 
-def _roles(vendor: Confluent, owner: str) -> tuple[str, ...]:
+def _list_roles(vendor: Confluent, owner: str) -> tuple[str, ...]:
     scope = crn.organization(CrnScope(vendor.organization_id))
     bindings = vendor.role_bindings(owner)
     return tuple(
@@ -118,9 +118,9 @@ def _explain_refusal(ctx: DeploymentContext, key: ApiKey) -> CommandFailed:
     another service.
     """
     if _is_tableflow(ctx, key):
-        return _wrong_scope(f"API key {key.id} is a key for Tableflow, not a Cloud key")
+        return _explain_wrong_scope(f"API key {key.id} is a key for Tableflow, not a Cloud key")
     message = f"Confluent doesn't accept API key {key.id}"
-    scope = _scope_by_stored_key(ctx, key)
+    scope = _look_up_scope(ctx, key)
     if scope is None:
         why = (
             "It is a key for a cluster or region, not a Cloud key; or its id or secret is wrong; or it was "
@@ -135,7 +135,7 @@ def _explain_refusal(ctx: DeploymentContext, key: ApiKey) -> CommandFailed:
         hint = "Look up the id in Confluent's console, under API keys"
         return CommandFailed("SECRETS-REFUSED", f"the organization has no API key {key.id}", hint)
     if scope.lower() != "cloud":
-        return _wrong_scope(f"API key {key.id} is for {scope}, not a Cloud key")
+        return _explain_wrong_scope(f"API key {key.id} is for {scope}, not a Cloud key")
     hint = "Copy the secret again. If the key was created just now, run this again with --wait 300"
     return CommandFailed(
         "SECRETS-REFUSED",
@@ -145,7 +145,7 @@ def _explain_refusal(ctx: DeploymentContext, key: ApiKey) -> CommandFailed:
 
 
 def _is_tableflow(ctx: DeploymentContext, key: ApiKey) -> bool:
-    vendor = _client(ctx, key, 0)
+    vendor = _open_client(ctx, key, 0)
     try:
         vendor.tableflow(key).get("/tableflow/v1/regions")
     except LakeferryError:
@@ -153,7 +153,7 @@ def _is_tableflow(ctx: DeploymentContext, key: ApiKey) -> bool:
     return True
 
 
-def _scope_by_stored_key(ctx: DeploymentContext, key: ApiKey) -> str | None:
+def _look_up_scope(ctx: DeploymentContext, key: ApiKey) -> str | None:
     """Return the key's scope, looked up with the stored key: "" if there is no such key, None if the stored
     key can't be used.
     """
@@ -165,7 +165,7 @@ def _scope_by_stored_key(ctx: DeploymentContext, key: ApiKey) -> str | None:
     ):
         return None
     stored = ApiKey(value.fields[KEY_ID].reveal(), value.fields[KEY_SECRET])
-    vendor = _client(ctx, stored, 0)
+    vendor = _open_client(ctx, stored, 0)
     try:
         entry = vendor.cloud.read(_KEYS + path(key.id))
     except LakeferryError:
@@ -173,7 +173,7 @@ def _scope_by_stored_key(ctx: DeploymentContext, key: ApiKey) -> str | None:
     return text(entry, "spec", "resource", "id") or "cloud" if entry else ""
 
 
-def _client(ctx: DeploymentContext, key: ApiKey, wait: float) -> Confluent:
+def _open_client(ctx: DeploymentContext, key: ApiKey, wait: float) -> Confluent:
     deadline = Deadline(ctx.clock, ctx.clock.time() + wait + _SECONDS)
     return Confluent(
         Session(deadline, trust_environment=True), ctx.clock, key, ctx.addresses.confluent or CONTROL_PLANE
@@ -184,7 +184,7 @@ def _lacks_permission(denied: Denied) -> bool:
     return denied.row is confluent_errors.AUTH_SCOPE
 
 
-def _insufficient(why: str, denied: LakeferryError | None) -> CommandFailed:
+def _explain_insufficient(why: str, denied: LakeferryError | None) -> CommandFailed:
     hint = (
         f"Give the key's owner the role {_ADMIN}, wait some minutes and run this again: "
         "docs/how-to/prepare-confluent.md"
@@ -195,12 +195,12 @@ def _insufficient(why: str, denied: LakeferryError | None) -> CommandFailed:
     )
 
 
-def _wrong_scope(message: str) -> CommandFailed:
+def _explain_wrong_scope(message: str) -> CommandFailed:
     hint = "Create a Cloud key: `confluent api-key create --resource cloud --service-account sa-…`"
     return CommandFailed("SECRETS-CLUSTER-KEY", message, hint)
 
 
-def _fields(key: ApiKey, owner: Owner, before: dict[str, str]) -> dict[str, str]:
+def _build_fields(key: ApiKey, owner: Owner, before: dict[str, str]) -> dict[str, str]:
     """Return the secret's new fields.
 
     Other fields are kept, except the fields that only a key for a single resource has.

@@ -69,8 +69,8 @@ def _read_stdin(what: str) -> str:
 
 
 def _split_api_key(text: str, key_id: str | None) -> tuple[str, str]:
-    if fields := _json(text):
-        return key_id or _first(fields, _IDS), _first(fields, _SECRETS)
+    if fields := _parse_json(text):
+        return key_id or _pick_first(fields, _IDS), _pick_first(fields, _SECRETS)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if key_id:
         lines = [key_id, *(line for line in lines if line != key_id)]
@@ -83,26 +83,26 @@ def _split_api_key(text: str, key_id: str | None) -> tuple[str, str]:
 def _check_api_key(key_id: str, secret: str) -> ApiKey:
     """Return the key. Raises CommandFailed if it can't be an API key of Confluent."""
     if _KEY_ID.fullmatch(secret) and len(key_id) >= _MIN_SECRET_LENGTH:
-        raise _malformed(
+        raise _explain_malformed(
             "the id and the secret are the wrong way round",
             "Give the id first: it has 16 capital letters and digits",
         )
     if not _KEY_ID.fullmatch(key_id):
-        raise _malformed(
+        raise _explain_malformed(
             f"an API key's id has 16 capital letters and digits, and this one has {len(key_id)} characters",
             "Copy it again",
         )
     if len(secret) < _MIN_SECRET_LENGTH or re.search(r"\s|[\"']", secret):
         hint = "Copy it again, without quotes. Confluent shows it once, when the key is created"
-        raise _malformed(
+        raise _explain_malformed(
             f"this is not an API secret: it has {len(secret)} characters, or contains blanks or quotes", hint
         )
     return ApiKey(key_id, Secret(secret))
 
 
 def _split_private_key(text: str) -> tuple[str, str]:
-    if fields := _json(text):
-        return _first(fields, _PRIVATE_KEYS), fields.get("passphrase", "")
+    if fields := _parse_json(text):
+        return _pick_first(fields, _PRIVATE_KEYS), fields.get("passphrase", "")
     return text, ""
 
 
@@ -129,11 +129,11 @@ def _explain_unreadable(text: str, passphrase: str, why: str) -> CommandFailed:
     return CommandFailed("SECRETS-PEM", f"the private key can't be read: {why}", hint)
 
 
-def _malformed(message: str, hint: str) -> CommandFailed:
+def _explain_malformed(message: str, hint: str) -> CommandFailed:
     return CommandFailed("SECRETS-SHAPE", message, hint)
 
 
-def _json(text: str) -> dict[str, str]:
+def _parse_json(text: str) -> dict[str, str]:
     """Return the fields of a JSON object, {} for any other text."""
     try:
         fields = json.loads(text)
@@ -142,7 +142,7 @@ def _json(text: str) -> dict[str, str]:
     return {str(name): str(value) for name, value in fields.items()} if isinstance(fields, dict) else {}
 
 
-def _first(fields: dict[str, str], names: tuple[str, ...]) -> str:
+def _pick_first(fields: dict[str, str], names: tuple[str, ...]) -> str:
     for name in names:
         if fields.get(name):
             return fields[name]
@@ -158,7 +158,7 @@ def _ask_hidden(output: Output, question: str, until: str = "") -> str:
     Also with `until`, only one line is read if it doesn't begin a PEM block.
     """
     lines = []
-    with _no_echo():
+    with _turn_off_echo():
         output.err.print(question, markup=False, end="")  # after echo is off, because some people type ahead
         for line in sys.stdin:
             lines.append(line)
@@ -169,7 +169,7 @@ def _ask_hidden(output: Output, question: str, until: str = "") -> str:
 
 
 @contextmanager
-def _no_echo() -> Iterator[None]:
+def _turn_off_echo() -> Iterator[None]:
     """Turn off the terminal's echo.
 
     `getpass` can't be used: it discards the rest of a pasted text between two prompts.

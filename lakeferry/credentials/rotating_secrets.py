@@ -80,7 +80,7 @@ def load(ctx: DeploymentContext, selector: str | None = None) -> list[RotatingSe
         secret
         for name, stack in stacks.items()
         if stack and stack.is_active
-        for secret in _of_stack(ctx, name, stack)
+        for secret in _list_in_stack(ctx, name, stack)
     ]
     if selector is None:
         return secrets
@@ -112,10 +112,10 @@ def by_hand(ctx: DeploymentContext) -> list[Age]:
     names = {"confluent": deployment.confluent.cloud_key_secret}
     if deployment.snowflake and deployment.uses_snowflake:
         names["snowflake"] = deployment.snowflake.key_secret
-    return [_age_by_hand(ctx, vendor, name) for vendor, name in names.items()]
+    return [_read_manual_age(ctx, vendor, name) for vendor, name in names.items()]
 
 
-def _age_by_hand(ctx: DeploymentContext, vendor: str, name: str) -> Age:
+def _read_manual_age(ctx: DeploymentContext, vendor: str, name: str) -> Age:
     days = None
     trouble = ""
     try:
@@ -138,7 +138,7 @@ def age(ctx: DeploymentContext, secret: RotatingSecret) -> Age:
         details = failure.details or {}
         code = details.get("code", failure.code)
         message = details.get("what", failure.message)
-        return _age_without_vendor(ctx, secret, f"{code}  {message}")
+        return _read_age_without_vendor(ctx, secret, f"{code}  {message}")
     keys = tuple(answer["keys"])
     numbers = (answer["age_days"], answer["next_rotation"], answer["overdue_days"], answer["pending_days"])
     return Age(secret.name, secret.vendor, *numbers, answer["current_label"], keys)
@@ -171,7 +171,7 @@ def refused(secret: RotatingSecret, message: str) -> CommandFailed:
     return CommandFailed("ROTATE-FAILED", f"{secret.name}: {reported}", hint, details, why=entry.cause)
 
 
-def _of_stack(ctx: DeploymentContext, vendor: str, stack: Stack) -> Iterator[RotatingSecret]:
+def _list_in_stack(ctx: DeploymentContext, vendor: str, stack: Stack) -> Iterator[RotatingSecret]:
     ids = physical_ids(ctx, stack)
     for function in functions(ctx, stack, contract.ROTATE):
         for logical_id in stack.logical_ids(_SCHEDULE):
@@ -179,7 +179,7 @@ def _of_stack(ctx: DeploymentContext, vendor: str, stack: Stack) -> Iterator[Rot
             yield RotatingSecret(ids[secret], vendor, function)
 
 
-def _age_without_vendor(ctx: DeploymentContext, secret: RotatingSecret, trouble: str) -> Age:
+def _read_age_without_vendor(ctx: DeploymentContext, secret: RotatingSecret, trouble: str) -> Age:
     """Return what Secrets Manager knows without the vendor: the age of the current version, and when the next
     rotation is due.
 

@@ -89,7 +89,7 @@ def now(output: Output, stage: str, selector: str | None, *, yes: bool) -> dict[
             for secret in secrets:
                 done.append(_rotate(output, ctx, secret))
         except KeyboardInterrupt:
-            raise _interrupted(
+            raise _explain_interrupted(
                 ctx, secrets[len(done)], "its previous key stays valid", f"rotate {secrets[len(done)].name}"
             ) from None
         return {
@@ -122,14 +122,14 @@ def revoke(output: Output, stage: str, selector: str | None, *, yes: bool) -> di
             second = _revoke(output, ctx, secret)
         except KeyboardInterrupt:
             remaining = "an older key may still be valid, also one that has leaked"
-            raise _interrupted(ctx, secret, remaining, f"rotate {secret.name} --revoke") from None
+            raise _explain_interrupted(ctx, secret, remaining, f"rotate {secret.name} --revoke") from None
         output.print(f"Now exactly one key is valid: {second.kept}")
         both = [attrs.asdict(age) for age in (first, second)]
         return {"stage": stage, "secrets": [], "rotated": [attrs.asdict(rotated)], "revoked": both}
 
 
 def show(output: Output, deployment: Deployment, ages: list[Age]) -> None:
-    rows = [_row(deployment, age) for age in ages]
+    rows = [_build_row(deployment, age) for age in ages]
     output.table(_COLUMNS, rows)
     for age in ages:
         if age.trouble:
@@ -158,7 +158,7 @@ def documents(ages: Iterable[Age]) -> list[dict[str, Any]]:
     return [attrs.asdict(age) | {"keys": [dict(key) for key in age.keys]} for age in ages]
 
 
-def _row(deployment: Deployment, age: Age) -> list[str]:
+def _build_row(deployment: Deployment, age: Age) -> list[str]:
     live = next((key["id"] for key in age.keys if key["label"] == age.label), "")
     others = ", ".join(f"{key['id']} ({key['label'] or 'no label'})" for key in age.keys if key["id"] != live)
     days = "" if age.age_days is None else f"{age.age_days:.1f} days"
@@ -193,7 +193,7 @@ def _revoke(output: Output, ctx: DeploymentContext, secret: RotatingSecret) -> R
     return done
 
 
-def _interrupted(
+def _explain_interrupted(
     ctx: DeploymentContext, secret: RotatingSecret, remaining: str, command: str
 ) -> CommandFailed:
     """Return the error for Ctrl-C.
@@ -228,11 +228,11 @@ def rotate_now(ctx: DeploymentContext, secret: RotatingSecret, report: Reporter)
     Raises CommandFailed if it fails or takes longer than 30 minutes.
     """
     started = ctx.clock.time()
-    before = len(_lines(ctx, secret, started))
+    before = len(_read_log_lines(ctx, secret, started))
     version = _start_rotation(ctx, secret)
     while not _is_current(ctx, secret, version):
         waited = ctx.clock.time() - started
-        for line in _lines(ctx, secret, started)[before:]:
+        for line in _read_log_lines(ctx, secret, started)[before:]:
             report(f"{secret.name}: {line.get('step', '')} {line['message']}, {format_duration(waited)}")
             if line["message"] == "failed":
                 raise rotating_secrets.refused(secret, str(line.get("reason", "")))
@@ -276,21 +276,22 @@ def _describe(ctx: DeploymentContext, secret: RotatingSecret) -> Described:
     return SecretVersions(ctx.client("secretsmanager"), secret.arn).describe()
 
 
-def _lines(ctx: DeploymentContext, secret: RotatingSecret, since: float) -> list[dict[str, Any]]:
+def _read_log_lines(ctx: DeploymentContext, secret: RotatingSecret, since: float) -> list[dict[str, Any]]:
     """Return the function's log lines about the secret, none if the log can't be read.
 
     `since` is in seconds since 1970.
     """
     try:
         lines = [
-            _json(line.text) for line in logs.of_function(ctx, secret.function.log_group, since - _CLOCK_SKEW)
+            _parse_json(line.text)
+            for line in logs.of_function(ctx, secret.function.log_group, since - _CLOCK_SKEW)
         ]
     except (ClientError, BotoCoreError):
         return []
     return [line for line in lines if line.get("message") and line.get("secret") in (secret.name, secret.arn)]
 
 
-def _json(text: str) -> dict[str, Any]:
+def _parse_json(text: str) -> dict[str, Any]:
     try:
         fields = json.loads(text)
     except ValueError:

@@ -73,7 +73,7 @@ class Deployer:
 
 def store(output: Output, ctx: DeploymentContext) -> dict[str, Any]:
     """Read, verify and store a private key. Raises CommandFailed before it stores anything."""
-    deployer = _deployer(ctx)
+    deployer = _open_deployer(ctx)
     pair = prompt.private_key(output)
     _ = ctx.account  # fails before the key is verified if AWS can't be used
     before = secret_store.read_value(ctx, deployer.settings.key_secret)
@@ -93,7 +93,7 @@ def generate(output: Output, ctx: DeploymentContext) -> dict[str, Any]:
     An admin has to set the public key in Snowflake. The next call then verifies the pair and makes it
     current.
     """
-    deployer = _deployer(ctx)
+    deployer = _open_deployer(ctx)
     name = deployer.settings.key_secret
     _ = ctx.account  # fails before the key is verified if AWS can't be used
     pending = secret_store.read_value(ctx, name, secret_store.GENERATED)
@@ -122,13 +122,13 @@ def verify(output: Output, deployer: Deployer, pair: KeyPair, before: secret_sto
     except Denied as denied:
         if denied.row is not snowflake_errors.AUTH:
             raise
-        raise _unknown_key(deployer, pair, before, denied) from None
+        raise _explain_unknown_key(deployer, pair, before, denied) from None
 
 
-def _unknown_key(
+def _explain_unknown_key(
     deployer: Deployer, pair: KeyPair, before: secret_store.Value | None, denied: Denied
 ) -> CommandFailed:
-    slot, current_works = _free_slot(deployer, _load_pair(before))
+    slot, current_works = _choose_free_slot(deployer, _load_pair(before))
     statement = deployer.statement(pair, slot)
     user = f"user {deployer.name} of account {deployer.settings.account}"
     if current_works:
@@ -145,7 +145,7 @@ def _unknown_key(
     return CommandFailed("SECRETS-PUBLIC-KEY", message, hint, details, why=why)
 
 
-def _free_slot(deployer: Deployer, current: KeyPair | None) -> tuple[str, bool]:
+def _choose_free_slot(deployer: Deployer, current: KeyPair | None) -> tuple[str, bool]:
     """Return the property for a new public key, one that doesn't hold the current key, and whether the
     current key can log in.
     """
@@ -169,7 +169,7 @@ def _free_slot(deployer: Deployer, current: KeyPair | None) -> tuple[str, bool]:
 
 def _stage_new_pair(output: Output, deployer: Deployer, pair: KeyPair) -> dict[str, Any]:
     name = deployer.settings.key_secret
-    slot, _ = _free_slot(deployer, _load_pair(secret_store.read_value(deployer.ctx, name)))
+    slot, _ = _choose_free_slot(deployer, _load_pair(secret_store.read_value(deployer.ctx, name)))
     arn = secret_store.stage_pending(deployer.ctx, name, deployer.fields(pair))
     statement = deployer.statement(pair, slot)
     output.print(
@@ -221,7 +221,7 @@ def _load_pair(value: secret_store.Value | None) -> KeyPair | None:
         return None
 
 
-def _deployer(ctx: DeploymentContext) -> Deployer:
+def _open_deployer(ctx: DeploymentContext) -> Deployer:
     settings = ctx.deployment.snowflake
     if settings is None:
         raise CommandFailed("NO-SNOWFLAKE", f"the deployment of stage {ctx.stage} has no [snowflake]")

@@ -66,9 +66,9 @@ def read_value(ctx: DeploymentContext, name: str, label: str = CURRENT) -> Value
             if error_code(error) == _ABSENT:
                 return None
             if error_code(error) == "InvalidRequestException":
-                raise _deleted(ctx, name) from None
+                raise _explain_deleted(ctx, name) from None
             raise
-    return Value(answer["VersionId"], _fields(answer.get("SecretString", "")))
+    return Value(answer["VersionId"], _parse_fields(answer.get("SecretString", "")))
 
 
 def put_current(ctx: DeploymentContext, name: str, fields: Mapping[str, str]) -> StoredSecret:
@@ -140,11 +140,11 @@ def _describe(ctx: DeploymentContext, name: str) -> dict[str, Any] | None:
                 return None
             raise
     if secret.get("DeletedDate"):
-        raise _deleted(ctx, name)
+        raise _explain_deleted(ctx, name)
     return secret
 
 
-def _deleted(ctx: DeploymentContext, name: str) -> CommandFailed:
+def _explain_deleted(ctx: DeploymentContext, name: str) -> CommandFailed:
     hint = (
         f"Restore it with `aws secretsmanager restore-secret --secret-id {name} --region {ctx.region}`, "
         "then run this again"
@@ -152,7 +152,7 @@ def _deleted(ctx: DeploymentContext, name: str) -> CommandFailed:
     return CommandFailed("SECRETS-DELETED", f"secret {name} is scheduled for deletion", hint)
 
 
-def _fields(text: str) -> dict[str, Secret]:
+def _parse_fields(text: str) -> dict[str, Secret]:
     try:
         fields = json.loads(text)
         return {str(name): Secret(str(value)) for name, value in fields.items()}

@@ -35,8 +35,8 @@ def require(ctx: DeploymentContext) -> None:
     """Raise CommandFailed if prerequisites are missing, or if CloudFormation is already working on a
     stack.
     """
-    missing = [*_tools(), *_of_aws(ctx)] or [
-        *_failing(probe for probe in doctor.probes(ctx) if probe.group.name in _GROUPS)
+    missing = [*_find_missing_tools(), *_find_missing_in_aws(ctx)] or [
+        *_find_failed_checks(probe for probe in doctor.probes(ctx) if probe.group.name in _GROUPS)
     ]
     if missing:
         message = "; ".join(problem.what for problem in missing)
@@ -55,14 +55,14 @@ def require_idle(ctx: DeploymentContext) -> None:
         raise CommandFailed("STACK-BUSY", message)
 
 
-def _tools() -> Iterator[Missing]:
+def _find_missing_tools() -> Iterator[Missing]:
     try:
         cdk.command_line(node.find())
     except (NoNode, NoCommandLine) as missing:
         yield Missing(str(missing), "`make setup`")
 
 
-def _of_aws(ctx: DeploymentContext) -> Iterator[Missing]:
+def _find_missing_in_aws(ctx: DeploymentContext) -> Iterator[Missing]:
     try:
         _ = ctx.account
     except CommandFailed as failure:
@@ -70,12 +70,12 @@ def _of_aws(ctx: DeploymentContext) -> Iterator[Missing]:
         return
     # Only the first deployment needs a high Lambda quota: it creates most resources at the same time.
     names = ("bootstrap",) if stacks.read(ctx) else ("bootstrap", aws.LAMBDA_QUOTA)
-    yield from _failing(probe for probe in doctor.probes(ctx) if probe.name in names)
-    for name, fix in _secrets(ctx):
-        yield from _secret(ctx, name, fix)
+    yield from _find_failed_checks(probe for probe in doctor.probes(ctx) if probe.name in names)
+    for name, fix in _list_manual_secrets(ctx):
+        yield from _find_missing_secret(ctx, name, fix)
 
 
-def _failing(probes: Iterable[Probe]) -> Iterator[Missing]:
+def _find_failed_checks(probes: Iterable[Probe]) -> Iterator[Missing]:
     """Yield the failed checks that no other check caused.
 
     Checks whose result is unknown don't block the deployment.
@@ -86,7 +86,7 @@ def _failing(probes: Iterable[Probe]) -> Iterator[Missing]:
             yield Missing(f"{check.group}: {check.name}: {check.message}{needed}", check.fix)
 
 
-def _secrets(ctx: DeploymentContext) -> Iterator[tuple[str, str]]:
+def _list_manual_secrets(ctx: DeploymentContext) -> Iterator[tuple[str, str]]:
     """Yield the names of the secrets that people fill, each with how to do it."""
     deployment = ctx.deployment
     yield deployment.confluent.cloud_key_secret, f"`lakeferry secrets set confluent --stage {ctx.stage}`"
@@ -99,7 +99,7 @@ def _secrets(ctx: DeploymentContext) -> Iterator[tuple[str, str]]:
         )
 
 
-def _secret(ctx: DeploymentContext, name: str, fix: str) -> Iterator[Missing]:
+def _find_missing_secret(ctx: DeploymentContext, name: str, fix: str) -> Iterator[Missing]:
     with translate_aws_errors(f"reading secret {name}"):
         try:
             secret = ctx.client("secretsmanager").describe_secret(SecretId=name)

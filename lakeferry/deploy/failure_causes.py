@@ -80,7 +80,7 @@ class Cause:
 def find(events: Iterable[Event]) -> Cause | None:
     """Return the cause, from the events of a deployment. None if no resource failed in CloudFormation."""
     event = first(events)
-    return _of_event(event) if event else None
+    return _explain_event(event) if event else None
 
 
 def first(events: Iterable[Event]) -> Event | None:
@@ -108,7 +108,7 @@ def state(stack: str, status: str) -> str:
     return STATES.get(status, status).format(stack=stack)
 
 
-def _of_event(event: Event) -> Cause:
+def _explain_event(event: Event) -> Cause:
     reason = _clean(event.reason)
     where = f"{resource_of_event(event).what} {event.logical_id} in {event.stack}"
     if reported := errors.read(reason):

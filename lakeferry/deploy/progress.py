@@ -75,9 +75,9 @@ class Progress:
             self._warned = 0
             stack = self.known.setdefault(event.stack, Stack(event.at))
             if event.is_of_stack:
-                self._of_stack(event, stack)
+                self._show_stack_event(event, stack)
             else:
-                self._of_resource(event, stack)
+                self._show_resource_event(event, stack)
 
     def tick(self) -> None:
         """Report the progress, and print a warning for every QUIET seconds without an event."""
@@ -86,7 +86,7 @@ class Progress:
             slowest = sorted(stack.under_way.values(), key=lambda event: event.at)
             names = ", ".join(event.logical_id for event in slowest[:_MAX_NAMES])
             self.report(
-                f"{self._numbered(name)} {format_duration(self.now() - stack.began)}, {stack.done} done: "
+                f"{self._number_stack(name)} {format_duration(self.now() - stack.began)}, {stack.done} done: "
                 f"{names or 'finishing'}"
             )
         quiet = int((self.now() - self._last) // QUIET)
@@ -94,23 +94,23 @@ class Progress:
             self._warned = quiet
             self._warn(quiet * QUIET)
 
-    def _of_stack(self, event: Event, stack: Stack) -> None:
+    def _show_stack_event(self, event: Event, stack: Stack) -> None:
         if event.status.endswith(_CLEANUP):
             return
         took = format_duration(event.at - stack.began)
         if event.has_begun and _ROLLBACK in event.status:
-            self.say(f"{self._numbered(event.stack)} failed after {took}; CloudFormation rolls it back")
+            self.say(f"{self._number_stack(event.stack)} failed after {took}; CloudFormation rolls it back")
         elif event.has_begun:
             stack.began = event.at
             stack.is_over = False
             stack.done = 0
             phase = self.phases.get(event.stack)
-            self.say(f"{self._numbered(event.stack)} …{f' ({phase})' if phase else ''}")
+            self.say(f"{self._number_stack(event.stack)} …{f' ({phase})' if phase else ''}")
         elif not stack.is_over:
             stack.is_over = True
-            self.say(f"{self._numbered(event.stack)} {_ENDED.get(event.status, event.status)}, {took}")
+            self.say(f"{self._number_stack(event.stack)} {_ENDED.get(event.status, event.status)}, {took}")
 
-    def _of_resource(self, event: Event, stack: Stack) -> None:
+    def _show_resource_event(self, event: Event, stack: Stack) -> None:
         longest = ESTIMATES.get(resource_of_event(event).kind, (0, 0))[1]
         what = f"        {resource_of_event(event).what} {event.logical_id}"
         begun = stack.under_way.get(event.logical_id)
@@ -138,7 +138,7 @@ class Progress:
             f"{'; '.join(waits) or 'the stack itself'}"
         )
 
-    def _numbered(self, stack: str) -> str:
+    def _number_stack(self, stack: str) -> str:
         number = self.stacks.index(stack) + 1 if stack in self.stacks else "?"
         return f"[{number}/{len(self.stacks)}] {stack}"
 

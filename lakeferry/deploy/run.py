@@ -40,7 +40,7 @@ def run_deploy(output: Output, stage: str, *, yes: bool, repair: bool = False) -
 
     Raises CommandFailed if a prerequisite is missing, the user doesn't confirm, or the deployment fails.
     """
-    with _only_one(stage), open_judged_context(stage) as ctx:
+    with _lock_stage(stage), open_judged_context(stage) as ctx:
         with output.step("Checking prerequisites"):
             checks.require(ctx)
             require_tenants(ctx)
@@ -56,7 +56,7 @@ def run_deploy(output: Output, stage: str, *, yes: bool, repair: bool = False) -
         return document
 
 
-def _only_one(stage: str) -> AbstractContextManager[None]:
+def _lock_stage(stage: str) -> AbstractContextManager[None]:
     """Keep a second deployment of the stage in this clone away. Raises CommandFailed."""
 
     def name_process(process: str) -> CommandFailed:
@@ -207,10 +207,10 @@ def _run(output: Output, ctx: DeploymentContext, cdk: Cdk, plan: Plan) -> None:
             cdk.deploy(lambda _: None, meanwhile=lambda: _show_new_events(watch, progress))
         except CliFailed as failed:
             _show_new_events(watch, progress)
-            raise _failure(output, ctx, progress, failed, cdk.log) from None
+            raise _explain_failure(output, ctx, progress, failed, cdk.log) from None
         except KeyboardInterrupt:
             _show_new_events(watch, progress)
-            raise _stopped(ctx, progress) from None
+            raise _explain_stopped(ctx, progress) from None
         _show_new_events(watch, progress)
         outcome.require_deployed(ctx, cdk.folder, report, lambda: _show_new_events(watch, progress))
 
@@ -227,7 +227,7 @@ def _show_new_events(watch: stacks.EventWatch, progress: Progress) -> None:
     progress.tick()
 
 
-def _failure(
+def _explain_failure(
     output: Output, ctx: DeploymentContext, progress: Progress, failed: CliFailed, log: Path
 ) -> CommandFailed:
     states = {stack.name: stack.status for stack in stacks.read(ctx).values()}
@@ -256,7 +256,7 @@ def _failure(
     return CommandFailed("DEPLOY-FAILED", str(cause), hint, details, why=cause.why)
 
 
-def _stopped(ctx: DeploymentContext, progress: Progress) -> CommandFailed:
+def _explain_stopped(ctx: DeploymentContext, progress: Progress) -> CommandFailed:
     busy = progress.under_way
     state = f"CloudFormation is still working on {', '.join(busy)}" if busy else "no stack was in progress"
     hint = (

@@ -34,7 +34,7 @@ class StackOutput:
 
 
 def stack_outputs(deployed: Iterable[Stack]) -> list[StackOutput]:
-    outputs = {output_.name: output_ for stack in deployed for output_ in _of_stack(stack)}
+    outputs = {output_.name: output_ for stack in deployed for output_ in _list_outputs(stack)}
     files = [name for name in outputs if name.endswith(_FILES)]
     return [outputs[name] for name in (*_SHOWN, *files) if name in outputs]
 
@@ -45,7 +45,7 @@ def show(
     """Print the summary and return the next commands."""
     output.print("\nOutputs:")
     output.table(["output", "value"], [[output_.description, output_.value] for output_ in outputs])
-    output.print(f"Stacks: {_console(ctx)}")
+    output.print(f"Stacks: {_build_console_url(ctx)}")
     output.print(f"\nEstimated cost: {a_day(cost)} at list prices, plus usage (`lakeferry cost`).")
     if is_first:
         output.print(
@@ -67,13 +67,13 @@ def _next(ctx: DeploymentContext, *, is_first: bool) -> Iterator[str]:
     yield "destroy --plan"
 
 
-def _of_stack(stack: Stack) -> Iterator[StackOutput]:
+def _list_outputs(stack: Stack) -> Iterator[StackOutput]:
     described: dict[str, Any] = dict(stack.template.get("Outputs", {}))
     for name, value in stack.outputs.items():
         yield StackOutput(stack.name, name, str(described.get(name, {}).get("Description") or name), value)
 
 
-def _console(ctx: DeploymentContext) -> str:
+def _build_console_url(ctx: DeploymentContext) -> str:
     region = ctx.region
     beginning = f"https://{region}.console.aws.amazon.com/cloudformation/home?region={region}#/stacks"
     return f"{beginning}?filteringText={ctx.deployment.prefix}-"

@@ -31,7 +31,7 @@ def explain(ctx: DeploymentContext, cause: Cause, event: Event) -> Cause:
     if _TIMED_OUT not in cause.what or cause.code:
         return cause
     try:
-        lines = list(_waiting(ctx, event))
+        lines = list(_read_waiting_lines(ctx, event))
     except (
         ClientError,
         BotoCoreError,
@@ -46,7 +46,7 @@ def explain(ctx: DeploymentContext, cause: Cause, event: Event) -> Cause:
     return attrs.evolve(cause, code=known.code, what=what, why=known.cause, fix=errors.plain(known.remedy))
 
 
-def _waiting(ctx: DeploymentContext, event: Event) -> Iterator[dict[str, Any]]:
+def _read_waiting_lines(ctx: DeploymentContext, event: Event) -> Iterator[dict[str, Any]]:
     """Yield what the function logged when it waited for the resource, the oldest first.
 
     Raises what AWS raises.
@@ -57,7 +57,7 @@ def _waiting(ctx: DeploymentContext, event: Event) -> Iterator[dict[str, Any]]:
     stack = attrs.evolve(stack, template=stacks.read_template(ctx, stack.id))
     for function in stacks.functions(ctx, stack, contract.CUSTOM_RESOURCE):
         for line in logs.of_function(ctx, function.log_group, event.at - _BEFORE):
-            entry = _entry(line.text)
+            entry = _parse_entry(line.text)
             if (
                 entry.get("message") == "waiting"
                 and entry.get("resource") == event.logical_id
@@ -66,7 +66,7 @@ def _waiting(ctx: DeploymentContext, event: Event) -> Iterator[dict[str, Any]]:
                 yield {"code": str(entry.get("code", "")), "reason": str(entry.get("reason", ""))}
 
 
-def _entry(text: str) -> dict[str, Any]:
+def _parse_entry(text: str) -> dict[str, Any]:
     try:
         document = json.loads(text)
     except ValueError:

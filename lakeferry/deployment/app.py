@@ -27,7 +27,7 @@ def main(stage: str) -> int:
     code = subprocess.run(command, cwd=ROOT, env={**cdk.environment(node_), **variables}).returncode
     if code == 0:
         stacks = [
-            artifact for artifact in _artifacts(folder) if artifact["type"] == "aws:cloudformation:stack"
+            artifact for artifact in _read_artifacts(folder) if artifact["type"] == "aws:cloudformation:stack"
         ]
         files = [folder / stack["properties"]["templateFile"] for stack in stacks]
         resources = sum(len(json.loads(file.read_text(encoding="utf-8"))["Resources"]) for file in files)
@@ -35,7 +35,7 @@ def main(stage: str) -> int:
     return code
 
 
-def _artifacts(folder: Path) -> Iterable[dict[str, Any]]:
+def _read_artifacts(folder: Path) -> Iterable[dict[str, Any]]:
     artifacts: dict[str, dict[str, Any]] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))[
         "artifacts"
     ]

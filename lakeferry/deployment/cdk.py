@@ -195,7 +195,7 @@ class Cdk:
         Node.js or if the CLI can't be installed.
         """
         last: deque[str] = deque(maxlen=_KEPT_LINES)
-        with self.log.open("a", encoding="utf-8") as log, _started(verb, words, variables) as running:
+        with self.log.open("a", encoding="utf-8") as log, _start_process(verb, words, variables) as running:
             reader = threading.Thread(target=_read, args=(running, log, report, last))
             reader.start()
             try:
@@ -214,7 +214,9 @@ def templates_of(ctx: DeploymentContext, log: Path = Path(os.devnull)) -> Iterat
         yield Cdk(ctx, Path(folder), log)
 
 
-def _started(verb: str, words: Sequence[str], variables: Mapping[str, str] | None) -> subprocess.Popen[str]:
+def _start_process(
+    verb: str, words: Sequence[str], variables: Mapping[str, str] | None
+) -> subprocess.Popen[str]:
     """Start the process in its own session, so that Ctrl-C reaches only this process, which then stops the
     other one.
     """

@@ -151,7 +151,7 @@ class DeploymentContext:
 
     def confluent(self) -> Confluent:
         """Return a client that uses the Cloud key in the secret that the deployment file names."""
-        key = self._secret(
+        key = self._read_secret(
             "confluent", lambda: self.secrets.read_key(self.deployment.confluent.cloud_key_secret)
         )
         return Confluent(
@@ -169,7 +169,7 @@ class DeploymentContext:
         given = self.deployment.snowflake
         if given is None:
             raise CommandFailed("NO-SNOWFLAKE", f"the deployment of stage {self.stage} has no [snowflake]")
-        key = self._secret("snowflake", lambda: secret_fields.read_pair(self.secrets, given.key_secret))
+        key = self._read_secret("snowflake", lambda: secret_fields.read_pair(self.secrets, given.key_secret))
         login = Login(given.account, given.user, sql.named(given.role), sql.named(given.deployer_warehouse))
         return Snowflake(
             Session(self.deadline, trust_environment=True), self.clock, login, key, self.addresses.snowflake
@@ -198,7 +198,7 @@ class DeploymentContext:
         """Return the CDK context with which the app synthesises this deployment."""
         return {"stage": self.stage, **self.addresses.context()}
 
-    def _secret(self, vendor: str, read: Callable[[], Any]) -> Any:
+    def _read_secret(self, vendor: str, read: Callable[[], Any]) -> Any:
         _ = self.account
         try:
             return read()

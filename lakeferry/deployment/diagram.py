@@ -86,27 +86,27 @@ def read(prefix: str, folder: Path) -> dict[str, Template]:
 
 def draw(templates: Mapping[str, Template]) -> dict[str, str]:
     """Return a Mermaid flowchart for each part."""
-    return {part: _flowchart(templates[part]) for part in PARTS if part in templates}
+    return {part: _draw_flowchart(templates[part]) for part in PARTS if part in templates}
 
 
-def _flowchart(template: Template) -> str:
+def _draw_flowchart(template: Template) -> str:
     resources = template["Resources"]
-    boxes = {name: box for name, resource in resources.items() if (box := _box(name, resource))}
-    arrows = set(_arrows(resources, boxes))
+    boxes = {name: box for name, resource in resources.items() if (box := _find_box(name, resource))}
+    arrows = set(_find_arrows(resources, boxes))
     inside = sorted(_without_shortcuts({(start, end) for start, end in arrows if isinstance(end, Box)}))
     outside = sorted((start, end) for start, end in arrows if isinstance(end, str))
     others = sorted({end for _, end in outside})
     lines = [
         "flowchart LR",
-        *_groups(Counter(boxes.values())),
-        *(f'  {_id(stack)}[["stack {stack}"]]' for stack in others),
+        *_draw_groups(Counter(boxes.values())),
+        *(f'  {_build_id(stack)}[["stack {stack}"]]' for stack in others),
     ]
     lines += [
-        f"  {_id(function)} -->|creates| {_group(where)}"
-        for function, where in sorted(set(_creators(resources, boxes)))
+        f"  {_build_id(function)} -->|creates| {_group(where)}"
+        for function, where in sorted(set(_find_creators(resources, boxes)))
     ]
-    lines += [f"  {_id(start)} --> {_id(end)}" for start, end in inside]
-    lines += [f"  {_id(start)} -.-> {_id(end)}" for start, end in outside]
+    lines += [f"  {_build_id(start)} --> {_build_id(end)}" for start, end in inside]
+    lines += [f"  {_build_id(start)} -.-> {_build_id(end)}" for start, end in outside]
     return "\n".join(lines) + "\n"
 
 
@@ -125,28 +125,28 @@ def _without_shortcuts(arrows: set[tuple[Box, Box]]) -> set[tuple[Box, Box]]:
     return {(a, b) for a, b in arrows if not any(leads(node, b, {a}) for node in following[a] - {b})}
 
 
-def _creators(resources: Mapping[str, Template], boxes: Mapping[str, Box]) -> Iterator[tuple[Box, str]]:
+def _find_creators(resources: Mapping[str, Template], boxes: Mapping[str, Box]) -> Iterator[tuple[Box, str]]:
     """Yield the functions that create the vendors' objects, each with the vendor."""
     for name, box in boxes.items():
         if box.where != _AWS:
             token = resources[name]["Properties"].get("ServiceToken")
-            for maker in _targets_of_value(resources, boxes, token, {name}):
+            for maker in _find_targets_of_value(resources, boxes, token, {name}):
                 if isinstance(maker, Box) and maker.title.startswith(_FUNCTION_TITLE):
                     yield maker, box.where
 
 
-def _groups(members: Mapping[Box, int]) -> Iterator[str]:
+def _draw_groups(members: Mapping[Box, int]) -> Iterator[str]:
     for where in _ORDER:
         inside = sorted(box for box in members if box.where == where)
         if inside:
             yield f'  subgraph {_group(where)}["{where}"]'
             for box in inside:
                 many = f" × {members[box]}" if members[box] > 1 else ""
-                yield f'    {_id(box)}["{box.title}{many}"]'
+                yield f'    {_build_id(box)}["{box.title}{many}"]'
             yield "  end"
 
 
-def _box(name: str, resource: Template) -> Box | None:
+def _find_box(name: str, resource: Template) -> Box | None:
     """Return the box of a resource, None if the resource isn't shown."""
     kind = resource["Type"]
     if kind in _SHOWN:
@@ -174,25 +174,27 @@ def _trusts_a_vendor(role: Template) -> bool:
     return any("AWS" in statement.get("Principal", {}) for statement in statements)
 
 
-def _arrows(resources: Mapping[str, Template], boxes: Mapping[str, Box]) -> Iterator[tuple[Box, Box | str]]:
+def _find_arrows(
+    resources: Mapping[str, Template], boxes: Mapping[str, Box]
+) -> Iterator[tuple[Box, Box | str]]:
     for name, box in boxes.items():
-        for needed in _targets(resources, boxes, name, {name}):
+        for needed in _find_targets(resources, boxes, name, {name}):
             if needed != box:
                 yield box, needed
 
 
-def _targets(
+def _find_targets(
     resources: Mapping[str, Template], boxes: Mapping[str, Box], name: str, seen: set[str]
 ) -> Iterator[Box | str]:
     """Yield the boxes that a resource refers to; for another stack, yield the name of its part."""
-    return _targets_of_value(resources, boxes, resources[name].get("Properties", {}), seen)
+    return _find_targets_of_value(resources, boxes, resources[name].get("Properties", {}), seen)
 
 
-def _targets_of_value(
+def _find_targets_of_value(
     resources: Mapping[str, Template], boxes: Mapping[str, Box], value: Any, seen: set[str]
 ) -> Iterator[Box | str]:
     """Yield what a value refers to. References of resources that aren't shown are followed."""
-    for reference in _references(value):
+    for reference in _find_references(value):
         if "::" in reference:
             continue
         if ":" in reference:
@@ -205,16 +207,16 @@ def _targets_of_value(
             and resources[reference]["Type"] not in (*_NOT_FOLLOWED, _ROLE)
         ):
             seen.add(reference)
-            yield from _targets(resources, boxes, reference, seen)
+            yield from _find_targets(resources, boxes, reference, seen)
 
 
-def _references(value: Any) -> Iterator[str]:
+def _find_references(value: Any) -> Iterator[str]:
     """Yield logical ids, pseudo parameters (AWS::Region), and names of other stacks' exports, which contain
     one colon.
     """
     if isinstance(value, list):
         for item in value:
-            yield from _references(item)
+            yield from _find_references(item)
     elif isinstance(value, Mapping):
         for key, inner in value.items():
             if key in ("Ref", "Fn::ImportValue") and isinstance(inner, str):
@@ -222,13 +224,13 @@ def _references(value: Any) -> Iterator[str]:
             elif key == "Fn::GetAtt":
                 yield inner[0] if isinstance(inner, list) else str(inner).partition(".")[0]
             elif key not in _IGNORED_KEYS:
-                yield from _references(inner)
+                yield from _find_references(inner)
 
 
 def _group(where: str) -> str:
     return "at_" + re.sub(r"[^a-z0-9]+", "_", where.lower())
 
 
-def _id(thing: Box | str) -> str:
+def _build_id(thing: Box | str) -> str:
     words = f"{thing.where} {thing.title}" if isinstance(thing, Box) else f"stack {thing}"
     return re.sub(r"[^a-z0-9]+", "_", words.lower()).strip("_")

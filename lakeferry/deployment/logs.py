@@ -86,8 +86,8 @@ def of(ctx: DeploymentContext, name: str, last: int, *, everything: bool = False
         raise CommandFailed("LOGS-UNKNOWN", message, f"There are: {', '.join(sources(ctx))}")
     with translate_aws_errors(f"reading logs of {name}"):
         if name not in FUNCTIONS:
-            return list(_of_export(ctx, name, last))
-        run = _of_functions(ctx, name)
+            return list(_read_export_logs(ctx, name, last))
+        run = _read_function_logs(ctx, name)
     lines = [line for line in run.lines if everything or not _PLATFORM_LINE.match(line.text)]
     return [attrs.evolve(run, lines=lines[-last:])]
 
@@ -103,10 +103,10 @@ def of_function(ctx: DeploymentContext, group: str, since: float) -> Iterator[Li
         .paginate(logGroupName=group, startTime=int(since * 1000))
     )
     for page in pages:
-        yield from (_line(event, event.get("logStreamName", "")) for event in page["events"])
+        yield from (_parse_line(event, event.get("logStreamName", "")) for event in page["events"])
 
 
-def _of_functions(ctx: DeploymentContext, name: str) -> Run:
+def _read_function_logs(ctx: DeploymentContext, name: str) -> Run:
     parts, handlers = FUNCTIONS[name]
     there = [part for part in parts if part != "snowflake" or ctx.deployment.uses_snowflake]
     stacks = [deployed.require_part(ctx, part) for part in there]
@@ -117,11 +117,11 @@ def _of_functions(ctx: DeploymentContext, name: str) -> Run:
         for function in deployed.functions(ctx, stack, handler)
     ]
     groups = [function.log_group for function in functions]
-    lines = _in_order(line for group in groups for line in _newest_lines(ctx, group))
+    lines = _sort_lines(line for group in groups for line in _read_newest_lines(ctx, group))
     return Run("", "", "", lines, ", ".join(groups))
 
 
-def _of_export(ctx: DeploymentContext, name: str, last: int) -> Iterator[Run]:
+def _read_export_logs(ctx: DeploymentContext, name: str, last: int) -> Iterator[Run]:
     job = f"{ctx.deployment.prefix}-{name}"
     prefix = f"/aws-glue/{ctx.deployment.prefix}"
     deployed.require_part(ctx, "exports")
@@ -133,7 +133,9 @@ def _of_export(ctx: DeploymentContext, name: str, last: int) -> Iterator[Run]:
     )
     runs = [run for page in pages for run in page["JobRuns"]]
     for run in sorted(runs, key=lambda run: run["StartedOn"], reverse=True)[:last]:
-        lines = _in_order(line for part in _GLUE for line in _of_run(ctx, f"{prefix}/{part}", run["Id"]))
+        lines = _sort_lines(
+            line for part in _GLUE for line in _read_run_logs(ctx, f"{prefix}/{part}", run["Id"])
+        )
         yield Run(
             run["Id"],
             run["JobRunState"],
@@ -143,30 +145,30 @@ def _of_export(ctx: DeploymentContext, name: str, last: int) -> Iterator[Run]:
         )
 
 
-def _of_run(ctx: DeploymentContext, group: str, run_id: str) -> Iterator[Line]:
+def _read_run_logs(ctx: DeploymentContext, group: str, run_id: str) -> Iterator[Line]:
     """Yield all lines of a run.
 
     The driver's log stream has the name of the run; names of executors' streams begin with it.
     """
     client = ctx.client("logs")
-    for stream in _streams(client, group, logStreamNamePrefix=run_id):
+    for stream in _list_streams(client, group, logStreamNamePrefix=run_id):
         pages = client.get_paginator("filter_log_events").paginate(
             logGroupName=group, logStreamNames=[stream]
         )
         for page in pages:
-            yield from (_line(event, stream) for event in page["events"])
+            yield from (_parse_line(event, stream) for event in page["events"])
 
 
-def _newest_lines(ctx: DeploymentContext, group: str) -> Iterator[Line]:
+def _read_newest_lines(ctx: DeploymentContext, group: str) -> Iterator[Line]:
     client = ctx.client("logs")
-    for stream in _streams(client, group, _STREAMS, orderBy="LastEventTime", descending=True):
+    for stream in _list_streams(client, group, _STREAMS, orderBy="LastEventTime", descending=True):
         page = client.get_log_events(
             logGroupName=group, logStreamName=stream, startFromHead=False, limit=_PAGE
         )
-        yield from (_line(event, stream) for event in page["events"])
+        yield from (_parse_line(event, stream) for event in page["events"])
 
 
-def _streams(client: Any, group: str, most: int | None = None, **query: Any) -> list[str]:
+def _list_streams(client: Any, group: str, most: int | None = None, **query: Any) -> list[str]:
     paginator = client.get_paginator("describe_log_streams")
     try:
         pages = paginator.paginate(logGroupName=group, PaginationConfig={"MaxItems": most}, **query)
@@ -177,10 +179,10 @@ def _streams(client: Any, group: str, most: int | None = None, **query: Any) -> 
         raise
 
 
-def _in_order(lines: Iterable[Line]) -> list[Line]:
+def _sort_lines(lines: Iterable[Line]) -> list[Line]:
     """Sort lines by time. Lines of the same time keep their order."""
     return sorted(lines, key=lambda line: line.at)
 
 
-def _line(event: dict[str, Any], stream: str) -> Line:
+def _parse_line(event: dict[str, Any], stream: str) -> Line:
     return Line(event["timestamp"] / 1000, stream, redact(event["message"].rstrip("\n")))

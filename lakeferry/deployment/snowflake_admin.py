@@ -20,7 +20,7 @@ def script() -> str:
     on_account = (
         f"GRANT {privilege} ON ACCOUNT TO ROLE {name}" for privilege in contract.SNOWFLAKE_ACCOUNT_PRIVILEGES
     )
-    return _lines(
+    return _build_lines(
         f"CREATE ROLE IF NOT EXISTS {name} COMMENT='{_COMMENT}'",
         *on_account,
         f"CREATE WAREHOUSE IF NOT EXISTS {name} WAREHOUSE_SIZE='XSMALL' AUTO_SUSPEND=60 AUTO_RESUME=TRUE "
@@ -36,8 +36,8 @@ def script() -> str:
 def undo() -> str:
     """Return the statements that drop what the script creates."""
     name = contract.SNOWFLAKE_DEPLOYER
-    return _lines(*(f"DROP {kind} IF EXISTS {name}" for kind in ("USER", "WAREHOUSE", "ROLE")))
+    return _build_lines(*(f"DROP {kind} IF EXISTS {name}" for kind in ("USER", "WAREHOUSE", "ROLE")))
 
 
-def _lines(*statements: str) -> str:
+def _build_lines(*statements: str) -> str:
     return "".join(f"{statement};\n" for statement in statements)

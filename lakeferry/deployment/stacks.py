@@ -164,7 +164,7 @@ def describe(
         tags={tag["Key"]: tag["Value"] for tag in described.get("Tags") or []},
     )
     if with_resources:
-        stack = attrs.evolve(stack, resources=tuple(_resources(client, stack.id)))
+        stack = attrs.evolve(stack, resources=tuple(_list_resources(client, stack.id)))
     if with_template and stack.is_active:
         stack = attrs.evolve(stack, template=read_template(ctx, stack.id))
     return stack
@@ -185,7 +185,10 @@ def describe_deleted(ctx: DeploymentContext, names: list[str]) -> Iterator[Stack
         mine.sort(key=lambda summary: str(summary.get("DeletionTime", "")))
         for summary in mine[-_MAX_DELETED:]:
             yield Stack(
-                name, summary["StackId"], DELETED, resources=tuple(_resources(client, summary["StackId"]))
+                name,
+                summary["StackId"],
+                DELETED,
+                resources=tuple(_list_resources(client, summary["StackId"])),
             )
 
 
@@ -277,7 +280,7 @@ def physical_ids(ctx: DeploymentContext, stack: Stack) -> dict[str, str]:
     with translate_aws_errors(f"reading the resources of stack {stack.name}"):
         return {
             resource.logical_id: resource.physical_id
-            for resource in _resources(ctx.client("cloudformation"), stack.id)
+            for resource in _list_resources(ctx.client("cloudformation"), stack.id)
         }
 
 
@@ -285,7 +288,7 @@ def functions(ctx: DeploymentContext, stack: Stack, handler: str) -> list[Functi
     """Return the stack's Lambda functions with this handler. Raises CommandFailed."""
     wanted = list(stack.logical_ids(_FUNCTION, Handler=handler))
     ids = physical_ids(ctx, stack) if wanted else {}
-    return [_function(stack, ids, logical_id) for logical_id in wanted if ids.get(logical_id)]
+    return [_build_function(stack, ids, logical_id) for logical_id in wanted if ids.get(logical_id)]
 
 
 def newest_events(client: Any, stack: str) -> Iterator[Event]:
@@ -316,10 +319,10 @@ class EventWatch:
 
     def new(self) -> list[Event]:
         """Return the events since the last call, the oldest first. Raises ClientError, BotoCoreError."""
-        new = [event for stack in self.stacks for event in self._of(stack)]
+        new = [event for stack in self.stacks for event in self._read_new_events(stack)]
         return sorted(new, key=lambda event: event.at)
 
-    def _of(self, stack: str) -> list[Event]:
+    def _read_new_events(self, stack: str) -> list[Event]:
         known = self._last.get(stack)
         events = list(itertools.takewhile(lambda event: event.id != known, newest_events(self.client, stack)))
         if events:
@@ -341,7 +344,7 @@ def parse_event(event: Mapping[str, Any]) -> Event:
     )
 
 
-def _resources(client: Any, stack_id: str) -> Iterator[StackResource]:
+def _list_resources(client: Any, stack_id: str) -> Iterator[StackResource]:
     for page in client.get_paginator("list_stack_resources").paginate(StackName=stack_id):
         for summary in page["StackResourceSummaries"]:
             physical = summary.get("PhysicalResourceId") or ""
@@ -350,7 +353,7 @@ def _resources(client: Any, stack_id: str) -> Iterator[StackResource]:
             )
 
 
-def _function(stack: Stack, ids: Mapping[str, str], logical_id: str) -> Function:
+def _build_function(stack: Stack, ids: Mapping[str, str], logical_id: str) -> Function:
     group = stack.template["Resources"][logical_id]["Properties"].get("LoggingConfig", {}).get("LogGroup")
     name = ids.get(group.get("Ref", ""), "") if isinstance(group, Mapping) else str(group or "")
     return Function(ids[logical_id], name or f"/aws/lambda/{ids[logical_id]}")

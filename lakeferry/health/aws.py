@@ -155,19 +155,19 @@ def glue_quotas(ctx: DeploymentContext) -> list[Check]:
     aws = ctx.deployment.aws
     dpus = aws.glue_workers * _DPU[aws.glue_worker_type]
     try:
-        known = _glue_limits(ctx)
+        known = _read_glue_limits(ctx)
     except (ClientError, BotoCoreError) as error:
         reason = redact(answer_to(error)) if isinstance(error, ClientError) else type(error).__name__
         why = f"Service Quotas can't be read: {reason}"
         fix = "Look at them in the console of Service Quotas"
         return [GROUP.warn(f"Glue: {name}", why, fix) for name in ("concurrent runs", "DPUs")]
     return [
-        _enough("Glue: concurrent runs", known.get(_RUNS), 1, exports),
-        _enough("Glue: DPUs", known.get(_DPUS), dpus, exports * dpus),
+        _check_limit("Glue: concurrent runs", known.get(_RUNS), 1, exports),
+        _check_limit("Glue: DPUs", known.get(_DPUS), dpus, exports * dpus),
     ]
 
 
-def _glue_limits(ctx: DeploymentContext) -> dict[str, float]:
+def _read_glue_limits(ctx: DeploymentContext) -> dict[str, float]:
     """Return quotas by the last words of their names, in lower case, because the first words differ between
     accounts.
     """
@@ -180,7 +180,7 @@ def _glue_limits(ctx: DeploymentContext) -> dict[str, float]:
     }
 
 
-def _enough(name: str, limit: float | None, least: int, all_at_once: int) -> Check:
+def _check_limit(name: str, limit: float | None, least: int, all_at_once: int) -> Check:
     if limit is None:
         return GROUP.warn(
             name, "Service Quotas doesn't list it", "Look at it in the console of Service Quotas"

@@ -63,10 +63,10 @@ def look(ctx: DeploymentContext) -> list[Check]:
         QUOTAS: quotas,
     }
     others = [runner.attempt(GROUP, name, partial(look_at, ctx, vendor)) for name, look_at in checks.items()]
-    return [accepted, _owner(owner), *others]
+    return [accepted, _check_owner(owner), *others]
 
 
-def _owner(owner: Owner) -> Check:
+def _check_owner(owner: Owner) -> Check:
     if owner.is_person:
         fix = "Create a key of a service account: docs/how-to/prepare-confluent.md"
         return GROUP.warn(
@@ -119,7 +119,7 @@ def tableflow(ctx: DeploymentContext, vendor: Confluent) -> Check:
         plane = vendor.tableflow(ctx.secrets.read_key(ctx.confluent_secret("tableflow")))
     except NotFound:
         plane = vendor.tableflow(vendor.cloud.key)
-    regions = _tableflow_regions(plane)
+    regions = _list_tableflow_regions(plane)
     if regions is None:
         return GROUP.skip(TABLEFLOW, "not checked: it needs a Tableflow key, which the deployment creates")
     if ctx.region in regions:
@@ -129,7 +129,7 @@ def tableflow(ctx: DeploymentContext, vendor: Confluent) -> Check:
     )
 
 
-def _tableflow_regions(plane: RestClient) -> set[str] | None:
+def _list_tableflow_regions(plane: RestClient) -> set[str] | None:
     try:
         return {text(region, "region") for region in plane.pages("/tableflow/v1/regions", cloud=CLOUD)}
     except Denied:
@@ -161,7 +161,9 @@ def quotas(ctx: DeploymentContext, vendor: Confluent) -> Check:
         applied = vendor.cloud.pages("/service-quota/v1/applied-quotas", scope="organization")
     except (Denied, NotFound):
         return GROUP.skip(QUOTAS, "not checked: Confluent doesn't show them to this key")
-    used_up = [quota for quota in applied if _number(quota, "usage") >= _number(quota, "applied_limit") > 0]
+    used_up = [
+        quota for quota in applied if _read_number(quota, "usage") >= _read_number(quota, "applied_limit") > 0
+    ]
     if not used_up:
         return GROUP.ok(QUOTAS, f"none of {len(applied)} of the organization is used up")
     shown = "; ".join(
@@ -173,7 +175,7 @@ def quotas(ctx: DeploymentContext, vendor: Confluent) -> Check:
     return GROUP.warn(QUOTAS, f"used up: {shown}", fix)
 
 
-def _number(quota: dict[str, Any], field: str) -> int:
+def _read_number(quota: dict[str, Any], field: str) -> int:
     """Return a field of a quota, -1 if Confluent doesn't show it."""
     shown = text(quota, field)
     return int(shown) if shown.isdigit() else -1

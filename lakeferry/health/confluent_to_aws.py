@@ -62,7 +62,7 @@ class _Chain:
 
 def look(ctx: DeploymentContext) -> list[Check]:
     """Raises CommandFailed if CloudFormation can't be read."""
-    tables = (*_topic_checks(ctx), *storage.glue_table_names(ctx))
+    tables = (*_name_topic_checks(ctx), *storage.glue_table_names(ctx))
     confluent = stacks.find_part(ctx, "confluent")
     data = stacks.find_part(ctx, "data")
     if isinstance(confluent, str) or isinstance(data, str):
@@ -70,25 +70,28 @@ def look(ctx: DeploymentContext) -> list[Check]:
         return GROUP.skip_all((*NAMES, *tables), f"not deployed: {why}")
     chain = _Chain(ctx, confluent, data.outputs.get("TableflowBucketName", ""))
     checks = [
-        *_integration_and_role(chain),
-        *_tableflow(chain),
+        *_check_integration_and_role(chain),
+        *_check_tableflow(chain),
         *storage.check_glue_tables(ctx, GROUP, chain.cluster, chain.bucket),
     ]
     return mark_consequences(checks, dict.fromkeys((CATALOG, *tables), ()), _RESUME)
 
 
-def _topic_checks(ctx: DeploymentContext) -> list[str]:
+def _name_topic_checks(ctx: DeploymentContext) -> list[str]:
     return [f"Tableflow of {topic.name}" for topic in ctx.deployment.tables]
 
 
-def _integration_and_role(chain: _Chain) -> list[Check]:
+def _check_integration_and_role(chain: _Chain) -> list[Check]:
     ctx = chain.ctx
     restore = trust.restore_command(chain.ctx, "confluent")
     integration = runner.attempt(GROUP, INTEGRATION, lambda: _read_integration(chain))
     check, role = trust.check_role(ctx, GROUP, ctx.role_name("tableflow"), restore)
-    checks = [integration if isinstance(integration, Check) else _integration(chain, integration), check]
+    checks = [
+        integration if isinstance(integration, Check) else _check_integration(chain, integration),
+        check,
+    ]
     if role and isinstance(integration, dict):
-        checks += _trust(role, integration, restore)
+        checks += _check_trust(role, integration, restore)
     else:
         checks += GROUP.skip_all((TRUST, TAGS), "not checked: one side isn't known")
     if role:
@@ -111,7 +114,7 @@ def _read_integration(chain: _Chain) -> dict[str, Any] | None:
     )
 
 
-def _integration(chain: _Chain, document: dict[str, Any] | None) -> Check:
+def _check_integration(chain: _Chain, document: dict[str, Any] | None) -> Check:
     wanted = chain.ctx.role_arn("tableflow")
     if document is None:
         return GROUP.fail(INTEGRATION, f"{chain.integration} doesn't exist", _REPAIR)
@@ -126,7 +129,7 @@ def _integration(chain: _Chain, document: dict[str, Any] | None) -> Check:
     )
 
 
-def _trust(role: Role, integration: dict[str, Any], restore: str) -> list[Check]:
+def _check_trust(role: Role, integration: dict[str, Any], restore: str) -> list[Check]:
     arn, external_id = (text(integration, "config", name) for name in ("iam_role_arn", "external_id"))
     principals = [
         Principal(TRUST, "sts:AssumeRole", arn, external_id),
@@ -135,10 +138,10 @@ def _trust(role: Role, integration: dict[str, Any], restore: str) -> list[Check]
     return [trust.check_trust(GROUP, role, principal, restore) for principal in principals]
 
 
-def _tableflow(chain: _Chain) -> list[Check]:
+def _check_tableflow(chain: _Chain) -> list[Check]:
     """Check with the deployment's Tableflow key: Tableflow accepts no other."""
     ctx = chain.ctx
-    names = _topic_checks(chain.ctx)
+    names = _name_topic_checks(chain.ctx)
     secret = ctx.confluent_secret("tableflow")
     reader = Tableflow(ctx, chain.stack.outputs)
     plane = runner.attempt(GROUP, KEY, lambda: _require_key(reader, secret))
@@ -146,13 +149,13 @@ def _tableflow(chain: _Chain) -> list[Check]:
         return [plane, *GROUP.skip_all((CATALOG, *names), "not checked: no key for Tableflow works")]
     checks = [
         GROUP.ok(KEY, f"{plane.key.id}, in {secret}"),
-        runner.attempt(GROUP, CATALOG, lambda: _catalog(chain, reader)),
+        runner.attempt(GROUP, CATALOG, lambda: _check_catalog(chain, reader)),
     ]
     topics = runner.attempt(GROUP, names[0] if names else CATALOG, lambda: reader.topics)
     if isinstance(topics, Check):
         return [*checks, topics]
     tables = zip(names, ctx.deployment.tables, strict=True)
-    return [*checks, *(_topic(name, topic.name, topics.get(topic.name)) for name, topic in tables)]
+    return [*checks, *(_check_topic(name, topic.name, topics.get(topic.name)) for name, topic in tables)]
 
 
 def _require_key(reader: Tableflow, secret: str) -> RestClient:
@@ -166,16 +169,16 @@ def _require_key(reader: Tableflow, secret: str) -> RestClient:
     return plane
 
 
-def _catalog(chain: _Chain, reader: Tableflow) -> Check:
+def _check_catalog(chain: _Chain, reader: Tableflow) -> Check:
     if not chain.ctx.deployment.tables_in_glue:
         return GROUP.skip(CATALOG, "not checked: the deployment file wants no table in Glue")
     integrations = reader.catalog_integrations()
     if not integrations:
         return GROUP.fail(CATALOG, f"cluster {chain.cluster} has none", _REPAIR)
-    return _catalog_integration(chain, integrations[0])
+    return _check_catalog_integration(chain, integrations[0])
 
 
-def _catalog_integration(chain: _Chain, catalog: CatalogIntegration) -> Check:
+def _check_catalog_integration(chain: _Chain, catalog: CatalogIntegration) -> Check:
     if catalog.database and catalog.database != chain.cluster:
         fix = f"Set its database back to {chain.cluster} in Confluent's console"
         return GROUP.fail(
@@ -189,7 +192,7 @@ def _catalog_integration(chain: _Chain, catalog: CatalogIntegration) -> Check:
     return GROUP.ok(CATALOG, f"{catalog.id} is {catalog.phase}")
 
 
-def _topic(name: str, topic: str, table: TableflowTopic | None) -> Check:
+def _check_topic(name: str, topic: str, table: TableflowTopic | None) -> Check:
     if table is None:
         return GROUP.fail(name, f"Tableflow of topic {topic} is off", _REPAIR)
     if table.suspended:

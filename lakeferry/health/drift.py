@@ -82,34 +82,41 @@ def missing(ctx: DeploymentContext) -> list[Drift]:
 
     Raises CommandFailed.
     """
-    return list(_missing(ctx, _active_stacks(ctx)))
+    return list(_find_missing(ctx, _list_active_stacks(ctx)))
 
 
 def detect(ctx: DeploymentContext) -> list[Drift]:
     """Return the drift of all active stacks. Raises CommandFailed."""
-    active = _active_stacks(ctx)
-    return [*(drift for stack in active for drift in _of_aws(ctx, stack)), *_missing(ctx, active)]
+    active = _list_active_stacks(ctx)
+    return [
+        *(drift for stack in active for drift in _detect_aws_drift(ctx, stack)),
+        *_find_missing(ctx, active),
+    ]
 
 
-def _active_stacks(ctx: DeploymentContext) -> list[Stack]:
+def _list_active_stacks(ctx: DeploymentContext) -> list[Stack]:
     with translate_aws_errors("reading the stacks"):
         described = (stacks.describe(ctx, name, with_resources=True) for name in stacks.names(ctx))
         return [stack for stack in described if stack and stack.is_active]
 
 
-def _of_aws(ctx: DeploymentContext, stack: Stack) -> Iterator[Drift]:
+def _detect_aws_drift(ctx: DeploymentContext, stack: Stack) -> Iterator[Drift]:
     """Yield the drift that CloudFormation detects: in properties that the template sets, of types that
     support detection.
     """
     try:
         _run_detection(ctx, stack)
-        for drift in _drifted(ctx, stack):
+        for drift in _list_drifted_resources(ctx, stack):
             changed = [difference["PropertyPath"] for difference in drift.get("PropertyDifferences") or []]
             status = str(drift["StackResourceDriftStatus"])
             yield Drift(AWS, drift["ResourceType"], drift["LogicalResourceId"], status, ", ".join(changed))
     except (ClientError, BotoCoreError, TimeoutError) as error:
         yield Drift(
-            AWS, "stack", stack.name, Verdict.UNKNOWN, f"CloudFormation can't detect drift: {_short(error)}"
+            AWS,
+            "stack",
+            stack.name,
+            Verdict.UNKNOWN,
+            f"CloudFormation can't detect drift: {_shorten_error(error)}",
         )
 
 
@@ -127,7 +134,7 @@ def _run_detection(ctx: DeploymentContext, stack: Stack) -> None:
         ctx.clock.sleep(_POLL)
 
 
-def _drifted(ctx: DeploymentContext, stack: Stack) -> Iterator[dict[str, Any]]:
+def _list_drifted_resources(ctx: DeploymentContext, stack: Stack) -> Iterator[dict[str, Any]]:
     """Yield from all pages; boto3 has no paginator for this call.
 
     If the detection failed, yield what it found before.
@@ -144,7 +151,7 @@ def _drifted(ctx: DeploymentContext, stack: Stack) -> Iterator[dict[str, Any]]:
         query["NextToken"] = page["NextToken"]
 
 
-def _missing(ctx: DeploymentContext, active: list[Stack]) -> Iterator[Drift]:
+def _find_missing(ctx: DeploymentContext, active: list[Stack]) -> Iterator[Drift]:
     looker = Looker(ctx)
     for stack in active:
         try:
@@ -162,7 +169,7 @@ def _missing(ctx: DeploymentContext, active: list[Stack]) -> Iterator[Drift]:
         found = [(resource, looker.look(resource)) for resource in standing]
         # A deleted key is the reason why other objects can't be read.
         deleted = [
-            _secret_name(resource)
+            _find_secret_name(resource)
             for resource, existence in found
             if resource.identity.kind == "api_key" and existence.answer is Answer.ABSENT
         ]
@@ -177,11 +184,11 @@ def _describe(known: KnownResource, existence: Existence, deleted_keys: list[str
         return None
     about = Drift(_SYSTEMS[known.vendor], known.identity.kind, known.identity.logical_id, "", existence.why)
     if existence.answer is Answer.UNKNOWN:
-        return _unknown(known, existence, about, deleted_keys)
+        return _describe_unknown(known, existence, about, deleted_keys)
     if existence.answer is Answer.ABSENT and known.identity.kind in _NEEDED_BY_ID:
         return attrs.evolve(about, status=DELETED, details=NOT_REPAIRABLE)
     details = {
-        Answer.ABSENT: _how_to_repair(known),
+        Answer.ABSENT: _describe_repair(known),
         Answer.STOPPED: f"it is {existence.why}; `lakeferry deploy --repair` starts it again",
         Answer.RENAMED: (
             f"its name is {existence.why} now, and it is found by name only: rename it back to "
@@ -199,7 +206,9 @@ def _describe(known: KnownResource, existence: Existence, deleted_keys: list[str
     )
 
 
-def _unknown(known: KnownResource, existence: Existence, about: Drift, deleted_keys: list[str]) -> Drift:
+def _describe_unknown(
+    known: KnownResource, existence: Existence, about: Drift, deleted_keys: list[str]
+) -> Drift:
     unknown = attrs.evolve(about, status=Verdict.UNKNOWN)
     if existence.can_repair:
         lost = _LOST.get(known.identity.kind)
@@ -212,9 +221,9 @@ def _unknown(known: KnownResource, existence: Existence, about: Drift, deleted_k
     return attrs.evolve(unknown, details=f"it can't be seen: {existence.why}")
 
 
-def _how_to_repair(known: KnownResource) -> str:
+def _describe_repair(known: KnownResource) -> str:
     if known.identity.kind == "api_key":
-        return f"`lakeferry rotate {_secret_name(known)} --now` puts a new one into its secret"
+        return f"`lakeferry rotate {_find_secret_name(known)} --now` puts a new one into its secret"
     lost = _LOST.get(known.identity.kind)
     return f"{_REPAIR}: a new one is {lost}" if lost else _REPAIR
 
@@ -225,7 +234,7 @@ def _find_name(known: KnownResource) -> str:
     return chosen.upper() or sql.plain_name(generated)
 
 
-def _secret_name(known: KnownResource) -> str:
+def _find_secret_name(known: KnownResource) -> str:
     """Return the name of the key's secret.
 
     Its ARN ends in a hyphen and six characters of Secrets Manager's own.
@@ -234,7 +243,7 @@ def _secret_name(known: KnownResource) -> str:
     return secret.rpartition(":secret:")[2][:-7] if ":secret:" in secret else secret
 
 
-def _short(error: Exception) -> str:
+def _shorten_error(error: Exception) -> str:
     if isinstance(error, ClientError):
         return redact(answer_to(error))
     return str(error) if isinstance(error, TimeoutError) else type(error).__name__

@@ -83,7 +83,7 @@ def _read_export(readers: Readers, export: MonitoredExport) -> ExportStatus:
     next_run = cron.parse(export.cron, export.zone).after(
         datetime.fromtimestamp(readers.ctx.clock.time(), UTC)
     )
-    last = observe(lambda: _last_run(readers, export.export))
+    last = observe(lambda: _read_last_run(readers, export.export))
     published = observe(
         lambda: sum(1 for _ in readers.objects.list(f"{readers.settings.prefix}/{export.export}/manifests/"))
     )
@@ -103,7 +103,7 @@ def _read_export(readers: Readers, export: MonitoredExport) -> ExportStatus:
     )
 
 
-def _last_run(readers: Readers, export: str) -> LastRun | None:
+def _read_last_run(readers: Readers, export: str) -> LastRun | None:
     job = f"{readers.settings.deployment}-{export}"
     runs = readers.ctx.client("glue").get_job_runs(JobName=job, MaxResults=10)["JobRuns"]
     if not runs:

@@ -55,11 +55,11 @@ class Readers:
 
     @functools.cached_property
     def topics(self) -> KafkaTopics:
-        return KafkaTopics(self._telemetry, self.settings.monitored.cluster, self.ctx.clock.time)
+        return KafkaTopics(self._open_telemetry, self.settings.monitored.cluster, self.ctx.clock.time)
 
     @functools.cached_property
     def snowflake(self) -> SnowflakeTables:
-        return SnowflakeTables(functools.cache(self._snowflake), self.ctx.clock.time)
+        return SnowflakeTables(functools.cache(self._open_snowflake), self.ctx.clock.time)
 
     @property
     def results(self) -> ExportResults:
@@ -69,11 +69,11 @@ class Readers:
     def objects(self) -> Objects:
         return Objects(self.ctx.client("s3"), self.settings.bucket)
 
-    def _telemetry(self) -> RestClient:
+    def _open_telemetry(self) -> RestClient:
         key = self.ctx.secrets.read_key(self.settings.metrics_key)
-        return RestClient(self._session(), self.ctx.clock, self.settings.telemetry_url, key)
+        return RestClient(self._open_session(), self.ctx.clock, self.settings.telemetry_url, key)
 
-    def _snowflake(self) -> Snowflake:
+    def _open_snowflake(self) -> Snowflake:
         """Log in as the deployment's reader, without a warehouse."""
         store = self.ctx.secrets
         secret = self.settings.snowflake_secret
@@ -84,9 +84,9 @@ class Readers:
         )
         login = Login(account, user, sql.named(role))
         key = secret_fields.read_pair(store, secret)
-        return Snowflake(self._session(), self.ctx.clock, login, key, self.settings.snowflake_url)
+        return Snowflake(self._open_session(), self.ctx.clock, login, key, self.settings.snowflake_url)
 
-    def _session(self) -> Session:
+    def _open_session(self) -> Session:
         return Session(Deadline(self.ctx.clock, self.ctx.clock.time() + _PATIENCE), trust_environment=True)
 
 
@@ -124,7 +124,7 @@ def read_tables(readers: Readers, stale_hours: float) -> list[TableStatus]:
     reads = [
         (table.topic, hop, read)
         for table in readers.settings.monitored.tables
-        for hop, read in _reads(readers, tableflow, table)
+        for hop, read in _list_reads(readers, tableflow, table)
     ]
     with ThreadPoolExecutor(_IN_PARALLEL) as pool:
         observations = list(pool.map(lambda read: _observe(read[2], stale_hours), reads))
@@ -134,7 +134,7 @@ def read_tables(readers: Readers, stale_hours: float) -> list[TableStatus]:
     return [TableStatus(table, hops) for table, hops in tables.items()]
 
 
-def _reads(
+def _list_reads(
     readers: Readers, tableflow: Tableflow, table: MonitoredTable
 ) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "topic", functools.partial(readers.topics.age, table.topic)

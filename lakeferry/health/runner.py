@@ -44,7 +44,9 @@ def run(
     answers: queue.SimpleQueue[tuple[int, list[Check]]] = queue.SimpleQueue()
     for number, probe in enumerate(probes):
         # A daemon thread, because a service that hangs must not keep the command from ending.
-        threading.Thread(target=lambda n=number, p=probe: answers.put((n, _guarded(p))), daemon=True).start()
+        threading.Thread(
+            target=lambda n=number, p=probe: answers.put((n, _run_guarded(p))), daemon=True
+        ).start()
     done: dict[int, list[Check]] = {}
     end = time.monotonic() + patience
     while len(done) < len(probes):
@@ -64,7 +66,7 @@ def run(
     return [check for number, probe in enumerate(probes) for check in done.get(number) or [silent(probe)]]
 
 
-def _guarded(probe: Probe) -> list[Check]:
+def _run_guarded(probe: Probe) -> list[Check]:
     try:
         return probe.look()
     except Exception as error:  # a bug in one check must not hide the results of the others

@@ -59,19 +59,19 @@ def look(ctx: DeploymentContext) -> list[Check]:
         return [key, GROUP.fail(LOGIN, message, fix), *GROUP.skip_all(rest, "not checked: there is no login")]
     login = GROUP.ok(LOGIN, f"{sql.named(given.user)} of {given.account}, in role {sql.named(given.role)}")
     try:
-        grants = list(_grants(vendor, sql.named(given.role)))
+        grants = list(_read_grants(vendor, sql.named(given.role)))
     except LakeferryError as error:
         unknown = GROUP.fail(PRIVILEGES, f"{error.row.code}: {error.what}", error.remedy)
         return [key, login, unknown, GROUP.skip(WAREHOUSE, "not checked"), user(vendor, given)]
     return [key, login, privileges(grants, given), warehouse(vendor, grants, given), user(vendor, given)]
 
 
-def _grants(vendor: Snowflake, role: str, depth: int = 0) -> Iterator[Row]:
+def _read_grants(vendor: Snowflake, role: str, depth: int = 0) -> Iterator[Row]:
     """Yield the grants of the role, and of the roles that were granted to it."""
     for row in vendor.run(sql.statement(_GRANTS, role=sql.identifier(role))):
         yield row
         if row.get("granted_on") == "ROLE" and row.get("privilege") == "USAGE" and depth < _DEPTH:
-            yield from _grants(vendor, row.get("name", ""), depth + 1)
+            yield from _read_grants(vendor, row.get("name", ""), depth + 1)
 
 
 def privileges(grants: list[Row], given: Wanted) -> Check:

@@ -81,8 +81,8 @@ class _Chain:
 
 def look(ctx: DeploymentContext) -> list[Check]:
     """Raises CommandFailed if CloudFormation can't be read."""
-    tables = _tables(ctx)
-    names = (*NAMES, *map(_table_check, tables))
+    tables = _list_tables(ctx)
+    names = (*NAMES, *map(_name_table_check, tables))
     if not ctx.deployment.uses_snowflake:
         return GROUP.skip_all(names, "not checked: the deployment file uses no Snowflake")
     parts = [stacks.find_part(ctx, part) for part in ("snowflake", "data", "confluent")]
@@ -94,19 +94,19 @@ def look(ctx: DeploymentContext) -> list[Check]:
         ctx, own, data.outputs.get("TableflowBucketName", ""), confluent.outputs.get("KafkaClusterId", "")
     )
     vendor = runner.attempt(GROUP, VOLUME, lambda: _log_in(ctx))
-    checks = _from_aws_alone(chain, vendor) if isinstance(vendor, Check) else _all(chain, vendor)
-    in_snowflake = (READS_BUCKET, READS_GLUE, NAMESPACE, *map(_table_check, tables))
+    checks = _from_aws_alone(chain, vendor) if isinstance(vendor, Check) else _run_checks(chain, vendor)
+    in_snowflake = (READS_BUCKET, READS_GLUE, NAMESPACE, *map(_name_table_check, tables))
     causes = {OF_VOLUME: (VOLUME,), OF_INTEGRATION: (INTEGRATION,), **dict.fromkeys(in_snowflake, ())}
     return mark_consequences(checks, causes, _RECOVERY)
 
 
-def _tables(ctx: DeploymentContext) -> list[str]:
+def _list_tables(ctx: DeploymentContext) -> list[str]:
     """Return the tables' names in Snowflake, without database and schema."""
     names = [topic.tableflow.snowflake_table for topic in ctx.deployment.tables_in_glue if topic.tableflow]
     return [name.upper() for name in names if name]
 
 
-def _table_check(name: str) -> str:
+def _name_table_check(name: str) -> str:
     return f"table {name}"
 
 
@@ -117,58 +117,62 @@ def _log_in(ctx: DeploymentContext) -> Snowflake:
 
 
 def _from_aws_alone(chain: _Chain, login: Check) -> list[Check]:
-    rest = (READS_BUCKET, READS_GLUE, NAMESPACE, *map(_table_check, _tables(chain.ctx)))
+    rest = (READS_BUCKET, READS_GLUE, NAMESPACE, *map(_name_table_check, _list_tables(chain.ctx)))
     why = "not checked: there is no login"
-    return [login, GROUP.skip(INTEGRATION, why), *_role(chain, None, None), *GROUP.skip_all(rest, why)]
+    return [login, GROUP.skip(INTEGRATION, why), *_check_role(chain, None, None), *GROUP.skip_all(rest, why)]
 
 
-def _all(chain: _Chain, vendor: Snowflake) -> list[Check]:
+def _run_checks(chain: _Chain, vendor: Snowflake) -> list[Check]:
     volume = chain.volume
     integration = chain.integration
-    storage = runner.attempt(GROUP, VOLUME, lambda: _if_exists(lambda: trust.volume_side(vendor, volume)))
+    storage = runner.attempt(
+        GROUP, VOLUME, lambda: _read_if_exists(lambda: trust.volume_side(vendor, volume))
+    )
     description = runner.attempt(
-        GROUP, INTEGRATION, lambda: _if_exists(lambda: trust.described_integration(vendor, integration))
+        GROUP, INTEGRATION, lambda: _read_if_exists(lambda: trust.described_integration(vendor, integration))
     )
     catalog = (
         trust.integration_side(vendor, integration, description) if isinstance(description, dict) else None
     )
     side = None if isinstance(storage, Check) else storage
     return [
-        storage if isinstance(storage, Check) else _volume(chain, storage),
-        description if isinstance(description, Check) else _integration(chain, catalog, description or {}),
-        *_role(chain, side, catalog),
-        _verified(READS_BUCKET, side, lambda side: trust.verify_volume(vendor, volume, side)),
-        _verified(READS_GLUE, catalog, lambda side: trust.verify_integration(vendor, integration, side)),
-        _verified(
+        storage if isinstance(storage, Check) else _check_volume(chain, storage),
+        description
+        if isinstance(description, Check)
+        else _check_integration(chain, catalog, description or {}),
+        *_check_role(chain, side, catalog),
+        _verify_side(READS_BUCKET, side, lambda side: trust.verify_volume(vendor, volume, side)),
+        _verify_side(READS_GLUE, catalog, lambda side: trust.verify_integration(vendor, integration, side)),
+        _verify_side(
             NAMESPACE,
             catalog,
             lambda side: trust.require_namespace(vendor, integration, side, chain.database),
         ),
         *(
-            runner.attempt(GROUP, _table_check(name), partial(_table, chain, vendor, name))
-            for name in _tables(chain.ctx)
+            runner.attempt(GROUP, _name_table_check(name), partial(_check_table, chain, vendor, name))
+            for name in _list_tables(chain.ctx)
         ),
     ]
 
 
-def _if_exists(read: Callable[[], T]) -> T | None:
+def _read_if_exists(read: Callable[[], T]) -> T | None:
     try:
         return read()
     except NotFound:
         return None
 
 
-def _volume(chain: _Chain, side: Side | None) -> Check:
+def _check_volume(chain: _Chain, side: Side | None) -> Check:
     if side is None:
         return GROUP.fail(VOLUME, f"{chain.volume} doesn't exist", _REPAIR)
     wanted = {"leads to": f"s3://{chain.bucket}/", "assumes role": chain.ctx.role_arn("snowflake")}
     actual = {"leads to": side.location, "assumes role": side.role_arn}
-    return _compared(VOLUME, side, actual, wanted) or _external_id(
+    return _compare_values(VOLUME, side, actual, wanted) or _check_external_id(
         chain, VOLUME, "snowflake_external_volume", side
     )
 
 
-def _integration(chain: _Chain, side: Side | None, description: dict[str, str]) -> Check:
+def _check_integration(chain: _Chain, side: Side | None, description: dict[str, str]) -> Check:
     if side is None:
         return GROUP.fail(INTEGRATION, f"{chain.integration} doesn't exist", _REPAIR)
     region = _REGION.search(description.get("REST_CONFIG", ""))
@@ -184,12 +188,12 @@ def _integration(chain: _Chain, side: Side | None, description: dict[str, str]) 
         "shows namespace": description.get("CATALOG_NAMESPACE", ""),
         "is enabled": description.get("ENABLED", "").lower(),
     }
-    return _compared(INTEGRATION, side, actual, wanted) or _external_id(
+    return _compare_values(INTEGRATION, side, actual, wanted) or _check_external_id(
         chain, INTEGRATION, "snowflake_catalog_integration", side
     )
 
 
-def _compared(name: str, side: Side, actual: dict[str, str], wanted: dict[str, str]) -> Check | None:
+def _compare_values(name: str, side: Side, actual: dict[str, str], wanted: dict[str, str]) -> Check | None:
     """Return a failed check for the first difference, None if nothing differs."""
     for setting, value in wanted.items():
         if actual[setting] != value:
@@ -197,7 +201,7 @@ def _compared(name: str, side: Side, actual: dict[str, str], wanted: dict[str, s
     return None
 
 
-def _external_id(chain: _Chain, name: str, kind: str, side: Side) -> Check:
+def _check_external_id(chain: _Chain, name: str, kind: str, side: Side) -> Check:
     """Compare external ids. Lakeferry chooses them, so a different one shows that somebody replaced the
     object.
 
@@ -213,7 +217,7 @@ def _external_id(chain: _Chain, name: str, kind: str, side: Side) -> Check:
     )
 
 
-def _role(chain: _Chain, storage: Side | None, catalog: Side | None) -> list[Check]:
+def _check_role(chain: _Chain, storage: Side | None, catalog: Side | None) -> list[Check]:
     """Check the role.
 
     If Snowflake doesn't report an external id, the role must require the one that Lakeferry chose.
@@ -229,13 +233,13 @@ def _role(chain: _Chain, storage: Side | None, catalog: Side | None) -> list[Che
     needs = iam.needed_actions(ctx, contract.SNOWFLAKE_NEEDS, chain.bucket, chain.database)
     return [
         check,
-        _trust(chain, OF_VOLUME, role, storage, "snowflake_external_volume"),
-        _trust(chain, OF_INTEGRATION, role, catalog, "snowflake_catalog_integration"),
+        _check_trust(chain, OF_VOLUME, role, storage, "snowflake_external_volume"),
+        _check_trust(chain, OF_INTEGRATION, role, catalog, "snowflake_catalog_integration"),
         runner.attempt(GROUP, POLICY, lambda: iam.check_permissions(ctx, GROUP, role, needs, restore)),
     ]
 
 
-def _trust(chain: _Chain, name: str, role: Role, side: Side | None, kind: str) -> Check:
+def _check_trust(chain: _Chain, name: str, role: Role, side: Side | None, kind: str) -> Check:
     if side is None:
         return GROUP.skip(name, "not checked: the other side isn't known")
     external_id = side.external_id or chain.external_id(kind)
@@ -243,7 +247,7 @@ def _trust(chain: _Chain, name: str, role: Role, side: Side | None, kind: str) -
     return iam.check_trust(GROUP, role, principal, iam.restore_command(chain.ctx, "snowflake"))
 
 
-def _verified(name: str, side: Side | None, verify: Callable[[Side], None]) -> Check:
+def _verify_side(name: str, side: Side | None, verify: Callable[[Side], None]) -> Check:
     if side is None:
         return GROUP.skip(name, "not checked: the object isn't known")
 
@@ -254,9 +258,9 @@ def _verified(name: str, side: Side | None, verify: Callable[[Side], None]) -> C
     return runner.attempt(GROUP, name, look)
 
 
-def _table(chain: _Chain, vendor: Snowflake, name: str) -> Check:
+def _check_table(chain: _Chain, vendor: Snowflake, name: str) -> Check:
     """Check that Snowflake refreshes the table automatically."""
-    check = _table_check(name)
+    check = _name_table_check(name)
     path = [*sql.split(chain.stack.outputs.get("SchemaName", "")), name]
     refresh = read_auto_refresh(vendor, path)
     table = sql.dotted(path)

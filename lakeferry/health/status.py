@@ -104,7 +104,7 @@ def report_status(
     if status.drift is not None:
         show_drift(output, status.drift)
     document = status.document(ctx.stage)
-    _require_healthy(output, list(_problems(ctx, status)), document)
+    _require_healthy(output, list(_list_problems(ctx, status)), document)
     return document
 
 
@@ -138,7 +138,9 @@ def wait(output: Output, readers: Readers, event: Event, minutes: int) -> None:
             if any(problem.state is State.UNKNOWN for problem in problems):
                 _require_login(readers.ctx)
             waited = clock.time() - began
-            reasons = _few(problem for problem in problems if problem.state in (State.UNKNOWN, State.WRONG))
+            reasons = _summarize_problems(
+                problem for problem in problems if problem.state in (State.UNKNOWN, State.WRONG)
+            )
             state = "; ".join(filter(None, [format_duration(waited), reasons]))
             if waited >= minutes * 60:
                 raise CommandFailed("STATUS-LATER", f"{event} has not happened in {state}")
@@ -182,7 +184,7 @@ def _runs_without_glue(table: TableStatus) -> bool:
     return "glue" not in table.hops and table.hops["tableflow"].state is State.OK
 
 
-def _problems(ctx: DeploymentContext, status: Status) -> Iterator[Observation]:
+def _list_problems(ctx: DeploymentContext, status: Status) -> Iterator[Observation]:
     for stack in status.stacks:
         if not stack.is_active or stack.status.endswith("_FAILED"):
             yield Observation(State.WRONG, message=f"stack {stack.name} is {stack.status}")
@@ -208,17 +210,17 @@ def table_problems(tables: Iterable[TableStatus]) -> Iterator[Observation]:
     for table in tables:
         for hop, observation in table.hops.items():
             if observation.state is not State.OK:
-                message = f"{table.table}, {_HEADS[hop]}: {_described(observation)}"
+                message = f"{table.table}, {_HEADS[hop]}: {_describe_observation(observation)}"
                 yield attrs.evolve(observation, message=message)
 
 
 def _export_problems(exports: Iterable[ExportStatus]) -> Iterator[Observation]:
     for export in exports:
         for observation in export.observations:
-            yield attrs.evolve(observation, message=f"{export.export}: {_described(observation)}")
+            yield attrs.evolve(observation, message=f"{export.export}: {_describe_observation(observation)}")
 
 
-def _described(observation: Observation) -> str:
+def _describe_observation(observation: Observation) -> str:
     code = f"{observation.code}  " if observation.code and observation.state is not State.WAITING else ""
     return f"{'unknown: ' if observation.state is State.UNKNOWN else ''}{code}{observation.message}"
 
@@ -227,7 +229,9 @@ def _require_healthy(output: Output, problems: list[Observation], document: dict
     _require_right(problems, document)
     if unknown := [problem for problem in problems if problem.state is State.UNKNOWN]:
         hint = "Fix that, then run it again: what can't be read may be wrong"
-        raise CommandFailed("INCOMPLETE", f"not everything could be listed: {_few(unknown)}", hint, document)
+        raise CommandFailed(
+            "INCOMPLETE", f"not everything could be listed: {_summarize_problems(unknown)}", hint, document
+        )
     output.print("Everything is healthy")
 
 
@@ -237,10 +241,10 @@ def _require_right(problems: Iterable[Observation], document: dict[str, Any] | N
             (f"`lakeferry explain {problem.code}` says more; " for problem in wrong if problem.code), ""
         )
         hint = f"{explained}`lakeferry logs` has what functions and runs wrote"
-        raise CommandFailed("STATUS-WRONG", _few(wrong), hint, document)
+        raise CommandFailed("STATUS-WRONG", _summarize_problems(wrong), hint, document)
 
 
-def _few(problems: Iterable[Observation]) -> str:
+def _summarize_problems(problems: Iterable[Observation]) -> str:
     messages = [problem.message for problem in problems]
     return "; ".join(messages[:3]) + (f"; and {len(messages) - 3} more" if len(messages) > 3 else "")
 
@@ -257,7 +261,7 @@ def _show_tables(output: Output, tables: list[TableStatus]) -> None:
         return
     output.print("\nAge of the newest data at each hop:")
     hops = [hop for hop in HOPS if any(hop in table.hops for table in tables)]
-    rows = [[table.table, *[_cell(table.hops.get(hop)) for hop in hops]] for table in tables]
+    rows = [[table.table, *[_format_cell(table.hops.get(hop)) for hop in hops]] for table in tables]
     output.table(["table", *[_HEADS[hop] for hop in hops]], rows)
     _show_problems(output, table_problems(tables))
 
@@ -267,7 +271,7 @@ def _show_exports(output: Output, exports: list[ExportStatus]) -> None:
         return
     output.print("\nExports:")
     rows = [
-        [export.export, _last_run(export.last), str(export.published), export.next_run_text]
+        [export.export, _format_last_run(export.last), str(export.published), export.next_run_text]
         for export in exports
     ]
     output.table(["export", "last run", "published", "next run"], rows)
@@ -277,7 +281,7 @@ def _show_exports(output: Output, exports: list[ExportStatus]) -> None:
 def _show_alarms(output: Output, alarms: Observation | None) -> None:
     if alarms:
         output.print("\nAlarms:")
-        _show_problems(output, [attrs.evolve(alarms, message=_described(alarms))])
+        _show_problems(output, [attrs.evolve(alarms, message=_describe_observation(alarms))])
 
 
 def _show_problems(output: Output, problems: Iterable[Observation]) -> None:
@@ -294,7 +298,7 @@ def show_drift(output: Output, drifted: list[Drift]) -> None:
     output.table(["system", "type", "name", "status", "details"], rows)
 
 
-def _cell(observation: Observation | None) -> str:
+def _format_cell(observation: Observation | None) -> str:
     if observation is None:
         return "-"
     text = (
@@ -307,7 +311,7 @@ def _cell(observation: Observation | None) -> str:
     return f"{text} {_SIGNS[observation.state]}".strip()
 
 
-def _last_run(last: LastRun | None) -> str:
+def _format_last_run(last: LastRun | None) -> str:
     if last is None:
         return "none yet"
     began = datetime.fromtimestamp(last.began, UTC).strftime("%Y-%m-%d %H:%M UTC")

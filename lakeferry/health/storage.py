@@ -45,19 +45,19 @@ def check_chosen_buckets(ctx: DeploymentContext) -> list[Check]:
         else set()
     )
     return [
-        runner.attempt(GROUP, name, partial(_chosen, ctx, name, bucket, own))
+        runner.attempt(GROUP, name, partial(_check_chosen_bucket, ctx, name, bucket, own))
         for name, bucket in chosen.items()
     ]
 
 
-def _chosen(ctx: DeploymentContext, name: str, bucket: str | None, own: set[str]) -> Check:
+def _check_chosen_bucket(ctx: DeploymentContext, name: str, bucket: str | None, own: set[str]) -> Check:
     if bucket is None:
         return GROUP.ok(name, "CloudFormation chooses its name")
     if bucket in own:
         return GROUP.ok(name, f"{bucket}, the deployment's own")
     key = "tableflow_bucket" if name.startswith("Tableflow") else "lake_bucket"
     fix = f"Choose another `aws.{key}`, or none: the deployment then creates one"
-    state = _state(ctx, bucket)
+    state = _read_bucket_state(ctx, bucket)
     if state == "absent":
         return GROUP.ok(name, f"{bucket} is free")
     if state == "foreign":
@@ -76,7 +76,7 @@ def _chosen(ctx: DeploymentContext, name: str, bucket: str | None, own: set[str]
     return GROUP.fail(name, exists, fix + or_else, "a name that nobody has")
 
 
-def _state(ctx: DeploymentContext, bucket: str) -> str:
+def _read_bucket_state(ctx: DeploymentContext, bucket: str) -> str:
     """Return `own`, `foreign` or `absent`. Raises ClientError."""
     try:
         ctx.client("s3").head_bucket(Bucket=bucket, ExpectedBucketOwner=ctx.account)
@@ -91,7 +91,7 @@ def _state(ctx: DeploymentContext, bucket: str) -> str:
 
 def check_bucket(ctx: DeploymentContext, group: Group, name: str) -> Check:
     """Check the bucket that Tableflow writes tables into."""
-    state = _state(ctx, name)
+    state = _read_bucket_state(ctx, name)
     if state == "absent":
         constraint = (
             ""
@@ -112,7 +112,7 @@ def check_bucket(ctx: DeploymentContext, group: Group, name: str) -> Check:
             "again there"
         )
         return group.fail(BUCKET, f"{name} is in {region}", fix, ctx.region)
-    if key := _foreign_key(ctx, name):
+    if key := _find_foreign_key(ctx, name):
         fix = (
             "Set its encryption back to SSE-S3 (AES256), as it was deployed: no role of the deployment may "
             "use the key"
@@ -131,7 +131,7 @@ def check_bucket(ctx: DeploymentContext, group: Group, name: str) -> Check:
     )
 
 
-def _foreign_key(ctx: DeploymentContext, bucket: str) -> str:
+def _find_foreign_key(ctx: DeploymentContext, bucket: str) -> str:
     """Return the KMS key that the bucket encrypts with, "" if S3's own keys do or if the encryption can't be
     read.
     """
@@ -167,13 +167,13 @@ def check_glue_tables(ctx: DeploymentContext, group: Group, database: str, bucke
     tables = zip(glue_table_names(ctx), ctx.deployment.tables_in_glue, strict=True)
     return [
         runner.attempt(
-            group, name, partial(_glue_table, ctx, group, name, f"{database}.{topic.name}", bucket)
+            group, name, partial(_check_glue_table, ctx, group, name, f"{database}.{topic.name}", bucket)
         )
         for name, topic in tables
     ]
 
 
-def _glue_table(ctx: DeploymentContext, group: Group, name: str, table: str, bucket: str) -> Check:
+def _check_glue_table(ctx: DeploymentContext, group: Group, name: str, table: str, bucket: str) -> Check:
     database, _, topic = table.partition(".")
     try:
         document: dict[str, Any] = ctx.client("glue").get_table(DatabaseName=database, Name=topic)["Table"]

@@ -132,7 +132,7 @@ def field_names(plan: LoadedDeployment) -> Check:
     fields = [
         f"{topic.name}.{field}"
         for topic in plan.deployment.tables
-        for field in _fields(plan, topic)
+        for field in _list_fields(plan, topic)
         if field != field.lower()
     ]
     if not fields:
@@ -146,6 +146,6 @@ def field_names(plan: LoadedDeployment) -> Check:
     return FILE.warn("lower-case names", effect, fix)
 
 
-def _fields(plan: LoadedDeployment, topic: Topic) -> list[str]:
+def _list_fields(plan: LoadedDeployment, topic: Topic) -> list[str]:
     schema = json.loads(plan.sources.schema_text(topic) or "{}")
     return [str(field.get("name", "")) for field in schema.get("fields", [])]

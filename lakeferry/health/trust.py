@@ -60,7 +60,7 @@ def read(ctx: DeploymentContext, name: str) -> Role | None:
             return None
         raise
     document = answer["AssumeRolePolicyDocument"]
-    return Role(answer["Arn"], _listed(document.get("Statement")))
+    return Role(answer["Arn"], _as_list(document.get("Statement")))
 
 
 def check_role(ctx: DeploymentContext, group: Group, name: str, restore: str) -> tuple[Check, Role | None]:
@@ -80,21 +80,25 @@ def check_trust(group: Group, role: Role, principal: Principal, restore: str) ->
     on = [
         statement
         for statement in role.trust
-        if statement.get("Effect") == "Allow" and action in _actions(statement)
+        if statement.get("Effect") == "Allow" and action in _list_actions(statement)
     ]
     denials = [statement for statement in role.trust if statement.get("Effect") == "Deny"]
-    denying = [statement for statement in denials if {action, "sts:*", "*"} & set(_actions(statement))]
+    denying = [statement for statement in denials if {action, "sts:*", "*"} & set(_list_actions(statement))]
     if any(
-        {principal.arn, "*"} & set(_principals(statement)) and not statement.get("Condition")
+        {principal.arn, "*"} & set(_list_principals(statement)) and not statement.get("Condition")
         for statement in denying
     ):
         return group.fail(
             principal.check, f"the role denies {principal.action} by {principal.arn}", restore, str(principal)
         )
-    trusting = [statement for statement in on if principal.arn in _principals(statement)]
+    trusting = [statement for statement in on if principal.arn in _list_principals(statement)]
     if not trusting:
         whom = (
-            ", ".join(_shown(principal_) for statement in on for principal_ in _principals(statement))
+            ", ".join(
+                _format_principal(principal_)
+                for statement in on
+                for principal_ in _list_principals(statement)
+            )
             or "nobody"
         )
         return group.fail(
@@ -102,7 +106,7 @@ def check_trust(group: Group, role: Role, principal: Principal, restore: str) ->
         )
     if not principal.external_id:
         return group.ok(principal.check, f"{principal.action} by {principal.arn}")
-    accepted = [_external_ids(statement) for statement in trusting]
+    accepted = [_list_external_ids(statement) for statement in trusting]
     if principal.external_id in [external_id for ids in accepted for external_id in ids] and all(accepted):
         return group.ok(principal.check, str(principal))
     ids = ", ".join(external_id for ids in accepted for external_id in ids)
@@ -119,7 +123,9 @@ def check_permissions(
     Resource policies (of the bucket, the Glue catalog and KMS keys) are not simulated. Raises ClientError.
     """
     lacking = [
-        action for resource, actions in needs.items() for action in _denied(ctx, role.arn, resource, actions)
+        action
+        for resource, actions in needs.items()
+        for action in _list_denied_actions(ctx, role.arn, resource, actions)
     ]
     if not lacking:
         return group.ok(POLICY, f"all {sum(map(len, needs.values()))} actions that are needed")
@@ -151,16 +157,18 @@ def restore_command(ctx: DeploymentContext, part: str) -> str:
     )
 
 
-def _denied(ctx: DeploymentContext, arn: str, resource: str, actions: Sequence[str]) -> Iterator[str]:
+def _list_denied_actions(
+    ctx: DeploymentContext, arn: str, resource: str, actions: Sequence[str]
+) -> Iterator[str]:
     answer = ctx.client("iam").simulate_principal_policy(
         PolicySourceArn=arn, ActionNames=list(actions), ResourceArns=[resource]
     )
     for result in answer["EvaluationResults"]:
         if result["EvalDecision"] != "allowed":
-            yield f"{result['EvalActionName']} on {resource}{_why(result)}"
+            yield f"{result['EvalActionName']} on {resource}{_explain_denial(result)}"
 
 
-def _why(result: Mapping[str, Any]) -> str:
+def _explain_denial(result: Mapping[str, Any]) -> str:
     if not (result.get("OrganizationsDecisionDetail") or {}).get("AllowedByOrganizations", True):
         return " (a policy of the organization)"
     if not (result.get("PermissionsBoundaryDecisionDetail") or {}).get("AllowedByPermissionsBoundary", True):
@@ -168,22 +176,22 @@ def _why(result: Mapping[str, Any]) -> str:
     return " (a statement denies it)" if result["EvalDecision"] == "explicitDeny" else ""
 
 
-def _principals(statement: Mapping[str, Any]) -> list[str]:
+def _list_principals(statement: Mapping[str, Any]) -> list[str]:
     principal = statement.get("Principal", {})
     return [
-        str(item) for item in _listed(principal.get("AWS") if isinstance(principal, Mapping) else principal)
+        str(item) for item in _as_list(principal.get("AWS") if isinstance(principal, Mapping) else principal)
     ]
 
 
-def _actions(statement: Mapping[str, Any]) -> list[str]:
-    return [str(item).lower() for item in _listed(statement.get("Action"))]
+def _list_actions(statement: Mapping[str, Any]) -> list[str]:
+    return [str(item).lower() for item in _as_list(statement.get("Action"))]
 
 
-def _shown(principal: str) -> str:
+def _format_principal(principal: str) -> str:
     return f"{principal} (deleted since)" if principal.startswith(_DELETED) else principal
 
 
-def _external_ids(statement: Mapping[str, Any]) -> list[str]:
+def _list_external_ids(statement: Mapping[str, Any]) -> list[str]:
     conditions = statement.get("Condition") or {}
     tests = [conditions.get(name) or {} for name in _EQUALS]
     return [
@@ -191,11 +199,11 @@ def _external_ids(statement: Mapping[str, Any]) -> list[str]:
         for test in tests
         for key, value in test.items()
         if key.lower() == _EXTERNAL_ID
-        for item in _listed(value)
+        for item in _as_list(value)
     ]
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     if value is None:
         return []
     return list(value) if isinstance(value, list) else [value]

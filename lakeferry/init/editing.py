@@ -118,8 +118,10 @@ def set_value(text: str, table: str, key: str, value: TomlValue) -> str:
     lines = text.splitlines()
     numbers = key_lines(text)
     if (line := numbers.get(f"{table}.{key}")) is not None:
-        start, end = _span(lines, line - 1)
-        lines[start:end] = [f"{key} = {to_toml(value)}{_comment(lines[start]) if end == start + 1 else ''}"]
+        start, end = _find_span(lines, line - 1)
+        lines[start:end] = [
+            f"{key} = {to_toml(value)}{_find_comment(lines[start]) if end == start + 1 else ''}"
+        ]
     elif has_table(text, table):
         lines.insert(numbers[table], f"{key} = {to_toml(value)}")
     else:
@@ -137,7 +139,7 @@ def remove_key(text: str, table: str, key: str) -> str:
     lines = text.splitlines()
     line = key_lines(text).get(f"{table}.{key}")
     if line is not None:
-        start, end = _span(lines, line - 1)
+        start, end = _find_span(lines, line - 1)
         del lines[start:end]
     return _join(lines)
 
@@ -173,7 +175,7 @@ def _table_continues(lines: list[str], number: int) -> bool:
     return False
 
 
-def _span(lines: list[str], start: int) -> tuple[int, int]:
+def _find_span(lines: list[str], start: int) -> tuple[int, int]:
     """Return the first line of a key and the line after the end of its value, which may be a list on several
     lines.
     """
@@ -183,7 +185,7 @@ def _span(lines: list[str], start: int) -> tuple[int, int]:
     raise ValueError(f"no value begins at line {start + 1}")
 
 
-def _comment(line: str) -> str:
+def _find_comment(line: str) -> str:
     """Return the comment after the value, with the spaces before it."""
     for at, char in enumerate(line):
         if char == "#" and _is_toml(line[:at]):

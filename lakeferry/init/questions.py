@@ -38,15 +38,17 @@ class Question:
     default: str
 
 
-def _or(word: str, form: Form) -> Callable[[str], str | None]:
+def _allow_word(word: str, form: Form) -> Callable[[str], str | None]:
     either = Form(f"{re.escape(word)}|{form.pattern}", f"{word}, or {form.description}")
     return either.problem
 
 
-def _topics(text: str) -> str | None:
+def _check_topics(text: str) -> str | None:
     if text in (EXAMPLE, KEEP):
         return None
-    return _all(text, validation.topic_name) or (None if split_names(text) else "name at least one topic")
+    return _check_all(text, validation.topic_name) or (
+        None if split_names(text) else "name at least one topic"
+    )
 
 
 def _schedule(text: str) -> str | None:
@@ -56,15 +58,15 @@ def _schedule(text: str) -> str | None:
     return f"{problem}. A time like 06:00 is valid too" if problem else None
 
 
-def _addresses(text: str) -> str | None:
-    return _all(text, validation.mail_address)
+def _check_addresses(text: str) -> str | None:
+    return _check_all(text, validation.mail_address)
 
 
-def _addresses_or_none(text: str) -> str | None:
-    return None if text == NONE else _addresses(text)
+def _check_addresses_or_none(text: str) -> str | None:
+    return None if text == NONE else _check_addresses(text)
 
 
-def _all(text: str, check: Callable[[str], str | None]) -> str | None:
+def _check_all(text: str, check: Callable[[str], str | None]) -> str | None:
     return next((problem for name in split_names(text) if (problem := check(name))), None)
 
 
@@ -76,7 +78,7 @@ QUESTIONS: Final = (
     Question(
         "environment",
         "Confluent environment: new, or the id of an existing one",
-        _or(NEW, validation.ENVIRONMENT_ID),
+        _allow_word(NEW, validation.ENVIRONMENT_ID),
         NEW,
     ),
     Question(
@@ -85,9 +87,14 @@ QUESTIONS: Final = (
         Form(r".{1,64}", "a name of 1 to 64 characters").problem,
         "",
     ),
-    Question("snowflake", "Snowflake account, or none", _or(NONE, validation.SNOWFLAKE_ACCOUNT), NONE),
     Question(
-        "topics", "Topics: example (trades from Datagen), or names separated by commas", _topics, EXAMPLE
+        "snowflake", "Snowflake account, or none", _allow_word(NONE, validation.SNOWFLAKE_ACCOUNT), NONE
+    ),
+    Question(
+        "topics",
+        "Topics: example (trades from Datagen), or names separated by commas",
+        _check_topics,
+        EXAMPLE,
     ),
     Question(
         "schedule",
@@ -99,10 +106,12 @@ QUESTIONS: Final = (
     Question(
         "recipients",
         "Mail addresses that receive mails about files (separated by commas), or none",
-        _addresses_or_none,
+        _check_addresses_or_none,
         _TEAM,
     ),
-    Question("engineers", "Mail addresses that receive alarms (separated by commas)", _addresses, _TEAM),
+    Question(
+        "engineers", "Mail addresses that receive alarms (separated by commas)", _check_addresses, _TEAM
+    ),
 )
 
 
@@ -132,10 +141,10 @@ def defaults(remembered: Answers, existing: Deployment | None) -> dict[str, str]
     answers = {question.key: question.default for question in QUESTIONS}
     if region := os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION"):
         answers["region"] = region
-    return answers | dict(remembered) | (_answers_of_file(existing) if existing else {})
+    return answers | dict(remembered) | (_read_answers(existing) if existing else {})
 
 
-def _answers_of_file(deployment: Deployment) -> dict[str, str]:
+def _read_answers(deployment: Deployment) -> dict[str, str]:
     first = deployment.exports[0] if deployment.exports else None
     of_export = (
         {"schedule": first.cron, "zone": first.zone, "recipients": _join(first.recipients)} if first else {}

@@ -57,10 +57,10 @@ def init(output: Output, stage: str, flags: Mapping[str, str | None], *, yes: bo
     """
     clone = _clone(stage)
     text = clone.file.read_text(encoding="utf-8") if clone.file.is_file() else None
-    before = _deployment(clone, text) if text is not None else None
+    before = _parse_deployment(clone, text) if text is not None else None
     defaults = questions.defaults(questions.load_answers(clone.answers_file), before)
     _name_remembered(output, defaults, before)
-    answers = _answers(output, clone, defaults, flags, before, yes=yes)
+    answers = _collect_answers(output, clone, defaults, flags, before, yes=yes)
     # If the file then has a mistake, nobody answers ten questions again. Topics are what it is mostly about.
     questions.save_answers(
         clone.answers_file, {key: text for key, text in answers.items() if key != "topics"}
@@ -69,7 +69,7 @@ def init(output: Output, stage: str, flags: Mapping[str, str | None], *, yes: bo
         new_text = editing.update(text, before, defaults, answers)
     else:
         new_text = template.render_file(stage, answers)
-    deployment = _deployment(clone, new_text)
+    deployment = _parse_deployment(clone, new_text)
     lines = (text or "").splitlines(), new_text.splitlines()
     difference = "\n".join(
         difflib.unified_diff(*lines, f"{clone.name} now", f"{clone.name} then", lineterm="")
@@ -80,7 +80,7 @@ def init(output: Output, stage: str, flags: Mapping[str, str | None], *, yes: bo
         unfinished.write_text(new_text, encoding="utf-8")
         unfinished.replace(clone.file)  # an interrupted command leaves the file as it was
     questions.save_answers(clone.answers_file, answers)
-    for warning in _unused(answers, deployment):
+    for warning in _find_unused_answers(answers, deployment):
         output.warn(f"! {warning}")
     return _report(output, clone, deployment, written=written, difference=difference)
 
@@ -100,7 +100,7 @@ def _clone(stage: str) -> Clone:
     return Clone(ROOT, stage)
 
 
-def _deployment(clone: Clone, text: str) -> Deployment:
+def _parse_deployment(clone: Clone, text: str) -> Deployment:
     """Parse the text of a deployment file. Raises CommandFailed with every mistake."""
     try:
         return deployment_file.parse(
@@ -129,7 +129,7 @@ def _name_remembered(output: Output, defaults: Answers, before: Deployment | Non
         output.info(f"Defaults from your last answers (.lakeferry/answers.json): {'; '.join(others)}")
 
 
-def _unused(answers: Answers, deployment: Deployment) -> Iterator[str]:
+def _find_unused_answers(answers: Answers, deployment: Deployment) -> Iterator[str]:
     """Yield a sentence about answers that are not in the file, and why."""
     topics = ", ".join(topic.name for topic in deployment.topics) or "a topic of the file"
     if not deployment.exports:
@@ -151,7 +151,7 @@ def _unused(answers: Answers, deployment: Deployment) -> Iterator[str]:
         yield f"project/exports/{name}.toml was left out, because it has mistakes: `{command}` names them"
 
 
-def _answers(
+def _collect_answers(
     output: Output,
     clone: Clone,
     defaults: Answers,
@@ -171,7 +171,7 @@ def _answers(
         for question in QUESTIONS:
             if question.key not in given and questions.applies(question, answers):
                 answers[question.key] = _ask(
-                    output, _of_clone(question, clone, before), answers[question.key]
+                    output, _adapt_to_clone(question, clone, before), answers[question.key]
                 )
     if invalid := questions.problems(answers):
         lines = "\n".join(f"  --{key.replace('_', '-')}: {why}" for key, why in invalid)
@@ -181,7 +181,7 @@ def _answers(
     return answers
 
 
-def _of_clone(question: Question, clone: Clone, before: Deployment | None) -> Question:
+def _adapt_to_clone(question: Question, clone: Clone, before: Deployment | None) -> Question:
     """Return the question about topics with a check that each new topic has a schema; any other question as
     it is.
     """

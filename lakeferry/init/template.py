@@ -56,20 +56,20 @@ def to_toml(value: TomlValue) -> str:
 
 def render_file(stage: str, answers: Answers) -> str:
     """Return the text of a new deployment file."""
-    parts = [_identity(stage, answers), _aws(answers), _confluent(answers), topics(answers)]
-    parts += [_snowflake(answers)] if answers["snowflake"] != NONE else []
-    parts += [exports(answers), _alerts(answers)]
+    parts = [_write_identity(stage, answers), _write_aws(answers), _write_confluent(answers), topics(answers)]
+    parts += [_write_snowflake(answers)] if answers["snowflake"] != NONE else []
+    parts += [exports(answers), _write_alerts(answers)]
     return "\n".join(part for part in parts if part)
 
 
 def topics(answers: Answers) -> str:
     """Return the topics in the answers with their tables; for the example, also its Flink statement."""
     if answers["topics"] == EXAMPLE:
-        first, second = (_snowflake_table(name, answers) for name in EXAMPLE_TOPICS)
+        first, second = (_write_snowflake_table(name, answers) for name in EXAMPLE_TOPICS)
         return EXAMPLE_COMMENT + _EXAMPLE.format(first=first, second=second)
     wanted = split_names(answers["topics"])
     return "\n".join(
-        (OWN_COMMENT + _OWN).format(name=name, table=_snowflake_table(name, answers)) for name in wanted
+        (OWN_COMMENT + _OWN).format(name=name, table=_write_snowflake_table(name, answers)) for name in wanted
     )
 
 
@@ -101,7 +101,7 @@ def snowflake_name(topic: str) -> str:
     return topic.upper().replace(".", "_").replace("-", "_")
 
 
-def _identity(stage: str, answers: Answers) -> str:
+def _write_identity(stage: str, answers: Answers) -> str:
     return f"""\
 #:schema ../docs/reference/deployment.schema.json
 # Written by `lakeferry init`; change it as you like. docs/reference/deployment-file.md lists all keys; dev.toml and prod.toml are
@@ -116,7 +116,7 @@ on_destroy = "{"keep" if stage == "prod" else "delete"}"
 """
 
 
-def _aws(answers: Answers) -> str:
+def _write_aws(answers: Answers) -> str:
     return f"""\
 [aws]
 region = {to_toml(answers["region"])}
@@ -124,7 +124,7 @@ region = {to_toml(answers["region"])}
 """
 
 
-def _confluent(answers: Answers) -> str:
+def _write_confluent(answers: Answers) -> str:
     exists = answers["environment"] != NEW
     identity, name = (answers["environment"], answers["environment_name"]) if exists else ("env-…", "…")
     comment = "" if exists else "# "
@@ -138,7 +138,7 @@ flink_max_cfu = 5
 """
 
 
-def _snowflake(answers: Answers) -> str:
+def _write_snowflake(answers: Answers) -> str:
     return f"""\
 [snowflake]
 account = {to_toml(answers["snowflake"])}
@@ -147,7 +147,7 @@ warehouse_size = "XSMALL"
 """
 
 
-def _alerts(answers: Answers) -> str:
+def _write_alerts(answers: Answers) -> str:
     return f"""\
 [alerts]
 engineers = {to_toml(split_names(answers["engineers"]))}
@@ -155,7 +155,7 @@ monthly_budget_usd = 100
 """
 
 
-def _snowflake_table(topic: str, answers: Answers) -> str:
+def _write_snowflake_table(topic: str, answers: Answers) -> str:
     return "" if answers["snowflake"] == NONE else f'snowflake_table = "{snowflake_name(topic)}"\n'
 
 

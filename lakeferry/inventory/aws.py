@@ -49,15 +49,15 @@ def list_items(ctx: DeploymentContext, history: StackHistory) -> list[Item]:
     listing = _Listing(ctx, history)
     items = list(stack_items(ctx, history))
     for kind in listing.kinds:
-        items += _guarded(kind.name, partial(listing.of_kind, kind))
+        items += _list_guarded(kind.name, partial(listing.of_kind, kind))
     buckets = [item.name for item in items if item.kind == "bucket"]
     aggregates = [item for item in items if item.kind == "glue_database" and item.name]
-    items += _guarded("glue_table", lambda: listing.glue_tables(aggregates, buckets))
-    items += _guarded("tagged", lambda: listing.tagged(items))
+    items += _list_guarded("glue_table", lambda: listing.glue_tables(aggregates, buckets))
+    items += _list_guarded("tagged", lambda: listing.tagged(items))
     return items
 
 
-def _guarded(kind: str, read: Callable[[], Iterator[Item]]) -> list[Item]:
+def _list_guarded(kind: str, read: Callable[[], Iterator[Item]]) -> list[Item]:
     try:
         return list(read())
     except ClientError as error:
@@ -78,7 +78,7 @@ class _Listing:
     def of_kind(self, kind: AwsKind) -> Iterator[Item]:
         for resource in kind.find(self.ctx):
             own = next((other_kind for other_kind in self.kinds if other_kind.name == resource.kind), kind)
-            if ownership := self._ownership(own, resource):
+            if ownership := self._decide_ownership(own, resource):
                 yield ownership.item(AWS, own.name, resource.name, resource.id, resource.parents)
 
     def glue_tables(self, aggregates: list[Item], buckets: list[str]) -> Iterator[Item]:
@@ -86,22 +86,22 @@ class _Listing:
         clusters) with theirs.
         """
         for item in aggregates:
-            for table in self._tables(item.name):
+            for table in self._list_tables(item.name):
                 yield attrs.evolve(
                     item, kind="glue_table", name=table["Name"], id=table["Name"], parents=(item.name,)
                 )
-        ownership = self._keep_data(self._of_part("confluent"))
+        ownership = self._keep_data(self._own_by_part("confluent"))
         databases = [
             database["Name"]
             for page in pages(self.ctx, "glue", "get_databases")
             for database in page["DatabaseList"]
         ]
         for database in filter(_CLUSTER.fullmatch, databases):
-            tables = list(self._tables(database))
+            tables = list(self._list_tables(database))
             own = [
                 table
                 for table in tables
-                if any(is_table_in(table, bucket) for bucket in [*buckets, *self._emptied()])
+                if any(is_table_in(table, bucket) for bucket in [*buckets, *self._list_emptied_buckets()])
             ]
             if not own and not self._was_to_be_cleaned(database):
                 continue
@@ -109,12 +109,12 @@ class _Listing:
             shared = retained(
                 f"it also has tables that are not this deployment's: {', '.join(foreign)[:200]}"
             )
-            of_database = shared if foreign else self._unless_hiding(ownership)
+            of_database = shared if foreign else self._require_full_view(ownership)
             yield of_database.item(AWS, "glue_database", database)
             for table in own:
                 yield ownership.item(AWS, "glue_table", table["Name"], table["Name"], (database,))
 
-    def _unless_hiding(self, ownership: Ownership) -> Ownership:
+    def _require_full_view(self, ownership: Ownership) -> Ownership:
         """Return the ownership of a database that shows only the deployment's tables.
 
         Lake Formation may hide others in it.
@@ -147,17 +147,17 @@ class _Listing:
                 if not is_deleted and not {arn, name, arn.split(":", 5)[5]} & known:
                     yield retained(_TAGGED).item(AWS, arn.split(":")[2], name, arn)
 
-    def _ownership(self, kind: AwsKind, resource: AwsResource) -> Ownership | None:
+    def _decide_ownership(self, kind: AwsKind, resource: AwsResource) -> Ownership | None:
         if kind.type == "AWS::SecretsManager::Secret" and resource.name in self._created_by_hand:
             return retained(_BY_HAND)
         if kind.type == "AWS::KMS::Key" and resource.id == self._key_of_pseudonym_secret:
             return retained(_ITS_KEY)
-        ownership = self._in_stacks(kind, resource)
+        ownership = self._find_in_stacks(kind, resource)
         if ownership is None or ownership.owner == ORPHAN:
-            ownership = self._outside_stacks(kind, resource, ownership)
+            ownership = self._decide_outside_stacks(kind, resource, ownership)
         if ownership is None:
             return None
-        return _pending(kind, resource, self._keep_data(ownership) if kind.is_data else ownership)
+        return _mark_pending(kind, resource, self._keep_data(ownership) if kind.is_data else ownership)
 
     @property
     def _created_by_hand(self) -> list[str]:
@@ -183,7 +183,7 @@ class _Listing:
             return ""
         return str(key).rpartition("/")[2]
 
-    def _in_stacks(self, kind: AwsKind, resource: AwsResource) -> Ownership | None:
+    def _find_in_stacks(self, kind: AwsKind, resource: AwsResource) -> Ownership | None:
         """Return the ownership by the stacks.
 
         A log group that Lambda created has the owner of its function.
@@ -193,7 +193,7 @@ class _Listing:
             return self.history.ownership("AWS::Lambda::Function", resource.name.removeprefix(_OF_FUNCTION))
         return ownership
 
-    def _outside_stacks(
+    def _decide_outside_stacks(
         self, kind: AwsKind, resource: AwsResource, former: Ownership | None
     ) -> Ownership | None:
         """Decide by name, description and tags. `former` is the ownership of a resource that a stack had."""
@@ -237,14 +237,14 @@ class _Listing:
         keep = ownership.verdict is Verdict.ORPHANED and self.ctx.deployment.keeps_data
         return retained(_KEEP, ORPHAN) if keep else ownership
 
-    def _of_part(self, part: str) -> Ownership:
+    def _own_by_part(self, part: str) -> Ownership:
         name = f"{self.ctx.deployment.prefix}-{part}"
         return next(
             (of_stack(stack) for stack in self.history.current if stack.name == name),
             orphaned("no stack has it"),
         )
 
-    def _tables(self, database: str) -> Iterator[dict[str, Any]]:
+    def _list_tables(self, database: str) -> Iterator[dict[str, Any]]:
         client = self.ctx.client("glue")
         try:
             for page in client.get_paginator("get_tables").paginate(DatabaseName=database):
@@ -258,7 +258,7 @@ class _Listing:
             for _, resource in self.history.resources(_CLEANED)
         )
 
-    def _emptied(self) -> list[str]:
+    def _list_emptied_buckets(self) -> list[str]:
         """Return the buckets that stacks emptied.
 
         They may not exist any more, while tables with files in them do.
@@ -268,7 +268,7 @@ class _Listing:
         ]
 
 
-def _pending(kind: AwsKind, resource: AwsResource, ownership: Ownership) -> Ownership:
+def _mark_pending(kind: AwsKind, resource: AwsResource, ownership: Ownership) -> Ownership:
     if not resource.pending:
         return ownership
     if kind.deletes_itself:

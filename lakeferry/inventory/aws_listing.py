@@ -78,12 +78,12 @@ def parse_tags(answer: Mapping[str, Any]) -> Tags:
     return {key: value for (_, key), (_, value) in pairs}
 
 
-def _rows(ctx: DeploymentContext, service: str, operation: str, key: str, **query: Any) -> Iterator[Any]:
+def _list_rows(ctx: DeploymentContext, service: str, operation: str, key: str, **query: Any) -> Iterator[Any]:
     for page in pages(ctx, service, operation, **query):
         yield from page.get(key, [])
 
 
-def _tags(ctx: DeploymentContext, service: str, operation: str, **query: Any) -> Callable[[], Tags]:
+def _tag_reader(ctx: DeploymentContext, service: str, operation: str, **query: Any) -> Callable[[], Tags]:
     """Return a function that reads a resource's tags; none if the resource no longer exists.
 
     It raises ClientError.
@@ -113,11 +113,11 @@ def list_by(
 
     def find(ctx: DeploymentContext) -> Iterator[AwsResource]:
         query = {prefix: ctx.deployment.prefix} if prefix else {}
-        for row in _rows(ctx, service, operation, key, **query):
+        for row in _list_rows(ctx, service, operation, key, **query):
             reader: Callable[[], Tags] = dict
             if tags:
                 argument = tags[2].format(**row, region=ctx.region, account=ctx.account)
-                reader = _tags(ctx, service, tags[0], **{tags[1]: argument})
+                reader = _tag_reader(ctx, service, tags[0], **{tags[1]: argument})
             yield AwsResource(row[name], row[id or name], description(row), reader)
 
     return find
@@ -137,38 +137,46 @@ def log_groups(ctx: DeploymentContext) -> Iterator[AwsResource]:
     """Yield log groups by prefix, because an account may have thousands."""
     prefix = ctx.deployment.prefix
     for beginning in (f"{prefix}-", f"/aws/lambda/{prefix}-", f"/aws-glue/{prefix}/"):
-        for row in _rows(ctx, "logs", "describe_log_groups", "logGroups", logGroupNamePrefix=beginning):
+        for row in _list_rows(ctx, "logs", "describe_log_groups", "logGroups", logGroupNamePrefix=beginning):
             name = row["logGroupName"]
             arn = row["arn"].removesuffix(":*")
-            yield AwsResource(name, name, tags=_tags(ctx, "logs", "list_tags_for_resource", resourceArn=arn))
+            yield AwsResource(
+                name, name, tags=_tag_reader(ctx, "logs", "list_tags_for_resource", resourceArn=arn)
+            )
 
 
 def schedules(ctx: DeploymentContext) -> Iterator[AwsResource]:
     """Yield schedules with the tags of their groups: EventBridge Scheduler tags only groups."""
-    for row in _rows(ctx, "scheduler", "list_schedules", "Schedules", NamePrefix=f"{ctx.deployment.prefix}-"):
+    for row in _list_rows(
+        ctx, "scheduler", "list_schedules", "Schedules", NamePrefix=f"{ctx.deployment.prefix}-"
+    ):
         group = f"arn:aws:scheduler:{ctx.region}:{ctx.account}:schedule-group/{row['GroupName']}"
-        tags = _tags(ctx, "scheduler", "list_tags_for_resource", ResourceArn=group)
+        tags = _tag_reader(ctx, "scheduler", "list_tags_for_resource", ResourceArn=group)
         yield AwsResource(row["Name"], row["Name"], tags=tags, parents=(row["GroupName"],))
 
 
 def topics(ctx: DeploymentContext) -> Iterator[AwsResource]:
-    for row in _rows(ctx, "sns", "list_topics", "Topics"):
+    for row in _list_rows(ctx, "sns", "list_topics", "Topics"):
         arn = row["TopicArn"]
         yield AwsResource(
-            arn.rpartition(":")[2], arn, tags=_tags(ctx, "sns", "list_tags_for_resource", ResourceArn=arn)
+            arn.rpartition(":")[2],
+            arn,
+            tags=_tag_reader(ctx, "sns", "list_tags_for_resource", ResourceArn=arn),
         )
 
 
 def queues(ctx: DeploymentContext) -> Iterator[AwsResource]:
-    for url in _rows(ctx, "sqs", "list_queues", "QueueUrls", QueueNamePrefix=f"{ctx.deployment.prefix}-"):
+    for url in _list_rows(
+        ctx, "sqs", "list_queues", "QueueUrls", QueueNamePrefix=f"{ctx.deployment.prefix}-"
+    ):
         yield AwsResource(
-            url.rpartition("/")[2], url, tags=_tags(ctx, "sqs", "list_queue_tags", QueueUrl=url)
+            url.rpartition("/")[2], url, tags=_tag_reader(ctx, "sqs", "list_queue_tags", QueueUrl=url)
         )
 
 
 def dashboards(ctx: DeploymentContext) -> Iterator[AwsResource]:
     query = {"DashboardNamePrefix": ctx.deployment.regional_prefix}
-    for row in _rows(ctx, "cloudwatch", "list_dashboards", "DashboardEntries", **query):
+    for row in _list_rows(ctx, "cloudwatch", "list_dashboards", "DashboardEntries", **query):
         name = row["DashboardName"]
         yield AwsResource(
             name, name, ctx.client("cloudwatch").get_dashboard(DashboardName=name)["DashboardBody"]
@@ -176,7 +184,7 @@ def dashboards(ctx: DeploymentContext) -> Iterator[AwsResource]:
 
 
 def budgets(ctx: DeploymentContext) -> Iterator[AwsResource]:
-    for row in _rows(ctx, "budgets", "describe_budgets", "Budgets", AccountId=ctx.account):
+    for row in _list_rows(ctx, "budgets", "describe_budgets", "Budgets", AccountId=ctx.account):
         yield AwsResource(row["BudgetName"], row["BudgetName"], json.dumps(row.get("CostFilters", {})))
 
 
@@ -184,22 +192,26 @@ def named_queries(ctx: DeploymentContext) -> Iterator[AwsResource]:
     """Yield the named queries of the deployment's workgroup."""
     prefix = ctx.deployment.prefix
     if any(workgroup.name == prefix for workgroup in workgroups(ctx)):
-        for id in _rows(ctx, "athena", "list_named_queries", "NamedQueryIds", WorkGroup=prefix):
+        for id in _list_rows(ctx, "athena", "list_named_queries", "NamedQueryIds", WorkGroup=prefix):
             yield AwsResource(ctx.client("athena").get_named_query(NamedQueryId=id)["NamedQuery"]["Name"], id)
 
 
 def dynamodb_tables(ctx: DeploymentContext) -> Iterator[AwsResource]:
-    for name in _rows(ctx, "dynamodb", "list_tables", "TableNames"):
+    for name in _list_rows(ctx, "dynamodb", "list_tables", "TableNames"):
         arn = f"arn:aws:dynamodb:{ctx.region}:{ctx.account}:table/{name}"
-        yield AwsResource(name, name, tags=_tags(ctx, "dynamodb", "list_tags_of_resource", ResourceArn=arn))
+        yield AwsResource(
+            name, name, tags=_tag_reader(ctx, "dynamodb", "list_tags_of_resource", ResourceArn=arn)
+        )
 
 
 def secrets(ctx: DeploymentContext, *, of_pseudonyms: bool) -> Iterator[AwsResource]:
-    for row in _rows(ctx, "secretsmanager", "list_secrets", "SecretList", IncludePlannedDeletion=True):
+    for row in _list_rows(ctx, "secretsmanager", "list_secrets", "SecretList", IncludePlannedDeletion=True):
         description = row.get("Description", "")
         own = description == f"{PSEUDONYM_SECRET}{ctx.deployment.prefix}"
         if own if of_pseudonyms else not description.startswith(PSEUDONYM_SECRET):
-            yield AwsResource(row["Name"], row["ARN"], description, partial(parse_tags, row), _deletion(row))
+            yield AwsResource(
+                row["Name"], row["ARN"], description, partial(parse_tags, row), _describe_deletion(row)
+            )
 
 
 def kms_keys(ctx: DeploymentContext) -> Iterator[AwsResource]:
@@ -212,7 +224,7 @@ def kms_keys(ctx: DeploymentContext) -> Iterator[AwsResource]:
     descriptions = kms_descriptions(ctx.deployment)
     refused = None
     is_any_described = False
-    for row in _rows(ctx, "kms", "list_keys", "Keys"):
+    for row in _list_rows(ctx, "kms", "list_keys", "Keys"):
         id = row["KeyId"]
         try:
             key = client.describe_key(KeyId=id)["KeyMetadata"]
@@ -226,22 +238,22 @@ def kms_keys(ctx: DeploymentContext) -> Iterator[AwsResource]:
         description = key.get("Description", "")
         if key.get("KeyManager") == "CUSTOMER" and description in descriptions:
             pending = (
-                f"AWS deletes it on {_day(key['DeletionDate'])}"
+                f"AWS deletes it on {_format_day(key['DeletionDate'])}"
                 if key["KeyState"] == "PendingDeletion"
                 else ""
             )
-            tags = _tags(ctx, "kms", "list_resource_tags", KeyId=id)
+            tags = _tag_reader(ctx, "kms", "list_resource_tags", KeyId=id)
             kind = PSEUDONYM_KMS_KEY if description == _PSEUDONYM_KEY else ""
             yield AwsResource(description, id, description, tags, pending, kind=kind)
     if refused and not is_any_described:
         raise refused
 
 
-def _deletion(secret: Mapping[str, Any]) -> str:
+def _describe_deletion(secret: Mapping[str, Any]) -> str:
     """ListSecrets gives the time of the request, and not the recovery window, which is 7 to 30 days long."""
     at = secret.get("DeletedDate")
-    return f"requested on {_day(at)}; AWS deletes it when its recovery window ends" if at else ""
+    return f"requested on {_format_day(at)}; AWS deletes it when its recovery window ends" if at else ""
 
 
-def _day(at: datetime) -> str:
+def _format_day(at: datetime) -> str:
     return at.date().isoformat()

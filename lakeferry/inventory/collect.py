@@ -26,14 +26,14 @@ def collect(ctx: DeploymentContext) -> list[Item]:
         names = VendorNames(ctx.deployment, ctx.account, history)
         reads = [
             lambda: aws.list_items(ctx, history),
-            lambda: _guarded(CONFLUENT, lambda: confluent.list_items(ctx, names)),
+            lambda: _list_guarded(CONFLUENT, lambda: confluent.list_items(ctx, names)),
         ]
         stack = f"{ctx.deployment.prefix}-snowflake"
         has_table = ctx.deployment.snowflake is not None
         if ctx.deployment.uses_snowflake or (
             history.had(stack) if has_table else history.may_have_left(stack)
         ):
-            reads.append(lambda: _guarded(SNOWFLAKE, lambda: _of_snowflake(ctx, names)))
+            reads.append(lambda: _list_guarded(SNOWFLAKE, lambda: _list_snowflake(ctx, names)))
         with ThreadPoolExecutor(len(reads)) as pool:
             answers = [pool.submit(read) for read in reads]
         return [item for answer in answers for item in answer.result()]
@@ -44,7 +44,7 @@ def problems(items: list[Item]) -> list[Item]:
     return [item for item in items if item.verdict in (Verdict.ORPHANED, Verdict.UNKNOWN)]
 
 
-def _of_snowflake(ctx: DeploymentContext, names: VendorNames) -> list[Item]:
+def _list_snowflake(ctx: DeploymentContext, names: VendorNames) -> list[Item]:
     """List Snowflake even if the file no longer uses it, because an earlier stack may have left objects.
 
     Raises CommandFailed, LakeferryError.
@@ -56,7 +56,7 @@ def _of_snowflake(ctx: DeploymentContext, names: VendorNames) -> list[Item]:
     return snowflake.list_items(ctx, names)
 
 
-def _guarded(system: str, read: Callable[[], list[Item]]) -> list[Item]:
+def _list_guarded(system: str, read: Callable[[], list[Item]]) -> list[Item]:
     try:
         return read()
     except CommandFailed as failure:

@@ -51,14 +51,14 @@ class _Listing:
     names: VendorNames
 
     def items(self) -> Iterator[Item]:
-        yield from self._hidden()
-        yield from self._environments()
-        yield from self._accounts()
+        yield from self._list_hidden()
+        yield from self._list_environments()
+        yield from self._list_accounts()
         yield retained("created manually: the deployment creates everything with it").item(
             CONFLUENT, "api_key", "Cloud key", self.vendor.cloud.key.id
         )
 
-    def _hidden(self) -> Iterator[Item]:
+    def _list_hidden(self) -> Iterator[Item]:
         """Confluent leaves out of its lists what the key's owner may not see, and answers as if there were no
         more.
         """
@@ -67,7 +67,7 @@ class _Listing:
         except (Denied, Transient) as unseen:
             yield unknown(CONFLUENT, "", f"{unseen.row.code}: {unseen.what}")
 
-    def _environments(self) -> Iterator[Item]:
+    def _list_environments(self) -> Iterator[Item]:
         given = self.ctx.deployment.confluent.environment_id
         for document in self.vendor.cloud.pages("/org/v2/environments"):
             id = text(document, "id")
@@ -77,14 +77,14 @@ class _Listing:
                 yield retained("the deployment file names it; somebody else created it").item(
                     CONFLUENT, "environment", name, id
                 )
-                yield from self._inside(_Environment(id, None))
-                yield from self._subjects(id)
+                yield from self._list_environment(_Environment(id, None))
+                yield from self._list_subjects(id)
             elif ownership:
                 yield ownership.item(CONFLUENT, "environment", name, id)
                 if ownership.is_ours:
-                    yield from self._inside(_Environment(id, ownership))
+                    yield from self._list_environment(_Environment(id, ownership))
 
-    def _subjects(self, environment: str) -> Iterator[Item]:
+    def _list_subjects(self, environment: str) -> Iterator[Item]:
         """List the subjects in a shared Schema Registry that Datagen or Flink registered for the deployment's
         topics.
 
@@ -114,50 +114,54 @@ class _Listing:
         for name in subjects:
             yield retained(why).item(CONFLUENT, "subject", name, name, (environment,))
 
-    def _inside(self, environment: _Environment) -> Iterator[Item]:
+    def _list_environment(self, environment: _Environment) -> Iterator[Item]:
         cloud = self.vendor.cloud
         query = {"environment": environment.id}
         for document in cloud.pages("/cmk/v2/clusters", **query):
-            if ownership := self._owned_by(environment, text(document, "spec", "display_name")):
-                yield ownership.item(CONFLUENT, "kafka_cluster", *_named(document, "spec"), (environment.id,))
+            if ownership := self._find_owner(environment, text(document, "spec", "display_name")):
+                yield ownership.item(
+                    CONFLUENT, "kafka_cluster", *_identify(document, "spec"), (environment.id,)
+                )
                 if ownership.is_ours:
-                    yield from self._in_cluster(environment, text(document, "id"), ownership)
+                    yield from self._list_cluster(environment, text(document, "id"), ownership)
         for document in cloud.pages("/pim/v1/integrations", **query):
-            if ownership := self._owned_by(environment, text(document, "display_name")):
-                yield ownership.item(CONFLUENT, "provider_integration", *_named(document), (environment.id,))
+            if ownership := self._find_owner(environment, text(document, "display_name")):
+                yield ownership.item(
+                    CONFLUENT, "provider_integration", *_identify(document), (environment.id,)
+                )
         pools: dict[str, Ownership] = {}
         for document in cloud.pages("/fcpm/v2/compute-pools", **query):
-            if ownership := self._owned_by(environment, text(document, "spec", "display_name")):
+            if ownership := self._find_owner(environment, text(document, "spec", "display_name")):
                 yield ownership.item(
-                    CONFLUENT, "flink_compute_pool", *_named(document, "spec"), (environment.id,)
+                    CONFLUENT, "flink_compute_pool", *_identify(document, "spec"), (environment.id,)
                 )
                 if ownership.is_ours:
                     pools[text(document, "id")] = ownership
         if pools:
             yield from self._with_key(
-                "flink", environment, lambda key: self._statements(key, environment, pools)
+                "flink", environment, lambda key: self._list_statements(key, environment, pools)
             )
 
-    def _in_cluster(self, environment: _Environment, cluster: str, of_cluster: Ownership) -> Iterator[Item]:
+    def _list_cluster(self, environment: _Environment, cluster: str, of_cluster: Ownership) -> Iterator[Item]:
         """List what is in a managed cluster. It has to be deleted before the cluster."""
         parents = (environment.id, cluster)
         route = path("connect", "v1", "environments", environment.id, "clusters", cluster, "connectors")
-        for name in sorted(_connectors(self.vendor, route)):
-            yield self._within(of_cluster, name).item(CONFLUENT, "connector", name, name, parents)
+        for name in sorted(_list_connectors(self.vendor, route)):
+            yield self._decide_within(of_cluster, name).item(CONFLUENT, "connector", name, name, parents)
         yield from self._with_key(
-            "tableflow", environment, lambda key: self._tables(key, parents, of_cluster)
+            "tableflow", environment, lambda key: self._list_tables(key, parents, of_cluster)
         )
 
-    def _tables(self, key: ApiKey, parents: tuple[str, str], of_cluster: Ownership) -> Iterator[Item]:
+    def _list_tables(self, key: ApiKey, parents: tuple[str, str], of_cluster: Ownership) -> Iterator[Item]:
         plane = self.vendor.tableflow(key)
         query = {"environment": parents[0], "spec.kafka_cluster": parents[1]}
         for document in plane.pages("/tableflow/v1/tableflow-topics", **query):
             topic = text(document, "spec", "display_name")
             yield of_cluster.item(CONFLUENT, "tableflow_topic", topic, topic, parents)
         for document in plane.pages("/tableflow/v1/catalog-integrations", **query):
-            yield of_cluster.item(CONFLUENT, "catalog_integration", *_named(document, "spec"), parents)
+            yield of_cluster.item(CONFLUENT, "catalog_integration", *_identify(document, "spec"), parents)
 
-    def _statements(
+    def _list_statements(
         self, key: ApiKey, environment: _Environment, pools: dict[str, Ownership]
     ) -> Iterator[Item]:
         """List the statements of managed compute pools, and all statements of a managed environment."""
@@ -168,7 +172,7 @@ class _Listing:
             name = text(document, "name")
             own = _OF_STATEMENT.sub("", text(document, "name"))
             pool = pools.get(text(document, "spec", "compute_pool_id")) or environment.ownership
-            if ownership := self._within(pool, own) if pool else self.names.ownership(own):
+            if ownership := self._decide_within(pool, own) if pool else self.names.ownership(own):
                 yield ownership.item(CONFLUENT, "flink_statement", name, name, (environment.id,))
 
     def _with_key(
@@ -195,19 +199,19 @@ class _Listing:
                 else [unknown(CONFLUENT, kind, f"with the key in secret {secret}: {refused.what}")]
             )
 
-    def _accounts(self) -> Iterator[Item]:
+    def _list_accounts(self) -> Iterator[Item]:
         for document in self.vendor.cloud.pages("/iam/v2/service-accounts"):
             id = text(document, "id")
             name = text(document, "display_name")
             if ownership := self.names.ownership(name):
                 yield ownership.item(CONFLUENT, "service_account", name, id)
                 if ownership.is_ours:
-                    yield from self._of_account(id, ownership)
+                    yield from self._list_account(id, ownership)
 
-    def _of_account(self, account: str, ownership: Ownership) -> Iterator[Item]:
+    def _list_account(self, account: str, ownership: Ownership) -> Iterator[Item]:
         cloud = self.vendor.cloud
         for document in cloud.pages("/iam/v2/api-keys", **{"spec.owner": account}):
-            yield ownership.item(CONFLUENT, "api_key", *_named(document, "spec"), (account,))
+            yield ownership.item(CONFLUENT, "api_key", *_identify(document, "spec"), (account,))
         organization = crn.organization(crn.CrnScope(self.vendor.organization_id))
         for document in self.vendor.role_bindings(account):
             scope = text(document, "crn_pattern").removeprefix(organization) or "/organization"
@@ -219,14 +223,14 @@ class _Listing:
                 (account,),
             )
 
-    def _owned_by(self, environment: _Environment, name: str) -> Ownership | None:
+    def _find_owner(self, environment: _Environment, name: str) -> Ownership | None:
         """Return None for somebody else's object in an environment that the deployment didn't create."""
         ownership = self.names.ownership(name)
         if ownership is None and environment.ownership is not None:
             return retained(_IN_ENVIRONMENT)
-        return self._within(environment.ownership, name) if environment.ownership else ownership
+        return self._decide_within(environment.ownership, name) if environment.ownership else ownership
 
-    def _within(self, container: Ownership, name: str) -> Ownership:
+    def _decide_within(self, container: Ownership, name: str) -> Ownership:
         """Return the ownership of the object `name` in a managed container."""
         ownership = self.names.ownership(name)
         if ownership and ownership.is_ours:
@@ -234,7 +238,7 @@ class _Listing:
         return orphaned("no stack has it") if ownership else attrs.evolve(container, why=BY_HAND)
 
 
-def _connectors(vendor: Confluent, route: str) -> list[str]:
+def _list_connectors(vendor: Confluent, route: str) -> list[str]:
     try:
         document = vendor.cloud.get(route)
     except NotFound:  # a cluster that is not ready yet has none
@@ -242,5 +246,5 @@ def _connectors(vendor: Confluent, route: str) -> list[str]:
     return [str(name) for name in document] if isinstance(document, list) else []
 
 
-def _named(document: dict[str, Any], *within: str) -> tuple[str, str]:
+def _identify(document: dict[str, Any], *within: str) -> tuple[str, str]:
     return text(document, *within, "display_name"), text(document, "id")

@@ -294,7 +294,9 @@ class _StackDeletion:
         for id in self.ids:
             with translate_aws_errors(f"deleting stack {id.split('/')[1] if '/' in id else id}"):
                 if stack := stacks.describe(self.ctx, id, with_resources=force):
-                    unproved = _unproved(self.ctx, stack) if force and stack.status == "DELETE_FAILED" else []
+                    unproved = (
+                        _list_unproved(self.ctx, stack) if force and stack.status == "DELETE_FAILED" else []
+                    )
                     reasons += unproved
                     reasons += self._delete(
                         stack, force=force and stack.status == "DELETE_FAILED" and not unproved
@@ -315,7 +317,7 @@ class _StackDeletion:
                 yield f"{stack.name}: {error.response['Error']['Message']}"
                 return
         if existing := self._await_end(stack):
-            yield from _reasons(client, existing)
+            yield from _list_reasons(client, existing)
             return
         now = self.ctx.clock.time()
         self.seconds[stack.name], self._since = now - self._since, now
@@ -343,7 +345,7 @@ class _StackDeletion:
             clock.sleep(_POLL)
 
 
-def _unproved(ctx: DeploymentContext, stack: Stack) -> list[str]:
+def _list_unproved(ctx: DeploymentContext, stack: Stack) -> list[str]:
     """Return why each object at a vendor may exist that the stack couldn't delete."""
     try:
         known_resources = [
@@ -364,7 +366,7 @@ def _unproved(ctx: DeploymentContext, stack: Stack) -> list[str]:
     return reasons
 
 
-def _reasons(client: Any, stack: Stack) -> Iterator[str]:
+def _list_reasons(client: Any, stack: Stack) -> Iterator[str]:
     """Return why it could not be deleted: the resources' reasons, or the stack's own.
 
     CloudFormation cancels the deletion of a stack that another one imports from. Its status is then as

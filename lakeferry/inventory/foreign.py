@@ -40,7 +40,7 @@ def require_own_contents(
         found += [
             f"topic {topic} of {item.id}"
             for item in clusters
-            for topic in _foreign_topics(ctx, item, known_resources)
+            for topic in _list_foreign_topics(ctx, item, known_resources)
         ]
     if found:
         hint = "Move or delete them if nobody needs them, then destroy again"
@@ -49,13 +49,15 @@ def require_own_contents(
         )
 
 
-def _foreign_topics(ctx: DeploymentContext, cluster: Item, known_resources: list[KnownResource]) -> list[str]:
+def _list_foreign_topics(
+    ctx: DeploymentContext, cluster: Item, known_resources: list[KnownResource]
+) -> list[str]:
     """Return the topics that no resource creates or writes. Raises CommandFailed if that can't be told.
 
     After a deletion that stopped half-way, the key that lists topics is gone, and so are the topics'
     resources. The deletion before had made this check.
     """
-    own = {name for resource in known_resources for name in _names(resource)}
+    own = {name for resource in known_resources for name in _list_names(resource)}
     try:
         listed = set(_list_topics(ctx, cluster))
     except LakeferryError as error:
@@ -72,7 +74,7 @@ def _foreign_topics(ctx: DeploymentContext, cluster: Item, known_resources: list
     return sorted(name for name in listed - own if not _INTERNAL.fullmatch(name))
 
 
-def _names(known: KnownResource) -> Iterator[str]:
+def _list_names(known: KnownResource) -> Iterator[str]:
     yield from (str(known.properties[name]) for name in _TOPICS if known.properties.get(name))
     if known.identity.kind == "tableflow_topic":
         yield "error_log"  # the default of a property that the state need not have

@@ -104,7 +104,7 @@ def read_known(ctx: DeploymentContext, stack: Stack) -> list[KnownResource]:
     """
     states = open_states(ctx, stack)
     return [
-        KnownResource(stack, identity, resource.status, _state(states, stack, identity))
+        KnownResource(stack, identity, resource.status, _read_state(states, stack, identity))
         for resource, identity in custom(stack)
     ]
 
@@ -150,7 +150,7 @@ def open_states(ctx: DeploymentContext, stack: Stack) -> StateStore | None:
     return StateStore(DynamoDocuments(ctx.client("dynamodb"), table), ctx.clock) if table else None
 
 
-def _state(states: StateStore | None, stack: Stack, identity: Identity) -> ResourceState | None:
+def _read_state(states: StateStore | None, stack: Stack, identity: Identity) -> ResourceState | None:
     return states.read(request.state_key(stack.id, identity)) if states else None
 
 
@@ -195,15 +195,15 @@ class Looker:
         Raises CommandFailed, LakeferryError.
         """
         if known.state:
-            require_tenant(self._vendor(known), [known.state.facts.tenant])
+            require_tenant(self._open_vendor(known), [known.state.facts.tenant])
 
-    def _vendor(self, known: KnownResource) -> Confluent | Snowflake:
+    def _open_vendor(self, known: KnownResource) -> Confluent | Snowflake:
         return self._confluent if known.vendor == registry.CONFLUENT else self._snowflake
 
     def _look(self, known: KnownResource, state: ResourceState, spec: Properties[Any]) -> Existence:
         """Raises CommandFailed, LakeferryError."""
         handler = registry.find(known.identity.kind).handler
-        context = self._context(known, state)
+        context = self._build_context(known, state)
         self.require_tenant(known)
         try:
             ids = handler.find_existing(context, spec, state.facts.object_id or state.facts.lost_id)
@@ -234,7 +234,7 @@ class Looker:
             return Existence(Answer.THERE)
         if renamed := self._find_new_name(known.identity.kind, state):
             return Existence(Answer.RENAMED, renamed)
-        has_deleted = state.facts.deleted_by == self._vendor(known).principal
+        has_deleted = state.facts.deleted_by == self._open_vendor(known).principal
         if has_deleted or getattr(handler, "ABSENCE_IS_SHOWN", False):
             return Existence(Answer.ABSENT)
         if state.facts.unrecorded:
@@ -258,7 +258,7 @@ class Looker:
         If names are unique, a repair is safe: the vendor refuses to create an object whose name a hidden one
         has.
         """
-        vendor = self._vendor(known)
+        vendor = self._open_vendor(known)
         try:
             vendor.require_sight(spec)
         except Denied as unseen:
@@ -271,13 +271,13 @@ class Looker:
         Raises the error if that is no reason.
         """
         is_hidden = isinstance(error, NotFound) or error.row.code.endswith(_UNSEEN)
-        if self.deleting or not is_hidden or not self._vendor(known).NAMES_ARE_UNIQUE:
+        if self.deleting or not is_hidden or not self._open_vendor(known).NAMES_ARE_UNIQUE:
             raise error
         return Existence(Answer.UNKNOWN, f"{error.row.code}: {error.what}. {_IF_FREE}", can_repair=True)
 
-    def _context(self, known: KnownResource, state: ResourceState) -> Context[Any]:
+    def _build_context(self, known: KnownResource, state: ResourceState) -> Context[Any]:
         return Context(
-            vendor=self._vendor(known),
+            vendor=self._open_vendor(known),
             name=state.name,
             secrets=self.ctx.secrets,
             clock=self.ctx.clock,

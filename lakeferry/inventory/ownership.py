@@ -145,7 +145,9 @@ class VendorNames:
         vendors assign.
         """
         return frozenset(
-            self.object_name(f"{self.deployment.prefix}-{part}", logical_id, _generation(kind, values))
+            self.object_name(
+                f"{self.deployment.prefix}-{part}", logical_id, _compute_generation(kind, values)
+            )
             for part, kind, logical_id, values in expected(self.deployment, self.account)
         )
 
@@ -165,7 +167,7 @@ def expected(deployment: Deployment, account: str) -> Iterator[tuple[str, str, s
     for name in contract.ACCOUNTS:
         yield "confluent", "service_account", f"{pascal_case(name)}Account", {}
     if environment := deployment.confluent.environment_id:
-        yield from _in_environment(deployment, account, environment)
+        yield from _list_in_environment(deployment, account, environment)
     chosen = deployment.snowflake
     named = {
         "snowflake_warehouse": ("Warehouse", chosen.warehouse if chosen else None),
@@ -180,7 +182,7 @@ def expected(deployment: Deployment, account: str) -> Iterator[tuple[str, str, s
         yield "snowflake", "snowflake_role", f"{pascal_case(name)}Role", {"name": ""}
 
 
-def _in_environment(
+def _list_in_environment(
     deployment: Deployment, account: str, environment_id: str
 ) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]:
     """Yield the resources in an environment that the deployment didn't create."""
@@ -200,6 +202,6 @@ def _in_environment(
         yield "confluent", "flink_statement", f"{pascal_case(statement.name)}Statement", values
 
 
-def _generation(kind: str, values: Mapping[str, Any]) -> str:
+def _compute_generation(kind: str, values: Mapping[str, Any]) -> str:
     handler = registry.RESOURCE_TYPES[kind].handler
     return request.generation_of(handler, SimpleNamespace(**values))  # type: ignore[arg-type]

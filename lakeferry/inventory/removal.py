@@ -152,7 +152,7 @@ class _VendorObjects:
             return self._confluent.cloud.read(route) is None
         key = f"{item.kind} {item.id} {item.name}"
         if key not in self._reconcilers:
-            self._reconcilers[key] = self._reconciler(item)
+            self._reconcilers[key] = self._build_reconciler(item)
         return self._reconcilers[key].ensure_absent()
 
     @cached_property
@@ -163,12 +163,12 @@ class _VendorObjects:
     def _snowflake(self) -> Snowflake:
         return self.ctx.snowflake()
 
-    def _reconciler(self, item: Item) -> Reconciler:
+    def _build_reconciler(self, item: Item) -> Reconciler:
         handler = registry.find(item.kind).handler
         vendor: Confluent | Snowflake = self._confluent if item.system == CONFLUENT else self._snowflake
         context = Context(
             vendor=vendor,
-            name=_resource_name(item),
+            name=_find_resource_name(item),
             secrets=self.ctx.secrets,
             clock=self.ctx.clock,
             notes={},
@@ -186,14 +186,14 @@ class _VendorObjects:
         store = StateStore(_MemoryTable(), self.ctx.clock)
         store.change("own", lambda _: state)
         lease = store.lease("own", "destroy", "destroy", self.ctx.deadline.at)
-        return Reconciler(handler, context, handler.PROPERTIES(**self._properties(item)), lease)
+        return Reconciler(handler, context, handler.PROPERTIES(**self._build_properties(item)), lease)
 
-    def _properties(self, item: Item) -> Mapping[str, Any]:
+    def _build_properties(self, item: Item) -> Mapping[str, Any]:
         """Return what the resource type needs to find and delete the object; other properties don't matter
         any more.
         """
         if item.system == SNOWFLAKE:
-            return _snowflake_properties(item)
+            return _build_snowflake_properties(item)
         parents = dict(zip(("environment_id", "cluster_id"), item.parents, strict=False))
         more = {
             "environment": {},
@@ -219,14 +219,14 @@ class _VendorObjects:
         return more if item.kind == "api_key" else {**parents, **more}
 
 
-def _resource_name(item: Item) -> str:
+def _find_resource_name(item: Item) -> str:
     """Return the resource's name, by which its resource type finds its objects."""
     if item.system == SNOWFLAKE:
         return item.name_in_comment
     return _OF_STATEMENT.sub("", item.name) if item.kind == "flink_statement" else item.name.partition("/")[0]
 
 
-def _snowflake_properties(item: Item) -> Mapping[str, Any]:
+def _build_snowflake_properties(item: Item) -> Mapping[str, Any]:
     database, schema = (*item.parents, "", "")[:2]
     unknown = {"volume": "", "integration": "", "table": ""}
     return {

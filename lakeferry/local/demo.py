@@ -84,7 +84,7 @@ def demo(output: Output, options: DemoOptions) -> dict[str, Any]:
     own_events = options.events or options.topic or options.schema
     sources = _read_events(options) if own_events else _generate_events(output)
     with judging() as judge:
-        chosen = _contracts(options, sources, judge)
+        chosen = _load_contracts(options, sources, judge)
     require_writable(options.out)
     with exporting.spark(output, options.master):
         records = _export_all(output, options, sources, chosen)
@@ -99,9 +99,9 @@ def _export_all(
         session = background.submit(
             start, target.warehouse
         )  # takes seconds; meanwhile the tables are written
-        _materialise(output, target, sources)
+        _write_sources(output, target, sources)
         for name, contract in chosen.items():
-            job_options = _job_options(options, name, contract, sources[contract.source.topic])
+            job_options = _build_job_options(options, name, contract, sources[contract.source.topic])
             record = _export(output, target, contract, job_options, session.result())
             exporting.download(target, record, options.out)
             records.append(record)
@@ -127,7 +127,7 @@ def _read_events(options: DemoOptions) -> dict[str, Source]:
     if options.events is None or not options.topic:
         raise CommandFailed("DEMO-TOPIC", "--events and --topic go together")
     try:
-        topic = load_topic(_schema_file(options, options.topic), options.topic)
+        topic = load_topic(_find_schema_file(options, options.topic), options.topic)
         values = read_json_lines(options.events, topic, ignore_unknown=options.ignore_unknown_fields)
     except OSError as error:
         message = f"{options.events} can't be read: {error.strerror}"
@@ -150,7 +150,7 @@ def _read_events(options: DemoOptions) -> dict[str, Source]:
     return {topic.name: Source(topic, records, min(times), max(times))}
 
 
-def _schema_file(options: DemoOptions, topic: str) -> Path:
+def _find_schema_file(options: DemoOptions, topic: str) -> Path:
     files = {path.stem: path for path in sorted((PROJECT / "topics").glob("*.avsc"))}
     file = options.schema or files.get(topic)
     if file is None:
@@ -159,7 +159,7 @@ def _schema_file(options: DemoOptions, topic: str) -> Path:
     return file
 
 
-def _contracts(options: DemoOptions, sources: dict[str, Source], judge: Judge) -> dict[str, Contract]:
+def _load_contracts(options: DemoOptions, sources: dict[str, Source], judge: Judge) -> dict[str, Contract]:
     """Return the exports to run by name or path, checked against the schema of their topic."""
     names = [options.export] if options.export else contracts.names()
     chosen = {}
@@ -190,9 +190,9 @@ def _contracts(options: DemoOptions, sources: dict[str, Source], judge: Judge) -
     return chosen
 
 
-def _materialise(output: Output, target: ExportTarget, sources: dict[str, Source]) -> None:
+def _write_sources(output: Output, target: ExportTarget, sources: dict[str, Source]) -> None:
     started = time.monotonic()
-    flow = Tableflow(_catalog(target), TableLocation(TABLEFLOW_BUCKET, cluster_id=target.database))
+    flow = Tableflow(_open_catalog(target), TableLocation(TABLEFLOW_BUCKET, cluster_id=target.database))
     for source in sources.values():
         with output.step(f"Writing {source.topic.name} as Tableflow does"):
             flow.materialise(source.topic, source.records, commits=min(_COMMITS, len(source.records)))
@@ -200,7 +200,7 @@ def _materialise(output: Output, target: ExportTarget, sources: dict[str, Source
     output.info(f"tables   {names} in Iceberg, as Tableflow writes them ({time.monotonic() - started:.0f} s)")
 
 
-def _catalog(target: ExportTarget) -> Catalog:
+def _open_catalog(target: ExportTarget) -> Catalog:
     if not target.embedded_url:
         raise RuntimeError("the demo runs in the embedded AWS only")
     # PyIceberg's S3 client doesn't read the environment; Spark's does.
@@ -208,7 +208,7 @@ def _catalog(target: ExportTarget) -> Catalog:
     return GlueCatalog("lake", client=None, **{"glue.skip-name-validation": "true"}, **options)
 
 
-def _job_options(options: DemoOptions, name: str, contract: Contract, source: Source) -> list[str]:
+def _build_job_options(options: DemoOptions, name: str, contract: Contract, source: Source) -> list[str]:
     job_options = ["--export", name, "--as-of", _as_of(options, contract, source).isoformat()]
     return (
         [*job_options, "--first-day", first_day(contract, source).isoformat()]
@@ -286,7 +286,7 @@ def _report(output: Output, options: DemoOptions, records: list[RunRecord], seco
         )
         report = options.out.joinpath(*max(shown), "report.html")
         output.print(f"Open {relative(report)} in a browser.")
-    output.print(f"Next: {program_name()} query {shlex.quote(_example_query(options))}")
+    output.print(f"Next: {program_name()} query {shlex.quote(_build_example_query(options))}")
     for record in records:
         if failure := exporting.failure(record):
             raise failure
@@ -297,7 +297,7 @@ def _report(output: Output, options: DemoOptions, records: list[RunRecord], seco
     }
 
 
-def _example_query(options: DemoOptions) -> str:
+def _build_example_query(options: DemoOptions) -> str:
     """Return a query that the demo's tables can answer."""
     if options.topic is None or options.topic == "sales_orders":
         return "SELECT status, count(*) FROM sales_orders GROUP BY 1"

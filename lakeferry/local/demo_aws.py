@@ -27,7 +27,7 @@ TABLEFLOW_BUCKET: Final = "lakeferry-demo-tableflow"
 @contextmanager
 def fresh_demo() -> Iterator[ExportTarget]:
     """Start an embedded AWS with empty buckets and a new pseudonymisation key."""
-    with _only_one(), _embedded(fresh=True) as target:
+    with _lock_demo(), _start_embedded(fresh=True) as target:
         s3 = boto3.client("s3")
         region: Any = os.environ["AWS_REGION"]
         for bucket in (DEMO.bucket, TABLEFLOW_BUCKET):
@@ -40,11 +40,11 @@ def fresh_demo() -> Iterator[ExportTarget]:
 @contextmanager
 def open_demo() -> Iterator[ExportTarget]:
     """Start the embedded AWS with what the last demo left. Raises CommandFailed."""
-    with _only_one(), _embedded() as target:
+    with _lock_demo(), _start_embedded() as target:
         yield target
 
 
-def _only_one() -> AbstractContextManager[None]:
+def _lock_demo() -> AbstractContextManager[None]:
     """Keep other processes away from the demo's state. Raises CommandFailed."""
 
     def in_use(process: str) -> CommandFailed:
@@ -54,7 +54,7 @@ def _only_one() -> AbstractContextManager[None]:
 
 
 @contextmanager
-def _embedded(*, fresh: bool = False) -> Iterator[ExportTarget]:
+def _start_embedded(*, fresh: bool = False) -> Iterator[ExportTarget]:
     if fresh:
         shutil.rmtree(DEMO_STATE, ignore_errors=True)
     DEMO_STATE.mkdir(parents=True, exist_ok=True)

@@ -94,7 +94,7 @@ def run(
     """
     try:
         args = arguments.parse([*target.arguments(), *options], now=runs.utc_now())
-        with _progress(output, title) as on_phase:
+        with _show_progress(output, title) as on_phase:
             return export.run(args, on_phase=on_phase, spark=session)
     except ExportError as error:
         raise CommandFailed(error.code, error.what, error.remedy) from None
@@ -126,7 +126,7 @@ def _download_window(bucket: Bucket, record: RunRecord, window: dict[str, Any], 
     targets.append(
         (bucket.key(f"{record.export}/manifests/{window['window']}.json"), folder / "manifest.json", False)
     )
-    before = _copied_before(folder)
+    before = _find_earlier_copies(folder)
     for key, target, _ in targets:
         with aws_errors(f"reading s3://{bucket.name}/{key}"):
             bucket.s3.download_file(bucket.name, key, str(target))
@@ -136,7 +136,7 @@ def _download_window(bucket: Bucket, record: RunRecord, window: dict[str, Any], 
     return data
 
 
-def _copied_before(folder: Path) -> set[Path]:
+def _find_earlier_copies(folder: Path) -> set[Path]:
     """Return the data files that an earlier copy of the window wrote and that nobody has changed since.
 
     The name of the data file ends with .csv or .csv.gz, by the contract.
@@ -165,8 +165,8 @@ def summary(record: RunRecord) -> list[list[str]]:
             record.export,
             str(w["window"]),
             STATES[w["state"]],
-            _rows(w),
-            _headline(w) or str(w.get("reason") or ""),
+            _format_rows(w),
+            _format_headline(w) or str(w.get("reason") or ""),
         ]
         for w in sorted(record.windows, key=lambda window: str(window["window"]))
     ]
@@ -175,11 +175,13 @@ def summary(record: RunRecord) -> list[list[str]]:
 def left_out(record: RunRecord) -> list[str]:
     """Describe for each window how many events or lines did not become rows, and why."""
     windows = sorted(record.windows, key=lambda window: str(window["window"]))
-    counted = [(window["window"], _left_out(window["rows"])) for window in windows if "rows" in window]
+    counted = [
+        (window["window"], _describe_left_out(window["rows"])) for window in windows if "rows" in window
+    ]
     return [f"{record.export} {label} left out: {' · '.join(counts)}" for label, counts in counted if counts]
 
 
-def _left_out(rows: dict[str, Any]) -> list[str]:
+def _describe_left_out(rows: dict[str, Any]) -> list[str]:
     if rows["withheld"]:
         return ["the only group, which is too small to be shown"]
     events = rows["events"]
@@ -213,19 +215,19 @@ def failure(record: RunRecord) -> CommandFailed | None:
     return None
 
 
-def _rows(window: dict[str, Any]) -> str:
+def _format_rows(window: dict[str, Any]) -> str:
     return f"{window['rows']['rows']:,}" if "rows" in window else ""
 
 
-def _headline(window: dict[str, Any]) -> str:
+def _format_headline(window: dict[str, Any]) -> str:
     shown = [
-        f"{total['title'].lower()} {Decimal(total['total']):,}{_unit(total)}"
+        f"{total['title'].lower()} {Decimal(total['total']):,}{_format_unit(total)}"
         for total in window.get("headline", [])
     ]
     return " · ".join(shown)
 
 
-def _unit(number: dict[str, Any]) -> str:
+def _format_unit(number: dict[str, Any]) -> str:
     """Return the unit, unless the title contains it."""
     unit = number["unit"]
     title = number["title"].lower()
@@ -233,7 +235,7 @@ def _unit(number: dict[str, Any]) -> str:
 
 
 @contextmanager
-def _progress(output: Output, title: str) -> Iterator[Callable[[str, str], None]]:
+def _show_progress(output: Output, title: str) -> Iterator[Callable[[str, str], None]]:
     """Show the phase with the time since the start, and Spark's tasks."""
     started = time.monotonic()
     now: dict[str, str] = {"phase": "starting"}
@@ -242,7 +244,7 @@ def _progress(output: Output, title: str) -> Iterator[Callable[[str, str], None]
 
         def watch() -> None:
             while not done.wait(0.5):
-                update(f"{time.monotonic() - started:.0f} s  {now['phase']}  {_tasks()}")
+                update(f"{time.monotonic() - started:.0f} s  {now['phase']}  {_describe_tasks()}")
 
         def on_phase(window: str, phase: str) -> None:
             now["phase"] = f"{window}: {phase}"
@@ -258,7 +260,7 @@ def _progress(output: Output, title: str) -> Iterator[Callable[[str, str], None]
                 watcher.join()
 
 
-def _tasks() -> str:
+def _describe_tasks() -> str:
     session = SparkSession.getActiveSession()
     if session is None:
         return ""

@@ -29,7 +29,7 @@ class FoundJava(NamedTuple):
 
 def find_java() -> FoundJava:
     passed_over: list[str] = []
-    for origin, home in _candidates():
+    for origin, home in _list_candidates():
         version = java_version(home)
         if version == JAVA_VERSION:
             return FoundJava(home, tuple(passed_over))
@@ -75,7 +75,7 @@ def parse_version(text: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def _candidates() -> Iterator[tuple[str, Path]]:
+def _list_candidates() -> Iterator[tuple[str, Path]]:
     """Yield each Java home once, with its origin."""
     homes: dict[Path, str] = {}
     if variable := os.environ.get("JAVA_HOME"):

@@ -81,7 +81,7 @@ class SparkJudge:
 
     def _ask(self, request: str) -> dict[str, Any]:
         process = self._process or self._start()
-        answer = self._exchange(process, request)
+        answer = self._send_request(process, request)
         if "not_set_up" in answer:
             raise NotReady(answer["not_set_up"])
         analysis: dict[str, Any] = answer["analysis"]
@@ -97,7 +97,7 @@ class SparkJudge:
         )  # fmt: skip
         return self._process
 
-    def _exchange(self, process: subprocess.Popen[str], request: str) -> dict[str, Any]:
+    def _send_request(self, process: subprocess.Popen[str], request: str) -> dict[str, Any]:
         line = ""
         if process.stdin and process.stdout:
             with suppress(BrokenPipeError):
@@ -106,13 +106,13 @@ class SparkJudge:
             line = process.stdout.readline()
         if not line:
             raise NotReady(
-                f"Spark ended while it read the contracts: {self._last_line()}. Run `make setup`, then try "
+                f"Spark ended while it read the contracts: {self._read_last_line()}. Run `make setup`, then try "
                 "again"
             )
         answer: dict[str, Any] = json.loads(line)
         return answer
 
-    def _last_line(self) -> str:
+    def _read_last_line(self) -> str:
         if self._log is None:
             return "it said nothing"
         self._log.seek(0)

@@ -67,13 +67,13 @@ def query(target: ExportTarget, sql: str) -> Answer:
 
     Raises CommandFailed for anything but one SELECT, and for errors of DuckDB.
     """
-    with _connection() as connection:
+    with _connect() as connection:
         require_select(connection, sql)
         load(connection)
         tables = _list_tables(target)
         wanted = {name.lower() for name in connection.get_table_names(sql)}
         named = [table for table in tables if table[1].lower() in wanted]
-        unread = _views(connection, tables, named or tables)
+        unread = _create_views(connection, tables, named or tables)
         try:
             answer = connection.execute(sql)
             return Answer(
@@ -113,7 +113,7 @@ def query_tableflow(sql: str, key: TableflowKey) -> Answer:
 
 
 def _ask_tableflow(sql: str, key: TableflowKey) -> Answer:
-    with _connection() as connection:
+    with _connect() as connection:
         require_select(connection, sql)
         load(connection)
         _attach_tableflow(connection, key)
@@ -135,12 +135,12 @@ def tableflow_key(secret_id: str = "") -> TableflowKey:
             if isinstance(error, ClientError)
             else type(error).__name__
         )
-        raise _unusable_key(name, f"can't be read ({why})") from None
+        raise _explain_unusable_key(name, f"can't be read ({why})") from None
     except (ValueError, KeyError, TypeError):
-        raise _unusable_key(name, f"lacks a field: it needs {', '.join(_KEY_FIELDS)}") from None
+        raise _explain_unusable_key(name, f"lacks a field: it needs {', '.join(_KEY_FIELDS)}") from None
 
 
-def _unusable_key(name: str, why: str) -> CommandFailed:
+def _explain_unusable_key(name: str, why: str) -> CommandFailed:
     return CommandFailed("QUERY-TABLEFLOW-KEY", f"secret {name} {why}")
 
 
@@ -148,16 +148,16 @@ def _attach_tableflow(connection: duckdb.DuckDBPyConnection, key: TableflowKey) 
     """Log in to the catalog, and look up bare table names in the Kafka cluster. Raises duckdb.Error."""
     tokens = f"{key.catalog_uri}/v1/oauth/tokens"
     connection.execute(
-        f"CREATE SECRET tableflow (TYPE iceberg, CLIENT_ID {_literal(key.id)}, CLIENT_SECRET "
-        f"{_literal(key.secret)}, OAUTH2_SCOPE 'catalog', OAUTH2_SERVER_URI {_literal(tokens)})"
+        f"CREATE SECRET tableflow (TYPE iceberg, CLIENT_ID {_quote_literal(key.id)}, CLIENT_SECRET "
+        f"{_quote_literal(key.secret)}, OAUTH2_SCOPE 'catalog', OAUTH2_SERVER_URI {_quote_literal(tokens)})"
     )
-    options = f"TYPE iceberg, SECRET tableflow, ENDPOINT {_literal(key.catalog_uri)}"
+    options = f"TYPE iceberg, SECRET tableflow, ENDPOINT {_quote_literal(key.catalog_uri)}"
     connection.execute(f"ATTACH 'any' AS tableflow ({options}, ACCESS_DELEGATION_MODE 'vended_credentials')")
     cluster = key.cluster_id.replace('"', '""')
     connection.execute(f'USE tableflow."{cluster}"')
 
 
-def _connection() -> duckdb.DuckDBPyConnection:
+def _connect() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False})
 
 
@@ -188,7 +188,7 @@ def load(connection: duckdb.DuckDBPyConnection) -> None:
     }
     if endpoint:
         options |= {"ENDPOINT": endpoint.split("://")[1], "URL_STYLE": "path"}
-    listed = ", ".join(f"{name} {_literal(value)}" for name, value in options.items() if value)
+    listed = ", ".join(f"{name} {_quote_literal(value)}" for name, value in options.items() if value)
     plain = ", USE_SSL false" if endpoint.startswith("http://") else ""
     try:
         connection.execute(f"CREATE SECRET (TYPE s3, {listed}{plain})")
@@ -219,7 +219,7 @@ def _tables(target: ExportTarget) -> Iterator[tuple[str, str, str]]:
                 yield database, table["Name"], location
 
 
-def _views(
+def _create_views(
     connection: duckdb.DuckDBPyConnection,
     tables: list[tuple[str, str, str]],
     wanted: list[tuple[str, str, str]],
@@ -232,13 +232,13 @@ def _views(
     unread = []
     for database, name, location in wanted:
         try:
-            _view(connection, database, name, location, bare=names.count(name) == 1)
+            _create_view(connection, database, name, location, bare=names.count(name) == 1)
         except duckdb.Error as error:
             unread.append(f'"{database}"."{name}" can\'t be read: {str(error).strip()}')
     return unread
 
 
-def _view(
+def _create_view(
     connection: duckdb.DuckDBPyConnection, database: str, name: str, location: str, *, bare: bool
 ) -> None:
     schema = database.replace('"', '""')
@@ -246,10 +246,10 @@ def _view(
     connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
     names = [f'"{schema}"."{table}"'] + ([f'"{table}"'] if bare else [])
     for view in names:
-        connection.execute(f"CREATE VIEW {view} AS SELECT * FROM iceberg_scan({_literal(location)})")  # noqa: S608
+        connection.execute(f"CREATE VIEW {view} AS SELECT * FROM iceberg_scan({_quote_literal(location)})")  # noqa: S608
 
 
-def _literal(text: str) -> str:
+def _quote_literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 

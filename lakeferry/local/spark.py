@@ -84,7 +84,7 @@ def prepare(
     settings = {**SPARK_SETTINGS, "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
     java_options = [*_JAVA_OPTIONS]
     if not is_cluster(master) and (write_archive or _archive(java_home).exists()):
-        java_options += _archive_options(java_home)
+        java_options += _choose_archive_options(java_home)
     if master.startswith("local"):
         os.environ["PYSPARK_PYTHON"] = sys.executable
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -140,7 +140,7 @@ def end(java_home: Path) -> None:
         SparkContext._active_spark_context.stop()
     gateway.shutdown()
     jvm: Any = gateway.proc
-    unfinished = _unfinished(_archive(java_home))
+    unfinished = _name_unfinished(_archive(java_home))
     jvm.stdin.close()  # makes it exit
     try:
         jvm.wait()
@@ -155,13 +155,13 @@ def end(java_home: Path) -> None:
             shutil.rmtree(home, ignore_errors=True)
 
 
-def _archive_options(java_home: Path) -> list[str]:
+def _choose_archive_options(java_home: Path) -> list[str]:
     """Return the options that make the JVM use the archive, or write it when it exits."""
     archive = _archive(java_home)
     if archive.exists():
         return [*_QUIET, f"-XX:SharedArchiveFile={archive}"]
     if can_write_archive(java_home):
-        return [*_QUIET, f"-XX:ArchiveClassesAtExit={_unfinished(archive)}"]
+        return [*_QUIET, f"-XX:ArchiveClassesAtExit={_name_unfinished(archive)}"]
     return []
 
 
@@ -185,5 +185,5 @@ def _archive(java_home: Path) -> Path:
     return _JARS[0].with_name(f"classes-{hashlib.sha256(''.join(marks).encode()).hexdigest()[:12]}.jsa")
 
 
-def _unfinished(archive: Path) -> Path:
+def _name_unfinished(archive: Path) -> Path:
     return archive.with_suffix(f".{os.getpid()}.unfinished")

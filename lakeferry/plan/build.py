@@ -53,7 +53,8 @@ def build_plan(ctx: DeploymentContext, cdk: Cdk, report: Reporter) -> Plan:
     others = tenants.compare(ctx, active)
     with translate_aws_errors("reading the events of the last deployment"):
         phases = [
-            durations.phase(stack.name, changes, _last(ctx, deployed.get(stack.name))) for stack in wanted
+            durations.phase(stack.name, changes, _find_last_duration(ctx, deployed.get(stack.name)))
+            for stack in wanted
         ]
     return Plan(
         prefix=ctx.deployment.prefix,
@@ -96,7 +97,7 @@ def build_first_plan(ctx: DeploymentContext, cdk: Cdk) -> Plan:
     )
 
 
-def _last(ctx: DeploymentContext, deployed: Stack | None) -> float | None:
+def _find_last_duration(ctx: DeploymentContext, deployed: Stack | None) -> float | None:
     return durations.last(ctx.client("cloudformation"), deployed.id) if deployed else None
 
 

@@ -85,8 +85,8 @@ class Estimate:
 
 def estimate(plan: LoadedDeployment) -> Estimate:
     deployment = plan.deployment
-    lines = [*_confluent(deployment), *_exports(deployment), *_permanent(plan)]
-    return Estimate(lines, list(_rates(deployment)))
+    lines = [*_estimate_confluent(deployment), *_estimate_exports(deployment), *_estimate_permanent(plan)]
+    return Estimate(lines, list(_list_rates(deployment)))
 
 
 def runs_a_month(export: Export) -> int:
@@ -101,7 +101,7 @@ def runs_a_month(export: Export) -> int:
     return count
 
 
-def _confluent(deployment: Deployment) -> Iterator[Line]:
+def _estimate_confluent(deployment: Deployment) -> Iterator[Line]:
     wanted = deployment.confluent
     most = wanted.max_ecku or 1
     limit = (
@@ -124,7 +124,7 @@ def _confluent(deployment: Deployment) -> Iterator[Line]:
         )
 
 
-def _exports(deployment: Deployment) -> Iterator[Line]:
+def _estimate_exports(deployment: Deployment) -> Iterator[Line]:
     aws = deployment.aws
     dpus = aws.glue_workers * _DPUS[aws.glue_worker_type]
     price = f"glue_{aws.glue_version}_dpu_hour"
@@ -135,35 +135,35 @@ def _exports(deployment: Deployment) -> Iterator[Line]:
         yield Line(f"Glue job of {export.contract}", minute, minute * aws.glue_timeout_minutes, why, (price,))
 
 
-def _permanent(plan: LoadedDeployment) -> Iterator[Line]:
+def _estimate_permanent(plan: LoadedDeployment) -> Iterator[Line]:
     """Yield what AWS bills for each month, whether or not it is used."""
     secrets = counted_secrets(plan)
     keys = counted_keys(plan)
-    yield _by_month(
+    yield _estimate_month(
         "Secrets", secrets, "secret_month", "keys of service accounts and users, and the pseudonymisation key"
     )
-    yield _by_month(
+    yield _estimate_month(
         "KMS keys", keys, "kms_key_month", "one for each stack with secrets, one for alarms", most=3
     )
-    yield _by_month(
+    yield _estimate_month(
         "Metrics of the monitoring function",
         counted_metrics(plan.deployment),
         "metric_month",
         "one for each object and one for all",
     )
-    yield _by_month(
+    yield _estimate_month(
         "Alarms",
         counted_alarms(plan.deployment),
         "alarm_month",
         "one for each kind of metric, two for each function",
     )
     if plan.deployment.alerts.dashboard:
-        yield _by_month(
+        yield _estimate_month(
             "Dashboard", 1, "dashboard_month", "free for the first three dashboards of an account"
         )
 
 
-def _by_month(what: str, count: int, price: str, why: str, most: int = 1) -> Line:
+def _estimate_month(what: str, count: int, price: str, why: str, most: int = 1) -> Line:
     """`most` is the factor from `low` to `high`.
 
     It is 3 for KMS keys: AWS also bills the first two rotations of a key.
@@ -226,10 +226,10 @@ def _metrics(deployment: Deployment) -> Iterator[str]:
     yield "RowsSkipped"
 
 
-def _rates(deployment: Deployment) -> Iterator[Rate]:
-    yield _rate("a GB written to or read from a topic", "confluent_gb")
-    yield _rate("a GB stored in topics for a month", "confluent_gb_month")
-    yield _rate("a TB that Athena queries read", "athena_tb")
+def _list_rates(deployment: Deployment) -> Iterator[Rate]:
+    yield _build_rate("a GB written to or read from a topic", "confluent_gb")
+    yield _build_rate("a GB stored in topics for a month", "confluent_gb_month")
+    yield _build_rate("a TB that Athena queries read", "athena_tb")
     if deployment.snowflake is not None and deployment.uses_snowflake:
         size = deployment.snowflake.warehouse_size
         used = ("snowflake_credit_low", "snowflake_credit_high")
@@ -237,7 +237,7 @@ def _rates(deployment: Deployment) -> Iterator[Rate]:
         yield Rate(f"an hour in which the Snowflake warehouse runs ({size})", low, high, used)
 
 
-def _rate(what: str, price: str) -> Rate:
+def _build_rate(what: str, price: str) -> Rate:
     return Rate(what, usd(price), usd(price), (price,))
 
 

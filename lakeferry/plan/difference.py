@@ -113,17 +113,19 @@ class Comparison:
 
         Other deployed stacks don't change.
         """
-        replaced = self._replaced()
-        changed = [self._changed(pair, replaced) for pair in self._pairs()]
+        replaced = self._find_replaced()
+        changed = [self._compare_pair(pair, replaced) for pair in self._pair_resources()]
         by_id = {change.resource.id: change for change in changed if change}
-        return [change for stack in self.wanted for change in self._of_stack(stack, by_id)]
+        return [change for stack in self.wanted for change in self._compare_stack(stack, by_id)]
 
     def before(self, resource: TemplateResource) -> TemplateResource | None:
         """Return the deployed resource, None for a new one."""
-        return self._old(resource.stack).get(resource.logical_id)
+        return self._read_deployed(resource.stack).get(resource.logical_id)
 
-    def _of_stack(self, stack: SynthesizedStack, changed: Mapping[ResourceId, Change]) -> Iterator[Change]:
-        before = self._old(stack.name)
+    def _compare_stack(
+        self, stack: SynthesizedStack, changed: Mapping[ResourceId, Change]
+    ) -> Iterator[Change]:
+        before = self._read_deployed(stack.name)
         after = {resource.logical_id: resource for resource in resources_of(stack.name, stack.template)}
         for logical_id, resource in after.items():
             if logical_id not in before:
@@ -136,10 +138,10 @@ class Comparison:
                 yield Change(
                     resource,
                     Action.RETAIN if kept else Action.DELETE,
-                    data_loss="" if kept else self._lost(resource),
+                    data_loss="" if kept else self._describe_loss(resource),
                 )
 
-    def _old(self, stack: str) -> dict[str, TemplateResource]:
+    def _read_deployed(self, stack: str) -> dict[str, TemplateResource]:
         deployed = self.deployed.get(stack)
         return (
             {resource.logical_id: resource for resource in resources_of(stack, deployed.template)}
@@ -147,37 +149,37 @@ class Comparison:
             else {}
         )
 
-    def _pairs(self) -> Iterator[_Pair]:
+    def _pair_resources(self) -> Iterator[_Pair]:
         for stack in self.wanted:
-            before = self._old(stack.name)
+            before = self._read_deployed(stack.name)
             for resource in resources_of(stack.name, stack.template):
                 if resource.logical_id in before:
                     yield _Pair(before[resource.logical_id], resource)
 
-    def _replaced(self) -> set[ResourceId]:
+    def _find_replaced(self) -> set[ResourceId]:
         """Return the resources that get another id.
 
         One replacement may cause others, so this is repeated until none is added.
         """
-        pairs = list(self._pairs())
+        pairs = list(self._pair_resources())
         replaced = set[ResourceId]()
         while True:
-            changed = [change for pair in pairs if (change := self._changed(pair, replaced))]
+            changed = [change for pair in pairs if (change := self._compare_pair(pair, replaced))]
             more = {change.resource.id for change in changed if change.gets_another_id}
             if more <= replaced:
                 return replaced
             replaced |= more
 
-    def _changed(self, pair: _Pair, replaced: set[ResourceId]) -> Change | None:
+    def _compare_pair(self, pair: _Pair, replaced: set[ResourceId]) -> Change | None:
         why = tuple(_Difference(pair, replaced, self.exports).whys())
         if not why:
             return None
         action = min((reason.effect for reason in why), key=GRAVEST.index)
         stays = pair.before.stays_when_replaced
-        lost = self._lost(pair.before) if action.deletes and not stays else ""
+        lost = self._describe_loss(pair.before) if action.deletes and not stays else ""
         return Change(pair.after, action, why, lost + replacement.had_instead(pair.before) if lost else "")
 
-    def _lost(self, resource: TemplateResource) -> str:
+    def _describe_loss(self, resource: TemplateResource) -> str:
         """Return what is lost with a resource.
 
         For a Flink statement whose undo.sql drops a topic, this includes the tables over the topic, although
@@ -186,7 +188,7 @@ class Comparison:
         lost = replacement.lost_with(resource)
         if not lost or resource.kind != "flink_statement":
             return lost
-        everything = [deployed for name in self.deployed for deployed in self._old(name).values()]
+        everything = [deployed for name in self.deployed for deployed in self._read_deployed(name).values()]
         tableflow_topics = (candidate for candidate in everything if candidate.kind == "tableflow_topic")
         over = [topic for topic in tableflow_topics if resource.logical_id in topic.body.get("DependsOn", ())]
         topics = {table.properties.get("topic") for table in over}
@@ -218,10 +220,10 @@ class _Difference:
             return
         for name in _POLICIES:
             if before.body.get(name) != after.body.get(name):
-                yield self._why(name, before.body.get(name), after.body.get(name), Action.UPDATE)
+                yield self._build_why(name, before.body.get(name), after.body.get(name), Action.UPDATE)
         for name in dict.fromkeys([*before.properties, *after.properties]):
             if not (after.kind and name in RESERVED):
-                yield from self._of_property(name)
+                yield from self._compare_property(name)
         if (
             after.kind
             and (repair := after.properties.get(contract.REPAIR))
@@ -229,35 +231,36 @@ class _Difference:
         ):
             yield Why(OBJECT, "missing", "created again", Action.UPDATE)
 
-    def _of_property(self, name: str) -> Iterator[Why]:
+    def _compare_property(self, name: str) -> Iterator[Why]:
         fallback = replacement.default(self.pair.after, name)
         before, after = (
             resource_.properties.get(name, fallback) for resource_ in (self.pair.before, self.pair.after)
         )
-        caused_by = next((id[1] for id in self._referenced(after) if id in self.replaced), "")
+        caused_by = next((id[1] for id in self._find_references(after) if id in self.replaced), "")
         is_same = replacement.is_same(self.pair.after, name, before, after)
         if is_same and not caused_by:
             return
         rule = replacement.rule_of(self.pair.after)
-        effect, conditional = self._effect(name, before, after, rule)
+        effect, conditional = self._decide_effect(name, before, after, rule)
         if is_same:
             yield attrs.evolve(
-                self._why(name, before, after, effect), conditional=conditional, caused_by=caused_by
+                self._build_why(name, before, after, effect), conditional=conditional, caused_by=caused_by
             )
             return
-        for path, old, new in _differing(name, before, after):
-            yield attrs.evolve(self._why(path, old, new, effect), conditional=conditional)
+        for path, old, new in _find_differences(name, before, after):
+            yield attrs.evolve(self._build_why(path, old, new, effect), conditional=conditional)
 
-    def _effect(self, name: str, before: Any, after: Any, rule: Rule) -> tuple[Action, bool]:
+    def _decide_effect(self, name: str, before: Any, after: Any, rule: Rule) -> tuple[Action, bool]:
         """Return the effect of a changed property on the object, and whether AWS may replace the object
         because of it.
         """
 
         def touched(paths: tuple[tuple[str, ...], ...]) -> bool:
             mine = [path[1:] for path in paths if path[0] == name]
-            values = [(_at(before, path), _at(after, path)) for path in mine]
+            values = [(_read_at(before, path), _read_at(after, path)) for path in mine]
             return any(
-                old != new or any(id in self.replaced for id in self._referenced(new)) for old, new in values
+                old != new or any(id in self.replaced for id in self._find_references(new))
+                for old, new in values
             )
 
         if touched(rule.replaced):
@@ -266,30 +269,30 @@ class _Difference:
             return Action.RECREATE, False
         return Action.UPDATE, touched(rule.conditional)
 
-    def _referenced(self, value: Any) -> Iterator[ResourceId]:
+    def _find_references(self, value: Any) -> Iterator[ResourceId]:
         return references.of(self.pair.after.stack, value, self.given)
 
-    def _why(self, path: str, before: Any, after: Any, effect: Action) -> Why:
+    def _build_why(self, path: str, before: Any, after: Any, effect: Action) -> Why:
         old, new = references.both(before, after, self.given)
         return Why(path, redact(old), redact(new), effect)
 
 
-def _at(value: Any, path: tuple[str, ...]) -> Any:
+def _read_at(value: Any, path: tuple[str, ...]) -> Any:
     for name in path:
         value = value.get(name) if isinstance(value, Mapping) else value
     return value
 
 
-def _differing(path: str, before: Any, after: Any) -> Iterator[tuple[str, Any, Any]]:
+def _find_differences(path: str, before: Any, after: Any) -> Iterator[tuple[str, Any, Any]]:
     """Yield each path at which two values differ, with both values."""
     if replacement.as_strings(before) == replacement.as_strings(after):
         return
     if _is_plain(before) and _is_plain(after):
         for name in dict.fromkeys([*before, *after]):
-            yield from _differing(f"{path}.{name}", before.get(name), after.get(name))
+            yield from _find_differences(f"{path}.{name}", before.get(name), after.get(name))
     elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
         for number, (old, new) in enumerate(zip(before, after, strict=True)):
-            yield from _differing(f"{path}[{number}]", old, new)
+            yield from _find_differences(f"{path}[{number}]", old, new)
     elif isinstance(before, list) and isinstance(after, list):
         gone, come = (
             [each for each in one if each not in other] for one, other in ((before, after), (after, before))

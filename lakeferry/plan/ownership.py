@@ -16,9 +16,9 @@ _HAVE_RECORDS: Final = ("topic", "flink_statement")
 
 def refusals(comparison: Comparison, changes: Sequence[Change]) -> Iterator[tuple[TemplateResource, str]]:
     """Yield the changes that would delete more than they name, each with the reason and a way forward."""
-    yield from _environment_in_use(comparison, changes)
-    yield from _protected_records(comparison, changes)
-    yield from _topic_handed_over(comparison, changes)
+    yield from _refuse_environment_in_use(comparison, changes)
+    yield from _refuse_protected_records(comparison, changes)
+    yield from _refuse_topic_handed_over(comparison, changes)
 
 
 def adopted(changes: Sequence[Change]) -> list[TemplateResource]:
@@ -40,7 +40,7 @@ def adopted(changes: Sequence[Change]) -> list[TemplateResource]:
     ]
 
 
-def _environment_in_use(
+def _refuse_environment_in_use(
     comparison: Comparison, changes: Sequence[Change]
 ) -> Iterator[tuple[TemplateResource, str]]:
     stay = {
@@ -61,7 +61,7 @@ def _environment_in_use(
             )
 
 
-def _protected_records(
+def _refuse_protected_records(
     comparison: Comparison, changes: Sequence[Change]
 ) -> Iterator[tuple[TemplateResource, str]]:
     wanted = [
@@ -88,17 +88,17 @@ def _protected_records(
         )
 
 
-def _topic_handed_over(
+def _refuse_topic_handed_over(
     comparison: Comparison, changes: Sequence[Change]
 ) -> Iterator[tuple[TemplateResource, str]]:
     """Yield resources that would create a topic which another resource still has: CloudFormation creates
     before it deletes.
     """
     removed = {
-        _topic_of(change.resource) for change in changes if change.action in (Action.DELETE, Action.RETAIN)
+        _read_topic(change.resource) for change in changes if change.action in (Action.DELETE, Action.RETAIN)
     }
     for change in changes:
-        topic = _topic_of(change.resource)
+        topic = _read_topic(change.resource)
         if topic and topic in removed and change.action is Action.CREATE:
             yield (
                 change.resource,
@@ -108,5 +108,5 @@ def _topic_handed_over(
             )
 
 
-def _topic_of(resource: TemplateResource) -> str:
+def _read_topic(resource: TemplateResource) -> str:
     return str(resource.properties.get("topic") or "") if resource.kind in _HAVE_RECORDS else ""

@@ -54,10 +54,12 @@ class PermissionChange:
 def compare(wanted: Sequence[SynthesizedStack], deployed: Mapping[str, Stack]) -> list[PermissionChange]:
     """Return the changes of permissions in all synthesised stacks."""
     given = references.exports({stack.name: stack.template for stack in wanted})
-    return [change for stack in wanted for change in _of_stack(stack, deployed.get(stack.name), given)]
+    return [change for stack in wanted for change in _compare_stack(stack, deployed.get(stack.name), given)]
 
 
-def _of_stack(stack: SynthesizedStack, deployed: Stack | None, given: Exports) -> Iterator[PermissionChange]:
+def _compare_stack(
+    stack: SynthesizedStack, deployed: Stack | None, given: Exports
+) -> Iterator[PermissionChange]:
     before = (
         {resource.logical_id: resource for resource in resources_of(stack.name, deployed.template)}
         if deployed
@@ -65,7 +67,7 @@ def _of_stack(stack: SynthesizedStack, deployed: Stack | None, given: Exports) -
     )
     after = {resource.logical_id: resource for resource in resources_of(stack.name, stack.template)}
     for logical_id in dict.fromkeys([*after, *before]):
-        old, new = (_of_resource(resources.get(logical_id), given) for resources in (before, after))
+        old, new = (_read_resource(resources.get(logical_id), given) for resources in (before, after))
         if old != new:
             added = new - old
             removed = old - new
@@ -73,18 +75,18 @@ def _of_stack(stack: SynthesizedStack, deployed: Stack | None, given: Exports) -
                 stack.name,
                 logical_id,
                 (after.get(logical_id) or before[logical_id]).type,
-                tuple(_lines(added)),
-                tuple(_lines(removed)),
+                tuple(_format_lines(added)),
+                tuple(_format_lines(removed)),
                 any(statement.effect == _ALLOW for statement in added)
                 or any(statement.effect == _DENY for statement in removed),
             )
 
 
-def _of_resource(resource: TemplateResource | None, given: Exports) -> set[Permission]:
+def _read_resource(resource: TemplateResource | None, given: Exports) -> set[Permission]:
     if resource is None or not resource.type.startswith("AWS::"):
         return set()
     properties = resource.properties
-    permissions = set(_of_documents(properties, given))
+    permissions = set(_read_documents(properties, given))
     if resource.type == _LAMBDA:
         source = properties.get("SourceArn")
         principal, function = (
@@ -108,20 +110,20 @@ def _of_resource(resource: TemplateResource | None, given: Exports) -> set[Permi
     return permissions
 
 
-def _of_documents(value: Any, given: Exports) -> Iterator[Permission]:
+def _read_documents(value: Any, given: Exports) -> Iterator[Permission]:
     """Yield the permissions in all policy documents in a value."""
     if isinstance(value, list):
         for item in value:
-            yield from _of_documents(item, given)
+            yield from _read_documents(item, given)
     elif isinstance(value, Mapping):
         if "Statement" in value:
-            for statement in _listed(value["Statement"]):
-                yield from _of_statement(statement, given)
+            for statement in _as_list(value["Statement"]):
+                yield from _read_statement(statement, given)
         else:
-            yield from _of_documents(list(value.values()), given)
+            yield from _read_documents(list(value.values()), given)
 
 
-def _of_statement(statement: Mapping[str, Any], given: Exports) -> Iterator[Permission]:
+def _read_statement(statement: Mapping[str, Any], given: Exports) -> Iterator[Permission]:
     """Yield a permission for each combination of action, principal and resource, so that order and grouping
     don't matter.
     """
@@ -131,11 +133,11 @@ def _of_statement(statement: Mapping[str, Any], given: Exports) -> Iterator[Perm
     for name, word in _SCOPE:
         if name in statement:
             scopes = [
-                f"{scope} {word} {part}" for scope in scopes for part in _written(statement[name], given)
+                f"{scope} {word} {part}" for scope in scopes for part in _write_values(statement[name], given)
             ]
     actions = [
-        *_written(statement.get("Action", []), given),
-        *(f"all but {part}" for part in _written(statement.get("NotAction", []), given)),
+        *_write_values(statement.get("Action", []), given),
+        *(f"all but {part}" for part in _write_values(statement.get("NotAction", []), given)),
     ]
     effect = str(statement.get("Effect", _ALLOW))
     yield from (
@@ -143,17 +145,17 @@ def _of_statement(statement: Mapping[str, Any], given: Exports) -> Iterator[Perm
     )
 
 
-def _written(value: Any, given: Exports) -> list[str]:
+def _write_values(value: Any, given: Exports) -> list[str]:
     if isinstance(value, Mapping) and not references.is_function(value):
-        return [f"{name} {part}" for name, inner in value.items() for part in _written(inner, given)]
-    return [references.without_assets(item, given) for item in _listed(value)]
+        return [f"{name} {part}" for name, inner in value.items() for part in _write_values(inner, given)]
+    return [references.without_assets(item, given) for item in _as_list(value)]
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _lines(permissions: Iterable[Permission]) -> Iterator[str]:
+def _format_lines(permissions: Iterable[Permission]) -> Iterator[str]:
     """Yield a line for each effect and scope, with all actions."""
     grouped: dict[tuple[str, str], list[str]] = {}
     for permission in sorted(permissions):

@@ -42,10 +42,10 @@ def of(stack: str, value: Any, given: Exports) -> Iterator[ResourceId]:
             yield from of(stack, item, given)
     elif isinstance(value, Mapping):
         for name, inner in value.items():
-            yield from _of_function(stack, name, inner, given)
+            yield from _resolve_function(stack, name, inner, given)
 
 
-def _of_function(stack: str, name: str, value: Any, given: Exports) -> Iterator[ResourceId]:
+def _resolve_function(stack: str, name: str, value: Any, given: Exports) -> Iterator[ResourceId]:
     if name == "Ref" and isinstance(value, str):
         yield stack, value
     elif name == "Fn::GetAtt":
@@ -67,19 +67,19 @@ def _of_function(stack: str, name: str, value: Any, given: Exports) -> Iterator[
 
 def whole(value: Any, given: Exports) -> str:
     """Return a value as one line of text, with hashes of assets shortened."""
-    return _HASH.sub(lambda match: f"{match[0][:8]}…", " ".join(_text(value, given).split()))
+    return _HASH.sub(lambda match: f"{match[0][:8]}…", " ".join(_format_text(value, given).split()))
 
 
 def without_assets(value: Any, given: Exports) -> str:
     """Return a value as one line of text in which all assets have the same name: it changes with their
     content.
     """
-    return _HASH.sub("‹hash›", " ".join(_text(value, given).split()))
+    return _HASH.sub("‹hash›", " ".join(_format_text(value, given).split()))
 
 
 def shown(value: Any, given: Exports) -> str:
     """Return a value as one line of text, without its middle if it is long."""
-    return _short(whole(value, given))
+    return _shorten(whole(value, given))
 
 
 def both(before: Any, after: Any, given: Exports) -> tuple[str, str]:
@@ -88,16 +88,16 @@ def both(before: Any, after: Any, given: Exports) -> tuple[str, str]:
     new = whole(after, given)
     if len(old) <= _MAX_LENGTH and len(new) <= _MAX_LENGTH:
         return old, new
-    begin = _common_prefix_length(old, new)
-    end = _common_prefix_length(old[begin:][::-1], new[begin:][::-1])
+    begin = _measure_common_prefix(old, new)
+    end = _measure_common_prefix(old[begin:][::-1], new[begin:][::-1])
     start = max(0, begin - _CONTEXT)
     return tuple(  # type: ignore[return-value]
-        f"{'…' if start else ''}{_short(text[start : len(text) - max(0, end - _CONTEXT)])}{'…' if end > _CONTEXT else ''}"
+        f"{'…' if start else ''}{_shorten(text[start : len(text) - max(0, end - _CONTEXT)])}{'…' if end > _CONTEXT else ''}"
         for text in (old, new)
     )
 
 
-def _common_prefix_length(one: str, other: str) -> int:
+def _measure_common_prefix(one: str, other: str) -> int:
     """Return the length of the longest common prefix."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((number for number, (left, right) in pairs if left != right), min(len(one), len(other)))
@@ -108,11 +108,11 @@ def is_function(value: Any) -> bool:
     return isinstance(value, Mapping) and len(value) == 1 and next(iter(value)).startswith(("Ref", "Fn::"))
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 25]} … {text[-20:]}"
 
 
-def _text(value: Any, given: Exports) -> str:
+def _format_text(value: Any, given: Exports) -> str:
     if isinstance(value, Mapping) and len(value) == 1:
         ((name, inner),) = value.items()
         if name in _FUNCTION_TEXTS:
@@ -128,6 +128,6 @@ _FUNCTION_TEXTS: Final[Mapping[str, Callable[[Any, Exports], str]]] = {
     "Fn::ImportValue": lambda inner, given: (
         given[inner][1] if isinstance(inner, str) and inner in given else str(inner)
     ),
-    "Fn::Join": lambda inner, given: inner[0].join(_text(part, given) for part in inner[1]),
+    "Fn::Join": lambda inner, given: inner[0].join(_format_text(part, given) for part in inner[1]),
     "Fn::Sub": lambda inner, _: str(inner[0] if isinstance(inner, list) else inner),
 }

@@ -56,19 +56,20 @@ def find(comparison: Comparison, changes: Sequence[Change]) -> list[Refusal]:
     by_confluent = [
         Refusal(change.resource, reason)
         for change in changes
-        if (before := comparison.before(change.resource)) and (reason := _by_confluent(before, change))
+        if (before := comparison.before(change.resource))
+        and (reason := _explain_refusal_of_confluent(before, change))
     ]
     of_others = [Refusal(resource, reason) for resource, reason in ownership.refusals(comparison, changes)]
     return [
-        *_exports_in_use(comparison, changes),
-        *_fixed_names(comparison, changes),
+        *_refuse_exports_in_use(comparison, changes),
+        *_refuse_fixed_names(comparison, changes),
         *by_confluent,
         *of_others,
-        *_because_of_tables_and_records(comparison, changes),
+        *_refuse_for_tables_and_records(comparison, changes),
     ]
 
 
-def _exports_in_use(comparison: Comparison, changes: Sequence[Change]) -> Iterator[Refusal]:
+def _refuse_exports_in_use(comparison: Comparison, changes: Sequence[Change]) -> Iterator[Refusal]:
     """Yield the replaced, removed and repaired resources with a value that other deployed stacks import, and
     would change.
 
@@ -120,7 +121,7 @@ def _deploy_first(stacks: Sequence[str]) -> str:
     return f"As the file is now, they no longer import it: run `{command}` first, then deploy"
 
 
-def _fixed_names(comparison: Comparison, changes: Sequence[Change]) -> Iterator[Refusal]:
+def _refuse_fixed_names(comparison: Comparison, changes: Sequence[Change]) -> Iterator[Refusal]:
     """Yield AWS resources that would be replaced under the same name: the new one is created first, and the
     name is taken.
     """
@@ -142,7 +143,7 @@ def _fixed_names(comparison: Comparison, changes: Sequence[Change]) -> Iterator[
             )
 
 
-def _by_confluent(before: TemplateResource, change: Change) -> str:
+def _explain_refusal_of_confluent(before: TemplateResource, change: Change) -> str:
     """Return why the resource type's `update` would refuse the change, "" if it wouldn't."""
     after = change.resource
     edited = any(why.effect is Action.RECREATE and not why.caused_by for why in change.why)
@@ -158,31 +159,35 @@ def _by_confluent(before: TemplateResource, change: Change) -> str:
     if change.action is not Action.UPDATE:
         return ""
     if after.kind == "topic":
-        old, new = (int(_value(resource_, "partitions")) for resource_ in (before, after))
+        old, new = (int(_read_value(resource_, "partitions")) for resource_ in (before, after))
         if new < old:
             return f"partitions can't be lowered from {old} to {new}. {errors.CANT_CHANGE.remedy}"
     if (
         after.kind == "tableflow_topic"
-        and _value(before, "data_retention_ms")
-        and not _value(after, "data_retention_ms")
+        and _read_value(before, "data_retention_ms")
+        and not _read_value(after, "data_retention_ms")
     ):
         return f"rows_days can't be removed, but can be 36500, a hundred years. {errors.CANT_CHANGE.remedy}"
-    if after.kind == "kafka_cluster" and _value(before, "max_ecku") and not _value(after, "max_ecku"):
+    if (
+        after.kind == "kafka_cluster"
+        and _read_value(before, "max_ecku")
+        and not _read_value(after, "max_ecku")
+    ):
         return f"max_ecku can't be removed. {errors.CANT_CHANGE.remedy}"
-    return _lowered(before, after)
+    return _find_lowered(before, after)
 
 
-def _lowered(before: TemplateResource, after: TemplateResource) -> str:
+def _find_lowered(before: TemplateResource, after: TemplateResource) -> str:
     """Return which property would be lowered that can only be raised, "" for none."""
     for name, order in _ONLY_RAISED.get(after.kind, {}).items():
-        old = _value(before, name)
-        new = _value(after, name)
+        old = _read_value(before, name)
+        new = _read_value(after, name)
         if old in order and new in order and order.index(new) < order.index(old):
             return f"{name} can't be lowered from {old} to {new}. {errors.CANT_CHANGE.remedy}"
     return ""
 
 
-def _because_of_tables_and_records(comparison: Comparison, changes: Sequence[Change]) -> Iterator[Refusal]:
+def _refuse_for_tables_and_records(comparison: Comparison, changes: Sequence[Change]) -> Iterator[Refusal]:
     """Yield topics whose new cleanup.policy needs another write mode of the table, and removed schemas whose
     topic stays.
     """
@@ -216,6 +221,6 @@ def _because_of_tables_and_records(comparison: Comparison, changes: Sequence[Cha
             )
 
 
-def _value(resource: TemplateResource, name: str) -> str:
+def _read_value(resource: TemplateResource, name: str) -> str:
     value = resource.properties.get(name, replacement.default(resource, name))
     return "" if value is None else str(value)

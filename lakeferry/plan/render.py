@@ -65,7 +65,7 @@ class Plan:
     def losses(self) -> list[Change]:
         """Return the changes that delete data, without refused changes, which can't be deployed."""
         refused = {refusal.resource.id for refusal in self.refusals}
-        return _by_severity(
+        return _sort_by_severity(
             [change for change in self.changes if change.data_loss and change.resource.id not in refused]
         )
 
@@ -96,7 +96,7 @@ def show(output: Output, plan: Plan) -> None:
         )
     for system in _ORDER:
         _show_system(output, plan, system)
-    _permissions(output, plan)
+    _print_permissions(output, plan)
     for setting in plan.settings:
         output.print(f"stack {setting.stack}: {setting.what}: {setting.before} → {setting.after}")
     for name in plan.removed_from_file:
@@ -134,11 +134,12 @@ def summary(plan: Plan) -> str:
     if plan.is_empty:
         return "no changes"
     return (
-        _counted(plan.counts(), reversed(GRAVEST)) or "only outputs, tags or protection of stacks to update"
+        _format_counts(plan.counts(), reversed(GRAVEST))
+        or "only outputs, tags or protection of stacks to update"
     )
 
 
-def _counted(counts: Counter[Action], order: Iterable[Action]) -> str:
+def _format_counts(counts: Counter[Action], order: Iterable[Action]) -> str:
     return ", ".join(f"{counts[action]} to {action}" for action in order if counts[action])
 
 
@@ -192,7 +193,7 @@ def show_permissions(output: Output, changes: Iterable[PermissionChange]) -> Non
             output.print(f"      - {line}")
 
 
-def _permissions(output: Output, plan: Plan) -> None:
+def _print_permissions(output: Output, plan: Plan) -> None:
     shown = [
         permission for permission in plan.permissions if output.verbose or permission.stack in plan.deployed
     ]
@@ -207,24 +208,24 @@ def _show_system(output: Output, plan: Plan, system: str) -> None:
     mine = [change for change in plan.changes if change.resource.system == system]
     if not mine:
         return
-    output.print(f"\n{system}: {_counted(plan.counts(system), GRAVEST)}")
+    output.print(f"\n{system}: {_format_counts(plan.counts(system), GRAVEST)}")
     shown = (
         mine
         if system != AWS or output.verbose
         else [change for change in mine if change.action is not Action.CREATE]
     )
     if shown:
-        output.table(_COLUMNS, list(_rows(shown, output.verbose)))
+        output.table(_COLUMNS, list(_build_rows(shown, output.verbose)))
     if len(shown) < len(mine):
         created = Counter(change.resource.stack for change in mine if change.action is Action.CREATE)
         counted = ", ".join(f"{count} in {stack}" for stack, count in created.items())
         output.print(f"create {counted} (--verbose lists each)")
 
 
-def _rows(changes: Iterable[Change], verbose: bool) -> Iterator[list[str]]:
+def _build_rows(changes: Iterable[Change], verbose: bool) -> Iterator[list[str]]:
     """Yield a row for each group of resources with the same type, action and reasons."""
     groups: dict[tuple[Action, str, str], list[str]] = {}
-    for change in _by_severity(changes):
+    for change in _sort_by_severity(changes):
         why = "; ".join(map(str, change.why))
         groups.setdefault((change.action, change.resource.what, why), []).append(change.resource.name)
     for (action, kind, why), names in groups.items():
@@ -233,7 +234,7 @@ def _rows(changes: Iterable[Change], verbose: bool) -> Iterator[list[str]]:
         yield [action.upper() if action.deletes else str(action), kind, ", ".join(shown) + more, why]
 
 
-def _by_severity(changes: Iterable[Change]) -> list[Change]:
+def _sort_by_severity(changes: Iterable[Change]) -> list[Change]:
     return sorted(changes, key=lambda change: GRAVEST.index(change.action))
 
 

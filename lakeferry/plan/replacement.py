@@ -82,12 +82,12 @@ def rule_of(resource: TemplateResource) -> Rule:
         create_only = registry.RESOURCE_TYPES[resource.kind].handler.PROPERTIES.CREATE_ONLY
         recreated = RECREATED_ON.get(resource.kind, ())
         return Rule(tuple((name,) for name in create_only), recreated=tuple((name,) for name in recreated))
-    return _of_aws(resource.type) if resource.type.startswith("AWS::") else Rule()
+    return _read_aws_rule(resource.type) if resource.type.startswith("AWS::") else Rule()
 
 
 @functools.cache
-def _of_aws(type: str) -> Rule:
-    paths = list(_paths(_service_spec().resources.get(type, {}), (), _DEPTH))
+def _read_aws_rule(type: str) -> Rule:
+    paths = list(_list_paths(_load_service_spec().resources.get(type, {}), (), _DEPTH))
     return Rule(
         tuple(path for path, causes in paths if causes == "yes"),
         tuple(path for path, causes in paths if causes == "maybe"),
@@ -103,7 +103,7 @@ class _ServiceSpec:
 
 
 @functools.cache
-def _service_spec() -> _ServiceSpec:
+def _load_service_spec() -> _ServiceSpec:
     with gzip.open(cdk.service_specification()) as file:
         schema = json.load(file)["schema"]
     return _ServiceSpec(
@@ -112,7 +112,7 @@ def _service_spec() -> _ServiceSpec:
     )
 
 
-def _paths(spec: Mapping[str, Any], within: Path, depth: int) -> Iterator[tuple[Path, str]]:
+def _list_paths(spec: Mapping[str, Any], within: Path, depth: int) -> Iterator[tuple[Path, str]]:
     """Yield each path that causes a replacement, with "yes" or "maybe".
 
     Elements of lists have no names, so no paths.
@@ -122,7 +122,7 @@ def _paths(spec: Mapping[str, Any], within: Path, depth: int) -> Iterator[tuple[
             yield (*within, name), causes
         nested = body["type"].get("reference", {}).get("$ref") if depth else None
         if nested and causes != "yes":
-            yield from _paths(_service_spec().types[nested], (*within, name), depth - 1)
+            yield from _list_paths(_load_service_spec().types[nested], (*within, name), depth - 1)
 
 
 def is_same(resource: TemplateResource, name: str, before: Any, after: Any) -> bool:

@@ -35,8 +35,8 @@ def ask(ctx: DeploymentContext, comparison: Comparison, changes: Iterable[Change
     if not schemas:
         return Answers()
     try:
-        registry = _registry(ctx)
-        return Answers(tuple(_refused(registry, schemas)))
+        registry = _open_registry(ctx)
+        return Answers(tuple(_find_refused(registry, schemas)))
     except (LakeferryError, CommandFailed) as failure:
         why = failure.what if isinstance(failure, LakeferryError) else failure.message
         return Answers(
@@ -55,7 +55,7 @@ def _is_edited(comparison: Comparison, change: Change) -> bool:
     return before.properties.get("schema") != change.resource.properties.get("schema")
 
 
-def _registry(ctx: DeploymentContext) -> RestClient:
+def _open_registry(ctx: DeploymentContext) -> RestClient:
     """Raises LakeferryError, CommandFailed."""
     secret = ctx.confluent_secret("schema_registry")
     key = ctx.secrets.read_key(secret)
@@ -65,7 +65,7 @@ def _registry(ctx: DeploymentContext) -> RestClient:
     return ctx.confluent().registry(fields[_ENVIRONMENT].reveal(), key)
 
 
-def _refused(registry: RestClient, schemas: Iterable[TemplateResource]) -> Iterator[Refusal]:
+def _find_refused(registry: RestClient, schemas: Iterable[TemplateResource]) -> Iterator[Refusal]:
     """Yield the refused schemas.
 
     The vendor's API file says that the call makes "the same compatibility check as register".
@@ -77,10 +77,10 @@ def _refused(registry: RestClient, schemas: Iterable[TemplateResource]) -> Itera
         answer = registry.post(route, body, repeatable=True, verbose="true")
         if isinstance(answer, dict) and answer.get("is_compatible") is False:
             yield Refusal(
-                schema, f"Schema Registry refuses it: {_reasons(answer)}. {SCHEMA_INCOMPATIBLE.remedy}"
+                schema, f"Schema Registry refuses it: {_join_reasons(answer)}. {SCHEMA_INCOMPATIBLE.remedy}"
             )
 
 
-def _reasons(answer: dict[str, Any]) -> str:
+def _join_reasons(answer: dict[str, Any]) -> str:
     messages = answer.get("messages") or ["it is incompatible with an earlier schema"]
     return "; ".join(str(message) for message in messages)

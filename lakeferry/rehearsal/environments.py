@@ -96,7 +96,9 @@ def open_environment(
                 _run_simulator("simulators.confluent", options) as confluent,
                 _run_simulator("simulators.snowflake", [*shared, "--account", account]) as snowflake,
             ):
-                yield SimulatedEnvironment(aws, confluent, snowflake, _variables(aws, confluent, snowflake))
+                yield SimulatedEnvironment(
+                    aws, confluent, snowflake, _build_variables(aws, confluent, snowflake)
+                )
     except EmbeddedAwsFailed as error:
         raise CommandFailed("EMBEDDED-AWS", str(error)) from None
 
@@ -119,7 +121,7 @@ def _run_simulator(module: str, options: Sequence[str]) -> Iterator[dict[str, An
             processes.stop(process, _STOP_SECONDS)
 
 
-def _variables(
+def _build_variables(
     aws: EmbeddedAws, confluent: Mapping[str, Any], snowflake: Mapping[str, Any]
 ) -> dict[str, str]:
     return aws.environment(os.environ) | {

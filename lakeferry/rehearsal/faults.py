@@ -66,15 +66,16 @@ def plan(seed: int, step: str, calls: Calls) -> FaultPlan:
     """Spread faults over the calls that the step makes at each vendor without faults."""
     chance = random.Random(f"{seed}/{step}")  # noqa: S311  (repeatable by design)
     rules = {
-        vendor: [_single(chance, vendor, count) for _ in range(_SINGLE)] for vendor, count in calls.items()
+        vendor: [_draw_fault(chance, vendor, count) for _ in range(_SINGLE)]
+        for vendor, count in calls.items()
     }
     outage = chance.choice((*calls, ""))
     if outage:
-        rules[outage].append(_down(chance, outage, calls[outage]))
+        rules[outage].append(_draw_outage(chance, outage, calls[outage]))
     return FaultPlan(rules, outage)
 
 
-def _single(chance: random.Random, vendor: str, calls: int) -> dict[str, Any]:
+def _draw_fault(chance: random.Random, vendor: str, calls: int) -> dict[str, Any]:
     return {
         "fault": chance.choice(_ONCE),
         "nth": chance.randint(1, max(1, calls)),
@@ -84,7 +85,7 @@ def _single(chance: random.Random, vendor: str, calls: int) -> dict[str, Any]:
     }
 
 
-def _down(chance: random.Random, vendor: str, calls: int) -> dict[str, Any]:
+def _draw_outage(chance: random.Random, vendor: str, calls: int) -> dict[str, Any]:
     nth = chance.randint(1, max(1, calls // 2))
     status = chance.choice((500, 503))
     shape = _SHAPES[vendor][0]
@@ -98,19 +99,19 @@ class Injector:
     simulators: SimulatedEnvironment
 
     def inject(self, faults: FaultPlan) -> None:
-        for vendor, client in self._clients():
+        for vendor, client in self._list_clients():
             client.rule(*faults.rules[vendor])
 
     def count(self) -> None:
         """Count calls without failing any."""
-        for _, client in self._clients():
+        for _, client in self._list_clients():
             client.rule({"fault": "error", "nth": _NEVER})
 
     def stop(self) -> tuple[Calls, Calls]:
         """Remove the rules and return how many calls were seen and how many were hit, by vendor."""
         seen = {}
         hits = {}
-        for vendor, client in self._clients():
+        for vendor, client in self._list_clients():
             rules = client.state()["rules"]
             seen[vendor], hits[vendor] = (
                 max(int(rule["seen"]) for rule in rules),
@@ -119,7 +120,7 @@ class Injector:
             client.clear()
         return seen, hits
 
-    def _clients(self) -> list[tuple[str, FaultClient]]:
+    def _list_clients(self) -> list[tuple[str, FaultClient]]:
         running = self.simulators
         addresses = {
             AWS: running.aws.url,
@@ -166,28 +167,36 @@ class FaultRun:
     def run(self, report: Reporter) -> None:
         """Raises CheckFailed."""
         for name, cdk in (("deploy", self.baseline.deployed), ("update", self.baseline.updated)):
-            self._step(name, partial(cdk.deploy, report), partial(self._retry, cdk, report))
-        self._step("destroy", partial(self.baseline.updated.destroy, report), partial(self._destroy, report))
+            self._run_step(name, partial(cdk.deploy, report), partial(self._retry, cdk, report))
+        self._run_step(
+            "destroy", partial(self.baseline.updated.destroy, report), partial(self._destroy, report)
+        )
         lifecycle.nothing_left(self.harness)
 
-    def _step(self, name: str, work: Callable[[], object], remedy: Callable[[], object]) -> None:
+    def _run_step(self, name: str, work: Callable[[], object], remedy: Callable[[], object]) -> None:
         faults = plan(self.seed, name, self.baseline.calls[name])
         injector = Injector(self.harness.simulators)
         started = time.monotonic()
         injector.inject(faults)
         try:
-            why = _failure(work)
+            why = _run_and_describe(work)
         finally:
             _, hits = injector.stop()
         attempts = 1
         last = why
         while last and attempts <= _RETRIES:
             attempts = attempts + 1
-            last = _failure(remedy)
+            last = _run_and_describe(remedy)
         require(not last, f"seed {self.seed}: {name} still fails after {attempts} attempts: {last[-400:]}")
         self.steps.append(
             Step(
-                name, faults.describe, hits, attempts, bool(why), time.monotonic() - started, _first_line(why)
+                name,
+                faults.describe,
+                hits,
+                attempts,
+                bool(why),
+                time.monotonic() - started,
+                _pick_informative_line(why),
             )
         )
         if name in self.baseline.expected:
@@ -199,8 +208,8 @@ class FaultRun:
         Destroy first if it can't update a stack in its present state.
         """
         ctx = self.harness.ctx
-        until(lambda: not _busy_stacks(ctx), "a stack is still in progress", _ROLLBACK_SECONDS)
-        if _stuck(self.harness):
+        until(lambda: not _list_busy_stacks(ctx), "a stack is still in progress", _ROLLBACK_SECONDS)
+        if _has_stuck_stack(self.harness):
             self._destroy(report)
         for stack in stacks.read(ctx).values():
             stacks.continue_rollback(ctx, stack, report)
@@ -241,16 +250,16 @@ def measure_baseline(harness: Harness, report: Reporter) -> Baseline:
     return baseline
 
 
-def _busy_stacks(ctx: DeploymentContext) -> list[str]:
+def _list_busy_stacks(ctx: DeploymentContext) -> list[str]:
     return [stack.name for stack in stacks.read(ctx).values() if stack.is_in_progress]
 
 
-def _stuck(harness: Harness) -> bool:
+def _has_stuck_stack(harness: Harness) -> bool:
     deployed = (stacks.describe(harness.ctx, name) for name in harness.ctx.stacks)
     return any(stack and stack.status in _STUCK for stack in deployed)
 
 
-def _failure(work: Callable[[], object]) -> str:
+def _run_and_describe(work: Callable[[], object]) -> str:
     try:
         work()
     except (CliFailed, CommandFailed, CheckFailed) as failed:
@@ -258,7 +267,7 @@ def _failure(work: Callable[[], object]) -> str:
     return ""
 
 
-def _first_line(why: str) -> str:
+def _pick_informative_line(why: str) -> str:
     """Return the most informative line."""
     lines = [line for line in why.splitlines() if "FAILED" in line or "❌" in line]
     return (lines or why.splitlines() or [""])[0][:300]

@@ -114,7 +114,7 @@ class Project:
         Raises CheckFailed if it ends with another code than `ends`; None takes any.
         """
         process = subprocess.run(
-            self._command(words, *more), cwd=self.root, env=self._environment(), input=stdin,
+            self._build_command(words, *more), cwd=self.root, env=self._build_environment(), input=stdin,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=_COMMAND_SECONDS,
         )  # fmt: skip
         self.printed[words] = process.stdout
@@ -141,15 +141,15 @@ class Project:
 
     def talk(self, words: str, answers: Sequence[tuple[str, str]]) -> tuple[int, str]:
         """Run a command on a terminal, as the function `talk` does."""
-        return talk([*words.split(), *self._stage()], self._environment(), answers, self.root)
+        return talk([*words.split(), *self._stage()], self._build_environment(), answers, self.root)
 
     def _start(self, words: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            self._command(words, "--json"), cwd=self.root, env=self._environment(), stdin=subprocess.DEVNULL,
+            self._build_command(words, "--json"), cwd=self.root, env=self._build_environment(), stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
 
-    def _command(self, words: str, *more: str) -> list[str]:
+    def _build_command(self, words: str, *more: str) -> list[str]:
         return [sys.executable, "-m", "lakeferry", *words.split(), *more, *self._stage()]
 
     def _stage(self) -> list[str]:
@@ -157,7 +157,7 @@ class Project:
         return [] if self.stage == DEFAULT_STAGE else ["--stage", self.stage]
 
     @staticmethod
-    def _environment() -> dict[str, str]:
+    def _build_environment() -> dict[str, str]:
         return {**os.environ, "NO_COLOR": "1", "PATH": f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}"}
 
     @staticmethod

@@ -31,14 +31,14 @@ def write_to_each_partition(harness: Harness, topic: str, value: Mapping[str, An
     environment, cluster = (harness.output("confluent", name) for name in ("EnvironmentId", "KafkaClusterId"))
     registry = vendor.registry(environment, secrets.read_key(ctx.confluent_secret("schema_registry")))
     kafka = vendor.kafka(environment, cluster, secrets.read_key(ctx.confluent_secret("kafka/app_manager")))
-    data = _encoded(registry.get(path("subjects", f"{topic}-value", "versions", "latest")), value)
+    data = _encode_value(registry.get(path("subjects", f"{topic}-value", "versions", "latest")), value)
     route = path("kafka", "v3", "clusters", cluster, "topics", topic)
     for partition in range(int(require_text(kafka.get(route), "partitions_count"))):
         body = {"partition_id": partition, "value": {"type": "BINARY", "data": data}}
         kafka.post(f"{route}/records", body)
 
 
-def _encoded(registered: Mapping[str, Any], value: Mapping[str, Any]) -> str:
+def _encode_value(registered: Mapping[str, Any], value: Mapping[str, Any]) -> str:
     """Return the value in Base64, in Avro with the schema's id before it."""
     encoded = io.BytesIO()
     encoded.write(struct.pack(">bI", _MAGIC, int(registered["id"])))

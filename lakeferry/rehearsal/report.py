@@ -68,9 +68,9 @@ def page(phases: Sequence[Phase], seconds: float) -> str:
             f"<title>Rehearsal: {verdict}</title><style>{_STYLE}</style><body>",
             f"<h1>Rehearsal: {verdict}</h1>{wrong}",
             "<h2>Checks</h2>",
-            _table(("phase", "check", "seen"), checks),
+            _render_table(("phase", "check", "seen"), checks),
             f"<h2>Phases</h2><p>{seconds:.0f} s in all.</p>",
-            _table(("phase", "time"), timed, numeric=1),
+            _render_table(("phase", "time"), timed, numeric=1),
             "<h2>What a rehearsal doesn't cover</h2><ul>",
             *(f"<li>{html.escape(sentence)}</li>" for sentence in NOT_COVERED),
             "</ul>",
@@ -78,14 +78,14 @@ def page(phases: Sequence[Phase], seconds: float) -> str:
     )
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], numeric: int = -1) -> str:
+def _render_table(head: Sequence[str], rows: Sequence[Sequence[str]], numeric: int = -1) -> str:
     top = "".join(f"<th>{html.escape(title)}</th>" for title in head)
     body = "".join(
-        "<tr>" + "".join(_cell(cell, column == numeric) for column, cell in enumerate(row)) + "</tr>"
+        "<tr>" + "".join(_render_cell(cell, column == numeric) for column, cell in enumerate(row)) + "</tr>"
         for row in rows
     )
     return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _cell(text: str, numeric: bool) -> str:
+def _render_cell(text: str, numeric: bool) -> str:
     return f"<td{' class=n' if numeric else ''}>{html.escape(text)}</td>"

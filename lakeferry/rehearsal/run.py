@@ -98,7 +98,7 @@ def run_rehearsal(output: Output, stage: str, *, out: Path, keep: bool) -> dict[
         _run_phases(rehearsal, harness)
         printed = json.dumps(harness.project.printed, indent=1)
         (harness.out / "printed.json").write_text(printed, encoding="utf-8")
-    return _finish(rehearsal, time.monotonic() - started)
+    return _finish_rehearsal(rehearsal, time.monotonic() - started)
 
 
 def run_fault_campaign(output: Output, stage: str, seeds: Sequence[int], *, out: Path) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def run_fault_campaign(output: Output, stage: str, seeds: Sequence[int], *, out:
     started = time.monotonic()
     with open_harness(plan, out / "rehearsal", flink=False) as harness:
         with output.step("a run without faults") as reporter:
-            _prepare(harness, reporter)
+            _prepare_runs(harness, reporter)
             baseline = faults.measure_baseline(harness, reporter)
         output.info(f"✓ a run without faults{time.monotonic() - started:44.1f} s")
         for seed in seeds:
@@ -245,7 +245,7 @@ def _run_phases(rehearsal: Rehearsal, harness: Harness) -> None:
     phase("destroy, and the inventory", lambda: lifecycle.destroy(harness))
 
 
-def _prepare(harness: Harness, reporter: Reporter) -> None:
+def _prepare_runs(harness: Harness, reporter: Reporter) -> None:
     """Prepare runs with faults. A rehearsal does the same with the commands of an operator."""
     environments.prepare(harness.ctx, harness.simulators)
     harness.cdk.synth(reporter)
@@ -300,7 +300,7 @@ def _wait_for_interrupt(rehearsal: Rehearsal, harness: Harness) -> None:
         output.info("")
 
 
-def _finish(rehearsal: Rehearsal, seconds: float) -> dict[str, Any]:
+def _finish_rehearsal(rehearsal: Rehearsal, seconds: float) -> dict[str, Any]:
     document = report.write(rehearsal.phases, seconds, rehearsal.out)
     output = rehearsal.output
     output.print("")

@@ -73,7 +73,7 @@ class Cleaner:
         s3: S3Client = self.client("s3")
         while self._has_time():
             try:
-                with _calling(f"emptying bucket {name}"):
+                with _translate_errors(f"emptying bucket {name}"):
                     if not self._remove_batch(s3, name):
                         return True
             except _Gone:
@@ -89,11 +89,14 @@ class Cleaner:
         glue: GlueClient = self.client("glue")
         while self._has_time():
             try:
-                with _calling(f"removing Glue database {name}"):
-                    tables = _tables(glue, name)
+                with _translate_errors(f"removing Glue database {name}"):
+                    tables = _list_tables(glue, name)
                     own = [table for table in tables if is_table_in(table, table_bucket)]
                     for table in own:
-                        with suppress(_Gone), _calling(f"removing Glue table {name}.{table['Name']}"):
+                        with (
+                            suppress(_Gone),
+                            _translate_errors(f"removing Glue table {name}.{table['Name']}"),
+                        ):
                             glue.delete_table(DatabaseName=name, Name=table["Name"])
                     if not tables and lists_all_tables(self.client("lakeformation")):
                         glue.delete_database(Name=name)
@@ -123,14 +126,14 @@ class Cleaner:
                 raise error_for(f"removing an object of bucket {bucket}", refused[0])
         uploads = s3.list_multipart_uploads(Bucket=bucket, ExpectedBucketOwner=owner).get("Uploads", [])
         for upload in uploads:
-            with suppress(_Gone), _calling("ending an upload"):
+            with suppress(_Gone), _translate_errors("ending an upload"):
                 s3.abort_multipart_upload(
                     Bucket=bucket, ExpectedBucketOwner=owner, Key=upload["Key"], UploadId=upload["UploadId"]
                 )
         return bool(versions or uploads)
 
 
-def _tables(glue: GlueClient, database: str) -> list[TableTypeDef]:
+def _list_tables(glue: GlueClient, database: str) -> list[TableTypeDef]:
     page = glue.get_tables(DatabaseName=database)
     tables = page["TableList"]
     while token := page.get("NextToken"):
@@ -180,7 +183,7 @@ class _Gone(Exception):
 
 
 @contextmanager
-def _calling(doing: str) -> Iterator[None]:
+def _translate_errors(doing: str) -> Iterator[None]:
     """Raise _Gone for something that doesn't exist, and for other errors what `aws_call` raises."""
     with aws_call(doing), raise_instead(_GONE, _Gone):
         yield

@@ -69,12 +69,14 @@ def on_event(
     `now` is in seconds since 1970. Raises BadProperties, and LakeferryError for an invalid event.
     """
     request = read_request(event)
-    with _named(request):
+    with _name_errors(request):
         handler = registry.find(request.kind, types).handler
         if request.verb == DELETE:
             return {"PhysicalResourceId": request.physical_id, STARTED: now}
         spec = parse(handler.PROPERTIES, request.given, strict=True)
-        target, discard = _targets(request, handler, _previous(request, handler.PROPERTIES), spec)
+        target, discard = _choose_targets(
+            request, handler, _parse_previous(request, handler.PROPERTIES), spec
+        )
         return {"PhysicalResourceId": str(target), STARTED: now, DISCARD: str(discard or "")}
 
 
@@ -109,8 +111,8 @@ class Lifecycle:
                 f"{request.physical_id!r} is not the id that was given to {request.logical_id}",
             )
         try:
-            with _named(request):
-                return self._under_lease(request, target)
+            with _name_errors(request):
+                return self._work_under_lease(request, target)
         except Transient as error:
             self.log.info("waiting", code=error.row.code, reason=error.what)
             return _WAITING
@@ -125,11 +127,11 @@ class Lifecycle:
             self.log.info("waiting", code=error.row.code, reason=error.what)
             return _WAITING
 
-    def _under_lease(self, request: Request, target: Identity) -> dict[str, Any]:
+    def _work_under_lease(self, request: Request, target: Identity) -> dict[str, Any]:
         self._accept(request, target)
         if discarded := parse_physical_id(request.discard):
             self._accept(attrs.evolve(request, verb=DELETE), discarded)
-        lease = self._lease(request, target)
+        lease = self._take_lease(request, target)
         try:
             outputs = self._advance(request, lease)
             lease.state.progress.done = outputs is not None
@@ -160,7 +162,7 @@ class Lifecycle:
             if lease.state.progress.done:
                 return {}
             return {} if self._is_absent(request, lease) else None
-        outputs = self._reconciler(request, lease).ensure_present()
+        outputs = self._build_reconciler(request, lease).ensure_present()
         discarded = parse_physical_id(request.discard)
         if outputs is not None and discarded and not self._is_discarded(request, discarded):
             return None
@@ -172,7 +174,7 @@ class Lifecycle:
         Return whether it is gone.
         """
         undone = attrs.evolve(request, verb=DELETE, given=request.before)
-        lease = self._lease(request, target)
+        lease = self._take_lease(request, target)
         try:
             gone = lease.state.progress.done or self._is_absent(undone, lease)
             lease.state.progress.done = gone
@@ -191,9 +193,9 @@ class Lifecycle:
             self.log.info("forgotten, not deleted", object=known, tenant=facts.tenant, reason=facts.forgotten)
             facts.forget()
             return True
-        return self._reconciler(request, lease, deleting=True).ensure_absent()
+        return self._build_reconciler(request, lease, deleting=True).ensure_absent()
 
-    def _reconciler(self, request: Request, lease: Lease, *, deleting: bool = False) -> Reconciler:
+    def _build_reconciler(self, request: Request, lease: Lease, *, deleting: bool = False) -> Reconciler:
         registered = registry.find(request.kind, self.types)
         context = Context(
             vendor=self.vendors[registered.vendor](),
@@ -201,7 +203,7 @@ class Lifecycle:
             secrets=self.secrets,
             clock=self.deadline.clock,
             notes=lease.state.facts.notes,
-            previous=_previous(request, registered.handler.PROPERTIES),
+            previous=_parse_previous(request, registered.handler.PROPERTIES),
             deleting=deleting,
             resource_uid=resource_uid(request.stack_id, request.logical_id),
             rolling_back=lambda: self.stacks.is_rolling_back(request.stack_id),
@@ -229,22 +231,22 @@ class Lifecycle:
         return Identity(request.kind, request.logical_id, generation_of(handler, spec))
 
     def _accept(self, request: Request, target: Identity) -> None:
-        name = self._name(request, target)
+        name = self._build_name(request, target)
         is_known = request.verb != CREATE and request.identity == target
         now = self.deadline.clock.time()
         try:
             self.states.change(
-                _key(request, target),
+                _build_key(request, target),
                 lambda row: state.accept_request(
                     row, request, name=name, now=now, stacks=self.stacks, is_known=is_known
                 ),
             )
         except StaleRequest:
             # It may be delivered again, when another request is in force that it would seem to follow.
-            self.states.change(_key(request, target), lambda row: state.remember_refused(row, request))
+            self.states.change(_build_key(request, target), lambda row: state.remember_refused(row, request))
             raise
 
-    def _name(self, request: Request, target: Identity) -> str:
+    def _build_name(self, request: Request, target: Identity) -> str:
         account, region, stack = parse_stack_arn(request.stack_id)
         return contract.object_name(
             project=self.deployment.project,
@@ -256,9 +258,9 @@ class Lifecycle:
             generation=target.generation,
         )
 
-    def _lease(self, request: Request, target: Identity) -> Lease:
+    def _take_lease(self, request: Request, target: Identity) -> Lease:
         until = self.deadline.at + _LEASE_MARGIN
-        return self.states.lease(_key(request, target), request.id, uuid.uuid4().hex, until)
+        return self.states.lease(_build_key(request, target), request.id, uuid.uuid4().hex, until)
 
     def _release(self, lease: Lease) -> None:
         """Release the lease. A failure is only logged: the lease expires, and the work is done."""
@@ -269,7 +271,7 @@ class Lifecycle:
 
 
 @contextmanager
-def _named(request: Request) -> Iterator[None]:
+def _name_errors(request: Request) -> Iterator[None]:
     """Add the operation, the resource type and the logical id to the message of an error."""
     try:
         yield
@@ -278,7 +280,7 @@ def _named(request: Request) -> Iterator[None]:
         raise
 
 
-def _targets(
+def _choose_targets(
     request: Request, handler: ResourceHandler, before: Properties[Any] | None, spec: Properties[Any]
 ) -> tuple[Identity, Identity | None]:
     """Return the object that should exist, and one that CloudFormation doesn't know of and that should be
@@ -297,12 +299,12 @@ def _targets(
     ) if wanted == current else None
 
 
-def _previous(request: Request, spec: type[Properties[Any]]) -> Properties[Any] | None:
+def _parse_previous(request: Request, spec: type[Properties[Any]]) -> Properties[Any] | None:
     try:
         return parse(spec, request.before, strict=False) if request.verb == UPDATE else None
     except BadProperties:
         return None
 
 
-def _key(request: Request, target: Identity) -> str:
+def _build_key(request: Request, target: Identity) -> str:
     return state_key(request.stack_id, target)

@@ -65,8 +65,8 @@ def check_retry_budget(error: LakeferryError, row: ResourceState, now: float, li
             raise TimedOut(error.row, f"{error.what}; the vendor asks to wait {error.wait:.0f} s more")
     if isinstance(error, InProgress) and not isinstance(error, StillSearching):
         row.progress.refused_since.clear()
-    lasting = _lasting(error, row, now)
-    patience = _patience(error, row)
+    lasting = _measure_lasting(error, row, now)
+    patience = _choose_patience(error, row)
     if patience <= 0:
         raise error
     if lasting >= patience or now - row.since >= limit:
@@ -83,7 +83,7 @@ def check_slow(row: ResourceState, now: float, limit: float) -> None:
         raise TimedOut(errors.WAITING, f"{what} after {(now - row.since) / 60:.0f} minutes")
 
 
-def _lasting(error: LakeferryError, row: ResourceState, now: float) -> float:
+def _measure_lasting(error: LakeferryError, row: ResourceState, now: float) -> float:
     """Return the seconds since this error first occurred.
 
     Other errors, which a repair may cause in between, don't reset it.
@@ -98,7 +98,7 @@ def _lasting(error: LakeferryError, row: ResourceState, now: float) -> float:
     return now - progress.refused_since.setdefault(error.row.code, now)
 
 
-def _patience(error: LakeferryError, row: ResourceState) -> float:
+def _choose_patience(error: LakeferryError, row: ResourceState) -> float:
     if isinstance(error, ReplacementRequired | Transient):
         return math.inf
     if error.row is errors.STORAGE:
@@ -138,7 +138,7 @@ class Reconciler:
             self._facts.forget()
         self._require_tenant()
         try:
-            outputs = self._present()
+            outputs = self._find_or_create()
             self._learn_tenant()
             if outputs is not None:
                 self._facts.deleted_by = ""  # an earlier delete was accepted, and had no effect
@@ -240,7 +240,7 @@ class Reconciler:
         require_tenant(vendor, tenants)
         vendor.require_sight(self.spec)
 
-    def _present(self) -> Outputs | None:
+    def _find_or_create(self) -> Outputs | None:
         object_id = self._facts.object_id or self._find() or self._create()
         if not self._progress.applied:
             self.handler.update(self.context, self.spec, object_id)

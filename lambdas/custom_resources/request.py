@@ -99,10 +99,10 @@ class CloudFormationStacks:
     client: CloudFormationClient
 
     def is_forward(self, stack_id: str) -> bool:
-        return self._status(stack_id) in _IN_PROGRESS
+        return self._read_status(stack_id) in _IN_PROGRESS
 
     def is_rolling_back(self, stack_id: str) -> bool:
-        return "ROLLBACK" in self._status(stack_id)
+        return "ROLLBACK" in self._read_status(stack_id)
 
     def is_creating(self, stack_id: str, logical_id: str) -> bool:
         try:
@@ -115,7 +115,7 @@ class CloudFormationStacks:
             return False
         return detail.get("StackResourceDetail", {}).get("ResourceStatus", "") in _IN_PROGRESS
 
-    def _status(self, stack_id: str) -> str:
+    def _read_status(self, stack_id: str) -> str:
         with aws_call("describing the stack"):
             return str(self.client.describe_stacks(StackName=stack_id)["Stacks"][0]["StackStatus"])
 

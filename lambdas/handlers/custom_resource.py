@@ -49,18 +49,18 @@ def handle(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 
 
 def on_event(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    with _invocation(event, context):
+    with _open_invocation(event, context):
         return provider.on_event(event, SystemClock().time())
 
 
 def is_complete(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    with _invocation(event, context) as log:
+    with _open_invocation(event, context) as log:
         lifecycle = build(os.environ, deadline(context, contract.HANDLER_MARGIN_SECONDS), log)
         return require_deliverable(lifecycle.is_complete(event))
 
 
 @contextmanager
-def _invocation(event: dict[str, Any], context: LambdaContext) -> Iterator[Log]:
+def _open_invocation(event: dict[str, Any], context: LambdaContext) -> Iterator[Log]:
     fields = {
         "request": event.get("RequestId"),
         "verb": event.get("RequestType"),
@@ -97,19 +97,19 @@ def vendor_clients(
     It raises LakeferryError for missing settings.
     """
     return {
-        registry.CONFLUENT: functools.cache(lambda: _confluent(environment, store, deadline)),
-        registry.SNOWFLAKE: functools.cache(lambda: _snowflake(environment, store, deadline)),
+        registry.CONFLUENT: functools.cache(lambda: _open_confluent(environment, store, deadline)),
+        registry.SNOWFLAKE: functools.cache(lambda: _open_snowflake(environment, store, deadline)),
     }
 
 
-def _confluent(environment: Mapping[str, str], store: SecretStore, deadline: Deadline) -> Confluent:
+def _open_confluent(environment: Mapping[str, str], store: SecretStore, deadline: Deadline) -> Confluent:
     settings = ConfluentSettings.from_environment(environment)
     key = store.read_key(settings.cloud_key_secret)
     url = settings.confluent_url or CONTROL_PLANE
     return Confluent(Session(deadline), deadline.clock, key, url, settings.catalog_url)
 
 
-def _snowflake(environment: Mapping[str, str], store: SecretStore, deadline: Deadline) -> Snowflake:
+def _open_snowflake(environment: Mapping[str, str], store: SecretStore, deadline: Deadline) -> Snowflake:
     settings = SnowflakeSettings.from_environment(environment)
     key = secret_fields.read_pair(store, settings.key_secret)
     role = sql.named(settings.role)

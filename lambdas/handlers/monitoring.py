@@ -125,7 +125,7 @@ def telemetry(settings: Settings, session: Session, clock: Clock) -> RestClient:
         Denied
     ):  # a key that may not read its organization: Confluent then refuses it for the cluster of another one
         require_tenant(
-            Confluent(session, clock, key, settings.confluent_url), _tenants(settings.state_table, clock)
+            Confluent(session, clock, key, settings.confluent_url), _read_tenants(settings.state_table, clock)
         )
     return RestClient(session, clock, settings.telemetry_url, key)
 
@@ -158,11 +158,11 @@ def snowflake(settings: Settings, session: Session, clock: Clock) -> Snowflake:
     login = Login(account, user, sql.named(role))
     pair = secret_fields.read_pair(store, settings.snowflake_secret)
     vendor = Snowflake(session, clock, login, pair, settings.snowflake_url)
-    require_tenant(vendor, _tenants(settings.snowflake_state_table, clock))
+    require_tenant(vendor, _read_tenants(settings.snowflake_state_table, clock))
     return vendor
 
 
-def _tenants(table: str, clock: Clock) -> frozenset[str]:
+def _read_tenants(table: str, clock: Clock) -> frozenset[str]:
     """Return the organizations or accounts in which a stack's objects are. Raises LakeferryError."""
     if not table:
         raise LakeferryError(

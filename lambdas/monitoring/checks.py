@@ -88,10 +88,10 @@ def checks_of(monitored: Monitored, clients: Clients) -> Iterator[Check]:
         if export.topic:
             count = partial(measurements.unconfirmed, clients.sns, export.topic, export.recipients)
             yield Check("RecipientsUnconfirmed", export.export, count)
-    yield from _hops(monitored, clients)
+    yield from _list_hop_checks(monitored, clients)
 
 
-def _hops(monitored: Monitored, clients: Clients) -> Iterator[Check]:
+def _list_hop_checks(monitored: Monitored, clients: Clients) -> Iterator[Check]:
     """Yield the checks of tables, hop by hop."""
     topics = clients.topics
     tables = [table.topic for table in monitored.tables]
@@ -167,7 +167,7 @@ def unmeasured(measured: Measured) -> dict[str, list[str]]:
 
 def emit(client: CloudWatchClient, measured: Measured, deployment: str, now: float) -> None:
     """Write the metrics. Raises LakeferryError if CloudWatch doesn't accept them."""
-    data = list(_metric_data(measured, deployment, datetime.fromtimestamp(now, UTC)))
+    data = list(_build_metric_data(measured, deployment, datetime.fromtimestamp(now, UTC)))
     for start in range(0, len(data), _DATA_PER_CALL):
         with aws_call("writing metrics"):
             client.put_metric_data(
@@ -175,7 +175,7 @@ def emit(client: CloudWatchClient, measured: Measured, deployment: str, now: flo
             )
 
 
-def _metric_data(measured: Measured, deployment: str, now: datetime) -> Iterator[Any]:
+def _build_metric_data(measured: Measured, deployment: str, now: datetime) -> Iterator[Any]:
     """Yield each value.
 
     Then, for the deployment, yield statistics of each metric and the number of failed measurements.
@@ -201,10 +201,10 @@ def _metric_data(measured: Measured, deployment: str, now: datetime) -> Iterator
                 "MetricName": metric,
                 "Dimensions": [whole],
                 "Timestamp": now,
-                "StatisticValues": _statistics(values),
+                "StatisticValues": _compute_statistics(values),
             }
     if missing:
-        statistics = _statistics(missing)
+        statistics = _compute_statistics(missing)
         yield {
             "MetricName": contract.UNMEASURED,
             "Dimensions": [whole],
@@ -213,5 +213,5 @@ def _metric_data(measured: Measured, deployment: str, now: datetime) -> Iterator
         }
 
 
-def _statistics(values: list[float]) -> dict[str, float]:
+def _compute_statistics(values: list[float]) -> dict[str, float]:
     return {"SampleCount": len(values), "Sum": sum(values), "Minimum": min(values), "Maximum": max(values)}

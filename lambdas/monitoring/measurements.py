@@ -75,17 +75,17 @@ class GlueTables:
     now: Callable[[], float]
 
     def glue_age(self, table: str) -> float:
-        return self._age(*self._shown(table))
+        return self._compute_age(*self._find_metadata(table))
 
     def iceberg_age(self, table: str) -> float:
         """Return the age of the newest metadata in the bucket, whether or not Glue refers to it.
 
         A failed commit may leave metadata behind too; the next commit then corrects the age.
         """
-        bucket, key = self._shown(table)
-        return self._age(bucket, self._newest(bucket, key))
+        bucket, key = self._find_metadata(table)
+        return self._compute_age(bucket, self._find_newest(bucket, key))
 
-    def _shown(self, table: str) -> tuple[str, str]:
+    def _find_metadata(self, table: str) -> tuple[str, str]:
         """Return the bucket and the key of the metadata that Glue refers to."""
         with aws_call(f"reading {self.database}.{table} in Glue"):
             try:
@@ -101,7 +101,7 @@ class GlueTables:
             raise LakeferryError(monitoring_errors.NO_TABLE, f"{self.database}.{table}")
         return parts.netloc, parts.path.removeprefix("/")
 
-    def _newest(self, bucket: str, key: str) -> str:
+    def _find_newest(self, bucket: str, key: str) -> str:
         """Return the key of the newest metadata: by the number in its name, or else by its modification
         time.
         """
@@ -113,7 +113,7 @@ class GlueTables:
             return key
         return files[-1].key if counted else max(files, key=lambda file: file.modified).key
 
-    def _age(self, bucket: str, key: str) -> float:
+    def _compute_age(self, bucket: str, key: str) -> float:
         read = Objects(self.s3, bucket).read(key)
         metadata = read.document if read else {}
         current = metadata.get("current-snapshot-id")
@@ -141,7 +141,7 @@ class TableflowTables:
 
     def stopped(self, topic: str) -> float:
         """Return 1 if Tableflow has stopped writing the table, 0 while it runs or starts."""
-        table = self._table(topic)
+        table = self._read_table(topic)
         failed = text(table, "status", "phase") == "FAILED" or bool(
             objects(table, "status", "failing_table_formats")
         )
@@ -149,9 +149,11 @@ class TableflowTables:
 
     def created(self, topic: str) -> float:
         """Return the time when Tableflow was enabled, in seconds since 1970."""
-        return datetime.fromisoformat(require_text(self._table(topic), "metadata", "created_at")).timestamp()
+        return datetime.fromisoformat(
+            require_text(self._read_table(topic), "metadata", "created_at")
+        ).timestamp()
 
-    def _table(self, topic: str) -> Mapping[str, Any]:
+    def _read_table(self, topic: str) -> Mapping[str, Any]:
         table = self._listed().get(topic)
         if table is None:
             raise LakeferryError(monitoring_errors.NO_TABLEFLOW, f"topic {topic}")
@@ -230,13 +232,13 @@ class SnowflakeTables:
             raise LakeferryError(
                 monitoring_errors.NOT_REFRESHING, f"{table} is {refresh.state or 'frozen'}: {refresh.reason}"
             )
-        instant = _seconds(refresh.last_snapshot)
+        instant = _parse_time(refresh.last_snapshot)
         if instant is None:
             raise LakeferryError(monitoring_errors.NO_COMMIT, f"{table} in Snowflake")
         return (self.now() - instant) / HOUR
 
 
-def _seconds(time: object) -> float | None:
+def _parse_time(time: object) -> float | None:
     """Return a time in seconds since 1970.
 
     Snowflake documents no format: milliseconds since 1970 and ISO 8601 are accepted.
@@ -267,7 +269,7 @@ class ExportResults:
         ends with the newest due one. Returns 0 if the newest due window is published, and until the first run
         after the deployment is due.
         """
-        hours = self._missing(export)
+        hours = self._measure_missing(export)
         if hours == 0:
             return 0.0
         first = self.first_run(export)
@@ -280,13 +282,17 @@ class ExportResults:
             created = self.glue.get_job(JobName=export.job)["Job"]["CreatedOn"]
         return cron.parse(export.cron, export.zone).after(created.astimezone(UTC))
 
-    def _missing(self, export: MonitoredExport) -> float:
+    def _measure_missing(self, export: MonitoredExport) -> float:
         now = datetime.fromtimestamp(self.now(), UTC)
         grace = timedelta(hours=export.late_after_hours)
         schedule = cron.parse(export.cron, export.zone)
         due = schedule.until(now - grace)
-        closed = [(window.label, window.end) for window in closed_windows(_rule(export), due)] if due else []
-        published = self._labels(export.export, "manifests") | self._labels(export.export, "skipped")
+        closed = (
+            [(window.label, window.end) for window in closed_windows(_build_rule(export), due)] if due else []
+        )
+        published = self._list_labels(export.export, "manifests") | self._list_labels(
+            export.export, "skipped"
+        )
         missing = None
         for label, end in reversed(closed):
             if label in published:
@@ -295,7 +301,7 @@ class ExportResults:
         wanted = schedule.after(missing - timedelta(seconds=1)) if missing else None
         return (now - grace - wanted).total_seconds() / HOUR if wanted else 0.0
 
-    def _labels(self, export: str, folder: str) -> set[str]:
+    def _list_labels(self, export: str, folder: str) -> set[str]:
         prefix = f"{self.prefix}/{export}/{folder}/"
         return {listed.key.removeprefix(prefix).removesuffix(".json") for listed in self.objects.list(prefix)}
 
@@ -325,7 +331,7 @@ def unconfirmed(sns: SNSClient, topic: str, recipients: int) -> float:
     return float(sum(unreached(sns, topic, recipients)))
 
 
-def _rule(export: MonitoredExport) -> WindowRule:
+def _build_rule(export: MonitoredExport) -> WindowRule:
     try:
         rule = contracts.load(export.export).window
     except BadFile as bad:

@@ -137,7 +137,7 @@ class Notifier:
         sending = f"{news.run_id} {self.invocation}"
         if marker.sending.startswith(f"{news.run_id} ") and marker.sending != sending:
             raise InProgress(notification_errors.BUSY, f"s3://{self.objects.bucket}/{key}: {marker.sending}")
-        mail = self._compose(audience, export, news, state, job_run)
+        mail = self._compose_mail(audience, export, news, state, job_run)
         etag = self._write(key, attrs.evolve(marker, sending=sending), etag)
         try:
             self.topics.publish(mail.topic, mail.subject, mail.body)
@@ -149,7 +149,7 @@ class Notifier:
         self._write(key, after, etag)
         self.log.info("sent", marker=key, subject=mail.subject)
 
-    def _compose(
+    def _compose_mail(
         self, audience: str, export: ExportSettings, news: RunOutcome, state: str, job_run: tuple[str, str]
     ) -> Mail:
         facts = outcome.gather_facts(self.objects, self.links.prefix, export, news, self.clock.time())

@@ -144,7 +144,9 @@ class Mail:
 
 def compose_notice(topic: str, news: RunOutcome, state: str, facts: Facts, links: Links) -> Mail:
     return Mail(
-        topic, headline(news, state, facts), "\n".join(_trimmed(_lines(news, state, facts, links))) + "\n"
+        topic,
+        headline(news, state, facts),
+        "\n".join(_trim_lines(_list_lines(news, state, facts, links))) + "\n",
     )
 
 
@@ -154,22 +156,22 @@ def headline(news: RunOutcome, state: str, facts: Facts) -> str:
     It ends with the state and, before it, the run's id, which shows that a second mail is a copy.
     """
     window = "" if news.window == states.RUN else f"{quoted(news.window)[:_LABEL_LENGTH]}, "
-    rows = f"{_rows(news.document)}, " if news.has_file else ""
+    rows = f"{_format_rows(news.document)}, " if news.has_file else ""
     return subject_line(facts.title, f"{window}{rows}run {news.run_id} - {state}")
 
 
-def _lines(news: RunOutcome, state: str, facts: Facts, links: Links) -> Iterator[str]:
+def _list_lines(news: RunOutcome, state: str, facts: Facts, links: Links) -> Iterator[str]:
     yield f"{quoted(facts.title)}{'' if news.window == states.RUN else ', ' + quoted(news.window)}: {state}."
     yield ""
-    yield from _what(news, state)
-    yield from _numbers(news, facts)
-    yield from _sentences(news)
-    yield from _files(news.document, links) if news.has_file else _last_file(facts, links)
-    yield from _window(facts)
+    yield from _describe_news(news, state)
+    yield from _list_numbers(news, facts)
+    yield from _list_sentences(news)
+    yield from _list_files(news.document, links) if news.has_file else _describe_last_file(facts, links)
+    yield from _describe_window(facts)
     yield from _end(news, facts)
 
 
-def _what(news: RunOutcome, state: str) -> Iterator[str]:
+def _describe_news(news: RunOutcome, state: str) -> Iterator[str]:
     if state == states.RECOVERED:
         yield "The earlier problem is solved." + (
             "" if news.window == states.RUN else " This replaces the notice about it."
@@ -177,13 +179,13 @@ def _what(news: RunOutcome, state: str) -> Iterator[str]:
     if news.state != states.FINE:
         yield _FIRST[news.state]
     if news.state == states.BLOCKED:
-        yield _why_blocked(news)
+        yield _explain_block(news)
     elif news.state == states.INCOMPLETE and news.reason:
         yield f"Because {quoted(news.reason)}."
     yield ""
 
 
-def _why_blocked(news: RunOutcome) -> str:
+def _explain_block(news: RunOutcome) -> str:
     """Return the check's message. Personal data is not quoted."""
     if news.code == "EXP-CHECK-BLOCKED":
         return f"Why: {quoted(news.reason)}"
@@ -192,15 +194,15 @@ def _why_blocked(news: RunOutcome) -> str:
     return "Why: the export's rules don't allow it."
 
 
-def _numbers(news: RunOutcome, facts: Facts) -> Iterator[str]:
+def _list_numbers(news: RunOutcome, facts: Facts) -> Iterator[str]:
     if not news.has_file:
         return
-    yield _rows(news.document)
+    yield _format_rows(news.document)
     for number in (news.document.get("headline") or [])[:3]:
         unit = f" {quoted(number['unit'])}" if number.get("unit") else ""
         change = facts.change(number)
         against = f" ({change[0]:+.1f} % against {quoted(change[1])})" if change else ""
-        yield f"{quoted(number['title'])}: {_grouped(number['total'])}{unit}{against}"
+        yield f"{quoted(number['title'])}: {_group_digits(number['total'])}{unit}{against}"
     if int(news.document.get("generation") or 1) > 1:
         yield (
             f"This is version {int(news.document['generation'])} of the file; use it instead of the "
@@ -209,7 +211,7 @@ def _numbers(news: RunOutcome, facts: Facts) -> Iterator[str]:
     yield ""
 
 
-def _sentences(news: RunOutcome) -> Iterator[str]:
+def _list_sentences(news: RunOutcome) -> Iterator[str]:
     """Yield the checks that failed without blocking the file, and the notes."""
     lines = []
     for check in news.document.get("checks") or []:
@@ -224,7 +226,7 @@ def _sentences(news: RunOutcome) -> Iterator[str]:
         yield ""
 
 
-def _files(document: Mapping[str, Any], links: Links) -> Iterator[str]:
+def _list_files(document: Mapping[str, Any], links: Links) -> Iterator[str]:
     shown = [
         file
         for file in document.get("files") or []
@@ -235,7 +237,7 @@ def _files(document: Mapping[str, Any], links: Links) -> Iterator[str]:
         "not expire."
     )
     for file in shown[:_FILES]:
-        yield f"- {PurePosixPath(file['key']).name}, {_size(int(file.get('size') or 0))}"
+        yield f"- {PurePosixPath(file['key']).name}, {_format_size(int(file.get('size') or 0))}"
         yield f"  {links.page(file['key'])}"
         yield f"  {links.command(file['key'])}"
     if len(shown) != len(shown[:_FILES]) or not shown:
@@ -250,20 +252,20 @@ def _is_plain(key: str) -> bool:
     return bool(_KEY.fullmatch(key)) and quoted(key) == key
 
 
-def _last_file(facts: Facts, links: Links) -> Iterator[str]:
+def _describe_last_file(facts: Facts, links: Links) -> Iterator[str]:
     """Yield the lines about the last file with rows, and about the next run."""
     if facts.last:
         yield f"The last file with rows is of {quoted(facts.last['window']['label'])}:"
-        yield from _files(facts.last, links)
+        yield from _list_files(facts.last, links)
     if facts.next_run:
-        yield f"The next try is on {_local(facts.next_run, facts.zone)}."
+        yield f"The next try is on {_format_local(facts.next_run, facts.zone)}."
         yield ""
 
 
-def _window(facts: Facts) -> Iterator[str]:
+def _describe_window(facts: Facts) -> Iterator[str]:
     if window := facts.manifest.get("window"):
         start, end = (
-            _local(datetime.fromisoformat(window[edge]), window["zone"]) for edge in ("start", "end")
+            _format_local(datetime.fromisoformat(window[edge]), window["zone"]) for edge in ("start", "end")
         )
         yield f"The window is from {start} to before {end}."
 
@@ -275,25 +277,25 @@ def _end(news: RunOutcome, facts: Facts) -> Iterator[str]:
     yield "To unsubscribe, use the link below this text."
 
 
-def _rows(document: Mapping[str, Any]) -> str:
+def _format_rows(document: Mapping[str, Any]) -> str:
     rows = int((document.get("rows") or {}).get("rows") or 0)
     return f"{rows:,} row{'' if rows == 1 else 's'}"
 
 
-def _grouped(number: object) -> str:
+def _group_digits(number: object) -> str:
     """Return 1142546.38 as 1,142,546.38, and anything else as quoted text."""
     return f"{Decimal(str(number)):,f}" if _NUMBER.fullmatch(str(number)) else quoted(number)
 
 
-def _size(size: int) -> str:
+def _format_size(size: int) -> str:
     return f"{size / 1_000_000:,.1f} MB" if size >= 100_000 else f"{size / 1000:,.1f} kB"
 
 
-def _local(instant: datetime, zone: str) -> str:
+def _format_local(instant: datetime, zone: str) -> str:
     return f"{instant.astimezone(ZoneInfo(zone)):%d %b %Y %H:%M} {zone}"
 
 
-def _trimmed(lines: Iterator[str]) -> list[str]:
+def _trim_lines(lines: Iterator[str]) -> list[str]:
     """Return the lines without two empty ones in a row."""
     kept: list[str] = []
     for line in lines:
@@ -317,11 +319,16 @@ def compose_alarm(
     job_run: tuple[str, str],
 ) -> Mail:
     """Compose the mail to engineers. `job_run` has the id of the job run and its final state in Glue."""
-    lines = [*_head(news, state, export), "", *_where(news, links, export, job_run), *_again(news, export)]
+    lines = [
+        *_describe_head(news, state, export),
+        "",
+        *_list_places(news, links, export, job_run),
+        *_describe_retry(news, export),
+    ]
     return Mail(topic, headline(news, state, facts), "\n".join(lines) + "\n")
 
 
-def _head(news: RunOutcome, state: str, export: ExportSettings) -> Iterator[str]:
+def _describe_head(news: RunOutcome, state: str, export: ExportSettings) -> Iterator[str]:
     window = "the run" if news.window == states.RUN else f"window {quoted(news.window)}"
     yield f"Export {one_line(export.name)}, {window}: {state}."
     if news.code:
@@ -332,14 +339,16 @@ def _head(news: RunOutcome, state: str, export: ExportSettings) -> Iterator[str]
         yield f"What to do: {quoted(news.remedy)}"
 
 
-def _where(news: RunOutcome, links: Links, export: ExportSettings, job_run: tuple[str, str]) -> Iterator[str]:
+def _list_places(
+    news: RunOutcome, links: Links, export: ExportSettings, job_run: tuple[str, str]
+) -> Iterator[str]:
     job_run_id, job_state = job_run
     yield f"Run's record: {links.record(export.name, one_line(news.run_id))}"
     yield f"Job's runs and logs: {links.run(export.job, job_run_id)}"
     yield f"State of the job: {one_line(job_state)}"
 
 
-def _again(news: RunOutcome, export: ExportSettings) -> Iterator[str]:
+def _describe_retry(news: RunOutcome, export: ExportSettings) -> Iterator[str]:
     if not news.code:
         yield "Nothing has to be done."
         return

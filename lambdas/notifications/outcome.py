@@ -71,8 +71,8 @@ class RunOutcome:
 
 def of_record(record: Mapping[str, Any]) -> list[RunOutcome]:
     """Return the news in a record: about each window, in the run's order, then about the run itself."""
-    windows = [news for window in record.get("windows", []) if (news := _of_window(record, window))]
-    return [*windows, _of_run(record)]
+    windows = [news for window in record.get("windows", []) if (news := _read_window(record, window))]
+    return [*windows, _read_run(record)]
 
 
 def of_dead_run(export: str, run_id: str) -> RunOutcome:
@@ -83,7 +83,7 @@ def of_dead_run(export: str, run_id: str) -> RunOutcome:
     )
 
 
-def _of_run(record: Mapping[str, Any]) -> RunOutcome:
+def _read_run(record: Mapping[str, Any]) -> RunOutcome:
     export = record["export"]
     run_id = record["id"]
     if record["state"] == "running":
@@ -91,11 +91,11 @@ def _of_run(record: Mapping[str, Any]) -> RunOutcome:
     code, _, what = str(record.get("reason") or "").partition("  ")
     of_windows = [window.get("code") for window in record.get("windows", []) if window.get("exit_code")]
     if record["state"] in FAILURE_STATES and code not in of_windows:
-        return RunOutcome(export, RUN, FAILED, f"failed-{run_id}", run_id, _known(code), what)
+        return RunOutcome(export, RUN, FAILED, f"failed-{run_id}", run_id, _require_known_code(code), what)
     return RunOutcome(export, RUN, FINE, FINE, run_id)
 
 
-def _of_window(record: Mapping[str, Any], window: Mapping[str, Any]) -> RunOutcome | None:
+def _read_window(record: Mapping[str, Any], window: Mapping[str, Any]) -> RunOutcome | None:
     """Return the news about a window; None if its state is no news, for example in a dry run."""
     common = {"export": record["export"], "window": str(window["window"]), "run_id": record["id"]}
     state = window["state"]
@@ -110,7 +110,7 @@ def _of_window(record: Mapping[str, Any], window: Mapping[str, Any]) -> RunOutco
     if state == INCOMPLETE:
         return RunOutcome(**common, state=INCOMPLETE, identity=INCOMPLETE, reason=reason)
     if state in FAILURE_STATES:
-        code = _known(str(window.get("code") or ""))
+        code = _require_known_code(str(window.get("code") or ""))
         remedy = str(window.get("remedy") or "")
         return RunOutcome(
             **common, state=state, identity=f"{state}-{code}", code=code, reason=reason, remedy=remedy
@@ -118,7 +118,7 @@ def _of_window(record: Mapping[str, Any], window: Mapping[str, Any]) -> RunOutco
     return None
 
 
-def _known(code: str) -> str:
+def _require_known_code(code: str) -> str:
     return code if _CODE.fullmatch(code) else _UNKNOWN
 
 
@@ -173,7 +173,7 @@ def gather_facts(
     objects: Objects, prefix: str, export: ExportSettings, news: RunOutcome, now: float
 ) -> Facts:
     """Collect the facts. Raises LakeferryError if the bucket can't be read."""
-    title, owner = _of_contract(export.name)
+    title, owner = _read_contract(export.name)
     folder = f"{prefix}/{export.name}/manifests/"
     manifest = objects.read(f"{folder}{news.window}.json") if news.window != RUN else None
     if manifest is not None and manifest.document.get("generation") != news.document.get("generation"):
@@ -184,7 +184,9 @@ def gather_facts(
         zone=export.zone,
         next_run=next_run(export, now),
         manifest=manifest.document if manifest else {},
-        last=_last(objects, folder, news.window) if not news.has_file or news.state == "empty" else {},
+        last=_find_last_manifest(objects, folder, news.window)
+        if not news.has_file or news.state == "empty"
+        else {},
     )
 
 
@@ -195,7 +197,7 @@ def next_run(export: ExportSettings, now: float) -> datetime | None:
 
 
 @functools.cache
-def _of_contract(name: str) -> tuple[str, str]:
+def _read_contract(name: str) -> tuple[str, str]:
     """Return title and owner.
 
     If the contract can't be read, the mail is sent with the export's name instead.
@@ -207,7 +209,7 @@ def _of_contract(name: str) -> tuple[str, str]:
     return contract.title, contract.owner
 
 
-def _last(objects: Objects, folder: str, window: str) -> Mapping[str, Any]:
+def _find_last_manifest(objects: Objects, folder: str, window: str) -> Mapping[str, Any]:
     """Return the manifest of the latest window with rows, before `window` unless that is RUN."""
     labels = [listed.key.removeprefix(folder).removesuffix(".json") for listed in objects.list(folder)]
     earlier = [label for label in labels if window == RUN or label < window]

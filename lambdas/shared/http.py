@@ -114,12 +114,12 @@ def requested_wait(headers: Mapping[str, str], clock: Clock) -> float | None:
     Confluent's X-RateLimit-Reset is in seconds from now; other vendors use the same header for a time.
     """
     for name in ("Retry-After", "X-RateLimit-Reset"):
-        if (text := headers.get(name)) is not None and (wait := _seconds(text, clock)) is not None:
+        if (text := headers.get(name)) is not None and (wait := _parse_seconds(text, clock)) is not None:
             return wait
     return None
 
 
-def _seconds(text: str, clock: Clock) -> float | None:
+def _parse_seconds(text: str, clock: Clock) -> float | None:
     """Return the seconds from now; None for text that is neither a number nor an HTTP date."""
     try:
         seconds = float(text)
@@ -233,7 +233,7 @@ class Session:
 
         def once() -> Response:
             try:
-                return self._once(sent, self._timeouts or timeouts)
+                return self._send_once(sent, self._timeouts or timeouts)
             finally:
                 sent.params = {**(params or {}), **(retry_params or {})}
 
@@ -245,7 +245,7 @@ class Session:
             # A call that may not be repeated is sent once: if time ran out before, it was not sent at all.
             raise NotSent(error.row, error.what) from None
 
-    def _once(self, sent: requests.Request, timeouts: Timeouts) -> Response:
+    def _send_once(self, sent: requests.Request, timeouts: Timeouts) -> Response:
         left = self._deadline.left()
         if left < 1:
             raise OutOfTime(errors.OUT_OF_TIME, "no time is left in this invocation")
@@ -255,20 +255,22 @@ class Session:
         try:
             request = self._requests.prepare_request(sent)
             response = self._requests.send(
-                request, timeout=timeout, allow_redirects=False, **self._settings(str(request.url))
+                request, timeout=timeout, allow_redirects=False, **self._read_settings(str(request.url))
             )
         except requests.RequestException as error:
-            raise _error_of(error, call) from None
+            raise _translate_error(error, call) from None
         except OSError:  # raised by requests if the CA certificates' file is missing
             raise NotSent(
                 errors.TLS, f"{call}: the file of REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE can't be read"
             ) from None
         with response:
             return Response(
-                response.status_code, CaseInsensitiveDict(response.headers), self._body(response, end, call)
+                response.status_code,
+                CaseInsensitiveDict(response.headers),
+                self._read_body(response, end, call),
             )
 
-    def _settings(self, url: str) -> dict[str, Any]:
+    def _read_settings(self, url: str) -> dict[str, Any]:
         """Return proxies and certificates.
 
         A loopback address gets none: it may be plain HTTP, which a proxy must not see.
@@ -278,9 +280,9 @@ class Session:
         with requests.Session() as reader:
             return dict(reader.merge_environment_settings(url, {}, True, None, None))
 
-    def _body(self, response: requests.Response, end: Deadline, call: str) -> Any:
+    def _read_body(self, response: requests.Response, end: Deadline, call: str) -> Any:
         try:
-            content = _content(response.raw, end)
+            content = _read_content(response.raw, end)
         except (urllib3.exceptions.HTTPError, OSError, zlib.error) as error:
             raise ResponseLost(
                 errors.UNREACHABLE, f"{call}: the answer was cut off ({type(error).__name__})"
@@ -288,7 +290,7 @@ class Session:
         if content is None:
             raise ResponseLost(errors.UNREACHABLE, f"{call}: the answer took too long, or is too long")
         try:
-            return _parsed(content)
+            return _parse_content(content)
         except (ValueError, OSError, EOFError, zlib.error):
             if response.ok:
                 raise ResponseLost(
@@ -297,7 +299,7 @@ class Session:
             return content.decode("utf-8", "replace")
 
 
-def _content(raw: urllib3.BaseHTTPResponse, end: Deadline) -> bytes | None:
+def _read_content(raw: urllib3.BaseHTTPResponse, end: Deadline) -> bytes | None:
     """Return the body; None if it isn't complete by `end` or exceeds LARGEST_BODY."""
     content = bytearray()
     while piece := raw.read1(_PIECE, decode_content=True):
@@ -307,7 +309,7 @@ def _content(raw: urllib3.BaseHTTPResponse, end: Deadline) -> bytes | None:
     return bytes(content)
 
 
-def _parsed(content: bytes) -> Any:
+def _parse_content(content: bytes) -> Any:
     """Return the parsed body.
 
     Confluent has sent gzip without a header for it, so the first two bytes are checked.
@@ -317,7 +319,7 @@ def _parsed(content: bytes) -> Any:
     return json.loads(content) if content.strip() else None
 
 
-def _error_of(error: requests.RequestException, call: str) -> NotSent | ResponseLost:
+def _translate_error(error: requests.RequestException, call: str) -> NotSent | ResponseLost:
     cause = error.args[0] if error.args else None
     reason = getattr(cause, "reason", cause)
     if isinstance(error, requests.exceptions.SSLError):

@@ -76,13 +76,13 @@ def properties(cls: type[C]) -> type[C]:
 
 def declared(given: Properties[Any]) -> dict[str, Any]:
     """Return the values that a template contains: those that differ from the defaults."""
-    defaults = {field.name: _default(field) for field in attrs.fields(type(given))}
+    defaults = {field.name: _find_default(field) for field in attrs.fields(type(given))}
     return {
         name: value for name, value in attrs.asdict(given, recurse=False).items() if value != defaults[name]
     }
 
 
-def _default(field: attrs.Attribute[Any]) -> Any:
+def _find_default(field: attrs.Attribute[Any]) -> Any:
     default: Any = field.default
     return default.factory() if isinstance(default, attrs.Factory) else default  # type: ignore[arg-type]
 
@@ -119,7 +119,7 @@ def parse(cls: type[T], given: Mapping[str, Any], *, strict: bool) -> T:
     raise BadProperties(sorted(problems))
 
 
-def _boolean(given: Any, _: type) -> bool:
+def _read_boolean(given: Any, _: type) -> bool:
     if isinstance(given, bool):
         return given
     if str(given).lower() in ("true", "false"):
@@ -127,14 +127,14 @@ def _boolean(given: Any, _: type) -> bool:
     raise ValueError(f"{given!r} is neither true nor false")
 
 
-def _integer(given: Any, _: type) -> int:
+def _read_integer(given: Any, _: type) -> int:
     try:
         return int(str(given))
     except ValueError:
         raise ValueError(f"{given!r} is not a whole number") from None
 
 
-def _text(given: Any, _: type) -> str:
+def _read_text(given: Any, _: type) -> str:
     if isinstance(given, dict | list) or given is None:
         raise ValueError("must be text")
     return str(given).lower() if isinstance(given, bool) else str(given)
@@ -146,7 +146,7 @@ def _list(given: Any, kind: Any) -> list[Any]:
     return [_CONVERTER.structure(item, get_args(kind)[0]) for item in given]
 
 
-def _mapping(given: Any, kind: Any) -> dict[str, Any]:
+def _read_mapping(given: Any, kind: Any) -> dict[str, Any]:
     if not isinstance(given, dict):
         raise ValueError("must be a map")
     return {str(name): _CONVERTER.structure(value, get_args(kind)[1]) for name, value in given.items()}
@@ -158,8 +158,8 @@ def _is_a(container: type, kind: Any) -> bool:
 
 #: cattrs' own hooks turn text into a list of characters, and don't parse booleans that are given as text.
 _CONVERTER: Final = Converter(detailed_validation=False)
-_CONVERTER.register_structure_hook(bool, _boolean)
-_CONVERTER.register_structure_hook(int, _integer)
-_CONVERTER.register_structure_hook(str, _text)
+_CONVERTER.register_structure_hook(bool, _read_boolean)
+_CONVERTER.register_structure_hook(int, _read_integer)
+_CONVERTER.register_structure_hook(str, _read_text)
 _CONVERTER.register_structure_hook_func(lambda kind: _is_a(list, kind), _list)
-_CONVERTER.register_structure_hook_func(lambda kind: _is_a(dict, kind), _mapping)
+_CONVERTER.register_structure_hook_func(lambda kind: _is_a(dict, kind), _read_mapping)

@@ -44,7 +44,7 @@ class Objects:
         with aws_call(f"reading s3://{self.bucket}/{key}"):
             try:
                 answer = self.client.get_object(Bucket=self.bucket, Key=key)
-                content = _plain(answer["Body"].read())
+                content = _decompress(answer["Body"].read())
                 etag = str(answer["ETag"])
             except ClientError as error:
                 if error_code(error) in _GONE:
@@ -102,6 +102,6 @@ class Objects:
             parameters["ContinuationToken"] = answer["NextContinuationToken"]
 
 
-def _plain(content: bytes) -> bytes:
+def _decompress(content: bytes) -> bytes:
     """Return the content uncompressed: Iceberg's metadata may be compressed."""
     return gzip.decompress(content) if content.startswith(_GZIP) else content

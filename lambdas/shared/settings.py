@@ -19,11 +19,11 @@ _VARIABLE: Final = "variable"
 _SET_BY_LAMBDA: Final = "set_by_lambda"
 
 
-def _required(name: str, *, set_by_lambda: bool = False) -> Any:
+def _declare_required(name: str, *, set_by_lambda: bool = False) -> Any:
     return attrs.field(metadata={_VARIABLE: name, _SET_BY_LAMBDA: set_by_lambda})
 
 
-def _optional(name: str) -> Any:
+def _declare_optional(name: str) -> Any:
     return attrs.field(default="", metadata={_VARIABLE: name, _SET_BY_LAMBDA: False})
 
 
@@ -60,43 +60,43 @@ class FunctionSettings:
 class ResourceSettings(FunctionSettings):
     """Of the functions that create, update and delete the objects of either vendor."""
 
-    project: str = _required(contract.PROJECT)
-    stage: str = _required(contract.STAGE)
-    state_table: str = _required(contract.STATE_TABLE)
+    project: str = _declare_required(contract.PROJECT)
+    stage: str = _declare_required(contract.STAGE)
+    state_table: str = _declare_required(contract.STATE_TABLE)
 
 
 @attrs.frozen(kw_only=True)
 class ConfluentSettings(FunctionSettings):
     """Of the functions that call Confluent with the Cloud API key. The URLs are those of simulators."""
 
-    cloud_key_secret: str = _required(contract.CLOUD_KEY_SECRET)
-    confluent_url: str = _optional(contract.CONFLUENT_URL)
-    catalog_url: str = _optional(contract.CATALOG_URL)
+    cloud_key_secret: str = _declare_required(contract.CLOUD_KEY_SECRET)
+    confluent_url: str = _declare_optional(contract.CONFLUENT_URL)
+    catalog_url: str = _declare_optional(contract.CATALOG_URL)
 
 
 @attrs.frozen(kw_only=True)
 class SnowflakeSettings(FunctionSettings):
     """Of the function that creates Snowflake's objects. The URL is that of a simulator."""
 
-    account: str = _required(contract.SNOWFLAKE_ACCOUNT)
-    user: str = _required(contract.SNOWFLAKE_USER)
-    role: str = _required(contract.SNOWFLAKE_ROLE)
-    warehouse: str = _required(contract.SNOWFLAKE_WAREHOUSE)
-    key_secret: str = _required(contract.SNOWFLAKE_SECRET)
-    snowflake_url: str = _optional(contract.SNOWFLAKE_URL)
+    account: str = _declare_required(contract.SNOWFLAKE_ACCOUNT)
+    user: str = _declare_required(contract.SNOWFLAKE_USER)
+    role: str = _declare_required(contract.SNOWFLAKE_ROLE)
+    warehouse: str = _declare_required(contract.SNOWFLAKE_WAREHOUSE)
+    key_secret: str = _declare_required(contract.SNOWFLAKE_SECRET)
+    snowflake_url: str = _declare_optional(contract.SNOWFLAKE_URL)
 
 
 @attrs.frozen(kw_only=True)
 class RotationSettings(FunctionSettings):
     """Of the functions that rotate keys: Confluent's with the Cloud API key, Snowflake's without it."""
 
-    keep: str = _optional(contract.ROTATION_KEEP)
-    grace_days: str = _optional(contract.ROTATION_GRACE_DAYS)
-    state_table: str = _optional(contract.STATE_TABLE)
-    cloud_key_secret: str = _optional(contract.CLOUD_KEY_SECRET)
-    confluent_url: str = _optional(contract.CONFLUENT_URL)
-    catalog_url: str = _optional(contract.CATALOG_URL)
-    snowflake_url: str = _optional(contract.SNOWFLAKE_URL)
+    keep: str = _declare_optional(contract.ROTATION_KEEP)
+    grace_days: str = _declare_optional(contract.ROTATION_GRACE_DAYS)
+    state_table: str = _declare_optional(contract.STATE_TABLE)
+    cloud_key_secret: str = _declare_optional(contract.CLOUD_KEY_SECRET)
+    confluent_url: str = _declare_optional(contract.CONFLUENT_URL)
+    catalog_url: str = _declare_optional(contract.CATALOG_URL)
+    snowflake_url: str = _declare_optional(contract.SNOWFLAKE_URL)
 
 
 @attrs.frozen(kw_only=True)
@@ -105,32 +105,32 @@ class NotificationSettings(FunctionSettings):
     SNS topics.
     """
 
-    bucket: str = _required(contract.LAKE_BUCKET)
-    prefix: str = _required(contract.LAKE_PREFIX)
-    settings: str = _required(contract.SETTINGS)
-    topic_arns: str = _required(contract.TOPIC_ARNS)
-    region: str = _required("AWS_REGION", set_by_lambda=True)
-    project: str = _optional(contract.PROJECT)
-    stage: str = _optional(contract.STAGE)
-    alarm_topic: str = _optional(contract.ALARM_TOPIC)
+    bucket: str = _declare_required(contract.LAKE_BUCKET)
+    prefix: str = _declare_required(contract.LAKE_PREFIX)
+    settings: str = _declare_required(contract.SETTINGS)
+    topic_arns: str = _declare_required(contract.TOPIC_ARNS)
+    region: str = _declare_required("AWS_REGION", set_by_lambda=True)
+    project: str = _declare_optional(contract.PROJECT)
+    stage: str = _declare_optional(contract.STAGE)
+    alarm_topic: str = _declare_optional(contract.ALARM_TOPIC)
 
 
 @attrs.frozen(kw_only=True)
 class MonitoringSettings(FunctionSettings):
     """`settings` is s3://bucket/key of the tables, exports and secrets. What is "" isn't measured."""
 
-    project: str = _required(contract.PROJECT)
-    stage: str = _required(contract.STAGE)
-    bucket: str = _required(contract.LAKE_BUCKET)
-    prefix: str = _required(contract.LAKE_PREFIX)
-    settings: str = _required(contract.SETTINGS)
-    cluster: str = _optional(contract.CLUSTER)
-    topic_arns: str = _optional(contract.TOPIC_ARNS)
-    metrics_key: str = _optional(contract.CLOUD_KEY_SECRET)
-    confluent_url: str = _optional(contract.CONFLUENT_URL)
-    tableflow_secret: str = _optional(contract.TABLEFLOW_SECRET)
-    state_table: str = _optional(contract.STATE_TABLE)
-    snowflake_schema: str = _optional(contract.SNOWFLAKE_SCHEMA)
-    snowflake_secret: str = _optional(contract.SNOWFLAKE_SECRET)
-    snowflake_url: str = _optional(contract.SNOWFLAKE_URL)
-    snowflake_state_table: str = _optional(contract.SNOWFLAKE_STATE_TABLE)
+    project: str = _declare_required(contract.PROJECT)
+    stage: str = _declare_required(contract.STAGE)
+    bucket: str = _declare_required(contract.LAKE_BUCKET)
+    prefix: str = _declare_required(contract.LAKE_PREFIX)
+    settings: str = _declare_required(contract.SETTINGS)
+    cluster: str = _declare_optional(contract.CLUSTER)
+    topic_arns: str = _declare_optional(contract.TOPIC_ARNS)
+    metrics_key: str = _declare_optional(contract.CLOUD_KEY_SECRET)
+    confluent_url: str = _declare_optional(contract.CONFLUENT_URL)
+    tableflow_secret: str = _declare_optional(contract.TABLEFLOW_SECRET)
+    state_table: str = _declare_optional(contract.STATE_TABLE)
+    snowflake_schema: str = _declare_optional(contract.SNOWFLAKE_SCHEMA)
+    snowflake_secret: str = _declare_optional(contract.SNOWFLAKE_SECRET)
+    snowflake_url: str = _declare_optional(contract.SNOWFLAKE_URL)
+    snowflake_state_table: str = _declare_optional(contract.SNOWFLAKE_STATE_TABLE)

@@ -194,7 +194,7 @@ class Snowflake:
 
         Return its rows by lower-case column name, with "" for NULL. Raises LakeferryError.
         """
-        label = _shown(statement)
+        label = _shorten_statement(statement)
         body = {
             "statement": statement.text,
             "timeout": STATEMENT_SECONDS,
@@ -204,7 +204,7 @@ class Snowflake:
         }
         params = {"requestId": str(uuid.uuid4()), "async": "false", "nullable": "true"}
         answer = self._call("POST", _STATEMENTS, label, params, body)
-        return self._rows(self._finished(answer, label), label)
+        return self._read_rows(self._await_end(answer, label), label)
 
     def value(self, statement: Sql) -> str:
         """Return the first value that a statement returns; "" if there is none."""
@@ -217,7 +217,7 @@ class Snowflake:
         except ValueError:
             return None
 
-    def _finished(self, answer: Response, label: str) -> Response:
+    def _await_end(self, answer: Response, label: str) -> Response:
         """Poll until the statement has ended.
 
         Raises OutOfTime if the invocation ends first; the statement then continues.
@@ -232,7 +232,7 @@ class Snowflake:
             answer = self._call("GET", route, label)
         return answer
 
-    def _rows(self, answer: Response, label: str) -> list[Row]:
+    def _read_rows(self, answer: Response, label: str) -> list[Row]:
         """Return all rows.
 
         Raises Transient for an incomplete answer: missing rows would look like missing objects.
@@ -240,11 +240,11 @@ class Snowflake:
         if field(answer.body, "code") == TRUNCATED_CODE:
             raise Refused(snowflake_errors.TRUNCATED, describe(answer, label))
         meta = answer.body.get("resultSetMetaData") if isinstance(answer.body, dict) else None
-        names = [field(column, "name").lower() for column in _items(meta, "rowType")]
-        rows = list(_named(names, _items(answer.body, "data")))
-        for number in range(1, len(_items(meta, "partitionInfo"))):
+        names = [field(column, "name").lower() for column in _read_items(meta, "rowType")]
+        rows = list(_name_columns(names, _read_items(answer.body, "data")))
+        for number in range(1, len(_read_items(meta, "partitionInfo"))):
             part = self._call("GET", _route(answer, label), label, {"partition": str(number)})
-            rows += _named(names, _items(part.body, "data"))
+            rows += _name_columns(names, _read_items(part.body, "data"))
         if not names or field(meta, "numRows") != str(len(rows)):
             raise Transient(
                 snowflake_errors.UNEXPECTED, f"{describe(answer, label)}: an answer without all of its rows"
@@ -272,7 +272,7 @@ class Snowflake:
         self, method: str, route: str, params: Mapping[str, str], again: Mapping[str, str], body: Any
     ) -> Response:
         headers = {
-            "Authorization": f"Bearer {self._fresh_token().reveal()}",
+            "Authorization": f"Bearer {self._renew_token().reveal()}",
             "X-Snowflake-Authorization-Token-Type": "KEYPAIR_JWT",
         }
         return self._session.call(
@@ -286,7 +286,7 @@ class Snowflake:
             timeouts=TIMEOUTS,
         )
 
-    def _fresh_token(self) -> Secret:
+    def _renew_token(self) -> Secret:
         now = self._clock.time()
         if self._token is None or abs(now - self._token[0]) > _TOKEN_AGE:
             login = self.login
@@ -317,12 +317,12 @@ def _route(answer: Response, label: str) -> str:
     return f"{_STATEMENTS}/{quote(handle, safe='')}"
 
 
-def _items(body: Any, name: str) -> list[Any]:
+def _read_items(body: Any, name: str) -> list[Any]:
     value = body.get(name) if isinstance(body, dict) else None
     return value if isinstance(value, list) else []
 
 
-def _named(names: list[str], data: list[Any]) -> Iterator[Row]:
+def _name_columns(names: list[str], data: list[Any]) -> Iterator[Row]:
     for values in data:
         if isinstance(values, list):
             yield {
@@ -330,7 +330,7 @@ def _named(names: list[str], data: list[Any]) -> Iterator[Row]:
             }
 
 
-def _shown(statement: Sql) -> str:
+def _shorten_statement(statement: Sql) -> str:
     """Return the beginning of a statement for messages. It has the verb, the object type and the name."""
     text = statement.text
     return text if len(text) <= 80 else text[:79] + "…"

@@ -86,7 +86,7 @@ def load(text: Secret, passphrase: Secret | None = None) -> KeyPair:
     """Load a PKCS#8 key: PEM, PEM without its first and last line, or Base64 of PEM. Raises UnusableKey."""
     password = passphrase.reveal().encode() if passphrase and passphrase.reveal() else None
     try:
-        content = _content(text.reveal())
+        content = _decode_content(text.reveal())
         read = (
             serialization.load_pem_private_key
             if content.startswith(_PEM_START.encode())
@@ -114,7 +114,7 @@ def _check_signature(key: rsa.RSAPrivateKey) -> None:
         raise UnusableKey("it is damaged: its private and public parts don't match") from None
 
 
-def _content(text: str) -> bytes:
+def _decode_content(text: str) -> bytes:
     """Return the key as PEM or DER. The line breaks of PEM may be missing, as after pasting."""
     bare = text.strip()
     if not bare.startswith(_PEM_START):

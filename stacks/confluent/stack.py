@@ -70,9 +70,9 @@ class ConfluentStack(LakeferryStack):
         )
         accounts = accounts_with_work(deployment)
         secret_of = key_secrets(self.secrets, accounts)
-        self.provider = self._provider()
+        self.provider = self._create_provider()
         self.kafka = kafka_cluster(self, provider=self.provider, deployment=deployment)
-        self.pool = self._pool() if deployment.statements else None
+        self.pool = self._create_pool() if deployment.statements else None
         self.accounts = Accounts(self, "Accounts", provider=self.provider, cluster=self.kafka, names=accounts)
         self.keys = Keys(
             self,
@@ -105,7 +105,7 @@ class ConfluentStack(LakeferryStack):
             keys=self.keys,
             pool=self.pool,
         )
-        self._tables(data.lake)
+        self._create_tables(data.lake)
         self._rotate()
         self.cluster = Cluster(
             glue_database=self.export_value(self.glue_database),
@@ -117,14 +117,14 @@ class ConfluentStack(LakeferryStack):
         for key in self.keys.all:
             # An operations stack of an earlier version imports it until it is updated, after this stack.
             self.export_value(key.secret.arn)
-        self._outputs()
+        self._add_outputs()
 
     @property
     def glue_database(self) -> str:
         """Return the name of the Glue database, which Tableflow creates: the cluster's id."""
         return self.kafka.id
 
-    def _provider(self) -> VendorProvider:
+    def _create_provider(self) -> VendorProvider:
         cloud_key = self.deployment.confluent.cloud_key_secret
         options = SynthOptions.of(self)
         return VendorProvider(
@@ -149,7 +149,7 @@ class ConfluentStack(LakeferryStack):
             ],
         )
 
-    def _pool(self) -> Pool:
+    def _create_pool(self) -> Pool:
         props = FlinkComputePoolProps(
             environment_id=self.kafka.environment_id,
             region=self.deployment.aws.region,
@@ -175,7 +175,7 @@ class ConfluentStack(LakeferryStack):
             # Flink's gateway answers 403 for a key whose owner has no role, so the key would never be ready.
             self.keys[FLINK_KEY].resource.after(*self.accounts.rights[FLINK])
 
-    def _tables(self, lake: Lake) -> None:
+    def _create_tables(self, lake: Lake) -> None:
         before: list[IDependable] = [
             self.tableflow.role,
             *self._cleanup(lake),
@@ -236,7 +236,7 @@ class ConfluentStack(LakeferryStack):
         for key in self.keys.all:
             rotation.rotate(key.secret, key.resource)
 
-    def _outputs(self) -> None:
+    def _add_outputs(self) -> None:
         cluster = self.kafka.resource.outputs
         self.output("EnvironmentId", self.kafka.environment_id, "Environment in Confluent Cloud")
         self.output("KafkaClusterId", cluster.id, "Kafka cluster, and the Glue database of its tables")
@@ -254,11 +254,13 @@ class ConfluentStack(LakeferryStack):
                 "Secret with the connection of this account's clients",
             )
         self.output(
-            "CatalogUri", _catalog(self.deployment.aws.region, self.kafka), "Tableflow's Iceberg REST catalog"
+            "CatalogUri",
+            _build_catalog_url(self.deployment.aws.region, self.kafka),
+            "Tableflow's Iceberg REST catalog",
         )
 
 
-def _catalog(region: str, kafka: KafkaCluster) -> str:
+def _build_catalog_url(region: str, kafka: KafkaCluster) -> str:
     """Return the URL of the catalog. The organization's id is read from the cluster's CRN:
     crn://confluent.cloud/organization=…/environment=…/cloud-cluster=…"""
     crn = kafka.resource.outputs.rbac_resource_name

@@ -59,21 +59,21 @@ class Streams(Construct):
         self._keys = keys
         topics = loaded.deployment.topics
         self.ready: dict[str, list[IDependable]] = {
-            topic.name: self._topic(topic) for topic in topics if not topic.statement
+            topic.name: self._create_topic(topic) for topic in topics if not topic.statement
         }
-        self._acls()
+        self._create_acls()
         for topic in (topic for topic in topics if topic.datagen):
             ready = self.ready[topic.name]
-            ready.append(self._connector(topic).after(*ready))
+            ready.append(self._create_connector(topic).after(*ready))
         sources = [resource for ready in self.ready.values() for resource in ready]
         statements: dict[str, VendorResource[FlinkStatementOutputs]] = {}
         for statement in loaded.deployment.statements:
             assert pool is not None
             before = [*sources, *[statements[name] for name in statement.after]]
-            statements[statement.name] = self._statement(statement.name, pool).after(*before)
+            statements[statement.name] = self._create_statement(statement.name, pool).after(*before)
         self.ready |= {topic.name: [statements[topic.statement]] for topic in topics if topic.statement}
 
-    def _topic(self, topic: Topic) -> list[IDependable]:
+    def _create_topic(self, topic: Topic) -> list[IDependable]:
         """Create the topic and, if no connector registers it, its schema."""
         created = self._provider.create(
             self,
@@ -101,7 +101,7 @@ class Streams(Construct):
                 environment_id=self._cluster.environment_id,
                 credentials=self._keys[SCHEMA_REGISTRY].credentials,
                 subject=f"{topic.name}-value",
-                schema=_compact(text),
+                schema=_compact_schema(text),
                 delete_permanently=not keeps,
                 # In the deployment's own environment, an existing subject is one that Datagen registered for
                 # the topic.
@@ -112,13 +112,13 @@ class Streams(Construct):
             schema.keep()
         return [created, schema]
 
-    def _acls(self) -> None:
+    def _create_acls(self) -> None:
         for acl in [acl for acl in contract.ACLS if acl.account in self._accounts]:
             topics = [] if acl.name else topics_of(acl, self._loaded.deployment.topics)
             if acl.name or topics:
                 self._accounts.add_acl(acl, credentials=self._keys[KAFKA].credentials, topics=topics)
 
-    def _connector(self, topic: Topic) -> VendorResource[ConnectorOutputs]:
+    def _create_connector(self, topic: Topic) -> VendorResource[ConnectorOutputs]:
         schema = json.loads(self._loaded.sources.schema_text(topic) or "{}")
         has_own_schema = topic.datagen == "schema"
         return self._provider.create(
@@ -136,7 +136,7 @@ class Streams(Construct):
             ),
         ).after(*self._accounts.rights[CONNECTOR], self._cluster.resource)
 
-    def _statement(self, name: str, pool: Pool) -> VendorResource[FlinkStatementOutputs]:
+    def _create_statement(self, name: str, pool: Pool) -> VendorResource[FlinkStatementOutputs]:
         text = self._loaded.sources.statement(name)
         deployment = self._loaded.deployment
         table = bool(text.table)
@@ -168,6 +168,6 @@ class Streams(Construct):
         )
 
 
-def _compact(schema: str) -> str:
+def _compact_schema(schema: str) -> str:
     """Return the schema without blanks, because the size of a template is limited."""
     return json.dumps(json.loads(schema), separators=(",", ":"), ensure_ascii=False)

@@ -54,9 +54,9 @@ class Tableflow(Construct):
                 role_arn=own_arn(self, "iam", deployment.role_resource("tableflow"), region=False),
             ),
         )
-        self.role = self._role(deployment.role_name("tableflow"), bucket_arn)
+        self.role = self._create_role(deployment.role_name("tableflow"), bucket_arn)
 
-    def _role(self, name: str, bucket_arn: str) -> iam.Role:
+    def _create_role(self, name: str, bucket_arn: str) -> iam.Role:
         """Create the role.
 
         It trusts the integration's principal with its external id; sts:TagSession has no external id.

@@ -51,7 +51,7 @@ class ExportJobs(Construct):
         self._script = s3_assets.Asset(self, "Script", path=str(assets.glue_script()))
         self._zip = s3_assets.Asset(self, "Zip", path=str(assets.glue_zip()))
         self._log_prefix = f"/aws-glue/{self._deployment.prefix}"
-        self._key = self._encryption_key()
+        self._key = self._create_encryption_key()
         self._logs = [
             log_group(
                 self,
@@ -62,14 +62,14 @@ class ExportJobs(Construct):
             )
             for part in ("output", "error")
         ]
-        self._security = self._security_configuration()
-        self.role = self._role()
-        self.jobs = {export.contract: self._job(export) for export in self._deployment.exports}
+        self._security = self._create_security_configuration()
+        self.role = self._create_role()
+        self.jobs = {export.contract: self._create_job(export) for export in self._deployment.exports}
 
-    def _job(self, export: Export) -> glue.CfnJob:
+    def _create_job(self, export: Export) -> glue.CfnJob:
         """Create a job with one run at a time: a second one would find nothing to do."""
         aws = self._deployment.aws
-        contract = self._contract(export)
+        contract = self._find_contract(export)
         job = glue.CfnJob(
             self,
             f"{pascal_case(export.contract)}Job",
@@ -80,7 +80,7 @@ class ExportJobs(Construct):
             command=glue.CfnJob.JobCommandProperty(
                 name="glueetl", python_version="3", script_location=self._script.s3_object_url
             ),
-            default_arguments=self._arguments(export, contract),
+            default_arguments=self._build_arguments(export, contract),
             execution_property=glue.CfnJob.ExecutionPropertyProperty(max_concurrent_runs=1),
             glue_version=aws.glue_version,
             # A failed run is not retried: a mail is sent, and the next run catches up.
@@ -97,10 +97,10 @@ class ExportJobs(Construct):
         job.add_resource_dependency(self._security)
         return job
 
-    def _contract(self, export: Export) -> Contract:
+    def _find_contract(self, export: Export) -> Contract:
         return self._loaded.sources.contract(export.contract, None)
 
-    def _arguments(self, export: Export, contract: Contract) -> dict[str, str]:
+    def _build_arguments(self, export: Export, contract: Contract) -> dict[str, str]:
         bucket = self._lake.bucket
         region = self._deployment.aws.region
         warehouse = f"s3://{bucket}/{WAREHOUSE}"
@@ -114,7 +114,7 @@ class ExportJobs(Construct):
             "--aggregates-database": self._lake.aggregates,
             "--region": region,
             "--time-limit-minutes": str(self._deployment.aws.glue_timeout_minutes - _MINUTES_TO_END),
-            "--partitions": str(self._partitions(contract)),
+            "--partitions": str(self._count_partitions(contract)),
             "--conf": " --conf ".join(settings),
             "--datalake-formats": "iceberg",
             "--enable-auto-scaling": "true",
@@ -132,11 +132,11 @@ class ExportJobs(Construct):
         secret = self._deployment.aws.pseudonym_secret or self._lake.pseudonym_secret_arn
         return given | ({"--pseudonym-secret": secret} if contract.hashed else {})
 
-    def _partitions(self, contract: Contract) -> int:
+    def _count_partitions(self, contract: Contract) -> int:
         topics = {topic.name: topic for topic in self._deployment.topics}
         return self._loaded.sources.partitions(topics[contract.source.topic])
 
-    def _encryption_key(self) -> kms.Key:
+    def _create_encryption_key(self) -> kms.Key:
         """Create the key of logs and bookmarks. It is deleted with the stack, like the logs."""
         key = encryption_key(
             self, "Key", f"Encrypts logs and bookmarks of exports of {self._deployment.prefix}"
@@ -159,7 +159,7 @@ class ExportJobs(Construct):
         )
         return key
 
-    def _security_configuration(self) -> glue.CfnSecurityConfiguration:
+    def _create_security_configuration(self) -> glue.CfnSecurityConfiguration:
         """Create the security configuration.
 
         Bookmarks use the deployment's key. The job has no permission for it, because it keeps no bookmarks.
@@ -183,7 +183,7 @@ class ExportJobs(Construct):
             ),
         )
 
-    def _role(self) -> iam.Role:
+    def _create_role(self) -> iam.Role:
         # For Glue, AWS documents aws:SourceAccount, but not that aws:SourceArn is the job's ARN.
         own = {"StringEquals": {"aws:SourceAccount": Stack.of(self).account}}
         glue_service = iam.ServicePrincipal("glue.amazonaws.com", conditions=own)
@@ -192,10 +192,10 @@ class ExportJobs(Construct):
             "Role",
             trusts=glue_service,
             purpose="Exports: reads tables, writes files and aggregates",
-            statements=[*self._reads(), *self._writes(), *self._may_read_key()],
+            statements=[*self._list_reads(), *self._list_writes(), *self._may_read_key()],
         )
 
-    def _reads(self) -> list[Statement]:
+    def _list_reads(self) -> list[Statement]:
         """Return what the job may read.
 
         It may not write to Tableflow's bucket: changed files break Tableflow's tables.
@@ -210,7 +210,7 @@ class ExportJobs(Construct):
             allow("ReadCode", ["s3:GetObject"], code),
         ]
 
-    def _writes(self) -> list[Statement]:
+    def _list_writes(self) -> list[Statement]:
         bucket_arn = self._lake.arn
         aggregates = glue_tables(self, self._lake.aggregates)
         objects = ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"]
@@ -234,7 +234,7 @@ class ExportJobs(Construct):
 
     def _may_read_key(self) -> list[Statement]:
         """Allow reading the pseudonymisation key, if an export hashes columns."""
-        if not any(self._contract(export).hashed for export in self._deployment.exports):
+        if not any(self._find_contract(export).hashed for export in self._deployment.exports):
             return []
         secret = self._lake.pseudonym_secret_arn
         key = self._lake.pseudonym_key_arn

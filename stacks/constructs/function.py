@@ -81,9 +81,9 @@ class PythonFunction(Construct):
             "Functions run on the version of Python that their tests run on.",
             "AwsSolutions-L1",
         )
-        self._alarm(deployment, purpose)
+        self._create_alarms(deployment, purpose)
 
-    def _alarm(self, deployment: Deployment, purpose: str) -> None:
+    def _create_alarms(self, deployment: Deployment, purpose: str) -> None:
         """Create the alarms in the function's own stack: an alarm in another one would prevent deleting the
         function.
         """

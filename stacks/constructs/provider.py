@@ -81,14 +81,14 @@ class WaitingProvider(Construct):
             framework_complete_and_timeout_role=complete,
             disable_waiter_state_machine_logging=True,
         )
-        functions = [_framework_function(provider, name) for name in _FRAMEWORK]
+        functions = [_find_framework_function(provider, name) for name in _FRAMEWORK]
         acknowledge(self, _WAITER, "AwsSolutions-SF1", "AwsSolutions-SF2")
         called = [self.function.arn, *[function.attr_arn for function in functions]]
         acknowledge(self, _VERSIONS, *[any_version(self, arn) for arn in called])
         self.service_token: str = provider.service_token
 
 
-def _framework_function(provider: resources.Provider, name: str) -> lambda_.CfnFunction:
+def _find_framework_function(provider: resources.Provider, name: str) -> lambda_.CfnFunction:
     """Return one of the framework's functions, with JSON logs and tracing, for which CDK has no option."""
     function = provider.node.find_child(name).node.default_child
     assert isinstance(function, lambda_.CfnFunction)

@@ -101,7 +101,11 @@ def _acknowledge_wildcards(construct: IConstruct, statements: Sequence[Statement
     """Accept wildcards that have a reason. Others are findings of cdk-nag."""
     stack = Stack.of(construct)
     for statement in (statement for statement in statements if statement.why):
-        wild = [f"Resource::{_flat(stack, resource)}" for resource in statement.resources if "*" in resource]
+        wild = [
+            f"Resource::{_flatten_token(stack, resource)}"
+            for resource in statement.resources
+            if "*" in resource
+        ]
         wild += [f"Action::{action}" for action in statement.actions if "*" in action]
         acknowledge(construct, statement.why, *[f"AwsSolutions-IAM5[{pattern}]" for pattern in wild])
 
@@ -113,7 +117,7 @@ def acknowledge(construct: IConstruct, reason: str, *rules: str) -> None:
 
 def any_version(scope: Construct, function_arn: str) -> str:
     """Return the id of cdk-nag's finding about the permission to call any version of a function."""
-    return f"AwsSolutions-IAM5[Resource::{_flat(Stack.of(scope), function_arn)}:*]"
+    return f"AwsSolutions-IAM5[Resource::{_flatten_token(Stack.of(scope), function_arn)}:*]"
 
 
 def glue_tables(scope: Construct, database: str) -> list[str]:
@@ -123,14 +127,14 @@ def glue_tables(scope: Construct, database: str) -> list[str]:
     ]
 
 
-def _flat(stack: Stack, value: Any) -> str:
+def _flatten_token(stack: Stack, value: Any) -> str:
     """Return a token as cdk-nag writes it."""
     resolved = stack.resolve(value)
     if isinstance(resolved, dict):
         ((function, given),) = resolved.items()
         if function == "Fn::Join":
-            return "".join(_flat(stack, part) for part in given[1])
+            return "".join(_flatten_token(stack, part) for part in given[1])
         if function == "Fn::GetAtt":
             return f"<{'.'.join(given)}>"
-        return f"<{given}>" if function == "Ref" else _flat(stack, given)
+        return f"<{given}>" if function == "Ref" else _flatten_token(stack, given)
     return str(resolved)

@@ -28,7 +28,7 @@ def prepare(harness: Harness) -> list[Check]:
     simulators = harness.simulators
     environments.make_deployer(simulators)
     before = project.file.read_text(encoding="utf-8")
-    project.show("init", *_answers(harness))
+    project.show("init", *_list_answers(harness))
     require(project.file.read_text(encoding="utf-8") == before, "init changed a file that has all answers")
     key = {
         "apiKey": simulators.confluent["cloud_api_key"],
@@ -45,7 +45,7 @@ def prepare(harness: Harness) -> list[Check]:
     return [Check("init, secrets, doctor and plan lead to a deployment", "six commands, without a question")]
 
 
-def _answers(harness: Harness) -> list[str]:
+def _list_answers(harness: Harness) -> list[str]:
     deployment = harness.ctx.deployment
     recipients = sorted({recipient for export in deployment.exports for recipient in export.recipients})
     answers = {"--recipients": ",".join(recipients), "--engineers": ",".join(deployment.alerts.engineers)}
@@ -102,7 +102,7 @@ def rotate(harness: Harness) -> list[Check]:
             "a key is rotated and revoked by hand",
             f"{_READER}: not within the grace period, then twice; one key is left",
         ),
-        _interrupted_rotation(harness, left["secret"]),
+        _check_interrupted_rotation(harness, left["secret"]),
     ]
 
 
@@ -119,7 +119,7 @@ def _revoke(harness: Harness) -> dict[str, Any]:
     return left
 
 
-def _interrupted_rotation(harness: Harness, name: str) -> Check:
+def _check_interrupted_rotation(harness: Harness, name: str) -> Check:
     secrets = harness.ctx.client("secretsmanager")
 
     def labels() -> dict[str, list[str]]:

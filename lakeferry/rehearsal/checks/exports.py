@@ -49,20 +49,20 @@ def subscriptions(harness: Harness) -> list[Check]:
 
 def published(harness: Harness) -> list[Check]:
     window = first_window()
-    run = _fire(harness, window)
+    run = _run_schedule(harness, window)
     require(
         run["JobRunState"] == "SUCCEEDED", f"the job ended {run['JobRunState']}: {run.get('ErrorMessage')}"
     )
     bucket = harness.output("data", "LakeBucketName")
-    manifest = _manifest(harness, window)
+    manifest = _read_manifest(harness, window)
     files = {file["role"]: file["key"] for file in manifest["files"]}
     require(set(files) >= {"data", "datapackage", "report"}, f"only {sorted(files)} were published")
     for role in ("report", "datapackage"):
         require(harness.content(bucket, files[role]), f"the {role} is empty")
     delivered = [tuple(row.values()) for row in harness.table(bucket, files["data"])]
-    expected = _expected_rows(harness, window)
+    expected = _compute_expected_rows(harness, window)
     require(delivered, "the file has no row")
-    difference = _first_difference(delivered, expected)
+    difference = _find_first_difference(delivered, expected)
     require(
         delivered == expected,
         f"{len(delivered)} rows were delivered, {len(expected)} were expected: {difference}",
@@ -80,15 +80,17 @@ def published(harness: Harness) -> list[Check]:
 
 def not_twice(harness: Harness) -> list[Check]:
     window = first_window()
-    before = _published_keys(harness)
-    generation = _manifest(harness, window)["generation"]
-    run = _fire(harness, window)
+    before = _list_published_keys(harness)
+    generation = _read_manifest(harness, window)["generation"]
+    run = _run_schedule(harness, window)
     require(
         run["JobRunState"] == "SUCCEEDED", f"the job ended {run['JobRunState']}: {run.get('ErrorMessage')}"
     )
-    after = _published_keys(harness)
+    after = _list_published_keys(harness)
     require(after == before, f"a second run left {sorted(set(after) ^ set(before))}")
-    require(_manifest(harness, window)["generation"] == generation, "a second run made another generation")
+    require(
+        _read_manifest(harness, window)["generation"] == generation, "a second run made another generation"
+    )
     return [
         Check(
             "a second firing publishes nothing twice",
@@ -100,12 +102,12 @@ def not_twice(harness: Harness) -> list[Check]:
 def failure_is_mailed(harness: Harness) -> list[Check]:
     """Deny the job's role access to its table for one run, as a manual change would."""
     iam = harness.ctx.client("iam")
-    role = _role_of_job(harness)
+    role = _find_role_of_job(harness)
     denied = {"Effect": "Deny", "Action": "glue:GetTable", "Resource": "*"}
     policy = json.dumps({"Version": "2012-10-17", "Statement": [denied]})
     iam.put_role_policy(RoleName=role, PolicyName="rehearsal", PolicyDocument=policy)
     try:
-        run = _fire(harness, first_window())
+        run = _run_schedule(harness, first_window())
     finally:
         iam.delete_role_policy(RoleName=role, PolicyName="rehearsal")
     require(run["JobRunState"] == "FAILED", f"the job ended {run['JobRunState']} without its source")
@@ -121,37 +123,39 @@ def failure_is_mailed(harness: Harness) -> list[Check]:
     ]
 
 
-def _fire(harness: Harness, window: Window) -> dict[str, Any]:
+def _run_schedule(harness: Harness, window: Window) -> dict[str, Any]:
     """Fire the schedule at its first time after the window and return the job run when it has ended."""
     export = _export(harness)
-    job = _job(harness)
+    job = _find_job(harness)
     due = cron.parse(export.cron, export.zone).after(window.end)
     require(due, f"{export.cron} never fires")
-    known = {run["Id"] for run in _runs(harness, job)}
+    known = {run["Id"] for run in _list_runs(harness, job)}
     request = {**_schedule(harness, job), "at": due.isoformat() if due else ""}
     fired = harness.simulators.ask_aws("POST", "/schedules/fire", request)
-    started = [run for run in _runs(harness, job) if run["Id"] not in known]
+    started = [run for run in _list_runs(harness, job) if run["Id"] not in known]
     if not started:
         raise CheckFailed(f"the schedule started nothing: {fired.get('invocation')}")
     run_id = started[0]["Id"]
-    return dict(until(lambda: _ended(harness, job, run_id), f"run {run_id} has not ended", _RUN_SECONDS))
+    return dict(
+        until(lambda: _find_ended_run(harness, job, run_id), f"run {run_id} has not ended", _RUN_SECONDS)
+    )
 
 
-def _ended(harness: Harness, job: str, run_id: str) -> dict[str, Any] | None:
+def _find_ended_run(harness: Harness, job: str, run_id: str) -> dict[str, Any] | None:
     run: dict[str, Any] = harness.ctx.client("glue").get_job_run(JobName=job, RunId=run_id)["JobRun"]
     return run if run["JobRunState"] in _ENDED else None
 
 
-def _runs(harness: Harness, job: str) -> list[dict[str, Any]]:
+def _list_runs(harness: Harness, job: str) -> list[dict[str, Any]]:
     return list(harness.ctx.client("glue").get_job_runs(JobName=job)["JobRuns"])
 
 
-def _job(harness: Harness) -> str:
+def _find_job(harness: Harness) -> str:
     return harness.output("exports", "DailyTradesJobName")
 
 
-def _role_of_job(harness: Harness) -> str:
-    role: str = harness.ctx.client("glue").get_job(JobName=_job(harness))["Job"]["Role"]
+def _find_role_of_job(harness: Harness) -> str:
+    role: str = harness.ctx.client("glue").get_job(JobName=_find_job(harness))["Job"]["Role"]
     return role.rpartition("/")[2]
 
 
@@ -169,7 +173,7 @@ def _export(harness: Harness) -> Export:
     return next(export for export in harness.ctx.deployment.exports if export.contract == EXPORT)
 
 
-def _manifest(harness: Harness, window: Window) -> dict[str, Any]:
+def _read_manifest(harness: Harness, window: Window) -> dict[str, Any]:
     """Return the window's manifest. Raises CheckFailed with the reasons of the last run if there is none."""
     bucket = harness.output("data", "LakeBucketName")
     key = f"exports/{EXPORT}/manifests/{window.label}.json"
@@ -185,7 +189,7 @@ def _manifest(harness: Harness, window: Window) -> dict[str, Any]:
     return manifest
 
 
-def _published_keys(harness: Harness) -> list[str]:
+def _list_published_keys(harness: Harness) -> list[str]:
     """Return the keys of data and manifests, without the record that each run writes."""
     bucket = harness.output("data", "LakeBucketName")
     return sorted(
@@ -193,7 +197,7 @@ def _published_keys(harness: Harness) -> list[str]:
     )
 
 
-def _expected_rows(harness: Harness, window: Window) -> list[tuple[str, ...]]:
+def _compute_expected_rows(harness: Harness, window: Window) -> list[tuple[str, ...]]:
     zone = ZoneInfo(contracts.load(EXPORT).window.zone)
     traded = []
     for record in harness.records("stock_trades"):
@@ -209,7 +213,7 @@ def _expected_rows(harness: Harness, window: Window) -> list[tuple[str, ...]]:
     return [(*map(str, row[:5]), *(f"{amount:.2f}" for amount in row[5:])) for row in rows]
 
 
-def _first_difference(delivered: list[tuple[str, ...]], expected: list[tuple[str, ...]]) -> str:
+def _find_first_difference(delivered: list[tuple[str, ...]], expected: list[tuple[str, ...]]) -> str:
     pairs = zip(delivered, expected, strict=False)
     return next(
         (f"{expected} instead of {actual}" for expected, actual in pairs if expected != actual),

@@ -36,7 +36,7 @@ def broken_trust_is_named(harness: Harness) -> list[Check]:
     reported = []
     for vendor, group in (("tableflow", "Confluent → AWS"), ("snowflake", "Snowflake → AWS")):
         role = f"{harness.ctx.deployment.regional_prefix}-{vendor}"
-        with _broken(harness, role):
+        with _break_trust(harness, role):
             roots = [check for check in _run_doctor(harness) if check.is_root]
         named = all(root.group == group and "trust" in root.name for root in roots)
         require(
@@ -53,7 +53,7 @@ def _run_doctor(harness: Harness) -> list[model.Check]:
 
 
 @contextmanager
-def _broken(harness: Harness, role: str) -> Iterator[None]:
+def _break_trust(harness: Harness, role: str) -> Iterator[None]:
     iam = harness.ctx.client("iam")
     original: dict[str, Any] = iam.get_role(RoleName=role)["Role"]["AssumeRolePolicyDocument"]
     changed = json.loads(json.dumps(original))
@@ -86,7 +86,7 @@ def monitoring_measures(harness: Harness) -> list[Check]:
         harness.simulators.ask_aws("POST", "/schedules/fire", {"name": name})
     expected = set(contract.METRIC_DIMENSIONS)
     message = "the monitoring function didn't write all metrics"
-    metrics = until(lambda: now if (now := _metrics(harness)).keys() >= expected else None, message)
+    metrics = until(lambda: now if (now := _count_metrics(harness)).keys() >= expected else None, message)
     seen = (
         f"{sum(metrics.values())} values of {len(metrics)} metrics, among them the age of each hop and of "
         "each key"
@@ -94,7 +94,7 @@ def monitoring_measures(harness: Harness) -> list[Check]:
     return [Check("monitoring measures every hop", seen, dict(metrics))]
 
 
-def _metrics(harness: Harness) -> Counter[str]:
+def _count_metrics(harness: Harness) -> Counter[str]:
     """Count the metrics by name, without those of the whole deployment."""
     pages = (
         harness.ctx.client("cloudwatch").get_paginator("list_metrics").paginate(Namespace=contract.METRICS)

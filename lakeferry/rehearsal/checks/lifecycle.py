@@ -54,7 +54,7 @@ def deploy(harness: Harness) -> list[Check]:
     described = (stacks.describe(harness.ctx, name, with_resources=True) for name in harness.ctx.stacks)
     resources = {stack.name: len(stack.resources) for stack in described if stack}
     require(sum(resources.values()) > 0, "deploy created no resource")
-    statuses = _statuses(harness)
+    statuses = _read_statuses(harness)
     require(set(statuses.values()) == {"CREATE_COMPLETE"}, f"after deploy: {statuses}")
     require(
         harness.project.run("plan --check")["changes"] == [],
@@ -68,8 +68,8 @@ def permissions_are_shown(harness: Harness) -> list[Check]:
     """Change the file so that roles get permissions, and answer no: they are shown in full, and nothing is
     changed.
     """
-    before = _last_updates(harness)
-    with _file(harness, changed(original(harness))):
+    before = _read_last_updates(harness)
+    with _replace_file(harness, changed(original(harness))):
         code, shown = harness.project.talk("deploy", [(_QUESTION, "no\n")])
     require(code == _CANCELLED, f"a refused deploy ended with code {code}:\n{shown[-3000:]}")
     permissions = shown.partition("BROADER PERMISSIONS:")[2].partition(_QUESTION)[0]
@@ -80,7 +80,7 @@ def permissions_are_shown(harness: Harness) -> list[Check]:
             f"{action} on {job} is not in:\n{shown}",
         )
     require("nothing was changed" in shown, "the refused deploy doesn't say that nothing was changed")
-    require(_last_updates(harness) == before, "the refused deploy changed a stack")
+    require(_read_last_updates(harness) == before, "the refused deploy changed a stack")
     lines = permissions.count("+ allow")
     return [
         Check(
@@ -96,11 +96,11 @@ def update(harness: Harness) -> list[Check]:
 
     Nothing else changes.
     """
-    before = _objects(harness)
+    before = _list_objects(harness)
     stack = f"{harness.ctx.deployment.prefix}-confluent"
     harness.project.file.write_text(changed(original(harness)), encoding="utf-8")
     stopped = harness.project.interrupt(
-        "deploy --yes", lambda: _statuses(harness)[stack].endswith("_IN_PROGRESS"), code=_CANCELLED
+        "deploy --yes", lambda: _read_statuses(harness)[stack].endswith("_IN_PROGRESS"), code=_CANCELLED
     )
     require(
         stopped["code"] == "DEPLOY-STOPPED",
@@ -110,12 +110,15 @@ def update(harness: Harness) -> list[Check]:
         stopped["details"]["under_way"] == [stack],
         f"under way are {stopped['details']['under_way']}, not {stack}",
     )
-    until(lambda: not _statuses(harness)[stack].endswith("_IN_PROGRESS"), f"{stack} did not end its update")
+    until(
+        lambda: not _read_statuses(harness)[stack].endswith("_IN_PROGRESS"), f"{stack} did not end its update"
+    )
     require(
-        _statuses(harness)[stack] == "UPDATE_COMPLETE", f"{stack} is {_statuses(harness)[stack]} after Ctrl-C"
+        _read_statuses(harness)[stack] == "UPDATE_COMPLETE",
+        f"{stack} is {_read_statuses(harness)[stack]} after Ctrl-C",
     )
     harness.project.run("deploy --yes")
-    after = _objects(harness)
+    after = _list_objects(harness)
     removed = {
         kind: sorted(set(ids) - set(after[kind]))
         for kind, ids in before.items()
@@ -147,9 +150,9 @@ def update(harness: Harness) -> list[Check]:
 
 def rollback(harness: Harness) -> list[Check]:
     """Deploy a change that fails; check that the rollback restores the same objects under the same ids."""
-    before = _objects(harness)
+    before = _list_objects(harness)
     stack = f"{harness.ctx.deployment.prefix}-confluent"
-    with _file(harness, original(harness) + _REFUSED):
+    with _replace_file(harness, original(harness) + _REFUSED):
         failed = harness.project.run("deploy --yes", code=1)
     require(
         failed["code"] == "DEPLOY-FAILED", f"the failed deploy says {failed['code']}: {failed['message']}"
@@ -161,9 +164,9 @@ def rollback(harness: Harness) -> list[Check]:
     require(
         "lakeferry explain CFL-INVALID" in failed["hint"], f"the hint names no explanation: {failed['hint']}"
     )
-    after = _objects(harness)
-    require(after == before, f"the rollback left {_difference(before, after)}")
-    status = _statuses(harness)[stack]
+    after = _list_objects(harness)
+    require(after == before, f"the rollback left {_compare_objects(before, after)}")
+    status = _read_statuses(harness)[stack]
     require(
         status == failed["details"]["states"][stack] == "UPDATE_ROLLBACK_COMPLETE", f"{stack} is {status}"
     )
@@ -223,7 +226,7 @@ def original(harness: Harness) -> str:
 
 
 @contextmanager
-def _file(harness: Harness, text: str) -> Iterator[None]:
+def _replace_file(harness: Harness, text: str) -> Iterator[None]:
     """Write another deployment file for the block."""
     before = original(harness)
     harness.project.file.write_text(text, encoding="utf-8")
@@ -233,12 +236,12 @@ def _file(harness: Harness, text: str) -> Iterator[None]:
         harness.project.file.write_text(before, encoding="utf-8")
 
 
-def _statuses(harness: Harness) -> dict[str, str]:
+def _read_statuses(harness: Harness) -> dict[str, str]:
     described = (stacks.describe(harness.ctx, name) for name in harness.ctx.stacks)
     return {stack.name: stack.status for stack in described if stack}
 
 
-def _last_updates(harness: Harness) -> dict[str, Any]:
+def _read_last_updates(harness: Harness) -> dict[str, Any]:
     described = harness.ctx.client("cloudformation").describe_stacks()["Stacks"]
     return {stack["StackName"]: (stack["StackStatus"], stack.get("LastUpdatedTime")) for stack in described}
 
@@ -253,12 +256,12 @@ def synth(harness: Harness, name: str, text: str) -> Cdk:
     return cdk
 
 
-def _objects(harness: Harness) -> Objects:
+def _list_objects(harness: Harness) -> Objects:
     """Return Confluent's objects by kind, without API keys, which a rotation may change any time."""
     return {kind: ids for kind, ids in harness.simulators.confluent_objects().items() if kind != "api_keys"}
 
 
-def _difference(before: Objects, after: Objects) -> dict[str, Any]:
+def _compare_objects(before: Objects, after: Objects) -> dict[str, Any]:
     return {
         kind: sorted(set(ids) ^ set(after[kind]))
         for kind, ids in before.items()

@@ -28,14 +28,14 @@ class Reading:
 
 def secrets_rotate(harness: Harness) -> list[Check]:
     secrets = harness.ctx.client("secretsmanager")
-    rotating = [secret for secret in _secrets(harness) if secret.get("RotationEnabled")]
+    rotating = [secret for secret in _list_secrets(harness) if secret.get("RotationEnabled")]
     require(rotating, "no secret has a rotation")
-    before = {secret["ARN"]: _version(harness, secret["ARN"]) for secret in rotating}
-    with _readers(harness) as reading:
+    before = {secret["ARN"]: _read_version(harness, secret["ARN"]) for secret in rotating}
+    with _run_readers(harness) as reading:
         for arn in before:
             secrets.rotate_secret(SecretId=arn, RotateImmediately=True)
         until(
-            lambda: all(_version(harness, arn) != version for arn, version in before.items()),
+            lambda: all(_read_version(harness, arn) != version for arn, version in before.items()),
             "not all rotated",
             _ROTATION_SECONDS,
         )
@@ -51,13 +51,13 @@ def secrets_rotate(harness: Harness) -> list[Check]:
     ]
 
 
-def _secrets(harness: Harness) -> list[dict[str, Any]]:
+def _list_secrets(harness: Harness) -> list[dict[str, Any]]:
     pages = harness.ctx.client("secretsmanager").get_paginator("list_secrets").paginate()
     prefix = f"{harness.ctx.deployment.prefix}/"
     return [secret for page in pages for secret in page["SecretList"] if secret["Name"].startswith(prefix)]
 
 
-def _version(harness: Harness, arn: str) -> str:
+def _read_version(harness: Harness, arn: str) -> str:
     versions: dict[str, list[str]] = harness.ctx.client("secretsmanager").describe_secret(SecretId=arn)[
         "VersionIdsToStages"
     ]
@@ -65,11 +65,11 @@ def _version(harness: Harness, arn: str) -> str:
 
 
 @contextmanager
-def _readers(harness: Harness) -> Iterator[Reading]:
+def _run_readers(harness: Harness) -> Iterator[Reading]:
     """Run one reader in Snowflake and one at Schema Registry; each reads its secret again for every login."""
     reading = Reading()
     stop = threading.Event()
-    logins = _snowflake(harness), _registry(harness)
+    logins = _open_snowflake_reader(harness), _open_registry_reader(harness)
     readers = [threading.Thread(target=_read, args=(log_in, reading, stop)) for log_in in logins]
     for reader in readers:
         reader.start()
@@ -88,7 +88,7 @@ def _read(log_in: Callable[[], str], reading: Reading, stop: threading.Event) ->
         reading.logins += 1
 
 
-def _snowflake(harness: Harness) -> Callable[[], str]:
+def _open_snowflake_reader(harness: Harness) -> Callable[[], str]:
     query = sql.statement("SELECT CURRENT_USER()")
 
     def log_in() -> str:
@@ -101,7 +101,7 @@ def _snowflake(harness: Harness) -> Callable[[], str]:
     return log_in
 
 
-def _registry(harness: Harness) -> Callable[[], str]:
+def _open_registry_reader(harness: Harness) -> Callable[[], str]:
     url = harness.output("confluent", "SchemaRegistryUrl")
     arn = harness.output("confluent", "SchemaRegistryKeySecretArn")
 

@@ -44,16 +44,18 @@ def trades_flow(harness: Harness, moment: datetime) -> list[Check]:
     harness.simulators.advance_confluent(_FLINK_POLL)
     harness.simulators.advance_confluent(_TABLEFLOW_COMMIT)
     tables = [topic.name for topic in harness.ctx.deployment.tables_in_glue]
-    return [_in_glue(harness, table) for table in tables]
+    return [_check_glue(harness, table) for table in tables]
 
 
-def _in_glue(harness: Harness, table: str) -> Check:
+def _check_glue(harness: Harness, table: str) -> Check:
     produced = harness.records(table)
     require(produced, f"topic {table} is empty")
     bad = [record for record in produced if "problem" in record]
     require(not bad, f"topic {table} has {len(bad)} records that can't be read")
     database = harness.output("confluent", "KafkaClusterId")
-    shown = until(lambda: _glue_table(harness, database, table), f"Glue shows no table {database}.{table}")
+    shown = until(
+        lambda: _find_glue_table(harness, database, table), f"Glue shows no table {database}.{table}"
+    )
     location = str(shown["Parameters"]["metadata_location"])
     bucket = harness.output("data", "TableflowBucketName")
     require(location.startswith(f"s3://{bucket}/"), f"{table} is at {location}, not in {bucket}")
@@ -66,7 +68,7 @@ def _in_glue(harness: Harness, table: str) -> Check:
     return Check(f"{table} flows into an Iceberg table", seen, {"topic": table, "records": len(produced)})
 
 
-def _glue_table(harness: Harness, database: str, table: str) -> dict[str, Any] | None:
+def _find_glue_table(harness: Harness, database: str, table: str) -> dict[str, Any] | None:
     """Return the table once it has a snapshot."""
     glue = harness.ctx.client("glue")
     try:
@@ -81,7 +83,7 @@ def same_rows(harness: Harness, moment: datetime) -> list[Check]:
 
     Every table already has all of them.
     """
-    expected = _produced(harness, moment)
+    expected = _count_produced(harness, moment)
     require(len(expected) > 1, f"only {expected} was traded before {moment}")
     answers = {
         "Snowflake": _ask_snowflake(harness, moment),
@@ -102,7 +104,7 @@ def same_rows(harness: Harness, moment: datetime) -> list[Check]:
 def new_rows(harness: Harness) -> list[Check]:
     """Check that Snowflake shows later rows after its automatic refresh."""
     reader = snowflake_reader(harness)
-    table = _snowflake_table(harness)
+    table = _name_snowflake_table(harness)
     count = sql.statement("SELECT count(*) FROM {table}", table=table)
     before = int(reader.value(count))
     harness.simulators.advance_confluent(_TABLEFLOW_COMMIT)
@@ -127,7 +129,7 @@ def named_queries(harness: Harness) -> list[Check]:
         named = athena.get_named_query(NamedQueryId=query_id)["NamedQuery"]
         ran.append(
             f"{named['Name'].partition(': ')[2]} "
-            f"({len(_athena(harness, named['QueryString'], named['Database']))} rows)"
+            f"({len(_query_athena(harness, named['QueryString'], named['Database']))} rows)"
         )
     return [
         Check(
@@ -151,7 +153,7 @@ def snowflake_reader(harness: Harness) -> Snowflake:
     )
 
 
-def _produced(harness: Harness, moment: datetime) -> Answer:
+def _count_produced(harness: Harness, moment: datetime) -> Answer:
     groups: dict[str, list[int]] = defaultdict(list)
     for record in harness.records(_TABLE):
         if record["timestamp"] < moment.timestamp() * 1000:
@@ -162,11 +164,11 @@ def _produced(harness: Harness, moment: datetime) -> Answer:
 def _ask_snowflake(harness: Harness, moment: datetime) -> Answer:
     at = f"'{moment:%Y-%m-%d %H:%M:%S}+00:00'::TIMESTAMP_LTZ"
     question = _QUESTION.format(table="{table}", time='"$$TIMESTAMP"', moment=at)
-    rows = snowflake_reader(harness).run(sql.statement(question, table=_snowflake_table(harness)))
+    rows = snowflake_reader(harness).run(sql.statement(question, table=_name_snowflake_table(harness)))
     return [(side, int(trades), int(shares)) for side, trades, shares in (row.values() for row in rows)]
 
 
-def _snowflake_table(harness: Harness) -> sql.Sql:
+def _name_snowflake_table(harness: Harness) -> sql.Sql:
     topic = next(topic for topic in harness.ctx.deployment.topics if topic.name == _TABLE)
     table = topic.tableflow.snowflake_table if topic.tableflow else None
     return sql.path([*sql.split(harness.output("snowflake", "SchemaName")), table or _TABLE.upper()])
@@ -176,10 +178,10 @@ def _ask_athena(harness: Harness, moment: datetime) -> Answer:
     database = harness.output("confluent", "KafkaClusterId")
     at = f"TIMESTAMP '{moment:%Y-%m-%d %H:%M:%S} UTC'"
     question = _QUESTION.format(table=f'"{database}"."{_TABLE}"', time='"$$timestamp"', moment=at)
-    return [(row[0], int(row[1]), int(row[2])) for row in _athena(harness, question, database)]
+    return [(row[0], int(row[1]), int(row[2])) for row in _query_athena(harness, question, database)]
 
 
-def _athena(harness: Harness, query_text: str, database: str) -> list[list[str]]:
+def _query_athena(harness: Harness, query_text: str, database: str) -> list[list[str]]:
     """Run a query and return its rows. Raises CheckFailed with Athena's own reason."""
     athena = harness.ctx.client("athena")
     workgroup = harness.output("data", "AthenaWorkgroup")
@@ -204,15 +206,17 @@ def _ask_duckdb_over_glue(harness: Harness, moment: datetime) -> Answer:
         bucket=harness.output("data", "LakeBucketName"),
         database=harness.output("confluent", "KafkaClusterId"),
     )
-    return [(row[0], int(row[1]), int(row[2])) for row in query.query(lake, _in_duckdb(moment)).rows]
+    return [(row[0], int(row[1]), int(row[2])) for row in query.query(lake, _query_duckdb(moment)).rows]
 
 
 def _ask_duckdb_over_rest(harness: Harness, moment: datetime) -> Answer:
     key = query.tableflow_key(harness.output("confluent", "TableflowKeySecretArn"))
-    return [(row[0], int(row[1]), int(row[2])) for row in query.query_tableflow(_in_duckdb(moment), key).rows]
+    return [
+        (row[0], int(row[1]), int(row[2])) for row in query.query_tableflow(_query_duckdb(moment), key).rows
+    ]
 
 
-def _in_duckdb(moment: datetime) -> str:
+def _query_duckdb(moment: datetime) -> str:
     return _QUESTION.format(
         table=_TABLE, time='"$$timestamp"', moment=f"TIMESTAMPTZ '{moment:%Y-%m-%d %H:%M:%S}+00'"
     )
@@ -220,7 +224,7 @@ def _in_duckdb(moment: datetime) -> str:
 
 def _can_only_read(harness: Harness) -> list[Check]:
     reader = snowflake_reader(harness)
-    table = _snowflake_table(harness)
+    table = _name_snowflake_table(harness)
     try:
         reader.run(sql.statement("DROP ICEBERG TABLE {table}", table=table))
     except LakeferryError as refused:

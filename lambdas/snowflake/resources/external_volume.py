@@ -67,7 +67,7 @@ def is_ready(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> Outputs
 def update(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> None:
     lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
     described = trust.described_volume(context.vendor, object_id)
-    if [_location(location) for location in described.locations] != [
+    if [_parse_location(location) for location in described.locations] != [
         (spec.base_url, spec.role_arn, lookup.external_id(context))
     ]:
         raise ReplacementRequired(
@@ -87,5 +87,5 @@ def find_existing(context: Ctx, spec: ExternalVolumeProps, known: str | None) ->
     return lookup.ids(context, sql.by_name(_SHOW, name), name, known)
 
 
-def _location(location: dict[str, Any]) -> tuple[str, str, str]:
+def _parse_location(location: dict[str, Any]) -> tuple[str, str, str]:
     return tuple(str(location.get(key, "")) for key in trust.LOCATION)  # type: ignore[return-value]

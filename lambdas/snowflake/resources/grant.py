@@ -100,7 +100,7 @@ _REVOKE: Final = "REVOKE {what} FROM {grantee}"
 
 def create(context: Ctx, spec: GrantProps) -> str:
     _converge(context, spec)
-    return _id(spec)
+    return _build_id(spec)
 
 
 def is_ready(context: Ctx, spec: GrantProps, object_id: str) -> Outputs | None:
@@ -115,14 +115,14 @@ def update(context: Ctx, spec: GrantProps, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: GrantProps, object_id: str) -> None:
-    for statement in _revoked(spec):
+    for statement in _render_revocations(spec):
         with contextlib.suppress(NotFound):
-            context.vendor.run(sql.statement(_REVOKE, what=statement, grantee=_grantee(spec)))
+            context.vendor.run(sql.statement(_REVOKE, what=statement, grantee=_render_grantee(spec)))
 
 
 def find_existing(context: Ctx, spec: GrantProps, known: str | None) -> list[str]:
     def look() -> list[str]:
-        return [_id(spec)] if _is_there(context, spec) else []
+        return [_build_id(spec)] if _is_there(context, spec) else []
 
     def role_is_gone() -> bool:
         context.vendor.require_sight(spec)
@@ -138,47 +138,47 @@ def _is_there(context: Ctx, spec: GrantProps) -> bool:
     if spec.on == TABLES_IN_SCHEMA and _has_future(context, spec):
         return True
     if not is_group(spec.on):
-        return is_granted(_grants(context, spec), spec.privilege, spec.on, spec.names)
+        return is_granted(_read_grants(context, spec), spec.privilege, spec.on, spec.names)
     if spec.on == TABLES_IN_SCHEMA and not context.deleting:
         return False
     return any(_are_granted(context, spec))
 
 
 def _converge(context: Ctx, spec: GrantProps) -> None:
-    for statement in _missing(context, spec):
-        context.vendor.run(sql.statement(_GRANT, what=statement, grantee=_grantee(spec)))
+    for statement in _list_missing_grants(context, spec):
+        context.vendor.run(sql.statement(_GRANT, what=statement, grantee=_render_grantee(spec)))
 
 
-def _missing(context: Ctx, spec: GrantProps) -> Iterator[Sql]:
+def _list_missing_grants(context: Ctx, spec: GrantProps) -> Iterator[Sql]:
     """Yield the missing grants.
 
     Existing objects are listed only after the grant on future ones, so no object is missed.
     """
     if not is_group(spec.on):
         if not _is_there(context, spec):
-            yield _what(spec)
+            yield _render_privilege(spec)
         return
     if spec.on == TABLES_IN_SCHEMA and not _has_future(context, spec):
-        yield on_group(spec.privilege, "FUTURE", spec.on, _path(spec))
+        yield on_group(spec.privilege, "FUTURE", spec.on, _render_path(spec))
     if not all(_are_granted(context, spec)):
-        yield on_group(spec.privilege, "ALL", spec.on, _path(spec))
+        yield on_group(spec.privilege, "ALL", spec.on, _render_path(spec))
 
 
 def _are_granted(context: Ctx, spec: GrantProps) -> list[bool]:
     """Return for each member of the group whether the role has the privilege on it."""
     try:
-        rows = context.vendor.run(sql.statement(_MEMBERS[spec.on][1], path=_path(spec)))
+        rows = context.vendor.run(sql.statement(_MEMBERS[spec.on][1], path=_render_path(spec)))
     except NotFound:
         if context.deleting:
             return []
         raise
     members = group_members(spec.on, spec.names[0], rows)
-    grants = _grants(context, spec) if members else []
+    grants = _read_grants(context, spec) if members else []
     kind = member_type(spec.on)
     return [is_granted(grants, spec.privilege, kind, names) for names in members]
 
 
-def _grants(context: Ctx, spec: GrantProps) -> list[Row]:
+def _read_grants(context: Ctx, spec: GrantProps) -> list[Row]:
     role = sql.identifier(sql.named(spec.to_role))
     return context.vendor.run(sql.statement("SHOW GRANTS TO ROLE {role}", role=role))
 
@@ -190,36 +190,36 @@ def _has_future(context: Ctx, spec: GrantProps) -> bool:
 
 
 def _is_member(context: Ctx, spec: GrantProps) -> bool:
-    rows = context.vendor.run(sql.statement("SHOW GRANTS OF ROLE {role}", role=_path(spec)))
+    rows = context.vendor.run(sql.statement("SHOW GRANTS OF ROLE {role}", role=_render_path(spec)))
     wanted = ("ROLE", sql.named(spec.to_role)) if spec.to_role else ("USER", sql.named(spec.to_user))
     return any((row.get("granted_to"), row.get("grantee_name")) == wanted for row in rows)
 
 
-def _what(spec: GrantProps) -> Sql:
+def _render_privilege(spec: GrantProps) -> Sql:
     if spec.on == ROLE:
-        return sql.statement("ROLE {role}", role=_path(spec))
+        return sql.statement("ROLE {role}", role=_render_path(spec))
     privilege = sql.word(spec.privilege, of=PRIVILEGES)
     on = sql.word(spec.on, of=ON)
-    return sql.statement("{privilege} ON {on} {path}", privilege=privilege, on=on, path=_path(spec))
+    return sql.statement("{privilege} ON {on} {path}", privilege=privilege, on=on, path=_render_path(spec))
 
 
-def _revoked(spec: GrantProps) -> list[Sql]:
+def _render_revocations(spec: GrantProps) -> list[Sql]:
     if not is_group(spec.on):
-        return [_what(spec)]
+        return [_render_privilege(spec)]
     which = ("FUTURE", "ALL") if spec.on == TABLES_IN_SCHEMA else ("ALL",)
-    return [on_group(spec.privilege, kind, spec.on, _path(spec)) for kind in which]
+    return [on_group(spec.privilege, kind, spec.on, _render_path(spec)) for kind in which]
 
 
-def _grantee(spec: GrantProps) -> Sql:
+def _render_grantee(spec: GrantProps) -> Sql:
     if spec.to_role:
         return sql.statement("ROLE {role}", role=sql.identifier(sql.named(spec.to_role)))
     return sql.statement("USER {user}", user=sql.identifier(sql.named(spec.to_user)))
 
 
-def _path(spec: GrantProps) -> Sql:
+def _render_path(spec: GrantProps) -> Sql:
     return sql.path(spec.names)
 
 
-def _id(spec: GrantProps) -> str:
+def _build_id(spec: GrantProps) -> str:
     grantee = f"ROLE {sql.named(spec.to_role)}" if spec.to_role else f"USER {sql.named(spec.to_user)}"
     return f"{spec.privilege} ON {spec.on} {sql.dotted(spec.names)} TO {grantee}"

@@ -51,7 +51,7 @@ def create(context: Ctx, spec: IcebergTableProps) -> str:
     try:
         context.vendor.run(statement)
     except Refused as refused:
-        raise _cause_of(refused, spec) from None
+        raise _find_cause(refused, spec) from None
     return sql.dotted(spec.names)
 
 
@@ -126,10 +126,10 @@ def _restart_refresh(context: Ctx, spec: IcebergTableProps, state: str) -> None:
             context.vendor.run(sql.statement(template, path=path))
         except Refused as refused:
             if template == _START:
-                raise _cause_of(refused, spec) from None
+                raise _find_cause(refused, spec) from None
 
 
-def _cause_of(refused: Refused, spec: IcebergTableProps) -> Refused:
+def _find_cause(refused: Refused, spec: IcebergTableProps) -> Refused:
     """Return the error that Snowflake's refusal means.
 
     New roles and tables may not be known everywhere yet.

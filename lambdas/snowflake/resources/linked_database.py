@@ -47,7 +47,7 @@ def create(context: Ctx, spec: LinkedDatabaseProps) -> str:
         _CREATE,
         name=sql.identifier(name),
         integration=sql.reference(sql.named(spec.integration)),
-        namespaces=_literals(spec.namespaces),
+        namespaces=_render_literals(spec.namespaces),
         seconds=sql.number(spec.sync_seconds),
         volume=sql.reference(sql.named(spec.volume)),
         comment=lookup.ownership_comment(context),
@@ -87,7 +87,7 @@ def update(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> None:
         raise ReplacementRequired(
             errors.OUTDATED, f"linked database {object_id} has another {', '.join(differing)}"
         )
-    for change in _changes(spec, config):
+    for change in _list_changes(spec, config):
         context.vendor.run(sql.statement(_ALTER, name=sql.identifier(object_id), change=change))
 
 
@@ -109,14 +109,14 @@ def _require_shown(context: Ctx, spec: LinkedDatabaseProps, name: str) -> None:
         raise ResourceFailed(snowflake_errors.TRUST_NAMESPACE, what, patience=_NAMESPACE_PATIENCE)
 
 
-def _changes(spec: LinkedDatabaseProps, config: dict[str, Any]) -> Iterator[Sql]:
+def _list_changes(spec: LinkedDatabaseProps, config: dict[str, Any]) -> Iterator[Sql]:
     now = config.get("allowednamespaces")
     if isinstance(now, list):
         listed = [str(namespace) for namespace in now]
         if added := [namespace for namespace in spec.namespaces if namespace not in listed]:
-            yield sql.statement(_ADD, namespaces=_literals(added))
+            yield sql.statement(_ADD, namespaces=_render_literals(added))
         if removed := [namespace for namespace in listed if namespace not in spec.namespaces]:
-            yield sql.statement(_REMOVE, namespaces=_literals(removed))
+            yield sql.statement(_REMOVE, namespaces=_render_literals(removed))
     if str(config.get("syncintervalseconds", spec.sync_seconds)) != str(spec.sync_seconds):
         yield sql.statement(_SET_SECONDS, seconds=sql.number(spec.sync_seconds))
     if str(config.get("allowedwriteoperations", _WRITES)).upper() != _WRITES:
@@ -132,5 +132,5 @@ def _call_system(context: Ctx, template: str, name: str) -> dict[str, Any]:
     return {key.replace("_", "").lower(): value for key, value in fields.items()}
 
 
-def _literals(texts: list[str]) -> Sql:
+def _render_literals(texts: list[str]) -> Sql:
     return sql.listed([sql.literal(text) for text in texts])

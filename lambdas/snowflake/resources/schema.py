@@ -22,30 +22,34 @@ _DROP: Final = "DROP SCHEMA IF EXISTS {path}"
 
 def create(context: Ctx, spec: SchemaProps) -> str:
     context.vendor.run(
-        sql.statement(_CREATE, path=_path(context, spec), comment=lookup.ownership_comment(context))
+        sql.statement(_CREATE, path=_render_path(context, spec), comment=lookup.ownership_comment(context))
     )
-    return _id(context, spec)
+    return _build_id(context, spec)
 
 
 def is_ready(context: Ctx, spec: SchemaProps, object_id: str) -> Outputs | None:
-    _existing(context, spec)
+    _require_existing(context, spec)
     return {"name": lookup.object_name(context, spec.name), "full_name": object_id}
 
 
 def update(context: Ctx, spec: SchemaProps, object_id: str) -> None:
-    if _MANAGED not in _existing(context, spec).get("options", "").upper():
-        context.vendor.run(sql.statement(_ALTER, path=_path(context, spec)))
+    if _MANAGED not in _require_existing(context, spec).get("options", "").upper():
+        context.vendor.run(sql.statement(_ALTER, path=_render_path(context, spec)))
 
 
 def delete(context: Ctx, spec: SchemaProps, object_id: str) -> None:
     name = lookup.object_name(context, spec.name)
-    lookup.drop(context, _show(context, spec), name, sql.statement(_DROP, path=_path(context, spec)))
+    lookup.drop(context, _show(context, spec), name, sql.statement(_DROP, path=_render_path(context, spec)))
 
 
 def find_existing(context: Ctx, spec: SchemaProps, known: str | None) -> list[str]:
     def look() -> list[str]:
         return lookup.ids(
-            context, _show(context, spec), lookup.object_name(context, spec.name), known, _id(context, spec)
+            context,
+            _show(context, spec),
+            lookup.object_name(context, spec.name),
+            known,
+            _build_id(context, spec),
         )
 
     return lookup.in_container(
@@ -53,22 +57,22 @@ def find_existing(context: Ctx, spec: SchemaProps, known: str | None) -> list[st
     )
 
 
-def _existing(context: Ctx, spec: SchemaProps) -> Row:
+def _require_existing(context: Ctx, spec: SchemaProps) -> Row:
     return lookup.existing(context, _show(context, spec), lookup.object_name(context, spec.name))
 
 
-def _names(context: Ctx, spec: SchemaProps) -> tuple[str, str]:
+def _choose_names(context: Ctx, spec: SchemaProps) -> tuple[str, str]:
     return sql.named(spec.database), lookup.object_name(context, spec.name)
 
 
-def _path(context: Ctx, spec: SchemaProps) -> Sql:
-    return sql.path(_names(context, spec))
+def _render_path(context: Ctx, spec: SchemaProps) -> Sql:
+    return sql.path(_choose_names(context, spec))
 
 
-def _id(context: Ctx, spec: SchemaProps) -> str:
-    return sql.dotted(_names(context, spec))
+def _build_id(context: Ctx, spec: SchemaProps) -> str:
+    return sql.dotted(_choose_names(context, spec))
 
 
 def _show(context: Ctx, spec: SchemaProps) -> Sql:
-    database, name = _names(context, spec)
+    database, name = _choose_names(context, spec)
     return sql.statement(_SHOW, pattern=sql.literal(name), database=sql.identifier(database))

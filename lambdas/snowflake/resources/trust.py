@@ -58,7 +58,7 @@ _TABLES: Final = "SHOW ICEBERG TABLES IN ACCOUNT"
 
 
 def create(context: Ctx, spec: TrustProps) -> str:
-    return _id(spec)
+    return _build_id(spec)
 
 
 def is_ready(context: Ctx, spec: TrustProps, object_id: str) -> Outputs | None:
@@ -89,10 +89,10 @@ def delete(context: Ctx, spec: TrustProps, object_id: str) -> None:
 
 
 def find_existing(context: Ctx, spec: TrustProps, known: str | None) -> list[str]:
-    return [] if context.deleting else [_id(spec)]
+    return [] if context.deleting else [_build_id(spec)]
 
 
-def _id(spec: TrustProps) -> str:
+def _build_id(spec: TrustProps) -> str:
     return f"{sql.named(spec.volume)}/{sql.named(spec.integration)}"
 
 
@@ -129,7 +129,9 @@ def described_volume(vendor: Snowflake, name: str) -> Volume:
     rows = vendor.run(sql.statement(_DESC_VOLUME, name=sql.identifier(name)))
     properties = {row.get("property", "").upper(): row.get("property_value", "") for row in rows}
     texts = [text for key, text in sorted(properties.items()) if key.startswith("STORAGE_LOCATION_")]
-    return Volume([_object(text) for text in texts], properties.get("ALLOW_WRITES", "").lower() == "true")
+    return Volume(
+        [_parse_object(text) for text in texts], properties.get("ALLOW_WRITES", "").lower() == "true"
+    )
 
 
 def volume_side(vendor: Snowflake, name: str) -> Side:
@@ -194,7 +196,7 @@ def verify_volume(vendor: Snowflake, name: str, side: Side) -> None:
         bad.pop("storageLocationSelectionResult", None)
     reason = "; ".join(f"{key}: {text}" for key, text in bad.items()) or str(result.get("error", ""))
     if bad or reason or result.get("success") is False:
-        raise _failed(side, _of_volume(reason, bad), reason)
+        raise _build_failure(side, _choose_volume_row(reason, bad), reason)
 
 
 def verify_integration(vendor: Snowflake, name: str, side: Side) -> None:
@@ -202,14 +204,14 @@ def verify_integration(vendor: Snowflake, name: str, side: Side) -> None:
     result = _call_system(vendor, _VERIFY_INTEGRATION, name)
     reason = " ".join(str(result[key]) for key in ("errorCode", "errorMessage", "error") if result.get(key))
     if reason or result.get("success") is False:
-        raise _failed(side, of_catalog(reason), reason)
+        raise _build_failure(side, of_catalog(reason), reason)
 
 
 def require_namespace(vendor: Snowflake, name: str, side: Side, namespace: str) -> None:
     """Raise ResourceFailed until the catalog contains the Glue database."""
     result = _call_system(vendor, _LIST_NAMESPACES, name)
     if "error" in result:
-        raise _failed(side, of_catalog(str(result["error"])), str(result["error"]))
+        raise _build_failure(side, of_catalog(str(result["error"])), str(result["error"]))
     listed = [str(name) for name in result.get("list", [])]
     if namespace in listed:
         return
@@ -246,7 +248,7 @@ def require_unused(vendor: Snowflake, column: str, name: str) -> None:
         raise Conflict(snowflake_errors.IN_USE, f"{name} is used by {', '.join(names)[:DETAIL_LENGTH]}")
 
 
-def _of_volume(reason: str, bad: dict[str, str]) -> ErrorRow:
+def _choose_volume_row(reason: str, bad: dict[str, str]) -> ErrorRow:
     if mentions(reason, "assumerole", "assume role", "assuming aws_role") or bad.keys() == {
         "awsRoleArnValidationResult"
     }:
@@ -258,7 +260,7 @@ def _of_volume(reason: str, bad: dict[str, str]) -> ErrorRow:
     return snowflake_errors.TRUST_STORAGE
 
 
-def _failed(side: Side, row: ErrorRow, reason: str) -> ResourceFailed:
+def _build_failure(side: Side, row: ErrorRow, reason: str) -> ResourceFailed:
     words = shortened(" ".join(reason.split()), _REASON_LENGTH) or "no reason"
     return ResourceFailed(row, f"{side}: {side.presents}; Snowflake says: {words}", patience=_ROLE_PATIENCE)
 
@@ -276,7 +278,7 @@ def _call_system(vendor: Snowflake, template: str, name: str) -> dict[str, Any]:
     return document if isinstance(document, dict) else {"error": "an answer that is not JSON"}
 
 
-def _object(text: str) -> dict[str, Any]:
+def _parse_object(text: str) -> dict[str, Any]:
     try:
         document = json.loads(text)
     except ValueError:

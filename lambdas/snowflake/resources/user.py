@@ -41,13 +41,13 @@ _OPTIONAL: Final = ("role", "warehouse", "namespace")
 
 def create(context: Ctx, spec: UserProps) -> str:
     name = lookup.object_name(context, spec.name)
-    own = _own_pair(context, spec, name)
+    own = _read_own_pair(context, spec, name)
     pair = own or keypair.make()
     _store(context, spec, name, pair, is_new=own is None)
     statement = sql.statement(
         _CREATE,
         name=sql.identifier(name),
-        settings=sql.listed(_settings(spec).values(), " "),
+        settings=sql.listed(_render_settings(spec).values(), " "),
         key=sql.literal(pair.public),
         comment=lookup.ownership_comment(context),
     )
@@ -73,9 +73,9 @@ def is_ready(context: Ctx, spec: UserProps, object_id: str) -> Outputs | None:
 
 def update(context: Ctx, spec: UserProps, object_id: str) -> None:
     lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
-    described = _described(context, object_id)
+    described = _describe_user(context, object_id)
     name = sql.identifier(object_id)
-    wanted = _settings(spec)
+    wanted = _render_settings(spec)
     changes = [part for setting, part in wanted.items() if not _is(setting, described, spec)]
     if changes:
         context.vendor.run(sql.statement(_ALTER, name=name, settings=sql.listed(changes, " ")))
@@ -86,8 +86,8 @@ def update(context: Ctx, spec: UserProps, object_id: str) -> None:
     ):
         context.vendor.run(sql.statement(_UNSET_POLICY, name=name))
     slots = keypair.slot_fingerprints(described)
-    own = _own_pair(context, spec, object_id)
-    pair = _pair_for(context, spec, object_id, own, slots)
+    own = _read_own_pair(context, spec, object_id)
+    pair = _choose_pair(context, spec, object_id, own, slots)
     _store(context, spec, object_id, pair, is_new=pair is not own)
     if pair.fingerprint not in slots.values() and (slot := keypair.empty_slot(slots)):
         context.vendor.run(sql.statement(keypair.SET_SLOT[slot], name=name, key=sql.literal(pair.public)))
@@ -103,7 +103,7 @@ def find_existing(context: Ctx, spec: UserProps, known: str | None) -> list[str]
     return lookup.ids(context, sql.by_name(_SHOW, name), name, known)
 
 
-def _own_pair(context: Ctx, spec: UserProps, name: str) -> KeyPair | None:
+def _read_own_pair(context: Ctx, spec: UserProps, name: str) -> KeyPair | None:
     """Return the secret's key pair; None if it has none or that of another user."""
     stored = context.secrets.read(spec.secret)
     if secret_fields.USER not in stored or stored[secret_fields.USER].reveal() != name:
@@ -111,7 +111,7 @@ def _own_pair(context: Ctx, spec: UserProps, name: str) -> KeyPair | None:
     return secret_fields.held_pair(context.secrets, spec.secret)
 
 
-def _pair_for(
+def _choose_pair(
     context: Ctx, spec: UserProps, name: str, own: KeyPair | None, slots: Mapping[str, str]
 ) -> KeyPair:
     """Return the secret's own pair, or its previous pair if that is in a slot, or a new pair. Raises Refused
@@ -122,7 +122,7 @@ def _pair_for(
     is_free = keypair.empty_slot(slots) is not None
     if own and (is_free or own.fingerprint in slots.values()):
         return own
-    before = _pair_before(context, spec)
+    before = _read_previous_pair(context, spec)
     if before and before.fingerprint in slots.values():
         return before
     if not is_free:
@@ -130,7 +130,7 @@ def _pair_for(
     return keypair.make()
 
 
-def _pair_before(context: Ctx, spec: UserProps) -> KeyPair | None:
+def _read_previous_pair(context: Ctx, spec: UserProps) -> KeyPair | None:
     """Return the key pair of the secret's previous version; None if there is no usable one."""
     try:
         return secret_fields.held_pair(context.secrets, spec.secret, PREVIOUS)
@@ -153,17 +153,19 @@ def _store(context: Ctx, spec: UserProps, name: str, pair: KeyPair, *, is_new: b
         context.secrets.write(spec.secret, wanted, version=f"{pair.fingerprint}/{context.clock.time()}")
 
 
-def _settings(spec: UserProps) -> dict[str, Sql]:
+def _render_settings(spec: UserProps) -> dict[str, Sql]:
     """Return each setting with its clause in CREATE and ALTER."""
     given = {
-        "DEFAULT_ROLE": sql.statement("DEFAULT_ROLE={name}", name=_path(spec.role)) if spec.role else None,
-        "DEFAULT_WAREHOUSE": sql.statement("DEFAULT_WAREHOUSE={name}", name=_path(spec.warehouse))
+        "DEFAULT_ROLE": sql.statement("DEFAULT_ROLE={name}", name=_render_path(spec.role))
+        if spec.role
+        else None,
+        "DEFAULT_WAREHOUSE": sql.statement("DEFAULT_WAREHOUSE={name}", name=_render_path(spec.warehouse))
         if spec.warehouse
         else None,
-        "DEFAULT_NAMESPACE": sql.statement("DEFAULT_NAMESPACE={name}", name=_path(spec.namespace))
+        "DEFAULT_NAMESPACE": sql.statement("DEFAULT_NAMESPACE={name}", name=_render_path(spec.namespace))
         if spec.namespace
         else None,
-        "NETWORK_POLICY": sql.statement("NETWORK_POLICY={name}", name=_path(spec.network_policy))
+        "NETWORK_POLICY": sql.statement("NETWORK_POLICY={name}", name=_render_path(spec.network_policy))
         if spec.network_policy
         else None,
     }
@@ -188,7 +190,7 @@ def _is(setting: str, described: dict[str, str], spec: UserProps) -> bool:
     return sql.split(now) == sql.split(wanted[setting])
 
 
-def _described(context: Ctx, name: str) -> dict[str, str]:
+def _describe_user(context: Ctx, name: str) -> dict[str, str]:
     rows = context.vendor.run(sql.statement(_DESC, name=sql.identifier(name)))
     properties = {row.get("property", "").upper(): row.get("value", "") for row in rows}
     if not properties:
@@ -196,5 +198,5 @@ def _described(context: Ctx, name: str) -> dict[str, str]:
     return properties
 
 
-def _path(name: str) -> Sql:
+def _render_path(name: str) -> Sql:
     return sql.path(sql.split(name))

@@ -23,7 +23,7 @@ _DROP: Final = "DROP WAREHOUSE IF EXISTS {name}"
 
 def create(context: Ctx, spec: WarehouseProps) -> str:
     context.vendor.run(
-        sql.statement(_CREATE, comment=lookup.ownership_comment(context), **_settings(context, spec))
+        sql.statement(_CREATE, comment=lookup.ownership_comment(context), **_render_settings(context, spec))
     )
     return lookup.object_name(context, spec.name)
 
@@ -41,7 +41,7 @@ def update(context: Ctx, spec: WarehouseProps, object_id: str) -> None:
         "auto_resume": "true",
     }
     if any(actual.get(column, "").lower() != value.lower() for column, value in wanted.items()):
-        context.vendor.run(sql.statement(_ALTER, **_settings(context, spec)))
+        context.vendor.run(sql.statement(_ALTER, **_render_settings(context, spec)))
 
 
 def delete(context: Ctx, spec: WarehouseProps, object_id: str) -> None:
@@ -53,7 +53,7 @@ def find_existing(context: Ctx, spec: WarehouseProps, known: str | None) -> list
     return lookup.ids(context, sql.by_name(_SHOW, name), name, known)
 
 
-def _settings(context: Ctx, spec: WarehouseProps) -> dict[str, Sql]:
+def _render_settings(context: Ctx, spec: WarehouseProps) -> dict[str, Sql]:
     return {
         "name": sql.identifier(lookup.object_name(context, spec.name)),
         "size": sql.literal(spec.size),
