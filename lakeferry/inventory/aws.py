@@ -15,10 +15,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 from lakeferry.deployment import stacks
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.inventory import aws_kinds
-from lakeferry.inventory.aws_kinds import AwsKind, matches
+from lakeferry.inventory.aws_kinds import AwsKind
 from lakeferry.inventory.aws_listing import AwsResource, Tags, pages
 from lakeferry.inventory.model import AWS, ORPHAN, Item, Ownership, Verdict, orphaned, retained, unknown
 from lakeferry.inventory.ownership import StackHistory, of_stack, stack_items
+from lakeferry.inventory.recognition import matches
 from lambdas import contract
 from lambdas.custom_resources.cleanup import is_table_in, lists_all_tables
 from lambdas.shared.aws import answer_to

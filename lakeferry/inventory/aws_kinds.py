@@ -5,7 +5,6 @@ deleted.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Final
@@ -23,59 +22,12 @@ from lakeferry.inventory.aws_listing import (
     read_description,
 )
 from lakeferry.inventory.model import Item
+from lakeferry.inventory.recognition import Recognition
 from lambdas import contract
 from lambdas.custom_resources.cleanup import Cleaner
 
 #: Days for which AWS keeps a deleted KMS key or pseudonymisation key: the fewest that it allows.
 _RECOVERY_DAYS: Final = 7
-
-
-@attrs.frozen
-class Recognition:
-    """Patterns by which resources that no stack has are recognised as the deployment's.
-
-    A name that matches `generated` can only come from CloudFormation. One that matches `truncated` does, too,
-    but may belong to another deployment: tags or a former stack decide. Anybody could have given a name that
-    matches `custom`: the `description` or tags decide; with `needs_tags`, only tags.
-    """
-
-    generated: str = ""
-    truncated: str = ""
-    custom: str = ""
-    description: str = ""
-    needs_tags: bool = False
-
-    def resolve(self, deployment: Deployment) -> Recognition:
-        """Return the patterns, with <prefix> and the other placeholders replaced by their values."""
-        prefix = re.escape(deployment.prefix)
-        stack = rf"{prefix}-(data|confluent|snowflake|exports|operations)"
-        chosen_buckets = [
-            name for name in (deployment.aws.tableflow_bucket, deployment.aws.lake_bucket) if name
-        ]
-        values = {
-            "<prefix>": prefix,
-            "<regional>": re.escape(deployment.regional_prefix),
-            "<project>": re.escape(deployment.identity.name),
-            "<buckets>": "|".join(map(re.escape, chosen_buckets)),
-            # It ends in digits of its stack's id, unless an earlier version created it. Earlier deployments
-            # may have kept theirs.
-            "<aggregates>": deployment.prefix.replace("-", "_") + "_aggregates(_[0-9a-f]{8})?",
-            # A name that CloudFormation generates: stack, logical id, 12 or 13 characters. No other stack's
-            # names match.
-            "<generated>": rf"{stack}-[A-Za-z0-9]+-[A-Za-z0-9]{{12,13}}",
-            # The same, cut to the most characters that a service allows. What begins with
-            # `lake-dev-data-confluent-` may be of the stack `lake-dev-data` or of the stack
-            # `lake-dev-data-confluent`.
-            "<truncated>": rf"(?=.{{64}}$|.{{80}}$){stack}-[A-Za-z0-9-]{{30,}}",
-        }
-
-        def fill(pattern: str) -> str:
-            return re.sub("|".join(values), lambda match: values[match[0]], pattern)
-
-        generated, truncated, custom, description = map(
-            fill, (self.generated, self.truncated, self.custom, self.description)
-        )
-        return Recognition(generated, truncated, custom, description, self.needs_tags)
 
 
 @attrs.frozen
@@ -94,11 +46,6 @@ class AwsKind:
     recognition: Recognition = Recognition()
     is_data: bool = False
     deletes_itself: bool = False
-
-
-def matches(pattern: str, name: str) -> bool:
-    """Return whether a pattern of a Recognition matches the whole name. An empty pattern matches nothing."""
-    return bool(pattern) and re.fullmatch(pattern, name) is not None
 
 
 def aws_kinds(deployment: Deployment) -> list[AwsKind]:
@@ -153,7 +100,7 @@ def _delete_role(ctx: DeploymentContext, item: Item) -> None:
     iam.delete_role(RoleName=item.name)
 
 
-_NAMED: Final = Recognition("<generated>", "<truncated>")
+_NAMED: Final = Recognition(generated="<generated>", truncated="<truncated>")
 _TAGGED: Final = Recognition(custom=".*", needs_tags=True)
 #: The job argument with the prefix of its log groups' names.
 _LOG_PREFIX: Final = "--custom-logGroup-prefix"
@@ -170,148 +117,261 @@ _ALARMS: Final = "|".join(
 #: attached to.
 KINDS: Final = (
     AwsKind(
-        "schedule", "AWS::Scheduler::Schedule", aws_listing.schedules,
-        _call("scheduler", "delete_schedule", Name="{name}", GroupName="{parent}"), _NAMED,
+        name="schedule",
+        type="AWS::Scheduler::Schedule",
+        find=aws_listing.schedules,
+        delete=_call("scheduler", "delete_schedule", Name="{name}", GroupName="{parent}"),
+        recognition=_NAMED,
     ),
     AwsKind(
-        "schedule_group", "AWS::Scheduler::ScheduleGroup",
-        list_by("scheduler", "list_schedule_groups", "ScheduleGroups", prefix="NamePrefix",
-                tags=("list_tags_for_resource", "ResourceArn", "{Arn}")),
-        _call("scheduler", "delete_schedule_group", Name="{id}"), Recognition(custom="<prefix>"),
+        name="schedule_group",
+        type="AWS::Scheduler::ScheduleGroup",
+        find=list_by(
+            "scheduler",
+            "list_schedule_groups",
+            "ScheduleGroups",
+            prefix="NamePrefix",
+            tags=("list_tags_for_resource", "ResourceArn", "{Arn}"),
+        ),
+        delete=_call("scheduler", "delete_schedule_group", Name="{id}"),
+        recognition=Recognition(custom="<prefix>"),
     ),
     AwsKind(
-        "event_rule", "AWS::Events::Rule",
-        list_by("events", "list_rules", "Rules", prefix="NamePrefix", tags=("list_tags_for_resource", "ResourceARN", "{Arn}")),
-        _delete_event_rule, _NAMED,
+        name="event_rule",
+        type="AWS::Events::Rule",
+        find=list_by(
+            "events",
+            "list_rules",
+            "Rules",
+            prefix="NamePrefix",
+            tags=("list_tags_for_resource", "ResourceARN", "{Arn}"),
+        ),
+        delete=_delete_event_rule,
+        recognition=_NAMED,
     ),
     AwsKind(
-        "glue_job", "AWS::Glue::Job",
-        list_by("glue", "get_jobs", "Jobs", description=lambda row: row.get("DefaultArguments", {}).get(_LOG_PREFIX, ""),
-                tags=("get_tags", "ResourceArn", "arn:aws:glue:{region}:{account}:job/{Name}")),
-        _call("glue", "delete_job", JobName="{id}"),
-        Recognition(custom="<prefix>-[a-z][a-z0-9_]*", description="^/aws-glue/<prefix>$"),
+        name="glue_job",
+        type="AWS::Glue::Job",
+        find=list_by(
+            "glue",
+            "get_jobs",
+            "Jobs",
+            description=lambda row: row.get("DefaultArguments", {}).get(_LOG_PREFIX, ""),
+            tags=("get_tags", "ResourceArn", "arn:aws:glue:{region}:{account}:job/{Name}"),
+        ),
+        delete=_call("glue", "delete_job", JobName="{id}"),
+        recognition=Recognition(custom="<prefix>-[a-z][a-z0-9_]*", description="^/aws-glue/<prefix>$"),
     ),
     AwsKind(
-        "glue_security_configuration", "AWS::Glue::SecurityConfiguration",
-        list_by("glue", "get_security_configurations", "SecurityConfigurations",
-                description=lambda row: json.dumps(row.get("EncryptionConfiguration", {}))),
-        _call("glue", "delete_security_configuration", Name="{id}"),
-        Recognition(custom="<prefix>-exports", description='"JobBookmarksEncryptionMode": "CSE-KMS"'),
+        name="glue_security_configuration",
+        type="AWS::Glue::SecurityConfiguration",
+        find=list_by(
+            "glue",
+            "get_security_configurations",
+            "SecurityConfigurations",
+            description=lambda row: json.dumps(row.get("EncryptionConfiguration", {})),
+        ),
+        delete=_call("glue", "delete_security_configuration", Name="{id}"),
+        recognition=Recognition(
+            custom="<prefix>-exports", description='"JobBookmarksEncryptionMode": "CSE-KMS"'
+        ),
     ),
     AwsKind(
-        "state_machine", "AWS::StepFunctions::StateMachine",
-        list_by("stepfunctions", "list_state_machines", "stateMachines", "name", id="stateMachineArn",
-                tags=("list_tags_for_resource", "resourceArn", "{stateMachineArn}")),
-        _call("stepfunctions", "delete_state_machine", stateMachineArn="{id}"),
-        Recognition("<generated>", "<truncated>", "[A-Za-z]+ProviderFrameworkwaiterstatemachine[0-9A-F]{8}-.{12,13}"),
+        name="state_machine",
+        type="AWS::StepFunctions::StateMachine",
+        find=list_by(
+            "stepfunctions",
+            "list_state_machines",
+            "stateMachines",
+            "name",
+            id="stateMachineArn",
+            tags=("list_tags_for_resource", "resourceArn", "{stateMachineArn}"),
+        ),
+        delete=_call("stepfunctions", "delete_state_machine", stateMachineArn="{id}"),
+        recognition=Recognition(
+            generated="<generated>",
+            truncated="<truncated>",
+            custom="[A-Za-z]+ProviderFrameworkwaiterstatemachine[0-9A-F]{8}-.{12,13}",
+        ),
     ),
     AwsKind(
-        "function", "AWS::Lambda::Function",
-        list_by("lambda", "list_functions", "Functions", "FunctionName", tags=("list_tags", "Resource", "{FunctionArn}")),
-        _call("lambda", "delete_function", FunctionName="{id}"), _NAMED,
+        name="function",
+        type="AWS::Lambda::Function",
+        find=list_by(
+            "lambda",
+            "list_functions",
+            "Functions",
+            "FunctionName",
+            tags=("list_tags", "Resource", "{FunctionArn}"),
+        ),
+        delete=_call("lambda", "delete_function", FunctionName="{id}"),
+        recognition=_NAMED,
     ),
     AwsKind(
-        "alarm", "AWS::CloudWatch::Alarm",
-        list_by("cloudwatch", "describe_alarms", "MetricAlarms", "AlarmName", prefix="AlarmNamePrefix",
-                description=lambda row: row.get("AlarmDescription", ""),
-                tags=("list_tags_for_resource", "ResourceARN", "{AlarmArn}")),
-        lambda ctx, item: ctx.client("cloudwatch").delete_alarms(AlarmNames=[item.name]),
-        Recognition(
+        name="alarm",
+        type="AWS::CloudWatch::Alarm",
+        find=list_by(
+            "cloudwatch",
+            "describe_alarms",
+            "MetricAlarms",
+            "AlarmName",
+            prefix="AlarmNamePrefix",
+            description=lambda row: row.get("AlarmDescription", ""),
+            tags=("list_tags_for_resource", "ResourceARN", "{AlarmArn}"),
+        ),
+        delete=lambda ctx, item: ctx.client("cloudwatch").delete_alarms(AlarmNames=[item.name]),
+        recognition=Recognition(
             custom=f"<prefix>-({_ALARMS})",
             description=r" of <prefix> is above |^A start of an export or a notice|^A recipient of <prefix> "
             r"|^Function \w+ failed \(",
         ),
     ),
     AwsKind(
-        "dashboard", "AWS::CloudWatch::Dashboard", aws_listing.dashboards,
-        lambda ctx, item: ctx.client("cloudwatch").delete_dashboards(DashboardNames=[item.name]),
-        Recognition(custom="<regional>", description=r"\b<prefix>\b"),
+        name="dashboard",
+        type="AWS::CloudWatch::Dashboard",
+        find=aws_listing.dashboards,
+        delete=lambda ctx, item: ctx.client("cloudwatch").delete_dashboards(DashboardNames=[item.name]),
+        recognition=Recognition(custom="<regional>", description=r"\b<prefix>\b"),
     ),
     AwsKind(
-        "budget", "AWS::Budgets::Budget", aws_listing.budgets,
-        _call("budgets", "delete_budget", AccountId="{account}", BudgetName="{name}"),
+        name="budget",
+        type="AWS::Budgets::Budget",
+        find=aws_listing.budgets,
+        delete=_call("budgets", "delete_budget", AccountId="{account}", BudgetName="{name}"),
         # It ends in a hash of its notifications, or has none if an earlier version created it.
-        Recognition(custom="<regional>(-[0-9a-f]{8})?", description=r"user:project\$<project>"),
+        recognition=Recognition(custom="<regional>(-[0-9a-f]{8})?", description=r"user:project\$<project>"),
     ),
     AwsKind(
-        "topic", "AWS::SNS::Topic", aws_listing.topics, _call("sns", "delete_topic", TopicArn="{id}"),
-        Recognition("<generated>", custom="<prefix>_[a-z][a-z0-9_]*|<prefix>-alarms"),
-    ),
-    AwsKind("queue", "AWS::SQS::Queue", aws_listing.queues, _call("sqs", "delete_queue", QueueUrl="{id}"), _NAMED),
-    AwsKind(
-        "athena_named_query", "AWS::Athena::NamedQuery", aws_listing.named_queries,
-        _call("athena", "delete_named_query", NamedQueryId="{id}"), Recognition(r"<prefix> \S+: .+"),
+        name="topic",
+        type="AWS::SNS::Topic",
+        find=aws_listing.topics,
+        delete=_call("sns", "delete_topic", TopicArn="{id}"),
+        recognition=Recognition(generated="<generated>", custom="<prefix>_[a-z][a-z0-9_]*|<prefix>-alarms"),
     ),
     AwsKind(
-        "athena_workgroup", "AWS::Athena::WorkGroup", aws_listing.workgroups,
-        _call("athena", "delete_work_group", WorkGroup="{id}", RecursiveDeleteOption=True),
-        Recognition(custom="<prefix>", description="^Queries on the tables of <prefix>$"),
+        name="queue",
+        type="AWS::SQS::Queue",
+        find=aws_listing.queues,
+        delete=_call("sqs", "delete_queue", QueueUrl="{id}"),
+        recognition=_NAMED,
+    ),
+    AwsKind(
+        name="athena_named_query",
+        type="AWS::Athena::NamedQuery",
+        find=aws_listing.named_queries,
+        delete=_call("athena", "delete_named_query", NamedQueryId="{id}"),
+        recognition=Recognition(generated=r"<prefix> \S+: .+"),
+    ),
+    AwsKind(
+        name="athena_workgroup",
+        type="AWS::Athena::WorkGroup",
+        find=aws_listing.workgroups,
+        delete=_call("athena", "delete_work_group", WorkGroup="{id}", RecursiveDeleteOption=True),
+        recognition=Recognition(custom="<prefix>", description="^Queries on the tables of <prefix>$"),
     ),
     # Listed with their databases.
     AwsKind(
-        "glue_table", "AWS::Glue::Table", lambda _: iter(()),
-        _call("glue", "delete_table", DatabaseName="{parent}", Name="{name}"), is_data=True,
-    ),
-    AwsKind(
-        "glue_database", "AWS::Glue::Database",
-        list_by("glue", "get_databases", "DatabaseList", description=read_description), lambda ctx,
-        item: Cleaner(ctx.client, ctx.account, ctx.deadline).glue_database(item.name, ""),
-        Recognition(custom="<aggregates>", description="^Aggregates that exports keep as tables$"),
+        name="glue_table",
+        type="AWS::Glue::Table",
+        find=lambda _: iter(()),
+        delete=_call("glue", "delete_table", DatabaseName="{parent}", Name="{name}"),
         is_data=True,
     ),
     AwsKind(
-        "bucket", "AWS::S3::Bucket",
-        list_by("s3", "list_buckets", "Buckets", tags=("get_bucket_tagging", "Bucket", "{Name}")),
-        _delete_bucket,
-        Recognition("<prefix>-data-(tableflowbucket|lakebucket)[0-9a-f]{0,8}-[a-z0-9]{12,13}", custom="<buckets>"),
+        name="glue_database",
+        type="AWS::Glue::Database",
+        find=list_by("glue", "get_databases", "DatabaseList", description=read_description),
+        delete=lambda ctx, item: Cleaner(ctx.client, ctx.account, ctx.deadline).glue_database(item.name, ""),
+        recognition=Recognition(
+            custom="<aggregates>", description="^Aggregates that exports keep as tables$"
+        ),
         is_data=True,
     ),
     AwsKind(
-        "dynamodb_table", "AWS::DynamoDB::Table", aws_listing.dynamodb_tables,
-        _call("dynamodb", "delete_table", TableName="{id}"), Recognition("<generated>"),
+        name="bucket",
+        type="AWS::S3::Bucket",
+        find=list_by("s3", "list_buckets", "Buckets", tags=("get_bucket_tagging", "Bucket", "{Name}")),
+        delete=_delete_bucket,
+        recognition=Recognition(
+            generated="<prefix>-data-(tableflowbucket|lakebucket)[0-9a-f]{0,8}-[a-z0-9]{12,13}",
+            custom="<buckets>",
+        ),
+        is_data=True,
+    ),
+    AwsKind(
+        name="dynamodb_table",
+        type="AWS::DynamoDB::Table",
+        find=aws_listing.dynamodb_tables,
+        delete=_call("dynamodb", "delete_table", TableName="{id}"),
+        recognition=Recognition(generated="<generated>"),
     ),
     # Deleted as CloudFormation does it, without a recovery window, in which the name could not be used again.
     AwsKind(
-        "secret", "AWS::SecretsManager::Secret", partial(aws_listing.secrets, of_pseudonyms=False),
-        _call("secretsmanager", "delete_secret", SecretId="{id}", ForceDeleteWithoutRecovery=True),
-        Recognition(
-            custom="<prefix>/(confluent|snowflake)/.+", description="^(API key of .+ for .+|Key pair of Snowflake's reader)$"
+        name="secret",
+        type="AWS::SecretsManager::Secret",
+        find=partial(aws_listing.secrets, of_pseudonyms=False),
+        delete=_call("secretsmanager", "delete_secret", SecretId="{id}", ForceDeleteWithoutRecovery=True),
+        recognition=Recognition(
+            custom="<prefix>/(confluent|snowflake)/.+",
+            description="^(API key of .+ for .+|Key pair of Snowflake's reader)$",
         ),
     ),
     # It can be restored for a week, because without it pseudonyms can't be resolved.
     AwsKind(
-        "pseudonymisation_secret", "AWS::SecretsManager::Secret",
-        partial(aws_listing.secrets, of_pseudonyms=True),
-        _call("secretsmanager", "delete_secret", SecretId="{id}", RecoveryWindowInDays=_RECOVERY_DAYS),
-        Recognition(custom=".*", description=f"^{PSEUDONYM_SECRET}<prefix>$"), is_data=True,
+        name="pseudonymisation_secret",
+        type="AWS::SecretsManager::Secret",
+        find=partial(aws_listing.secrets, of_pseudonyms=True),
+        delete=_call("secretsmanager", "delete_secret", SecretId="{id}", RecoveryWindowInDays=_RECOVERY_DAYS),
+        recognition=Recognition(custom=".*", description=f"^{PSEUDONYM_SECRET}<prefix>$"),
+        is_data=True,
         deletes_itself=True,
     ),
     # IAM lists the roles of all regions. The tags of a deployment's roles say in which region their stack is.
     AwsKind(
-        "role", "AWS::IAM::Role",
-        list_by("iam", "list_roles", "Roles", "RoleName", description=read_description,
-                tags=("list_role_tags", "RoleName", "{RoleName}")),
-        _delete_role,
-        Recognition(
-            truncated="<truncated>", custom="<generated>|<regional>-(tableflow|snowflake)",
+        name="role",
+        type="AWS::IAM::Role",
+        find=list_by(
+            "iam",
+            "list_roles",
+            "Roles",
+            "RoleName",
+            description=read_description,
+            tags=("list_role_tags", "RoleName", "{RoleName}"),
+        ),
+        delete=_delete_role,
+        recognition=Recognition(
+            truncated="<truncated>",
+            custom="<generated>|<regional>-(tableflow|snowflake)",
             description="^(Confluent's Tableflow writes tables and shows them in Glue|"
             "Snowflake reads the tables that Tableflow writes)$",
         ),
     ),
     AwsKind(
-        "log_group", "AWS::Logs::LogGroup", aws_listing.log_groups,
-        _call("logs", "delete_log_group", logGroupName="{id}"),
-        Recognition("(/aws/lambda/)?(<generated>)|/aws-glue/<prefix>/(output|error)", "(/aws/lambda/)?(<truncated>)"),
+        name="log_group",
+        type="AWS::Logs::LogGroup",
+        find=aws_listing.log_groups,
+        delete=_call("logs", "delete_log_group", logGroupName="{id}"),
+        recognition=Recognition(
+            generated="(/aws/lambda/)?(<generated>)|/aws-glue/<prefix>/(output|error)",
+            truncated="(/aws/lambda/)?(<truncated>)",
+        ),
     ),
     AwsKind(
-        "kms_key", "AWS::KMS::Key", aws_listing.kms_keys,
-        _call("kms", "schedule_key_deletion", KeyId="{id}", PendingWindowInDays=_RECOVERY_DAYS), _TAGGED,
+        name="kms_key",
+        type="AWS::KMS::Key",
+        find=aws_listing.kms_keys,
+        delete=_call("kms", "schedule_key_deletion", KeyId="{id}", PendingWindowInDays=_RECOVERY_DAYS),
+        recognition=_TAGGED,
         deletes_itself=True,
     ),
     # Listed with the other KMS keys.
     AwsKind(
-        PSEUDONYM_KMS_KEY, "AWS::KMS::Key", lambda _: iter(()),
-        _call("kms", "schedule_key_deletion", KeyId="{id}", PendingWindowInDays=_RECOVERY_DAYS), _TAGGED,
-        is_data=True, deletes_itself=True,
+        name=PSEUDONYM_KMS_KEY,
+        type="AWS::KMS::Key",
+        find=lambda _: iter(()),
+        delete=_call("kms", "schedule_key_deletion", KeyId="{id}", PendingWindowInDays=_RECOVERY_DAYS),
+        recognition=_TAGGED,
+        is_data=True,
+        deletes_itself=True,
     ),
-)  # fmt: skip
+)

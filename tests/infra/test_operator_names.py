@@ -7,9 +7,10 @@ import attrs
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.stacks import Stack, StackResource
 from lakeferry.inventory import ownership, removal
-from lakeferry.inventory.aws_kinds import aws_kinds, matches
+from lakeferry.inventory.aws_kinds import aws_kinds
 from lakeferry.inventory.aws_listing import kms_descriptions
 from lakeferry.inventory.ownership import StackHistory, VendorNames
+from lakeferry.inventory.recognition import matches
 
 ACCOUNT = "111122223333"
 #: Types of AWS without a row in the inventory, because they are deleted with another resource.
