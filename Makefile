@@ -101,7 +101,7 @@ setup:
 
 lock:
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header requirements.in --output-file requirements.txt
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header requirements-glue6.in --output-file requirements-glue6.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header glue_jobs/requirements-glue6.in --output-file glue_jobs/requirements-glue6.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header requirements-java.in --output-file requirements-java.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header -c requirements.txt lambdas/requirements.in --output-file lambdas/requirements.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header -c requirements.txt glue_jobs/requirements.in --output-file glue_jobs/requirements.txt

@@ -35,7 +35,11 @@ class Fence(NamedTuple):
 
 
 def pages(root: Path) -> list[Path]:
-    return [*sorted(root.glob("*.md")), *sorted((root / "docs").rglob("*.md"))]
+    return [
+        *sorted(root.glob("*.md")),
+        *sorted((root / ".github").glob("*.md")),
+        *sorted((root / "docs").rglob("*.md")),
+    ]
 
 
 def fences(page: Path) -> list[Fence]:
