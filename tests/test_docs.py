@@ -218,14 +218,15 @@ def test_texts_for_readers_are_in_plain_english():
 
 
 def test_stock_phrases_are_found(tmp_path):
-    (tmp_path / "project").mkdir()
-    (tmp_path / "project" / "dev.toml").write_text("# Secrets never stand here.\nsimply_put = 1\n")
+    shipped_files = tmp_path / "tests" / "data" / "shipped"
+    shipped_files.mkdir(parents=True)
+    (shipped_files / "dev.toml").write_text("# Secrets never stand here.\nsimply_put = 1\n")
     (tmp_path / "CHANGELOG.md").write_text("# Simply changed\nIn order to test, e.g. this. `for ever`\n")
     assert docs_reader.stock_phrases(tmp_path) == [
         "CHANGELOG.md: Simply",
         "CHANGELOG.md: In order to",
         "CHANGELOG.md: e.g.",
-        "project/dev.toml: never stand here",
+        "tests/data/shipped/dev.toml: never stand here",
     ]
 
 

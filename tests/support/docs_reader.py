@@ -11,6 +11,7 @@ from config.deployments.model import Deployment
 from config.exports import contracts
 from config.exports.contract import Contract
 from config.toml_model import BadFile
+from tests.support import shipped
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -29,21 +30,23 @@ _OF_DEPLOYMENT = re.compile(
 _POINTER = re.compile(r"docs/[\w./-]+\.(?:md|json)(?:#[\w-]+)?")
 
 
-#: Files with sentences for readers that are neither pages nor Python.
+#: Files with sentences for readers that are neither pages nor Python. Below project/ only those that ship,
+#: because users add their own.
 _OTHER_TEXTS = (
     "Makefile",
-    "*.toml",
-    "*.in",
+    "pyproject.toml",
+    "requirements*.in",
     ".pre-commit-config.yaml",
-    ".github/**/*.yml",
+    ".github/workflows/*.yml",
     "docs/**/*.yml",
     "docs/**/*.svg",
-    "project/**/*.toml",
-    "project/**/*.sql",
+    *(f"project/exports/{name}.toml" for name in shipped.EXPORTS),
+    *(f"project/flink/{name}/*" for name in shipped.STATEMENTS),
+    "tests/data/shipped/*.toml",
     "lakeferry/**/*.toml",
     "glue_jobs/**/*.j2",
-    "glue_jobs/**/*.in",
-    "lambdas/**/*.in",
+    "glue_jobs/*.in",
+    "lambdas/*.in",
     "simulators/**/*.in",
 )
 #: Phrases that readers stumble over, or that plain English leaves out.
