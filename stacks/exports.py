@@ -18,6 +18,7 @@ from constructs import Construct
 from config.deployments.deployment_file import LoadedDeployment
 from config.deployments.model import pascal_case
 from lambdas import contract
+from lambdas.shared.settings import NotificationSettings
 from stacks.base import LakeferryStack, own_arn
 from stacks.confluent.stack import ConfluentStack
 from stacks.constructs.export_job import ExportJobs
@@ -145,15 +146,16 @@ class ExportsStack(LakeferryStack):
             deployment=self.deployment,
             handler=contract.NOTIFY,
             purpose="Sends mails about the runs of exports",
-            environment={
-                contract.PROJECT: self.deployment.identity.name,
-                contract.STAGE: self.deployment.identity.stage,
-                contract.LAKE_BUCKET: self.lake.bucket,
-                contract.LAKE_PREFIX: EXPORTS,
-                contract.ALARM_TOPIC: self.alarms.topic.topic_arn,
-                contract.SETTINGS: settings.url,
-                contract.TOPIC_ARNS: topic_arns(self, self.deployment),
-            },
+            environment=NotificationSettings(
+                project=self.deployment.identity.name,
+                stage=self.deployment.identity.stage,
+                bucket=self.lake.bucket,
+                prefix=EXPORTS,
+                alarm_topic=self.alarms.topic.topic_arn,
+                settings=settings.url,
+                topic_arns=topic_arns(self, self.deployment),
+                region=self.region,
+            ).to_environment(),
             statements=[*self._may_notify(), settings.may_read()],
             dead_letters=self.dead_letters,
         )

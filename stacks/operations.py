@@ -13,6 +13,7 @@ from constructs import Construct
 
 from config.deployments.deployment_file import LoadedDeployment
 from lambdas import contract
+from lambdas.shared.settings import MonitoringSettings
 from stacks.base import LakeferryStack, SynthOptions, own_arn
 from stacks.confluent.stack import ConfluentStack
 from stacks.constructs.function import FunctionSchedule, PythonFunction
@@ -92,32 +93,31 @@ class OperationsStack(LakeferryStack):
             self, "Settings", deployment=self.deployment, secrets=self._secret_names()
         )
         options = SynthOptions.of(self)
-        environment = {
-            contract.PROJECT: self.deployment.identity.name,
-            contract.STAGE: self.deployment.identity.stage,
-            contract.LAKE_BUCKET: self.data.lake.bucket,
-            contract.LAKE_PREFIX: EXPORTS,
-            contract.SETTINGS: settings.url,
-            contract.CLUSTER: self.confluent.cluster.glue_database,
-            contract.TOPIC_ARNS: topic_arns(self, self.deployment) if self.deployment.exports else "",
-            contract.SNOWFLAKE_SCHEMA: self.snowflake.reader.schema if self.snowflake else "",
-            contract.TABLEFLOW_SECRET: self.confluent.cluster.table_watcher_secret_arn,
-            contract.CONFLUENT_URL: options.confluent_url,
-            contract.SNOWFLAKE_URL: options.snowflake_url,
-            contract.CLOUD_KEY_SECRET: self.confluent.cluster.watcher_secret_arn,
-            contract.STATE_TABLE: self.confluent.cluster.state_table,
-            contract.SNOWFLAKE_STATE_TABLE: self._snowflake_reader.state_table
-            if self._snowflake_reader
-            else "",
-            contract.SNOWFLAKE_SECRET: self._snowflake_reader.secret_arn if self._snowflake_reader else "",
-        }
+        reader = self._snowflake_reader
+        variables = MonitoringSettings(
+            project=self.deployment.identity.name,
+            stage=self.deployment.identity.stage,
+            bucket=self.data.lake.bucket,
+            prefix=EXPORTS,
+            settings=settings.url,
+            cluster=self.confluent.cluster.glue_database,
+            topic_arns=topic_arns(self, self.deployment) if self.deployment.exports else "",
+            metrics_key=self.confluent.cluster.watcher_secret_arn,
+            confluent_url=options.confluent_url,
+            tableflow_secret=self.confluent.cluster.table_watcher_secret_arn,
+            state_table=self.confluent.cluster.state_table,
+            snowflake_schema=self.snowflake.reader.schema if self.snowflake else "",
+            snowflake_secret=reader.secret_arn if reader else "",
+            snowflake_url=options.snowflake_url,
+            snowflake_state_table=reader.state_table if reader else "",
+        )
         function = PythonFunction(
             self,
             "Watch",
             deployment=self.deployment,
             handler=contract.WATCH,
             purpose="Monitoring: measures freshness, lateness and ages of keys",
-            environment={name: value for name, value in environment.items() if value},
+            environment=variables.to_environment(),
             statements=[settings.may_read(), *self._may_measure()],
             dead_letters=self.exports.dead_letters,
         )

@@ -13,6 +13,7 @@ from constructs import Construct
 from config.deployments.deployment_file import LoadedDeployment
 from config.deployments.model import Snowflake, pascal_case
 from lambdas import contract
+from lambdas.shared.settings import RotationSettings, SnowflakeSettings
 from lambdas.snowflake.properties import (
     CatalogIntegrationOutputs,
     CatalogIntegrationProps,
@@ -94,14 +95,14 @@ class SnowflakeStack(LakeferryStack):
             self,
             "Snowflake",
             deployment=self.deployment,
-            environment={
-                contract.SNOWFLAKE_ACCOUNT: settings.account,
-                contract.SNOWFLAKE_USER: settings.user,
-                contract.SNOWFLAKE_ROLE: settings.role,
-                contract.SNOWFLAKE_WAREHOUSE: settings.deployer_warehouse,
-                contract.SNOWFLAKE_SECRET: settings.key_secret,
-                **self._address(),
-            },
+            settings=SnowflakeSettings(
+                account=settings.account,
+                user=settings.user,
+                role=settings.role,
+                warehouse=settings.deployer_warehouse,
+                key_secret=settings.key_secret,
+                snowflake_url=SynthOptions.of(self).snowflake_url,
+            ),
             statements=[
                 *may_read_secret(self, "DeployerKey", named_secret(self, settings.key_secret)),
                 # By name: the ARN would be a circular dependency, as a tag of the secret names a role that
@@ -114,10 +115,6 @@ class SnowflakeStack(LakeferryStack):
                 self.secrets.may_use_key(),
             ],
         )
-
-    def _address(self) -> dict[str, str]:
-        url = SynthOptions.of(self).snowflake_url
-        return {contract.SNOWFLAKE_URL: url} if url else {}
 
     def _containers(self) -> None:
         settings = self.settings
@@ -171,7 +168,7 @@ class SnowflakeStack(LakeferryStack):
             deployment=self.deployment,
             secrets=self.secrets,
             provider=self.provider,
-            environment=self._address(),
+            settings=RotationSettings(snowflake_url=SynthOptions.of(self).snowflake_url),
         )
         rotation.rotate(self.reader_secret, user, *memberships, *self.grants)
 

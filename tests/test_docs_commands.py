@@ -15,8 +15,8 @@ MAKEFILE = ROOT / "Makefile"
 
 def test_commands_on_pages_are_valid():
     found = list(docs_commands.of_pages(ROOT))
-    assert len([one for one in found if one.whole]) > 60
-    assert len([one for one in found if not one.whole]) > 40
+    assert len([row for row in found if row.whole]) > 60
+    assert len([row for row in found if not row.whole]) > 40
     assert docs_commands.wrong(app, ROOT) == []
 
 
@@ -74,7 +74,7 @@ def test_commands_are_found_in_snippets_and_in_sentences(tmp_path):
         "glue 'SELECT 1'\n```\n```console\n$ make tset\nmake no command, output\n```\n```text\nlakeferry "
         "nonsense\n```\n"
     )
-    assert [one.line for one in docs_commands.of_pages(tmp_path)] == [
+    assert [item.line for item in docs_commands.of_pages(tmp_path)] == [
         "lakeferry query    --catalgo glue 'SELECT 1'",
         "make tset",
         "make no command, output",

@@ -60,5 +60,5 @@ def test_the_linter_bans_code_that_runs_foreign_text(tmp_path):
             (room / f"{rule}.py").write_text(code)
     command = [sys.executable, "-m", "ruff", "check", "--no-cache", "--output-format", "json", "."]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
-    found = {(Path(one["filename"]).parent.name, one["code"]) for one in json.loads(done.stdout)}
+    found = {(Path(load["filename"]).parent.name, load["code"]) for load in json.loads(done.stdout)}
     assert found >= set(itertools.product(("shared", "glue_jobs", "stacks", "lakeferry"), BANNED))

@@ -22,7 +22,7 @@ The module defines the options and the text that users read; the other packages 
 writes through `call.output` (info, print, table, step, ask), and reports an error by raising
 `errors.CommandFailed(CODE, message, hint, details)`. It need not catch errors of lambdas, jobs and AWS: they
 are translated. In the same change, add each new code with its title, cause, remedy and exit code to
-`lakeferry/errors.toml`, add a row to tests/cli/test_every_command.py (and `assert document.keys() ==
+`config/errors.toml`, add a row to tests/cli/test_every_command.py (and `assert document.keys() ==
 promised("status")` to the test in which the command succeeds), and run `python -m dev.docs`, which writes the
 reference pages.
 """

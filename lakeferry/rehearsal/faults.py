@@ -18,12 +18,13 @@ import attrs
 from lakeferry import inventory
 from lakeferry.deployment import stacks
 from lakeferry.deployment.cdk import Cdk, CliFailed
+from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import CommandFailed
 from lakeferry.inventory import Item, Verdict, destroy
 from lakeferry.output import Reporter
 from lakeferry.rehearsal.checks import lifecycle
 from lakeferry.rehearsal.environments import SimulatedEnvironment
-from lakeferry.rehearsal.harness import CheckFailed, Harness, require
+from lakeferry.rehearsal.harness import CheckFailed, Harness, require, until
 from simulators.core.faults import FaultClient
 
 AWS: Final = "AWS"
@@ -41,6 +42,8 @@ _SINGLE: Final = 3
 _NEVER: Final = 10**9
 #: How often a user retries a step.
 _RETRIES: Final = 4
+#: How long CloudFormation may roll back before a step is retried. The provider framework waits up to an hour.
+_ROLLBACK_SECONDS: Final = 3700.0
 _STUCK: Final = ("ROLLBACK_FAILED", "DELETE_FAILED", "CREATE_FAILED")
 Shape = Counter[tuple[str, str]]
 
@@ -191,10 +194,12 @@ class FaultRun:
             self._compare(name)
 
     def _retry(self, cdk: Cdk, report: Reporter) -> None:
-        """Deploy again, as `lakeferry deploy` does; destroy first if CloudFormation can't update a stack in
-        its present state.
+        """Deploy again, as `lakeferry deploy` does: when CloudFormation has ended what it is doing.
+
+        Destroy first if it can't update a stack in its present state.
         """
         ctx = self.harness.ctx
+        until(lambda: not _busy_stacks(ctx), "a stack is still in progress", _ROLLBACK_SECONDS)
         if _stuck(self.harness):
             self._destroy(report)
         for stack in stacks.read(ctx).values():
@@ -234,6 +239,10 @@ def measure_baseline(harness: Harness, report: Reporter) -> Baseline:
     baseline.calls["destroy"], _ = injector.stop()
     lifecycle.nothing_left(harness)
     return baseline
+
+
+def _busy_stacks(ctx: DeploymentContext) -> list[str]:
+    return [stack.name for stack in stacks.read(ctx).values() if stack.is_in_progress]
 
 
 def _stuck(harness: Harness) -> bool:

@@ -39,7 +39,7 @@ from lambdas.custom_resources.request import (
 from lambdas.custom_resources.state import Lease, StateStore
 from lambdas.shared import errors
 from lambdas.shared.clock import Deadline
-from lambdas.shared.errors import BadProperties, Denied, LakeferryError, Transient
+from lambdas.shared.errors import BadProperties, Denied, LakeferryError, StaleRequest, Transient
 from lambdas.shared.log import Log
 from lambdas.shared.properties import Properties, parse
 from lambdas.shared.resource import Context, Outputs, ResourceHandler
@@ -232,12 +232,17 @@ class Lifecycle:
         name = self._name(request, target)
         is_known = request.verb != CREATE and request.identity == target
         now = self.deadline.clock.time()
-        self.states.change(
-            _key(request, target),
-            lambda row: state.accept_request(
-                row, request, name=name, now=now, stacks=self.stacks, is_known=is_known
-            ),
-        )
+        try:
+            self.states.change(
+                _key(request, target),
+                lambda row: state.accept_request(
+                    row, request, name=name, now=now, stacks=self.stacks, is_known=is_known
+                ),
+            )
+        except StaleRequest:
+            # It may be delivered again, when another request is in force that it would seem to follow.
+            self.states.change(_key(request, target), lambda row: state.remember_refused(row, request))
+            raise
 
     def _name(self, request: Request, target: Identity) -> str:
         account, region, stack = parse_stack_arn(request.stack_id)

@@ -162,7 +162,16 @@ class Request:
     @property
     def fingerprint(self) -> str:
         """Return a hash that differs when the wanted properties differ."""
-        return hashlib.sha256(json.dumps(self.given, sort_keys=True, default=str).encode()).hexdigest()[:16]
+        return _hash_properties(self.given)
+
+    @property
+    def fingerprint_before(self) -> str:
+        """Return the same hash of the properties that CloudFormation had before an update."""
+        return _hash_properties(self.before)
+
+
+def _hash_properties(properties: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(properties, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 def read_request(event: Mapping[str, Any]) -> Request:

@@ -190,7 +190,8 @@ class ResourceState:
     """`past` has the ids of the requests that a later one has replaced.
 
     `given` has the properties of the request in force, with all references resolved: commands find the object
-    by them. It is empty in a state that an earlier release wrote.
+    by them. It is empty in a state that an earlier release wrote, as `fingerprint_before` is, the hash of the
+    properties from which the request in force came.
     """
 
     request_id: str
@@ -200,6 +201,7 @@ class ResourceState:
     name: str
     past: list[str] = attrs.field(factory=list)
     given: dict[str, Any] = attrs.field(factory=dict)
+    fingerprint_before: str = ""
     backward: bool = False
     lease_owner: str = ""
     lease_until: float = 0.0
@@ -340,6 +342,7 @@ def accept_request(
             started,
             name,
             given=dict(request.given),
+            fingerprint_before=request.fingerprint_before,
             backward=backward,
             facts=KnownObject(unrecorded=is_known),
         )
@@ -353,9 +356,21 @@ def accept_request(
         since=started,
         past=[*row.past, row.request_id][-_REMEMBERED:],
         given=dict(request.given),
+        fingerprint_before=request.fingerprint_before,
         backward=backward,
         progress=RequestProgress(),
     )
+
+
+def remember_refused(row: ResourceState | None, request: Request) -> ResourceState:
+    """Return the row with a request that came too late among those that are refused from now on."""
+    if row is None:
+        raise StaleRequest(
+            errors.OVERTAKEN, f"the state that request {request.id} came too late for has expired"
+        )
+    if request.id in (row.request_id, *row.past):
+        return row
+    return attrs.evolve(row, past=[*row.past, request.id][-_REMEMBERED:])
 
 
 def _require_timely(row: ResourceState, request: Request, backward: bool, stacks: Stacks) -> None:
@@ -367,3 +382,18 @@ def _require_timely(row: ResourceState, request: Request, backward: bool, stacks
     # A repeated rollback has the same properties as the one before; a late forward update has different ones.
     if row.backward and backward and row.fingerprint != request.fingerprint:
         raise StaleRequest(errors.OVERTAKEN, "an update came after its own rollback")
+    if backward and not row.backward and _is_late_update(row, request):
+        raise StaleRequest(errors.OVERTAKEN, "an update came after its stack had begun to roll back")
+
+
+def _is_late_update(row: ResourceState, request: Request) -> bool:
+    """Return whether an update that arrives during a rollback is the one that failed, not its rollback.
+
+    The framework can report a failure while its call of this function is still on its way. If that call were
+    taken for the rollback, the rollback itself would be refused. The failed update begins with the properties
+    in force. So does the rollback of an update that was accepted, but that returns to where this one began.
+    """
+    begins_here = request.fingerprint_before == row.fingerprint
+    changes_nothing = request.fingerprint == row.fingerprint
+    is_rollback = row.fingerprint_before in ("", request.fingerprint)
+    return begins_here and not changes_nothing and not is_rollback

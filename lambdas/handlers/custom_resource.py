@@ -25,7 +25,6 @@ from lambdas.handlers.runtime import (
     deadline,
     entry_point,
     require_own_stack,
-    require_variables,
 )
 from lambdas.shared import errors
 from lambdas.shared.clock import Deadline, SystemClock
@@ -34,6 +33,7 @@ from lambdas.shared.http import Session
 from lambdas.shared.log import Log
 from lambdas.shared.redaction import redact
 from lambdas.shared.secrets import SecretStore
+from lambdas.shared.settings import ConfluentSettings, ResourceSettings, SnowflakeSettings
 from lambdas.snowflake import secret_fields, sql
 from lambdas.snowflake.client import Login, Snowflake
 
@@ -76,13 +76,11 @@ def build(environment: Mapping[str, str], deadline: Deadline, log: Log) -> Lifec
 
     A vendor's variables are checked when its client is created.
     """
-    require_variables(environment, contract.PROJECT, contract.STAGE, contract.STATE_TABLE)
+    settings = ResourceSettings.from_environment(environment)
     store = SecretStore(client("secretsmanager"))
     return Lifecycle(
-        deployment=Deployment(environment[contract.PROJECT], environment[contract.STAGE]),
-        states=StateStore(
-            DynamoDocuments(client("dynamodb"), environment[contract.STATE_TABLE]), deadline.clock
-        ),
+        deployment=Deployment(settings.project, settings.stage),
+        states=StateStore(DynamoDocuments(client("dynamodb"), settings.state_table), deadline.clock),
         stacks=CloudFormationStacks(client("cloudformation")),
         secrets=store,
         vendors=vendor_clients(environment, store, deadline),
@@ -105,26 +103,18 @@ def vendor_clients(
 
 
 def _confluent(environment: Mapping[str, str], store: SecretStore, deadline: Deadline) -> Confluent:
-    require_variables(environment, contract.CLOUD_KEY_SECRET)
-    key = store.read_key(environment[contract.CLOUD_KEY_SECRET])
-    url = environment.get(contract.CONFLUENT_URL) or CONTROL_PLANE
-    return Confluent(Session(deadline), deadline.clock, key, url, environment.get(contract.CATALOG_URL, ""))
+    settings = ConfluentSettings.from_environment(environment)
+    key = store.read_key(settings.cloud_key_secret)
+    url = settings.confluent_url or CONTROL_PLANE
+    return Confluent(Session(deadline), deadline.clock, key, url, settings.catalog_url)
 
 
 def _snowflake(environment: Mapping[str, str], store: SecretStore, deadline: Deadline) -> Snowflake:
-    login_variables = (
-        contract.SNOWFLAKE_ACCOUNT,
-        contract.SNOWFLAKE_USER,
-        contract.SNOWFLAKE_ROLE,
-        contract.SNOWFLAKE_WAREHOUSE,
-    )
-    require_variables(environment, *login_variables, contract.SNOWFLAKE_SECRET)
-    key = secret_fields.read_pair(store, environment[contract.SNOWFLAKE_SECRET])
-    account, user, role, warehouse = (environment[name] for name in login_variables)
-    login = Login(account, user, sql.named(role), sql.named(warehouse))
-    return Snowflake(
-        Session(deadline), deadline.clock, login, key, environment.get(contract.SNOWFLAKE_URL, "")
-    )
+    settings = SnowflakeSettings.from_environment(environment)
+    key = secret_fields.read_pair(store, settings.key_secret)
+    role = sql.named(settings.role)
+    login = Login(settings.account, settings.user, role, sql.named(settings.warehouse))
+    return Snowflake(Session(deadline), deadline.clock, login, key, settings.snowflake_url)
 
 
 def require_deliverable(answer: dict[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from lambdas import contract
 from lambdas.confluent.client import CONTROL_PLANE, Confluent, RestClient
 from lambdas.confluent.telemetry import TELEMETRY
 from lambdas.custom_resources.state import DynamoDocuments, StateStore
-from lambdas.handlers.runtime import LambdaContext, client, deadline, entry_point, require_variables
+from lambdas.handlers.runtime import LambdaContext, client, deadline, entry_point
 from lambdas.monitoring import errors as monitoring_errors
 from lambdas.monitoring.checks import OF_AWS, Clients, checks_of, emit, run_checks, unmeasured
 from lambdas.monitoring.measurements import (
@@ -34,6 +34,7 @@ from lambdas.shared.errors import Denied, LakeferryError
 from lambdas.shared.http import Session
 from lambdas.shared.s3 import Objects
 from lambdas.shared.secrets import SecretStore
+from lambdas.shared.settings import MonitoringSettings
 from lambdas.shared.tenants import require_tenant
 from lambdas.snowflake import secret_fields, sql
 from lambdas.snowflake.client import Login, Snowflake
@@ -172,32 +173,25 @@ def _tenants(table: str, clock: Clock) -> frozenset[str]:
 
 def read_settings(environment: Mapping[str, str], s3: S3Client) -> Settings:
     """Raises LakeferryError that names all variables that are missing."""
-    required = (
-        contract.PROJECT,
-        contract.STAGE,
-        contract.LAKE_BUCKET,
-        contract.LAKE_PREFIX,
-        contract.SETTINGS,
-    )
-    require_variables(environment, *required)
+    variables = MonitoringSettings.from_environment(environment)
     return Settings(
-        deployment=f"{environment[contract.PROJECT]}-{environment[contract.STAGE]}",
-        bucket=environment[contract.LAKE_BUCKET],
-        prefix=environment[contract.LAKE_PREFIX].strip("/"),
+        deployment=f"{variables.project}-{variables.stage}",
+        bucket=variables.bucket,
+        prefix=variables.prefix.strip("/"),
         monitored=combine(
-            deployment.read(s3, environment[contract.SETTINGS]),
-            cluster=environment.get(contract.CLUSTER, ""),
-            snowflake_schema=environment.get(contract.SNOWFLAKE_SCHEMA, ""),
-            topic_arns=environment.get(contract.TOPIC_ARNS, ""),
+            deployment.read(s3, variables.settings),
+            cluster=variables.cluster,
+            snowflake_schema=variables.snowflake_schema,
+            topic_arns=variables.topic_arns,
         ),
-        metrics_key=environment.get(contract.CLOUD_KEY_SECRET, ""),
-        telemetry_url=environment.get(contract.CONFLUENT_URL) or TELEMETRY,
-        tableflow_secret=environment.get(contract.TABLEFLOW_SECRET, ""),
-        confluent_url=environment.get(contract.CONFLUENT_URL) or CONTROL_PLANE,
-        snowflake_secret=environment.get(contract.SNOWFLAKE_SECRET, ""),
-        snowflake_url=environment.get(contract.SNOWFLAKE_URL, ""),
-        state_table=environment.get(contract.STATE_TABLE, ""),
-        snowflake_state_table=environment.get(contract.SNOWFLAKE_STATE_TABLE, ""),
+        metrics_key=variables.metrics_key,
+        telemetry_url=variables.confluent_url or TELEMETRY,
+        tableflow_secret=variables.tableflow_secret,
+        confluent_url=variables.confluent_url or CONTROL_PLANE,
+        snowflake_secret=variables.snowflake_secret,
+        snowflake_url=variables.snowflake_url,
+        state_table=variables.state_table,
+        snowflake_state_table=variables.snowflake_state_table,
     )
 
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 from botocore.config import Config
 
-from lambdas import contract
-from lambdas.handlers.runtime import LambdaContext, client, entry_point, require_variables
+from lambdas.handlers.runtime import LambdaContext, client, entry_point
 from lambdas.notifications import errors as notification_errors
 from lambdas.notifications.mailer import Notifier
 from lambdas.notifications.message import Links
@@ -20,6 +19,7 @@ from lambdas.shared.clock import Clock, SystemClock
 from lambdas.shared.errors import Refused
 from lambdas.shared.log import Log
 from lambdas.shared.s3 import Objects
+from lambdas.shared.settings import NotificationSettings
 from lambdas.shared.sns import SnsTopics
 
 if TYPE_CHECKING:
@@ -78,21 +78,14 @@ def build(settings: Settings, clock: Clock, log: Log, request_id: str) -> Notifi
 
 def read_settings(environment: Mapping[str, str], s3: S3Client) -> Settings:
     """Raises LakeferryError that names all variables that are missing."""
-    require_variables(
-        environment,
-        contract.LAKE_BUCKET,
-        contract.LAKE_PREFIX,
-        contract.SETTINGS,
-        contract.TOPIC_ARNS,
-        "AWS_REGION",
-    )
-    exports = deployment.read(s3, environment[contract.SETTINGS]).exports
-    topics = environment[contract.TOPIC_ARNS]
+    variables = NotificationSettings.from_environment(environment)
+    exports = deployment.read(s3, variables.settings).exports
+    topics = variables.topic_arns
     return Settings(
-        bucket=environment[contract.LAKE_BUCKET],
-        prefix=environment[contract.LAKE_PREFIX].strip("/"),
-        region=environment["AWS_REGION"],
-        alarm_topic=environment.get(contract.ALARM_TOPIC, ""),
+        bucket=variables.bucket,
+        prefix=variables.prefix.strip("/"),
+        region=variables.region,
+        alarm_topic=variables.alarm_topic,
         exports={
             export.export: ExportSettings(
                 export.export, export.job, f"{topics}{export.export}", export.zone, export.cron

@@ -26,6 +26,7 @@ from lambdas.shared.errors import LakeferryError, Refused
 from lambdas.shared.http import Session
 from lambdas.shared.log import Log
 from lambdas.shared.secrets import SecretStore
+from lambdas.shared.settings import RotationSettings
 from lambdas.shared.tenants import require_tenant
 from lambdas.snowflake.client import Snowflake
 
@@ -114,9 +115,10 @@ def build(
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
     """Read the function's environment. Raises LakeferryError for invalid numbers."""
+    variables = RotationSettings.from_environment(environment)
     try:
-        keep = int(environment.get(contract.ROTATION_KEEP) or contract.KEYS_KEPT)
-        grace = float(environment.get(contract.ROTATION_GRACE_DAYS) or contract.GRACE_DAYS)
+        keep = int(variables.keep or contract.KEYS_KEPT)
+        grace = float(variables.grace_days or contract.GRACE_DAYS)
     except ValueError:
         keep = 0
         grace = 0.0
@@ -127,11 +129,11 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         )
         raise LakeferryError(errors.SETTINGS, wanted)
     return Settings(
-        cloud_key_secret=environment.get(contract.CLOUD_KEY_SECRET, ""),
-        confluent_url=environment.get(contract.CONFLUENT_URL) or CONTROL_PLANE,
-        snowflake_url=environment.get(contract.SNOWFLAKE_URL, ""),
+        cloud_key_secret=variables.cloud_key_secret,
+        confluent_url=variables.confluent_url or CONTROL_PLANE,
+        snowflake_url=variables.snowflake_url,
         policy=Policy(keep, grace * DAY),
-        state_table=environment.get(contract.STATE_TABLE, ""),
+        state_table=variables.state_table,
     )
 
 

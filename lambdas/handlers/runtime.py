@@ -75,12 +75,6 @@ def deadline(context: LambdaContext, margin_seconds: float) -> Deadline:
     return Deadline(clock, clock.time() + context.get_remaining_time_in_millis() / 1000 - margin_seconds)
 
 
-def require_variables(environment: Mapping[str, str], *names: str) -> None:
-    """Raise LakeferryError that names all of the variables that are missing or empty."""
-    if missing := [name for name in names if not environment.get(name)]:
-        raise LakeferryError(errors.SETTINGS, f"{', '.join(missing)} not set")
-
-
 def require_own_stack(event: Mapping[str, Any], context: LambdaContext) -> None:
     """Raise LakeferryError unless the event comes from a stack of the function's own account and region."""
     account, region, _ = parse_stack_arn(str(event.get("StackId")))

@@ -1,4 +1,4 @@
-"""Errors of the functions. The class of an error determines how it is handled, and its row what users read.
+"""Errors of the functions. The class of an error determines how it is handled, and its code what users read.
 
 LakeferryError
 ├── BadProperties        mistakes in the event's properties, all of them      reported immediately
@@ -28,6 +28,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from config.aws_denials import denial_of, shorten
+from config.errors import entry, plain
 from lambdas.shared.redaction import redact
 
 #: Details from a vendor are cut to this many characters.
@@ -40,12 +41,13 @@ def shortened(text: str, length: int = DETAIL_LENGTH) -> str:
 
 
 class ErrorRow(NamedTuple):
-    """A code, whose meaning never changes, and what to do. lakeferry/errors.toml has the code's title and
-    cause.
-    """
+    """A code, whose meaning never changes. config/errors.toml says what it means and what to do."""
 
     code: str
-    remedy: str
+
+    @property
+    def remedy(self) -> str:
+        return plain(entry(self.code).remedy)
 
 
 class LakeferryError(Exception):
@@ -157,51 +159,23 @@ class TimedOut(LakeferryError):
     """The wait is over. `row` is that of the last error, whose text is at the beginning of this one's."""
 
 
-PROPERTIES: Final = ErrorRow(
-    "LF-PROPERTIES", "Correct each property named above and deploy again; nothing was created."
-)
-OVERTAKEN: Final = ErrorRow(
-    "LF-OVERTAKEN", "Nothing, unless the deployment failed because of it: then deploy again."
-)
-FOREIGN: Final = ErrorRow("LF-FOREIGN-EVENT", "Find out who invoked it; nothing was done.")
-SETTINGS: Final = ErrorRow("LF-SETTINGS", "Deploy again; don't edit the function manually.")
-WAITING: Final = ErrorRow(
-    "LF-WAITING",
-    "Look at the object in the vendor's console; when it works, deploy again: existing objects are used.",
-)
-OUT_OF_TIME: Final = ErrorRow("LF-OUT-OF-TIME", "Nothing: the next invocation continues.")
-OUTDATED: Final = ErrorRow("LF-OUTDATED", "Nothing: it takes the time of a delete and a create.")
-VANISHED: Final = ErrorRow(
-    "LF-VANISHED", "Nothing: Lakeferry searches for it once more, and creates it again if it is gone."
-)
-UNREACHABLE: Final = ErrorRow(
-    "NET-UNREACHABLE",
-    "Look at the vendor's status page; if the call came from your own computer, at its network and proxy "
-    "too. Then try again.",
-)
-TLS: Final = ErrorRow(
-    "NET-TLS", "Exclude the vendor's hosts from TLS inspection; the check can't be turned off."
-)
-UNREADABLE: Final = ErrorRow(
-    "NET-UNREADABLE", "Deploy again; if it persists, look at the vendor's status page."
-)
-ADDRESS: Final = ErrorRow("NET-ADDRESS", "Check the address above, and the setting that it comes from.")
-SECRET_MISSING: Final = ErrorRow(
-    "AWS-SECRET-MISSING", "Fill it (`lakeferry secrets set`), or correct the name, and deploy again."
-)
-SECRET_SHAPE: Final = ErrorRow("AWS-SECRET-SHAPE", "Store JSON with the fields above.")
-STORAGE: Final = ErrorRow("AWS-REFUSED", "Look at the error's own code above; deploy again when it is fixed.")
-DOCUMENT: Final = ErrorRow(
-    "AWS-DOCUMENT",
-    "Look at the object named above; an earlier version can be restored, because the bucket keeps them.",
-)
+PROPERTIES: Final = ErrorRow("LF-PROPERTIES")
+OVERTAKEN: Final = ErrorRow("LF-OVERTAKEN")
+FOREIGN: Final = ErrorRow("LF-FOREIGN-EVENT")
+SETTINGS: Final = ErrorRow("LF-SETTINGS")
+WAITING: Final = ErrorRow("LF-WAITING")
+OUT_OF_TIME: Final = ErrorRow("LF-OUT-OF-TIME")
+OUTDATED: Final = ErrorRow("LF-OUTDATED")
+VANISHED: Final = ErrorRow("LF-VANISHED")
+UNREACHABLE: Final = ErrorRow("NET-UNREACHABLE")
+TLS: Final = ErrorRow("NET-TLS")
+UNREADABLE: Final = ErrorRow("NET-UNREADABLE")
+ADDRESS: Final = ErrorRow("NET-ADDRESS")
+SECRET_MISSING: Final = ErrorRow("AWS-SECRET-MISSING")
+SECRET_SHAPE: Final = ErrorRow("AWS-SECRET-SHAPE")
+STORAGE: Final = ErrorRow("AWS-REFUSED")
+DOCUMENT: Final = ErrorRow("AWS-DOCUMENT")
 
-OUTPUTS: Final = ErrorRow("LF-OUTPUTS", "Shorten the names that the value is built from, and deploy again.")
-PRINCIPAL: Final = ErrorRow(
-    "LF-PRINCIPAL",
-    "Ask the vendor's support whose principal that is. Nothing trusts it; deploy again when the vendor "
-    "names another.",
-)
-INTERNAL: Final = ErrorRow(
-    "LF-INTERNAL", "Report it with the trace from the function's log, which holds no secret."
-)
+OUTPUTS: Final = ErrorRow("LF-OUTPUTS")
+PRINCIPAL: Final = ErrorRow("LF-PRINCIPAL")
+INTERNAL: Final = ErrorRow("LF-INTERNAL")

@@ -44,7 +44,7 @@ def walk(folder, vendor):
     guarded = f"set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n{script}"
     done = subprocess.run(["bash", "-c", guarded], cwd=folder, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert {each.name for each in folder.iterdir()} == present
+    assert {entry.name for entry in folder.iterdir()} == present
     return done.stdout, done.stderr
 
 

@@ -9,6 +9,7 @@ from constructs import Construct, IDependable
 from config.deployments.deployment_file import LoadedDeployment
 from lambdas import contract
 from lambdas.confluent.properties import FlinkComputePoolProps
+from lambdas.shared.settings import ConfluentSettings, RotationSettings
 from stacks.base import LakeferryStack, SynthOptions
 from stacks.confluent.access import (
     FLINK,
@@ -125,11 +126,16 @@ class ConfluentStack(LakeferryStack):
 
     def _provider(self) -> VendorProvider:
         cloud_key = self.deployment.confluent.cloud_key_secret
+        options = SynthOptions.of(self)
         return VendorProvider(
             self,
             "Confluent",
             deployment=self.deployment,
-            environment=_addresses(self) | {contract.CLOUD_KEY_SECRET: cloud_key},
+            settings=ConfluentSettings(
+                cloud_key_secret=cloud_key,
+                confluent_url=options.confluent_url,
+                catalog_url=options.catalog_url,
+            ),
             statements=[
                 *may_read_secret(self, "CloudKey", named_secret(self, cloud_key)),
                 # Of all keys by name: after an update, a statement is deleted with a key that the stack no
@@ -213,13 +219,18 @@ class ConfluentStack(LakeferryStack):
 
     def _rotate(self) -> None:
         cloud_key = self.deployment.confluent.cloud_key_secret
+        options = SynthOptions.of(self)
         rotation = KeyRotation(
             self,
             "KeyRotation",
             deployment=self.deployment,
             secrets=self.secrets,
             provider=self.provider,
-            environment=_addresses(self) | {contract.CLOUD_KEY_SECRET: cloud_key},
+            settings=RotationSettings(
+                cloud_key_secret=cloud_key,
+                confluent_url=options.confluent_url,
+                catalog_url=options.catalog_url,
+            ),
             statements=may_read_secret(self, "CloudKey", named_secret(self, cloud_key)),
         )
         for key in self.keys.all:
@@ -254,9 +265,3 @@ def _catalog(region: str, kafka: KafkaCluster) -> str:
     organization = Fn.select(0, Fn.split("/", Fn.select(1, Fn.split("organization=", crn))))
     path = f"organizations/{organization}/environments/{kafka.environment_id}"
     return f"https://tableflow.{region}.aws.confluent.cloud/iceberg/catalog/{path}"
-
-
-def _addresses(scope: Construct) -> dict[str, str]:
-    options = SynthOptions.of(scope)
-    given = {contract.CONFLUENT_URL: options.confluent_url, contract.CATALOG_URL: options.catalog_url}
-    return {name: value for name, value in given.items() if value}

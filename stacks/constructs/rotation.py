@@ -3,9 +3,10 @@ replaced keys after their grace period."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
+import attrs
 from aws_cdk import Stack
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_secretsmanager as secretsmanager
@@ -13,6 +14,7 @@ from constructs import Construct, IDependable
 
 from config.deployments.model import Deployment
 from lambdas import contract
+from lambdas.shared.settings import RotationSettings
 from stacks.constructs.function import FunctionSchedule, PythonFunction
 from stacks.constructs.mail import alarm_on_dead_letters, alarm_topic, dead_letter_queue
 from stacks.constructs.secrets import Secret, StackSecrets
@@ -34,6 +36,8 @@ _REVOKE: Final = "15 0/6 * * ? *"
 
 
 class KeyRotation(Construct):
+    """Rotates keys of a vendor. `settings` says how the function reaches the vendor."""
+
     def __init__(
         self,
         scope: Construct,
@@ -42,7 +46,7 @@ class KeyRotation(Construct):
         deployment: Deployment,
         secrets: StackSecrets,
         provider: VendorProvider,
-        environment: Mapping[str, str],
+        settings: RotationSettings,
         statements: Sequence[Statement] = (),
     ) -> None:
         super().__init__(scope, id)
@@ -63,12 +67,12 @@ class KeyRotation(Construct):
             deployment=deployment,
             handler=contract.ROTATE,
             purpose=f"{id}: replaces keys in four steps",
-            environment={
-                contract.ROTATION_KEEP: str(deployment.rotation.keep),
-                contract.ROTATION_GRACE_DAYS: str(deployment.rotation.grace_days),
-                contract.STATE_TABLE: provider.states.table_name,
-                **environment,
-            },
+            environment=attrs.evolve(
+                settings,
+                keep=str(deployment.rotation.keep),
+                grace_days=str(deployment.rotation.grace_days),
+                state_table=provider.states.table_name,
+            ).to_environment(),
             # To compare the organization or account of each login with that of the objects.
             statements=[own, secrets.may_use_key(), may_read_states(provider.states.table_arn), *statements],
             timeout_seconds=contract.ROTATION_TIMEOUT_SECONDS,

@@ -4,7 +4,7 @@ resource.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final, Generic, Self, TypeVar
 
 from aws_cdk import CfnResource, CustomResource, Duration, RemovalPolicy, Stack
@@ -14,6 +14,7 @@ from constructs import Construct, IDependable
 from config.deployments.model import Deployment
 from lambdas import contract
 from lambdas.shared.properties import Properties, declared
+from lambdas.shared.settings import FunctionSettings, ResourceSettings
 from stacks.base import SynthOptions
 from stacks.constructs.cleanup import may_read_own_stack
 from stacks.constructs.provider import WaitingProvider
@@ -32,7 +33,7 @@ def may_read_states(*table_arns: str) -> Statement:
 class VendorProvider(Construct):
     """The provider of a vendor's resources.
 
-    `statements` are what its function may do besides writing states.
+    `settings` says how its function reaches the vendor; `statements` are what it may do besides writing states.
     """
 
     def __init__(
@@ -41,7 +42,7 @@ class VendorProvider(Construct):
         id: str,
         *,
         deployment: Deployment,
-        environment: Mapping[str, str],
+        settings: FunctionSettings,
         statements: Sequence[Statement],
     ) -> None:
         super().__init__(scope, id)
@@ -57,18 +58,18 @@ class VendorProvider(Construct):
             # It is deleted after the resources, and then no state is needed.
             removal_policy=RemovalPolicy.DESTROY,
         )
+        resources = ResourceSettings(
+            project=deployment.identity.name,
+            stage=deployment.identity.stage,
+            state_table=self.states.table_name,
+        )
         provider = WaitingProvider(
             self,
             "Provider",
             deployment=deployment,
             handler=contract.CUSTOM_RESOURCE,
             purpose=f"{id}: creates, updates and deletes objects",
-            environment={
-                contract.PROJECT: deployment.identity.name,
-                contract.STAGE: deployment.identity.stage,
-                contract.STATE_TABLE: self.states.table_name,
-                **environment,
-            },
+            environment=resources.to_environment() | settings.to_environment(),
             statements=[
                 *statements,
                 allow("WriteStates", ["dynamodb:GetItem", "dynamodb:PutItem"], [self.states.table_arn]),

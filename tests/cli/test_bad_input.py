@@ -93,7 +93,7 @@ def test_events_that_cannot_be_read_are_named_by_their_lines(files, case):
     answer = lakeferry("demo", "--events", "events.jsonl", *OWN, "--json")
     document = json.loads(answer.stdout)
     assert (answer.exit_code, document["code"]) == (2, "DEMO-EVENTS")
-    assert [one for one in named if one not in document["message"]] == []
+    assert [key for key in named if key not in document["message"]] == []
     page = "docs/how-to/write-an-export-contract.md#run-it-on-your-own-events"
     assert ("has no events" in named) != (page in document["hint"])
     assert not (files / "out").exists()
@@ -119,8 +119,8 @@ def test_a_folder_that_is_missing_can_be_written_and_is_not_made_yet(files):
 
 
 def test_a_deployment_without_rehearsal_checks_is_refused_before_anything_starts(files):
-    for more in ((), ("--keep",), ("--faults", "7")):
-        answer = lakeferry("rehearse", "--stage", "prod", *more, "--json")
+    for options in ((), ("--keep",), ("--faults", "7")):
+        answer = lakeferry("rehearse", "--stage", "prod", *options, "--json")
         document = json.loads(answer.stdout)
         assert (answer.exit_code, document["code"]) == (2, "REHEARSAL-FILE")
         assert "its topics are sales_orders, not stock_trades" in document["message"]
@@ -181,7 +181,7 @@ def test_a_shipped_contract_is_checked_by_its_name():
 def test_exports_are_listed():
     answer = lakeferry("export", "list", "--json")
     document = json.loads(answer.stdout)
-    names = [each["name"] for each in document["exports"]]
+    names = [export["name"] for export in document["exports"]]
     assert sorted([*names, *document["broken"]]) == sorted(
         path.stem for path in (ROOT / "project" / "exports").glob("*.toml")
     )

@@ -44,7 +44,7 @@ def own_options(clone):
         {"id": id_, "at": (MONDAY + timedelta(days=n)).isoformat(), "who": ADDRESS, "n": n}
         for id_, n in days.items()
     ]
-    (clone.root / "events.jsonl").write_text("".join(json.dumps(each) + "\n" for each in events))
+    (clone.root / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
     (clone.root / "things.avsc").write_text(json.dumps(TOPIC.schema | {"lakeferry:time": "at"}))
     (clone.root / "mine.toml").write_text(CONTRACT)
     files = (

@@ -121,8 +121,8 @@ def test_an_exception_of_a_command_or_of_a_parser_becomes_one_message(command, w
 
 def test_too_many_calls_are_not_explained_by_a_missing_permission(command):
     hints = {
-        what: json.loads(command("work", "--what", what, "--json").stdout)["hint"]
-        for what in ("too many calls", "a refusal")
+        subject: json.loads(command("work", "--what", subject, "--json").stdout)["hint"]
+        for subject in ("too many calls", "a refusal")
     }
     assert "again in a minute" in hints["too many calls"]
     assert "role" not in hints["too many calls"]
@@ -251,10 +251,12 @@ def test_colours_can_be_turned_off(words, variables):
     coloured, plain = (
         CliRunner()
         .invoke(
-            app, ["export", "check", "nosuch.toml", *more], env={"FORCE_COLOR": "1", "NO_COLOR": None, **set_}
+            app,
+            ["export", "check", "nosuch.toml", *options],
+            env={"FORCE_COLOR": "1", "NO_COLOR": None, **set_},
         )
         .stderr
-        for more, set_ in (((), {}), (words, variables))
+        for options, set_ in (((), {}), (words, variables))
     )
     assert re.search(r"\x1b\[[0-9;]*3[0-9]m", plain) is None
     assert "EXP-CONTRACT" in coloured, coloured

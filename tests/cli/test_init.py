@@ -152,7 +152,7 @@ def test_a_change_leaves_the_rest_of_the_file_as_it_was(project):
     before = file.read_text().splitlines()
     assert project.run("init", *MINE, "--yes").code == 0
     after = file.read_text().splitlines()
-    changed = [(one, other) for one, other in zip(before, after, strict=True) if one != other]
+    changed = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
     assert changed == [
         ('owner = "data-platform team"', 'owner = "sales team"'),
         ('recipients = ["analysts@example.com"]', 'recipients = ["sales@corp.test"]'),

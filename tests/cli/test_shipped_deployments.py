@@ -29,7 +29,7 @@ _WEEK = {"start": datetime(2026, 11, 9, tzinfo=UTC), "end": datetime(2026, 11, 1
 #: Records that the user's producers write, by topic.
 ORDERS = {
     "sales_orders": [
-        each.value for each in generators.sales_orders(generators.SalesMix(orders=5), seed=1, **_WEEK)
+        order.value for order in generators.sales_orders(generators.SalesMix(orders=5), seed=1, **_WEEK)
     ]
 }
 STAGES = sorted({*shipped.STAGES} - {"dev"})

@@ -125,7 +125,7 @@ def test_a_run_waits_for_a_slow_response(stocked, undisturbed, faults, prefix):
 
 def test_a_run_reads_each_manifest_once(stocked, faults, prefix):
     stocked.export(LINES, "--prefix", prefix)
-    read = Counter(each["call"] for each in faults.state()["trace"] if each["call"].endswith(".avro"))
+    read = Counter(item["call"] for item in faults.state()["trace"] if item["call"].endswith(".avro"))
     assert set(read.values()) == {1}, read
 
 

@@ -15,7 +15,10 @@ from tests.support.assembly_kit import synthesise
 @pytest.mark.slow
 def test_the_required_bootstrap_version_is_the_templates(dev):
     artifacts = json.loads((dev.folder / "manifest.json").read_text())["artifacts"].values()
-    needed = [int(one.get("properties", {}).get("requiresBootstrapStackVersion") or 0) for one in artifacts]
+    needed = [
+        int(artifact.get("properties", {}).get("requiresBootstrapStackVersion") or 0)
+        for artifact in artifacts
+    ]
     assert max(needed) == aws.BOOTSTRAP
 
 
@@ -27,10 +30,10 @@ def test_the_assembly_is_read_with_its_templates_tags_and_protection(dev, prod):
         ]
         wanted = templates.read_stacks(assembly.folder, names)
         assert {
-            one.name.removeprefix(f"{assembly.prefix}-"): one.template for one in wanted
+            column.name.removeprefix(f"{assembly.prefix}-"): column.template for column in wanted
         } == assembly.templates
-        assert {one.is_protected for one in wanted} == {is_protected}
-        assert {one.tags["stage"] for one in wanted} == {assembly.prefix.rpartition("-")[2]}
+        assert {column.is_protected for column in wanted} == {is_protected}
+        assert {column.tags["stage"] for column in wanted} == {assembly.prefix.rpartition("-")[2]}
 
 
 def test_a_repair_changes_the_resources_that_it_names_and_nothing_else(dev, tmp_path):

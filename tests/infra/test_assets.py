@@ -111,9 +111,9 @@ def run(clean, tmp_path, code):
     folder, boto = clean
     runtime = tmp_path / "runtime"
     runtime.mkdir(exist_ok=True)
-    for one in boto:
-        if not (runtime / one.name).exists():
-            (runtime / one.name).symlink_to(one)
+    for item in boto:
+        if not (runtime / item.name).exists():
+            (runtime / item.name).symlink_to(item)
     script = (
         f"import sys; sys.path[:0] = [{str(folder)!r}]; sys.path.append({str(runtime)!r}); "
         f"sys.dont_write_bytecode = True; {code}"

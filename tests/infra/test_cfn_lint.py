@@ -40,14 +40,14 @@ def findings(dev, prod, tmp_path_factory):
     ]
     result = subprocess.run(command, capture_output=True, text=True, timeout=300)
     found = {file.name: [] for file in (*files, planted)}
-    for one in json.loads(result.stdout):
-        found[Path(one["Filename"]).name].append(f"{one['Rule']['Id']} {one['Message']}")
+    for load in json.loads(result.stdout):
+        found[Path(load["Filename"]).name].append(f"{load['Rule']['Id']} {load['Message']}")
     return found
 
 
 def test_the_linter_finds_nothing(findings):
     assert len(findings) == 11
-    assert {name: found for name, found in findings.items() if found and name != "planted.json"} == {}
+    assert {name: value for name, value in findings.items() if value and name != "planted.json"} == {}
 
 
 def test_the_linter_finds_planted_mistakes(findings):

@@ -44,7 +44,7 @@ def assuming(aws, assembly, sid, **generated):
     known |= {f"<confluent.{logical_id}.id>": value for logical_id, value in generated.items()}
     resources = grant.resources
     for name, value in known.items():
-        resources = [one.replace(name, value) for one in resources]
+        resources = [resource.replace(name, value) for resource in resources]
     return aws.assuming(aws.new_role((grant.actions, resources)))
 
 
@@ -57,7 +57,7 @@ def test_a_job_reads_the_key_that_an_earlier_deployment_kept(inheriting, aws):
     job = assuming(aws, inheriting, "ReadKey")
     services = Services(job.s3, job.glue, job.secrets)
     arguments = [body["DefaultArguments"] for body in inheriting.resources("AWS::Glue::Job").values()]
-    named = [given["--pseudonym-secret"] for given in arguments if "--pseudonym-secret" in given]
+    named = [argument["--pseudonym-secret"] for argument in arguments if "--pseudonym-secret" in argument]
     assert {fetch_key(services, Reader(inheriting).text(name, "exports")).value for name in named} == {KEY}
 
 
@@ -65,8 +65,8 @@ def test_a_job_decrypts_the_kept_secret_and_nothing_else(inheriting):
     """The KMS key is not known: an earlier deployment created it. Secrets Manager names the secret to KMS."""
     region = inheriting.plan.deployment.aws.region
     key, secret = (
-        f"arn:aws:{each}"
-        for each in (f"kms:{region}:{ACCOUNT}:key/1", f"secretsmanager:{region}:{ACCOUNT}:secret:")
+        f"arn:aws:{part}"
+        for part in (f"kms:{region}:{ACCOUNT}:key/1", f"secretsmanager:{region}:{ACCOUNT}:secret:")
     )
     asked = {
         "kms:ViaService": f"secretsmanager.{region}.amazonaws.com",
@@ -77,8 +77,8 @@ def test_a_job_decrypts_the_kept_secret_and_nothing_else(inheriting):
         return any(grant.allows("kms:Decrypt", key, context) for grant in grants_of_job(inheriting))
 
     assert may_decrypt(**asked)
-    for other in (f"{secret}another-AbCdEf", f"{secret}{KEPT}-two-AbCdEf", f"{secret}{KEPT}-two"):
-        assert not may_decrypt(**asked | {"kms:EncryptionContext:SecretARN": other})
+    for part in (f"{secret}another-AbCdEf", f"{secret}{KEPT}-two-AbCdEf", f"{secret}{KEPT}-two"):
+        assert not may_decrypt(**asked | {"kms:EncryptionContext:SecretARN": part})
     assert not may_decrypt(**asked | {"kms:ViaService": f"s3.{region}.amazonaws.com"})
     assert not may_decrypt(**{name: asked[name] for name in asked if name != "kms:ViaService"})
     assert not may_decrypt(**{"kms:ViaService": asked["kms:ViaService"]})
@@ -140,22 +140,26 @@ def data(prod, aws):
 def databases(aws, assembly):
     beginning = assembly.prefix.replace("-", "_")
     return [
-        one["Name"] for one in aws.glue.get_databases()["DatabaseList"] if one["Name"].startswith(beginning)
+        listed_database["Name"]
+        for listed_database in aws.glue.get_databases()["DatabaseList"]
+        if listed_database["Name"].startswith(beginning)
     ]
 
 
 def secrets(aws, assembly):
     return [
-        one["Name"]
-        for one in aws.secrets.list_secrets()["SecretList"]
-        if assembly.prefix in one.get("Description", "")
+        item["Name"]
+        for item in aws.secrets.list_secrets()["SecretList"]
+        if assembly.prefix in item.get("Description", "")
     ]
 
 
 def left(aws, assembly):
     """Return the data of the deployment that exists in the account."""
     buckets = [
-        one["Name"] for one in aws.s3.list_buckets()["Buckets"] if one["Name"].startswith(assembly.prefix)
+        bucket["Name"]
+        for bucket in aws.s3.list_buckets()["Buckets"]
+        if bucket["Name"].startswith(assembly.prefix)
     ]
     return [*databases(aws, assembly), *buckets, *secrets(aws, assembly)]
 
@@ -210,4 +214,6 @@ def test_the_function_that_deletes_tableflows_database_has_the_permissions(dev, 
     clock = ManualClock()
     cleaner = Cleaner(function.client, aws.server.account, Deadline(clock, clock.time() + 90))
     assert cleaner.remove({"glue_database": database, "table_bucket": "b"})
-    assert database not in [one["Name"] for one in aws.glue.get_databases()["DatabaseList"]]
+    assert database not in [
+        listed_database["Name"] for listed_database in aws.glue.get_databases()["DatabaseList"]
+    ]

@@ -31,17 +31,17 @@ from tests.support.policies import ACCOUNT, Reader
 _numbers = itertools.count(1)
 #: Ids and addresses that users need.
 WANTED = """
-TableflowBucketName LakeBucketName AthenaWorkgroup DailyTradesFiles EnvironmentId KafkaClusterId BootstrapServers
-SchemaRegistryUrl FlinkComputePoolId CatalogUri ClusterPage WarehouseName SchemaName ReaderName ReaderSecretArn
-DailyTradesJobName DeadLettersUrl DashboardPage KafkaAppConsumerKeySecretArn
+TableflowBucketName LakeBucketName AthenaWorkgroup DailyTradesFiles EnvironmentId KafkaClusterId
+BootstrapServers SchemaRegistryUrl FlinkComputePoolId CatalogUri ClusterPage WarehouseName SchemaName
+ReaderName ReaderSecretArn DailyTradesJobName DeadLettersUrl DashboardPage KafkaAppConsumerKeySecretArn
 """
 
 
 def test_roles_in_a_shared_schema_registry_are_on_the_subjects_of_the_deployment_only(moved):
     named = {
-        (one["role"], one["name"])
-        for one in moved.resources("Custom::LakeferryRoleBinding").values()
-        if one["scope"] == "subject"
+        (resource["role"], resource["name"])
+        for resource in moved.resources("Custom::LakeferryRoleBinding").values()
+        if resource["scope"] == "subject"
     }
     topics = {topic.name for topic in moved.plan.deployment.topics}
     assert {name for _, name in named} == {f"{topic}-{part}" for topic in topics for part in ("key", "value")}
@@ -76,9 +76,11 @@ def test_buckets_are_reached_by_tls_only(assembly):
     policies = assembly.resources("AWS::S3::BucketPolicy")
     assert len(policies) == 2
     for body in policies.values():
-        denied = [one for one in body["PolicyDocument"]["Statement"] if one["Effect"] == "Deny"]
+        denied = [item for item in body["PolicyDocument"]["Statement"] if item["Effect"] == "Deny"]
         conditions = [
-            one["Condition"] for one in denied if one["Action"] == "s3:*" and one["Principal"] == {"AWS": "*"}
+            item["Condition"]
+            for item in denied
+            if item["Action"] == "s3:*" and item["Principal"] == {"AWS": "*"}
         ]
         assert {"Bool": {"aws:SecureTransport": "false"}} in conditions
         assert {"NumericLessThan": {"s3:TlsVersion": 1.2}} in conditions
@@ -94,7 +96,7 @@ def test_no_bucket_policy_or_key_policy_denies_a_permitted_role(assembly):
         first = body["KeyPolicy"]["Statement"][0]
         assert (first["Effect"], first["Action"]) == ("Allow", "kms:*")
         assert ":root" in json.dumps(first["Principal"])
-        assert not [one for one in body["KeyPolicy"]["Statement"] if one["Effect"] == "Deny"]
+        assert not [item for item in body["KeyPolicy"]["Statement"] if item["Effect"] == "Deny"]
 
 
 #: Services that a key's policy admits, by the beginning of the key's id, with the condition that limits them.
@@ -143,7 +145,7 @@ def test_nobody_but_tableflow_writes_to_its_bucket(assembly):
         writes = {
             action for action in grant.actions if action.startswith(("s3:Put", "s3:Delete", "s3:Abort"))
         }
-        if writes and any("TableflowBucket" in one for one in grant.resources):
+        if writes and any("TableflowBucket" in resource for resource in grant.resources):
             assert grant.role.startswith(
                 ("confluent.TableflowRole", "confluent.ConfluentProviderFunctionRole")
             )
@@ -163,13 +165,13 @@ def test_every_log_group_has_a_retention(assembly):
 def test_data_is_deleted_or_kept_as_the_file_says(dev, prod):
     """I20: in both cases."""
     kept = {"AWS::S3::Bucket", "AWS::Glue::Database", "AWS::SecretsManager::Secret", "AWS::KMS::Key"}
-    for assembly, wanted in ((dev, "Delete"), (prod, "RetainExceptOnCreate")):
+    for assembly, part in ((dev, "Delete"), (prod, "RetainExceptOnCreate")):
         found = {
             (body["Type"], body.get("DeletionPolicy", "Delete"))
             for body in assembly.templates["data"]["Resources"].values()
             if body["Type"] in kept
         }
-        assert found == {(kind, wanted) for kind in kept}
+        assert found == {(kind, part) for kind in kept}
     assert {
         body["DeletionPolicy"]
         for body in prod.templates["confluent"]["Resources"].values()
@@ -180,14 +182,14 @@ def test_data_is_deleted_or_kept_as_the_file_says(dev, prod):
 def test_topics_and_schemas_that_leave_the_file_are_deleted_or_kept_as_it_says(dev, prod):
     """An object that a failed deployment created goes with its rollback in both cases."""
     kinds = ("Custom::LakeferryTopic", "Custom::LakeferrySchema")
-    for assembly, wanted in ((dev, "Delete"), (prod, "RetainExceptOnCreate")):
+    for assembly, part in ((dev, "Delete"), (prod, "RetainExceptOnCreate")):
         resources = [
             body for body in assembly.templates["confluent"]["Resources"].values() if body["Type"] in kinds
         ]
         assert {
             (body["DeletionPolicy"], body["UpdateReplacePolicy"].replace("Retain", "RetainExceptOnCreate"))
             for body in resources
-        } == {(wanted, wanted)}
+        } == {(part, part)}
     (statement,) = dev.resources("Custom::LakeferryFlinkStatement").values()
     assert statement["topic"] == "stock_trades_with_totals"
     assert "keep_table" not in statement
@@ -268,8 +270,12 @@ def test_custom_resources_have_the_type_and_timeout_of_their_schema(assembly):
 def test_each_account_has_the_rights_that_the_contract_says(dev):
     bindings = [body for body in dev.resources("Custom::LakeferryRoleBinding").values()]
     assert sorted(
-        (one["role"], one["scope"], one.get("name") if isinstance(one.get("name"), str) else "")
-        for one in bindings
+        (
+            binding["role"],
+            binding["scope"],
+            binding.get("name") if isinstance(binding.get("name"), str) else "",
+        )
+        for binding in bindings
     ) == sorted((role.role, role.scope, role.name) for role in contract.ROLES)
     entries = {
         (body["operation"], body["resource_type"], name)
@@ -366,7 +372,9 @@ def test_a_first_day_of_the_deployments_own_reaches_the_job_and_the_watch(dev, m
     for assembly, day in ((dev, None), (moved, "2027-01-04")):
         jobs = assembly.resources("AWS::Glue::Job").values()
         assert {job["DefaultArguments"].get("--first-day") for job in jobs} == {day}
-        assert [each["first_day"] for each in settings_of(assembly, "operations")["exports"]] == [day or ""]
+        assert [export["first_day"] for export in settings_of(assembly, "operations")["exports"]] == [
+            day or ""
+        ]
 
 
 def test_the_catalogs_address_is_reported_also_in_an_environment_that_exists(dev, moved):
@@ -467,7 +475,7 @@ def test_each_export_starts_as_of_its_scheduled_time_in_its_zone(assembly):
     ]
     exports = assembly.plan.deployment.exports
     assert sorted(
-        (one["ScheduleExpression"], one["ScheduleExpressionTimezone"]) for one in schedules
+        (schedule["ScheduleExpression"], schedule["ScheduleExpressionTimezone"]) for schedule in schedules
     ) == sorted((f"cron({export.cron})", export.zone) for export in exports)
     for body in schedules:
         target = body["Target"]
@@ -665,7 +673,10 @@ def test_users_learn_that_recipients_must_confirm(assembly):
     mails = [body["Endpoint"] for body in assembly.resources("AWS::SNS::Subscription").values()]
     deployment = assembly.plan.deployment
     assert sorted(mails) == sorted(
-        [*deployment.alerts.engineers, *[one for export in deployment.exports for one in export.recipients]]
+        [
+            *deployment.alerts.engineers,
+            *[recipient for export in deployment.exports for recipient in export.recipients],
+        ]
     )
 
 

@@ -53,7 +53,7 @@ def _sent(value):
     if isinstance(value, dict):
         return {name: _sent(one) for name, one in value.items()}
     if isinstance(value, list):
-        return [_sent(one) for one in value]
+        return [_sent(item) for item in value]
     if isinstance(value, bool):
         return str(value).lower()
     text = str(value)
@@ -76,7 +76,7 @@ def test_each_resource_type_accepts_its_properties(assembly):
 
 
 def test_a_wrong_value_is_found(dev):
-    _, kind, properties = next(one for one in given(dev) if one[1] == "tableflow_topic")
+    _, kind, properties = next(item for item in given(dev) if item[1] == "tableflow_topic")
     wrong = copy.deepcopy(properties)
     wrong["retention_ms"] = "1"
     with pytest.raises(BadProperties, match="less than 1 days"):
@@ -98,8 +98,8 @@ def test_no_update_of_a_common_value_replaces_an_object_with_data(dev):
 def released():
     """Return (file, logical id, kind, properties) of everything that the files of releases have."""
     for file in sorted(KEPT.glob("properties-*.json")):
-        for one in json.loads(file.read_text(encoding="utf-8")):
-            yield file.stem, one["logical_id"], one["kind"], one["properties"]
+        for load in json.loads(file.read_text(encoding="utf-8")):
+            yield file.stem, load["logical_id"], load["kind"], load["properties"]
 
 
 def refused(types):
@@ -109,7 +109,7 @@ def refused(types):
         kind = types[name].handler
         try:
             spec = parse(kind.PROPERTIES, properties, strict=False)
-            known = {one: value for one, value in properties.items() if hasattr(spec, one)}
+            known = {prop: value for prop, value in properties.items() if hasattr(spec, prop)}
             resource = Resource(invocations, name, logical_id, **known)
             resource.physical_id = str(request.Identity(name, logical_id, request.generation_of(kind, spec)))
             for asked in (resource.event("Update", properties), resource.event("Delete")):
@@ -168,4 +168,4 @@ def test_a_newly_required_property_is_found():
     )
     found = list(refused({**RESOURCE_TYPES, "topic": later}))
     assert len(found) == 2
-    assert all("owner: is missing" in one for one in found)
+    assert all("owner: is missing" in row for row in found)

@@ -17,12 +17,13 @@ from tests.support.policies import ACCOUNT, Grant, Reader, allowed
 GOLDEN = Path(__file__).parent / "golden"
 #: Actions that no role may perform, tested beside the granted ones.
 TEMPTING = """
-s3:DeleteBucket s3:PutBucketPolicy s3:PutBucketAcl s3:PutObjectAcl s3:PutBucketVersioning s3:PutLifecycleConfiguration
-iam:PassRole iam:CreateRole iam:PutRolePolicy iam:AttachRolePolicy iam:UpdateAssumeRolePolicy sts:AssumeRole
-secretsmanager:CreateSecret secretsmanager:UpdateSecret secretsmanager:PutResourcePolicy secretsmanager:RotateSecret
-kms:ScheduleKeyDeletion kms:PutKeyPolicy kms:CreateGrant kms:Encrypt lambda:UpdateFunctionCode lambda:AddPermission
-glue:UpdateJob glue:CreateJob glue:StartCrawler glue:DeleteDatabase glue:UpdateDatabase dynamodb:Scan dynamodb:DeleteTable
-sns:Subscribe sns:SetTopicAttributes sqs:ReceiveMessage sqs:PurgeQueue logs:CreateLogGroup logs:DeleteLogGroup
+s3:DeleteBucket s3:PutBucketPolicy s3:PutBucketAcl s3:PutObjectAcl s3:PutBucketVersioning
+s3:PutLifecycleConfiguration iam:PassRole iam:CreateRole iam:PutRolePolicy iam:AttachRolePolicy
+iam:UpdateAssumeRolePolicy sts:AssumeRole secretsmanager:CreateSecret secretsmanager:UpdateSecret
+secretsmanager:PutResourcePolicy secretsmanager:RotateSecret kms:ScheduleKeyDeletion kms:PutKeyPolicy
+kms:CreateGrant kms:Encrypt lambda:UpdateFunctionCode lambda:AddPermission glue:UpdateJob glue:CreateJob
+glue:StartCrawler glue:DeleteDatabase glue:UpdateDatabase dynamodb:Scan dynamodb:DeleteTable sns:Subscribe
+sns:SetTopicAttributes sqs:ReceiveMessage sqs:PurgeQueue logs:CreateLogGroup logs:DeleteLogGroup
 cloudformation:DeleteStack cloudformation:UpdateStack scheduler:CreateSchedule events:PutRule ec2:RunInstances
 """.split()
 

@@ -72,8 +72,12 @@ def test_every_kind_of_aws_can_be_removed(assembly):
 
 
 def test_keys_of_kms_are_known_by_what_the_templates_say_of_them(assembly):
-    resources = [each for template in assembly.templates.values() for each in template["Resources"].values()]
-    described = {each["Properties"]["Description"] for each in resources if each["Type"] == "AWS::KMS::Key"}
+    resources = [
+        resource for template in assembly.templates.values() for resource in template["Resources"].values()
+    ]
+    described = {
+        resource["Properties"]["Description"] for resource in resources if resource["Type"] == "AWS::KMS::Key"
+    }
     assert described == set(kms_descriptions(assembly.plan.deployment))
 
 

@@ -31,17 +31,17 @@ def _used(value, resources):
             else:
                 yield from _used(given, resources)
     elif isinstance(value, list):
-        for one in value:
-            yield from _used(one, resources)
+        for item in value:
+            yield from _used(item, resources)
 
 
 def before(template, name, graph=None, seen=None):
     """Return everything that is created before `name` and deleted after it."""
     graph = graph or edges(template)
     seen = set() if seen is None else seen
-    for one in graph[name] - seen:
-        seen.add(one)
-        before(template, one, graph, seen)
+    for item in graph[name] - seen:
+        seen.add(item)
+        before(template, item, graph, seen)
     return seen
 
 
@@ -67,16 +67,16 @@ def needs(assembly):
     artifacts = json.loads((assembly.folder / "manifest.json").read_text())["artifacts"]
     direct = {
         name: {
-            one
-            for one in body.get("dependencies", [])
-            if artifacts[one]["type"] == "aws:cloudformation:stack"
+            item
+            for item in body.get("dependencies", [])
+            if artifacts[item]["type"] == "aws:cloudformation:stack"
         }
         for name, body in artifacts.items()
         if body["type"] == "aws:cloudformation:stack"
     }
     return {
         name.removeprefix(f"{assembly.prefix}-"): {
-            one.removeprefix(f"{assembly.prefix}-") for one in _all(direct, name)
+            item.removeprefix(f"{assembly.prefix}-") for item in _all(direct, name)
         }
         for name in direct
     }
@@ -84,8 +84,8 @@ def needs(assembly):
 
 def _all(direct, name):
     found = set()
-    for one in direct[name]:
-        found |= {one} | _all(direct, one)
+    for item in direct[name]:
+        found |= {item} | _all(direct, item)
     return found
 
 
@@ -196,8 +196,8 @@ def test_every_object_is_deleted_before_the_functions_that_delete_it(assembly):
         for name, body in template["Resources"].items():
             if body["Type"].startswith("Custom::Lakeferry"):
                 functions = [
-                    one
-                    for one in before(template, name)
-                    if template["Resources"][one]["Type"] == "AWS::Lambda::Function"
+                    item
+                    for item in before(template, name)
+                    if template["Resources"][item]["Type"] == "AWS::Lambda::Function"
                 ]
                 assert len(functions) >= 2, name

@@ -76,11 +76,11 @@ DEFECTS = {
     "a key for any service": (
         "confluent",
         lambda all: next(
-            one
-            for one in first(all, "AWS::IAM::Role", "ConfluentProviderFunctionRole")["Policies"][0][
+            item
+            for item in first(all, "AWS::IAM::Role", "ConfluentProviderFunctionRole")["Policies"][0][
                 "PolicyDocument"
             ]["Statement"]
-            if one.get("Sid") == "UseKeyOfSecrets"
+            if item.get("Sid") == "UseKeyOfSecrets"
         ).pop("Condition"),
     ),
 }
@@ -90,5 +90,5 @@ DEFECTS = {
 def test_the_linter_finds(expected_message, dev):
     part, change = DEFECTS[expected_message]
     assert any(
-        expected_message.partition(" (")[0] in one for one in findings.lint(planted(dev, part, change))
+        expected_message.partition(" (")[0] in item for item in findings.lint(planted(dev, part, change))
     )

@@ -45,7 +45,7 @@ def broken(tmp_path_factory):
 )
 def test_a_planted_mistake_ends_the_synthesis(broken, rule):
     assert broken.failure.startswith("ValidationFailed")
-    assert rule in {found for found, construct in broken.report if construct.startswith("planted")}
+    assert rule in {item for item, construct in broken.report if construct.startswith("planted")}
 
 
 def test_only_planted_mistakes_are_found(broken):

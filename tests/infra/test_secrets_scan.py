@@ -25,32 +25,34 @@ _EXPECTED = ("cryptography/hazmat/primitives/serialization/ssh.py", "pyjwt-2.15.
 def leaks(folder):
     found = []
     for file in sorted(
-        one for one in folder.rglob("*") if one.is_file() and one.suffix not in (".so", ".zip", ".pem")
+        entry
+        for entry in folder.rglob("*")
+        if entry.is_file() and entry.suffix not in (".so", ".zip", ".pem")
     ):
         text = file.read_text(encoding="utf-8", errors="ignore")
-        found += [f"{file.relative_to(folder)}:{line} {what}" for line, what in find_secrets(text)]
+        found += [f"{file.relative_to(folder)}:{line} {item}" for line, item in find_secrets(text)]
     return found
 
 
 def test_an_assembly_has_no_secret(assembly):
     """Its templates, outputs, metadata and staged assets."""
-    ours = [one for one in leaks(assembly.folder) if not any(word in one for word in _EXPECTED)]
+    ours = [leak for leak in leaks(assembly.folder) if not any(word in leak for word in _EXPECTED)]
     assert ours == []
     assert len(list(assembly.folder.rglob("*.json"))) >= 15
 
 
 def test_assets_have_no_secret():
     ours = [
-        one
-        for one in leaks(assets.lambda_folder(assets.aws("3.11")))
-        if not any(word in one for word in _EXPECTED)
+        leak
+        for leak in leaks(assets.lambda_folder(assets.aws("3.11")))
+        if not any(word in leak for word in _EXPECTED)
     ]
     assert ours == []
 
 
 def test_the_apps_files_have_no_secret():
     for name in ("config", "project", "stacks"):
-        assert [one for one in leaks(ROOT / name) if not any(word in one for word in _EXPECTED)] == []
+        assert [leak for leak in leaks(ROOT / name) if not any(word in leak for word in _EXPECTED)] == []
     for file in ("cdk.json", "package.json", "app.py"):
         assert not list(find_secrets((ROOT / file).read_text()))
 

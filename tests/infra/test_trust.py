@@ -79,7 +79,7 @@ def test_the_scheduler_assumes_the_role_for_our_schedules_only(assembly, role, g
     for name in own:
         assert not is_let_in(assembly, role, "scheduler.amazonaws.com", **{**own, name: "another"})
         assert not is_let_in(
-            assembly, role, "scheduler.amazonaws.com", **{one: own[one] for one in own if one != name}
+            assembly, role, "scheduler.amazonaws.com", **{item: own[item] for item in own if item != name}
         )
 
 

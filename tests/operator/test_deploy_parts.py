@@ -203,7 +203,7 @@ def test_all_missing_prerequisites_are_reported_together(stand_ins):
     ctx = stand_ins.deployment(prepared=False)
     failure = refused(ctx)
     assert (failure.exit_code, failure.code) == (NOT_SET_UP, "DEPLOY-NOT-READY")
-    result = [one["what"] for one in failure.details]
+    result = [detail["what"] for detail in failure.details]
     assert len(result) == 3
     assert "AWS: bootstrap: eu-west-1 is not bootstrapped for CDK" in result
     assert f"there is no secret {ctx.deployment.confluent.cloud_key_secret}" in result
@@ -258,7 +258,7 @@ def test_a_missing_login_is_the_only_message(ctx, monkeypatch):
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     fresh = attrs.evolve(ctx)
-    assert [one["what"] for one in refused(fresh).details] == [
+    assert [detail["what"] for detail in refused(fresh).details] == [
         "can't call AWS, because nobody is logged in (NoCredentialsError)"
     ]
 
@@ -447,10 +447,10 @@ def test_a_protected_stack_that_was_created_stays_protected(ctx, stacks):
 
 def test_a_changed_resource_is_drift_and_an_unchanged_one_is_not(ctx, stacks):
     stacks.make("data", {"Queue": {"Type": "AWS::SQS::Queue", "Properties": {"VisibilityTimeout": 30}}})
-    assert [one for one in drift.detect(ctx) if one.status in ("MODIFIED", "DELETED")] == []
+    assert [item for item in drift.detect(ctx) if item.status in ("MODIFIED", "DELETED")] == []
     (queue,) = deployed.physical_ids(ctx, deployed.require_part(ctx, "data")).values()
     boto3.client("sqs").set_queue_attributes(QueueUrl=queue, Attributes={"VisibilityTimeout": "60"})
-    (found,) = [one for one in drift.detect(ctx) if one.status == "MODIFIED"]
+    (found,) = [item for item in drift.detect(ctx) if item.status == "MODIFIED"]
     assert (found.type, found.name) == ("AWS::SQS::Queue", "Queue")
     assert "VisibilityTimeout" in found.details
 
@@ -476,9 +476,9 @@ def writer(stacks, part, handler):
     name = stacks.make(part, {"Group": group, "Notify": function})
     client = boto3.client("logs")
     (group_name,) = (
-        each["PhysicalResourceId"]
-        for each in stacks.client.list_stack_resources(StackName=name)["StackResourceSummaries"]
-        if each["LogicalResourceId"] == "Group"
+        listed_summary["PhysicalResourceId"]
+        for listed_summary in stacks.client.list_stack_resources(StackName=name)["StackResourceSummaries"]
+        if listed_summary["LogicalResourceId"] == "Group"
     )
 
     def write(stream, *lines):

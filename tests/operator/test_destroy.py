@@ -555,7 +555,7 @@ def plant_tables(plant, environment):
         **where,
     )
     secrets = {}
-    for service, path, more in (
+    for service, path, options in (
         ("kafka", "kafka/app_manager", {}),
         ("tableflow", "tableflow", {"region": ctx.region}),
     ):
@@ -570,7 +570,7 @@ def plant_tables(plant, environment):
             service=service,
             secret=secrets[service],
             **where,
-            **more,
+            **options,
         )
     plant.make("topic", "T", topic="stock_trades", credentials=secrets["kafka"], **where)
     connector = {"topic": "stock_trades", "quickstart": "STOCK_TRADES", "service_account_id": account}
@@ -646,8 +646,8 @@ def shared(ctx, plant, stacks):
         "lf1:topic:Orders:0": ("orders", topic),
     }
     stack = stacks.make("confluent", {"States": LEDGER}, known=list(known))
-    for identity, (object_id, given) in known.items():
-        stacks.remember(stack, identity, object_id, given, tenant=ctx.confluent().tenant)
+    for identity, (object_id, value) in known.items():
+        stacks.remember(stack, identity, object_id, value, tenant=ctx.confluent().tenant)
     return environment, cluster, secret
 
 

@@ -570,8 +570,8 @@ def as_admin(stand_ins, broken, repaired=()):
     admin = stand_ins.admin()
     admin.run(sql.statement(broken))
     yield
-    for each in repaired:
-        admin.run(sql.statement(each))
+    for item in repaired:
+        admin.run(sql.statement(item))
 
 
 def test_the_deployer_of_the_guide_passes(ctx):

@@ -57,11 +57,11 @@ def standing(ctx, stacks):
 
 
 def drifted(ctx):
-    return {one.name: one.status for one in drift.missing(ctx)}
+    return {item.name: item.status for item in drift.missing(ctx)}
 
 
 def details(ctx, name):
-    return next(one.details for one in drift.missing(ctx) if one.name == name)
+    return next(item.details for item in drift.missing(ctx) if item.name == name)
 
 
 def repaired(ctx):
@@ -340,7 +340,7 @@ def test_a_statement_that_completed_before_confluent_dropped_it_is_as_it_should_
     stacks.remember(stack, identity, "totals-0a1b2c3d", flink, notes=ran, tenant=ctx.confluent().tenant)
     assert drifted(ctx) == expected
     (known,) = [
-        known for known in read_known(ctx, described(ctx, stack)) if known.identity.logical_id == "Totals"
+        item for item in read_known(ctx, described(ctx, stack)) if item.identity.logical_id == "Totals"
     ]
     assert Looker(ctx, deleting=True).look(known).answer is Answer.ABSENT
 

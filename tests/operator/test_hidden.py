@@ -79,7 +79,7 @@ def destroyed(ctx):
 
 def exists(stand_ins, environment):
     return environment in [
-        found["id"] for found in call(stand_ins, "GET", "/org/v2/environments?page_size=99")["data"]
+        item["id"] for item in call(stand_ins, "GET", "/org/v2/environments?page_size=99")["data"]
     ]
 
 

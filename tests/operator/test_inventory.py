@@ -250,14 +250,14 @@ def test_tags_of_another_deployment_outweigh_a_name_of_ours(ctx, kind):
     name = f"{ctx.deployment.prefix}-exports-Thing0A1B2C3D-{SUFFIX}"
     tags = of_stack("another", "prod")
     if kind == "queue":
-        boto3.client("sqs").create_queue(QueueName=name, tags={one["Key"]: one["Value"] for one in tags})
+        boto3.client("sqs").create_queue(QueueName=name, tags={tag["Key"]: tag["Value"] for tag in tags})
     elif kind == "topic":
         boto3.client("sns").create_topic(Name=name, Tags=tags)
     elif kind == "event_rule":
         boto3.client("events").put_rule(Name=name, EventPattern='{"source": ["aws.glue"]}', Tags=tags)
     elif kind == "log_group":
         boto3.client("logs").create_log_group(
-            logGroupName=name, tags={one["Key"]: one["Value"] for one in tags}
+            logGroupName=name, tags={tag["Key"]: tag["Value"] for tag in tags}
         )
     elif kind == "dynamodb_table":
         boto3.client("dynamodb").create_table(TableName=name, **LEDGER["Properties"], Tags=tags)
@@ -372,7 +372,7 @@ def test_every_page_of_workgroups_is_read(ctx, broken):
     page = {"WorkGroups": [{"Name": "primary"}], "NextToken": "the second page"}
     target = {"x-amz-target": "AmazonAthena.ListWorkGroups"}
     broken(AWS, headers=target, status=200, body=json.dumps(page), times=1)
-    assert {"primary", ctx.deployment.prefix} <= {one.name for one in aws_listing.workgroups(ctx)}
+    assert {"primary", ctx.deployment.prefix} <= {workgroup.name for workgroup in aws_listing.workgroups(ctx)}
 
 
 def test_in_a_shared_environment_only_our_objects_are_listed(stand_ins):

@@ -65,9 +65,9 @@ def label(secret, stage, *, on):
     """Move a label to the version that has the label `on`."""
     client = boto3.client("secretsmanager")
     versions = {
-        one: id
+        item: id
         for id, labels in client.describe_secret(SecretId=secret.arn)["VersionIdsToStages"].items()
-        for one in labels
+        for item in labels
     }
     away = {"RemoveFromVersionId": versions[stage]} if stage in versions else {}
     client.update_secret_version_stage(

@@ -135,14 +135,14 @@ def test_a_table_without_a_record_has_no_problem(readers):
 def test_every_hop_of_a_table_with_records_has_an_age(readers, produce, deployed):
     produce(encoded_trade(deployed))
     found = seen(readers)
-    assert {hop: one.state for hop, one in found.items()} == dict.fromkeys(freshness.HOPS, State.OK)
+    assert {hop: value.state for hop, value in found.items()} == dict.fromkeys(freshness.HOPS, State.OK)
     assert all(found[hop].value < 1 for hop in ("topic", "iceberg", "glue", "snowflake"))
     assert status.look(readers, status.Event.FIRST_TABLE)[0] == f"first table: {TOPIC} can be read"
 
 
 def test_a_table_without_new_records_is_stale_at_every_hop(readers):
     found = seen(at(readers, datetime.now(UTC).timestamp() + (STALE_HOURS + 1) * 3600))
-    assert {one.state for hop, one in found.items() if hop != "tableflow"} == {State.WRONG}
+    assert {value.state for hop, value in found.items() if hop != "tableflow"} == {State.WRONG}
     assert "longer than 12 hours" in found["glue"].message
 
 
@@ -197,7 +197,7 @@ def test_a_record_that_cannot_be_written_suspends_the_table_and_is_named(readers
     assert (found.state, found.code) == (State.WRONG, "CFL-TABLEFLOW-SUSPENDED")
     assert f"partition {record['partition_id']}, offset {record['offset']}" in found.message
     assert watched_tables(readers).stopped(TOPIC) == 1
-    (trouble,) = [one for one in status.table_problems([TableStatus(TOPIC, {"tableflow": found})])]
+    (trouble,) = [problem for problem in status.table_problems([TableStatus(TOPIC, {"tableflow": found})])]
     assert trouble.code == "CFL-TABLEFLOW-SUSPENDED"
     without_bad_records(deployed)
     deployed.resume()
@@ -209,7 +209,7 @@ def test_a_record_that_cannot_be_written_suspends_the_table_and_is_named(readers
 def test_a_hop_that_does_not_answer_does_not_hide_others(readers, url, hops):
     deaf = attrs.evolve(readers, settings=attrs.evolve(readers.settings, **{url: "http://127.0.0.1:9"}))
     found = seen(deaf)
-    assert [hop for hop, one in found.items() if one.state is State.UNKNOWN] == hops
+    assert [hop for hop, value in found.items() if value.state is State.UNKNOWN] == hops
     assert "NET-UNREACHABLE" in found[hops[0]].code
 
 
@@ -269,7 +269,7 @@ def test_an_export_before_its_first_run_waits(readers):
     now = datetime.now(UTC).timestamp()
     found = standing(at(readers, now))
     assert (found.last, found.published) == (None, 0)
-    assert [one.state for one in found.observations] == [State.WAITING]
+    assert [observation.state for observation in found.observations] == [State.WAITING]
     assert found.next_run > now
     assert "America/New_York" in found.next_run_text
 
@@ -601,11 +601,15 @@ def results_of(readers, other):
         for found in kind.find(other)
     }
     yield {
-        (hop, one.state)
+        (hop, value.state)
         for table in freshness.read_tables(readers, STALE_HOURS)
-        for hop, one in table.hops.items()
+        for hop, value in table.hops.items()
     }
-    yield {(one.export, seen.state) for one in exports.read_exports(readers) for seen in one.observations}
+    yield {
+        (export.export, seen.state)
+        for export in exports.read_exports(readers)
+        for seen in export.observations
+    }
     yield {(one.secret, one.trouble) for one in rotating_secrets.by_hand(ctx)}
     yield {exports.observe_engineers(readers)}
 
@@ -614,9 +618,9 @@ def results_of(readers, other):
 def test_without_permission_to_read_keys_doctor_looks_at_aws_only(deployer):
     ctx = deployer("secretsmanager:GetSecretValue").ctx
     looked = {group: group.look(ctx) for group in (confluent, snowflake)}
-    for group, (key, *rest) in looked.items():
+    for group, (key, *value) in looked.items():
         assert (key.name, key.result, "secrets set" in key.fix) == (group.KEY, Result.WARN, False)
-        assert {check.result for check in rest} == {Result.SKIPPED}
+        assert {check.result for check in value} == {Result.SKIPPED}
     assert {check.result for check in storage.check_chosen_buckets(ctx)} == {Result.OK}
 
 

@@ -111,11 +111,11 @@ def executors():
     """Return the running Java processes of a local cluster that this process has started."""
     backend = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
     running = []
-    for each in psutil.Process().children(recursive=True):
+    for child in psutil.Process().children(recursive=True):
         # A process may end after it is listed. psutil's error for a zombie is a subclass of NoSuchProcess.
         with suppress(psutil.NoSuchProcess):
-            if backend in each.cmdline():
-                running.append(each)
+            if backend in child.cmdline():
+                running.append(child)
     return running
 
 
@@ -141,8 +141,8 @@ def test_counts_are_right_after_all_executors_were_lost(lake, lake_aws):
                 assert not wait([running], 0.05).done, running.result()
             lost = executors()
             assert len(lost) == 2
-            for each in lost:
-                each.kill()
+            for item in lost:
+                item.kill()
         finally:
             faults.clear()
         run = running.result(timeout=300)
@@ -153,7 +153,7 @@ def test_counts_are_right_after_all_executors_were_lost(lake, lake_aws):
     assert [file["sha256"] for file in after["files"] if file["role"] == "data"] == [
         file["sha256"] for file in before["files"] if file["role"] == "data"
     ]
-    assert {each.pid for each in executors()}.isdisjoint(each.pid for each in lost)
+    assert {executor.pid for executor in executors()}.isdisjoint(each.pid for each in lost)
 
 
 def json_of(lake, prefix):

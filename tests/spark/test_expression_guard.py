@@ -103,20 +103,20 @@ def test_expressions_that_depend_on_the_row_only_are_allowed(spark):
 def test_every_operator_is_allowed(spark):
     """All of Spark's expression syntax whose result depends on the row only."""
     operators = """
-        a + b; a - b; a * b; a / b; a % b; a div b; -a; +a; ~a; a & b; a | b; a ^ b; a || b; a and b or not c; !a
-        a = b; a == b; a <> b; a != b; a < b; a <= b; a > b; a >= b; a <=> b; a is distinct from b
-        a is null; a is not null; a is true; a is not false; a is unknown; a is not unknown
-        a in (1, 2); a not in (1); a between 1 and 2; a not between 1 and 2
-        a like 'x'; a like 'x' escape '/'; a not like 'x'; a ilike 'x'; a rlike 'x'; a regexp 'x'
-        a like any ('x', 'y'); a like all ('x'); a not like all ('x'); a not like any ('x'); a ilike any ('x')
-        case when a then 1 else 2 end; case a when 1 then 2 end; if(a, b, c); nullif(a, b)
-        cast(a as int); try_cast(a as decimal(9, 2)); (a, b); struct(a as b); named_struct('a', 1); array(1, 2)[0]
-        a.b.c; a[0].b; `a b`; substring(a from 1 for 2); trim(both 'x' from a); trim(leading from a); trim(trailing 'x' from a)
+        a + b; a - b; a * b; a / b; a % b; a div b; -a; +a; ~a; a & b; a | b; a ^ b; a || b; a and b or not c
+        !a; a = b; a == b; a <> b; a != b; a < b; a <= b; a > b; a >= b; a <=> b; a is distinct from b
+        a is null; a is not null; a is true; a is not false; a is unknown; a is not unknown; a in (1, 2)
+        a not in (1); a between 1 and 2; a not between 1 and 2; a like 'x'; a like 'x' escape '/'
+        a not like 'x'; a ilike 'x'; a rlike 'x'; a regexp 'x'; a like any ('x', 'y'); a like all ('x')
+        a not like all ('x'); a not like any ('x'); a ilike any ('x'); case when a then 1 else 2 end
+        case a when 1 then 2 end; if(a, b, c); nullif(a, b); cast(a as int); try_cast(a as decimal(9, 2))
+        (a, b); struct(a as b); named_struct('a', 1); array(1, 2)[0]; a.b.c; a[0].b; `a b`
+        substring(a from 1 for 2); trim(both 'x' from a); trim(leading from a); trim(trailing 'x' from a)
         overlay(a placing 'x' from 1); position('x' in a); extract(year from a); left(a, 1)
         a + interval 1 day; date_add(day, 1, a); datediff(day, a, b); timestampdiff(hour, a, b)
-        date '2020-01-01'; TIMESTAMP "2020-01-01 00:00:00+01:00"; timestamp_ntz '2020-01-01'; X'1F'; 1.5
-        1e5; 1.5bd; null; 'a' 'b'
-        transform(a, x -> x + 1); aggregate(a, 0, (sum, x) -> sum + x.y); exists(a, x -> x = 1)
+        date '2020-01-01'; TIMESTAMP "2020-01-01 00:00:00+01:00"; timestamp_ntz '2020-01-01'; X'1F'; 1.5; 1e5
+        1.5bd; null; 'a' 'b'; transform(a, x -> x + 1); aggregate(a, 0, (sum, x) -> sum + x.y)
+        exists(a, x -> x = 1)
     """
     every = [text.strip() for line in operators.splitlines() for text in line.split(";") if text.strip()]
     fields = require_allowed(spark, of(*every))

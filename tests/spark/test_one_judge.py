@@ -81,7 +81,7 @@ def test_spark_sees_the_fields_and_types_that_the_check_expects(generated, lakes
 def is_readable(field: dict[str, Any]) -> bool:
     """Return whether Spark can read a table with the field."""
     checked, _ = read_both(record([field]))
-    return not isinstance(checked, str) and not any(found.kind in TIMES for found in checked.fields.values())
+    return not isinstance(checked, str) and not any(item.kind in TIMES for item in checked.fields.values())
 
 
 def batches(fields: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:

@@ -91,13 +91,13 @@ def generated(lakes, tmp_path_factory):
     lake.flow.materialise(SALES, records, commits=4, compact_every=3)
     file = tmp_path_factory.mktemp("events") / "orders.json"
     with file.open("w") as lines:
-        for one in records:
+        for record in records:
             about = {
-                "kafka_timestamp": one.timestamp,
-                "kafka_offset": one.offset,
-                "kafka_partition": one.partition,
+                "kafka_timestamp": record.timestamp,
+                "kafka_offset": record.offset,
+                "kafka_partition": record.partition,
             }
-            lines.write(json.dumps(one.value | about, default=_text) + "\n")
+            lines.write(json.dumps(record.value | about, default=_text) + "\n")
     return lake.export("weekly_sales", "--first-day", "2024-02-26", as_of=AS_OF), file
 
 

@@ -483,7 +483,7 @@ SAME = {
 @pytest.mark.slow
 def test_every_version_of_glue_gives_the_same_answers(lake):
     lake.commit(NOTES, {"id": "a", "at": MONDAY, "text": ""}, keys=[b"\x80"])
-    columns = [column(f"c{index}", expression=f"cast({each} as string)") for index, each in enumerate(SAME)]
+    columns = [column(f"c{index}", expression=f"cast({item} as string)") for index, item in enumerate(SAME)]
     (row,) = lake.export(contract(column("id"), *columns)).cells()
     assert list(row.values()) == ["a", *SAME.values()]
 

@@ -523,7 +523,7 @@ def test_a_late_event_gives_a_new_generation_until_the_window_is_too_old(lake):
     new = lake.export(contract(*LINES))
     manifest = new.manifest()
     assert (new.column("id"), manifest["generation"]) == (["a", "b"], 2)
-    assert [each["run_id"] for each in manifest["generations"]] == [old.record.id, new.record.id]
+    assert [generation["run_id"] for generation in manifest["generations"]] == [old.record.id, new.record.id]
     former = [
         key for key in lake.keys("exports/things/data/") if old.record.id in key and key.endswith(".csv")
     ]

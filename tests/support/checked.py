@@ -56,7 +56,7 @@ class Checked:
             (
                 method,
                 start["status"],
-                *(_VARIES.sub(b"", each) for each in (path.encode(), request, response)),
+                *(_VARIES.sub(b"", part) for part in (path.encode(), request, response)),
                 once,
             )
         )

@@ -45,7 +45,7 @@ class Organization(VendorEnvironment):
 
     def objects(self):
         """Return (kind, id) of each object, as the simulator has them."""
-        return {(kind, each) for kind, ids in self.simulation.state()["objects"].items() for each in ids}
+        return {(kind, id_) for kind, ids in self.simulation.state()["objects"].items() for id_ in ids}
 
     def known(self):
         return super().known() | {key.secret for key in self.simulation.organization.api_keys.values()}

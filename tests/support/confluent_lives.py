@@ -186,10 +186,10 @@ def _statement(org):
         ),
         ("Assigner", "service_account", {"name": runner}),
     ]
-    for role, scope, more in roles:
+    for role, scope, item in roles:
         place = {} if scope == "service_account" else {"environment_id": env}
         org.make("role_binding", f"Flink{role}{scope}".replace("_", ""), service_account_id=runner, role=role, scope=scope,
-                 **place, **more)  # fmt: skip
+                 **place, **item)  # fmt: skip
     pool = org.make("flink_compute_pool", "Pool", environment_id=env, region=REGION)["id"]
     secret = key(org, "flink", "flink-key", runner, environment_id=env, region=REGION)
     return {

@@ -18,8 +18,8 @@ def _is_ours(name):
 
 
 def _new(org, base, kind):
-    known = {each for found, each in base if found == kind}
-    return [each for each in getattr(org.simulation.organization, kind).values() if each.id not in known]
+    known = {object_id for base_kind, object_id in base if base_kind == kind}
+    return [item for item in getattr(org.simulation.organization, kind).values() if item.id not in known]
 
 
 def _clusters(org):
@@ -31,22 +31,25 @@ def _registries(org):
 
 
 def _environment(org, base, given):
-    found = [(_is_ours(each.name), each.package) for each in _new(org, base, "environments")]
+    found = [
+        (_is_ours(new_environment.name), new_environment.package)
+        for new_environment in _new(org, base, "environments")
+    ]
     return found, [(True, given.get("stream_governance", "ESSENTIALS"))]
 
 
 def _kafka_cluster(org, base, given):
     found = [
         (
-            _is_ours(each.name),
-            each.environment,
-            each.region,
-            each.type,
-            each.availability,
-            each.max_ecku,
-            each.protected,
+            _is_ours(found_cluster.name),
+            found_cluster.environment,
+            found_cluster.region,
+            found_cluster.type,
+            found_cluster.availability,
+            found_cluster.max_ecku,
+            found_cluster.protected,
         )
-        for each in _new(org, base, "clusters")
+        for found_cluster in _new(org, base, "clusters")
     ]
     availability = "HIGH" if given.get("availability") == "MULTI_ZONE" else "LOW"
     return found, [
@@ -63,14 +66,17 @@ def _kafka_cluster(org, base, given):
 
 
 def _service_account(org, base, given):
-    found = [(_is_ours(each.name), each.description) for each in _new(org, base, "service_accounts")]
+    found = [
+        (_is_ours(new_account.name), new_account.description)
+        for new_account in _new(org, base, "service_accounts")
+    ]
     return found, [(True, given.get("description", "Made by Lakeferry"))]
 
 
 def _role_binding(org, base, given):
     found = [
-        (each.principal, each.role, each.pattern.rpartition("/")[2])
-        for each in _new(org, base, "role_bindings")
+        (new_binding.principal, new_binding.role, new_binding.pattern.rpartition("/")[2])
+        for new_binding in _new(org, base, "role_bindings")
     ]
     resource = (
         f"topic={given['name']}" if given["scope"] == "topic" else f"cloud-cluster={given['cluster_id']}"
@@ -88,7 +94,7 @@ def _acl(org, base, given):
         "pattern_type",
         "permission",
     )
-    known = {each for kind, each in base if kind == "acls"}
+    known = {known_object for kind, known_object in base if kind == "acls"}
     entries = [(cluster, acl) for cluster in _clusters(org) for acl in cluster.acls]
     found = [
         tuple(acl[name] for name in fields)
@@ -111,8 +117,15 @@ def _acl(org, base, given):
 def _api_key(org, base, given):
     """Compare the key in the secret with the live key."""
     found = [
-        (_is_ours(each.name), each.owner, each.resource, each.id, each.secret, each.description)
-        for each in _new(org, base, "api_keys")
+        (
+            _is_ours(new_key.name),
+            new_key.owner,
+            new_key.resource,
+            new_key.id,
+            new_key.secret,
+            new_key.description,
+        )
+        for new_key in _new(org, base, "api_keys")
     ]
     held = org.secrets.fields(given["secret"])
     return found, [
@@ -129,9 +142,9 @@ def _api_key(org, base, given):
 
 def _topic(org, base, given):
     found = [
-        (each.name, each.partitions, each.settings)
+        (topic.name, topic.partitions, topic.settings)
         for cluster in _clusters(org)
-        for each in cluster.topics.values()
+        for topic in cluster.topics.values()
     ]
     return found, [(given["topic"], given["partitions"], given["config"])]
 
@@ -142,17 +155,20 @@ def _schema(org, base, given):
     A deleted subject has none.
     """
     found = [
-        (name, json.loads(each.schemas.latest(name).text), each.schemas.levels)
-        for each in _registries(org)
-        for name in each.schemas.subjects()
+        (name, json.loads(registry.schemas.latest(name).text), registry.schemas.levels)
+        for registry in _registries(org)
+        for name in registry.schemas.subjects()
     ]
     levels = {given["subject"]: given["compatibility"]} if "compatibility" in given else {}
     return found, [(given["subject"], json.loads(given["schema"]), levels)]
 
 
 def _connector(org, base, given):
-    found = [(_is_ours(each.name), each.state, each.config) for each in _new(org, base, "connectors")]
-    names = [each.name for each in _new(org, base, "connectors")]
+    found = [
+        (_is_ours(new_connector.name), new_connector.state, new_connector.config)
+        for new_connector in _new(org, base, "connectors")
+    ]
+    names = [new_connector.name for new_connector in _new(org, base, "connectors")]
     config = {
         "connector.class": "DatagenSource",
         "name": names[0] if names else "",
@@ -169,8 +185,8 @@ def _connector(org, base, given):
 
 def _flink_compute_pool(org, base, given):
     found = [
-        (_is_ours(each.name), each.environment, each.region, each.max_cfu)
-        for each in _new(org, base, "compute_pools")
+        (_is_ours(new_pool.name), new_pool.environment, new_pool.region, new_pool.max_cfu)
+        for new_pool in _new(org, base, "compute_pools")
     ]
     return found, [(True, given["environment_id"], given["region"], given["max_cfu"])]
 
@@ -178,13 +194,13 @@ def _flink_compute_pool(org, base, given):
 def _flink_statement(org, base, given):
     """Check that the statement runs, and that its table has the columns of the text."""
     found = [
-        (each.sql, each.phase, each.pool, each.principal, each.properties)
-        for each in org.simulation.organization.statements.values()
+        (statement.sql, statement.phase, statement.pool, statement.principal, statement.properties)
+        for statement in org.simulation.organization.statements.values()
     ]
     columns = [
-        [field["name"] for field in json.loads(each.schemas.latest("totals-value").text)["fields"]]
-        for each in _registries(org)
-        if each.schemas.latest("totals-value")
+        [field["name"] for field in json.loads(registry.schemas.latest("totals-value").text)["fields"]]
+        for registry in _registries(org)
+        if registry.schemas.latest("totals-value")
     ]
     wanted = "number" if "`number`" in given["sql"] else "id"
     session = {"sql.current-catalog": given["catalog"], "sql.current-database": given["database"]}
@@ -194,8 +210,8 @@ def _flink_statement(org, base, given):
 
 def _provider_integration(org, base, given):
     found = [
-        (_is_ours(each.name), each.environment, each.role_arn)
-        for each in _new(org, base, "provider_integrations")
+        (_is_ours(new_integration.name), new_integration.environment, new_integration.role_arn)
+        for new_integration in _new(org, base, "provider_integrations")
     ]
     return found, [(True, given["environment_id"], given["role_arn"])]
 
@@ -203,8 +219,8 @@ def _provider_integration(org, base, given):
 def _tableflow_topic(org, base, given):
     """Leave out the deprecated setting, which the simulator adds."""
     found = [
-        (each.id, each.bucket, each.integration, {**each.config, "record_failure_strategy": ""})
-        for each in org.simulation.organization.tableflow_topics.values()
+        (topic.id, topic.bucket, topic.integration, {**topic.config, "record_failure_strategy": ""})
+        for topic in org.simulation.organization.tableflow_topics.values()
     ]
     config = {
         "retention_ms": str(given["retention_ms"]),
@@ -217,8 +233,13 @@ def _tableflow_topic(org, base, given):
 
 def _catalog_integration(org, base, given):
     found = [
-        (_is_ours(each.name), each.integration, each.cluster, each.database)
-        for each in _new(org, base, "catalog_integrations")
+        (
+            _is_ours(new_integration.name),
+            new_integration.integration,
+            new_integration.cluster,
+            new_integration.database,
+        )
+        for new_integration in _new(org, base, "catalog_integrations")
     ]
     return found, [(True, given["provider_integration_id"], given["cluster_id"], given.get("database", ""))]
 

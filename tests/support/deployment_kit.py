@@ -69,11 +69,9 @@ class Operator:
     def output(self, name):
         stack = f"{self.ctx.deployment.prefix}-confluent"
         (described,) = self.ctx.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
-        return next(each["OutputValue"] for each in described["Outputs"] if each["OutputKey"] == name)
+        return next(output["OutputValue"] for output in described["Outputs"] if output["OutputKey"] == name)
 
     def stacks(self):
         """Return each stack's status by its name."""
         found = self.ctx.client("cloudformation").describe_stacks()["Stacks"]
-        return {
-            each["StackName"]: each["StackStatus"] for each in found if each["StackName"] in self.ctx.stacks
-        }
+        return {row["StackName"]: row["StackStatus"] for row in found if row["StackName"] in self.ctx.stacks}

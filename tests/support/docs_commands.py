@@ -47,8 +47,8 @@ def of_pages(root: Path) -> Iterator[Command]:
 
 def wrong(app: typer.Typer, root: Path) -> list[str]:
     found = []
-    for page, line, whole in of_pages(root):
-        if result := wrong_line(app, root / "Makefile", line, whole=whole):
+    for page, line, item in of_pages(root):
+        if result := wrong_line(app, root / "Makefile", line, whole=item):
             found.append(f"{page.relative_to(root)}: {result}")
     return found
 
@@ -111,9 +111,9 @@ def _options_before(command: Any, rest: list[str]) -> int | None:
     Return None for an unknown option.
     """
     known = {
-        name: one
-        for one in command.get_params(typer.Context(command))
-        for name in (*one.opts, *one.secondary_opts)
+        name: parameter
+        for parameter in command.get_params(typer.Context(command))
+        for name in (*parameter.opts, *parameter.secondary_opts)
     }
     count = 0
     while rest and rest[0].startswith("-"):

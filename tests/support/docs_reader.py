@@ -43,7 +43,8 @@ _OTHER_TEXTS = (
     *(f"project/exports/{name}.toml" for name in shipped.EXPORTS),
     *(f"project/flink/{name}/*" for name in shipped.STATEMENTS),
     "tests/data/shipped/*.toml",
-    "lakeferry/**/*.toml",
+    "config/errors.toml",
+    "lakeferry/plan/prices.toml",
     "glue_jobs/**/*.j2",
     "glue_jobs/*.in",
     "lambdas/*.in",
@@ -87,7 +88,7 @@ def stock_phrases(root: Path) -> list[str]:
 
 
 def fences(page: Path) -> list[Fence]:
-    return [Fence(*found) for found in _FENCE.findall(page.read_text(encoding="utf-8"))]
+    return [Fence(*item) for item in _FENCE.findall(page.read_text(encoding="utf-8"))]
 
 
 def broken_links(root: Path) -> list[str]:
@@ -167,7 +168,11 @@ def toml_mistakes(toml: str) -> list[str]:
         else:
             toml_model.read(Deployment if _OF_DEPLOYMENT.search(toml) else Contract, toml, name="snippet")
     except BadFile as bad:
-        return [str(one) for one in bad.problems if is_whole(toml) or not one.message.startswith("missing")]
+        return [
+            str(problem)
+            for problem in bad.problems
+            if is_whole(toml) or not problem.message.startswith("missing")
+        ]
     return []
 
 

@@ -190,7 +190,7 @@ class Deployed:
         return self
 
     def _stack(self, part, resources, outputs, objects=()):
-        known = [str(self._identity(*each)) for each in objects]
+        known = [str(self._identity(*found_object)) for found_object in objects]
         name = Stacks(self.ctx).make(part, resources, known=known, outputs=outputs)
         self.stack_ids[part] = boto3.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0][
             "StackId"
@@ -284,8 +284,8 @@ class Deployed:
         self._stack("snowflake", {}, {"SchemaName": "LAKE.RAW"}, objects)
         self.make("snowflake_database", "Database", name="LAKE")
         self.make("snowflake_schema", "Schema", database="LAKE", name="RAW")
-        for each in objects:
-            self.make(*each[:2], **each[2])
+        for found_object in objects:
+            self.make(*found_object[:2], **found_object[2])
         self.write_role("snowflake")
         both = {"volume": self.made["Volume"]["name"], "integration": self.made["Catalog"]["name"]}
         self.make("snowflake_trust", "Trust", **both, namespace=self.cluster)
@@ -359,7 +359,7 @@ class Deployed:
         allowed = [
             {
                 "Effect": "Allow",
-                "Action": [each for each in needs[on] if each not in without],
+                "Action": [need for need in needs[on] if need not in without],
                 "Resource": resources,
             }
             for on, resources in resources_by_statement.items()

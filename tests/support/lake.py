@@ -188,7 +188,7 @@ def topic_of(
     """Return a topic of (name, Avro type) or (name, type, default) fields. `id` and `at` are added."""
     own = [] if key is None else [(key, ["null", "string"], None)]
     own += [] if time is None else [(time, ["null", _TIMESTAMP], None)]
-    made = [dict(zip(("name", "type", "default"), each, strict=False)) for each in (*own, *fields)]
+    made = [dict(zip(("name", "type", "default"), part, strict=False)) for part in (*own, *fields)]
     return Topic(name, {"type": "record", "name": "Thing", "fields": made}, key, time)
 
 

@@ -73,17 +73,19 @@ class Lakeside(Account):
         `trusted` are wrong values for the roles' trust, by the names of the trust's properties.
         """
         result = {"volume": self._volume(), "integration": self._integration(location or {})}
-        right = {f"{what}_{ours}": each[theirs] for what, each in result.items() for ours, theirs in _VALUES}
+        right = {
+            f"{name}_{ours}": value[theirs] for name, value in result.items() for ours, theirs in _VALUES
+        }
         written = {**right, **trusted}
-        for what, (actions, resources) in self._needs().items():
+        for name, (actions, resources) in self._needs().items():
             self._role(
-                what,
-                written[f"{what}_principal"],
-                written[f"{what}_external_id"],
+                name,
+                written[f"{name}_principal"],
+                written[f"{name}_external_id"],
                 set(actions) - set(without),
                 resources,
             )
-        return {**{what: each["name"] for what, each in result.items()}, **written}
+        return {**{name: value["name"] for name, value in result.items()}, **written}
 
     def _volume(self):
         return self.make(

@@ -140,7 +140,7 @@ class _Surviving:
         for _ in range(2):
             self.run(one.event("Delete"))
         self.org.settle()
-        left = {each for each in self.org.objects() - self.before.base if each[0] not in life.beside}
+        left = {item for item in self.org.objects() - self.before.base if item[0] not in life.beside}
         assert not left, f"left behind: {left}"
         lost = self.before.base - self.org.objects()
         assert not lost, f"objects of others are gone: {lost}"

@@ -27,8 +27,8 @@ class Grant:
     conditions: dict
 
     def covers(self, action, resource):
-        return any(_matches(action.lower(), one.lower()) for one in self.actions) and any(
-            _matches(resource, one) for one in self.resources
+        return any(_matches(action.lower(), item.lower()) for item in self.actions) and any(
+            _matches(resource, item) for item in self.resources
         )
 
     def allows(self, action, resource, context):
@@ -51,7 +51,7 @@ class Reader:
 
     def text(self, value, part):
         if isinstance(value, list):
-            return [self.text(one, part) for one in value]
+            return [self.text(item, part) for item in value]
         if not isinstance(value, dict):
             return value
         if len(value) == 1:
@@ -66,7 +66,7 @@ class Reader:
         if function == "Fn::GetAtt":
             return f"<{part}.{'.'.join(given)}>"
         if function == "Fn::Join":
-            return given[0].join(str(self.text(one, part)) for one in given[1])
+            return given[0].join(str(self.text(item, part)) for item in given[1])
         if function == "Fn::ImportValue":
             return self._imported(given)
         if function == "Fn::Sub":
@@ -136,7 +136,7 @@ def admits(statement, principal, action, context):
     """Return whether a trust statement admits `principal` with this context of the request."""
     if statement["Effect"] != "Allow" or action not in _listed(statement["Action"]):
         return False
-    if principal not in [one for named in statement["Principal"].values() for one in _listed(named)]:
+    if principal not in [item for named in statement["Principal"].values() for item in _listed(named)]:
         return False
     return all(_holds(operator, tests, context) for operator, tests in statement.get("Condition", {}).items())
 
@@ -147,7 +147,7 @@ def _holds(operator, tests, context):
         raise LookupError(f"the evaluator doesn't know {operator}")
     match = (lambda value, one: value == one) if operator == "StringEquals" else _matches
     return all(
-        name in context and any(match(context[name], one) for one in values)
+        name in context and any(match(context[name], expected) for expected in values)
         for name, values in wanted.items()
     )
 

@@ -100,4 +100,4 @@ def least(aws, *arns, states):
         "ListSecretVersionIds",
     ]
     may_read_states = (["dynamodb:Scan"], [aws.arn("dynamodb", f"table/{states}")])
-    return aws.new_role(([f"secretsmanager:{each}" for each in actions], list(arns)), may_read_states)
+    return aws.new_role(([f"secretsmanager:{action}" for action in actions], list(arns)), may_read_states)

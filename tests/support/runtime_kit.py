@@ -92,7 +92,7 @@ def letter(aws, url, patience=20.0):
     if not result:
         return "", {}
     attributes = result[0].get("MessageAttributes", {})
-    return result[0]["Body"], {name: each["StringValue"] for name, each in attributes.items()}
+    return result[0]["Body"], {name: value["StringValue"] for name, value in attributes.items()}
 
 
 def new_job(aws, script, *statements, modules=None, arguments=None, role=None, **given):
@@ -195,7 +195,7 @@ def noting_function(aws, *statements, fails="", **configured):
         aws.functions.update_function_configuration(FunctionName=arn, **configured)
 
     def calls():
-        keys = [each["Key"] for each in aws.s3.list_objects_v2(Bucket=bucket).get("Contents", [])]
+        keys = [content["Key"] for content in aws.s3.list_objects_v2(Bucket=bucket).get("Contents", [])]
         return [json.load(aws.s3.get_object(Bucket=bucket, Key=key)["Body"]) for key in sorted(keys)]
 
     return arn, calls

@@ -118,7 +118,7 @@ def spec(kind, **given):
 
 def sent(server):
     """Return all statements in order."""
-    return [one.body["statement"] for one in server.sent if one.body]
+    return [item.body["statement"] for item in server.sent if item.body]
 
 
 def written(server):

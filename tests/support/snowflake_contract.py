@@ -170,5 +170,7 @@ def _typed(value):
 def _require_valid(where, schema, document):
     problems = sorted(OAS31Validator(schema).iter_errors(document), key=lambda each: list(each.path))
     if problems:
-        reasons = "; ".join(f"{'/'.join(map(str, each.path))}: {each.message[:300]}" for each in problems[:3])
+        reasons = "; ".join(
+            f"{'/'.join(map(str, problem.path))}: {problem.message[:300]}" for problem in problems[:3]
+        )
         raise ContractBroken(f"{where}: {reasons}")

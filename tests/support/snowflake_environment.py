@@ -83,7 +83,7 @@ class Account(VendorEnvironment):
     def objects(self):
         """Return (kind, name) of each object and of each grant, as the simulator has them."""
         self.account.clock.run_due()
-        return {(kind, each) for kind, names in self.account.objects().items() for each in names}
+        return {(kind, name) for kind, names in self.account.objects().items() for name in names}
 
     def known(self):
         return super().known() | {deployer_key().private_pem.reveal()}

@@ -11,13 +11,13 @@ from tests.support.lake_environment import NAMESPACE
 
 
 def _new(account, base, domain):
-    known = {each for kind, each in base if kind == domain.value}
+    known = {known_object for kind, known_object in base if kind == domain.value}
     things = (
-        each
-        for each in account.account._objects.values()
-        if each.domain is domain and each.label not in SYSTEM_ROLES
+        item
+        for item in account.account._objects.values()
+        if item.domain is domain and item.label not in SYSTEM_ROLES
     )
-    return [each for each in things if ".".join(each.name) not in known]
+    return [thing for thing in things if ".".join(thing.name) not in known]
 
 
 #: The pattern of our names, and the comment that marks our objects.
@@ -35,7 +35,7 @@ def _marked(domain):
     """Return a view for objects that have no other property than their name."""
 
     def view(account, base, given):
-        return [_is_ours(each, given) for each in _new(account, base, domain)], [True]
+        return [_is_ours(new_object, given) for new_object in _new(account, base, domain)], [True]
 
     return view
 
@@ -43,8 +43,8 @@ def _marked(domain):
 def _schema(account, base, given):
     """Check that the schema's owner may grant on future tables."""
     found = [
-        (_is_ours(each, given), each.name[0], each.managed_access)
-        for each in _new(account, base, Domain.SCHEMA)
+        (_is_ours(new_schema, given), new_schema.name[0], new_schema.managed_access)
+        for new_schema in _new(account, base, Domain.SCHEMA)
     ]
     return found, [(True, given["database"], True)]
 
@@ -52,13 +52,13 @@ def _schema(account, base, given):
 def _warehouse(account, base, given):
     found = [
         (
-            _is_ours(each, given),
-            each.size,
-            each.auto_suspend,
-            each.auto_resume,
-            each.is_running(account.clock.time()),
+            _is_ours(new_warehouse, given),
+            new_warehouse.size,
+            new_warehouse.auto_suspend,
+            new_warehouse.auto_resume,
+            new_warehouse.is_running(account.clock.time()),
         )
-        for each in _new(account, base, Domain.WAREHOUSE)
+        for new_warehouse in _new(account, base, Domain.WAREHOUSE)
     ]
     sizes = {"XSMALL": "X-Small", "MEDIUM": "Medium"}
     return found, [(True, sizes[given["size"]], given.get("auto_suspend_seconds", 60), True, False)]
@@ -77,15 +77,15 @@ def _user(account, base, given):
     held = json.loads(account.secrets.values[given["secret"]])
     found = [
         (
-            _is_ours(each, given),
-            each.type,
-            each.default_role,
-            each.default_warehouse,
-            each.default_namespace,
-            each.secondary_roles,
-            [key.fingerprint for key in each.keys.values()],
+            _is_ours(new_user, given),
+            new_user.type,
+            new_user.default_role,
+            new_user.default_warehouse,
+            new_user.default_namespace,
+            new_user.secondary_roles,
+            [key.fingerprint for key in new_user.keys.values()],
         )
-        for each in _new(account, base, Domain.USER)
+        for new_user in _new(account, base, Domain.USER)
     ]
     wanted = (
         True,
@@ -103,11 +103,11 @@ def _user(account, base, given):
 def _volume(account, base, given):
     found = [
         (
-            _is_ours(each, given),
-            each.allow_writes,
-            [(location.base_url, location.role_arn) for location in each.locations],
+            _is_ours(new_volume, given),
+            new_volume.allow_writes,
+            [(location.base_url, location.role_arn) for location in new_volume.locations],
         )
-        for each in _new(account, base, Domain.VOLUME)
+        for new_volume in _new(account, base, Domain.VOLUME)
     ]
     return found, [(True, False, [(given["base_url"], given["role_arn"])])]
 
@@ -115,16 +115,16 @@ def _volume(account, base, given):
 def _integration(account, base, given):
     found = [
         (
-            _is_ours(each, given),
-            each.enabled,
-            each.role_arn,
-            each.namespace,
-            each.refresh_seconds,
-            each.catalog_uri,
-            each.catalog_name,
-            each.signing_region,
+            _is_ours(new_integration, given),
+            new_integration.enabled,
+            new_integration.role_arn,
+            new_integration.namespace,
+            new_integration.refresh_seconds,
+            new_integration.catalog_uri,
+            new_integration.catalog_name,
+            new_integration.signing_region,
         )
-        for each in _new(account, base, Domain.INTEGRATION)
+        for new_integration in _new(account, base, Domain.INTEGRATION)
     ]
     catalog = (f"https://glue.{given['region']}.amazonaws.com/iceberg", given["account_id"], given["region"])
     return found, [(True, True, given["role_arn"], given["namespace"], given["refresh_seconds"], *catalog)]
@@ -137,15 +137,15 @@ def _trust(account, base, given):
 def _table(account, base, given):
     found = [
         (
-            _is_ours(each, given),
-            each.name[:2],
-            each.volume,
-            each.catalog,
-            each.namespace,
-            each.catalog_table,
-            each.auto_refresh,
+            _is_ours(new_iceberg_table, given),
+            new_iceberg_table.name[:2],
+            new_iceberg_table.volume,
+            new_iceberg_table.catalog,
+            new_iceberg_table.namespace,
+            new_iceberg_table.catalog_table,
+            new_iceberg_table.auto_refresh,
         )
-        for each in _new(account, base, Domain.ICEBERG_TABLE)
+        for new_iceberg_table in _new(account, base, Domain.ICEBERG_TABLE)
     ]
     sources = (given["volume"],), (given["integration"],), NAMESPACE, given["table"]
     return found, [(True, (given["database"], given["schema"]), *sources, True)]
@@ -154,8 +154,14 @@ def _table(account, base, given):
 def _linked(account, base, given):
     """Leave out write access: the simulator refuses a database that may write."""
     found = [
-        (_is_ours(each, given), each.link.volume, each.link.catalog, each.link.seconds, each.link.allowed)
-        for each in _new(account, base, Domain.DATABASE)
+        (
+            _is_ours(new_database, given),
+            new_database.link.volume,
+            new_database.link.catalog,
+            new_database.link.seconds,
+            new_database.link.allowed,
+        )
+        for new_database in _new(account, base, Domain.DATABASE)
     ]
     return found, [
         (True, (given["volume"],), (given["integration"],), given["sync_seconds"], given["namespaces"])

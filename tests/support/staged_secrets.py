@@ -41,7 +41,9 @@ class Held:
         self.rotated = None
 
     def labelled(self, label):
-        return next((one for one, (_, labels, _) in self.versions.items() if label in labels), None)
+        return next(
+            (version_id for version_id, (_, labels, _) in self.versions.items() if label in labels), None
+        )
 
     def labels(self):
         return [label for _, labels, _ in self.versions.values() for label in labels]
@@ -146,7 +148,7 @@ class StagedSecrets:
             "RotationRules": {"AutomaticallyAfterDays": held.days},
             "NextRotationDate": moment(due),
             "VersionIdsToStages": {
-                one: sorted(labels) for one, (_, labels, _) in held.versions.items() if labels
+                version_id: sorted(labels) for version_id, (_, labels, _) in held.versions.items() if labels
             },
             "Tags": [{"Key": key, "Value": value} for key, value in held.tags.items()],
             **rotated,
@@ -184,7 +186,7 @@ class StagedSecrets:
         stage = asked["VersionStage"]
         to = asked.get("MoveToVersionId")
         away = asked.get("RemoveFromVersionId")
-        if any(one is not None and one not in held.versions for one in (to, away)):
+        if any(part is not None and part not in held.versions for part in (to, away)):
             raise refused("ResourceNotFoundException")
         now = held.labelled(stage)
         if now is not None and now != to and away != now:

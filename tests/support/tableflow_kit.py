@@ -33,7 +33,7 @@ def glue_catalog(aws):
 
 def topic_of(*fields, name="things"):
     """Return a topic of (name, type) or (name, type, default) fields."""
-    made = [dict(zip(("name", "type", "default"), each, strict=False)) for each in fields]
+    made = [dict(zip(("name", "type", "default"), field, strict=False)) for field in fields]
     return Topic(name, {"type": "record", "name": "Thing", "fields": made})
 
 
@@ -49,4 +49,4 @@ def numbered(count, start=0):
 
 
 def files_below(folder):
-    return {each.name for each in Path(folder).rglob("*") if each.is_file()}
+    return {entry.name for entry in Path(folder).rglob("*") if entry.is_file()}

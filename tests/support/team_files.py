@@ -32,7 +32,7 @@ def load(file: Path) -> Any:
 
 def all_of(root: Path) -> list[Path]:
     found = [*sorted((root / WORKFLOWS).glob("*.yml")), root / ".github" / "dependabot.yml"]
-    return [*found, *(root / one for one in (GITLAB, HOOKS, CONTAINER))]
+    return [*found, *(root / part for part in (GITLAB, HOOKS, CONTAINER))]
 
 
 def commands(file: Path) -> list[str]:
@@ -47,7 +47,7 @@ def wrong_commands(file: Path, app: typer.Typer, root: Path) -> list[str]:
 def unpinned(workflow: dict[str, Any]) -> list[str]:
     """Return third-party actions that name a branch or no version."""
     used = [step["uses"] for job in workflow["jobs"].values() for step in job["steps"] if "uses" in step]
-    return [one for one in used if not _PINNED.fullmatch(one)]
+    return [reference for reference in used if not _PINNED.fullmatch(reference)]
 
 
 def risks(workflow: dict[str, Any]) -> Iterator[str]:
@@ -80,8 +80,8 @@ def _forgets(step: dict[str, Any]) -> bool:
 def _scripts(node: Any) -> Iterator[str]:
     """Yield texts below the keys that contain commands in these formats."""
     if isinstance(node, list):
-        for each in node:
-            yield from _scripts(each)
+        for element in node:
+            yield from _scripts(element)
     if isinstance(node, dict):
         for key, value in node.items():
             if key in ("run", "script", "before_script", "after_script", "entry", "postCreateCommand"):

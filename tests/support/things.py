@@ -48,7 +48,7 @@ def files_of(lake, below: str) -> set[str]:
 def uploads_of(lake, below: str) -> set[str]:
     """Return uploads that are started and not completed."""
     found = lake.s3.list_multipart_uploads(Bucket=lake.target.bucket, Prefix=below).get("Uploads", [])
-    return {f"{each['Key']} {each['UploadId']}" for each in found}
+    return {f"{row['Key']} {row['UploadId']}" for row in found}
 
 
 def ended(running: Future[Any]) -> Callable[[], bool]:

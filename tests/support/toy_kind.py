@@ -183,7 +183,7 @@ class ToyKind:
     def find_existing(self, context, spec, known):
         now = context.clock.time()
         found = [known] if known and context.vendor.read(now, known) else []
-        return found + [one for one in context.vendor.listed(now, context.name) if one not in found]
+        return found + [item for item in context.vendor.listed(now, context.name) if item not in found]
 
     def _there(self, context, object_id):
         thing = context.vendor.read(context.clock.time(), object_id)

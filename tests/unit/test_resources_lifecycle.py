@@ -252,6 +252,34 @@ def test_an_update_that_comes_after_its_rollback_changes_nothing(toys):
     assert toys.sizes() == [7]
 
 
+def test_an_update_that_comes_during_its_rollback_is_not_taken_for_it(toys):
+    """CDK's framework reports a failure if its connection breaks; the call itself may arrive afterwards."""
+    toy = toys.resource(size="2")
+    toy.create()
+    late = toy.event("Update", toy.properties, ResourceProperties={"kind": "toy", "size": "7"})
+    toys.stacks.status = "UPDATE_ROLLBACK_IN_PROGRESS"
+    with pytest.raises(StaleRequest):
+        toy.run(late)
+    toy.run(toy.event("Update", {"size": "7"}))
+    assert toys.sizes() == [2]
+
+
+def test_an_update_that_is_not_of_the_last_state_is_a_rollback(toys):
+    """Its own forward update never arrived, or was accepted: both times the stack returns to where it was."""
+    toy = toys.resource(size="2")
+    toy.create()
+    toy.run(toy.event("Update", toy.properties, ResourceProperties={"kind": "toy", "size": "3"}))
+    toys.stacks.status = "UPDATE_ROLLBACK_IN_PROGRESS"
+    toy.run(toy.event("Update", {"kind": "toy", "size": "3"}))
+    assert toys.sizes() == [2]
+    toys.stacks.status = "UPDATE_IN_PROGRESS"
+    toy.properties = {"size": "5"}
+    toy.run(toy.event("Update", {"size": "2"}))
+    toys.stacks.status = "UPDATE_ROLLBACK_IN_PROGRESS"
+    toy.run(toy.event("Update", {"size": "9"}))
+    assert toys.sizes() == [5]
+
+
 def test_a_create_after_its_delete_creates_nothing(toys):
     toy = toys.resource()
     late = toy.event("Create")
@@ -260,6 +288,22 @@ def test_a_create_after_its_delete_creates_nothing(toys):
     with pytest.raises(StaleRequest):
         toy.run(late)
     assert toys.shop.writes() == []
+
+
+def test_a_create_that_was_refused_stays_refused_when_it_comes_again(toys):
+    toy = toys.resource(size="2")
+    late = toy.event("Create")
+    toy.run(toy.event("Delete", PhysicalResourceId="lake-Toy-1F2E3D"))
+    toys.stacks.creating = False
+    with pytest.raises(StaleRequest):
+        toy.run(late)
+    toys.stacks.creating = True
+    toy.properties = {"kind": "toy", "size": "5"}
+    toy.create()
+    toys.stacks.creating = False
+    with pytest.raises(StaleRequest):
+        toy.run(late)
+    assert toys.sizes() == [5]
 
 
 def test_a_resource_that_was_deleted_may_be_created_again(toys):

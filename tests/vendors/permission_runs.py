@@ -97,7 +97,7 @@ def _allow(iam, aws: EmbeddedAws, prefix: str, missing: int | None) -> None:
     for number, grant in enumerate(permissions.GRANTS):
         resources = list(grant.resources)
         for name, value in names.items():
-            resources = [one.replace(f"<{name}>", value) for one in resources]
+            resources = [resource.replace(f"<{name}>", value) for resource in resources]
         if number != missing:
             statements.append({"Effect": "Allow", "Action": grant.action, "Resource": resources})
     policy = json.dumps({"Version": "2012-10-17", "Statement": statements})

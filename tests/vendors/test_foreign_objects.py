@@ -80,7 +80,7 @@ def test_an_existing_topic_is_neither_changed_nor_deleted(org):
     where, _ = kafka(org)
     given = {**where, "topic": "orders", "partitions": 1}
     org.resource("topic", "SomebodyElses", **given).create()
-    (held,) = [each.topics for each in org.simulation.organization.clusters.values()]
+    (held,) = [found_cluster.topics for found_cluster in org.simulation.organization.clusters.values()]
     one = org.resource("topic", "It", **given, config={"retention.ms": "1000"})
     with pytest.raises(Refused, match="CFL-FOREIGN-TOPIC"):
         one.create()
@@ -98,7 +98,7 @@ def test_a_topic_that_somebody_created_after_a_refusal_is_kept(org):
     org.resource("topic", "SomebodyElses", **given).create()
     one.physical_id = "what CloudFormation makes up"
     one.delete()
-    (held,) = [each.topics for each in org.simulation.organization.clusters.values()]
+    (held,) = [found_cluster.topics for found_cluster in org.simulation.organization.clusters.values()]
     assert list(held) == ["orders"]
 
 

@@ -34,8 +34,8 @@ def account(prepared):
 def test_the_external_ids_are_ours_and_differ(account):
     properties = account.trust_properties()
     assert properties["volume_external_id"] != properties["integration_external_id"]
-    for what in ("volume", "integration"):
-        assert properties[f"{what}_external_id"].startswith("lakeferry-")
+    for subject in ("volume", "integration"):
+        assert properties[f"{subject}_external_id"].startswith("lakeferry-")
 
 
 def test_a_replaced_volume_presents_the_external_id_that_the_role_trusts(account):
@@ -46,7 +46,7 @@ def test_a_replaced_volume_presents_the_external_id_that_the_role_trusts(account
     )
 
     def external_ids():
-        volumes = (each for each in account.account._objects.values() if each.domain is Domain.VOLUME)
+        volumes = (item for item in account.account._objects.values() if item.domain is Domain.VOLUME)
         return {volume.label: volume.locations[0].external_id for volume in volumes}
 
     ours.create()
@@ -137,9 +137,9 @@ def test_a_repair_during_the_deployment_is_enough(account):
     event = trust.event("Create")
     known = {**event, **account.invocations.on_event(event)}
     assert not account.invocations.is_complete(known)["IsComplete"]
-    for what, (actions, resources) in account._needs().items():
+    for name, (actions, resources) in account._needs().items():
         account._role(
-            what, properties[f"{what}_principal"], properties[f"{what}_external_id"], actions, resources
+            name, properties[f"{name}_principal"], properties[f"{name}_external_id"], actions, resources
         )
     account.clock.sleep(10)
     assert account.invocations.is_complete(known)["IsComplete"]

@@ -46,7 +46,7 @@ class DeployedBy(Organization):
 
     def take_roles(self):
         bindings = self.simulation.organization.role_bindings
-        for binding in [each for each in bindings.values() if each.principal == f"User:{self.deployer}"]:
+        for binding in [item for item in bindings.values() if item.principal == f"User:{self.deployer}"]:
             del bindings[binding.id]
 
     def deployed(self, kind):
@@ -80,7 +80,7 @@ def own(org, kind, made):
     """Return those of the objects `made` that still exist and are of the kinds that the resource itself
     makes.
     """
-    return {each for each in org.objects() & made if each[0] in LIVES[kind].shown}
+    return {item for item in org.objects() & made if item[0] in LIVES[kind].shown}
 
 
 #: Types whose objects a service account of the deployment deletes, with a key of its own that sees them. The
@@ -140,7 +140,9 @@ def test_a_key_of_another_organization_is_refused(org, kind, request_type):
     with pytest.raises(LakeferryError, match="CFL-OTHER-ORGANIZATION"):
         getattr(resource, request_type)()
     assert [call for call in org.wire.calls if call.method != "GET"] == []
-    assert own(org, kind, made) == {each for each in made if each[0] in LIVES[kind].shown}
+    assert own(org, kind, made) == {
+        made_object for made_object in made if made_object[0] in LIVES[kind].shown
+    }
 
 
 def test_a_role_that_isn_t_effective_yet_proves_nothing(org):

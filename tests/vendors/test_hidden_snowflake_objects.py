@@ -31,18 +31,18 @@ def deployed(account, kind):
     before = account.objects()
     resource = account.resource(kind, "It", **properties)
     resource.create()
-    return resource, {each for each in account.objects() - before if each[0] in LIVES[kind].shown}
+    return resource, {item for item in account.objects() - before if item[0] in LIVES[kind].shown}
 
 
 def give_away(account, made):
     """Move the ownership of the objects to another role, as GRANT OWNERSHIP … REVOKE CURRENT GRANTS does."""
     simulated: SimulatedAccount = account.account
     names = {(kind, tuple(name.split("."))) for kind, name in made}
-    moved = [each for each in simulated.all(SnowflakeObject) if (each.domain.value, each.name) in names]
+    moved = [item for item in simulated.all(SnowflakeObject) if (item.domain.value, item.name) in names]
     assert moved
-    for each in moved:
-        each.owner = OTHER
-    keys = {each.key for each in moved}
+    for moved_object in moved:
+        moved_object.owner = OTHER
+    keys = {moved_object.key for moved_object in moved}
     simulated.grants = [grant for grant in simulated.grants if grant.on not in keys]
 
 

@@ -63,7 +63,7 @@ def contested_topic(org):
     where, _ = kafka(org)
     given = {**where, "topic": "orders", "partitions": 1}
     org.resource("topic", "SomebodyElses", **given).create()
-    (held,) = [found.topics for found in org.simulation.organization.clusters.values()]
+    (held,) = [found_cluster.topics for found_cluster in org.simulation.organization.clusters.values()]
     return Contested(org.resource("topic", "It", **given), held, "orders", "CFL-FOREIGN-TOPIC")
 
 
@@ -316,7 +316,7 @@ class Table:
 @pytest.fixture
 def table(org):
     given = LIVES["flink_statement"].properties(org)
-    (topics,) = [found.topics for found in org.simulation.organization.clusters.values()]
+    (topics,) = [found_cluster.topics for found_cluster in org.simulation.organization.clusters.values()]
     (registry,) = org.simulation.organization.schema_registries.values()
     return Table(org, org.resource("flink_statement", "It", **given), topics, registry.schemas._versions)
 
@@ -411,11 +411,11 @@ def test_a_statement_that_is_gone_is_not_sent_again_while_its_table_is_there(org
 def test_a_statement_is_not_replaced_because_environment_or_cluster_has_another_name(org, table):
     table.statement.create()
     before = set(org.simulation.organization.statements)
-    for found in (
+    for found_cluster in (
         *org.simulation.organization.environments.values(),
         *org.simulation.organization.clusters.values(),
     ):
-        found.name = f"renamed-{found.name}"
+        found_cluster.name = f"renamed-{found_cluster.name}"
     table.statement.update(catalog="renamed", database="renamed-too", tableflow_topics=["totals"])
     assert set(org.simulation.organization.statements) == before
     table.statement.update(catalog="renamed-again", tableflow_topics=[])
@@ -430,8 +430,8 @@ def test_a_statement_is_not_replaced_because_environment_or_cluster_has_another_
 @pytest.fixture
 def protected(org, table):
     table.statement.create()
-    for found in org.simulation.organization.clusters.values():
-        found.protected = True
+    for found_cluster in org.simulation.organization.clusters.values():
+        found_cluster.protected = True
     return table
 
 

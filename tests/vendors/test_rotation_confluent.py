@@ -61,8 +61,10 @@ def test_all_of_a_clients_fields_change_with_the_key_and_the_others_stay():
             assert before.keys() == after.keys()
             spent = {before["apiKey"], before["apiSecret"]}
             changed = {name for name in before if before[name] != after[name]}
-            assert changed == {name for name, value in before.items() if any(each in value for each in spent)}
-            assert not any(each in value for value in after.values() for each in spent)
+            assert changed == {
+                name for name, value in before.items() if any(secret_value in value for secret_value in spent)
+            }
+            assert not any(secret_value in value for value in after.values() for secret_value in spent)
 
 
 @pytest.mark.parametrize("before_step", ["createSecret", "setSecret", "testSecret", "finishSecret"])
@@ -84,7 +86,7 @@ def test_a_deployment_that_changes_the_fields_during_a_rotation_is_not_undone_by
 
 def test_r4_a_key_whose_secret_got_lost_is_deleted_and_created_again(env):
     version = env.secrets.start("kafka")
-    put = next(number for number, what in enumerate(walk(env), 1) if what == "PutSecretValue")
+    put = next(number for number, item in enumerate(walk(env), 1) if item == "PutSecretValue")
     env.steps.plan[env.steps.count + put] = ("before", die)
     with pytest.raises(Killed):
         env.step("kafka", "createSecret", version)
@@ -282,9 +284,9 @@ def without_dates(app, keys):
                 if message.get("more_body"):
                     return
                 document = json.loads(body)
-                for each in document["data"]:
-                    if each["id"] in keys:
-                        each["metadata"]["created_at"] = ""
+                for item in document["data"]:
+                    if item["id"] in keys:
+                        item["metadata"]["created_at"] = ""
                 message = {"type": message["type"], "body": json.dumps(document).encode()}
             await send(message)
 

@@ -158,8 +158,8 @@ class Machine(RuleBasedStateMachine):
         if name == "kafka":
             self.env.confluent.organization.api_keys.pop(key, None)
             return
-        for number, found in self.env.slots().items():
-            if found == key:
+        for number, slot_value in self.env.slots().items():
+            if slot_value == key:
                 self.env.run_sql(f"ALTER USER {USER} UNSET RSA_PUBLIC_KEY{'_2' if number == 2 else ''}")
 
     @rule(slot=st.sampled_from([1, 2]), which=st.integers(1, 3))

@@ -25,8 +25,8 @@ def env():
 def shape(env):
     """Return everything that a step could change: versions with labels, and keys at the vendors."""
     versions = {
-        name: {one: sorted(labels) for one, (_, labels, _) in held.versions.items()}
-        for name, held in env.secrets.all.items()
+        name: {version_id: sorted(labels) for version_id, (_, labels, _) in value.versions.items()}
+        for name, value in env.secrets.all.items()
     }
     return versions, sorted(env.confluent.organization.api_keys), env.slots()
 
@@ -150,7 +150,7 @@ def test_labels_end_as_aws_requires(env, name):
     held = env.secrets.all[name]
     first = env.secrets.all[name].labelled(CURRENT)
     version = env.rotate(name)
-    assert {one: labels for one, (_, labels, _) in held.versions.items()} == {
+    assert {version_id: labels for version_id, (_, labels, _) in held.versions.items()} == {
         first: {PREVIOUS},
         version: {CURRENT},
     }
@@ -334,7 +334,7 @@ def test_a_secret_without_a_value_is_reported(env):
 def expired(env, *names):
     """Return what the scheduled call revokes, by secret."""
     result = env.ask(operation="revoke_expired", secrets=list(names))
-    return [one["revoked"] for one in result["secrets"]]
+    return [secret["revoked"] for secret in result["secrets"]]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -386,7 +386,7 @@ def test_no_key_is_revoked_while_a_rotation_is_under_way(env, name, steps):
         env.step(name, step, version)
     before = shape(env)
     result = env.ask(operation="revoke_expired", secrets=[name])
-    assert [(one["revoked"], one["rotating"]) for one in result["secrets"]] == [([], True)]
+    assert [(secret["revoked"], secret["rotating"]) for secret in result["secrets"]] == [([], True)]
     assert shape(env) == before
     assert env.rotate(name, version) == version
 

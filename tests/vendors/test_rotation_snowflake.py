@@ -50,7 +50,7 @@ def test_the_slots_take_turns_and_the_replaced_key_keeps_working(env):
         before = env.fields("snowflake")
         slots = env.slots()
         env.rotate("snowflake")
-        changed = [slot for slot, found in env.slots().items() if slots.get(slot) != found]
+        changed = [slot for slot, slot_value in env.slots().items() if slots.get(slot) != slot_value]
         assert len(changed) == 1
         assert env.fields("snowflake", PREVIOUS) == before
         assert env.accepts(before)
@@ -85,7 +85,9 @@ def test_r6_a_foreign_key_in_place_of_the_current_one_is_left_alone(env):
     env.rotate("snowflake")
     env.clock.sleep(31 * DAY)
     current = env.id_of(env.fields("snowflake"))
-    slot = {1: FIRST, 2: SECOND}[next(number for number, found in env.slots().items() if found == current)]
+    slot = {1: FIRST, 2: SECOND}[
+        next(number for number, slot_value in env.slots().items() if slot_value == current)
+    ]
     set_by_hand(env, slot)
     refused(env, "ROT-FOREIGN-KEY")
 
@@ -226,7 +228,9 @@ def test_a_role_without_the_privilege_is_reported_and_nothing_changes(env):
 def test_the_role_that_rotates_may_set_keys_and_nothing_else(env):
     env.rotate("snowflake")
     granted = [
-        (each.privilege, each.on.name) for each in env.snowflake.account.grants if each.to == ROTATION_ROLE
+        (grant.privilege, grant.on.name)
+        for grant in env.snowflake.account.grants
+        if grant.to == ROTATION_ROLE
     ]
     assert granted == [("MODIFY PROGRAMMATIC AUTHENTICATION METHODS", (USER,))]
 
@@ -234,7 +238,9 @@ def test_the_role_that_rotates_may_set_keys_and_nothing_else(env):
 def test_r21_with_the_current_key_gone_the_replaced_one_logs_in(env):
     env.rotate("snowflake")
     current = env.id_of(env.fields("snowflake"))
-    slot = {1: FIRST, 2: SECOND}[next(number for number, found in env.slots().items() if found == current)]
+    slot = {1: FIRST, 2: SECOND}[
+        next(number for number, slot_value in env.slots().items() if slot_value == current)
+    ]
     env.run_sql(f"ALTER USER {USER} UNSET {slot}")
     env.rotate("snowflake")
     assert env.accepts(env.fields("snowflake"))

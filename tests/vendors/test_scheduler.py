@@ -47,6 +47,9 @@ class StackStates:
     def is_forward(self, stack_id):
         return stack_id not in self.back
 
+    def is_rolling_back(self, stack_id):
+        return stack_id in self.back
+
     def is_creating(self, stack_id, logical_id):
         return (stack_id, logical_id) in self.creating
 
@@ -181,25 +184,25 @@ class Scheduler(RuleBasedStateMachine):
         kinds = [LOGICAL[name] for _, name in self.live]
         assert len(new) == len(kinds), (sorted(new), sorted(self.live))
         assert self.base <= self.org.objects()
-        wanted = sorted(_expected(name, one.properties) for (_, name), one in self.live.items())
+        wanted = sorted(_expected(name, value.properties) for (_, name), value in self.live.items())
         assert sorted(self.found(new)) == wanted
         assert not self.org.leaks()
 
     def found(self, new):
         env = self.org.simulation.organization
         (cluster,) = env.clusters.values()
-        for kind, each in new:
+        for kind, new_object in new:
             if kind == "topics":
-                topic = cluster.topics[each.partition("/")[2]]
+                topic = cluster.topics[new_object.partition("/")[2]]
                 yield "Topic", topic.name, topic.settings["retention.ms"]
             elif kind == "service_accounts":
-                yield "Account", env.service_accounts[each].description
+                yield "Account", env.service_accounts[new_object].description
             elif kind == "provider_integrations":
-                yield "Link", env.provider_integrations[each].role_arn
+                yield "Link", env.provider_integrations[new_object].role_arn
             elif kind == "compute_pools":
-                yield "Pool", str(env.compute_pools[each].max_cfu)
+                yield "Pool", str(env.compute_pools[new_object].max_cfu)
             else:
-                yield kind, each
+                yield kind, new_object
 
     def teardown(self):
         if not hasattr(self, "live"):
@@ -285,10 +288,10 @@ class Scheduler(RuleBasedStateMachine):
 
     def note(self, stack, name):
         """Check that the ids of all other objects are unchanged, and remember them."""
-        for (other, logical), one in self.live.items():
+        for (other, logical), value in self.live.items():
             object_id = (
                 self.org.invocations.lifecycle()
-                .states.read(f"{one.stack_id}|{one.physical_id}")
+                .states.read(f"{value.stack_id}|{value.physical_id}")
                 .facts.object_id
             )
             if (other, logical) != (stack, name):

@@ -21,8 +21,8 @@ def test_all_resources_are_created_with_few_extra_calls(headers):
     org.simulation.limit.headers = headers
     waiting = [org.resource("service_account", f"Account{number}") for number in range(RESOURCES)]
     events = []
-    for one in waiting:
-        event = one.event("Create")
+    for thread in waiting:
+        event = thread.event("Create")
         events.append({**event, **org.invocations.on_event(event)})
     rounds = 0
     while events:

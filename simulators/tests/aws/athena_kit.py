@@ -108,11 +108,11 @@ class Athena:
             ("athena:StartQueryExecution", group),
             ("athena:GetQueryExecution", group),
             ("athena:GetQueryResults", group),
-            ("glue:GetTable", [aws.arn("glue", each) for each in chain]),
+            ("glue:GetTable", [aws.arn("glue", name) for name in chain]),
             ("s3:GetObject", f"arn:aws:s3:::{self.bucket}/*"),
             ("s3:PutObject", f"arn:aws:s3:::{self.bucket}/athena/*"),
             ("s3:GetBucketLocation", f"arn:aws:s3:::{self.bucket}"),
         ]
-        return aws.assuming(aws.new_role(*[each for each in allowed if each[0] not in left_out])).client(
+        return aws.assuming(aws.new_role(*[grant for grant in allowed if grant[0] not in left_out])).client(
             "athena"
         )

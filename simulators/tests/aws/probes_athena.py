@@ -213,8 +213,8 @@ def gives_results_to_who_may_read_them(aws):
     athena = Athena(aws)
     number = athena.run("SELECT id FROM trades")["QueryExecutionId"]
     codes = [
-        error_of(athena.as_role(*left).get_query_results, QueryExecutionId=number)
-        for left in ((), ("s3:GetObject",))
+        error_of(athena.as_role(*granted).get_query_results, QueryExecutionId=number)
+        for granted in ((), ("s3:GetObject",))
     ]
     return codes == [None, "AccessDeniedException"]
 
@@ -224,8 +224,8 @@ def wants_permission_on_the_workgroup_of_a_query(aws):
     athena = Athena(aws)
     other = Athena(aws)
     number = athena.start("SELECT 1")
-    calls = [each.as_role().get_query_execution for each in (athena, other)]
-    return [error_of(each, QueryExecutionId=number) for each in calls] == [None, "AccessDeniedException"]
+    calls = [part.as_role().get_query_execution for part in (athena, other)]
+    return [error_of(call, QueryExecutionId=number) for call in calls] == [None, "AccessDeniedException"]
 
 
 def saved(athena, **given):

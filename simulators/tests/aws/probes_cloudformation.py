@@ -47,7 +47,9 @@ def keeps_what_a_stuck_resource_needs(aws):
     ]
     stacks.delete_stack(StackName=name)
     first = settled_events(aws, name)
-    is_kept = topic in {one["TopicArn"] for one in aws.client("sns").list_topics()["Topics"]}
+    is_kept = topic in {
+        listed_topic["TopicArn"] for listed_topic in aws.client("sns").list_topics()["Topics"]
+    }
     stacks.delete_stack(StackName=name)
     then = settled_events(aws, name)
     return ("DELETE_FAILED", name) in first and ("DELETE_COMPLETE", name) in then and is_kept
@@ -127,7 +129,9 @@ def waits_for_the_answer_and_not_for_the_function(aws):
     )
     function = custom(aws, _LINGERING, role=role, environment={"BUCKET": bucket})
     status = status_of(aws, "Custom::Thing", ServiceToken=function)
-    waited = "waited" in [each["Key"] for each in aws.s3.list_objects_v2(Bucket=bucket).get("Contents", [])]
+    waited = "waited" in [
+        content["Key"] for content in aws.s3.list_objects_v2(Bucket=bucket).get("Contents", [])
+    ]
     aws.s3.put_object(Bucket=bucket, Key="go")
     return status == "CREATE_COMPLETE" and not waited
 
@@ -164,5 +168,9 @@ def refuses_to_change_an_export_in_use(aws):
     changed = {"It": {"Type": "AWS::SNS::Topic", "Properties": {"TopicName": "after"}}}
     stacks.update_stack(StackName=name, TemplateBody=json.dumps({"Resources": changed, "Outputs": exporting}))
     events = settled_events(aws, name)
-    (export,) = [each["Value"] for each in stacks.list_exports()["Exports"] if each["Name"] == "the-topic"]
+    (export,) = [
+        listed_export["Value"]
+        for listed_export in stacks.list_exports()["Exports"]
+        if listed_export["Name"] == "the-topic"
+    ]
     return ("UPDATE_ROLLBACK_COMPLETE", name) in events and export.endswith(":before")

@@ -129,7 +129,7 @@ def budget(address, name=None, amount=100):
 def amounts(aws):
     """Return the limit of each budget by its name."""
     found = aws.client("budgets").describe_budgets(AccountId="000000000000").get("Budgets", [])
-    return {each["BudgetName"]: float(each["BudgetLimit"]["Amount"]) for each in found}
+    return {row["BudgetName"]: float(row["BudgetLimit"]["Amount"]) for row in found}
 
 
 @probe("cfn_types")
@@ -237,7 +237,7 @@ def a_schedule_keeps_its_zone_and_its_end(aws):
     first = schedules.get_schedule(Name=created.resource)
     created.update(**given, ScheduleExpressionTimezone="Asia/Tokyo")
     then = schedules.get_schedule(Name=created.resource)
-    zones = [each["ScheduleExpressionTimezone"] for each in (first, then)]
+    zones = [part["ScheduleExpressionTimezone"] for part in (first, then)]
     return (zones, "EndDate" in first, "EndDate" in then) == (["Europe/Berlin", "Asia/Tokyo"], True, False)
 
 
@@ -279,9 +279,9 @@ def of_ours():
     """The properties of the bucket of exports, as our stack has them."""
     resources = dev_templates()["data"]["Resources"]
     return next(
-        each["Properties"]
-        for name, each in resources.items()
-        if name.startswith("LakeBucket") and "Tags" in each["Properties"]
+        value["Properties"]
+        for name, value in resources.items()
+        if name.startswith("LakeBucket") and "Tags" in value["Properties"]
     )
 
 
@@ -371,7 +371,7 @@ def keeps_a_bucket_that_holds_an_old_version(aws):
     version = aws.s3.put_object(Bucket=stack.resource, Key="k", Body=b"1")["VersionId"]
     marker = aws.s3.delete_object(Bucket=stack.resource, Key="k")["VersionId"]
     result = [stack.delete()]
-    for each in (version, marker):
-        error_of(aws.s3.delete_object, Bucket=stack.resource, Key="k", VersionId=each)
+    for part in (version, marker):
+        error_of(aws.s3.delete_object, Bucket=stack.resource, Key="k", VersionId=part)
         result.append(stack.delete())
     return result == ["DELETE_FAILED", "DELETE_FAILED", "DELETE_COMPLETE"]

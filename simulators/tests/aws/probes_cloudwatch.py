@@ -21,8 +21,8 @@ def alarm_state(aws, values, *, others=(), later=0, **alarm):
         ComparisonOperator="GreaterThanThreshold", **alarm,
     )  # fmt: skip
     now = datetime.now(UTC)
-    for of, each in (("this", values), ("another", others)):
-        for ago, value in enumerate(reversed(each)):
+    for of, part in (("this", values), ("another", others)):
+        for ago, value in enumerate(reversed(part)):
             if value is not None:
                 data = {"MetricName": "Age", "Dimensions": [{"Name": "Of", "Value": of}], "Value": value}
                 data["Timestamp"] = now - timedelta(minutes=ago, seconds=1)
@@ -79,8 +79,8 @@ def a_function_that_fails_raises_its_alarm(aws):
         aws.functions.invoke(FunctionName=function, Payload=b"{}")
     control(aws, "alarms/evaluate", seconds=1)
     states = {
-        one["AlarmName"]: one["StateValue"]
-        for one in metrics.describe_alarms(AlarmNames=names)["MetricAlarms"]
+        alarm["AlarmName"]: alarm["StateValue"]
+        for alarm in metrics.describe_alarms(AlarmNames=names)["MetricAlarms"]
     }
     return [states[name] for name in names] == ["OK", "ALARM"]
 

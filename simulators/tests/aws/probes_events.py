@@ -124,7 +124,7 @@ def calls_a_function_only_where_its_role_may(aws):
         )
         states.append(fire(aws, schedule, at="2026-11-16T06:00:00Z").get("invocation", {}).get("state"))
     called = until(calls) if states[-1] else []
-    return states == ["failed", "delivered"] and [each["event"] for each in called] == [
+    return states == ["failed", "delivered"] and [call["event"] for call in called] == [
         {"hello": "2026-11-16T06:00:00Z"}
     ]
 
@@ -194,4 +194,4 @@ def tries_a_function_of_a_rule_three_times(aws):
     kit.aim(aws, kit.new_rule(aws, {"source": [source]}), function)
     put(aws, source)
     called = until(lambda: len(called := calls()) == 3 and called, patience(aws))
-    return bool(called) and len({each["request"] for each in called}) == 1
+    return bool(called) and len({call["request"] for call in called}) == 1

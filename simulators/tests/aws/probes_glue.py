@@ -53,7 +53,7 @@ def replaces_the_whole_table(aws):
 def wants_the_catalog_and_the_database_too(aws):
     database = aws.new_database()
     aws.glue.create_table(DatabaseName=database, TableInput={"Name": "t"})
-    chain = [aws.arn("glue", each) for each in (f"table/{database}/t", f"database/{database}", "catalog")]
+    chain = [aws.arn("glue", part) for part in (f"table/{database}/t", f"database/{database}", "catalog")]
     codes = [
         error_of(
             aws.assuming(aws.new_role(("glue:GetTable", allowed))).glue.get_table,
@@ -193,7 +193,7 @@ def keeps_what_a_run_writes(aws):
         logs.get_log_events(logGroupName=f"{prefix}/{part}", logStreamName=stream)["events"]
         for part in ("output", "error")
     ]
-    return [[each["message"] for each in events] for events in kept] == [["one", "two"], ["three"]]
+    return [[event["message"] for event in events] for events in kept] == [["one", "two"], ["three"]]
 
 
 @probe("glue_runs")
@@ -202,7 +202,7 @@ def puts_an_event_at_the_end_of_a_run(aws):
     job = new_job(aws, "import sys\nsys.exit(3)")
     kit.aim(aws, kit.new_rule(aws, {"source": ["aws.glue"], "detail": {"jobName": [job]}}), function)
     run = kit.run(aws, job)["Id"]
-    events = [each["event"] for each in until(calls, patience(aws)) or []]
+    events = [call["event"] for call in until(calls, patience(aws)) or []]
     detail = {
         "jobName": job,
         "severity": "ERROR",
@@ -210,5 +210,5 @@ def puts_an_event_at_the_end_of_a_run(aws):
         "jobRunId": run,
         "message": "SystemExit: 3",
     }
-    result = [(each["detail-type"], each["account"], each["region"], each["detail"]) for each in events]
+    result = [(event["detail-type"], event["account"], event["region"], event["detail"]) for event in events]
     return result == [("Glue Job State Change", aws.server.account, aws.server.region, detail)]

@@ -112,8 +112,8 @@ def refuses_a_queue_to_which_a_function_may_not_send(aws):
 
 def groups(aws, prefix):
     return [
-        each["logGroupName"]
-        for each in aws.client("logs").describe_log_groups(logGroupNamePrefix=prefix)["logGroups"]
+        group["logGroupName"]
+        for group in aws.client("logs").describe_log_groups(logGroupNamePrefix=prefix)["logGroups"]
     ]
 
 
@@ -142,6 +142,6 @@ def writes_to_its_log_only_where_its_role_may(aws):
         may = (actions, aws.arn("logs", f"log-group:{group}:*"))
         invoke(aws, noting_function(aws, may, LoggingConfig={"LogGroup": group})[0])
         lines.append(
-            any("kept" in each["message"] for each in logs.filter_log_events(logGroupName=group)["events"])
+            any("kept" in event["message"] for event in logs.filter_log_events(logGroupName=group)["events"])
         )
     return lines == [False, True]

@@ -91,4 +91,4 @@ def keeps_a_label_on_one_version(aws):
             SecretId=name, SecretString=token, ClientRequestToken=token, VersionStages=["AWSPENDING"]
         )
     stages = aws.secrets.describe_secret(SecretId=name)["VersionIdsToStages"]
-    return [version for version, held in stages.items() if "AWSPENDING" in held] == ["y" * 32]
+    return [version for version, value in stages.items() if "AWSPENDING" in value] == ["y" * 32]

@@ -64,7 +64,7 @@ def waits_for_the_recipient(aws):
     sns, topic, _, arn = subscribed(aws)
     listed = sns.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"]
     pending = sns.get_subscription_attributes(SubscriptionArn=arn)["Attributes"]["PendingConfirmation"]
-    shown = [each["SubscriptionArn"] for each in listed]
+    shown = [subscription["SubscriptionArn"] for subscription in listed]
     return (shown, pending, counts(sns, topic)) == (["PendingConfirmation"], "true", ("0", "1"))
 
 
@@ -85,7 +85,7 @@ def confirms_by_the_link_of_the_mail(aws):
 def confirms_by_the_token(aws):
     sns, topic, address, arn = subscribed(aws)
     tokens = [mail["link"].rpartition("Token=")[2] for mail in inbox(aws, address)]
-    return [sns.confirm_subscription(TopicArn=topic, Token=each)["SubscriptionArn"] for each in tokens] == [
+    return [sns.confirm_subscription(TopicArn=topic, Token=token)["SubscriptionArn"] for token in tokens] == [
         arn
     ]
 
@@ -181,7 +181,7 @@ def wants_the_key_of_an_encrypted_topic(aws):
     with_it = aws.assuming(
         aws.new_role(may_publish, (["kms:GenerateDataKey", "kms:Decrypt"], key["Arn"]))
     ).client("sns")
-    codes = [error_of(each.publish, TopicArn=topic, Message="m") for each in (without, half, with_it)]
+    codes = [error_of(part.publish, TopicArn=topic, Message="m") for part in (without, half, with_it)]
     codes.append(error_of(without.publish, TopicArn=open_topic, Message="m"))
     return codes == ["KMSAccessDenied", "KMSAccessDenied", None, None]
 

@@ -59,7 +59,9 @@ def settled_events(aws, name):
     """
     stacks = aws.client("cloudformation")
     stack_id = next(
-        each["StackId"] for each in stacks.list_stacks()["StackSummaries"] if each["StackName"] == name
+        summary["StackId"]
+        for summary in stacks.list_stacks()["StackSummaries"]
+        if summary["StackName"] == name
     )
 
     def events():

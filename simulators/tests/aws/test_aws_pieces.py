@@ -47,7 +47,7 @@ def test_a_spool_keeps_what_several_threads_give_it_apart():
     bodies = [bytes([number]) * 100_000 for number in range(40)]
     with ThreadPoolExecutor(8) as pool:
         kept = list(pool.map(spool.append, bodies))
-    assert [b"".join(each.chunks()) for each in kept] == bodies
+    assert [b"".join(stream.chunks()) for stream in kept] == bodies
 
 
 @pytest.mark.parametrize(

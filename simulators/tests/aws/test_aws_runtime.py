@@ -53,10 +53,10 @@ def test_a_run_that_waits_for_a_slot_ends_when_it_is_stopped(aws):
     waiting = aws.glue.start_job_run(JobName=job)["JobRunId"]
     aws.glue.batch_stop_job_run(JobName=job, JobRunIds=[waiting])
     assert ended(aws, job, waiting)["JobRunState"] == "STOPPED"
-    for other, run in active:
-        assert aws.glue.get_job_run(JobName=other, RunId=run)["JobRun"]["JobRunState"] == "RUNNING"
-        aws.glue.batch_stop_job_run(JobName=other, JobRunIds=[run])
-        ended(aws, other, run)
+    for stack, run in active:
+        assert aws.glue.get_job_run(JobName=stack, RunId=run)["JobRun"]["JobRunState"] == "RUNNING"
+        aws.glue.batch_stop_job_run(JobName=stack, JobRunIds=[run])
+        ended(aws, stack, run)
 
 
 def _process_of_a_run(aws):

@@ -60,7 +60,9 @@ def test_two_run_side_by_side_and_know_nothing_of_each_other():
     with EmbeddedAws() as one, EmbeddedAws() as other:
         bucket = Clients(one).new_bucket()
         assert one.url != other.url
-        assert [each["Name"] for each in Clients(one).s3.list_buckets()["Buckets"]] == [bucket]
+        assert [listed_bucket["Name"] for listed_bucket in Clients(one).s3.list_buckets()["Buckets"]] == [
+            bucket
+        ]
         assert Clients(other).s3.list_buckets()["Buckets"] == []
 
 
@@ -70,9 +72,11 @@ def test_it_listens_on_loopback_only_and_leaves_nothing(tmp_path, monkeypatch):
     with EmbeddedAws() as aws:
         Clients(aws).new_bucket()
         process = psutil.Process(aws.pid)
-        assert {each.laddr.ip for each in process.net_connections() if each.status == psutil.CONN_LISTEN} == {
-            "127.0.0.1"
-        }
+        assert {
+            connection.laddr.ip
+            for connection in process.net_connections()
+            if connection.status == psutil.CONN_LISTEN
+        } == {"127.0.0.1"}
         assert list(tmp_path.iterdir())
     assert not process.is_running()
     assert list(tmp_path.iterdir()) == []

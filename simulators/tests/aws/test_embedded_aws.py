@@ -48,7 +48,7 @@ def test_a_conditional_completion_creates_once_and_can_be_repeated(aws, bucket):
     assert error_of(aws.complete, bucket, "big", *second, IfNoneMatch="*") == "PreconditionFailed"
     assert aws.complete(bucket, "big", *first, IfNoneMatch="*")["ETag"] == created["ETag"]
     assert aws.s3.get_object(Bucket=bucket, Key="big")["Body"].read() == b"first"
-    assert [each["UploadId"] for each in aws.s3.list_multipart_uploads(Bucket=bucket)["Uploads"]] == [
+    assert [upload["UploadId"] for upload in aws.s3.list_multipart_uploads(Bucket=bucket)["Uploads"]] == [
         second[0]
     ]
 
@@ -183,11 +183,15 @@ def test_objects_are_listed_by_prefix_in_pages_and_deleted_in_batches(aws):
     pages = aws.s3.get_paginator("list_objects_v2").paginate(
         Bucket=bucket, Prefix="data/run=1/", PaginationConfig={"PageSize": 2}
     )
-    assert [[each["Key"] for each in page["Contents"]] for page in pages] == [keys[:2], keys[2:4], keys[4:]]
+    assert [[content["Key"] for content in page["Contents"]] for page in pages] == [
+        keys[:2],
+        keys[2:4],
+        keys[4:],
+    ]
     answer = aws.s3.delete_objects(
         Bucket=bucket, Delete={"Objects": [{"Key": key} for key in [*keys, "absent"]]}
     )
-    assert [each["Key"] for each in answer["Deleted"]] == [*keys, "absent"]
+    assert [item["Key"] for item in answer["Deleted"]] == [*keys, "absent"]
     assert aws.s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 2
 
 
@@ -265,7 +269,7 @@ def test_credentials_that_are_not_those_that_were_given_are_refused(aws):
         {**good, "AccessKeyId": "ASIAOTHER"},
     ]
     codes = [
-        error_of(type(job)(aws.server, each).s3.list_objects_v2, Bucket=bucket) for each in [good, *spoilt]
+        error_of(type(job)(aws.server, item).s3.list_objects_v2, Bucket=bucket) for item in [good, *spoilt]
     ]
     assert codes == [None, "SignatureDoesNotMatch", "InvalidToken", "InvalidAccessKeyId"]
 

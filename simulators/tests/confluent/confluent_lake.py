@@ -20,7 +20,7 @@ GLUE_ACTIONS = [
     for verb, noun in (
         *itertools.product(("Create", "Update", "Get"), ("Table", "Database")),
         ("Delete", "Table"),
-        *(("Get", each) for each in ("Tables", "Databases", "TableVersion", "TableVersions")),
+        *(("Get", part) for part in ("Tables", "Databases", "TableVersion", "TableVersions")),
     )
 ]
 _numbers = itertools.count(1)
@@ -89,7 +89,7 @@ class Lake:
         allowed = [
             {
                 "Effect": "Allow",
-                "Action": [each for each in actions if each not in without],
+                "Action": [action for action in actions if action not in without],
                 "Resource": resource,
             }
             for actions, resource in (

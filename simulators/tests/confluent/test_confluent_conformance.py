@@ -148,9 +148,9 @@ def each_kind(**conditions):
     chosen = [
         (n, k)
         for n, k in KINDS.items()
-        if all(bool(getattr(k, a)) is wanted for a, wanted in conditions.items())
+        if all(bool(getattr(k, a)) is value for a, value in conditions.items())
     ]
-    return pytest.mark.parametrize("kind", [each for _, each in chosen], ids=[name for name, _ in chosen])
+    return pytest.mark.parametrize("kind", [kind for _, kind in chosen], ids=[name for name, _ in chosen])
 
 
 def put(body, path, value):
@@ -158,8 +158,8 @@ def put(body, path, value):
     body = copy.deepcopy(body)
     *objects, name = path.split(".")
     inner = body
-    for each in objects:
-        inner = inner.setdefault(each, {})
+    for found_object in objects:
+        inner = inner.setdefault(found_object, {})
     inner.pop(name, None)
     if value is not None:
         inner[name] = value
@@ -167,8 +167,8 @@ def put(body, path, value):
 
 
 def value_at(body, path):
-    for each in path.split("."):
-        body = body[each]
+    for part in path.split("."):
+        body = body[part]
     return body
 
 
@@ -183,7 +183,7 @@ class Setup(Organization):
 
     def filled(self, body):
         if isinstance(body, dict):
-            return {name: self.filled(each) for name, each in body.items()}
+            return {name: self.filled(value) for name, value in body.items()}
         for word, meant in self.words.items():
             body = body.replace(word, meant) if isinstance(body, str) else body
         return body
@@ -225,7 +225,7 @@ def test_created_read_listed_and_deleted(org, cloud, kind):
     org.control.delete(path, kind.deleted, **where)
     org.control.get(path, kind.missing, **where)
     org.control.delete(path, kind.missing, **where)
-    assert made["id"] not in [each["id"] for each in listed(org, kind)["data"]]
+    assert made["id"] not in [item["id"] for item in listed(org, kind)["data"]]
 
 
 @pytest.mark.parametrize(("kind", "change"), pairs("changes"))
@@ -240,9 +240,9 @@ def test_updated(org, kind, change):
 def test_an_update_leaves_the_rest(org, kind, change):
     made = org.create(kind)
     changed = org.control.patch(f"{kind.path}/{made['id']}", org.patch(kind, *change))
-    for other in kind.changes.keys() - {change[0]}:
-        if other != "spec.default_pool":
-            assert value_at(changed, other) == (value_at(made, other) or "")
+    for item in kind.changes.keys() - {change[0]}:
+        if item != "spec.default_pool":
+            assert value_at(changed, item) == (value_at(made, item) or "")
 
 
 @pytest.mark.parametrize(("kind", "change"), pairs("immutable"))
@@ -292,7 +292,7 @@ def test_pages(org, kind):
     pages = 1
     total = page["metadata"]["total_size"]
     while True:
-        ids += [each["id"] for each in page["data"]]
+        ids += [item["id"] for item in page["data"]]
         if not page["metadata"]["next"]:
             break
         page = org.control("GET", page["metadata"]["next"], expect=200)
@@ -334,7 +334,7 @@ def test_an_account_without_a_role_manages_its_own_api_keys_only(org, cloud):
     id, secret = org.key(org.account("weak"))
     org.key(org.account("other"))
     weak = Client(cloud.url, id, secret)
-    assert [each["id"] for each in weak.get("/iam/v2/api-keys")["data"]] == [id]
+    assert [item["id"] for item in weak.get("/iam/v2/api-keys")["data"]] == [id]
     weak.delete(f"/iam/v2/api-keys/{id}", 204)
 
 
@@ -560,8 +560,8 @@ def test_an_owner_creates_keys_for_itself(org, cloud):
 def test_rate_limit(org, cloud):
     cloud.limit(calls=2, seconds=60)
     answers = [org.control.raw("GET", "/org/v2/environments") for _ in range(3)]
-    assert [each.status_code for each in answers] == [200, 200, 429]
-    assert [each.headers["X-RateLimit-Remaining"] for each in answers] == ["1", "0", "0"]
+    assert [answer.status_code for answer in answers] == [200, 200, 429]
+    assert [answer.headers["X-RateLimit-Remaining"] for answer in answers] == ["1", "0", "0"]
     assert 1 <= int(answers[2].headers["Retry-After"]) <= 61
     assert answers[2].content == b""
     cloud.advance(int(answers[2].headers["Retry-After"]))
@@ -584,7 +584,7 @@ def test_every_answer_has_a_request_id(org):
         org.control.raw("GET", "/org/v2/environments"),
         org.control.raw("GET", "/org/v2/environments/env-none"),
     ]
-    assert len({each.headers["X-Request-Id"] for each in answers}) == 2
+    assert len({answer.headers["X-Request-Id"] for answer in answers}) == 2
 
 
 def test_one_seed_makes_the_same_ids():

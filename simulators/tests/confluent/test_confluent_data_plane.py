@@ -88,7 +88,7 @@ def test_topic_lives_and_dies(built, cloud):
     cloud.advance(LONG)
     built.kafka.get(path)
     assert built.kafka.post(built.topics, {"topic_name": "t"}, 400)["error_code"] == 40002
-    settings = {each["name"]: each for each in built.kafka.get(f"{path}/configs")["data"]}
+    settings = {item["name"]: item for item in built.kafka.get(f"{path}/configs")["data"]}
     assert settings["retention.ms"]["value"] == "86400000"
     assert settings["cleanup.policy"]["is_default"]
     change = {
@@ -155,7 +155,7 @@ def test_a_key_without_rights_lists_nothing_and_makes_nothing(built, org, cloud)
     client.post(built.topics, {"topic_name": "mine"}, 403)
     client.post(built.acls, built.acl(stranger, "WRITE", "t"), 403)
     built.kafka.post(built.acls, built.acl(stranger, "WRITE", "t"), 201)
-    assert [each["topic_name"] for each in client.get(built.topics)["data"]] == ["t"], (
+    assert [item["topic_name"] for item in client.get(built.topics)["data"]] == ["t"], (
         "WRITE includes DESCRIBE"
     )
     org.bind(stranger, "ResourceOwner", f"{built.cluster['metadata']['resource_name']}/topic=mine*")
@@ -196,7 +196,7 @@ def test_acls_name_service_accounts_by_numbers_unless_asked_for_ids(built, org):
     built.kafka.post(built.acls, built.acl("*", "READ", "u"), 201)
 
     def principals(**query):
-        return [each["principal"] for each in built.kafka.get(built.acls, **query)["data"]]
+        return [item["principal"] for item in built.kafka.get(built.acls, **query)["data"]]
 
     first, second, everybody = principals()
     assert re.fullmatch(r"User:\d+", first)
@@ -209,9 +209,9 @@ def test_acls_name_service_accounts_by_numbers_unless_asked_for_ids(built, org):
     assert principals(principal="UserV2:*") == [f"User:{one}", f"User:{other}", "User:*"]
     assert principals(principal=first.replace("User:", "UserV2:")) == []
     every = {"resource_type": "TOPIC", "pattern_type": "ANY", "operation": "ANY", "permission": "ANY"}
-    for principal, left in ((f"User:{one}", [second, "User:*"]), (second, ["User:*"])):
+    for principal, granted in ((f"User:{one}", [second, "User:*"]), (second, ["User:*"])):
         assert len(built.kafka.delete(built.acls, 200, **every, principal=principal)["data"]) == 1
-        assert principals() == left
+        assert principals() == granted
 
 
 def test_an_acl_keeps_its_number_when_its_account_is_deleted(built, org):
@@ -355,7 +355,7 @@ def test_datagen_produces_stock_trades(built, org, source, cloud):
     assert cloud.objects()["subjects"] == []
     cloud.advance(200)
     assert org.control.get(status)["connector"]["state"] == "RUNNING"
-    assert [each.partition("/")[2] for each in cloud.objects()["subjects"]] == ["stock_trades-value"]
+    assert [subject.partition("/")[2] for subject in cloud.objects()["subjects"]] == ["stock_trades-value"]
     built.run(60)
     found = messages(cloud, built.id, "stock_trades")
     assert 300 < len(found) < 800, "about four a second"
@@ -364,17 +364,17 @@ def test_datagen_produces_stock_trades(built, org, source, cloud):
             cloud._simulation.organization.schema_registries.copy().popitem()[1].schemas.by_id[100001].text
         )
     )
-    for each in found:
-        schema_id, encoded = unframed(each.value)
+    for row in found:
+        schema_id, encoded = unframed(row.value)
         trade = fastavro.schemaless_reader(io.BytesIO(encoded), schema)
         assert schema_id == 100001
         assert trade["side"] in ("BUY", "SELL")
         assert 1 <= trade["quantity"] < 5000
         assert 5 <= trade["price"] < 1000
         assert trade["userid"] in {f"User_{n}" for n in range(1, 10)}
-        assert each.key == trade["symbol"].encode()
-        assert [name for name, _ in each.headers] == ["task.generation", "task.id", "current.iteration"]
-    assert len({each.partition for each in found}) > 1
+        assert row.key == trade["symbol"].encode()
+        assert [name for name, _ in row.headers] == ["task.generation", "task.id", "current.iteration"]
+    assert len({row.partition for row in found}) > 1
 
 
 def test_connector_lists(built, org, source, cloud):
@@ -495,13 +495,13 @@ def test_datagen_of_an_own_schema(built, org, source, cloud):
     assert "arg.properties" not in json.dumps(registered)
     parsed = fastavro.parse_schema(registered)
     orders = [
-        fastavro.schemaless_reader(io.BytesIO(unframed(each.value)[1]), parsed)
-        for each in messages(cloud, built.id, "stock_trades")
+        fastavro.schemaless_reader(io.BytesIO(unframed(message.value)[1]), parsed)
+        for message in messages(cloud, built.id, "stock_trades")
     ]
-    assert [each["id"] for each in orders] == list(range(1000, 1000 + len(orders)))
+    assert [order["id"] for order in orders] == list(range(1000, 1000 + len(orders)))
     assert len(orders) > 100
-    assert {len(each["lines"]) for each in orders} == {1, 2, 3, 4}
-    assert all(each["code"][0] in "ABCx" for each in orders)
+    assert {len(order["lines"]) for order in orders} == {1, 2, 3, 4}
+    assert all(order["code"][0] in "ABCx" for order in orders)
 
 
 def test_a_cluster_with_connectors_stays(built, org, source):

@@ -107,14 +107,14 @@ def test_a_table_from_a_query(built, cloud):
     topic = built.kafka.get(f"{built.topics}/stock_trades_with_totals")
     assert topic["partitions_count"] == 3
     settings = {
-        each["name"]: each["value"]
-        for each in built.kafka.get(f"{built.topics}/stock_trades_with_totals/configs")["data"]
+        item["name"]: item["value"]
+        for item in built.kafka.get(f"{built.topics}/stock_trades_with_totals/configs")["data"]
     }
     assert (settings["compression.type"], settings["cleanup.policy"]) == ("zstd", "delete")
     schemas = cloud._simulation.organization.schema_registries.copy().popitem()[1].schemas
     fields = json.loads(schemas.latest("stock_trades_with_totals-value").text)["fields"]
     names = ["trade_timestamp", "userid", "side", "symbol", "quantity", "price", "total_price"]
-    assert [each["name"] for each in fields] == names
+    assert [field["name"] for field in fields] == names
     built.flink.post(built.path, built.body("ctas", "SELECT 1"), 409)
     built.flink.delete(f"{built.path}/ctas", 202)
     assert built.flink.get(f"{built.path}/ctas")["status"]["phase"] == "DELETING"
@@ -195,10 +195,10 @@ def test_stopping_and_going_on(built):
 def test_statements_list(built, cloud):
     for name in ("a", "b"):
         built.flink.post(built.path, built.body(name, CTAS), 201)
-    assert [each["name"] for each in built.flink.get(built.path)["data"]] == ["a", "b"]
+    assert [item["name"] for item in built.flink.get(built.path)["data"]] == ["a", "b"]
     assert built.flink.get(built.path, spec__compute_pool_id="lfcp-none")["data"] == []
     first = built.flink.get(built.path, page_size=1)
-    assert [each["name"] for each in built.flink("GET", first["metadata"]["next"], expect=200)["data"]] == [
+    assert [item["name"] for item in built.flink("GET", first["metadata"]["next"], expect=200)["data"]] == [
         "b"
     ]
 
@@ -230,7 +230,7 @@ def test_a_pool_that_goes_takes_its_statements_down(built, org):
     assert built.flink.get(f"{built.path}/ctas")["status"]["phase"] == "FAILED"
 
 
-@pytest.mark.parametrize("name", sorted(each.name for each in (ROOT / "project" / "flink").iterdir()))
+@pytest.mark.parametrize("name", sorted(entry.name for entry in (ROOT / "project" / "flink").iterdir()))
 def test_shipped_statements_run_on_paper_too(built, name):
     """Without a worker their tables and schemas are made, so that everything around them can be tried."""
     schema = json.loads((ROOT / "project" / "topics" / "store_orders.avsc").read_text())

@@ -74,7 +74,9 @@ def rows(built, topic):
     schemas = world.schema_registries.copy().popitem()[1].schemas
     parsed = fastavro.parse_schema(json.loads(schemas.latest(f"{topic}-value").text))
     messages = world.clusters[built.cluster["id"]].topics[topic].messages
-    return [fastavro.schemaless_reader(io.BytesIO(unframed(each.value)[1]), parsed) for each in messages]
+    return [
+        fastavro.schemaless_reader(io.BytesIO(unframed(message.value)[1]), parsed) for message in messages
+    ]
 
 
 Built.schema = lambda self, topic: json.loads(
@@ -104,7 +106,7 @@ def test_totals(built):
     trades(built, 2, first=5)
     built.org.cloud.advance(60)
     built.flink.get(f"{built.path}/totals")
-    assert [each["total_price"] for each in rows(built, "stock_trades_with_totals")] == [
+    assert [row["total_price"] for row in rows(built, "stock_trades_with_totals")] == [
         0,
         10,
         20,
@@ -121,7 +123,7 @@ def test_a_changed_expression_and_alias_show(built):
         "`quantity` * `price` AS `total_price`", "`quantity` + `price` AS `sum`"
     )
     assert built.run("changed", changed)["status"]["phase"] == "RUNNING"
-    assert [each["sum"] for each in rows(built, "stock_trades_with_totals")] == [10, 11, 12]
+    assert [row["sum"] for row in rows(built, "stock_trades_with_totals")] == [10, 11, 12]
 
 
 def by_minute(count, seconds, minutes):
@@ -141,9 +143,9 @@ def test_aggregate_and_its_window(built, minutes):
     made = built.run("minutes", sql)
     assert made["status"]["phase"] == "RUNNING", made["status"]
     found = {}
-    for each in rows(built, "stock_trades_by_minute"):
-        begun = each["window_start"].replace(tzinfo=UTC).timestamp() - start / 1000
-        found[begun // (60 * minutes), each["userid"]] = each["total_price"]
+    for row in rows(built, "stock_trades_by_minute"):
+        begun = row["window_start"].replace(tzinfo=UTC).timestamp() - start / 1000
+        found[begun // (60 * minutes), row["userid"]] = row["total_price"]
     assert found == by_minute(40, 7, minutes) if start % (60_000 * minutes) == 0 else found
 
 
@@ -180,7 +182,7 @@ def test_orders_flat_and_each_once(built):
     made = built.run("flat", shipped("store_orders_flat"))
     assert made["status"]["phase"] == "RUNNING", made["status"]
     found = rows(built, "store_orders_flat")
-    assert [(each["store_order_id"], each["store_id"]) for each in found] == [
+    assert [(row["store_order_id"], row["store_id"]) for row in found] == [
         (1000, 0),
         (1001, 1),
         (1002, 3),
@@ -209,7 +211,7 @@ def test_results_of_a_select(built):
     trades(built, 3)
     built.run("look", "SELECT userid, quantity FROM stock_trades WHERE quantity > 0")
     answer = built.flink.get(f"{built.path}/look/results")
-    assert [each["row"] for each in answer["results"]["data"]] == [["User_1", "1"], ["User_0", "2"]]
+    assert [item["row"] for item in answer["results"]["data"]] == [["User_1", "1"], ["User_0", "2"]]
     more = Client(built.flink.url, *built.flink._session.auth)("GET", answer["metadata"]["next"], expect=200)
     assert more["results"]["data"] == []
 

@@ -96,7 +96,7 @@ def test_vended_credentials_read_only_their_table(lake, aws):
     given = dict(
         zip(
             ("AccessKeyId", "SecretAccessKey", "SessionToken"),
-            (properties[each] for each in names),
+            (properties[name] for name in names),
             strict=True,
         )
     )
@@ -243,7 +243,7 @@ def test_lakeferry_query_logs_in_again_when_the_session_ends(lake, asking, cloud
     trace = cloud.faults.state()["trace"]
     cloud.faults.clear()
     assert (code, answer["rows"]) == (0, [[lake.produced("managed")]])
-    assert sum("oauth/tokens" in each["call"] for each in trace) >= 2
+    assert sum("oauth/tokens" in exchange["call"] for exchange in trace) >= 2
 
 
 ENDED = {"error": {"message": "Session expired", "type": "NotAuthorizedException", "code": 401}}

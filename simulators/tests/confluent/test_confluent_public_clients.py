@@ -75,7 +75,9 @@ def test_confluent_sql_makes_a_table():
         with closing(connected(built)) as connection:
             statement = connection.execute_streaming_ddl(CTAS, statement_name="from-confluent-sql")
             assert statement.name == "from-confluent-sql"
-            assert [each.name for each in connection.list_statements()] == ["from-confluent-sql"]
+            assert [listed_statement.name for listed_statement in connection.list_statements()] == [
+                "from-confluent-sql"
+            ]
         built.kafka.get(f"{built.topics}/stock_trades_with_totals")
 
 

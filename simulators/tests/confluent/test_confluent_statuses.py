@@ -72,7 +72,7 @@ def path_of(route, ids):
 
 @pytest.mark.parametrize(
     "route",
-    [each for each in ROUTES if not each.path.startswith(_OTHERS)],
+    [tested_route for tested_route in ROUTES if not tested_route.path.startswith(_OTHERS)],
     ids=lambda each: f"{each.method} {each.path}",
 )
 def test_whatever_goes_wrong_is_answered_as_the_vendors_file_declares(built, route):

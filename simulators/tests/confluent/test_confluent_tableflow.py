@@ -56,7 +56,7 @@ def test_the_kickstarters_order(flowing, aws):
     rows = table.scan().to_arrow()
     assert len(rows) > 100
     assert pc.all(pc.greater_equal(rows["price"], 5)).as_py()
-    assert set(rows["key"].to_pylist()) == {each.encode() for each in rows["symbol"].to_pylist()}
+    assert set(rows["key"].to_pylist()) == {item.encode() for item in rows["symbol"].to_pylist()}
     assert set(rows["$$topic"].to_pylist()) == {"stock_trades"}
     assert dict(rows["$$headers"][0].as_py())["task.id"] == b"0"
     flowing.cloud.advance(400)
@@ -162,11 +162,12 @@ def test_probes_leave_nothing_behind(flowing):
     flowing.catalog()
     flowing.enable()
     assert not any(
-        "probe" in each["Key"] for each in flowing.aws.s3.list_objects_v2(Bucket=flowing.bucket)["Contents"]
+        "probe" in content["Key"]
+        for content in flowing.aws.s3.list_objects_v2(Bucket=flowing.bucket)["Contents"]
     )
     assert "Uploads" not in flowing.aws.s3.list_multipart_uploads(Bucket=flowing.bucket)
-    names = [each["Name"] for each in flowing.aws.glue.get_databases()["DatabaseList"]]
-    assert not any("probe" in each and flowing.id in each for each in names)
+    names = [listed_database["Name"] for listed_database in flowing.aws.glue.get_databases()["DatabaseList"]]
+    assert not any("probe" in name and flowing.id in name for name in names)
     assert flowing.id in names
 
 
@@ -177,16 +178,16 @@ def test_an_integration_in_use_stays(flowing):
     used = flowing.org.control.get(path, environment=flowing.environment)["usages"]
     assert len(used) == 2
     flowing.org.control.delete(path, 400, environment=flowing.environment)
-    for one in ("tableflow-topics/stock_trades", f"catalog-integrations/{catalog}"):
-        flowing.flow.delete(f"/tableflow/v1/{one}", **flowing.where)
+    for part in ("tableflow-topics/stock_trades", f"catalog-integrations/{catalog}"):
+        flowing.flow.delete(f"/tableflow/v1/{part}", **flowing.where)
         flowing.cloud.advance(11)
-        flowing.flow.get(f"/tableflow/v1/{one}", 404, **flowing.where)
-        flowing.flow.delete(f"/tableflow/v1/{one}", 404, **flowing.where)
+        flowing.flow.get(f"/tableflow/v1/{part}", 404, **flowing.where)
+        flowing.flow.delete(f"/tableflow/v1/{part}", 404, **flowing.where)
     flowing.org.control.delete(path, 400, environment=flowing.environment)
     flowing.cloud.advance(60)
     flowing.org.control.delete(path, environment=flowing.environment)
     role = flowing.integration["config"]["iam_role_arn"].rpartition("/")[2]
-    assert role not in {each["RoleName"] for each in flowing.aws.iam.list_roles()["Roles"]}
+    assert role not in {listed_role["RoleName"] for listed_role in flowing.aws.iam.list_roles()["Roles"]}
 
 
 def test_an_integration_is_deleted_after_the_answer_to_a_first_attempt_was_lost(flowing):
@@ -196,7 +197,7 @@ def test_an_integration_is_deleted_after_the_answer_to_a_first_attempt_was_lost(
     flowing.org.control.delete(
         f"/pim/v1/integrations/{flowing.integration['id']}", environment=flowing.environment
     )
-    assert role not in {each["RoleName"] for each in flowing.aws.iam.list_roles()["Roles"]}
+    assert role not in {listed_role["RoleName"] for listed_role in flowing.aws.iam.list_roles()["Roles"]}
 
 
 def test_disabling_leaves_files_and_glue(flowing, aws):

@@ -118,7 +118,7 @@ class Client:
     def rows(self, statement, **given):
         """Each a dict by column name."""
         answer = self.run(statement, **given)
-        names = [each["name"] for each in answer["resultSetMetaData"]["rowType"]]
+        names = [column["name"] for column in answer["resultSetMetaData"]["rowType"]]
         return [dict(zip(names, row, strict=True)) for row in answer["data"]]
 
     def one(self, statement, **given):

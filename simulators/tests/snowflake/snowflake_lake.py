@@ -114,7 +114,7 @@ class Lake:
         ):
             allowed = {
                 "Effect": "Allow",
-                "Action": [each for each in actions if each not in without],
+                "Action": [action for action in actions if action not in without],
                 "Resource": resources,
             }
             self.aws.iam.put_role_policy(RoleName=role, PolicyName="own", PolicyDocument=policy(allowed))

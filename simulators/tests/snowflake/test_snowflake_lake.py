@@ -192,11 +192,13 @@ def test_snowflakes_user_may_do_nothing_but_assume_roles(lake, aws):
     lake.volume()
     name = lake.principal().rpartition("/")[2]
     (user,) = [
-        each for each in aws.iam.list_users(PathPrefix="/vendor/")["Users"] if each["UserName"] == name
+        listed_user
+        for listed_user in aws.iam.list_users(PathPrefix="/vendor/")["Users"]
+        if listed_user["UserName"] == name
     ]
     assert user["Arn"] == lake.principal()
     lake.snowflake.reset()
-    assert name not in {each["UserName"] for each in aws.iam.list_users()["Users"]}
+    assert name not in {listed_user["UserName"] for listed_user in aws.iam.list_users()["Users"]}
 
 
 # --- what stays fresh
@@ -302,8 +304,8 @@ def test_queries_are_queries(lake):
     both = "SELECT a.n FROM D.S.THINGS a JOIN D.S.THINGS b ON a.n = b.n WHERE b.n BETWEEN 2 AND 3 ORDER BY 1"
     assert lake.admin.run(both)["data"] == [["2"], ["3"]]
     names = [
-        each["name"]
-        for each in lake.admin.run("SELECT COUNT(*), MAX(n) + 1 FROM D.S.THINGS")["resultSetMetaData"][
+        item["name"]
+        for item in lake.admin.run("SELECT COUNT(*), MAX(n) + 1 FROM D.S.THINGS")["resultSetMetaData"][
             "rowType"
         ]
     ]

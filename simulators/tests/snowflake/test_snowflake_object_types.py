@@ -107,7 +107,7 @@ TYPES = [
 ]
 
 
-@pytest.fixture(params=TYPES, ids=[each.words for each in TYPES])
+@pytest.fixture(params=TYPES, ids=[type_.words for type_ in TYPES])
 def each(request):
     return request.param
 
@@ -198,8 +198,8 @@ def test_what_is_wrong_is_refused_by_number(stocked, each):
         (f"DROP {words} {name} NONE_SUCH", "001003"),
         (f"SHOW {words}S NONE_SUCH", "001003"),
         (f"DESC {words} {name}2", "002003" if each.described else "001003"),
-        *((f"CREATE {words} {other} {given}", "000000") for given in each.elsewhere),
-        *((f"{alter} SET {given}", "000000") for given in each.elsewhere),
+        *((f"CREATE {words} {other} {item}", "000000") for item in each.elsewhere),
+        *((f"{alter} SET {item}", "000000") for item in each.elsewhere),
         *((f"{alter} {form}", "000000") for form in each.forms),
     ):
         stocked.refused(statement, code)

@@ -85,9 +85,7 @@ def test_strings_are_read_as_snowflake_reads_them(admin, written, meant):
 def test_like_takes_wildcards_and_escapes(admin, pattern):
     admin.run('CREATE ROLE "A_B"')
     admin.run('CREATE ROLE "AxB"')
-    names = [
-        each["name"] for each in admin.rows(f"SHOW ROLES LIKE '{pattern.replace(chr(92), chr(92) * 2)}'")
-    ]
+    names = [row["name"] for row in admin.rows(f"SHOW ROLES LIKE '{pattern.replace(chr(92), chr(92) * 2)}'")]
     assert ("A_B" in names, "AxB" in names) == (True, "\\" not in pattern)
 
 
@@ -217,11 +215,11 @@ def test_warehouses_suspend_themselves_and_resume(admin):
 def test_a_database_comes_with_a_schema_and_managed_access_is_shown(admin):
     admin.run("CREATE DATABASE D")
     admin.run("CREATE SCHEMA D.S WITH MANAGED ACCESS COMMENT='c'")
-    shown = {each["name"]: each["options"] for each in admin.rows("SHOW SCHEMAS IN DATABASE D")}
+    shown = {row["name"]: row["options"] for row in admin.rows("SHOW SCHEMAS IN DATABASE D")}
     assert shown == {"PUBLIC": "", "S": "MANAGED ACCESS"}
     admin.run("ALTER SCHEMA D.PUBLIC ENABLE MANAGED ACCESS")
     admin.run("ALTER SCHEMA D.S DISABLE MANAGED ACCESS")
-    shown = {each["name"]: each["options"] for each in admin.rows("SHOW SCHEMAS IN DATABASE D")}
+    shown = {row["name"]: row["options"] for row in admin.rows("SHOW SCHEMAS IN DATABASE D")}
     assert shown == {"PUBLIC": "MANAGED ACCESS", "S": ""}
 
 
@@ -278,13 +276,13 @@ def test_a_volume_keeps_the_id_that_was_chosen_and_makes_up_another_each_time_el
         made_up.add(ids()[0])
         assert ids()[1] == user
     assert len(made_up) == 3
-    assert all("_SFCRole=" in each for each in made_up)
+    assert all("_SFCRole=" in url for url in made_up)
 
 
 def test_a_volume_is_described_by_row(admin):
     admin.run(f"CREATE EXTERNAL VOLUME V {VOLUME}")
     rows = admin.rows("DESC EXTERNAL VOLUME V")
-    assert [(each["parent_property"], each["property"]) for each in rows] == [
+    assert [(row["parent_property"], row["property"]) for row in rows] == [
         ("", "ALLOW_WRITES"),
         ("STORAGE_LOCATIONS", "STORAGE_LOCATION_1"),
         ("STORAGE_LOCATIONS", "ACTIVE"),
@@ -335,7 +333,7 @@ def test_a_table_is_shown_with_its_volume_and_catalog(stocked):
         "catalog_name",
         "catalog_table_name",
     )
-    assert [row[each] for each in wanted] == ["D", "S", "T", "V", "C", "t"]
+    assert [row[column] for column in wanted] == ["D", "S", "T", "V", "C", "t"]
     assert (row["catalog_namespace"], row["auto_refresh_status"]) == ("lkc-1", None)
     assert stocked.rows("SHOW ICEBERG TABLES LIKE 'T' IN DATABASE D") == stocked.rows(
         "SHOW ICEBERG TABLES IN ACCOUNT"
@@ -356,7 +354,7 @@ def test_a_replacement_that_fails_leaves_what_there_was(stocked):
 def test_a_linked_database_has_the_schemas_that_it_allows_and_holds_volume_and_integration(stocked):
     stocked.run("DROP ICEBERG TABLE D.S.T")
     stocked.run(f"CREATE DATABASE LDB {LINKED} EXTERNAL_VOLUME='V' COMMENT='c'")
-    assert {each["name"]: each["kind"] for each in stocked.rows("SHOW DATABASES")} == {
+    assert {row["name"]: row["kind"] for row in stocked.rows("SHOW DATABASES")} == {
         "D": "STANDARD",
         "LDB": "CATALOG-LINKED DATABASE",
     }
@@ -367,11 +365,11 @@ def test_a_linked_database_has_the_schemas_that_it_allows_and_holds_volume_and_i
     stocked.run("ALTER DATABASE LDB UPDATE LINKED_CATALOG SET SYNC_INTERVAL_SECONDS=90")
     config = stocked.result("SELECT SYSTEM$GET_CATALOG_LINKED_DATABASE_CONFIG('LDB')")
     assert (config["allowedNamespaces"], config["syncIntervalSeconds"]) == (["lkc-1", "lkc-2", "lkc-4"], 90)
-    assert [each["name"] for each in stocked.rows("SHOW SCHEMAS IN DATABASE LDB")] == ["lkc-1", "lkc-2"], (
+    assert [row["name"] for row in stocked.rows("SHOW SCHEMAS IN DATABASE LDB")] == ["lkc-1", "lkc-2"], (
         "as at the first sync"
     )
     stocked.snowflake.advance(90)
-    assert [each["name"] for each in stocked.rows("SHOW SCHEMAS IN DATABASE LDB")] == [
+    assert [row["name"] for row in stocked.rows("SHOW SCHEMAS IN DATABASE LDB")] == [
         "lkc-1",
         "lkc-2",
         "lkc-4",
@@ -387,4 +385,4 @@ def test_what_a_dropped_role_owned_goes_to_who_dropped_it(admin):
     admin.run("CREATE DATABASE D", role="X")
     assert admin.rows("SHOW DATABASES")[0]["owner"] == "X"
     admin.run("DROP ROLE X")
-    assert {each["owner"] for each in admin.rows("SHOW DATABASES")} == {"ACCOUNTADMIN"}
+    assert {row["owner"] for row in admin.rows("SHOW DATABASES")} == {"ACCOUNTADMIN"}

@@ -15,8 +15,8 @@ ROTATE = "MODIFY PROGRAMMATIC AUTHENTICATION METHODS"
 def admin(admin):
     """With objects of DEPLOYER that READER may read, and a role that may only rotate the reader's keys."""
     admin.run("CREATE ROLE DEPLOYER")
-    for what in ACCOUNT_GRANTS:
-        admin.run(f"GRANT CREATE {what} ON ACCOUNT TO ROLE DEPLOYER")
+    for grant in ACCOUNT_GRANTS:
+        admin.run(f"GRANT CREATE {grant} ON ACCOUNT TO ROLE DEPLOYER")
     admin.run("GRANT ROLE DEPLOYER TO ROLE SYSADMIN")
     admin.run("GRANT ROLE DEPLOYER TO USER ADMIN")
     for statement in (
@@ -156,20 +156,20 @@ def test_the_matrix(admin, statement, role, code):
 
 def test_a_reader_sees_only_what_it_may_use(admin):
     reader = Client(admin.snowflake, "U", new_key(), "READER")
-    assert [each["name"] for each in reader.rows("SHOW DATABASES")] == ["D"]
-    assert [each["name"] for each in reader.rows("SHOW SCHEMAS IN DATABASE D")] == ["S"]
-    assert [each["name"] for each in reader.rows("SHOW ICEBERG TABLES IN ACCOUNT")] == ["T"]
+    assert [row["name"] for row in reader.rows("SHOW DATABASES")] == ["D"]
+    assert [row["name"] for row in reader.rows("SHOW SCHEMAS IN DATABASE D")] == ["S"]
+    assert [row["name"] for row in reader.rows("SHOW ICEBERG TABLES IN ACCOUNT")] == ["T"]
     for plural in ("EXTERNAL VOLUMES", "CATALOG INTEGRATIONS"):
         assert reader.rows(f"SHOW {plural}") == []
-    assert [each["name"] for each in reader.rows("SHOW USERS")] == ["U"]
+    assert [row["name"] for row in reader.rows("SHOW USERS")] == ["U"]
     assert reader.properties("DESC USER U")["NAME"] == "U", "everybody may see himself"
-    assert {each["name"] for each in reader.rows("SHOW ROLES")} == {"READER", "PUBLIC"}
+    assert {row["name"] for row in reader.rows("SHOW ROLES")} == {"READER", "PUBLIC"}
 
 
 def test_future_grants_reach_what_is_made_later_and_nothing_else(admin):
     admin.run(f"CREATE ICEBERG TABLE D.S.LATER {ICEBERG}", role="DEPLOYER", warehouse="W")
     admin.run(f"CREATE ICEBERG TABLE D.PUBLIC.OTHER {ICEBERG}", role="DEPLOYER", warehouse="W")
-    shown = {(each["privilege"], each["name"]) for each in admin.rows("SHOW GRANTS TO ROLE READER")}
+    shown = {(row["privilege"], row["name"]) for row in admin.rows("SHOW GRANTS TO ROLE READER")}
     assert ("SELECT", "D.S.LATER") in shown
     assert ("SELECT", "D.PUBLIC.OTHER") not in shown
     (future,) = admin.rows("SHOW FUTURE GRANTS TO ROLE READER")
@@ -190,25 +190,23 @@ def test_future_grants_reach_what_is_made_later_and_nothing_else(admin):
 def test_grants_are_shown_in_the_vendors_words(admin):
     admin.run("GRANT USAGE ON EXTERNAL VOLUME V TO ROLE READER", role="DEPLOYER")
     admin.run("GRANT USAGE ON INTEGRATION C TO ROLE READER WITH GRANT OPTION", role="DEPLOYER")
-    shown = {each["granted_on"]: each for each in admin.rows("SHOW GRANTS TO ROLE READER")}
+    shown = {row["granted_on"]: row for row in admin.rows("SHOW GRANTS TO ROLE READER")}
     assert set(shown) == {"WAREHOUSE", "DATABASE", "SCHEMA", "ICEBERG_TABLE", "VOLUME", "INTEGRATION"}
     assert shown["INTEGRATION"]["grant_option"] == "true"
     assert (shown["SCHEMA"]["name"], shown["SCHEMA"]["granted_by"]) == ("D.S", "DEPLOYER")
     on = admin.rows("SHOW GRANTS ON EXTERNAL VOLUME V")
-    assert {(each["privilege"], each["grantee_name"]) for each in on} == {
+    assert {(grant["privilege"], grant["grantee_name"]) for grant in on} == {
         ("OWNERSHIP", "DEPLOYER"),
         ("USAGE", "READER"),
     }
     of = admin.rows("SHOW GRANTS OF ROLE READER")
-    assert sorted((each["granted_to"], each["grantee_name"]) for each in of) == [
+    assert sorted((grant["granted_to"], grant["grantee_name"]) for grant in of) == [
         ("USER", "ADMIN"),
         ("USER", "U"),
     ]
-    assert [each["role"] for each in admin.rows("SHOW GRANTS TO USER U")] == ["READER"]
+    assert [row["role"] for row in admin.rows("SHOW GRANTS TO USER U")] == ["READER"]
     owned = {
-        each["name"]
-        for each in admin.rows("SHOW GRANTS TO ROLE DEPLOYER")
-        if each["privilege"] == "OWNERSHIP"
+        row["name"] for row in admin.rows("SHOW GRANTS TO ROLE DEPLOYER") if row["privilege"] == "OWNERSHIP"
     }
     assert {"W", "D", "D.S", "V", "C", "D.S.T", "U"} <= owned
 
@@ -220,7 +218,7 @@ def test_a_grant_is_there_once_and_a_revoke_of_none_is_no_error(admin):
     admin.run("REVOKE MONITOR ON DATABASE D FROM ROLE READER")
     admin.run("REVOKE ROLE READER FROM ROLE SYSADMIN")
     admin.run("GRANT ALL PRIVILEGES ON WAREHOUSE W TO ROLE READER")
-    assert sum("ON WAREHOUSE W TO READER" in each for each in admin.snowflake.objects()["GRANT"]) == 5
+    assert sum("ON WAREHOUSE W TO READER" in item for item in admin.snowflake.objects()["GRANT"]) == 5
     admin.refused("GRANT SELECT ON WAREHOUSE W TO ROLE READER", "001003")
 
 
@@ -233,7 +231,7 @@ def test_roles_make_no_circle(admin):
 def test_ownership_moves_only_with_a_word_on_the_grants_that_there_are(admin):
     admin.refused("GRANT OWNERSHIP ON DATABASE D TO ROLE ROTATOR", "003036", role="DEPLOYER")
     admin.run("GRANT OWNERSHIP ON DATABASE D TO ROLE ROTATOR COPY CURRENT GRANTS", role="DEPLOYER")
-    assert {each["owner"] for each in admin.rows("SHOW DATABASES LIKE 'D'")} == {"ROTATOR"}
+    assert {row["owner"] for row in admin.rows("SHOW DATABASES LIKE 'D'")} == {"ROTATOR"}
     assert "USAGE ON DATABASE D TO READER" in admin.snowflake.objects()["GRANT"]
     admin.run("GRANT OWNERSHIP ON DATABASE D TO ROLE DEPLOYER REVOKE CURRENT GRANTS", role="ROTATOR")
     assert "USAGE ON DATABASE D TO READER" not in admin.snowflake.objects()["GRANT"]

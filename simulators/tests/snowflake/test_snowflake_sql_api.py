@@ -120,16 +120,16 @@ def test_both_slots_open_and_an_unset_one_does_not(admin):
     second = new_key("two")
     admin.run(f"CREATE USER U TYPE=SERVICE RSA_PUBLIC_KEY='{sql_key(first)}'")
     clients = [Client(admin.snowflake, "U", key) for key in (first, second)]
-    assert [each.post("SELECT 1").status_code for each in clients] == [200, 401]
+    assert [client.post("SELECT 1").status_code for client in clients] == [200, 401]
     admin.run(f"ALTER USER U SET RSA_PUBLIC_KEY_2='{sql_key(second)}'")
-    assert [each.post("SELECT 1").status_code for each in clients] == [200, 200]
+    assert [client.post("SELECT 1").status_code for client in clients] == [200, 200]
     shown = admin.properties("DESC USER U")
     assert (shown["RSA_PUBLIC_KEY_FP"], shown["RSA_PUBLIC_KEY_2_FP"]) == (
         fingerprint(first),
         fingerprint(second),
     )
     admin.run("ALTER USER U UNSET RSA_PUBLIC_KEY")
-    assert [each.post("SELECT 1").status_code for each in clients] == [401, 200]
+    assert [client.post("SELECT 1").status_code for client in clients] == [401, 200]
     assert admin.properties("DESC USER U")["RSA_PUBLIC_KEY_FP"] == "null"
 
 
@@ -208,7 +208,7 @@ def test_an_answer_has_the_vendors_form(admin):
     answer = admin.run("SELECT 1 AS A, NULL AS B")
     assert (answer["code"], answer["sqlState"]) == ("090001", "00000")
     assert answer["data"] == [["1", None]]
-    assert [each["name"] for each in answer["resultSetMetaData"]["rowType"]] == ["A", "B"]
+    assert [column["name"] for column in answer["resultSetMetaData"]["rowType"]] == ["A", "B"]
     assert answer["resultSetMetaData"] | {"rowType": 0, "partitionInfo": 0} == {
         "numRows": 1,
         "format": "jsonv2",
@@ -235,7 +235,11 @@ def test_rows_come_in_partitions(admin):
         admin.run(f"CREATE ROLE R{number}")
     admin.snowflake.behave(partition_rows=2)
     first = admin.post("SHOW ROLES LIKE 'R_'")
-    assert [each["rowCount"] for each in first.json()["resultSetMetaData"]["partitionInfo"]] == [2, 2, 1]
+    assert [partition["rowCount"] for partition in first.json()["resultSetMetaData"]["partitionInfo"]] == [
+        2,
+        2,
+        1,
+    ]
     assert 'rel="next"' in first.headers["Link"]
     handle = first.json()["statementHandle"]
     rows = list(first.json()["data"])
@@ -394,4 +398,4 @@ def test_no_private_key_is_ever_answered(admin):
         json.dumps(admin.snowflake.objects()),
         json.dumps(admin.snowflake.credentials),
     ]
-    assert not any(text in each for each in answers)
+    assert not any(text in answer for answer in answers)

@@ -31,7 +31,7 @@ NOON = datetime(2026, 11, 2, 12, tzinfo=UTC)
 def read(tmp_path, *lines, topic=SALES):
     file = tmp_path / "events.jsonl"
     file.write_bytes(
-        b"\n".join(each if isinstance(each, bytes) else json.dumps(each).encode() for each in lines)
+        b"\n".join(line if isinstance(line, bytes) else json.dumps(line).encode() for line in lines)
     )
     return read_json_lines(file, topic)
 
@@ -39,7 +39,7 @@ def read(tmp_path, *lines, topic=SALES):
 def mistakes(tmp_path, *lines, topic=SALES):
     with pytest.raises(EventsError) as refused:
         read(tmp_path, *lines, topic=topic)
-    return [(each.line, each.path, each.problem) for each in refused.value.mistakes]
+    return [(mistake.line, mistake.path, mistake.problem) for mistake in refused.value.mistakes]
 
 
 def mistake_of(tmp_path, avro, value):
@@ -370,13 +370,13 @@ def test_records_are_keyed_and_dated_as_the_topic_says(tmp_path):
         tmp_path, ORDER, {**ORDER, "event_id": "e-2"}, {**ORDER, "order_id": "SO-2", "ordered_at": 0}
     )
     records = to_records(SALES, values, NOON)
-    assert [(each.key, each.timestamp) for each in records] == [
+    assert [(record.key, record.timestamp) for record in records] == [
         (b"SO-1", 1793610900000),
         (b"SO-1", 1793610900000),
         (b"SO-2", 0),
     ]
     assert records[0].partition == records[1].partition
-    assert [each.offset for each in records[:2]] == [0, 1]
+    assert [record.offset for record in records[:2]] == [0, 1]
 
 
 def test_a_topic_without_event_time_is_dated_by_its_receipt(tmp_path):

@@ -51,7 +51,7 @@ def sales():
 
 @pytest.fixture(scope="module")
 def first_events(sales):
-    return {each.value["order_id"]: each for each in reversed(sales) if each.value["status"] == "accepted"}
+    return {sale.value["order_id"]: sale for sale in reversed(sales) if sale.value["status"] == "accepted"}
 
 
 # The values of the test that Kafka's Java client has for its own hash.
@@ -74,10 +74,10 @@ def test_keys_hash_as_in_kafkas_java_client(key, hashed):
 def test_offsets_count_up_in_each_partition_and_records_without_a_key_spread_evenly():
     records = Log("t", 3).append(Sent(n, b"%d" % (n % 50), {}) for n in range(1_000))
     for partition in range(3):
-        offsets = [each.offset for each in records if each.partition == partition]
+        offsets = [record.offset for record in records if record.partition == partition]
         assert offsets == list(range(len(offsets)))
-    assert {each.partition for each in records} == {0, 1, 2}
-    assert Counter(each.partition for each in Log("t", 4).append([Sent(0, None, {})] * 8)) == {
+    assert {record.partition for record in records} == {0, 1, 2}
+    assert Counter(item.partition for item in Log("t", 4).append([Sent(0, None, {})] * 8)) == {
         0: 2,
         1: 2,
         2: 2,
@@ -98,13 +98,13 @@ def test_another_seed_gives_others(trades, sales):
 
 
 def test_trades_are_as_datagen_sends_them(trades):
-    assert all(each.key == each.value["symbol"].encode() for each in trades)
+    assert all(trade.key == trade.value["symbol"].encode() for trade in trades)
     assert trades[1234].headers == (
         ("task.generation", b"0"),
         ("task.id", b"0"),
         ("current.iteration", b"1234"),
     )
-    values = [each.value for each in trades]
+    values = [trade.value for trade in trades]
     drawn = {name: {value[name] for value in values} for name in ("side", "symbol", "account", "userid")}
     assert drawn == {
         "side": {"BUY", "SELL"},
@@ -124,15 +124,15 @@ def test_trades_are_as_datagen_sends_them(trades):
 
 @pytest.mark.parametrize("status", ["amended", "cancelled", "returned"])
 def test_as_many_orders_as_asked_get_a_further_event(sales, status):
-    orders = {each.value["order_id"] for each in sales if each.value["status"] == status}
+    orders = {sale.value["order_id"] for sale in sales if sale.value["status"] == status}
     assert len(orders) == round(getattr(MIX, status) * MIX.orders)
 
 
 def test_as_many_events_as_asked_are_sent_twice_unchanged(sales):
     sent = defaultdict(list)
-    for each in sales:
-        sent[each.value["event_id"]].append(each)
-    twice = [each for each in sent.values() if len(each) == 2]
+    for sale in sales:
+        sent[sale.value["event_id"]].append(sale)
+    twice = [item for item in sent.values() if len(item) == 2]
     assert len(sent) + len(twice) == len(sales)
     assert len(twice) == round(MIX.duplicates * len(sent))
     for first, second in twice:
@@ -142,29 +142,31 @@ def test_as_many_events_as_asked_are_sent_twice_unchanged(sales):
 
 
 def test_as_many_orders_as_asked_arrive_late_and_within_bounds(first_events):
-    delays = [each.timestamp - millis(each.value["ordered_at"]) for each in first_events.values()]
-    late = [each for each in delays if each > HOUR]
+    delays = [event.timestamp - millis(event.value["ordered_at"]) for event in first_events.values()]
+    late = [delay for delay in delays if delay > HOUR]
     assert len(late) == round(MIX.late * MIX.orders)
     assert max(late) < MIX.late_days * DAY
     assert max(late) > DAY
-    assert all(0 < each < 5_000 for each in delays if each not in late)
+    assert all(0 < delay < 5_000 for delay in delays if delay not in late)
 
 
 def test_as_many_orders_as_asked_have_no_personal_data(first_events):
-    guests = [each.value for each in first_events.values() if set(each.value["customer"].values()) == {None}]
+    guests = [
+        event.value for event in first_events.values() if set(event.value["customer"].values()) == {None}
+    ]
     assert len(guests) == round(MIX.guests * MIX.orders)
-    assert {value for each in guests for name, value in each["ship_to"].items() if name != "country"} == {
+    assert {value for guest in guests for name, value in guest["ship_to"].items() if name != "country"} == {
         None
     }
-    assert all(each["ship_to"]["country"] for each in guests)
+    assert all(guest["ship_to"]["country"] for guest in guests)
 
 
 def test_awkward_text_comes_in_its_share_and_of_every_kind(sales, first_events):
     def is_awkward(value):
         text = [value["ship_to"]["street"] or "", *(line["product"] for line in value["order_lines"])]
-        return any(not re.fullmatch(r"[A-Za-z0-9 ]*", each) or each != each.strip() for each in text)
+        return any(not re.fullmatch(r"[A-Za-z0-9 ]*", word) or word != word.strip() for word in text)
 
-    awkward = [each.value for each in first_events.values() if is_awkward(each.value)]
+    awkward = [event.value for event in first_events.values() if is_awkward(event.value)]
     assert len(awkward) == round(MIX.awkward * MIX.orders)
     text = [
         text
@@ -172,16 +174,16 @@ def test_awkward_text_comes_in_its_share_and_of_every_kind(sales, first_events):
         for text in (value["order_lines"][0]["product"], value["ship_to"]["street"] or "")
     ]
     for kind in (",", '"', "\n", "\r\n", "\t", "\\"):
-        assert any(kind in each for each in text)
-    assert any(each.startswith("=") for each in text)
-    assert any(each != unicodedata.normalize("NFC", each) for each in text)
-    assert any(not each.isascii() and each == unicodedata.normalize("NFC", each) for each in text)
+        assert any(kind in word for word in text)
+    assert any(word.startswith("=") for word in text)
+    assert any(word != unicodedata.normalize("NFC", word) for word in text)
+    assert any(not word.isascii() and word == unicodedata.normalize("NFC", word) for word in text)
 
 
 def test_some_regions_have_ten_customers_and_more_and_some_have_fewer(first_events):
     people = defaultdict(set)
-    for each in first_events.values():
-        people[each.value["customer"]["region"]].add(each.value["customer"]["customer_id"])
+    for event in first_events.values():
+        people[event.value["customer"]["region"]].add(event.value["customer"]["customer_id"])
     del people[None]
     counts = {region: len(ids) for region, ids in people.items()}
     assert {region for region, count in counts.items() if count < 10} == {"Highlands", "Islands"}
@@ -189,25 +191,25 @@ def test_some_regions_have_ten_customers_and_more_and_some_have_fewer(first_even
 
 
 def test_people_can_be_reached_only_where_nobody_is(first_events):
-    customers = [each.value["customer"] for each in first_events.values()]
-    mails = {each["email"] for each in customers} - {None}
-    phones = {each["phone"] for each in customers} - {None}
-    assert all(re.fullmatch(r"[a-z.-]+\.\d+@example\.(org|com|net)", each) for each in mails)
-    assert all(re.fullmatch(r"\+1-202-555-01\d\d|\+44 20 7946 0\d{3}", each) for each in phones)
-    assert any(each["phone"] is None and each["email"] for each in customers)
+    customers = [event.value["customer"] for event in first_events.values()]
+    mails = {customer["email"] for customer in customers} - {None}
+    phones = {customer["phone"] for customer in customers} - {None}
+    assert all(re.fullmatch(r"[a-z.-]+\.\d+@example\.(org|com|net)", mail) for mail in mails)
+    assert all(re.fullmatch(r"\+1-202-555-01\d\d|\+44 20 7946 0\d{3}", phone) for phone in phones)
+    assert any(customer["phone"] is None and customer["email"] for customer in customers)
 
 
 def test_a_mix_of_nothing_special_has_nothing_special():
     plain = replace(MIX, amended=0, cancelled=0, returned=0, duplicates=0, late=0, guests=0, awkward=0)
     records = sales_orders(plain, seed=1, start=START, end=END)
     assert len(records) == plain.orders
-    assert {each.value["status"] for each in records} == {"accepted"}
+    assert {record.value["status"] for record in records} == {"accepted"}
 
 
 def test_an_order_can_be_late_amended_and_returned_all_at_once():
     everything = replace(MIX, orders=50, amended=1, cancelled=0, returned=1, duplicates=1, late=1)
     records = sales_orders(everything, seed=1, start=START, end=END)
-    assert Counter(each.value["status"] for each in records) == {
+    assert Counter(record.value["status"] for record in records) == {
         "accepted": 100,
         "amended": 100,
         "returned": 100,

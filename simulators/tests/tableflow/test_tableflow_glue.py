@@ -98,7 +98,10 @@ def spark(aws, filled):
 
 
 def test_glue_has_a_database_named_like_the_cluster_and_a_table_for_each_topic(aws, filled):
-    tables = {each["Name"]: each for each in aws.glue.get_tables(DatabaseName=DATABASE)["TableList"]}
+    tables = {
+        listed_table["Name"]: listed_table
+        for listed_table in aws.glue.get_tables(DatabaseName=DATABASE)["TableList"]
+    }
     assert tables.keys() == {"sales_orders", "stock_trades", "things", "accounts"}
     parameters = tables["sales_orders"]["Parameters"]
     assert parameters["table_type"] == "ICEBERG"
@@ -115,7 +118,7 @@ def test_pyiceberg_and_spark_see_the_same_order_lines(flow, spark):
 
 def test_spark_reads_awkward_text_as_it_was_sent(spark):
     assert set(spark["lines"][0]["products"]) == {
-        line["product"] for each in ORDERS for line in each.value["order_lines"]
+        line["product"] for order in ORDERS for line in order.value["order_lines"]
     }
 
 
@@ -123,7 +126,7 @@ def test_spark_reads_keys_headers_offsets_and_record_times(spark):
     assert sum(row["n"] for row in spark["sales"]) == len(ORDERS)
     assert all((row["low"], row["high"]) == (0, row["n"]) for row in spark["sales"])
     assert all(row["keyed"] == row["headed"] == row["n"] for row in spark["sales"])
-    newest = datetime.fromtimestamp(max(each.timestamp for each in ORDERS) / 1000, UTC)
+    newest = datetime.fromtimestamp(max(order.timestamp for order in ORDERS) / 1000, UTC)
     assert max(row["newest"] for row in spark["sales"]).startswith(f"{newest:%Y-%m-%d %H:%M:%S}")
 
 

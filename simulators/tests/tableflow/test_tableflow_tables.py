@@ -32,7 +32,7 @@ def flow(tmp_path):
 
 
 def operations(table):
-    return [each.summary.operation for each in table.metadata.snapshots]
+    return [snapshot.summary.operation for snapshot in table.metadata.snapshots]
 
 
 def values(table, column="n"):
@@ -47,7 +47,7 @@ def test_the_layout_is_that_of_a_tableflow_bucket(tmp_path):
     assert re.fullmatch(
         rf"file://{tmp_path}/[01]{{7}}/[01]{{8}}/org/env-9/lkc-7x0z1q/v1/[0-9a-f-]{{36}}", path
     )
-    folders = {each.name: each for each in Path(path.removeprefix("file://")).iterdir()}
+    folders = {entry.name: entry for entry in Path(path.removeprefix("file://")).iterdir()}
     assert folders.keys() == {"data", "metadata"}
     assert all(re.fullmatch(r"[0-9a-f-]{36}\.parquet", name) for name in files_below(folders["data"]))
     kinds = Counter(
@@ -87,7 +87,7 @@ def test_a_table_of_another_schema_is_not_written_to(flow):
 def test_field_ids_are_the_same_for_the_same_schema(tmp_path):
     schemas = [writer(tmp_path).create_table(SALES).schema() for _ in range(2)]
     assert schemas[0] == schemas[1]
-    assert [each.field_id for each in schemas[0].fields] == list(range(1, len(schemas[0].fields) + 1))
+    assert [field.field_id for field in schemas[0].fields] == list(range(1, len(schemas[0].fields) + 1))
 
 
 def test_a_commit_adds_one_file_for_each_kafka_partition_with_news(flow):
@@ -95,7 +95,7 @@ def test_a_commit_adds_one_file_for_each_kafka_partition_with_news(flow):
     flow.create_table(TRADES)
     table = flow.append("stock_trades", records)
     files = [task.file for task in table.scan().plan_files()]
-    assert len(files) == len({each.partition for each in records}) > 1
+    assert len(files) == len({record.partition for record in records}) > 1
     summary = table.current_snapshot().summary
     assert summary.operation is Operation.APPEND
     assert (summary["total-records"], summary["added-records"], summary["total-data-files"]) == (
@@ -110,7 +110,7 @@ def test_a_commit_can_be_asked_for_a_number_of_files(flow, count):
     flow.create_table(THINGS)
     table = flow.append("things", numbered(70), files=count)
     assert sorted(task.file.record_count for task in table.scan().plan_files()) == [
-        len(each) for each in _cut(range(70), count)
+        len(item) for item in _cut(range(70), count)
     ]
     assert values(table) == list(range(70))
 
@@ -136,8 +136,8 @@ def test_records_are_cut_into_commits_by_time_of_arrival(flow):
     records = Log("things").append(sent("k", {"n": n}, time) for n, time in enumerate(times))
     table = flow.materialise(THINGS, records, commits=10, files=1)
     by_commit = [
-        sorted(table.scan(snapshot_id=each.snapshot_id).to_arrow()["n"].to_pylist())
-        for each in table.metadata.snapshots
+        sorted(table.scan(snapshot_id=snapshot.snapshot_id).to_arrow()["n"].to_pylist())
+        for snapshot in table.metadata.snapshots
     ]
     # n=3 is late: it arrives after n=2 and is committed with it.
     assert by_commit == [[0], [0, 1], [0, 1, 2, 3], [0, 1, 2, 3, 4, 5]]
@@ -194,7 +194,7 @@ def test_an_empty_table_can_be_compacted(flow):
 
 def test_expiry_forgets_snapshots_and_removes_what_only_they_need(tmp_path, flow):
     before = flow.materialise(THINGS, numbered(100), commits=10)
-    expired = [each.snapshot_id for each in before.metadata.snapshots]
+    expired = [snapshot.snapshot_id for snapshot in before.metadata.snapshots]
     replaced = {Path(task.file.file_path).name for task in before.scan().plan_files()}
     flow.compact("things")
     table = flow.expire("things", keep=1)
@@ -213,7 +213,9 @@ def test_expiry_keeps_files_that_newer_snapshots_share(flow):
     table = flow.materialise(THINGS, numbered(100), commits=10, keep=3)
     assert len(table.metadata.snapshots) == 3
     assert values(table) == list(range(100))
-    assert [table.scan(snapshot_id=each.snapshot_id).count() for each in table.metadata.snapshots] == [
+    assert [
+        table.scan(snapshot_id=snapshot.snapshot_id).count() for snapshot in table.metadata.snapshots
+    ] == [
         80,
         90,
         100,
@@ -304,7 +306,7 @@ def test_a_schema_evolves_with_old_rows_and_ids_kept(flow):
         "tags": ["t"],
     }
     after = flow.append("things", log.append([sent("k", new)]))
-    assert [each.name for each in after.schema().fields][:7] == [
+    assert [field.name for field in after.schema().fields][:7] == [
         "key",
         "n",
         "inserted",
@@ -327,7 +329,9 @@ def test_a_schema_evolves_with_old_rows_and_ids_kept(flow):
     }
     assert sorted(rows, key=lambda row: row["n"]) == [old, new]
     raw = after.scan().to_arrow()["$$raw-value"].to_pylist()
-    assert {each[:5] for each in raw} == {b"\x00" + number.to_bytes(4, "big") for number in (100001, 100002)}
+    assert {message[:5] for message in raw} == {
+        b"\x00" + number.to_bytes(4, "big") for number in (100001, 100002)
+    }
 
 
 def test_rows_of_both_schemas_survive_a_compaction(flow):
@@ -431,7 +435,10 @@ def test_compaction_of_an_upsert_table_does_away_with_the_deletes(tmp_path):
     rows = table.scan().to_arrow()
     assert sorted(rows["owner"].to_pylist()) == ["a", "b1", "b2", "b3", "b4"]
     table = flow.append("things", log.append([account("b1", None)]))
-    assert [each.content.name for each in table.current_snapshot().manifests(table.io)] == ["DELETES", "DATA"]
+    assert [manifest.content.name for manifest in table.current_snapshot().manifests(table.io)] == [
+        "DELETES",
+        "DATA",
+    ]
     assert sorted(flow.read("things")["owner"].to_pylist()) == ["a", "b2", "b3", "b4"]
 
 

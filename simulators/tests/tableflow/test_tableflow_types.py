@@ -31,7 +31,7 @@ METADATA = {
 
 
 def columns(topic, naming):
-    return [str(each).split(": ", 1)[1] for each in table_schema(topic, naming).fields]
+    return [str(field).split(": ", 1)[1] for field in table_schema(topic, naming).fields]
 
 
 def column_type(avro):
@@ -52,10 +52,10 @@ def test_shipped_topics_are_valid_avro_and_every_field_is_explained(file):
 
     def undocumented(node):
         if isinstance(node, list):
-            return [name for each in node for name in undocumented(each)]
+            return [name for element in node for name in undocumented(element)]
         if not isinstance(node, dict):
             return []
-        own = [each["name"] for each in node.get("fields", ()) if not each.get("doc")]
+        own = [item["name"] for item in node.get("fields", ()) if not item.get("doc")]
         return own + undocumented(list(node.values()))
 
     assert undocumented(schema) == []
@@ -72,8 +72,8 @@ def test_a_trade_has_the_raw_key_first_its_fields_and_nine_metadata_columns_last
         "userid": "string",
     }
     names = {
-        each: f"$${each}" if naming == "DEFAULT" else f"cflt_metadata_{each.replace('-', '_')}"
-        for each in METADATA
+        constant: f"$${constant}" if naming == "DEFAULT" else f"cflt_metadata_{constant.replace('-', '_')}"
+        for constant in METADATA
     }
     assert columns(TRADES, naming) == [
         "key: optional binary",
@@ -332,17 +332,17 @@ FULL = {name: value for name, _, value in FIELDS}
 def stored(tmp_path, *values, naming="DEFAULT"):
     flow = writer(tmp_path, naming)
     flow.create_table(EVERYTHING)
-    return flow.append("things", Log("things").append(Sent(0, b"k", each) for each in values))
+    return flow.append("things", Log("things").append(Sent(0, b"k", value) for value in values))
 
 
 def test_every_type_keeps_its_values_through_parquet(tmp_path):
     choices = [None, ("int", 5), ("string", "five"), ("Pair", {"a": 5})]
-    rows = stored(tmp_path, *({**FULL, "choice": each} for each in choices)).scan().to_arrow().to_pylist()
+    rows = stored(tmp_path, *({**FULL, "choice": choice} for choice in choices)).scan().to_arrow().to_pylist()
     found = rows[0]
     for name in FULL.keys() - {"choice", "nested", "counts"}:
         assert found[name] == FULL[name], name
     assert dict(found["counts"]) == FULL["counts"]
-    assert [dict(each) for each in found["nested"]["tags"]] == FULL["nested"]["tags"]
+    assert [dict(tag) for tag in found["nested"]["tags"]] == FULL["nested"]["tags"]
     assert found["nested"]["either"] == [{"int": 1, "string": None}, {"int": None, "string": "one"}]
     assert [row["choice"] for row in rows] == [
         None,
@@ -401,8 +401,8 @@ def test_parquet_has_names_that_avro_could_have_too(tmp_path, naming, offset, ep
     file = pq.ParquetFile(task.file.file_path.removeprefix("file://"))
     assert {offset, epoch} <= set(file.schema_arrow.names)
     assert file.metadata.row_group(0).column(0).compression == "ZSTD"
-    ids = [int(each.metadata[b"PARQUET:field_id"]) for each in file.schema_arrow]
-    assert ids == [each.field_id for each in table.schema().fields]
+    ids = [int(item.metadata[b"PARQUET:field_id"]) for item in file.schema_arrow]
+    assert ids == [field.field_id for field in table.schema().fields]
 
 
 @pytest.mark.parametrize(
@@ -418,4 +418,4 @@ def test_parquet_has_names_that_avro_could_have_too(tmp_path, naming, offset, ep
 def test_a_value_that_does_not_fit_its_schema_is_never_written(tmp_path, change, expected_message):
     with pytest.raises(RecordError, match=expected_message):
         stored(tmp_path, {**FULL, **change})
-    assert not any(name.endswith(".parquet") for name in (each.name for each in tmp_path.rglob("*")))
+    assert not any(name.endswith(".parquet") for name in (entry.name for entry in tmp_path.rglob("*")))

@@ -1,0 +1,87 @@
+"""Typed access to errors.toml, the one place of each error's title, cause and remedy.
+
+It is deployed with the functions and with the job. The file is read when the first error is raised.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+FILE: Final = Path(__file__).with_name("errors.toml")
+#: One page explains all errors; each code has an anchor there.
+PAGE: Final = "docs/reference/errors.md"
+#: Exit codes from 0 to 7: success; failure; invalid input; this machine or something that `doctor` checks is
+#: not ready; there are changes (`plan --check`); not possible yet, try later; stopped by the user; blocked by
+#: a check.
+DONE, FAILED, WRONG_INPUT, NOT_SET_UP, CHANGES, LATER, STOPPED, KEPT_BACK = range(8)
+#: Parts whose errors can end a command. Errors of the other parts appear only in the logs of functions.
+_END_COMMANDS: Final = ("exports", "commands", "resources")
+_LINK: Final = re.compile(r"\[([^\]]*)\]\(([^)]+)\)")
+
+
+class UnknownCode(LookupError):
+    """The catalogue has no such code."""
+
+
+@attrs.frozen
+class Entry:
+    """An error of the catalogue. `cause` and `remedy` are Markdown, with links relative to docs/reference."""
+
+    code: str
+    part: str
+    title: str
+    cause: str
+    remedy: str
+    exit_code: int
+
+    @property
+    def page(self) -> str:
+        return f"{PAGE}#{self.code.lower()}"
+
+    @property
+    def ends_commands(self) -> bool:
+        return self.part in _END_COMMANDS
+
+
+@functools.cache
+def catalogue() -> Mapping[str, Entry]:
+    """Return every error by its code, by part in the order of errors.toml, then by code."""
+    parts = tomllib.loads(FILE.read_text(encoding="utf-8"))
+    return {
+        code: _parse_entry(code, part, table)
+        for part, tables in parts.items()
+        for code, table in sorted(tables.items())
+    }
+
+
+def entry(code: str) -> Entry:
+    """Return the error with this code. Raises UnknownCode."""
+    if known := catalogue().get(code):
+        return known
+    raise UnknownCode(f"{FILE.name} has no error {code!r}")
+
+
+def plain(markdown: str) -> str:
+    """Replace each Markdown link by its text and its target, with the path of a file relative to the root of
+    the repository.
+    """
+    return _LINK.sub(lambda link: f"{link[1]} ({_path_of(link[2])})", markdown)
+
+
+def _path_of(link: str) -> str:
+    if "://" in link:
+        return link
+    return f"docs/{link.removeprefix('../')}" if link.startswith("../") else f"docs/reference/{link}"
+
+
+def _parse_entry(code: str, part: str, table: Mapping[str, Any]) -> Entry:
+    cause = " ".join(table["cause"].split())
+    remedy = " ".join(table["remedy"].split())
+    return Entry(code, part, table["title"], cause, remedy, table.get("exit", FAILED))

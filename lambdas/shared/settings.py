@@ -1,0 +1,136 @@
+"""The settings of the functions: each field is an environment variable.
+
+A stack writes them with `to_environment`, and the function's handler reads them with `from_environment`. A
+field without a default is required.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Self
+
+import attrs
+
+from lambdas import contract
+from lambdas.shared import errors
+from lambdas.shared.errors import LakeferryError
+
+_VARIABLE: Final = "variable"
+_SET_BY_LAMBDA: Final = "set_by_lambda"
+
+
+def _required(name: str, *, set_by_lambda: bool = False) -> Any:
+    return attrs.field(metadata={_VARIABLE: name, _SET_BY_LAMBDA: set_by_lambda})
+
+
+def _optional(name: str) -> Any:
+    return attrs.field(default="", metadata={_VARIABLE: name, _SET_BY_LAMBDA: False})
+
+
+@attrs.frozen(kw_only=True)
+class FunctionSettings:
+    """All values are text. In a stack they may contain CDK tokens."""
+
+    def to_environment(self) -> dict[str, str]:
+        """Return the variables that have a value, but for those that Lambda sets itself."""
+        environment = {}
+        for field in attrs.fields(type(self)):
+            value = getattr(self, field.name)
+            if value and not field.metadata[_SET_BY_LAMBDA]:
+                environment[field.metadata[_VARIABLE]] = value
+        return environment
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> Self:
+        """Raise LakeferryError that names all variables that are missing or empty."""
+        values = {}
+        missing = []
+        for field in attrs.fields(cls):
+            name = field.metadata[_VARIABLE]
+            if environment.get(name):
+                values[field.name] = environment[name]
+            elif field.default is attrs.NOTHING:
+                missing.append(name)
+        if missing:
+            raise LakeferryError(errors.SETTINGS, f"{', '.join(missing)} not set")
+        return cls(**values)
+
+
+@attrs.frozen(kw_only=True)
+class ResourceSettings(FunctionSettings):
+    """Of the functions that create, update and delete the objects of either vendor."""
+
+    project: str = _required(contract.PROJECT)
+    stage: str = _required(contract.STAGE)
+    state_table: str = _required(contract.STATE_TABLE)
+
+
+@attrs.frozen(kw_only=True)
+class ConfluentSettings(FunctionSettings):
+    """Of the functions that call Confluent with the Cloud API key. The URLs are those of simulators."""
+
+    cloud_key_secret: str = _required(contract.CLOUD_KEY_SECRET)
+    confluent_url: str = _optional(contract.CONFLUENT_URL)
+    catalog_url: str = _optional(contract.CATALOG_URL)
+
+
+@attrs.frozen(kw_only=True)
+class SnowflakeSettings(FunctionSettings):
+    """Of the function that creates Snowflake's objects. The URL is that of a simulator."""
+
+    account: str = _required(contract.SNOWFLAKE_ACCOUNT)
+    user: str = _required(contract.SNOWFLAKE_USER)
+    role: str = _required(contract.SNOWFLAKE_ROLE)
+    warehouse: str = _required(contract.SNOWFLAKE_WAREHOUSE)
+    key_secret: str = _required(contract.SNOWFLAKE_SECRET)
+    snowflake_url: str = _optional(contract.SNOWFLAKE_URL)
+
+
+@attrs.frozen(kw_only=True)
+class RotationSettings(FunctionSettings):
+    """Of the functions that rotate keys: Confluent's with the Cloud API key, Snowflake's without it."""
+
+    keep: str = _optional(contract.ROTATION_KEEP)
+    grace_days: str = _optional(contract.ROTATION_GRACE_DAYS)
+    state_table: str = _optional(contract.STATE_TABLE)
+    cloud_key_secret: str = _optional(contract.CLOUD_KEY_SECRET)
+    confluent_url: str = _optional(contract.CONFLUENT_URL)
+    catalog_url: str = _optional(contract.CATALOG_URL)
+    snowflake_url: str = _optional(contract.SNOWFLAKE_URL)
+
+
+@attrs.frozen(kw_only=True)
+class NotificationSettings(FunctionSettings):
+    """`settings` is s3://bucket/key of the exports; `topic_arns` is the common beginning of the ARNs of their
+    SNS topics.
+    """
+
+    bucket: str = _required(contract.LAKE_BUCKET)
+    prefix: str = _required(contract.LAKE_PREFIX)
+    settings: str = _required(contract.SETTINGS)
+    topic_arns: str = _required(contract.TOPIC_ARNS)
+    region: str = _required("AWS_REGION", set_by_lambda=True)
+    project: str = _optional(contract.PROJECT)
+    stage: str = _optional(contract.STAGE)
+    alarm_topic: str = _optional(contract.ALARM_TOPIC)
+
+
+@attrs.frozen(kw_only=True)
+class MonitoringSettings(FunctionSettings):
+    """`settings` is s3://bucket/key of the tables, exports and secrets. What is "" isn't measured."""
+
+    project: str = _required(contract.PROJECT)
+    stage: str = _required(contract.STAGE)
+    bucket: str = _required(contract.LAKE_BUCKET)
+    prefix: str = _required(contract.LAKE_PREFIX)
+    settings: str = _required(contract.SETTINGS)
+    cluster: str = _optional(contract.CLUSTER)
+    topic_arns: str = _optional(contract.TOPIC_ARNS)
+    metrics_key: str = _optional(contract.CLOUD_KEY_SECRET)
+    confluent_url: str = _optional(contract.CONFLUENT_URL)
+    tableflow_secret: str = _optional(contract.TABLEFLOW_SECRET)
+    state_table: str = _optional(contract.STATE_TABLE)
+    snowflake_schema: str = _optional(contract.SNOWFLAKE_SCHEMA)
+    snowflake_secret: str = _optional(contract.SNOWFLAKE_SECRET)
+    snowflake_url: str = _optional(contract.SNOWFLAKE_URL)
+    snowflake_state_table: str = _optional(contract.SNOWFLAKE_STATE_TABLE)
