@@ -1,4 +1,4 @@
-# Thin names for real commands. Each target does its own set-up, from the lock file, into this tree.
+# Short names for commands. Each target installs what it needs, from the lock files, into this clone.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BOOTSTRAP = $(if $(PYTHON),$(PYTHON) -m lakeferry.local.bootstrap,$(error Python 3.11 was not found. Install it, or name it: make PYTHON=/path/to/python3.11))
 BIN := .venv/bin
@@ -8,10 +8,10 @@ FUNCTION_TESTS := $(addprefix tests/unit/,test_core_*.py test_confluent_*.py tes
 STORAGE_TESTS := tests/faults $(addprefix tests/unit/test_,cleanup.py exporting.py multipart.py publish.py)
 FUNCTION_TEST_PACKAGES := authlib boto3 hypothesis pyarrow pyspark pytest pytest-timeout sqlglot
 
-# What `make lint` checks. Scripts that users put beside it are their own.
+# What `make lint` checks. It leaves out scripts that users add.
 CODE := app.py config dev glue_jobs lakeferry lambdas simulators stacks tests
 
-# Byte code is kept, also where a container's environment says otherwise: the tests start Python hundreds of times.
+# Write byte code, even if a container's environment turns it off: the tests start Python hundreds of times.
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test test-glue-6 test-glue-boto3 test-functions test-slow test-simulators rehearse deployments nightly nightly-campaigns nightly-cluster lint synth sbom audit docs bench setup lock clean
@@ -23,30 +23,30 @@ test:
 	@$(BOOTSTRAP) flink
 	@$(BIN)/python -m pytest -n 2 --no-loadscope-reorder
 
-# The tests of the job with the Spark of Glue 6.0. The others have that of Glue 5.1.
+# The tests of the job with the Spark of Glue 6.0. All other targets use that of Glue 5.1.
 test-glue-6:
 	@$(BOOTSTRAP) glue6
 	@.venv-glue6/bin/python -m pytest -m 'not deep' tests/spark tests/faults
 
-# The tests of reads and writes in S3 with the boto3 of Glue 5.1, which is older than that of requirements.txt. The embedded Glue has
-# the latter, so tests that compare the two are left out.
+# The tests of reads and writes in S3 with the boto3 of Glue 5.1, which is older than that of requirements.txt. The embedded Glue uses
+# the newer one, so the tests that compare the two are left out.
 test-glue-boto3: setup
 	@$(BIN)/uv pip install --quiet --target build/glue-boto3 --no-deps --constraint tests/infra/glue_5_1.txt boto3 botocore s3transfer
 	@PYTHONPATH=build/glue-boto3 $(BIN)/python -m pytest -m 'not deep' $(STORAGE_TESTS) tests/infra/glue_boto3.py --ignore tests/faults/test_shipped_job.py
 
-# The tests of the functions on another Python than the rest: make test-functions LAMBDA_PYTHON=3.14
+# The tests of the Lambda functions on another version of Python: make test-functions LAMBDA_PYTHON=3.14
 test-functions: setup
 	@$(BIN)/uv venv --quiet --clear --python $(LAMBDA_PYTHON) build/env-functions
 	@$(BIN)/uv pip install --quiet --python build/env-functions/bin/python --require-hashes --requirement lambdas/requirements.txt
 	@$(BIN)/uv pip install --quiet --python build/env-functions/bin/python --constraint requirements.txt $(FUNCTION_TEST_PACKAGES)
 	@PYTHONPATH=. build/env-functions/bin/python -m pytest --confcutdir=tests/unit -p no:cacheprovider $(FUNCTION_TESTS)
 
-# The tests of the simulators themselves: needed where simulators/ or a pin changes.
+# The tests of the simulators. Run them if you change simulators/ or the version of a package.
 test-simulators:
 	@$(BOOTSTRAP) flink
 	@$(BIN)/python -m pytest -n 2 --no-loadscope-reorder -m 'simulators and not deep' simulators/tests
 
-# What `make test` leaves out for its time: the rehearsal, tests that start Java for themselves, and cases that were not drawn.
+# What `make test` leaves out because it takes long: the rehearsal, tests that start their own Java, and cases that were not drawn.
 test-slow:
 	@$(BOOTSTRAP) flink
 	@$(BIN)/python -m pytest -m 'slow and not deep'
@@ -55,17 +55,17 @@ rehearse:
 	@$(BOOTSTRAP) flink
 	@$(BIN)/lakeferry rehearse $(if $(KEEP),--keep)
 
-# Every file in project/deployments/ that the rehearsal doesn't deploy, whole, into the same stand-ins.
+# Deploys each file in project/deployments/ that the rehearsal doesn't deploy, into the same simulators.
 deployments:
 	@$(BOOTSTRAP) flink
 	@$(BIN)/python -m pytest -m deep tests/cli/test_shipped_deployments.py
 
-# What takes hours: the long campaigns, and all tests of the job on executors of their own. Names each test as it ends.
-# CI runs both parts at once, each on a machine of its own.
+# Tests that take hours: the long campaigns, and all tests of the job on a local Spark cluster. Prints each test when it ends.
+# CI runs both parts at the same time, on two machines.
 nightly: nightly-campaigns nightly-cluster
 
-# The demo first, because it writes the archive of Java's classes: a killed job never does, and starts slowly without it. Four
-# processes on two cores, because the fault runs wait more than they compute.
+# The demo runs first, because it writes the archive of Java classes. A killed job doesn't write it, and starts slowly without it.
+# Four processes on two cores, because the fault tests wait more than they compute.
 nightly-campaigns: demo
 	@$(BOOTSTRAP) flink
 	@$(BIN)/python -m pytest -vv -n 4 --no-loadscope-reorder --durations=40 -m 'deep or simulators'
@@ -101,7 +101,7 @@ setup:
 
 lock:
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header requirements.in --output-file requirements.txt
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header requirements-glue6.in --output-file requirements-glue6.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header glue_jobs/requirements-glue6.in --output-file glue_jobs/requirements-glue6.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header requirements-java.in --output-file requirements-java.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header -c requirements.txt lambdas/requirements.in --output-file lambdas/requirements.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header -c requirements.txt glue_jobs/requirements.in --output-file glue_jobs/requirements.txt

@@ -16,7 +16,7 @@ from typing import Any, Final
 ROOT: Final = Path(__file__).resolve().parents[1]
 LOCKS: Final = (
     "requirements.txt",
-    "requirements-glue6.txt",
+    "glue_jobs/requirements-glue6.txt",
     "requirements-java.txt",
     "lambdas/requirements.txt",
     "glue_jobs/requirements.txt",

@@ -2,7 +2,8 @@
 export.
 
 It reads the table's metadata and counts its rows, lists one key of the bucket, and writes nothing. AWS does
-not document all that the job relies on; docs/how-to/check-the-glue-environment.md says what each line means.
+not document all that the job relies on. What each line means:
+docs/how-to/when-a-run-fails.md#check-the-glue-environment.
 """
 
 from __future__ import annotations

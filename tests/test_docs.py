@@ -39,7 +39,7 @@ from simulators.tableflow.topic import Topic
 from tests.support import docs_reader, shipped
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("exports", "glue_jobs", "lakeferry", "simulators")
+PACKAGES = ("config", "dev", "glue_jobs", "lakeferry", "lambdas", "simulators", "stacks")
 TUTORIAL = ROOT / "docs" / "tutorial" / "first-export.md"
 RESULT = ROOT / "docs" / "how-to" / "read-the-result.md"
 
@@ -185,7 +185,9 @@ def test_a_missing_page_named_in_a_source_is_found(tmp_path):
     (tmp_path / "docs" / "a.md").write_text("# Here\n")
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "one.py").write_text('A = "see docs/a.md#here, docs/a.md#there, and docs/b.md"\n')
+    (tmp_path / "Makefile").write_text("# See docs/a.md and docs/c.md.\n")
     assert docs_reader.broken_pointers(tmp_path, ("code",)) == [
+        "Makefile: docs/c.md",
         "code/one.py: docs/a.md#there",
         "code/one.py: docs/b.md",
     ]
@@ -203,6 +205,28 @@ def test_a_missing_file_named_in_a_sentence_is_found(tmp_path):
     assert docs_reader.broken_names(tmp_path) == [
         "README.md: stacks/lake.py",
         "README.md: project/exports/weekly.toml",
+    ]
+
+
+def test_texts_for_readers_are_in_plain_english():
+    names = {file.name for file in docs_reader.other_texts(ROOT)}
+    assert {
+        "Makefile", "pyproject.toml", "check.yml", "gitlab-ci.yml", "how-it-flows.svg", "dev.toml",
+        "weekly_sales.toml", "create.sql", "errors.toml", "report.html.j2", "requirements.in",
+    } <= names  # fmt: skip
+    assert docs_reader.stock_phrases(ROOT) == []
+
+
+def test_stock_phrases_are_found(tmp_path):
+    shipped_files = tmp_path / "tests" / "data" / "shipped"
+    shipped_files.mkdir(parents=True)
+    (shipped_files / "dev.toml").write_text("# Secrets never stand here.\nsimply_put = 1\n")
+    (tmp_path / "CHANGELOG.md").write_text("# Simply changed\nIn order to test, e.g. this. `for ever`\n")
+    assert docs_reader.stock_phrases(tmp_path) == [
+        "CHANGELOG.md: Simply",
+        "CHANGELOG.md: In order to",
+        "CHANGELOG.md: e.g.",
+        "tests/data/shipped/dev.toml: never stand here",
     ]
 
 

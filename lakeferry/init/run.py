@@ -139,7 +139,7 @@ def _find_unused_answers(answers: Answers, deployment: Deployment) -> Iterator[s
         )
         yield (
             f"not used yet: {names}. No contract in project/exports/ reads {topics}: "
-            "write one (docs/how-to/add-an-export.md), then run this command again"
+            "write one (docs/how-to/change-a-deployment.md#add-an-export), then run this command again"
         )
     if answers["snowflake"] != questions.NONE and not deployment.uses_snowflake:
         yield (

@@ -40,7 +40,7 @@ APP_LOCK = ROOT / "requirements.txt"
 AWS_LOCK = ROOT / "simulators" / "aws" / "requirements.txt"
 FLINK_VENV = ROOT / ".venv-flink"
 #: The packages of which .venv-glue6 has other versions than .venv.
-GLUE6_LOCK = ROOT / "requirements-glue6.txt"
+GLUE6_LOCK = ROOT / "glue_jobs" / "requirements-glue6.txt"
 GLUE6_VENV = ROOT / ".venv-glue6"
 #: The Java that .venv gets on a machine without Java 17.
 JAVA_LOCK = ROOT / "requirements-java.txt"

@@ -139,7 +139,8 @@ def _read_events(options: DemoOptions) -> dict[str, Source]:
     except EventsError as error:
         hint = (
             "Correct them and run the command again; --ignore-unknown-fields leaves out fields that the "
-            "schema doesn't have. The format, and how to convert CSV: docs/how-to/try-your-own-events.md"
+            "schema doesn't have. The format, and how to convert CSV: "
+            "docs/how-to/write-an-export-contract.md#run-it-on-your-own-events"
         )
         raise CommandFailed("DEMO-EVENTS", str(error), hint) from None
     if not values:

@@ -1,5 +1,5 @@
-"""The vendors' simulators as commands: the commands of the how-to pages in one bash, and how a server starts
-and stops.
+"""The vendors' simulators as commands: the commands of each section of their page in one bash, and how a
+server starts and stops.
 """
 
 import json
@@ -27,11 +27,14 @@ def free_port():
 
 
 def walk(folder, vendor):
-    """Run the page's commands as they are, but with free ports. Return what they print, and the errors."""
+    """Run the commands of a section as they are, but with free ports. Return what they print, and the
+    errors.
+    """
     if not shutil.which("curl"):
         pytest.skip("curl is not installed")
-    page = ROOT / "docs" / "how-to" / f"try-the-{vendor}-simulator.md"
-    script = "\n".join(re.findall(r"^```bash\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE))
+    page = (ROOT / "docs" / "how-to" / "try-the-simulators.md").read_text()
+    section = page.partition(f"\n## {vendor}\n")[2].partition("\n## ")[0]
+    script = "\n".join(re.findall(r"^```bash\n(.*?)^```$", section, re.DOTALL | re.MULTILINE))
     for port in ("4566", "8090", "8091"):
         script = script.replace(port, free_port())
     present = {".venv", ".venv-aws", "project", "simulators"}
@@ -45,8 +48,8 @@ def walk(folder, vendor):
     return done.stdout, done.stderr
 
 
-def test_the_page_about_confluent_works(tmp_path):
-    output, _ = walk(tmp_path, "confluent")
+def test_the_section_about_confluent_works(tmp_path):
+    output, _ = walk(tmp_path, "Confluent Cloud")
     assert output.split()[:7] == [
         "PROVISIONING",
         "PROVISIONED",
@@ -60,8 +63,8 @@ def test_the_page_about_confluent_works(tmp_path):
     assert output.strip().endswith("[]")
 
 
-def test_the_page_about_snowflake_works(tmp_path):
-    output, errors = walk(tmp_path, "snowflake")
+def test_the_section_about_snowflake_works(tmp_path):
+    output, errors = walk(tmp_path, "Snowflake")
     result = [line for line in output.splitlines() if "success" not in line]
     assert result[:3] == ["ADMIN\tACCOUNTADMIN", "False", "True"], output
     assert result[3:-1] == ["True", "ZBZX\t7", "ZVV\t9", "2", "4", "refused: the table uses it"], output

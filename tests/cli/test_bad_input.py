@@ -94,7 +94,8 @@ def test_events_that_cannot_be_read_are_named_by_their_lines(files, case):
     document = json.loads(answer.stdout)
     assert (answer.exit_code, document["code"]) == (2, "DEMO-EVENTS")
     assert [key for key in named if key not in document["message"]] == []
-    assert ("has no events" in named) != ("docs/how-to/try-your-own-events.md" in document["hint"])
+    page = "docs/how-to/write-an-export-contract.md#run-it-on-your-own-events"
+    assert ("has no events" in named) != (page in document["hint"])
     assert not (files / "out").exists()
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from lakeferry.local import spark as local_spark
+from lakeferry.output import format_table
 from tests.support import shipped
 from tests.support.docs_reader import fences
 from tests.support.lake import AS_OF, MONDAY, ROOT, WEEK, column, contract, topic_of
@@ -162,11 +163,11 @@ def test_events_without_a_time_field_are_explained(clone, own_options):
 def test_the_shipped_exports_print_what_the_pages_show(clone, options):
     finished = clone.run("demo", *options)
     assert finished.code == 0, finished.err
-    progress, results = blocks(ROOT / "README.md", "make demo")[0].split("\n\n", 1)
-    assert [
-        line for line in progress.splitlines()[1:] if line not in without_times(finished.err).splitlines()
-    ] == []
-    assert without_times(finished.out) == "\n" + results
+    (readme,) = blocks(ROOT / "README.md", "make demo")
+    results = without_times(finished.out)
+    lines = [*without_times(finished.err).splitlines(), *in_columns(results.splitlines(), 90)]
+    assert [line for line in readme.splitlines()[1:] if line not in (*lines, "…")] == []
+    assert max(map(len, readme.splitlines())) <= 90
     assert {path.parent.name for path in (clone.root / "out").glob("*/2026-*")} == set(shipped.EXPORTS)
     for folder in (clone.root / "out").glob("*/2026-*"):
         assert (folder / "report.html").exists()
@@ -178,6 +179,25 @@ def blocks(page: Path, text: str) -> list[str]:
     """Return the output blocks of a page that contain `text`."""
     printed = (fence for fence in fences(page) if fence.language in ("console", "text"))
     return [without_times(fence.text) for fence in printed if text in fence.text]
+
+
+def in_columns(lines: list[str], width: int) -> list[str]:
+    """Return what a terminal of this width shows of an output: the table of windows is wrapped."""
+    start = next(number for number, line in enumerate(lines) if line.startswith("export  "))
+    end = lines.index("", start) if "" in lines[start:] else len(lines)
+    rows = [re.split(r" {2,}", line) for line in lines[start:end] if "left out:" not in line]
+    wrapped = format_table(rows[0], rows[1:], width)
+    return [*lines[:start], *wrapped, *lines[start + len(rows) :]]
+
+
+@pytest.mark.slow
+def test_the_contract_of_the_readme_makes_the_file_that_it_shows(clone):
+    snippets = {fence.language: fence.text for fence in fences(ROOT / "README.md")}
+    (clone.root / "sales_by_channel.toml").write_text(snippets["toml"])
+    finished = clone.run("demo", "--export", "sales_by_channel.toml", "--out", "readme")
+    assert finished.code == 0, finished.err
+    file = clone.root / "readme" / "sales_by_channel" / "2026-W46" / "sales_by_channel_2026-W46.csv"
+    assert file.read_text(encoding="utf-8-sig") == snippets["csv"]
 
 
 def without_times(text: str) -> str:

@@ -280,7 +280,7 @@ def test_answers_that_the_file_does_not_need_yet_are_named(project, existing):
         "Asia/Tokyo",
         "anna@corp.test",
         "No contract in project/exports/ reads deliveries",
-        "add-an-export.md",
+        "change-a-deployment.md#add-an-export",
     ):
         assert part in result.err
     assert "not used" not in project.run("init", "--stage", "next", "--topics", "sales_orders", "--yes").err

@@ -11,6 +11,7 @@ from config.deployments.model import Deployment
 from config.exports import contracts
 from config.exports.contract import Contract
 from config.toml_model import BadFile
+from tests.support import shipped
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -29,13 +30,61 @@ _OF_DEPLOYMENT = re.compile(
 _POINTER = re.compile(r"docs/[\w./-]+\.(?:md|json)(?:#[\w-]+)?")
 
 
+#: Files with sentences for readers that are neither pages nor Python. Below project/ only those that ship,
+#: because users add their own.
+_OTHER_TEXTS = (
+    "Makefile",
+    "pyproject.toml",
+    "requirements*.in",
+    ".pre-commit-config.yaml",
+    ".github/workflows/*.yml",
+    "docs/**/*.yml",
+    "docs/**/*.svg",
+    *(f"project/exports/{name}.toml" for name in shipped.EXPORTS),
+    *(f"project/flink/{name}/*" for name in shipped.STATEMENTS),
+    "tests/data/shipped/*.toml",
+    "config/errors.toml",
+    "lakeferry/plan/prices.toml",
+    "glue_jobs/**/*.j2",
+    "glue_jobs/*.in",
+    "lambdas/*.in",
+    "simulators/**/*.in",
+)
+#: Phrases that readers stumble over, or that plain English leaves out.
+_STOCK_PHRASE = re.compile(
+    r"\b(?:in order to|and so on|for ever|simply|utili[sz]e\w*|leverag\w+|seamless\w*|robust\w*|stand-ins?"
+    r"|without a trace|counte?d? up its|replace[sd]? it by|whom to ask|tell(?:s|ing)? why|of one's own"
+    r"|never stands? here|e\.g\.|i\.e\.|etc\.)(?!\w)",
+    re.IGNORECASE,
+)
+
+
 class Fence(NamedTuple):
     language: str
     text: str
 
 
 def pages(root: Path) -> list[Path]:
-    return [*sorted(root.glob("*.md")), *sorted((root / "docs").rglob("*.md"))]
+    return [
+        *sorted(root.glob("*.md")),
+        *sorted((root / ".github").glob("*.md")),
+        *sorted((root / "docs").rglob("*.md")),
+    ]
+
+
+def other_texts(root: Path) -> list[Path]:
+    """Return the files with sentences that are neither pages nor Python."""
+    files = {file for pattern in _OTHER_TEXTS for file in root.glob(pattern)}
+    return sorted(files)
+
+
+def stock_phrases(root: Path) -> list[str]:
+    """Return phrases of pages and other texts that plain English doesn't use."""
+    problems = []
+    for file in [*pages(root), *other_texts(root)]:
+        text = prose(file) if file.suffix == ".md" else file.read_text(encoding="utf-8")
+        problems += [f"{file.relative_to(root)}: {phrase}" for phrase in _STOCK_PHRASE.findall(text)]
+    return problems
 
 
 def fences(page: Path) -> list[Fence]:
@@ -72,12 +121,15 @@ def _linked(page: Path) -> set[Path]:
 
 def broken_pointers(root: Path, packages: tuple[str, ...]) -> list[str]:
     """Return pages that messages and comments name and that don't exist."""
-    found = []
-    for source in (file for package in packages for file in sorted((root / package).rglob("*.py"))):
+    sources = other_texts(root)
+    for package in packages:
+        sources += sorted((root / package).rglob("*.py"))
+    broken = []
+    for source in sources:
         for pointer in _POINTER.findall(source.read_text(encoding="utf-8")):
             if not leads_somewhere(root / "README.md", pointer):
-                found.append(f"{source.relative_to(root)}: {pointer}")
-    return found
+                broken.append(f"{source.relative_to(root)}: {pointer}")
+    return broken
 
 
 def broken_names(root: Path) -> list[str]:

@@ -21,6 +21,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 DEPLOYMENTS: Final = ROOT / "tests" / "data" / "shipped"
 STAGES: Final = ("dev", "prod")
 EXPORTS: Final = ("daily_trades", "weekly_sales", "weekly_sales_by_region")
+STATEMENTS: Final = ("stock_trades_by_minute", "stock_trades_with_totals", "store_orders_flat")
 
 
 def load(stage: str) -> LoadedDeployment:

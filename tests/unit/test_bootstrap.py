@@ -110,14 +110,14 @@ def test_a_damaged_jar_is_fetched_again(made, pinned, tmp_path):
 @pytest.mark.slow
 def test_glue_6_gets_packages_and_jars_of_its_own(made, pinned, tmp_path):
     linked(made, pinned)
-    shutil.copy(GLUE6_LOCK, made.tree)
+    shutil.copy(GLUE6_LOCK, made.tree / "glue_jobs")
     script(made.tree / ".venv" / "bin" / "uv", f'#!/bin/sh\necho "$@" >> "{tmp_path}/uv.log"\n')
     code, output = set_up(made, "glue6", JAVA_HOME=java(tmp_path / "jdk", version("17.0.15")))
     assert code == 3
     assert "iceberg-spark-runtime-4.1_2.13-1.11.0.jar could not be fetched" in output
     packages, _ = (tmp_path / "uv.log").read_text().splitlines()
     assert f"--python {made.tree}/.venv-glue6/bin/python --require-hashes" in packages
-    assert packages.endswith(f"requirements.txt --override {made.tree}/requirements-glue6.txt")
+    assert packages.endswith(f"requirements.txt --override {made.tree}/glue_jobs/requirements-glue6.txt")
 
 
 def test_a_jar_with_another_hash_is_refused_and_deleted(made, tmp_path):
