@@ -3,18 +3,23 @@
 
 To add one, write `lakeferry/cli/<name>.py` and add it to that list:
 
-    app: Final = command_group()                      # or command_group("group", "What its commands are
-    about.")
+    app: Final = command_group()    # or command_group("group", "What its commands are about.")
 
     @command(
         app,
-        json_keys={"tables": "Each table's hops."},   # every key of the document that it returns, with its meaning
-        exits=(LATER,),                               # in addition to app.EXITS, which every command has
-        stage=True,                                   # it takes --stage; yes=True: it prompts, so it takes --yes
+        # Every key of the document that it returns, with its meaning.
+        json_keys={"tables": "Each table's hops."},
+        # In addition to app.EXITS, which every command has.
+        exits=(LATER,),
+        # It takes --stage. With yes=True it takes --yes, because it prompts.
+        stage=True,
     )
-    def status(call: CommandContext, *, drift: Annotated[bool, typer.Option("--drift", help="…")] = False) -> Mapping[str, Any]:
+    def status(
+        call: CommandContext, *, drift: Annotated[bool, typer.Option("--drift", help="…")] = False
+    ) -> Mapping[str, Any]:
         \"\"\"The sentence that --help shows.\"\"\"
-        from lakeferry import health                  # import slow modules in the function
+        # Slow modules are imported in the function.
+        from lakeferry import health
 
         return {"tables": …}
 

@@ -249,7 +249,8 @@ def report_errors(output: Output) -> Iterator[None]:
     except (KeyboardInterrupt, typer.Abort):
         fail(output, CommandFailed("STOPPED", "interrupted", "Run the command again"))
     except (BrokenPipeError, typer.Exit):
-        raise  # typer handles both without a message; BrokenPipeError means that nobody reads the output any more
+        # typer handles both without a message. BrokenPipeError: nobody reads the output any more.
+        raise
     except Exception as error:
         from lakeferry import error_translation
 

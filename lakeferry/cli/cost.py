@@ -22,7 +22,7 @@ app: Final = command_group()
         "stage": "The deployment stage.",
         "currency": "USD.",
         "month": "The totals, `low` and `high`.",
-        "lines": "What costs a fixed amount a month: what, low, high, why (the basis of the estimate), prices.",
+        "lines": "What costs a fixed amount a month: what, low, high, why (its basis), prices.",
         "rates": "Prices of usage.",
         "left_out": "What the estimate doesn't include.",
     },

@@ -26,7 +26,7 @@ def _complete_codes(incomplete: str) -> list[str]:
 @command(
     app,
     json_keys={
-        "errors": "The error with this code, or all errors: code, part, title, cause, remedy, exit_code, docs."
+        "errors": "The error with this code, or all: code, part, title, cause, remedy, exit_code, docs."
     },
 )
 def explain(

@@ -22,7 +22,7 @@ app: Final = command_group()
         "stage": "The deployment stage.",
         "stack": "The stack.",
         "logical_id": "The object's logical id in the stack.",
-        "object": "The object: its type, its id at the vendor, and the organization or account in which it was.",
+        "object": "Its type, its id at the vendor, and the organization or account in which it was.",
         "forgotten": "When, by whom and why.",
     },
 )

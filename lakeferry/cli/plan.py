@@ -28,7 +28,8 @@ PLANNED: Final = {
         "nothing is deployed."
     ),
     "not_checked": "Sentences about what a vendor could refuse, and could not be asked.",
-    "permissions": "Each resource with policy statements to change: stack, logical_id, type, added, removed, broadens.",
+    "permissions": "Each resource with policy statements to change: stack, logical_id, type, added, "
+    "removed, broadens.",
     "settings": "Outputs, tags and protection of stacks to change: stack, what, before, after.",
     "busy": "Stacks that another deployment is just changing, so that the plan may be out of date.",
     "removed_from_file": "Deployed stacks that the deployment file no longer has; they are kept.",

@@ -26,8 +26,8 @@ _PATIENCE_SECONDS: Final = 3 * 3600.0
 #: What AWS or the CDK CLI says if another deployment works on the stack, or has taken the change set, which
 #: has always one name.
 _OTHERS: Final = re.compile(
-    r"_IN_PROGRESS state and can ?not be|InvalidChangeSetStatus|ChangeSetNotFound|ChangeSet \[\S+\] does not exist"
-    r"|OperationInProgress|EXECUTE_IN_PROGRESS"
+    r"_IN_PROGRESS state and can ?not be|InvalidChangeSetStatus|ChangeSetNotFound"
+    r"|ChangeSet \[\S+\] does not exist|OperationInProgress|EXECUTE_IN_PROGRESS"
 )
 
 

@@ -37,9 +37,12 @@ _LOST: Final = {
     "tableflow_topic": "new with its table, which begins with the oldest record that the topic still has",
     "connector": "at its beginning again",
     "flink_statement": "there without its state: it reads its inputs from the beginning",
-    "service_account": "known by another id: its keys and roles are replaced too, and grants of your own to it are lost",
-    "snowflake_database": "empty. `UNDROP DATABASE` in Snowflake, before a repair, brings it back with everything in it",
-    "snowflake_schema": "empty. `UNDROP SCHEMA` in Snowflake, before a repair, brings it back with everything in it",
+    "service_account": "known by another id: its keys and roles are replaced too, and grants of your own to "
+    "it are lost",
+    "snowflake_database": "empty. `UNDROP DATABASE` in Snowflake, before a repair, brings it back with "
+    "everything in it",
+    "snowflake_schema": "empty. `UNDROP SCHEMA` in Snowflake, before a repair, brings it back with "
+    "everything in it",
     "snowflake_iceberg_table": "without streams on it and grants of your own",
     "snowflake_linked_database": "without streams on its tables and grants of your own",
     "snowflake_user": "with a new key pair, which its secret then has; grants of your own to it are lost",

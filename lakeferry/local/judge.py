@@ -106,8 +106,8 @@ class SparkJudge:
             line = process.stdout.readline()
         if not line:
             raise NotReady(
-                f"Spark ended while it read the contracts: {self._read_last_line()}. Run `make setup`, then try "
-                "again"
+                f"Spark ended while it read the contracts: {self._read_last_line()}. Run `make setup`, "
+                "then try again"
             )
         answer: dict[str, Any] = json.loads(line)
         return answer

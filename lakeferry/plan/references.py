@@ -91,10 +91,14 @@ def both(before: Any, after: Any, given: Exports) -> tuple[str, str]:
     begin = _measure_common_prefix(old, new)
     end = _measure_common_prefix(old[begin:][::-1], new[begin:][::-1])
     start = max(0, begin - _CONTEXT)
-    return tuple(  # type: ignore[return-value]
-        f"{'…' if start else ''}{_shorten(text[start : len(text) - max(0, end - _CONTEXT)])}{'…' if end > _CONTEXT else ''}"
-        for text in (old, new)
-    )
+    cut_at_end = max(0, end - _CONTEXT)
+    before_cut = "…" if start else ""
+    after_cut = "…" if cut_at_end else ""
+
+    def around(text: str) -> str:
+        return f"{before_cut}{_shorten(text[start : len(text) - cut_at_end])}{after_cut}"
+
+    return around(old), around(new)
 
 
 def _measure_common_prefix(one: str, other: str) -> int:

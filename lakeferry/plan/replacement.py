@@ -24,8 +24,9 @@ from lambdas.custom_resources import registry
 RECREATED_ON: Final[Mapping[str, tuple[str, ...]]] = {
     "catalog_integration": ("provider_integration_id",),
     "flink_statement": ("sql", "properties"),
-    "snowflake_catalog_integration": (),  # a new role, region, account or namespace is CREATE_ONLY: a new object
-    "snowflake_external_volume": (),  # likewise
+    # A new role, region, account or namespace is CREATE_ONLY: a new object. Likewise for volumes.
+    "snowflake_catalog_integration": (),
+    "snowflake_external_volume": (),
     "snowflake_iceberg_table": ("volume", "integration", "table", "namespace"),
     "snowflake_linked_database": ("volume", "integration"),
     "tableflow_topic": ("storage", "bucket", "provider_integration_id"),

@@ -145,8 +145,9 @@ class Project:
 
     def _start(self, words: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            self._build_command(words, "--json"), cwd=self.root, env=self._build_environment(), stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+            self._build_command(words, "--json"), cwd=self.root, env=self._build_environment(),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            start_new_session=True,
         )  # fmt: skip
 
     def _build_command(self, words: str, *more: str) -> list[str]:

@@ -37,8 +37,9 @@ _TOPICS: Final = {"stock_trades", "stock_trades_with_totals"}
 #: The log of the CDK, which each rehearsal writes first, and everything else in the folder of a rehearsal.
 _LOG: Final = "cdk.log"
 _ABOUT_PROJECT: Final = """\
-Commands there read {project}, a copy of this clone. Its project/deployments/{stage}.toml is what is deployed, with the changes
-of the checks. To deploy a stage of your own into the same simulators, put its file and its contracts there.
+Commands there read {project}, a copy of this clone. Its project/deployments/{stage}.toml is what is
+deployed, with the changes of the checks. To deploy a stage of your own into the same simulators, put its
+file and its contracts there.
 `status` reports a run of the export that failed: a check made it fail."""
 _WRITTEN: Final = (_LOG, "project", "deployments", "printed.json", "report.html", "environment.sh")
 
