@@ -7,7 +7,7 @@ the object.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import ClassVar, Final, NamedTuple
 
 from lambdas.confluent import crn
@@ -148,56 +148,14 @@ class AclProps(Properties[AclOutputs]):
     operation: str = prop(
         "The operation.",
         one_of=(
-            "ALL", "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE", "CLUSTER_ACTION", "DESCRIBE_CONFIGS",
-            "ALTER_CONFIGS", "IDEMPOTENT_WRITE",
+            "ALL", "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE", "CLUSTER_ACTION",
+            "DESCRIBE_CONFIGS", "ALTER_CONFIGS", "IDEMPOTENT_WRITE",
         ),
     )  # fmt: skip
     permission: str = prop(
         "Whether the operation is allowed or denied.", default="ALLOW", one_of=("ALLOW", "DENY")
     )
     host: str = prop("The host that the ACL applies to.", default="*")
-
-
-#: The services of keys, and the properties that each service needs besides the account.
-KEY_SERVICES: Final[Mapping[str, tuple[str, ...]]] = {
-    "kafka": ("environment_id", "cluster_id"),
-    "schema_registry": ("environment_id",),
-    "flink": ("environment_id", "region"),
-    "tableflow": ("environment_id", "cluster_id", "region"),
-    "cloud": (),
-}
-
-
-class ApiKeyOutputs(NamedTuple):
-    key_id: str
-    secret: str
-
-
-@properties
-class ApiKeyProps(Properties[ApiKeyOutputs]):
-    TYPE: ClassVar[str] = "api_key"
-    CREATE_ONLY: ClassVar[tuple[str, ...]] = (
-        "service_account_id",
-        "service",
-        "secret",
-        "environment_id",
-        "cluster_id",
-        "region",
-    )
-
-    service_account_id: str = prop("The account that owns the key, sa-….")
-    service: str = prop("The service that accepts the key.", one_of=tuple(KEY_SERVICES))
-    secret: str = prop("Name or ARN of the secret that gets the key. It must exist; its value is replaced.")
-    environment_id: str = prop("The environment, for all but cloud.", default="")
-    cluster_id: str = prop("The Kafka cluster, for kafka and tableflow.", default="")
-    region: str = prop("The AWS region, for flink and tableflow.", default="")
-    compute_pool_id: str = prop("The compute pool in the secret, for flink.", default="")
-    description: str = prop("Description of the key.", default="Made by Lakeferry")
-
-    def problems(self) -> Iterator[tuple[str, str]]:
-        for name in KEY_SERVICES[self.service]:
-            if not getattr(self, name):
-                yield name, f"is missing: a key for {self.service} needs it"
 
 
 class TopicOutputs(NamedTuple):

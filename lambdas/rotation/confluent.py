@@ -25,7 +25,7 @@ from lambdas.rotation.steps import LiveKey, Replaced
 from lambdas.rotation.versions import PENDING, RotationContext, Version
 from lambdas.shared.errors import Denied, Refused
 from lambdas.shared.redaction import ApiKey, Secret
-from lambdas.shared.secrets import CURRENT, KEY_ID, KEY_SECRET, PREVIOUS
+from lambdas.shared.secrets import CURRENT, KEY_ID, KEY_SECRET, PREVIOUS, reveal_fields
 
 _ROUTE: Final = "/iam/v2/api-keys"
 _DESCRIPTION: Final = "Made by Lakeferry's rotation"
@@ -65,7 +65,7 @@ class ConfluentApiKey:
         }
         created = self._create(context, owner, {"spec": wanted})
         key = ApiKey(require_text(created, "id"), Secret(require_text(created, "spec", "secret")))
-        return with_key({**fields, "serviceAccountId": owner, DISPLAY_NAME: name}, key)
+        return reveal_fields(with_key({**fields, "serviceAccountId": owner, DISPLAY_NAME: name}, key))
 
     def discard(self, context: RotationContext, fields: Mapping[str, str]) -> None:
         self._delete(fields[KEY_ID])
@@ -89,9 +89,10 @@ class ConfluentApiKey:
         return self.connect().cloud.read(_ROUTE + path(pending.text(KEY_ID))) is None
 
     def is_outdated(self, context: RotationContext, pending: Version) -> bool:
-        own = {name: pending.text(name) for name in ("serviceAccountId", DISPLAY_NAME)}
+        identity = {name: pending.text(name) for name in ("serviceAccountId", DISPLAY_NAME)}
         key = ApiKey(pending.text(KEY_ID), pending.guarded[KEY_SECRET])
-        return with_key({**own, **context.current.fields}, key) != pending.fields
+        expected_fields = with_key({**identity, **context.current.fields}, key)
+        return reveal_fields(expected_fields) != pending.fields
 
     def replaced(self, context: RotationContext, *, in_grace: bool) -> Replaced:
         managed = self._managed_keys(

@@ -10,12 +10,11 @@ from constructs import Construct
 
 from config.deployments.model import Confluent, Deployment, Topic, pascal_case
 from lambdas import contract
+from lambdas.confluent.key_properties import KEY_SERVICES, ApiKeyOutputs, ApiKeyProps
 from lambdas.confluent.properties import (
     CLUSTER_NAME,
     AclOutputs,
     AclProps,
-    ApiKeyOutputs,
-    ApiKeyProps,
     EnvironmentProps,
     FlinkComputePoolOutputs,
     KafkaClusterOutputs,
@@ -260,27 +259,21 @@ class Keys(Construct):
         pool: Pool | None,
     ) -> None:
         super().__init__(scope, id)
-        self._keys = {
-            use: Key(
-                use,
-                secret,
-                provider.create(
-                    self,
-                    use.id,
-                    ApiKeyProps(
-                        service_account_id=accounts.id(use.account),
-                        service=use.service,
-                        secret=secret.arn,
-                        environment_id=cluster.environment_id,
-                        cluster_id=cluster.id if use.service in ("kafka", "tableflow") else "",
-                        region=region if use.service in ("flink", "tableflow") else "",
-                        compute_pool_id=pool.outputs.id if pool and use.service == "flink" else "",
-                        description=f"{use.account} for {use.service}",
-                    ),
-                ),
+        self._keys: dict[KeyUse, Key] = {}
+        for use, secret in secrets.items():
+            service = KEY_SERVICES[use.service]
+            has_pool = "compute_pool_id" in service.optional
+            props = ApiKeyProps(
+                service_account_id=accounts.id(use.account),
+                service=use.service,
+                secret=secret.arn,
+                environment_id=cluster.environment_id,
+                cluster_id=cluster.id if "cluster_id" in service.needs else "",
+                region=region if "region" in service.needs else "",
+                compute_pool_id=pool.outputs.id if pool and has_pool else "",
+                description=f"{use.account} for {use.service}",
             )
-            for use, secret in secrets.items()
-        }
+            self._keys[use] = Key(use, secret, provider.create(self, use.id, props))
         if SCHEMA_REGISTRY in secrets:
             self[SCHEMA_REGISTRY].resource.after(cluster.resource)
 
