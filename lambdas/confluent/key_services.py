@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lambdas.confluent.client import Confluent, text
+from lambdas.confluent.client import Confluent
+from lambdas.confluent.rest_client import text
 from lambdas.confluent.services import SERVICES
 from lambdas.confluent.services.base import Connection, Target
 from lambdas.confluent.services.flink import Flink

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 from lambdas.confluent import errors as confluent_errors
-from lambdas.confluent.client import Confluent, get_path, text
+from lambdas.confluent.client import Confluent
+from lambdas.confluent.rest_client import get_path, text
 from lambdas.shared import errors
 from lambdas.shared.errors import Denied, LakeferryError, NotFound, ParentMissing, ResourceMissing
 from lambdas.shared.resource import Context

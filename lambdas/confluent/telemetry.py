@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from lambdas.confluent.client import MAX_PAGES, RestClient, objects, text
+from lambdas.confluent.rest_client import MAX_PAGES, RestClient, objects, text
 
 TELEMETRY: Final = "https://api.telemetry.confluent.cloud"
 #: The Metrics API keeps hourly metrics for a week.

@@ -17,11 +17,12 @@ import attrs
 
 from lambdas.confluent import errors as confluent_rows
 from lambdas.confluent import key_services
-from lambdas.confluent.client import Confluent, path, require_text, text
+from lambdas.confluent.client import Confluent
 from lambdas.confluent.resources.api_key import ROTATED, is_managed
+from lambdas.confluent.rest_client import path, require_text, text
 from lambdas.confluent.secret_fields import DISPLAY_NAME, with_key
 from lambdas.rotation import errors as rotation_errors
-from lambdas.rotation.steps import LiveKey, Replaced
+from lambdas.rotation.strategy import LiveKey, Replaced
 from lambdas.rotation.versions import PENDING, RotationContext, Version
 from lambdas.shared.errors import Denied, Refused
 from lambdas.shared.redaction import ApiKey, Secret

@@ -14,7 +14,7 @@ import attrs
 
 from lambdas import contract
 from lambdas.rotation import errors as rotation_errors
-from lambdas.rotation.steps import LiveKey, Replaced
+from lambdas.rotation.strategy import LiveKey, Replaced
 from lambdas.rotation.versions import RotationContext, Version
 from lambdas.shared.errors import Denied, Refused
 from lambdas.shared.redaction import Secret

@@ -9,13 +9,15 @@ more. A replaced key stays valid for its grace period; then a scheduled call rev
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import attrs
 
 from lambdas.rotation import errors as rotation_errors
+from lambdas.rotation.age import age_of
+from lambdas.rotation.strategy import CONFLUENT, SNOWFLAKE, Strategy, credential_type
+from lambdas.rotation.verification import verify
 from lambdas.rotation.versions import (
-    DAY,
     PENDING,
     Described,
     Policy,
@@ -25,144 +27,15 @@ from lambdas.rotation.versions import (
     read_context,
 )
 from lambdas.shared.clock import Deadline
-from lambdas.shared.errors import InProgress, LakeferryError, OutOfTime, RateLimited, Refused, Transient
+from lambdas.shared.errors import LakeferryError, Refused, Transient
 from lambdas.shared.log import Log
 from lambdas.shared.redaction import Secret
-from lambdas.shared.secrets import CURRENT, KEY_ID, KEY_SECRET
+from lambdas.shared.secrets import CURRENT
 
 if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
 
-CONFLUENT: Final = "confluent"
-SNOWFLAKE: Final = "snowflake"
-#: The fields that identify the type of a credential.
-IDENTIFYING_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
-    CONFLUENT: (KEY_ID, KEY_SECRET),
-    SNOWFLAKE: ("account", "user", "privateKey"),
-}
-
-
-@attrs.frozen
-class LiveKey:
-    """A managed key at the vendor.
-
-    `label` is its slot or its version's label; `since` is a time as the vendor writes it.
-    """
-
-    id: str
-    label: str
-    since: str
-
-
-@attrs.frozen
-class Replaced:
-    """Ids of keys at the vendor that are neither current nor pending."""
-
-    managed: list[str]
-    unmanaged: list[str]
-
-
-class Strategy(Protocol):
-    """The credentials of one vendor.
-
-    Every method may be called twice, and the answer of any call may be lost.
-    """
-
-    def id_of(self, version: Version) -> str:
-        """Return the id that the credential has at the vendor. It isn't secret."""
-
-    def create_credential(self, context: RotationContext) -> dict[str, str]:
-        """Return the fields of a new credential. Raises Refused, and changes nothing, if no slot is free."""
-
-    def discard(self, context: RotationContext, fields: Mapping[str, str]) -> None:
-        """Undo `create_credential`, because its fields could not be stored or will never become current."""
-
-    def register(self, context: RotationContext, pending: Version) -> None:
-        """Make the vendor accept the pending credential."""
-
-    def authenticates(self, version: Version) -> bool:
-        """Return whether the vendor accepts the credential now."""
-
-    def is_there(self, context: RotationContext, pending: Version) -> bool:
-        """Return whether the vendor has the pending credential, even if it doesn't accept it yet."""
-
-    def is_unusable(self, pending: Version) -> bool:
-        """Return whether the pending credential can never become valid."""
-
-    def is_outdated(self, context: RotationContext, pending: Version) -> bool:
-        """Return whether fields of the current version other than its key changed after `create_credential`
-        copied them.
-        """
-
-    def replaced(self, context: RotationContext, *, in_grace: bool) -> Replaced:
-        """Return the keys that may be revoked: all replaced keys if `in_grace`, else only those whose grace
-        period is over.
-        """
-
-    def revoke(self, context: RotationContext, keys: Sequence[str]) -> None:
-        """Remove these keys. It is no error if a key is gone."""
-
-    def live(self, context: RotationContext) -> list[LiveKey]: ...
-
-
-def credential_type(version: Version) -> str:
-    """Return the type of the credential. Raises Refused if the fields don't identify one."""
-    for kind, names in IDENTIFYING_FIELDS.items():
-        if all(version.text(name) for name in names):
-            return kind
-    known = " or ".join(", ".join(names) for names in IDENTIFYING_FIELDS.values())
-    raise Refused(rotation_errors.FIELDS, f"version {version.id} has neither {known}")
-
-
-#: Successful tests in a row after which a key counts as working.
-SUCCESSES: Final = 2
-#: Seconds between two successful tests, and the minimum and maximum seconds between two attempts.
-SUCCESS_PAUSE: Final = 1.0
-_MIN_PAUSE: Final = 1.0
-_MAX_PAUSE: Final = 20.0
-#: Seconds that an attempt may take.
-_ATTEMPT_SECONDS: Final = 10.0
-
-
-def verify(
-    authenticates: Callable[[], bool], is_there: Callable[[], bool], deadline: Deadline, what: str
-) -> None:
-    """Test a key until it works.
-
-    Raises Refused if the vendor doesn't have it, InProgress if time runs out.
-    """
-    successes = 0
-    wait = _MIN_PAUSE
-    while True:
-        accepted, requested = _tried(authenticates, is_there, what)
-        successes = successes + 1 if accepted else 0
-        if successes == SUCCESSES:
-            return
-        pause = SUCCESS_PAUSE if accepted else max(wait, requested)
-        wait = wait if accepted else min(_MAX_PAUSE, wait * 1.5)
-        if deadline.left() <= pause + _ATTEMPT_SECONDS:
-            raise InProgress(rotation_errors.NOT_PROVEN, what)
-        deadline.clock.sleep(pause)
-
-
-def _tried(authenticates: Callable[[], bool], is_there: Callable[[], bool], what: str) -> tuple[bool, float]:
-    """Return whether the key is accepted, and how many seconds the vendor asks to wait.
-
-    During an outage it isn't accepted.
-    """
-    try:
-        if authenticates():
-            return True, 0.0
-        if is_there():
-            return False, 0.0
-    except OutOfTime:
-        raise
-    except RateLimited as limited:
-        return False, limited.wait
-    except Transient:
-        return False, 0.0
-    raise Refused(rotation_errors.NOT_THERE, what)
-
+__all__ = ["ALREADY", "CONFLUENT", "SNOWFLAKE", "Rotation", "Strategy", "age_of"]
 
 _NEEDED: Final = ("Step", "SecretId", "ClientRequestToken")
 ALREADY: Final = "already current"
@@ -364,52 +237,3 @@ _STEPS: Final[Mapping[str, Callable[[Rotation, RotationContext, Strategy, Mappin
     "testSecret": Rotation.test,
     "finishSecret": Rotation.finish,
 }
-
-
-@attrs.frozen
-class Age:
-    """`current_label` is the current key's slot or its version's staging label; "" if the vendor doesn't have
-    the key.
-    """
-
-    secret: str
-    enabled: bool
-    age_days: float
-    #: Seconds since 1970.
-    next_rotation: float | None
-    overdue_days: float
-    pending_days: float
-    current_label: str
-    keys: tuple[LiveKey, ...]
-
-
-def age_of(context: RotationContext, strategy: Strategy) -> Age:
-    """Return the ages. Raises LakeferryError if the vendor can't be called."""
-    now = context.now()
-    described = context.described
-    keys = tuple(strategy.live(context))
-    current = strategy.id_of(context.current)
-    return Age(
-        secret=described.name,
-        enabled=described.enabled,
-        age_days=_days(now - context.current.created),
-        next_rotation=described.next_rotation,
-        overdue_days=_days(now - _due(context)) if described.enabled else 0.0,
-        pending_days=_days(now - context.pending.created) if context.pending else 0.0,
-        current_label=next((key.label for key in keys if key.id == current), ""),
-        keys=keys,
-    )
-
-
-def _due(context: RotationContext) -> float:
-    """Return the time when the next rotation is due.
-
-    While rotation fails, Secrets Manager's date remains in the past.
-    """
-    if context.described.next_rotation is not None:
-        return context.described.next_rotation
-    return context.current.created + context.described.every if context.described.every else context.now()
-
-
-def _days(seconds: float) -> float:
-    return round(max(0.0, seconds) / DAY, 3)

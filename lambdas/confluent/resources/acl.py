@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from lambdas.confluent.client import RestClient, objects, path, text
 from lambdas.confluent.lookup import Ctx, existing, in_container
 from lambdas.confluent.properties import AclProps
+from lambdas.confluent.rest_client import RestClient, objects, path, text
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = AclProps

@@ -14,10 +14,10 @@ import attrs
 
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent import key_services
-from lambdas.confluent.client import path, require_text, text
 from lambdas.confluent.key_properties import ApiKeyProps
 from lambdas.confluent.key_services import Target
 from lambdas.confluent.lookup import Ctx, in_container
+from lambdas.confluent.rest_client import path, require_text, text
 from lambdas.confluent.secret_fields import Connection, build_fields, with_key
 from lambdas.shared import errors
 from lambdas.shared.errors import InProgress, Refused, ResourceMissing

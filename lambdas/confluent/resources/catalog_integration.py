@@ -7,9 +7,9 @@ from __future__ import annotations
 from typing import Any, Final, TypeAlias
 
 from lambdas.confluent import errors as confluent_errors
-from lambdas.confluent.client import RestClient, get_path, path, require_text, text
 from lambdas.confluent.lookup import Ctx, existing, in_container, known_and_named
 from lambdas.confluent.properties import CatalogIntegrationProps, TableflowTopicProps
+from lambdas.confluent.rest_client import RestClient, get_path, path, require_text, text
 from lambdas.shared import errors
 from lambdas.shared.errors import Conflict, Refused, ReplacementRequired, ResourceFailed, shortened
 from lambdas.shared.resource import Outputs

@@ -6,10 +6,10 @@ import json
 from typing import Any, Final
 
 from lambdas.confluent import errors as confluent_errors
-from lambdas.confluent.client import get_path, objects, path, text
 from lambdas.confluent.errors import mentions
 from lambdas.confluent.lookup import Ctx, existing, in_container
 from lambdas.confluent.properties import ConnectorProps
+from lambdas.confluent.rest_client import get_path, objects, path, text
 from lambdas.shared.errors import Conflict, NeedsReplacement, Refused, Transient, shortened
 from lambdas.shared.resource import Outputs
 

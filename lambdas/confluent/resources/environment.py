@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from lambdas.confluent import errors as confluent_errors
-from lambdas.confluent.client import path, require_text, text
 from lambdas.confluent.lookup import Ctx, existing, known_and_named
 from lambdas.confluent.properties import STREAM_GOVERNANCE, EnvironmentProps
+from lambdas.confluent.rest_client import path, require_text, text
 from lambdas.shared.errors import DETAIL_LENGTH, Denied, LakeferryError, NotFound, Refused
 from lambdas.shared.resource import Outputs
 

@@ -20,10 +20,10 @@ import re
 from typing import Any, Final
 
 from lambdas.confluent import errors as confluent_errors
-from lambdas.confluent.client import RestClient, get_path, path, text
 from lambdas.confluent.flink_properties import FlinkStatementProps
 from lambdas.confluent.flink_sql import fingerprint
 from lambdas.confluent.lookup import Ctx, existing, in_container, require_unprotected
+from lambdas.confluent.rest_client import RestClient, get_path, path, text
 from lambdas.shared import errors
 from lambdas.shared.errors import (
     Conflict,

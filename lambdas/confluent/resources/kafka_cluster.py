@@ -10,9 +10,10 @@ from typing import Any, Final
 
 from lambdas.confluent import crn
 from lambdas.confluent import errors as confluent_errors
-from lambdas.confluent.client import CLOUD, bootstrap_servers, get_path, path, require_text, text
+from lambdas.confluent.client import CLOUD, bootstrap_servers
 from lambdas.confluent.lookup import Ctx, existing, in_container, known_and_named
 from lambdas.confluent.properties import KafkaClusterProps
+from lambdas.confluent.rest_client import get_path, path, require_text, text
 from lambdas.shared.errors import LakeferryError, Refused, ResourceFailed
 from lambdas.shared.resource import Outputs
 

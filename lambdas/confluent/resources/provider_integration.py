@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from lambdas.confluent import errors as confluent_errors
-from lambdas.confluent.client import CLOUD, get_path, path, require_text, text
+from lambdas.confluent.client import CLOUD
 from lambdas.confluent.lookup import Ctx, existing, in_container, known_and_named
 from lambdas.confluent.properties import ProviderIntegrationProps
+from lambdas.confluent.rest_client import get_path, path, require_text, text
 from lambdas.shared.errors import InProgress
 from lambdas.shared.principals import require_principal
 from lambdas.shared.resource import Outputs

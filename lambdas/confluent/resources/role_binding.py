@@ -10,9 +10,9 @@ from typing import Any, Final
 import attrs
 
 from lambdas.confluent import crn
-from lambdas.confluent.client import path, require_text, text
 from lambdas.confluent.lookup import Ctx, existing, in_container
 from lambdas.confluent.properties import RoleBindingProps
+from lambdas.confluent.rest_client import path, require_text, text
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = RoleBindingProps

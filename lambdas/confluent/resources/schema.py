@@ -11,9 +11,9 @@ import json
 from typing import Any, Final
 
 from lambdas.confluent import errors as confluent_errors
-from lambdas.confluent.client import RestClient, path, text
 from lambdas.confluent.lookup import Ctx, existing, in_container
 from lambdas.confluent.properties import SchemaProps
+from lambdas.confluent.rest_client import RestClient, path, text
 from lambdas.shared.errors import Conflict, LakeferryError, NotFound, Refused
 from lambdas.shared.resource import Outputs
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from lambdas.confluent.client import path, require_text, text
 from lambdas.confluent.lookup import Ctx, existing, known_and_named
 from lambdas.confluent.properties import ServiceAccountProps
+from lambdas.confluent.rest_client import path, require_text, text
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = ServiceAccountProps

@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 from lambdas.confluent import errors as confluent_errors
-from lambdas.confluent.client import get_path, objects, path, text
 from lambdas.confluent.errors import mentions
 from lambdas.confluent.lookup import Ctx, existing, in_container, require_unprotected
 from lambdas.confluent.properties import TableflowTopicProps
 from lambdas.confluent.resources import catalog_integration
 from lambdas.confluent.resources.catalog_integration import FAULT_PATIENCE, client, cluster_ref, query, resume
+from lambdas.confluent.rest_client import get_path, objects, path, text
 from lambdas.shared import errors
 from lambdas.shared.errors import InProgress, Refused, ReplacementRequired, ResourceFailed, shortened
 from lambdas.shared.resource import Outputs

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from lambdas.confluent import errors as confluent_errors
-from lambdas.confluent.client import RestClient, get_path, objects, path, text
 from lambdas.confluent.errors import mentions
 from lambdas.confluent.lookup import Ctx, existing, in_container, require_unprotected
 from lambdas.confluent.properties import TopicProps
+from lambdas.confluent.rest_client import RestClient, get_path, objects, path, text
 from lambdas.shared.errors import Conflict, InProgress, Refused
 from lambdas.shared.resource import Outputs
 

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import attrs
 
-from lambdas.confluent.client import Confluent, RestClient
+from lambdas.confluent.client import Confluent
+from lambdas.confluent.rest_client import RestClient
 from lambdas.shared.redaction import ApiKey, Secret
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from lambdas.confluent.client import Confluent, RestClient
+from lambdas.confluent.client import Confluent
+from lambdas.confluent.rest_client import RestClient
 from lambdas.confluent.services.base import KeyService, Target
 from lambdas.shared.redaction import ApiKey
 

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import attrs
 
-from lambdas.confluent.client import Confluent, RestClient, path, require_text, text
+from lambdas.confluent.client import Confluent
+from lambdas.confluent.rest_client import RestClient, path, require_text, text
 from lambdas.confluent.services.base import Connection, KeyService, Target
 from lambdas.shared.redaction import ApiKey, Secret
 

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import attrs
 
-from lambdas.confluent.client import Confluent, RestClient, bootstrap_servers, path
+from lambdas.confluent.client import Confluent, bootstrap_servers
+from lambdas.confluent.rest_client import RestClient, path
 from lambdas.confluent.services.base import Connection, KeyService, Target
 from lambdas.shared import errors
 from lambdas.shared.errors import ResourceMissing

@@ -6,7 +6,8 @@ from typing import ClassVar
 
 import attrs
 
-from lambdas.confluent.client import Confluent, RestClient, require_text, text
+from lambdas.confluent.client import Confluent
+from lambdas.confluent.rest_client import RestClient, require_text, text
 from lambdas.confluent.services.base import Connection, KeyService, Target
 from lambdas.shared.redaction import ApiKey, Secret
 

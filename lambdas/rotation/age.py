@@ -1,0 +1,57 @@
+"""The ages of a secret's keys, and whether its rotation is overdue."""
+
+from __future__ import annotations
+
+import attrs
+
+from lambdas.rotation.strategy import LiveKey, Strategy
+from lambdas.rotation.versions import DAY, RotationContext
+
+
+@attrs.frozen
+class Age:
+    """`current_label` is the current key's slot or its version's staging label; "" if the vendor doesn't have
+    the key.
+    """
+
+    secret: str
+    enabled: bool
+    age_days: float
+    #: Seconds since 1970.
+    next_rotation: float | None
+    overdue_days: float
+    pending_days: float
+    current_label: str
+    keys: tuple[LiveKey, ...]
+
+
+def age_of(context: RotationContext, strategy: Strategy) -> Age:
+    """Return the ages. Raises LakeferryError if the vendor can't be called."""
+    now = context.now()
+    described = context.described
+    keys = tuple(strategy.live(context))
+    current = strategy.id_of(context.current)
+    return Age(
+        secret=described.name,
+        enabled=described.enabled,
+        age_days=_days(now - context.current.created),
+        next_rotation=described.next_rotation,
+        overdue_days=_days(now - _due(context)) if described.enabled else 0.0,
+        pending_days=_days(now - context.pending.created) if context.pending else 0.0,
+        current_label=next((key.label for key in keys if key.id == current), ""),
+        keys=keys,
+    )
+
+
+def _due(context: RotationContext) -> float:
+    """Return the time when the next rotation is due.
+
+    While rotation fails, Secrets Manager's date remains in the past.
+    """
+    if context.described.next_rotation is not None:
+        return context.described.next_rotation
+    return context.current.created + context.described.every if context.described.every else context.now()
+
+
+def _days(seconds: float) -> float:
+    return round(max(0.0, seconds) / DAY, 3)
