@@ -48,10 +48,10 @@ __all__ = [
     "VENDOR_DOMAIN",
     "Confluent",
     "RestClient",
-    "bootstrap_servers",
     "get_path",
     "objects",
     "path",
+    "read_bootstrap_servers",
     "require_text",
     "text",
 ]
@@ -68,7 +68,7 @@ CLOUD: Final = "AWS"
 NEW_KEY_PATIENCE: Final = 1200.0
 
 
-def bootstrap_servers(cluster: dict[str, Any]) -> str:
+def read_bootstrap_servers(cluster: dict[str, Any]) -> str:
     """Return the host and the port, without the scheme that Confluent adds."""
     return text(cluster, "spec", "kafka_bootstrap_endpoint").removeprefix("SASL_SSL://")
 
@@ -90,11 +90,13 @@ class Confluent:
         self._catalog_url = catalog_url.rstrip("/")
         self.clock = clock
         self._session = session
-        self.cloud = self.with_key(key)
+        self.cloud = self.build_cloud_client(key)
 
-    def with_key(self, key: ApiKey) -> RestClient:
+    def build_cloud_client(self, key: ApiKey) -> RestClient:
         """Return a client of the control plane with a Cloud key."""
-        return RestClient(self._session, self.clock, self.url, key, require_sight=self._sight_of(key))
+        return RestClient(
+            self._session, self.clock, self.url, key, require_sight=self._build_sight_check(key)
+        )
 
     @property
     def tenant(self) -> str:
@@ -114,7 +116,7 @@ class Confluent:
         return OtherTenant(confluent_errors.OTHER_ORGANIZATION, what)
 
     def unseen(self, why: str) -> Denied:
-        return sight.unseen(why)
+        return sight.build_unseen_error(why)
 
     def require_sight(self, spec: Any) -> None:
         """Return if the Cloud key's owner would see the object with these properties.
@@ -124,13 +126,13 @@ class Confluent:
         if spec.TYPE in _OF_ORGANIZATION:
             self.require_sight_of_all()
         else:
-            self._sight_of(self.cloud.key)(Container(spec.environment_id))
+            self._build_sight_check(self.cloud.key)(Container(spec.environment_id))
 
     def require_sight_of_all(self) -> None:
         """Return if the Cloud key's owner sees all of the organization. Raises Denied or InProgress."""
-        self._sight_of(self.cloud.key)(ORGANIZATION)
+        self._build_sight_check(self.cloud.key)(ORGANIZATION)
 
-    def _sight_of(self, key: ApiKey) -> Callable[[Container], None]:
+    def _build_sight_check(self, key: ApiKey) -> Callable[[Container], None]:
         return lambda container: self._sight.require(key.id, container)
 
     @cached_property
@@ -149,10 +151,10 @@ class Confluent:
             return require_text(organization, "id")
         raise InProgress(confluent_errors.UNEXPECTED, "Confluent lists no organization")
 
-    def environment_is_gone(self, environment_id: str) -> bool:
+    def is_environment_gone(self, environment_id: str) -> bool:
         return self.cloud.read(path("org", "v2", "environments", environment_id)) is None
 
-    def service_account_is_gone(self, service_account_id: str) -> bool:
+    def is_service_account_gone(self, service_account_id: str) -> bool:
         return self.cloud.read(path("iam", "v2", "service-accounts", service_account_id)) is None
 
     def role_bindings(self, principal_id: str) -> Iterable[dict[str, Any]]:
@@ -208,25 +210,25 @@ class Confluent:
         cluster = self.cluster(environment_id, cluster_id)
         if cluster is None:
             raise ParentMissing(errors.VANISHED, f"Kafka cluster {cluster_id} is gone")
-        return self._plane(text(cluster, "spec", "http_endpoint"), key, f"Kafka cluster {cluster_id}")
+        return self._connect(text(cluster, "spec", "http_endpoint"), key, f"Kafka cluster {cluster_id}")
 
     def registry(self, environment_id: str, key: ApiKey) -> RestClient:
         """Return a client of the Schema Registry's own API."""
         registry = self.schema_registry(environment_id)
-        return self._plane(
+        return self._connect(
             text(registry, "spec", "http_endpoint"), key, f"the Schema Registry of {environment_id}"
         )
 
     def flink(self, region: str, key: ApiKey) -> RestClient:
         """Return a client of a region's Flink SQL gateway."""
-        return self._plane(text(self.flink_region(region), "http_endpoint"), key, f"Flink in {region}")
+        return self._connect(text(self.flink_region(region), "http_endpoint"), key, f"Flink in {region}")
 
     def tableflow(self, key: ApiKey) -> RestClient:
         """Return a client of Tableflow, which is on the control plane's host and accepts only Tableflow
         keys.
         """
-        plane = self._plane(self.url, key, "Tableflow")
-        return attrs.evolve(plane, probe="/tableflow/v1/regions", require_sight=self._sight_of(key))
+        plane = self._connect(self.url, key, "Tableflow")
+        return attrs.evolve(plane, probe="/tableflow/v1/regions", require_sight=self._build_sight_check(key))
 
     def catalog_url(self, region: str, environment_id: str) -> str:
         """Return the URL of an environment's Iceberg REST catalog.
@@ -236,7 +238,7 @@ class Confluent:
         base = self._catalog_url or f"https://tableflow.{region}.aws{VENDOR_DOMAIN}"
         return f"{base}/iceberg/catalog/organizations/{self.organization_id}/environments/{environment_id}"
 
-    def _plane(self, url: str, key: ApiKey, what: str) -> RestClient:
+    def _connect(self, url: str, key: ApiKey, what: str) -> RestClient:
         if not url:
             raise InProgress(confluent_errors.MISSING_ENDPOINT, f"{what} has no address")
         self._require_vendor(url)

@@ -227,13 +227,13 @@ def detail(body: Any) -> str:
     if isinstance(body, str):
         message = "" if "<" in body else body.strip()
     elif isinstance(body, dict) and isinstance(body.get("errors"), list):
-        message = "; ".join(filter(None, map(_message_of, body["errors"])))
+        message = "; ".join(filter(None, map(_read_message, body["errors"])))
     elif isinstance(body, dict):
-        message = _message_of(body["error"] if isinstance(body.get("error"), dict) else body)
+        message = _read_message(body["error"] if isinstance(body.get("error"), dict) else body)
     return shortened(message)
 
 
-def _message_of(error: Any) -> str:
+def _read_message(error: Any) -> str:
     if not isinstance(error, dict):
         return str(error)
     message = error.get("detail") or error.get("title") or error.get("message") or ""

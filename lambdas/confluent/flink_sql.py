@@ -21,10 +21,10 @@ def normalized(sql: str) -> str:
             kept.append(" ")
         else:
             kept.append(piece if piece[0] in "'`" else re.sub(r"\s+", " ", piece))
-    return re.sub(r"(?:\s*;)+\s*$", "", _joined(kept)).strip()
+    return re.sub(r"(?:\s*;)+\s*$", "", _join(kept)).strip()
 
 
-def _joined(pieces: list[str]) -> str:
+def _join(pieces: list[str]) -> str:
     """Join pieces with one space where comments were removed. Spaces inside quotes are kept."""
     text = ""
     for piece in pieces:

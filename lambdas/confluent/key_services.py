@@ -13,10 +13,10 @@ from lambdas.confluent.services.flink import Flink
 from lambdas.shared.errors import Denied, NotFound, Refused
 from lambdas.shared.redaction import ApiKey
 
-__all__ = ["Target", "connection", "is_for", "resource", "target_of", "works"]
+__all__ = ["Target", "find_connection", "find_resource", "is_for", "read_target", "works"]
 
 
-def target_of(stored: Mapping[str, str]) -> Target:
+def read_target(stored: Mapping[str, str]) -> Target:
     """Return the target of the key in a secret, from the fields that AWS's managed external secrets use."""
     service_name = _recognize_service(stored.get("resourceId", ""))
     target = Target(service_name, stored.get("serviceAccountId", ""), stored.get("environmentId", ""))
@@ -30,7 +30,7 @@ def _recognize_service(resource_id: str) -> str:
     return Flink.NAME
 
 
-def resource(vendor: Confluent, target: Target) -> dict[str, str] | None:
+def find_resource(vendor: Confluent, target: Target) -> dict[str, str] | None:
     """Return `spec.resource` of a new key; None for a Cloud key."""
     return SERVICES[target.service].find_resource(vendor, target)
 
@@ -47,12 +47,12 @@ def is_for(key: dict[str, Any], expected_resource: dict[str, str] | None) -> boo
     return resource_id == expected_id or resource_id.endswith("." + expected_id)
 
 
-def connection(vendor: Confluent, target: Target) -> Connection:
+def find_connection(vendor: Confluent, target: Target) -> Connection:
     """Return how a client connects.
 
     Raises ResourceMissing if the cluster is gone, InProgress if the service isn't ready.
     """
-    key_resource = resource(vendor, target)
+    key_resource = find_resource(vendor, target)
     common = Connection(
         service_account_id=target.service_account_id,
         resource_id=key_resource["id"] if key_resource else "",

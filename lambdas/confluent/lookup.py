@@ -15,14 +15,14 @@ from lambdas.shared.resource import Context
 Ctx: TypeAlias = Context[Confluent]
 
 
-def existing(body: dict[str, Any] | None, what: str) -> dict[str, Any]:
+def require_existing(body: dict[str, Any] | None, what: str) -> dict[str, Any]:
     """Return the body. Raises ResourceMissing if it is None."""
     if body is None:
         raise ResourceMissing(errors.VANISHED, f"{what} does not exist")
     return body
 
 
-def known_and_named(
+def find_by_id_or_name(
     known: str | None,
     read: Callable[[str], dict[str, Any] | None],
     listed: Iterable[dict[str, Any]],
@@ -37,15 +37,15 @@ def known_and_named(
     return ids + [id for id in named if id and id not in ids]
 
 
-def in_container(
-    context: Ctx, container_is_gone: Callable[[], bool], look: Callable[[], list[str]]
+def treat_gone_container_as_empty(
+    context: Ctx, container_is_gone: Callable[[], bool], find_objects: Callable[[], list[str]]
 ) -> list[str]:
     """Return what `look` returns.
 
     An object to delete counts as gone if its container is gone, whatever its API answers.
     """
     try:
-        return look()
+        return find_objects()
     except (Denied, NotFound, ParentMissing):
         if context.deleting and container_is_gone():
             return []

@@ -122,12 +122,12 @@ class RestClient:
                 raise
             self.require_sight(Container(params.get("environment", ""), params.get("spec.kafka_cluster", "")))
             return None
-        return self._object(body, route)
+        return self._require_object(body, route)
 
     def pages(self, route: str, **params: str) -> list[dict[str, Any]]:
         """Return all objects of a list, each once, even if pages overlap or repeat."""
         seen: dict[str, dict[str, Any]] = {}
-        for page in self._pages(route, {"page_size": str(PAGE_SIZE), **params}):
+        for page in self._list_pages(route, {"page_size": str(PAGE_SIZE), **params}):
             for item in objects(page, "data"):
                 seen.setdefault(
                     text(item, "id")
@@ -138,16 +138,16 @@ class RestClient:
                 )
         return list(seen.values())
 
-    def _pages(self, route: str, params: dict[str, str]) -> Iterator[dict[str, Any]]:
+    def _list_pages(self, route: str, params: dict[str, str]) -> Iterator[dict[str, Any]]:
         """Yield the pages.
 
         Raises Transient for a list without an end: missing objects would look like deleted ones.
         """
         tokens: set[str] = set()
         for _ in range(MAX_PAGES):
-            page = self._object(self._call("GET", route, params), route)
+            page = self._require_object(self._call("GET", route, params), route)
             yield page
-            token = _next_token(page)
+            token = _read_next_token(page)
             if not token:
                 return
             if token in tokens:
@@ -178,13 +178,13 @@ class RestClient:
             return answer.body
         raise error_from(answer, f"{method} {route}", self.clock, self.denied_patience)
 
-    def _object(self, body: Any, route: str) -> dict[str, Any]:
+    def _require_object(self, body: Any, route: str) -> dict[str, Any]:
         if isinstance(body, dict):
             return body
         raise Transient(confluent_errors.UNEXPECTED, f"GET {route}: an answer without an object")
 
 
-def _next_token(page: dict[str, Any]) -> str:
+def _read_next_token(page: dict[str, Any]) -> str:
     """Return the token of the next page.
 
     The host of the page's URL is ignored: calls go to the configured host only.

@@ -14,7 +14,7 @@ from lambdas.confluent.services.base import Connection
 from lambdas.shared.redaction import ApiKey, Secret
 from lambdas.shared.secrets import KEY_ID, KEY_SECRET, reveal_fields
 
-__all__ = ["DISPLAY_NAME", "SERVICES", "Connection", "build_fields", "fields", "with_key"]
+__all__ = ["DISPLAY_NAME", "SERVICES", "Connection", "build_fields", "fields", "replace_key"]
 
 DISPLAY_NAME: Final = "displayName"
 SERVICES: Final = tuple(services.SERVICES)
@@ -39,7 +39,7 @@ def build_fields(service: str, key: ApiKey, connection: Connection) -> dict[str,
     return {name: value for name, value in all_fields.items() if value != ""}
 
 
-def with_key(stored: Mapping[str, str | Secret], key: ApiKey) -> dict[str, str | Secret]:
+def replace_key(stored: Mapping[str, str | Secret], key: ApiKey) -> dict[str, str | Secret]:
     """Return the fields of a secret with another key.
 
     All other fields stay the same, including unknown ones.

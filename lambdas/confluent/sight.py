@@ -59,17 +59,19 @@ class Sight:
             owner = self.owner_of(key_id)
             bindings = list(self.bindings_of(owner))
         except (Denied, NotFound) as error:
-            raise unseen(f"the roles of the owner of key {key_id} can't be read: {error.what}") from None
-        wanted = _roles(self.organization_id(), container)
-        ages = [self._age(binding) for binding in bindings if _is_one_of(binding, wanted)]
+            raise build_unseen_error(
+                f"the roles of the owner of key {key_id} can't be read: {error.what}"
+            ) from None
+        wanted = _list_roles(self.organization_id(), container)
+        ages = [self._measure_age(binding) for binding in bindings if _is_one_of(binding, wanted)]
         if not ages:
             names = " or ".join(role for role, _ in wanted)
-            raise unseen(f"{owner}, who owns key {key_id}, is not {names} of what contains it")
+            raise build_unseen_error(f"{owner}, who owns key {key_id}, is not {names} of what contains it")
         if max(ages) < EFFECTIVE_AFTER:
             what = f"the role of {owner}, who owns key {key_id}, is {max(ages):.0f} s old"
             raise InProgress(confluent_errors.UNSEEN, f"{what}, and counts after {EFFECTIVE_AFTER:.0f} s")
 
-    def _age(self, binding: dict[str, Any]) -> float:
+    def _measure_age(self, binding: dict[str, Any]) -> float:
         """Return the seconds since the role was bound. A binding that doesn't say when counts as old."""
         metadata = binding.get("metadata")
         created = str(metadata.get("created_at") or "") if isinstance(metadata, dict) else ""
@@ -79,13 +81,13 @@ class Sight:
             return EFFECTIVE_AFTER
 
 
-def unseen(why: str) -> Denied:
+def build_unseen_error(why: str) -> Denied:
     return Denied(
         confluent_errors.UNSEEN, f"whether it still exists can't be told: {why}", patience=_PATIENCE
     )
 
 
-def _roles(organization_id: str, container: Container) -> list[tuple[str, str]]:
+def _list_roles(organization_id: str, container: Container) -> list[tuple[str, str]]:
     """Return the roles that see all of the container, each with the resource name at which it must be
     bound.
     """

@@ -34,7 +34,7 @@ def last_received(plane: RestClient, cluster_id: str, now: float) -> Mapping[str
     """
     times: dict[str, float] = {}
     # The query begins at a full hour, which must not be older than the metrics that Confluent keeps.
-    for row in _rows(plane, _RECEIVED, cluster_id, RETENTION - _HOUR + timedelta(seconds=1), now):
+    for row in _query_rows(plane, _RECEIVED, cluster_id, RETENTION - _HOUR + timedelta(seconds=1), now):
         if float(row.get("value") or 0) > 0:
             until = min(now, (datetime.fromisoformat(str(row["timestamp"])) + _HOUR).timestamp())
             topic = str(row.get(_TOPIC))
@@ -45,7 +45,7 @@ def last_received(plane: RestClient, cluster_id: str, now: float) -> Mapping[str
 def recently_received(plane: RestClient, cluster_id: str, now: float) -> Mapping[str, float]:
     """Return the number of records in this hour and the one before, by topic. Raises LakeferryError."""
     sums: defaultdict[str, float] = defaultdict(float)
-    for row in _rows(plane, _RECEIVED, cluster_id, _HOUR, now):
+    for row in _query_rows(plane, _RECEIVED, cluster_id, _HOUR, now):
         sums[str(row.get(_TOPIC))] += float(row.get("value") or 0)
     return sums
 
@@ -55,11 +55,11 @@ def recently_skipped(plane: RestClient, cluster_id: str, now: float) -> float:
 
     Raises LakeferryError.
     """
-    rows = _rows(plane, _SKIPPED, cluster_id, _HOUR, now, by_topic=False)
+    rows = _query_rows(plane, _SKIPPED, cluster_id, _HOUR, now, by_topic=False)
     return sum(float(row.get("value") or 0) for row in rows)
 
 
-def _rows(
+def _query_rows(
     plane: RestClient, metric: str, cluster_id: str, period: timedelta, now: float, *, by_topic: bool = True
 ) -> list[dict[str, Any]]:
     """Return the hourly rows of all pages, from the start of the hour in which `period` began."""

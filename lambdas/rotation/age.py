@@ -29,21 +29,21 @@ def age_of(context: RotationContext, strategy: Strategy) -> Age:
     """Return the ages. Raises LakeferryError if the vendor can't be called."""
     now = context.now()
     described = context.described
-    keys = tuple(strategy.live(context))
-    current = strategy.id_of(context.current)
+    keys = tuple(strategy.list_live_keys(context))
+    current = strategy.get_id(context.current)
     return Age(
         secret=described.name,
         enabled=described.enabled,
-        age_days=_days(now - context.current.created),
+        age_days=_to_days(now - context.current.created),
         next_rotation=described.next_rotation,
-        overdue_days=_days(now - _due(context)) if described.enabled else 0.0,
-        pending_days=_days(now - context.pending.created) if context.pending else 0.0,
+        overdue_days=_to_days(now - _find_due_time(context)) if described.enabled else 0.0,
+        pending_days=_to_days(now - context.pending.created) if context.pending else 0.0,
         current_label=next((key.label for key in keys if key.id == current), ""),
         keys=keys,
     )
 
 
-def _due(context: RotationContext) -> float:
+def _find_due_time(context: RotationContext) -> float:
     """Return the time when the next rotation is due.
 
     While rotation fails, Secrets Manager's date remains in the past.
@@ -53,5 +53,5 @@ def _due(context: RotationContext) -> float:
     return context.current.created + context.described.every if context.described.every else context.now()
 
 
-def _days(seconds: float) -> float:
+def _to_days(seconds: float) -> float:
     return round(max(0.0, seconds) / DAY, 3)

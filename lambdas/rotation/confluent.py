@@ -20,7 +20,7 @@ from lambdas.confluent import key_services
 from lambdas.confluent.client import Confluent
 from lambdas.confluent.resources.api_key import ROTATED, is_managed
 from lambdas.confluent.rest_client import path, require_text, text
-from lambdas.confluent.secret_fields import DISPLAY_NAME, with_key
+from lambdas.confluent.secret_fields import DISPLAY_NAME, replace_key
 from lambdas.rotation import errors as rotation_errors
 from lambdas.rotation.strategy import LiveKey, Replaced
 from lambdas.rotation.versions import PENDING, RotationContext, Version
@@ -47,17 +47,17 @@ class ConfluentApiKey:
 
     connect: Callable[[], Confluent]
 
-    def id_of(self, version: Version) -> str:
-        return version.text(KEY_ID)
+    def get_id(self, version: Version) -> str:
+        return version.get_text(KEY_ID)
 
     def create_credential(self, context: RotationContext) -> dict[str, str]:
         vendor = self.connect()
         fields = context.current.fields
-        name = _name(context)
-        target = key_services.target_of(fields)
-        owner = target.service_account_id or self._owner(context)
-        resource = key_services.resource(vendor, target)
-        self._free_slot(context, self._managed_keys(context, owner))
+        name = _find_key_prefix(context)
+        target = key_services.read_target(fields)
+        owner = target.service_account_id or self._find_owner(context)
+        resource = key_services.find_resource(vendor, target)
+        self._free_slot(context, self._list_managed_keys(context, owner))
         wanted = {
             "display_name": f"{name}{ROTATED}{context.token}",
             "description": _DESCRIPTION,
@@ -66,7 +66,7 @@ class ConfluentApiKey:
         }
         created = self._create(context, owner, {"spec": wanted})
         key = ApiKey(require_text(created, "id"), Secret(require_text(created, "spec", "secret")))
-        return reveal_fields(with_key({**fields, "serviceAccountId": owner, DISPLAY_NAME: name}, key))
+        return reveal_fields(replace_key({**fields, "serviceAccountId": owner, DISPLAY_NAME: name}, key))
 
     def discard(self, context: RotationContext, fields: Mapping[str, str]) -> None:
         self._delete(fields[KEY_ID])
@@ -77,44 +77,44 @@ class ConfluentApiKey:
         Confluent needs no registration: creating the key is enough.
         """
         if not self.is_there(context, pending):
-            raise Refused(rotation_errors.NOT_THERE, f"API key {pending.text(KEY_ID)}")
+            raise Refused(rotation_errors.NOT_THERE, f"API key {pending.get_text(KEY_ID)}")
 
     def authenticates(self, version: Version) -> bool:
-        key = ApiKey(version.text(KEY_ID), version.guarded[KEY_SECRET])
-        return key_services.works(self.connect(), key_services.target_of(version.fields), key)
+        key = ApiKey(version.get_text(KEY_ID), version.guarded[KEY_SECRET])
+        return key_services.works(self.connect(), key_services.read_target(version.fields), key)
 
     def is_there(self, context: RotationContext, pending: Version) -> bool:
-        return self.connect().cloud.read(_ROUTE + path(pending.text(KEY_ID))) is not None
+        return self.connect().cloud.read(_ROUTE + path(pending.get_text(KEY_ID))) is not None
 
     def is_unusable(self, pending: Version) -> bool:
-        return self.connect().cloud.read(_ROUTE + path(pending.text(KEY_ID))) is None
+        return self.connect().cloud.read(_ROUTE + path(pending.get_text(KEY_ID))) is None
 
     def is_outdated(self, context: RotationContext, pending: Version) -> bool:
-        identity = {name: pending.text(name) for name in ("serviceAccountId", DISPLAY_NAME)}
-        key = ApiKey(pending.text(KEY_ID), pending.guarded[KEY_SECRET])
-        expected_fields = with_key({**identity, **context.current.fields}, key)
+        identity = {name: pending.get_text(name) for name in ("serviceAccountId", DISPLAY_NAME)}
+        key = ApiKey(pending.get_text(KEY_ID), pending.guarded[KEY_SECRET])
+        expected_fields = replace_key({**identity, **context.current.fields}, key)
         return reveal_fields(expected_fields) != pending.fields
 
-    def replaced(self, context: RotationContext, *, in_grace: bool) -> Replaced:
-        managed = self._managed_keys(
-            context, context.current.text("serviceAccountId") or self._owner(context)
+    def list_replaced(self, context: RotationContext, *, in_grace: bool) -> Replaced:
+        managed = self._list_managed_keys(
+            context, context.current.get_text("serviceAccountId") or self._find_owner(context)
         )
-        others = [key for key in managed if key.id not in _ids(context.current, context.pending)]
+        others = [key for key in managed if key.id not in _list_ids(context.current, context.pending)]
         return Replaced([key.id for key in others if in_grace or _is_revocable(context, key, managed)], [])
 
     def revoke(self, context: RotationContext, keys: Sequence[str]) -> None:
         for key_id in keys:
             self._delete(key_id)
 
-    def live(self, context: RotationContext) -> list[LiveKey]:
+    def list_live_keys(self, context: RotationContext) -> list[LiveKey]:
         stages = {PREVIOUS: context.previous, PENDING: context.pending, CURRENT: context.current}
-        stage_of = {version.text(KEY_ID): stage for stage, version in stages.items() if version}
-        managed = self._managed_keys(
-            context, context.current.text("serviceAccountId") or self._owner(context)
+        stage_of = {version.get_text(KEY_ID): stage for stage, version in stages.items() if version}
+        managed = self._list_managed_keys(
+            context, context.current.get_text("serviceAccountId") or self._find_owner(context)
         )
         return [LiveKey(key.id, stage_of.get(key.id, ""), key.created) for key in managed]
 
-    def _managed_keys(self, context: RotationContext, owner: str) -> list[_Key]:
+    def _list_managed_keys(self, context: RotationContext, owner: str) -> list[_Key]:
         """Return the managed keys, oldest first: those with a managed name, and those in the secret, whoever
         created them.
 
@@ -122,11 +122,11 @@ class ConfluentApiKey:
         only if the owner sees all keys, and the account that has the keys is in its organization. Raises
         Denied otherwise.
         """
-        name = _name(context)
-        stored = _ids(*context.labelled)
+        name = _find_key_prefix(context)
+        stored = _list_ids(*context.labelled)
         vendor = self.connect()
         listed = vendor.cloud.pages(_ROUTE, **{"spec.owner": owner})
-        if not any(text(key, "id") == context.current.text(KEY_ID) for key in listed):
+        if not any(text(key, "id") == context.current.get_text(KEY_ID) for key in listed):
             vendor.require_sight_of_all()
             _require_account(vendor, owner)
         keys = [
@@ -135,7 +135,7 @@ class ConfluentApiKey:
         ]
         return sorted(
             (key for key in keys if key.id in stored or is_managed(key.name, name)),
-            key=lambda key: _instant(key.created),
+            key=lambda key: _parse_time(key.created),
         )
 
     def _free_slot(self, context: RotationContext, managed: list[_Key]) -> None:
@@ -144,7 +144,7 @@ class ConfluentApiKey:
         for key in [key for key in live if _is_lost(context, key, managed)]:
             self._delete(key.id)
             live.remove(key)
-        unmanaged = [key for key in live if not is_managed(key.name, _name(context))]
+        unmanaged = [key for key in live if not is_managed(key.name, _find_key_prefix(context))]
         for key in [key for key in live if _is_revocable(context, key, managed)]:
             if len(live) >= context.policy.keep or key in unmanaged:
                 self._delete(key.id)
@@ -160,19 +160,19 @@ class ConfluentApiKey:
         try:
             return self.connect().cloud.post(_ROUTE, body)
         except Refused as refused:
-            managed = self._managed_keys(context, owner)
+            managed = self._list_managed_keys(context, owner)
             deletable = [
                 key
                 for key in managed
-                if _is_revocable(context, key, managed) and key.id not in _ids(context.previous)
+                if _is_revocable(context, key, managed) and key.id not in _list_ids(context.previous)
             ]
             if refused.row is not confluent_rows.QUOTA or not deletable:
                 raise
             self._delete(deletable[0].id)
         return self.connect().cloud.post(_ROUTE, body)
 
-    def _owner(self, context: RotationContext) -> str:
-        key = self.connect().cloud.read(_ROUTE + path(context.current.text(KEY_ID)))
+    def _find_owner(self, context: RotationContext) -> str:
+        key = self.connect().cloud.read(_ROUTE + path(context.current.get_text(KEY_ID)))
         if key is None:
             raise Refused(
                 rotation_errors.FIELDS,
@@ -205,14 +205,14 @@ def _require_account(vendor: Confluent, owner: str) -> None:
         )
 
 
-def _name(context: RotationContext) -> str:
+def _find_key_prefix(context: RotationContext) -> str:
     """Return the prefix of new keys' names: the secret's display name, or else one derived from its ARN."""
     fingerprint = hashlib.sha256(context.described.arn.encode()).hexdigest()[:16]
-    return context.current.text(DISPLAY_NAME) or f"lakeferry-rotation-{fingerprint}"
+    return context.current.get_text(DISPLAY_NAME) or f"lakeferry-rotation-{fingerprint}"
 
 
-def _ids(*versions: Version | None) -> set[str]:
-    return {version.text(KEY_ID) for version in versions if version}
+def _list_ids(*versions: Version | None) -> set[str]:
+    return {version.get_text(KEY_ID) for version in versions if version}
 
 
 def _is_lost(context: RotationContext, key: _Key, managed: list[_Key]) -> bool:
@@ -222,18 +222,18 @@ def _is_lost(context: RotationContext, key: _Key, managed: list[_Key]) -> bool:
     version may once have had a value, because Secrets Manager deletes versions without labels.
     """
     _, _, token = key.name.rpartition(ROTATED)
-    if key.id in _ids(*context.labelled) or not token:
+    if key.id in _list_ids(*context.labelled) or not token:
         return False
     stored = context.versions.read(token)
     if stored is not None:
-        return stored.text(KEY_ID) != key.id
+        return stored.get_text(KEY_ID) != key.id
     return token == context.token or _is_newer(context, key, managed) is True
 
 
 def _is_revocable(context: RotationContext, key: _Key, managed: list[_Key]) -> bool:
-    if key.id in _ids(context.current, context.pending):
+    if key.id in _list_ids(context.current, context.pending):
         return False
-    if key.id in _ids(context.previous):
+    if key.id in _list_ids(context.previous):
         return context.previous_is_revocable
     return _is_newer(context, key, managed) is False and context.older_are_revocable
 
@@ -242,11 +242,13 @@ def _is_newer(context: RotationContext, key: _Key, managed: list[_Key]) -> bool 
     """Return whether the key was created after the current one; None if Confluent doesn't return the
     times.
     """
-    current = next((_instant(key.created) for key in managed if key.id == context.current.text(KEY_ID)), 0.0)
-    return _instant(key.created) > current if current and _instant(key.created) else None
+    current = next(
+        (_parse_time(key.created) for key in managed if key.id == context.current.get_text(KEY_ID)), 0.0
+    )
+    return _parse_time(key.created) > current if current and _parse_time(key.created) else None
 
 
-def _instant(text_: str) -> float:
+def _parse_time(text_: str) -> float:
     """Return a time in seconds since 1970; 0 for any other text."""
     try:
         return datetime.fromisoformat(text_).timestamp()

@@ -52,24 +52,24 @@ class _Keys:
     load: Load
     _read: dict[str, KeyPair] = attrs.field(factory=dict, init=False, repr=False)
 
-    def of(self, version: Version) -> KeyPair:
+    def load_pair(self, version: Version) -> KeyPair:
         """Return the version's key pair. Raises Refused if it has no usable one."""
         if version.id not in self._read:
-            self._read[version.id] = self._loaded(version)
+            self._read[version.id] = self._load_pair(version)
         return self._read[version.id]
 
-    def readable(self, version: Version | None) -> KeyPair | None:
+    def find_pair(self, version: Version | None) -> KeyPair | None:
         try:
-            return self.of(version) if version else None
+            return self.load_pair(version) if version else None
         except Refused:
             return None
 
-    def fingerprint(self, version: Version | None) -> str:
+    def read_fingerprint(self, version: Version | None) -> str:
         """Return the fingerprint of the version's key; "" if it has no usable one."""
-        pair = self.readable(version)
+        pair = self.find_pair(version)
         return pair.fingerprint if pair else ""
 
-    def _loaded(self, version: Version) -> KeyPair:
+    def _load_pair(self, version: Version) -> KeyPair:
         try:
             return self.load(version.guarded[PRIVATE_KEY], version.guarded.get(PASSPHRASE))
         except (KeyError, UnusableKey) as unusable:
@@ -95,20 +95,20 @@ class SnowflakeKeyPair:
         default=attrs.Factory(lambda self: _Keys(self.load), takes_self=True), init=False
     )
 
-    def id_of(self, version: Version) -> str:
-        return self._keys.of(version).fingerprint
+    def get_id(self, version: Version) -> str:
+        return self._keys.load_pair(version).fingerprint
 
     def create_credential(self, context: RotationContext) -> dict[str, str]:
         """Create a key pair in memory, after checking that a slot is free for it."""
-        self._keys.of(context.current)
-        self._slot_for_new(context, self._user(context).slots)
+        self._keys.load_pair(context.current)
+        self._choose_slot(context, self._describe_user(context).slots)
         try:
             pair = keypair.verify_key_pair(self.make())
         except UnusableKey as unusable:
             raise Refused(rotation_errors.BAD_KEY, f"a new key pair: {unusable}") from None
         return {
-            **secret_fields.without_key(_kept(context.current)),
-            **secret_fields.fields(pair, _connection(context.current)),
+            **secret_fields.without_key(_list_kept_fields(context.current)),
+            **secret_fields.fields(pair, _read_connection(context.current)),
         }
 
     def discard(self, context: RotationContext, fields: Mapping[str, str]) -> None:
@@ -119,38 +119,42 @@ class SnowflakeKeyPair:
         """
 
     def register(self, context: RotationContext, pending: Version) -> None:
-        user = self._user(context)
-        pair = self._keys.of(pending)
+        user = self._describe_user(context)
+        pair = self._keys.load_pair(pending)
         if pair.fingerprint not in user.slots.values():
-            slot = self._slot_for_new(context, user.slots)
-            user.client.run(sql.statement(SET_SLOT[slot], name=_name(context), key=sql.literal(pair.public)))
+            slot = self._choose_slot(context, user.slots)
+            user.client.run(
+                sql.statement(SET_SLOT[slot], name=_quote_user(context), key=sql.literal(pair.public))
+            )
 
     def authenticates(self, version: Version) -> bool:
-        client = self.connect(_login(version, _PUBLIC), self._keys.of(version))
+        client = self.connect(_build_login(version, _PUBLIC), self._keys.load_pair(version))
         try:
-            is_user = client.value(sql.statement(_WHO)).upper() == version.text(USER).upper()
+            is_user = client.value(sql.statement(_WHO)).upper() == version.get_text(USER).upper()
         except Denied:
             return False
         require_tenant(client, self.tenants())
         return is_user
 
     def is_there(self, context: RotationContext, pending: Version) -> bool:
-        return self._keys.of(pending).fingerprint in self._user(context).slots.values()
+        return self._keys.load_pair(pending).fingerprint in self._describe_user(context).slots.values()
 
     def is_unusable(self, pending: Version) -> bool:
         """Return whether the key can't be read.
 
         A key that was removed from its slot is usable: it can be set again.
         """
-        return self._keys.readable(pending) is None
+        return self._keys.find_pair(pending) is None
 
     def is_outdated(self, context: RotationContext, pending: Version) -> bool:
-        return secret_fields.without_key(_kept(context.current)) != secret_fields.without_key(pending.fields)
+        return secret_fields.without_key(_list_kept_fields(context.current)) != secret_fields.without_key(
+            pending.fields
+        )
 
-    def replaced(self, context: RotationContext, *, in_grace: bool) -> Replaced:
-        kept = {self._keys.fingerprint(version) for version in (context.current, context.pending)}
-        others = sorted(set(self._user(context).slots.values()) - kept - {""})
-        over = {slot: self._grace_is_over(context, slot) for slot in others}
+    def list_replaced(self, context: RotationContext, *, in_grace: bool) -> Replaced:
+        kept = {self._keys.read_fingerprint(version) for version in (context.current, context.pending)}
+        others = sorted(set(self._describe_user(context).slots.values()) - kept - {""})
+        over = {slot: self._is_grace_over(context, slot) for slot in others}
         unmanaged = [slot for slot in others if over[slot] is None]
         return Replaced(
             [slot for slot in others if over[slot] or (in_grace and slot not in unmanaged)], unmanaged
@@ -161,30 +165,30 @@ class SnowflakeKeyPair:
 
         The slots are read again, because a rotation may have changed one.
         """
-        user = self._user(context)
+        user = self._describe_user(context)
         for slot in [slot for slot, fingerprint in user.slots.items() if fingerprint in keys]:
-            user.client.run(sql.statement(UNSET_SLOT[slot], name=_name(context)))
+            user.client.run(sql.statement(UNSET_SLOT[slot], name=_quote_user(context)))
 
-    def live(self, context: RotationContext) -> list[LiveKey]:
-        user = self._user(context)
+    def list_live_keys(self, context: RotationContext) -> list[LiveKey]:
+        user = self._describe_user(context)
         return [
             LiveKey(fingerprint, slot, user.since[slot])
             for slot, fingerprint in user.slots.items()
             if fingerprint
         ]
 
-    def _user(self, context: RotationContext) -> _User:
+    def _describe_user(self, context: RotationContext) -> _User:
         """Describe the user.
 
         Log in with the first of the secret's keys that works, beginning with the current one.
         """
         denied = ""
         for version in context.labelled:
-            if (pair := self._keys.readable(version)) is None:
+            if (pair := self._keys.find_pair(version)) is None:
                 continue
-            client = self.connect(_login(version, _rotation_role(context)), pair)
+            client = self.connect(_build_login(version, _find_rotation_role(context)), pair)
             try:
-                rows = client.run(sql.statement(_DESC, name=_name(context)))
+                rows = client.run(sql.statement(_DESC, name=_quote_user(context)))
             except Denied as error:
                 denied = denied or error.what
                 continue
@@ -192,9 +196,9 @@ class SnowflakeKeyPair:
             properties = {row.get("property", "").upper(): row.get("value", "") for row in rows}
             since = {slot: properties.get(f"{slot}_LAST_SET_TIME", "") for slot in SLOTS}
             return _User(client, keypair.slot_fingerprints(properties), since)
-        raise Refused(rotation_errors.LOCKED_OUT, f"user {context.current.text(USER)}: {denied}")
+        raise Refused(rotation_errors.LOCKED_OUT, f"user {context.current.get_text(USER)}: {denied}")
 
-    def _slot_for_new(self, context: RotationContext, slots: Mapping[str, str]) -> str:
+    def _choose_slot(self, context: RotationContext, slots: Mapping[str, str]) -> str:
         """Return an empty slot, or else the slot without the current key, if the grace period of the key in
         it is over.
 
@@ -202,51 +206,54 @@ class SnowflakeKeyPair:
         """
         if slot := keypair.empty_slot(slots):
             return slot
-        current = self._keys.fingerprint(context.current)
-        user = f"user {context.current.text(USER)}"
+        current = self._keys.read_fingerprint(context.current)
+        user = f"user {context.current.get_text(USER)}"
         if current not in slots.values():
             raise Refused(rotation_errors.FOREIGN_KEY, f"neither slot of {user} holds the current key")
         others = [(slot, key) for slot, key in slots.items() if key != current]
         if not others:
             return SLOTS[1]
         slot, other = others[0]
-        is_over = self._grace_is_over(context, other)
+        is_over = self._is_grace_over(context, other)
         if is_over is None:
             raise Refused(rotation_errors.FOREIGN_KEY, f"{slot} of {user} holds {other}")
         if not is_over:
             raise Refused(rotation_errors.IN_GRACE, f"{slot} of {user}")
         return slot
 
-    def _grace_is_over(self, context: RotationContext, fingerprint: str) -> bool | None:
+    def _is_grace_over(self, context: RotationContext, fingerprint: str) -> bool | None:
         """Return whether the grace period of a replaced key is over; None if the secret never had the key."""
-        if fingerprint == self._keys.fingerprint(context.previous):
+        if fingerprint == self._keys.read_fingerprint(context.previous):
             return context.previous_is_revocable
         # The key may be in another version, from an abandoned or an old rotation.
         was_managed = any(
-            self._keys.fingerprint(version) == fingerprint for version in context.versions.others()
+            self._keys.read_fingerprint(version) == fingerprint
+            for version in context.versions.list_other_versions()
         )
         return context.older_are_revocable if was_managed else None
 
 
-def _login(version: Version, role: str) -> Login:
-    return Login(version.text(ACCOUNT), version.text(USER), role)
+def _build_login(version: Version, role: str) -> Login:
+    return Login(version.get_text(ACCOUNT), version.get_text(USER), role)
 
 
-def _rotation_role(context: RotationContext) -> str:
+def _find_rotation_role(context: RotationContext) -> str:
     return sql.named(
-        context.described.tags.get(contract.ROTATION_ROLE_TAG, "") or context.current.text("role") or _PUBLIC
+        context.described.tags.get(contract.ROTATION_ROLE_TAG, "")
+        or context.current.get_text("role")
+        or _PUBLIC
     )
 
 
-def _connection(version: Version) -> Connection:
+def _read_connection(version: Version) -> Connection:
     names = ("account", "user", "host", "role", "warehouse", "namespace")
-    return Connection(**{name: version.text(name) for name in names})
+    return Connection(**{name: version.get_text(name) for name in names})
 
 
-def _kept(version: Version) -> dict[str, str]:
+def _list_kept_fields(version: Version) -> dict[str, str]:
     """Return the fields that a new version keeps, including those that drivers use to connect."""
-    return {**version.fields, **secret_fields.about(_connection(version))}
+    return {**version.fields, **secret_fields.about(_read_connection(version))}
 
 
-def _name(context: RotationContext) -> sql.Sql:
-    return sql.identifier(context.current.text(USER))
+def _quote_user(context: RotationContext) -> sql.Sql:
+    return sql.identifier(context.current.get_text(USER))

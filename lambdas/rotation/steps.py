@@ -112,7 +112,7 @@ class Rotation:
             return skipped
 
     def _revoke(self, context: RotationContext, strategy: Strategy, *, in_grace: bool) -> dict[str, Any]:
-        replaced = strategy.replaced(context, in_grace=in_grace)
+        replaced = strategy.list_replaced(context, in_grace=in_grace)
         if replaced.managed:
             if not strategy.authenticates(context.current):
                 raise Refused(rotation_errors.NOTHING_LEFT, f"secret {context.described.name}")
@@ -122,7 +122,7 @@ class Rotation:
             "secret": context.described.name,
             "revoked": replaced.managed,
             "unmanaged": replaced.unmanaged,
-            "kept": strategy.id_of(context.current),
+            "kept": strategy.get_id(context.current),
         }
         self.log.info("revoked", **result)
         return result
@@ -140,7 +140,7 @@ class Rotation:
         return "created"
 
     def set(self, context: RotationContext, strategy: Strategy, event: Mapping[str, Any]) -> str:
-        strategy.register(context, _with_value(context))
+        strategy.register(context, _require_value(context))
         return "set"
 
     def test(self, context: RotationContext, strategy: Strategy, event: Mapping[str, Any]) -> str:
@@ -155,7 +155,7 @@ class Rotation:
         """Verify the key again, because nothing guarantees that testSecret ran for it, and make its version
         current.
         """
-        pending = _with_value(context)
+        pending = _require_value(context)
         if strategy.is_outdated(context, pending):
             self._give_up(context, strategy, pending)
         self._verify(context, strategy, pending)
@@ -225,7 +225,7 @@ def _is_done(described: Described, token: str) -> bool:
     return False
 
 
-def _with_value(context: RotationContext) -> Version:
+def _require_value(context: RotationContext) -> Version:
     if context.pending is None:
         raise Refused(rotation_errors.EMPTY, f"version {context.token} of secret {context.described.name}")
     return context.pending

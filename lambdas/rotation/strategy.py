@@ -47,7 +47,7 @@ class Strategy(Protocol):
     Every method may be called twice, and the answer of any call may be lost.
     """
 
-    def id_of(self, version: Version) -> str:
+    def get_id(self, version: Version) -> str:
         """Return the id that the credential has at the vendor. It isn't secret."""
 
     def create_credential(self, context: RotationContext) -> dict[str, str]:
@@ -73,7 +73,7 @@ class Strategy(Protocol):
         copied them.
         """
 
-    def replaced(self, context: RotationContext, *, in_grace: bool) -> Replaced:
+    def list_replaced(self, context: RotationContext, *, in_grace: bool) -> Replaced:
         """Return the keys that may be revoked: all replaced keys if `in_grace`, else only those whose grace
         period is over.
         """
@@ -81,13 +81,13 @@ class Strategy(Protocol):
     def revoke(self, context: RotationContext, keys: Sequence[str]) -> None:
         """Remove these keys. It is no error if a key is gone."""
 
-    def live(self, context: RotationContext) -> list[LiveKey]: ...
+    def list_live_keys(self, context: RotationContext) -> list[LiveKey]: ...
 
 
 def credential_type(version: Version) -> str:
     """Return the type of the credential. Raises Refused if the fields don't identify one."""
     for kind, names in IDENTIFYING_FIELDS.items():
-        if all(version.text(name) for name in names):
+        if all(version.get_text(name) for name in names):
             return kind
     known = " or ".join(", ".join(names) for names in IDENTIFYING_FIELDS.values())
     raise Refused(rotation_errors.FIELDS, f"version {version.id} has neither {known}")

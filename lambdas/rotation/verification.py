@@ -29,7 +29,7 @@ def verify(
     successes = 0
     wait = _MIN_PAUSE
     while True:
-        accepted, requested = _tried(authenticates, is_there, what)
+        accepted, requested = _try_key(authenticates, is_there, what)
         successes = successes + 1 if accepted else 0
         if successes == SUCCESSES:
             return
@@ -40,7 +40,9 @@ def verify(
         deadline.clock.sleep(pause)
 
 
-def _tried(authenticates: Callable[[], bool], is_there: Callable[[], bool], what: str) -> tuple[bool, float]:
+def _try_key(
+    authenticates: Callable[[], bool], is_there: Callable[[], bool], what: str
+) -> tuple[bool, float]:
     """Return whether the key is accepted, and how many seconds the vendor asks to wait.
 
     During an outage it isn't accepted.

@@ -55,7 +55,7 @@ class KafkaCluster:
 
 def kafka_cluster(scope: Construct, *, provider: VendorProvider, deployment: Deployment) -> KafkaCluster:
     confluent = deployment.confluent
-    environment_id, name = _environment(scope, provider, confluent)
+    environment_id, name = _create_environment(scope, provider, confluent)
     resource = provider.create(
         scope,
         "KafkaCluster",
@@ -71,7 +71,7 @@ def kafka_cluster(scope: Construct, *, provider: VendorProvider, deployment: Dep
     return KafkaCluster(environment_id, name, resource)
 
 
-def _environment(scope: Construct, provider: VendorProvider, confluent: Confluent) -> tuple[str, str]:
+def _create_environment(scope: Construct, provider: VendorProvider, confluent: Confluent) -> tuple[str, str]:
     """Return the id and name of the environment, which is created unless one exists."""
     if confluent.environment_id and confluent.environment_name:
         return confluent.environment_id, confluent.environment_name

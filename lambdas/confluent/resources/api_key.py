@@ -16,9 +16,9 @@ from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent import key_services
 from lambdas.confluent.key_properties import ApiKeyProps
 from lambdas.confluent.key_services import Target
-from lambdas.confluent.lookup import Ctx, in_container
+from lambdas.confluent.lookup import Ctx, treat_gone_container_as_empty
 from lambdas.confluent.rest_client import path, require_text, text
-from lambdas.confluent.secret_fields import Connection, build_fields, with_key
+from lambdas.confluent.secret_fields import Connection, build_fields, replace_key
 from lambdas.shared import errors
 from lambdas.shared.errors import InProgress, Refused, ResourceMissing
 from lambdas.shared.redaction import ApiKey, Secret
@@ -113,8 +113,8 @@ def find_existing(context: Ctx, spec: ApiKeyProps, known: str | None) -> list[st
         exists = context.vendor.cloud.read(_ROUTE + path(known)) is not None
         return [*managed_ids, known] if exists else managed_ids
 
-    return in_container(
-        context, lambda: context.vendor.service_account_is_gone(spec.service_account_id), find_keys
+    return treat_gone_container_as_empty(
+        context, lambda: context.vendor.is_service_account_gone(spec.service_account_id), find_keys
     )
 
 
@@ -123,7 +123,7 @@ def is_managed(display_name: str, name: str) -> bool:
 
 
 def _find_connection(context: Ctx, spec: ApiKeyProps) -> Connection:
-    connection = key_services.connection(context.vendor, _build_target(spec))
+    connection = key_services.find_connection(context.vendor, _build_target(spec))
     return attrs.evolve(connection, display_name=context.name)
 
 
@@ -133,7 +133,7 @@ def _fill_fields(
     """Return the secret's fields with this key. Fields that somebody added stay."""
     fields_of_service = build_fields(spec.service, key, _EVERYTHING)
     added = {name: value for name, value in stored.items() if name not in fields_of_service}
-    return {**with_key(added, key), **build_fields(spec.service, key, connection)}
+    return {**replace_key(added, key), **build_fields(spec.service, key, connection)}
 
 
 def _find_stored_key(context: Ctx, spec: ApiKeyProps, keys: list[dict[str, Any]]) -> ApiKey | None:
@@ -142,7 +142,7 @@ def _find_stored_key(context: Ctx, spec: ApiKeyProps, keys: list[dict[str, Any]]
     if KEY_ID not in stored or KEY_SECRET not in stored:
         return None
     stored_key = ApiKey(stored[KEY_ID].reveal(), stored[KEY_SECRET])
-    resource = key_services.resource(context.vendor, _build_target(spec))
+    resource = key_services.find_resource(context.vendor, _build_target(spec))
     for key in keys:
         if text(key, "id") == stored_key.id and key_services.is_for(key, resource):
             return stored_key
@@ -159,7 +159,7 @@ def _build_key(context: Ctx, spec: ApiKeyProps) -> dict[str, Any]:
         "description": spec.description,
         "owner": {"id": spec.service_account_id, "kind": "ServiceAccount"},
     }
-    resource = key_services.resource(context.vendor, _build_target(spec))
+    resource = key_services.find_resource(context.vendor, _build_target(spec))
     if resource:
         key["resource"] = resource
     return key

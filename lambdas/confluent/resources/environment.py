@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from lambdas.confluent import errors as confluent_errors
-from lambdas.confluent.lookup import Ctx, existing, known_and_named
+from lambdas.confluent.lookup import Ctx, find_by_id_or_name, require_existing
 from lambdas.confluent.properties import STREAM_GOVERNANCE, EnvironmentProps
 from lambdas.confluent.rest_client import path, require_text, text
 from lambdas.shared.errors import DETAIL_LENGTH, Denied, LakeferryError, NotFound, Refused
@@ -40,7 +40,7 @@ def create(context: Ctx, spec: EnvironmentProps) -> str:
 
 
 def is_ready(context: Ctx, spec: EnvironmentProps, object_id: str) -> Outputs | None:
-    actual = existing(context.vendor.cloud.read(_route(object_id)), f"environment {object_id}")
+    actual = require_existing(context.vendor.cloud.read(_build_route(object_id)), f"environment {object_id}")
     return {
         "id": object_id,
         "name": text(actual, "display_name"),
@@ -52,9 +52,13 @@ def is_ready(context: Ctx, spec: EnvironmentProps, object_id: str) -> Outputs | 
 
 def update(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
     """Update it. After a rollback, the environment may have a higher package than its properties."""
-    actual = existing(context.vendor.cloud.read(_route(object_id)), f"environment {object_id}")
+    actual = require_existing(context.vendor.cloud.read(_build_route(object_id)), f"environment {object_id}")
     before = context.previous
-    if isinstance(before, EnvironmentProps) and _rank(before) > _rank(spec) and not context.rolling_back():
+    if (
+        isinstance(before, EnvironmentProps)
+        and _get_rank(before) > _get_rank(spec)
+        and not context.rolling_back()
+    ):
         what = (
             f"Stream Governance of environment {object_id} can't be lowered from {before.stream_governance}"
         )
@@ -66,7 +70,7 @@ def update(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
     if package != spec.stream_governance and package != STREAM_GOVERNANCE[-1]:
         changes["stream_governance_config"] = {"package": spec.stream_governance}
     if changes:
-        context.vendor.cloud.patch(_route(object_id), changes)
+        context.vendor.cloud.patch(_build_route(object_id), changes)
 
 
 def delete(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
@@ -78,7 +82,7 @@ def delete(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
     to delete the organization's last environment.
     """
     for kind, (route, *name) in (_CONTENTS | _CONTENTS_OF_NEW_APIS).items():
-        held = _list(context, kind, route, object_id)
+        held = _list_contents(context, kind, route, object_id)
         names = [f"{text(item, 'id')} ({text(item, *name)})" for item in held]
         if names:
             shown = ", ".join(names)[:DETAIL_LENGTH]
@@ -87,10 +91,10 @@ def delete(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
                 f"{shown}"
             )
             raise LakeferryError(confluent_errors.ENVIRONMENT_NOT_EMPTY, message, patience=_EMPTY_PATIENCE)
-    context.vendor.cloud.delete(_route(object_id))
+    context.vendor.cloud.delete(_build_route(object_id))
 
 
-def _list(context: Ctx, kind: str, route: str, object_id: str) -> list[dict[str, Any]]:
+def _list_contents(context: Ctx, kind: str, route: str, object_id: str) -> list[dict[str, Any]]:
     """List what the environment holds. Raises Denied if that isn't known.
 
     Vendors also answer 404 for what a login may not see. It says that there is nothing only where the API
@@ -108,14 +112,14 @@ def _list(context: Ctx, kind: str, route: str, object_id: str) -> list[dict[str,
 def find_existing(context: Ctx, spec: EnvironmentProps, known: str | None) -> list[str]:
     """Search the whole list: there is no filter by name, and names need not be unique."""
     cloud = context.vendor.cloud
-    return known_and_named(
-        known, lambda id: cloud.read(_route(id)), cloud.pages(_ROUTE), context.name, "display_name"
+    return find_by_id_or_name(
+        known, lambda id: cloud.read(_build_route(id)), cloud.pages(_ROUTE), context.name, "display_name"
     )
 
 
-def _rank(spec: EnvironmentProps) -> int:
+def _get_rank(spec: EnvironmentProps) -> int:
     return STREAM_GOVERNANCE.index(spec.stream_governance)
 
 
-def _route(object_id: str) -> str:
+def _build_route(object_id: str) -> str:
     return _ROUTE + path(object_id)

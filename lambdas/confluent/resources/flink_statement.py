@@ -22,7 +22,7 @@ from typing import Any, Final
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.flink_properties import FlinkStatementProps
 from lambdas.confluent.flink_sql import fingerprint
-from lambdas.confluent.lookup import Ctx, existing, in_container, require_unprotected
+from lambdas.confluent.lookup import Ctx, require_existing, require_unprotected, treat_gone_container_as_empty
 from lambdas.confluent.rest_client import RestClient, get_path, path, text
 from lambdas.shared import errors
 from lambdas.shared.errors import (
@@ -60,26 +60,26 @@ _GONE_PATIENCE: Final = 120.0
 
 def create(context: Ctx, spec: FlinkStatementProps) -> str:
     """Send the statement. Raises Refused if the topic or a subject of its table exists."""
-    plane = _plane(context, spec)
-    name = _name(context, spec)
-    if plane.read(_route(context, spec, _undo_name(name))) is not None:
-        plane.delete(_route(context, spec, _undo_name(name)))
+    plane = _connect(context, spec)
+    name = _build_name(context, spec)
+    if plane.read(_build_route(context, spec, _build_undo_name(name))) is not None:
+        plane.delete(_build_route(context, spec, _build_undo_name(name)))
         raise InProgress(confluent_errors.FLINK_FAILED, f"an earlier undo of {name} is being deleted")
     _require_no_table(context, spec)
-    body = _statement(context, spec, name, spec.sql)
+    body = _build_statement(context, spec, name, spec.sql)
     for note in (_UNDONE, _RAN, _PHASE):
         context.notes.pop(note, None)
     context.notes[_TABLE] = _OURS
     context.claim()
-    plane.post(_route(context, spec), body)
+    plane.post(_build_route(context, spec), body)
     return name
 
 
 def is_ready(context: Ctx, spec: FlinkStatementProps, object_id: str) -> Outputs | None:
-    actual = _plane(context, spec).read(_route(context, spec, object_id))
+    actual = _connect(context, spec).read(_build_route(context, spec, object_id))
     if actual is None and _has_ended(context, spec, object_id):
-        return _outputs_of_ended(context, object_id)
-    actual = existing(actual, f"statement {object_id}")
+        return _build_ended_outputs(context, object_id)
+    actual = require_existing(actual, f"statement {object_id}")
     phase = text(actual, "status", "phase")
     detail = shortened(text(actual, "status", "detail"))
     if spec.topic and phase in ("FAILED", "FAILING", "COMPLETED") and _is_about_existing(detail):
@@ -111,10 +111,10 @@ def update(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
 
     Every other change needs a new statement.
     """
-    actual = _plane(context, spec).read(_route(context, spec, object_id))
+    actual = _connect(context, spec).read(_build_route(context, spec, object_id))
     has_ended = actual is None and _has_ended(context, spec, object_id)
     if not has_ended:
-        actual = existing(actual, f"statement {object_id}")
+        actual = require_existing(actual, f"statement {object_id}")
     if not _has_text(context, spec, object_id):
         _require_replaceable(context, spec, object_id)
         if has_ended and not _needs_undo(context, context.previous or spec, object_id):
@@ -137,8 +137,8 @@ def update(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
-    plane = _plane(context, spec)
-    actual = plane.read(_route(context, spec, object_id))
+    plane = _connect(context, spec)
+    actual = plane.read(_build_route(context, spec, object_id))
     if actual is not None and text(actual, "status", "phase") not in (*_IDLE, "DELETING"):
         _put(context, spec, actual, stopped=True)
         raise InProgress(errors.WAITING, f"statement {object_id} is being stopped")
@@ -151,11 +151,11 @@ def delete(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
                 f"statement {object_id} has a table with records",
             )
         _undo(context, spec, plane, object_id)
-    if plane.read(_route(context, spec, _undo_name(object_id))) is not None:
-        plane.delete(_route(context, spec, _undo_name(object_id)))
+    if plane.read(_build_route(context, spec, _build_undo_name(object_id))) is not None:
+        plane.delete(_build_route(context, spec, _build_undo_name(object_id)))
         raise InProgress(errors.WAITING, f"the undo of {object_id} is being deleted")
     if actual is not None:
-        plane.delete(_route(context, spec, object_id))
+        plane.delete(_build_route(context, spec, object_id))
 
 
 def find_existing(context: Ctx, spec: FlinkStatementProps, known: str | None) -> list[str]:
@@ -164,26 +164,30 @@ def find_existing(context: Ctx, spec: FlinkStatementProps, known: str | None) ->
     Confluent drops ended statements after 30 days; one to delete still counts until its undo has run.
     """
 
-    def look() -> list[str]:
-        plane = _plane(context, spec)
-        candidates = dict.fromkeys(filter(None, (_name(context, spec), _former_name(context, spec), known)))
+    def find_objects() -> list[str]:
+        plane = _connect(context, spec)
+        candidates = dict.fromkeys(
+            filter(None, (_build_name(context, spec), _build_former_name(context, spec), known))
+        )
         if not context.deleting:
-            found = [name for name in candidates if plane.read(_route(context, spec, name)) is not None]
+            found = [name for name in candidates if plane.read(_build_route(context, spec, name)) is not None]
             if found and not context.owned:
                 # The state was lost. The name proves that the statement is ours, but not that it created its
                 # table.
                 context.notes[_TABLE] = _OURS if spec.adopt else _NOT_PROVEN
             return found
-        listed = {text(statement, "name") for statement in plane.pages(_route(context, spec))}
+        listed = {text(statement, "name") for statement in plane.pages(_build_route(context, spec))}
         managed = re.compile(re.escape(context.name) + "-[0-9a-f]{8}(-undo)?")
         names = {name.removesuffix("-undo") for name in listed if managed.fullmatch(name)}
         if known and _needs_undo(context, spec, known):
             names.add(known)
         return sorted(
-            names | {name for name in candidates if plane.read(_route(context, spec, name)) is not None}
+            names | {name for name in candidates if plane.read(_build_route(context, spec, name)) is not None}
         )
 
-    return in_container(context, lambda: context.vendor.environment_is_gone(spec.environment_id), look)
+    return treat_gone_container_as_empty(
+        context, lambda: context.vendor.is_environment_gone(spec.environment_id), find_objects
+    )
 
 
 def has_completed(context: Ctx, spec: FlinkStatementProps, object_id: str) -> bool:
@@ -201,7 +205,7 @@ def _has_run(context: Ctx, object_id: str) -> bool:
     before = context.previous
     return context.notes.get(_RAN) == object_id or (
         isinstance(before, FlinkStatementProps)
-        and object_id in (_name(context, before), _former_name(context, before))
+        and object_id in (_build_name(context, before), _build_former_name(context, before))
     )
 
 
@@ -226,10 +230,10 @@ def _has_ended(context: Ctx, spec: FlinkStatementProps, object_id: str) -> bool:
     """
     if context.notes.get(_RAN) != object_id or context.notes.get(_UNDONE) == object_id:
         return False
-    return not spec.topic or _topic_exists(context, spec)
+    return not spec.topic or _has_topic(context, spec)
 
 
-def _outputs_of_ended(context: Ctx, object_id: str) -> Outputs:
+def _build_ended_outputs(context: Ctx, object_id: str) -> Outputs:
     """Return the outputs of a statement that had done all its work.
 
     Raises ResourceFailed for one that should still run.
@@ -251,13 +255,13 @@ def _has_text(context: Ctx, spec: FlinkStatementProps, object_id: str) -> bool:
     now = fingerprint(spec.sql, spec.properties)
     before = context.previous
     if (
-        object_id in (_name(context, spec), _former_name(context, spec))
+        object_id in (_build_name(context, spec), _build_former_name(context, spec))
         or context.notes.get(_TEXT) == f"{object_id} {now}"
     ):
         return True
     return (
         isinstance(before, FlinkStatementProps)
-        and object_id == _former_name(context, before)
+        and object_id == _build_former_name(context, before)
         and fingerprint(before.sql, before.properties) == now
     )
 
@@ -284,7 +288,7 @@ def _require_no_table(context: Ctx, spec: FlinkStatementProps) -> None:
     """
     if not spec.topic:
         return
-    if _topic_exists(context, spec):
+    if _has_topic(context, spec):
         what = f"topic {spec.topic} exists, and the statement did not create it"
         if _UNDONE in context.notes:
             raise Conflict(confluent_errors.FOREIGN_TOPIC, what, patience=_DROP_PATIENCE)
@@ -298,7 +302,7 @@ def _require_no_table(context: Ctx, spec: FlinkStatementProps) -> None:
             raise Refused(confluent_errors.FOREIGN_SUBJECT, what)
 
 
-def _topic_exists(context: Ctx, spec: FlinkStatementProps) -> bool:
+def _has_topic(context: Ctx, spec: FlinkStatementProps) -> bool:
     key = context.secrets.read_key(spec.topic_credentials)
     plane = context.vendor.kafka(spec.environment_id, spec.cluster_id, key)
     return plane.read(path("kafka", "v3", "clusters", spec.cluster_id, "topics", spec.topic)) is not None
@@ -312,21 +316,21 @@ def _require_not_undone(context: Ctx, spec: FlinkStatementProps, object_id: str)
     """Raise ReplacementRequired if a rollback may have dropped the statement's table: resuming would not
     help.
     """
-    undo = _route(context, spec, _undo_name(object_id))
-    if context.notes.get(_UNDONE) == object_id or _plane(context, spec).read(undo) is not None:
+    undo = _build_route(context, spec, _build_undo_name(object_id))
+    if context.notes.get(_UNDONE) == object_id or _connect(context, spec).read(undo) is not None:
         raise ReplacementRequired(errors.OUTDATED, f"statement {object_id} was undone")
 
 
 def _undo(context: Ctx, spec: FlinkStatementProps, plane: RestClient, object_id: str) -> None:
     """Run the undo. Raises InProgress until it has completed and a note records that."""
-    name = _undo_name(object_id)
-    actual = plane.read(_route(context, spec, name))
+    name = _build_undo_name(object_id)
+    actual = plane.read(_build_route(context, spec, name))
     if actual is None:
-        plane.post(_route(context, spec), _statement(context, spec, name, spec.undo_sql))
+        plane.post(_build_route(context, spec), _build_statement(context, spec, name, spec.undo_sql))
         raise InProgress(errors.WAITING, f"statement {name} runs")
     phase = text(actual, "status", "phase")
     if phase == "FAILED":
-        plane.delete(_route(context, spec, name))
+        plane.delete(_build_route(context, spec, name))
         reason = shortened(text(actual, "status", "detail"))
         raise ResourceFailed(
             confluent_errors.FLINK_FAILED, f"statement {name} failed: {reason}", patience=_FAULT_PATIENCE
@@ -345,18 +349,18 @@ def _put(context: Ctx, spec: FlinkStatementProps, actual: dict[str, Any], **chan
     }
     writable = ("statement", "properties", "compute_pool_id", "principal", "stopped")
     current = {name: value for name in writable if (value := get_path(actual, "spec", name)) is not None}
-    route = _route(context, spec, text(actual, "name"))
-    _plane(context, spec).put(route, {**kept, "spec": {**current, **changes}})
+    route = _build_route(context, spec, text(actual, "name"))
+    _connect(context, spec).put(route, {**kept, "spec": {**current, **changes}})
 
 
-def _statement(context: Ctx, spec: FlinkStatementProps, name: str, sql: str) -> dict[str, Any]:
+def _build_statement(context: Ctx, spec: FlinkStatementProps, name: str, sql: str) -> dict[str, Any]:
     return {
         "name": name,
         "organization_id": context.vendor.organization_id,
         "environment_id": spec.environment_id,
         "spec": {
             "statement": sql,
-            "properties": _properties(context, spec),
+            "properties": _build_properties(context, spec),
             "compute_pool_id": spec.compute_pool_id,
             "principal": spec.service_account_id,
             "stopped": False,
@@ -364,7 +368,7 @@ def _statement(context: Ctx, spec: FlinkStatementProps, name: str, sql: str) -> 
     }
 
 
-def _properties(context: Ctx, spec: FlinkStatementProps) -> dict[str, str]:
+def _build_properties(context: Ctx, spec: FlinkStatementProps) -> dict[str, str]:
     """Return the session's properties, with the names that environment and cluster have now: people may
     rename them.
     """
@@ -377,24 +381,24 @@ def _properties(context: Ctx, spec: FlinkStatementProps) -> dict[str, str]:
     }
 
 
-def _name(context: Ctx, spec: FlinkStatementProps) -> str:
+def _build_name(context: Ctx, spec: FlinkStatementProps) -> str:
     return f"{context.name}-{fingerprint(spec.sql, spec.properties)}"
 
 
-def _former_name(context: Ctx, spec: FlinkStatementProps) -> str:
+def _build_former_name(context: Ctx, spec: FlinkStatementProps) -> str:
     """Return the name that earlier releases gave the statement."""
     named = {**spec.properties, "sql.current-catalog": spec.catalog, "sql.current-database": spec.database}
     return f"{context.name}-{fingerprint(spec.sql, named)}"
 
 
-def _undo_name(name: str) -> str:
+def _build_undo_name(name: str) -> str:
     return f"{name}-undo"
 
 
-def _plane(context: Ctx, spec: FlinkStatementProps) -> RestClient:
+def _connect(context: Ctx, spec: FlinkStatementProps) -> RestClient:
     return context.vendor.flink(spec.region, context.secrets.read_key(spec.credentials))
 
 
-def _route(context: Ctx, spec: FlinkStatementProps, *name: str) -> str:
+def _build_route(context: Ctx, spec: FlinkStatementProps, *name: str) -> str:
     parent = ("organizations", context.vendor.organization_id, "environments", spec.environment_id)
     return path("sql", "v1", *parent, "statements", *name)

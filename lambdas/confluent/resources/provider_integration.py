@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import CLOUD
-from lambdas.confluent.lookup import Ctx, existing, in_container, known_and_named
+from lambdas.confluent.lookup import Ctx, find_by_id_or_name, require_existing, treat_gone_container_as_empty
 from lambdas.confluent.properties import ProviderIntegrationProps
 from lambdas.confluent.rest_client import get_path, path, require_text, text
 from lambdas.shared.errors import InProgress
@@ -33,7 +33,7 @@ def create(context: Ctx, spec: ProviderIntegrationProps) -> str:
 
 
 def is_ready(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> Outputs | None:
-    actual = existing(_read(context, spec, object_id), f"provider integration {object_id}")
+    actual = require_existing(_read(context, spec, object_id), f"provider integration {object_id}")
     return {
         "id": object_id,
         "name": text(actual, "display_name"),
@@ -45,7 +45,7 @@ def is_ready(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> Ou
 
 
 def update(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> None:
-    existing(_read(context, spec, object_id), f"provider integration {object_id}")
+    require_existing(_read(context, spec, object_id), f"provider integration {object_id}")
 
 
 def delete(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> None:
@@ -62,12 +62,14 @@ def delete(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> None
 
 
 def find_existing(context: Ctx, spec: ProviderIntegrationProps, known: str | None) -> list[str]:
-    def look() -> list[str]:
+    def find_objects() -> list[str]:
         listed = context.vendor.cloud.pages(_ROUTE, environment=spec.environment_id)
         read = lambda id: _read(context, spec, id)  # noqa: E731
-        return known_and_named(known, read, listed, context.name, "display_name")
+        return find_by_id_or_name(known, read, listed, context.name, "display_name")
 
-    return in_container(context, lambda: context.vendor.environment_is_gone(spec.environment_id), look)
+    return treat_gone_container_as_empty(
+        context, lambda: context.vendor.is_environment_gone(spec.environment_id), find_objects
+    )
 
 
 def _read(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> dict[str, Any] | None:

@@ -11,10 +11,16 @@ from typing import Any, Final
 
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.errors import mentions
-from lambdas.confluent.lookup import Ctx, existing, in_container, require_unprotected
+from lambdas.confluent.lookup import Ctx, require_existing, require_unprotected, treat_gone_container_as_empty
 from lambdas.confluent.properties import TableflowTopicProps
 from lambdas.confluent.resources import catalog_integration
-from lambdas.confluent.resources.catalog_integration import FAULT_PATIENCE, client, cluster_ref, query, resume
+from lambdas.confluent.resources.catalog_integration import (
+    FAULT_PATIENCE,
+    build_cluster_ref,
+    build_query,
+    connect,
+    resume,
+)
 from lambdas.confluent.rest_client import get_path, objects, path, text
 from lambdas.shared import errors
 from lambdas.shared.errors import InProgress, Refused, ReplacementRequired, ResourceFailed, shortened
@@ -32,12 +38,12 @@ def create(context: Ctx, spec: TableflowTopicProps) -> str:
     """
     body = {
         "display_name": spec.topic,
-        **cluster_ref(spec),
-        "storage": _storage(spec),
-        "table_formats": _formats(spec),
-        "config": _config(spec),
+        **build_cluster_ref(spec),
+        "storage": _build_storage(spec),
+        "table_formats": _list_formats(spec),
+        "config": _build_config(spec),
     }
-    tableflow = client(context, spec)
+    tableflow = connect(context, spec)
     context.claim()
     try:
         tableflow.post(_ROUTE, {"spec": body})
@@ -59,13 +65,15 @@ def is_ready(context: Ctx, spec: TableflowTopicProps, object_id: str) -> Outputs
 
     If it is suspended or has failed, resume it and raise an error with Confluent's reason.
     """
-    actual = existing(_read(context, spec), f"Tableflow of topic {object_id}")
+    actual = require_existing(_read(context, spec), f"Tableflow of topic {object_id}")
     phase = text(actual, "status", "phase")
     if phase == "FAILED" or get_path(actual, "spec", "suspended") is True:
         resume(context, spec, _ROUTE + path(spec.topic))
-        raise _fault(spec, text(actual, "status", "error_message"), failed=phase == "FAILED")
+        raise _build_topic_fault(spec, text(actual, "status", "error_message"), failed=phase == "FAILED")
     if broken := objects(actual, "status", "failing_table_formats"):
-        raise _fault(spec, "; ".join(text(catalog, "error_message") for catalog in broken), failed=True)
+        raise _build_topic_fault(
+            spec, "; ".join(text(catalog, "error_message") for catalog in broken), failed=True
+        )
     table_path = text(actual, "spec", "storage", "table_path")
     if phase != "RUNNING" or not table_path:
         return None
@@ -81,7 +89,7 @@ def is_ready(context: Ctx, spec: TableflowTopicProps, object_id: str) -> Outputs
 
 
 def update(context: Ctx, spec: TableflowTopicProps, object_id: str) -> None:
-    actual = existing(_read(context, spec), f"Tableflow of topic {object_id}")
+    actual = require_existing(_read(context, spec), f"Tableflow of topic {object_id}")
     before = context.previous
     current = get_path(actual, "spec", "config")
     was_set = isinstance(before, TableflowTopicProps) and before.data_retention_ms is not None
@@ -90,18 +98,22 @@ def update(context: Ctx, spec: TableflowTopicProps, object_id: str) -> None:
         raise Refused(
             confluent_errors.CANT_CHANGE, f"data_retention_ms of Tableflow topic {object_id} can't be removed"
         )
-    wanted = _storage(spec)
+    wanted = _build_storage(spec)
     if any(text(actual, "spec", "storage", name) != value for name, value in wanted.items()):
         raise ReplacementRequired(errors.OUTDATED, f"Tableflow of topic {object_id} writes to other storage")
     changes: dict[str, Any] = {}
     if config := {
-        name: value for name, value in _config(spec).items() if not _is(get_path(current, name), value)
+        name: value
+        for name, value in _build_config(spec).items()
+        if not _is_same(get_path(current, name), value)
     }:
         changes["config"] = config
-    if set(get_path(actual, "spec", "table_formats") or []) != set(_formats(spec)):
-        changes["table_formats"] = _formats(spec)
+    if set(get_path(actual, "spec", "table_formats") or []) != set(_list_formats(spec)):
+        changes["table_formats"] = _list_formats(spec)
     if changes:
-        client(context, spec).patch(_ROUTE + path(spec.topic), {"spec": {**cluster_ref(spec), **changes}})
+        connect(context, spec).patch(
+            _ROUTE + path(spec.topic), {"spec": {**build_cluster_ref(spec), **changes}}
+        )
 
 
 def delete(context: Ctx, spec: TableflowTopicProps, object_id: str) -> None:
@@ -113,7 +125,7 @@ def delete(context: Ctx, spec: TableflowTopicProps, object_id: str) -> None:
         require_unprotected(
             context, spec.environment_id, spec.cluster_id, f"the table of topic {object_id} has rows"
         )
-    client(context, spec).delete(_ROUTE + path(spec.topic), **query(spec))
+    connect(context, spec).delete(_ROUTE + path(spec.topic), **build_query(spec))
 
 
 def find_existing(context: Ctx, spec: TableflowTopicProps, known: str | None) -> list[str]:
@@ -122,7 +134,7 @@ def find_existing(context: Ctx, spec: TableflowTopicProps, known: str | None) ->
     Raises Refused if that is neither the resource's own nor to be adopted.
     """
 
-    def look() -> list[str]:
+    def find_objects() -> list[str]:
         actual = _read(context, spec)
         if actual is None:
             return []
@@ -137,12 +149,12 @@ def find_existing(context: Ctx, spec: TableflowTopicProps, known: str | None) ->
 
     if context.deleting and not context.owned:
         return []
-    return in_container(
-        context, lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None, look
+    return treat_gone_container_as_empty(
+        context, lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None, find_objects
     )
 
 
-def _fault(spec: TableflowTopicProps, reason: str, *, failed: bool) -> ResourceFailed:
+def _build_topic_fault(spec: TableflowTopicProps, reason: str, *, failed: bool) -> ResourceFailed:
     row = confluent_errors.TABLEFLOW_FAILED if failed else confluent_errors.TABLEFLOW_SUSPENDED
     if "not empty" in reason.lower():
         row = confluent_errors.STORAGE_NOT_EMPTY
@@ -158,12 +170,12 @@ def _require_synced(context: Ctx, spec: TableflowTopicProps, actual: dict[str, A
     statuses = objects(actual, "status", "catalog_sync_statuses")
     if statuses and all(text(status, "sync_status") == "SYNCED" for status in statuses):
         return
-    integrations = client(context, spec).pages(catalog_integration.ROUTE, **query(spec))
+    integrations = connect(context, spec).pages(catalog_integration.ROUTE, **build_query(spec))
     for integration in integrations:
         catalog_integration.require_working(context, spec, integration)
     for status in statuses:
         if text(status, "sync_status") == "FAILED":
-            raise catalog_integration.fault(f"topic {spec.topic}", text(status, "error_message"))
+            raise catalog_integration.build_fault(f"topic {spec.topic}", text(status, "error_message"))
     seen = [
         f"catalog integration {text(integration, 'id')} is {text(integration, 'status', 'phase')}"
         for integration in integrations
@@ -172,7 +184,7 @@ def _require_synced(context: Ctx, spec: TableflowTopicProps, actual: dict[str, A
     raise InProgress(errors.WAITING, f"no catalog shows the table of topic {spec.topic} yet: {states}")
 
 
-def _is(current: Any, wanted: Any) -> bool:
+def _is_same(current: Any, wanted: Any) -> bool:
     """Return whether the current value is the wanted one.
 
     The API returns numbers as text, and more fields of error handling.
@@ -184,7 +196,7 @@ def _is(current: Any, wanted: Any) -> bool:
     return current is not None and str(current) == str(wanted)
 
 
-def _storage(spec: TableflowTopicProps) -> dict[str, str]:
+def _build_storage(spec: TableflowTopicProps) -> dict[str, str]:
     if spec.storage == "managed":
         return {"kind": "Managed"}
     return {
@@ -194,11 +206,11 @@ def _storage(spec: TableflowTopicProps) -> dict[str, str]:
     }
 
 
-def _formats(spec: TableflowTopicProps) -> list[str]:
+def _list_formats(spec: TableflowTopicProps) -> list[str]:
     return sorted(set(spec.table_formats)) or ["ICEBERG"]
 
 
-def _config(spec: TableflowTopicProps) -> dict[str, Any]:
+def _build_config(spec: TableflowTopicProps) -> dict[str, Any]:
     """Return the configuration.
 
     With both error_handling and the deprecated record_failure_strategy, creation would fail.
@@ -216,4 +228,4 @@ def _config(spec: TableflowTopicProps) -> dict[str, Any]:
 
 
 def _read(context: Ctx, spec: TableflowTopicProps) -> dict[str, Any] | None:
-    return client(context, spec).read(_ROUTE + path(spec.topic), **query(spec))
+    return connect(context, spec).read(_ROUTE + path(spec.topic), **build_query(spec))

@@ -20,4 +20,4 @@ class Cloud(KeyService):
         return None
 
     def prepare_test(self, vendor: Confluent, target: Target, key: ApiKey) -> tuple[RestClient, str]:
-        return vendor.with_key(key), "/org/v2/environments?page_size=1"
+        return vendor.build_cloud_client(key), "/org/v2/environments?page_size=1"

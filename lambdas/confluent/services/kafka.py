@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import attrs
 
-from lambdas.confluent.client import Confluent, bootstrap_servers
+from lambdas.confluent.client import Confluent, read_bootstrap_servers
 from lambdas.confluent.rest_client import RestClient, path
 from lambdas.confluent.services.base import Connection, KeyService, Target
 from lambdas.shared import errors
@@ -31,7 +31,7 @@ class Kafka(KeyService):
         cluster = vendor.cluster(target.environment_id, target.cluster_id)
         if cluster is None:
             raise ResourceMissing(errors.VANISHED, f"Kafka cluster {target.cluster_id} is gone")
-        return attrs.evolve(connection, endpoint=bootstrap_servers(cluster))
+        return attrs.evolve(connection, endpoint=read_bootstrap_servers(cluster))
 
     def prepare_test(self, vendor: Confluent, target: Target, key: ApiKey) -> tuple[RestClient, str]:
         plane = vendor.kafka(target.environment_id, target.cluster_id, key)
