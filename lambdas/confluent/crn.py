@@ -83,6 +83,6 @@ NEEDS: Final[dict[str, tuple[str, ...]]] = {
 }
 
 
-def same(one: str, other: str) -> bool:
+def same(first: str, second: str) -> bool:
     """Return whether two resource names are equal. Confluent may percent-encode one of them."""
-    return unquote(one) == unquote(other)
+    return unquote(first) == unquote(second)

@@ -15,26 +15,26 @@ from lambdas.shared.resource import Context
 Ctx: TypeAlias = Context[Confluent]
 
 
-def require_existing(body: dict[str, Any] | None, what: str) -> dict[str, Any]:
+def require_existing(body: dict[str, Any] | None, object_name: str) -> dict[str, Any]:
     """Return the body. Raises ResourceMissing if it is None."""
     if body is None:
-        raise ResourceMissing(errors.VANISHED, f"{what} does not exist")
+        raise ResourceMissing(errors.VANISHED, f"{object_name} does not exist")
     return body
 
 
 def find_by_id_or_name(
-    known: str | None,
+    known_id: str | None,
     read: Callable[[str], dict[str, Any] | None],
-    listed: Iterable[dict[str, Any]],
+    documents: Iterable[dict[str, Any]],
     name: str,
     *where: str,
 ) -> list[str]:
     """Return ids: the known id if its object exists, then the ids of all other objects whose field at `where`
     is `name`.
     """
-    ids = [known] if known and read(known) is not None else []
-    named = (text(item, "id") for item in listed if text(item, *where) == name)
-    return ids + [id for id in named if id and id not in ids]
+    ids = [known_id] if known_id and read(known_id) is not None else []
+    named_ids = [text(document, "id") for document in documents if text(document, *where) == name]
+    return ids + [named_id for named_id in named_ids if named_id and named_id not in ids]
 
 
 def treat_gone_container_as_empty(

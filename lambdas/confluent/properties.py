@@ -356,10 +356,12 @@ class TableflowTopicProps(Properties[TableflowTopicOutputs]):
             if bool(getattr(self, name)) != (self.storage == "own_bucket"):
                 yield name, "must be set for storage own_bucket, and only then"
         for name, days in (("retention_ms", 1), ("data_retention_ms", 30)):
-            if (value := getattr(self, name)) is not None and value < days * _DAY_MS:
+            value = getattr(self, name)
+            if value is not None and value < days * _DAY_MS:
                 yield name, f"{value} is less than {days} days"
-        if unknown := set(self.table_formats) - {"ICEBERG", "DELTA"}:
-            yield "table_formats", f"{', '.join(sorted(unknown))} is neither ICEBERG nor DELTA"
+        unknown_formats = set(self.table_formats) - {"ICEBERG", "DELTA"}
+        if unknown_formats:
+            yield "table_formats", f"{', '.join(sorted(unknown_formats))} is neither ICEBERG nor DELTA"
 
 
 class CatalogIntegrationOutputs(NamedTuple):

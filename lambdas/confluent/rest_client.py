@@ -43,7 +43,8 @@ def text(body: Any, *names: str) -> str:
 
 def require_text(body: Any, *names: str) -> str:
     """Return the text at a path of names. Raises Transient if there is none."""
-    if value := text(body, *names):
+    value = text(body, *names)
+    if value:
         return value
     raise Transient(confluent_errors.UNEXPECTED, f"an answer lacks {'.'.join(names)}")
 
@@ -51,7 +52,9 @@ def require_text(body: Any, *names: str) -> str:
 def objects(body: Any, *names: str) -> list[dict[str, Any]]:
     """Return the objects of the list at a path of names; none if there is no list."""
     value = get_path(body, *names)
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    if not isinstance(value, list):
+        return []
+    return [item for item in value if isinstance(item, dict)]
 
 
 def path(*parts: str) -> str:
@@ -126,17 +129,13 @@ class RestClient:
 
     def pages(self, route: str, **params: str) -> list[dict[str, Any]]:
         """Return all objects of a list, each once, even if pages overlap or repeat."""
-        seen: dict[str, dict[str, Any]] = {}
+        items_by_id: dict[str, dict[str, Any]] = {}
         for page in self._list_pages(route, {"page_size": str(PAGE_SIZE), **params}):
             for item in objects(page, "data"):
-                seen.setdefault(
-                    text(item, "id")
-                    or text(item, "name")
-                    or text(item, "spec", "display_name")
-                    or repr(item),
-                    item,
-                )
-        return list(seen.values())
+                name = text(item, "name") or text(item, "spec", "display_name")
+                item_id = text(item, "id") or name or repr(item)
+                items_by_id.setdefault(item_id, item)
+        return list(items_by_id.values())
 
     def _list_pages(self, route: str, params: dict[str, str]) -> Iterator[dict[str, Any]]:
         """Yield the pages.
@@ -189,5 +188,6 @@ def _read_next_token(page: dict[str, Any]) -> str:
 
     The host of the page's URL is ignored: calls go to the configured host only.
     """
-    following = text(page, "metadata", "next")
-    return (parse_qs(urlsplit(following).query).get("page_token") or [""])[0]
+    next_url = urlsplit(text(page, "metadata", "next"))
+    tokens = parse_qs(next_url.query).get("page_token")
+    return tokens[0] if tokens else ""

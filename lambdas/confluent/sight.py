@@ -62,14 +62,14 @@ class Sight:
             raise build_unseen_error(
                 f"the roles of the owner of key {key_id} can't be read: {error.what}"
             ) from None
-        wanted = _list_roles(self.organization_id(), container)
-        ages = [self._measure_age(binding) for binding in bindings if _is_one_of(binding, wanted)]
+        sufficient_roles = _list_roles(self.organization_id(), container)
+        ages = [self._measure_age(binding) for binding in bindings if _is_one_of(binding, sufficient_roles)]
         if not ages:
-            names = " or ".join(role for role, _ in wanted)
+            names = " or ".join(role for role, _ in sufficient_roles)
             raise build_unseen_error(f"{owner}, who owns key {key_id}, is not {names} of what contains it")
         if max(ages) < EFFECTIVE_AFTER:
-            what = f"the role of {owner}, who owns key {key_id}, is {max(ages):.0f} s old"
-            raise InProgress(confluent_errors.UNSEEN, f"{what}, and counts after {EFFECTIVE_AFTER:.0f} s")
+            message = f"the role of {owner}, who owns key {key_id}, is {max(ages):.0f} s old"
+            raise InProgress(confluent_errors.UNSEEN, f"{message}, and counts after {EFFECTIVE_AFTER:.0f} s")
 
     def _measure_age(self, binding: dict[str, Any]) -> float:
         """Return the seconds since the role was bound. A binding that doesn't say when counts as old."""
@@ -100,6 +100,8 @@ def _list_roles(organization_id: str, container: Container) -> list[tuple[str, s
     return roles
 
 
-def _is_one_of(binding: dict[str, Any], wanted: list[tuple[str, str]]) -> bool:
+def _is_one_of(binding: dict[str, Any], sufficient_roles: list[tuple[str, str]]) -> bool:
     pattern = str(binding.get("crn_pattern", ""))
-    return any(binding.get("role_name") == role and crn.same(pattern, where) for role, where in wanted)
+    return any(
+        binding.get("role_name") == role and crn.same(pattern, where) for role, where in sufficient_roles
+    )

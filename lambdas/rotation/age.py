@@ -30,15 +30,18 @@ def age_of(context: RotationContext, strategy: Strategy) -> Age:
     now = context.now()
     described = context.described
     keys = tuple(strategy.list_live_keys(context))
-    current = strategy.get_id(context.current)
+    current_id = strategy.get_id(context.current)
+    labels = [key.label for key in keys if key.id == current_id]
+    overdue_days = _to_days(now - _find_due_time(context)) if described.enabled else 0.0
+    pending_days = _to_days(now - context.pending.created) if context.pending else 0.0
     return Age(
         secret=described.name,
         enabled=described.enabled,
         age_days=_to_days(now - context.current.created),
         next_rotation=described.next_rotation,
-        overdue_days=_to_days(now - _find_due_time(context)) if described.enabled else 0.0,
-        pending_days=_to_days(now - context.pending.created) if context.pending else 0.0,
-        current_label=next((key.label for key in keys if key.id == current), ""),
+        overdue_days=overdue_days,
+        pending_days=pending_days,
+        current_label=labels[0] if labels else "",
         keys=keys,
     )
 
@@ -48,9 +51,12 @@ def _find_due_time(context: RotationContext) -> float:
 
     While rotation fails, Secrets Manager's date remains in the past.
     """
-    if context.described.next_rotation is not None:
-        return context.described.next_rotation
-    return context.current.created + context.described.every if context.described.every else context.now()
+    described = context.described
+    if described.next_rotation is not None:
+        return described.next_rotation
+    if described.every:
+        return context.current.created + described.every
+    return context.now()
 
 
 def _to_days(seconds: float) -> float:

@@ -58,13 +58,15 @@ class ConfluentApiKey:
         owner = target.service_account_id or self._find_owner(context)
         resource = key_services.find_resource(vendor, target)
         self._free_slot(context, self._list_managed_keys(context, owner))
-        wanted = {
+        owner_kind = "User" if owner.startswith("u-") else "ServiceAccount"
+        spec: dict[str, Any] = {
             "display_name": f"{name}{ROTATED}{context.token}",
             "description": _DESCRIPTION,
-            "owner": {"id": owner, "kind": "User" if owner.startswith("u-") else "ServiceAccount"},
-            **({"resource": resource} if resource else {}),
+            "owner": {"id": owner, "kind": owner_kind},
         }
-        created = self._create(context, owner, {"spec": wanted})
+        if resource:
+            spec["resource"] = resource
+        created = self._create(context, owner, {"spec": spec})
         key = ApiKey(require_text(created, "id"), Secret(require_text(created, "spec", "secret")))
         return reveal_fields(replace_key({**fields, "serviceAccountId": owner, DISPLAY_NAME: name}, key))
 
@@ -96,11 +98,15 @@ class ConfluentApiKey:
         return reveal_fields(expected_fields) != pending.fields
 
     def list_replaced(self, context: RotationContext, *, in_grace: bool) -> Replaced:
-        managed = self._list_managed_keys(
-            context, context.current.get_text("serviceAccountId") or self._find_owner(context)
-        )
-        others = [key for key in managed if key.id not in _list_ids(context.current, context.pending)]
-        return Replaced([key.id for key in others if in_grace or _is_revocable(context, key, managed)], [])
+        owner = context.current.get_text("serviceAccountId") or self._find_owner(context)
+        managed = self._list_managed_keys(context, owner)
+        ids_in_use = _list_ids(context.current, context.pending)
+        replaced_ids = []
+        for key in managed:
+            is_replaced = key.id not in ids_in_use
+            if is_replaced and (in_grace or _is_revocable(context, key, managed)):
+                replaced_ids.append(key.id)
+        return Replaced(replaced_ids, [])
 
     def revoke(self, context: RotationContext, keys: Sequence[str]) -> None:
         for key_id in keys:
@@ -109,9 +115,8 @@ class ConfluentApiKey:
     def list_live_keys(self, context: RotationContext) -> list[LiveKey]:
         stages = {PREVIOUS: context.previous, PENDING: context.pending, CURRENT: context.current}
         stage_of = {version.get_text(KEY_ID): stage for stage, version in stages.items() if version}
-        managed = self._list_managed_keys(
-            context, context.current.get_text("serviceAccountId") or self._find_owner(context)
-        )
+        owner = context.current.get_text("serviceAccountId") or self._find_owner(context)
+        managed = self._list_managed_keys(context, owner)
         return [LiveKey(key.id, stage_of.get(key.id, ""), key.created) for key in managed]
 
     def _list_managed_keys(self, context: RotationContext, owner: str) -> list[_Key]:
@@ -125,28 +130,29 @@ class ConfluentApiKey:
         name = _find_key_prefix(context)
         stored = _list_ids(*context.labelled)
         vendor = self.connect()
-        listed = vendor.cloud.pages(_ROUTE, **{"spec.owner": owner})
-        if not any(text(key, "id") == context.current.get_text(KEY_ID) for key in listed):
+        keys_of_owner = vendor.cloud.pages(_ROUTE, **{"spec.owner": owner})
+        listed_ids = {text(key, "id") for key in keys_of_owner}
+        if context.current.get_text(KEY_ID) not in listed_ids:
             vendor.require_sight_of_all()
             _require_account(vendor, owner)
         keys = [
             _Key(text(key, "id"), text(key, "spec", "display_name"), text(key, "metadata", "created_at"))
-            for key in listed
+            for key in keys_of_owner
         ]
-        return sorted(
-            (key for key in keys if key.id in stored or is_managed(key.name, name)),
-            key=lambda key: _parse_time(key.created),
-        )
+        managed = [key for key in keys if key.id in stored or is_managed(key.name, name)]
+        return sorted(managed, key=lambda key: _parse_time(key.created))
 
     def _free_slot(self, context: RotationContext, managed: list[_Key]) -> None:
         """Delete keys until there is a slot for a new one. Raises Refused if none may be deleted."""
         live = list(managed)
-        for key in [key for key in live if _is_lost(context, key, managed)]:
+        lost = [key for key in live if _is_lost(context, key, managed)]
+        for key in lost:
             self._delete(key.id)
             live.remove(key)
-        unmanaged = [key for key in live if not is_managed(key.name, _find_key_prefix(context))]
-        for key in [key for key in live if _is_revocable(context, key, managed)]:
-            if len(live) >= context.policy.keep or key in unmanaged:
+        prefix = _find_key_prefix(context)
+        revocable = [key for key in live if _is_revocable(context, key, managed)]
+        for key in revocable:
+            if len(live) >= context.policy.keep or not is_managed(key.name, prefix):
                 self._delete(key.id)
                 live.remove(key)
         if len(live) > context.policy.keep:
@@ -242,15 +248,21 @@ def _is_newer(context: RotationContext, key: _Key, managed: list[_Key]) -> bool 
     """Return whether the key was created after the current one; None if Confluent doesn't return the
     times.
     """
-    current = next(
-        (_parse_time(key.created) for key in managed if key.id == context.current.get_text(KEY_ID)), 0.0
-    )
-    return _parse_time(key.created) > current if current and _parse_time(key.created) else None
+    current_id = context.current.get_text(KEY_ID)
+    time_of_current = 0.0
+    for managed_key in managed:
+        if managed_key.id == current_id:
+            time_of_current = _parse_time(managed_key.created)
+            break
+    time_of_key = _parse_time(key.created)
+    if not time_of_current or not time_of_key:
+        return None
+    return time_of_key > time_of_current
 
 
-def _parse_time(text_: str) -> float:
+def _parse_time(timestamp: str) -> float:
     """Return a time in seconds since 1970; 0 for any other text."""
     try:
-        return datetime.fromisoformat(text_).timestamp()
+        return datetime.fromisoformat(timestamp).timestamp()
     except ValueError:
         return 0.0

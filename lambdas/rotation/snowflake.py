@@ -65,7 +65,7 @@ class _Keys:
             return None
 
     def read_fingerprint(self, version: Version | None) -> str:
-        """Return the fingerprint of the version's key; "" if it has no usable one."""
+        """Return the fingerprint of the version's key; "" if it has no usable key."""
         pair = self.find_pair(version)
         return pair.fingerprint if pair else ""
 
@@ -147,18 +147,23 @@ class SnowflakeKeyPair:
         return self._keys.find_pair(pending) is None
 
     def is_outdated(self, context: RotationContext, pending: Version) -> bool:
-        return secret_fields.without_key(_list_kept_fields(context.current)) != secret_fields.without_key(
-            pending.fields
-        )
+        expected_fields = secret_fields.without_key(_list_kept_fields(context.current))
+        return expected_fields != secret_fields.without_key(pending.fields)
 
     def list_replaced(self, context: RotationContext, *, in_grace: bool) -> Replaced:
-        kept = {self._keys.read_fingerprint(version) for version in (context.current, context.pending)}
-        others = sorted(set(self._describe_user(context).slots.values()) - kept - {""})
-        over = {slot: self._is_grace_over(context, slot) for slot in others}
-        unmanaged = [slot for slot in others if over[slot] is None]
-        return Replaced(
-            [slot for slot in others if over[slot] or (in_grace and slot not in unmanaged)], unmanaged
-        )
+        kept_fingerprints = {
+            self._keys.read_fingerprint(version) for version in (context.current, context.pending)
+        }
+        fingerprints = set(self._describe_user(context).slots.values())
+        managed = []
+        unmanaged = []
+        for fingerprint in sorted(fingerprints - kept_fingerprints - {""}):
+            is_grace_over = self._is_grace_over(context, fingerprint)
+            if is_grace_over is None:
+                unmanaged.append(fingerprint)
+            elif is_grace_over or in_grace:
+                managed.append(fingerprint)
+        return Replaced(managed, unmanaged)
 
     def revoke(self, context: RotationContext, keys: Sequence[str]) -> None:
         """Unset the slots of these keys.
@@ -166,8 +171,9 @@ class SnowflakeKeyPair:
         The slots are read again, because a rotation may have changed one.
         """
         user = self._describe_user(context)
-        for slot in [slot for slot, fingerprint in user.slots.items() if fingerprint in keys]:
-            user.client.run(sql.statement(UNSET_SLOT[slot], name=_quote_user(context)))
+        for slot, fingerprint in user.slots.items():
+            if fingerprint in keys:
+                user.client.run(sql.statement(UNSET_SLOT[slot], name=_quote_user(context)))
 
     def list_live_keys(self, context: RotationContext) -> list[LiveKey]:
         user = self._describe_user(context)
@@ -184,7 +190,8 @@ class SnowflakeKeyPair:
         """
         denied = ""
         for version in context.labelled:
-            if (pair := self._keys.find_pair(version)) is None:
+            pair = self._keys.find_pair(version)
+            if pair is None:
                 continue
             client = self.connect(_build_login(version, _find_rotation_role(context)), pair)
             try:
@@ -204,19 +211,20 @@ class SnowflakeKeyPair:
 
         Raises Refused.
         """
-        if slot := keypair.empty_slot(slots):
-            return slot
+        empty_slot = keypair.empty_slot(slots)
+        if empty_slot:
+            return empty_slot
         current = self._keys.read_fingerprint(context.current)
         user = f"user {context.current.get_text(USER)}"
         if current not in slots.values():
             raise Refused(rotation_errors.FOREIGN_KEY, f"neither slot of {user} holds the current key")
-        others = [(slot, key) for slot, key in slots.items() if key != current]
-        if not others:
+        replaced_keys = [(slot, key) for slot, key in slots.items() if key != current]
+        if not replaced_keys:
             return SLOTS[1]
-        slot, other = others[0]
-        is_over = self._is_grace_over(context, other)
+        slot, replaced_key = replaced_keys[0]
+        is_over = self._is_grace_over(context, replaced_key)
         if is_over is None:
-            raise Refused(rotation_errors.FOREIGN_KEY, f"{slot} of {user} holds {other}")
+            raise Refused(rotation_errors.FOREIGN_KEY, f"{slot} of {user} holds {replaced_key}")
         if not is_over:
             raise Refused(rotation_errors.IN_GRACE, f"{slot} of {user}")
         return slot

@@ -131,9 +131,10 @@ class Rotation:
         if context.pending is not None:
             return self._keep(context, strategy, context.pending)
         fields = strategy.create_credential(context)
-        passed = event.get("RotationToken")
+        event_token = event.get("RotationToken")
+        rotation_token = Secret(str(event_token)) if event_token else None
         try:
-            context.versions.put_pending(context.token, fields, Secret(str(passed)) if passed else None)
+            context.versions.put_pending(context.token, fields, rotation_token)
         except Refused:
             strategy.discard(context, fields)
             raise
@@ -200,8 +201,9 @@ class Rotation:
         )
 
     def _parse(self, event: Mapping[str, Any]) -> tuple[str, SecretVersions, str]:
-        if missing := [name for name in _NEEDED if not isinstance(event.get(name), str) or not event[name]]:
-            raise Refused(rotation_errors.EVENT, f"the event lacks {', '.join(missing)}")
+        missing_names = [name for name in _NEEDED if not isinstance(event.get(name), str) or not event[name]]
+        if missing_names:
+            raise Refused(rotation_errors.EVENT, f"the event lacks {', '.join(missing_names)}")
         if event["Step"] not in _STEPS:
             raise Refused(rotation_errors.EVENT, f"there is no step {event['Step']!r}")
         return event["Step"], SecretVersions(self.client, event["SecretId"]), event["ClientRequestToken"]

@@ -89,5 +89,5 @@ def credential_type(version: Version) -> str:
     for kind, names in IDENTIFYING_FIELDS.items():
         if all(version.get_text(name) for name in names):
             return kind
-    known = " or ".join(", ".join(names) for names in IDENTIFYING_FIELDS.values())
-    raise Refused(rotation_errors.FIELDS, f"version {version.id} has neither {known}")
+    expected_fields = " or ".join(", ".join(names) for names in IDENTIFYING_FIELDS.values())
+    raise Refused(rotation_errors.FIELDS, f"version {version.id} has neither {expected_fields}")

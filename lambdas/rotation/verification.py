@@ -20,7 +20,7 @@ _ATTEMPT_SECONDS: Final = 10.0
 
 
 def verify(
-    authenticates: Callable[[], bool], is_there: Callable[[], bool], deadline: Deadline, what: str
+    authenticates: Callable[[], bool], is_there: Callable[[], bool], deadline: Deadline, key_name: str
 ) -> None:
     """Test a key until it works.
 
@@ -29,19 +29,19 @@ def verify(
     successes = 0
     wait = _MIN_PAUSE
     while True:
-        accepted, requested = _try_key(authenticates, is_there, what)
+        accepted, requested = _try_key(authenticates, is_there, key_name)
         successes = successes + 1 if accepted else 0
         if successes == SUCCESSES:
             return
         pause = SUCCESS_PAUSE if accepted else max(wait, requested)
         wait = wait if accepted else min(_MAX_PAUSE, wait * 1.5)
         if deadline.left() <= pause + _ATTEMPT_SECONDS:
-            raise InProgress(rotation_errors.NOT_PROVEN, what)
+            raise InProgress(rotation_errors.NOT_PROVEN, key_name)
         deadline.clock.sleep(pause)
 
 
 def _try_key(
-    authenticates: Callable[[], bool], is_there: Callable[[], bool], what: str
+    authenticates: Callable[[], bool], is_there: Callable[[], bool], key_name: str
 ) -> tuple[bool, float]:
     """Return whether the key is accepted, and how many seconds the vendor asks to wait.
 
@@ -58,4 +58,4 @@ def _try_key(
         return False, limited.wait
     except Transient:
         return False, 0.0
-    raise Refused(rotation_errors.NOT_THERE, what)
+    raise Refused(rotation_errors.NOT_THERE, key_name)

@@ -90,13 +90,11 @@ class SecretVersions:
     def describe(self) -> Described:
         with aws_call(f"describing secret {self.secret_id}"):
             described = self.client.describe_secret(SecretId=self.secret_id)
+        stages_by_version = described.get("VersionIdsToStages") or {}
         return Described(
             arn=str(described.get("ARN", self.secret_id)),
             name=str(described.get("Name", self.secret_id)),
-            stages={
-                version: tuple(stages)
-                for version, stages in (described.get("VersionIdsToStages") or {}).items()
-            },
+            stages={version: tuple(stages) for version, stages in stages_by_version.items()},
             enabled=bool(described.get("RotationEnabled")),
             deleted=described.get("DeletedDate") is not None,
             last_rotated=_to_seconds(described.get("LastRotatedDate")),
@@ -153,7 +151,9 @@ class SecretVersions:
         most 20 labels.
         """
         for version, labels in stages.items():
-            for label in labels if _STAGES.isdisjoint(labels) else ():
+            if not _STAGES.isdisjoint(labels):
+                continue
+            for label in labels:
                 if label.startswith(_TIME_LABEL):
                     self._remove_label(version, label)
 
@@ -165,19 +165,20 @@ class SecretVersions:
         """Yield the other versions that Secrets Manager still has: those that aren't current, previous or
         pending.
         """
-        for listed in self._list_versions():
-            if _STAGES.isdisjoint(listed.get("VersionStages") or ()) and (
-                version := self.read(str(listed["VersionId"]))
-            ):
+        for entry in self._list_versions():
+            if not _STAGES.isdisjoint(entry.get("VersionStages") or ()):
+                continue
+            version = self.read(str(entry["VersionId"]))
+            if version:
                 yield version
 
     def read_created_time(self, version: str) -> float | None:
         """Return when a version was created, in seconds since 1970, even if it has no value; None if AWS
         doesn't say.
         """
-        for listed in self._list_versions():
-            if listed.get("VersionId") == version:
-                return _to_seconds(listed.get("CreatedDate"))
+        for entry in self._list_versions():
+            if entry.get("VersionId") == version:
+                return _to_seconds(entry.get("CreatedDate"))
         return None
 
     def _list_versions(self) -> Iterator[Mapping[str, Any]]:
@@ -214,15 +215,22 @@ class SecretVersions:
 
     @contextmanager
     def _translate_errors(self, doing: str, row: ErrorRow) -> Iterator[None]:
-        what = f"{doing} secret {self.secret_id}"
-        with aws_call(what), raise_instead(FINAL | DENIED, lambda answer: Refused(row, f"{what}: {answer}")):
+        action = f"{doing} secret {self.secret_id}"
+        with (
+            aws_call(action),
+            raise_instead(FINAL | DENIED, lambda answer: Refused(row, f"{action}: {answer}")),
+        ):
             yield
 
 
 def parse_time_labels(stages: Iterable[str]) -> list[float]:
     """Return the times in those of a version's labels that `label_time` wrote."""
-    labels = (stage.removeprefix(_TIME_LABEL) for stage in stages if stage.startswith(_TIME_LABEL))
-    return [float(text) for text in labels if text.isdigit()]
+    times = []
+    for stage in stages:
+        seconds = stage.removeprefix(_TIME_LABEL)
+        if stage.startswith(_TIME_LABEL) and seconds.isdigit():
+            times.append(float(seconds))
+    return times
 
 
 def _parse_fields(text: str) -> dict[str, str] | None:
@@ -242,7 +250,8 @@ def _parse_interval(rules: Mapping[str, Any]) -> float | None:
     """Return the seconds between rotations; None for a cron schedule, whose next date Secrets Manager
     returns.
     """
-    if days := rules.get("AutomaticallyAfterDays"):
+    days = rules.get("AutomaticallyAfterDays")
+    if days:
         return float(days) * _SECONDS["day"]
     rate = _RATE.fullmatch(str(rules.get("ScheduleExpression", "")))
     return float(rate[1]) * _SECONDS[rate[2]] if rate else None
@@ -331,14 +340,13 @@ class RotationContext:
 
     def _compute_latest_replacement(self, successor: Version, rotated: float | None) -> float:
         """Return the latest time at which `successor` can have become current."""
-        return (
-            rotated
-            if rotated is not None and rotated >= successor.created
-            else self._compute_known_since(successor) + PENDING_LIFE
-        )
+        if rotated is not None and rotated >= successor.created:
+            return rotated
+        return self._compute_known_since(successor) + PENDING_LIFE
 
     def _compute_known_since(self, version: Version) -> float:
-        return max([version.created, *parse_time_labels(self.described.stages.get(version.id, ()))])
+        labels = self.described.stages.get(version.id, ())
+        return max([version.created, *parse_time_labels(labels)])
 
 
 def read_context(

@@ -23,7 +23,8 @@ def create(context: Ctx, spec: AclProps) -> str:
 
 
 def is_ready(context: Ctx, spec: AclProps, object_id: str) -> Outputs | None:
-    missing = _list_missing_names(context, spec)
+    listed = _list_existing_names(context, spec)
+    missing = [name for name in _list_names(spec) if name not in listed]
     if len(missing) < len(_list_names(spec)):
         _add(context, spec, missing)
     else:
@@ -35,11 +36,11 @@ def update(context: Ctx, spec: AclProps, object_id: str) -> None:
     """Add the missing ACLs, and remove those of names that are no longer wanted."""
     before = _list_names(context.previous) if isinstance(context.previous, AclProps) else []
     listed = _list_existing_names(context, spec)
-    require_existing(
-        {name: name for name in {*_list_names(spec), *before} & listed} or None, f"ACL {object_id}"
-    )
-    _add(context, spec, [name for name in _list_names(spec) if name not in listed])
-    _remove(context, spec, [name for name in before if name not in _list_names(spec)])
+    names = _list_names(spec)
+    if listed.isdisjoint({*names, *before}):
+        require_existing(None, f"ACL {object_id}")
+    _add(context, spec, [name for name in names if name not in listed])
+    _remove(context, spec, [name for name in before if name not in names])
 
 
 def delete(context: Ctx, spec: AclProps, object_id: str) -> None:
@@ -47,10 +48,12 @@ def delete(context: Ctx, spec: AclProps, object_id: str) -> None:
 
 
 def find_existing(context: Ctx, spec: AclProps, known: str | None) -> list[str]:
+    def find_acls() -> list[str]:
+        listed = _list_existing_names(context, spec)
+        return [] if listed.isdisjoint(_list_names(spec)) else [_build_id(spec)]
+
     return treat_gone_container_as_empty(
-        context,
-        lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None,
-        lambda: [_build_id(spec)] if _list_existing_names(context, spec) & {*_list_names(spec)} else [],
+        context, lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None, find_acls
     )
 
 
@@ -58,26 +61,21 @@ def _list_names(spec: AclProps) -> list[str]:
     return list(dict.fromkeys(spec.resource_names)) or [spec.resource_name]
 
 
-def _list_missing_names(context: Ctx, spec: AclProps) -> list[str]:
-    listed = _list_existing_names(context, spec)
-    return [name for name in _list_names(spec) if name not in listed]
-
-
 def _list_existing_names(context: Ctx, spec: AclProps) -> set[str]:
     """Return the names that have such an ACL.
 
     Confluent filters by the principal, but its answer has a number for a service account instead of its id.
     """
-    wanted = _build_entry(spec, "")
-    del wanted["resource_name"]
-    named = {} if spec.resource_names else {"resource_name": spec.resource_name}
-    listed = objects(_connect(context, spec).read(_build_route(spec), **wanted, **named) or {}, "data")
-    del wanted["principal"]
-    return {
-        text(acl, "resource_name")
-        for acl in listed
-        if all(text(acl, name) == value for name, value in wanted.items())
-    }
+    entry = _build_entry(spec, spec.resource_name)
+    if spec.resource_names:
+        del entry["resource_name"]
+    answer = _connect(context, spec).read(_build_route(spec), **entry)
+    compared_fields = ("resource_type", "pattern_type", "host", "operation", "permission")
+    names = set()
+    for acl in objects(answer, "data"):
+        if all(text(acl, field) == entry[field] for field in compared_fields):
+            names.add(text(acl, "resource_name"))
+    return names
 
 
 def _add(context: Ctx, spec: AclProps, names: list[str]) -> None:
@@ -108,7 +106,8 @@ def _build_entry(spec: AclProps, name: str) -> dict[str, str]:
 
 def _build_id(spec: AclProps) -> str:
     """Return the id. It omits a list of names, because the list may change."""
-    return "/".join(_build_entry(spec, "" if spec.resource_names else spec.resource_name).values())
+    name = "" if spec.resource_names else spec.resource_name
+    return "/".join(_build_entry(spec, name).values())
 
 
 def _connect(context: Ctx, spec: AclProps) -> RestClient:

@@ -35,13 +35,14 @@ def create(context: Ctx, spec: CatalogIntegrationProps) -> str:
         return require_text(tableflow.post(ROUTE, body), "id")
     except Conflict:
         for integration in tableflow.pages(ROUTE, **build_query(spec)):
-            if _is_of_glue(integration) and text(integration, "spec", "display_name") != context.name:
-                name = f"{text(integration, 'id')} ({text(integration, 'spec', 'display_name')})"
-                what = (
+            display_name = text(integration, "spec", "display_name")
+            if _is_of_glue(integration) and display_name != context.name:
+                name = f"{text(integration, 'id')} ({display_name})"
+                message = (
                     f"Kafka cluster {spec.cluster_id} has catalog integration {name} with Glue already, "
                     "and can have only one"
                 )
-                raise Refused(confluent_errors.FOREIGN_CATALOG, what) from None
+                raise Refused(confluent_errors.FOREIGN_CATALOG, message) from None
         raise
 
 
@@ -67,9 +68,10 @@ def update(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
     """
     actual = require_existing(_read(context, spec, object_id), f"catalog integration {object_id}")
     database = text(actual, "spec", "config", "custom_database")
-    if text(actual, "spec", "config", "provider_integration_id") != spec.provider_integration_id or (
-        database and not spec.database
-    ):
+    provider_integration_id = text(actual, "spec", "config", "provider_integration_id")
+    has_other_role = provider_integration_id != spec.provider_integration_id
+    loses_database = database and not spec.database
+    if has_other_role or loses_database:
         raise ReplacementRequired(
             errors.OUTDATED, f"catalog integration {object_id} uses another role or database"
         )
@@ -91,9 +93,9 @@ def delete(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
 
 def find_existing(context: Ctx, spec: CatalogIntegrationProps, known: str | None) -> list[str]:
     def find_objects() -> list[str]:
-        listed = connect(context, spec).pages(ROUTE, **build_query(spec))
+        integrations = connect(context, spec).pages(ROUTE, **build_query(spec))
         read = lambda id: _read(context, spec, id)  # noqa: E731
-        return find_by_id_or_name(known, read, listed, context.name, "spec", "display_name")
+        return find_by_id_or_name(known, read, integrations, context.name, "spec", "display_name")
 
     return treat_gone_container_as_empty(
         context, lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None, find_objects
@@ -105,8 +107,10 @@ def _is_of_glue(integration: dict[str, Any]) -> bool:
 
 
 def _build_config(spec: CatalogIntegrationProps) -> dict[str, str]:
-    custom = {"custom_database": spec.database} if spec.database else {}
-    return {"kind": "AwsGlue", "provider_integration_id": spec.provider_integration_id, **custom}
+    config = {"kind": "AwsGlue", "provider_integration_id": spec.provider_integration_id}
+    if spec.database:
+        config["custom_database"] = spec.database
+    return config
 
 
 def _read(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> dict[str, Any] | None:
@@ -131,7 +135,8 @@ def build_query(spec: InTableflow) -> dict[str, str]:
 def resume(context: Ctx, spec: InTableflow, resource: str) -> None:
     """Resume what Tableflow has suspended, at most once a minute. `resource` is its path in the API."""
     note = f"resumed {resource}"
-    if context.clock.time() - float(context.notes.get(note, "0")) >= _RESUME_EVERY:
+    seconds_since_resume = context.clock.time() - float(context.notes.get(note, "0"))
+    if seconds_since_resume >= _RESUME_EVERY:
         context.notes[note] = str(context.clock.time())
         connect(context, spec).patch(resource, {"spec": {**build_cluster_ref(spec), "suspended": False}})
 
@@ -141,13 +146,14 @@ def require_working(context: Ctx, spec: InTableflow, integration: dict[str, Any]
     reason.
     """
     integration_id = text(integration, "id")
-    if text(integration, "status", "phase") == "FAILED" or get_path(integration, "spec", "suspended") is True:
+    has_failed = text(integration, "status", "phase") == "FAILED"
+    if has_failed or get_path(integration, "spec", "suspended") is True:
         resume(context, spec, ROUTE + path(integration_id))
         raise build_fault(
             f"catalog integration {integration_id}", text(integration, "status", "error_message")
         )
 
 
-def build_fault(what: str, reason: str) -> ResourceFailed:
-    detail = f"{what}: {shortened(reason) or 'no reason given'}"
-    return ResourceFailed(confluent_errors.CATALOG_FAILED, detail, patience=FAULT_PATIENCE)
+def build_fault(object_name: str, reason: str) -> ResourceFailed:
+    message = f"{object_name}: {shortened(reason) or 'no reason given'}"
+    return ResourceFailed(confluent_errors.CATALOG_FAILED, message, patience=FAULT_PATIENCE)

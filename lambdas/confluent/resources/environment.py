@@ -54,15 +54,12 @@ def update(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
     """Update it. After a rollback, the environment may have a higher package than its properties."""
     actual = require_existing(context.vendor.cloud.read(_build_route(object_id)), f"environment {object_id}")
     before = context.previous
-    if (
-        isinstance(before, EnvironmentProps)
-        and _get_rank(before) > _get_rank(spec)
-        and not context.rolling_back()
-    ):
-        what = (
+    is_lowered = isinstance(before, EnvironmentProps) and _get_rank(before) > _get_rank(spec)
+    if is_lowered and not context.rolling_back():
+        message = (
             f"Stream Governance of environment {object_id} can't be lowered from {before.stream_governance}"
         )
-        raise Refused(confluent_errors.CANT_CHANGE, what)
+        raise Refused(confluent_errors.CANT_CHANGE, message)
     changes: dict[str, object] = {}
     if text(actual, "display_name") != context.name:
         changes["display_name"] = context.name
@@ -82,13 +79,13 @@ def delete(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
     to delete the organization's last environment.
     """
     for kind, (route, *name) in (_CONTENTS | _CONTENTS_OF_NEW_APIS).items():
-        held = _list_contents(context, kind, route, object_id)
-        names = [f"{text(item, 'id')} ({text(item, *name)})" for item in held]
+        contents = _list_contents(context, kind, route, object_id)
+        names = [f"{text(item, 'id')} ({text(item, *name)})" for item in contents]
         if names:
-            shown = ", ".join(names)[:DETAIL_LENGTH]
+            shown_names = ", ".join(names)[:DETAIL_LENGTH]
             message = (
                 f"environment {object_id} still holds {kind}, and would be deleted with everything in it: "
-                f"{shown}"
+                f"{shown_names}"
             )
             raise LakeferryError(confluent_errors.ENVIRONMENT_NOT_EMPTY, message, patience=_EMPTY_PATIENCE)
     context.vendor.cloud.delete(_build_route(object_id))

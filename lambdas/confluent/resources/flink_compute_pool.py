@@ -52,12 +52,15 @@ def update(context: Ctx, spec: FlinkComputePoolProps, object_id: str) -> None:
     before = context.previous
     lowered = isinstance(before, FlinkComputePoolProps) and before.max_cfu > spec.max_cfu
     if lowered and not context.rolling_back():
-        what = f"max_cfu of compute pool {object_id} can't be lowered from {before.max_cfu} to {spec.max_cfu}"
-        raise Refused(confluent_errors.CANT_CHANGE, what)
+        message = (
+            f"max_cfu of compute pool {object_id} can't be lowered from {before.max_cfu} to {spec.max_cfu}"
+        )
+        raise Refused(confluent_errors.CANT_CHANGE, message)
     changes: dict[str, Any] = {}
     if text(actual, "spec", "display_name") != context.name:
         changes["display_name"] = context.name
-    if isinstance(now := get_path(actual, "spec", "max_cfu"), int) and now < spec.max_cfu:
+    current_cfu = get_path(actual, "spec", "max_cfu")
+    if isinstance(current_cfu, int) and current_cfu < spec.max_cfu:
         changes["max_cfu"] = spec.max_cfu
     if changes:
         changes["environment"] = {"id": spec.environment_id}
@@ -70,9 +73,9 @@ def delete(context: Ctx, spec: FlinkComputePoolProps, object_id: str) -> None:
 
 def find_existing(context: Ctx, spec: FlinkComputePoolProps, known: str | None) -> list[str]:
     def find_objects() -> list[str]:
-        listed = context.vendor.cloud.pages(_ROUTE, environment=spec.environment_id)
+        pools = context.vendor.cloud.pages(_ROUTE, environment=spec.environment_id)
         read = lambda id: _read(context, spec, id)  # noqa: E731
-        return find_by_id_or_name(known, read, listed, context.name, "spec", "display_name")
+        return find_by_id_or_name(known, read, pools, context.name, "spec", "display_name")
 
     return treat_gone_container_as_empty(
         context, lambda: context.vendor.is_environment_gone(spec.environment_id), find_objects

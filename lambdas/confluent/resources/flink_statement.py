@@ -89,20 +89,21 @@ def is_ready(context: Ctx, spec: FlinkStatementProps, object_id: str) -> Outputs
             f"statement {object_id} did not create topic {spec.topic}: {detail}",
         )
     if phase in ("FAILED", "FAILING"):
-        what = f"statement {object_id} failed: {detail}"
+        message = f"statement {object_id} failed: {detail}"
         if not _has_run(context, object_id):
-            raise NeedsReplacement(confluent_errors.FLINK_FAILED, what, patience=_FAULT_PATIENCE)
+            raise NeedsReplacement(confluent_errors.FLINK_FAILED, message, patience=_FAULT_PATIENCE)
         # Replacing it would run its undo, which drops the table and all its rows. A rollback must not fail
         # because of it either.
         if not context.rolling_back():
-            raise ResourceFailed(confluent_errors.FLINK_STOPPED_RUNNING, what, patience=_FAULT_PATIENCE)
+            raise ResourceFailed(confluent_errors.FLINK_STOPPED_RUNNING, message, patience=_FAULT_PATIENCE)
         return {"name": object_id, "phase": phase}
     if phase == "STOPPED":
         _require_not_undone(context, spec, object_id)
         _put(context, spec, actual, stopped=False)
     if phase not in ("RUNNING", "COMPLETED", "DEGRADED"):
         return None
-    context.notes[_RAN], context.notes[_PHASE] = object_id, phase
+    context.notes[_RAN] = object_id
+    context.notes[_PHASE] = phase
     return {"name": object_id, "phase": phase}
 
 
@@ -127,13 +128,14 @@ def update(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
         return
     if text(actual, "status", "phase") in _IDLE:
         _require_not_undone(context, spec, object_id)
-    wanted = {"compute_pool_id": spec.compute_pool_id, "principal": spec.service_account_id}
-    if all(text(actual, "spec", name) == value for name, value in wanted.items()):
+    expected_settings = {"compute_pool_id": spec.compute_pool_id, "principal": spec.service_account_id}
+    is_current = all(text(actual, "spec", name) == value for name, value in expected_settings.items())
+    if is_current:
         return
     if text(actual, "status", "phase") not in _IDLE:
         _put(context, spec, actual, stopped=True)
         raise InProgress(errors.WAITING, f"statement {object_id} is being stopped to move it")
-    _put(context, spec, actual, stopped=False, **wanted)
+    _put(context, spec, actual, stopped=False, **expected_settings)
 
 
 def delete(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
@@ -166,28 +168,38 @@ def find_existing(context: Ctx, spec: FlinkStatementProps, known: str | None) ->
 
     def find_objects() -> list[str]:
         plane = _connect(context, spec)
-        candidates = dict.fromkeys(
-            filter(None, (_build_name(context, spec), _build_former_name(context, spec), known))
-        )
         if not context.deleting:
-            found = [name for name in candidates if plane.read(_build_route(context, spec, name)) is not None]
-            if found and not context.owned:
+            existing_names = _list_existing_names(context, spec, plane, known)
+            if existing_names and not context.owned:
                 # The state was lost. The name proves that the statement is ours, but not that it created its
                 # table.
                 context.notes[_TABLE] = _OURS if spec.adopt else _NOT_PROVEN
-            return found
-        listed = {text(statement, "name") for statement in plane.pages(_build_route(context, spec))}
+            return existing_names
+        statement_names = {text(statement, "name") for statement in plane.pages(_build_route(context, spec))}
         managed = re.compile(re.escape(context.name) + "-[0-9a-f]{8}(-undo)?")
-        names = {name.removesuffix("-undo") for name in listed if managed.fullmatch(name)}
+        names = {name.removesuffix("-undo") for name in statement_names if managed.fullmatch(name)}
         if known and _needs_undo(context, spec, known):
             names.add(known)
-        return sorted(
-            names | {name for name in candidates if plane.read(_build_route(context, spec, name)) is not None}
-        )
+        names.update(_list_existing_names(context, spec, plane, known))
+        return sorted(names)
 
     return treat_gone_container_as_empty(
         context, lambda: context.vendor.is_environment_gone(spec.environment_id), find_objects
     )
+
+
+def _list_existing_names(
+    context: Ctx, spec: FlinkStatementProps, plane: RestClient, known: str | None
+) -> list[str]:
+    """Return which of the names that the statement may have exist."""
+    possible_names = [_build_name(context, spec), _build_former_name(context, spec)]
+    if known:
+        possible_names.append(known)
+    return [
+        name
+        for name in dict.fromkeys(possible_names)
+        if plane.read(_build_route(context, spec, name)) is not None
+    ]
 
 
 def has_completed(context: Ctx, spec: FlinkStatementProps, object_id: str) -> bool:
@@ -240,8 +252,8 @@ def _build_ended_outputs(context: Ctx, object_id: str) -> Outputs:
     """
     phase = context.notes.get(_PHASE, "")
     if phase != "COMPLETED" and not context.rolling_back():
-        what = f"statement {object_id} is gone, and its table is there"
-        raise ResourceFailed(confluent_errors.FLINK_ENDED, what, patience=_GONE_PATIENCE)
+        message = f"statement {object_id} is gone, and its table is there"
+        raise ResourceFailed(confluent_errors.FLINK_ENDED, message, patience=_GONE_PATIENCE)
     return {"name": object_id, "phase": phase or "STOPPED"}
 
 
@@ -289,17 +301,17 @@ def _require_no_table(context: Ctx, spec: FlinkStatementProps) -> None:
     if not spec.topic:
         return
     if _has_topic(context, spec):
-        what = f"topic {spec.topic} exists, and the statement did not create it"
+        message = f"topic {spec.topic} exists, and the statement did not create it"
         if _UNDONE in context.notes:
-            raise Conflict(confluent_errors.FOREIGN_TOPIC, what, patience=_DROP_PATIENCE)
-        raise Refused(confluent_errors.FOREIGN_TOPIC, what)
+            raise Conflict(confluent_errors.FOREIGN_TOPIC, message, patience=_DROP_PATIENCE)
+        raise Refused(confluent_errors.FOREIGN_TOPIC, message)
     registry = context.vendor.registry(
         spec.environment_id, context.secrets.read_key(spec.subject_credentials)
     )
     for subject in (f"{spec.topic}-value", f"{spec.topic}-key"):
         if registry.read(path("subjects", subject, "versions", "latest")) is not None:
-            what = f"subject {subject} exists, and the statement did not create it"
-            raise Refused(confluent_errors.FOREIGN_SUBJECT, what)
+            message = f"subject {subject} exists, and the statement did not create it"
+            raise Refused(confluent_errors.FOREIGN_SUBJECT, message)
 
 
 def _has_topic(context: Ctx, spec: FlinkStatementProps) -> bool:
@@ -387,8 +399,12 @@ def _build_name(context: Ctx, spec: FlinkStatementProps) -> str:
 
 def _build_former_name(context: Ctx, spec: FlinkStatementProps) -> str:
     """Return the name that earlier releases gave the statement."""
-    named = {**spec.properties, "sql.current-catalog": spec.catalog, "sql.current-database": spec.database}
-    return f"{context.name}-{fingerprint(spec.sql, named)}"
+    properties = {
+        **spec.properties,
+        "sql.current-catalog": spec.catalog,
+        "sql.current-database": spec.database,
+    }
+    return f"{context.name}-{fingerprint(spec.sql, properties)}"
 
 
 def _build_undo_name(name: str) -> str:

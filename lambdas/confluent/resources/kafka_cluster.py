@@ -75,23 +75,21 @@ def update(context: Ctx, spec: KafkaClusterProps, object_id: str) -> None:
     actual = require_existing(
         context.vendor.cluster(spec.environment_id, object_id), f"Kafka cluster {object_id}"
     )
-    if (
-        why := _find_refused_change(context.previous, spec, actual, object_id)
-    ) and not context.rolling_back():
-        raise Refused(confluent_errors.CANT_CHANGE, why)
+    refused_change = _find_refused_change(context.previous, spec, actual, object_id)
+    if refused_change and not context.rolling_back():
+        raise Refused(confluent_errors.CANT_CHANGE, refused_change)
     changes: dict[str, Any] = {}
     if text(actual, "spec", "display_name") != context.name:
         changes["display_name"] = context.name
     if bool(get_path(actual, "spec", "deletion_protection")) != spec.deletion_protection:
         changes["deletion_protection"] = spec.deletion_protection
-    upgrade = text(actual, "spec", "config", "kind") == "Basic" and spec.type == "Standard"
-    resized = spec.max_ecku is not None and get_path(actual, "spec", "config", "max_ecku") != spec.max_ecku
-    if upgrade or resized:
-        changes["config"] = (
-            _build_config(spec)
-            if upgrade
-            else {**_build_config(spec), "kind": text(actual, "spec", "config", "kind")}
-        )
+    current_type = text(actual, "spec", "config", "kind")
+    is_upgraded = current_type == "Basic" and spec.type == "Standard"
+    is_resized = spec.max_ecku is not None and get_path(actual, "spec", "config", "max_ecku") != spec.max_ecku
+    if is_upgraded:
+        changes["config"] = _build_config(spec)
+    elif is_resized:
+        changes["config"] = {**_build_config(spec), "kind": current_type}
     if changes:
         changes["environment"] = {"id": spec.environment_id}
         context.vendor.cloud.patch(_ROUTE + path(object_id), {"spec": changes})
@@ -104,11 +102,8 @@ def _find_refused_change(before: Any, spec: KafkaClusterProps, actual: Any, obje
     """
     if not isinstance(before, KafkaClusterProps):
         return ""
-    if (
-        text(actual, "spec", "config", "kind") == "Standard"
-        and before.type == "Standard"
-        and spec.type == "Basic"
-    ):
+    is_standard = text(actual, "spec", "config", "kind") == "Standard" and before.type == "Standard"
+    if is_standard and spec.type == "Basic":
         return f"Kafka cluster {object_id} is Standard, and Confluent can't make it Basic"
     limit = get_path(actual, "spec", "config", "max_ecku")
     if limit and before.max_ecku is not None and spec.max_ecku is None:
@@ -138,9 +133,9 @@ def delete(context: Ctx, spec: KafkaClusterProps, object_id: str) -> None:
 
 def find_existing(context: Ctx, spec: KafkaClusterProps, known: str | None) -> list[str]:
     def find_objects() -> list[str]:
-        listed = context.vendor.cloud.pages(_ROUTE, environment=spec.environment_id)
+        clusters = context.vendor.cloud.pages(_ROUTE, environment=spec.environment_id)
         read = lambda id: context.vendor.cluster(spec.environment_id, id)  # noqa: E731
-        return find_by_id_or_name(known, read, listed, context.name, "spec", "display_name")
+        return find_by_id_or_name(known, read, clusters, context.name, "spec", "display_name")
 
     return treat_gone_container_as_empty(
         context, lambda: context.vendor.is_environment_gone(spec.environment_id), find_objects
@@ -148,4 +143,7 @@ def find_existing(context: Ctx, spec: KafkaClusterProps, known: str | None) -> l
 
 
 def _build_config(spec: KafkaClusterProps) -> dict[str, Any]:
-    return {"kind": spec.type, **({"max_ecku": spec.max_ecku} if spec.max_ecku is not None else {})}
+    config: dict[str, Any] = {"kind": spec.type}
+    if spec.max_ecku is not None:
+        config["max_ecku"] = spec.max_ecku
+    return config

@@ -53,19 +53,20 @@ def delete(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> None
 
     Confluent refuses while anything uses it, and takes some time to notice that nothing does.
     """
-    if used := get_path(_read(context, spec, object_id), "usages"):
-        names = ", ".join(map(str, used))[:300] if isinstance(used, list) else str(used)[:300]
+    usages = get_path(_read(context, spec, object_id), "usages")
+    if usages:
+        names = ", ".join(map(str, usages)) if isinstance(usages, list) else str(usages)
         raise InProgress(
-            confluent_errors.INTEGRATION_IN_USE, f"provider integration {object_id} is used by {names}"
+            confluent_errors.INTEGRATION_IN_USE, f"provider integration {object_id} is used by {names[:300]}"
         )
     context.vendor.cloud.delete(_ROUTE + path(object_id), environment=spec.environment_id)
 
 
 def find_existing(context: Ctx, spec: ProviderIntegrationProps, known: str | None) -> list[str]:
     def find_objects() -> list[str]:
-        listed = context.vendor.cloud.pages(_ROUTE, environment=spec.environment_id)
+        integrations = context.vendor.cloud.pages(_ROUTE, environment=spec.environment_id)
         read = lambda id: _read(context, spec, id)  # noqa: E731
-        return find_by_id_or_name(known, read, listed, context.name, "display_name")
+        return find_by_id_or_name(known, read, integrations, context.name, "display_name")
 
     return treat_gone_container_as_empty(
         context, lambda: context.vendor.is_environment_gone(spec.environment_id), find_objects

@@ -49,26 +49,24 @@ def find_existing(context: Ctx, spec: RoleBindingProps, known: str | None) -> li
     """Return the ids. Confluent's filters also match parts of names, so the results are compared here."""
 
     def find_objects() -> list[str]:
-        wanted = _build_binding(context, spec)
+        binding = _build_binding(context, spec)
         ids = [known] if known and context.vendor.cloud.read(_build_route(known)) is not None else []
-        listed = context.vendor.cloud.pages(_ROUTE, **wanted)
-        return list(
-            dict.fromkeys([*ids, *(text(actual, "id") for actual in listed if _is_same(actual, wanted))])
-        )
+        bindings = context.vendor.cloud.pages(_ROUTE, **binding)
+        ids += [text(actual, "id") for actual in bindings if _is_same(actual, binding)]
+        return list(dict.fromkeys(ids))
 
     def is_gone() -> bool:
-        environment = spec.environment_id
-        return context.vendor.is_service_account_gone(spec.service_account_id) or (
-            bool(environment) and context.vendor.is_environment_gone(environment)
-        )
+        if context.vendor.is_service_account_gone(spec.service_account_id):
+            return True
+        return bool(spec.environment_id) and context.vendor.is_environment_gone(spec.environment_id)
 
     return treat_gone_container_as_empty(context, is_gone, find_objects)
 
 
-def _is_same(actual: dict[str, Any], wanted: dict[str, str]) -> bool:
-    return crn.same(text(actual, "crn_pattern"), wanted["crn_pattern"]) and all(
-        text(actual, name) == wanted[name] for name in ("principal", "role_name")
-    )
+def _is_same(actual: dict[str, Any], binding: dict[str, str]) -> bool:
+    if not crn.same(text(actual, "crn_pattern"), binding["crn_pattern"]):
+        return False
+    return all(text(actual, name) == binding[name] for name in ("principal", "role_name"))
 
 
 def _build_binding(context: Ctx, spec: RoleBindingProps) -> dict[str, str]:

@@ -38,11 +38,11 @@ def create(context: Ctx, spec: SchemaProps) -> str:
         # The create has had its effect: an error of this read must not look like a refusal of it.
         return spec.subject
     if isinstance(versions, list) and len(versions) > 1 and not spec.adopt:
-        what = (
+        message = (
             f"subject {spec.subject} was created by somebody else at the same time, and has versions "
             f"{versions} now"
         )
-        raise Refused(confluent_errors.FOREIGN_SUBJECT, what)
+        raise Refused(confluent_errors.FOREIGN_SUBJECT, message)
     return spec.subject
 
 
@@ -88,8 +88,8 @@ def find_existing(context: Ctx, spec: SchemaProps, known: str | None) -> list[st
     def find_objects() -> list[str]:
         plane = _connect(context, spec)
         if context.deleting:
-            listed = _is_listed(plane, spec, deleted=_is_permanent(context, spec))
-            return [spec.subject] if listed else []
+            is_listed = _is_listed(plane, spec, deleted=_is_permanent(context, spec))
+            return [spec.subject] if is_listed else []
         if _read_latest(plane, spec) is None:
             return []
         if not context.owned and not spec.adopt:

@@ -33,8 +33,9 @@ def update(context: Ctx, spec: ServiceAccountProps, object_id: str) -> None:
     actual = require_existing(
         context.vendor.cloud.read(_build_route(object_id)), f"service account {object_id}"
     )
-    wanted = {"display_name": context.name, "description": spec.description}
-    if changes := {name: value for name, value in wanted.items() if text(actual, name) != value}:
+    expected = {"display_name": context.name, "description": spec.description}
+    changes = {name: value for name, value in expected.items() if text(actual, name) != value}
+    if changes:
         context.vendor.cloud.patch(_build_route(object_id), changes)
 
 
@@ -51,9 +52,9 @@ def delete(context: Ctx, spec: ServiceAccountProps, object_id: str) -> None:
 
 def find_existing(context: Ctx, spec: ServiceAccountProps, known: str | None) -> list[str]:
     cloud = context.vendor.cloud
-    listed = cloud.pages(_ROUTE, display_name=context.name)
+    accounts = cloud.pages(_ROUTE, display_name=context.name)
     return find_by_id_or_name(
-        known, lambda id: cloud.read(_build_route(id)), listed, context.name, "display_name"
+        known, lambda id: cloud.read(_build_route(id)), accounts, context.name, "display_name"
     )
 
 

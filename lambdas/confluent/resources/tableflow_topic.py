@@ -70,10 +70,10 @@ def is_ready(context: Ctx, spec: TableflowTopicProps, object_id: str) -> Outputs
     if phase == "FAILED" or get_path(actual, "spec", "suspended") is True:
         resume(context, spec, _ROUTE + path(spec.topic))
         raise _build_topic_fault(spec, text(actual, "status", "error_message"), failed=phase == "FAILED")
-    if broken := objects(actual, "status", "failing_table_formats"):
-        raise _build_topic_fault(
-            spec, "; ".join(text(catalog, "error_message") for catalog in broken), failed=True
-        )
+    failing_formats = objects(actual, "status", "failing_table_formats")
+    if failing_formats:
+        reasons = [text(table_format, "error_message") for table_format in failing_formats]
+        raise _build_topic_fault(spec, "; ".join(reasons), failed=True)
     table_path = text(actual, "spec", "storage", "table_path")
     if phase != "RUNNING" or not table_path:
         return None
@@ -98,16 +98,17 @@ def update(context: Ctx, spec: TableflowTopicProps, object_id: str) -> None:
         raise Refused(
             confluent_errors.CANT_CHANGE, f"data_retention_ms of Tableflow topic {object_id} can't be removed"
         )
-    wanted = _build_storage(spec)
-    if any(text(actual, "spec", "storage", name) != value for name, value in wanted.items()):
+    expected = _build_storage(spec)
+    is_same_storage = all(text(actual, "spec", "storage", name) == expected[name] for name in expected)
+    if not is_same_storage:
         raise ReplacementRequired(errors.OUTDATED, f"Tableflow of topic {object_id} writes to other storage")
     changes: dict[str, Any] = {}
-    if config := {
-        name: value
-        for name, value in _build_config(spec).items()
-        if not _is_same(get_path(current, name), value)
-    }:
-        changes["config"] = config
+    config = _build_config(spec)
+    changed_config = {
+        name: value for name, value in config.items() if not _is_same(get_path(current, name), value)
+    }
+    if changed_config:
+        changes["config"] = changed_config
     if set(get_path(actual, "spec", "table_formats") or []) != set(_list_formats(spec)):
         changes["table_formats"] = _list_formats(spec)
     if changes:
@@ -140,11 +141,11 @@ def find_existing(context: Ctx, spec: TableflowTopicProps, known: str | None) ->
             return []
         if not context.owned and not spec.adopt:
             place = text(actual, "spec", "storage", "bucket_name") or "Confluent's storage"
-            what = (
+            message = (
                 f"topic {spec.topic} has Tableflow already, into {place}, and this deployment did not "
                 "enable it"
             )
-            raise Refused(confluent_errors.FOREIGN_TABLEFLOW, what)
+            raise Refused(confluent_errors.FOREIGN_TABLEFLOW, message)
         return [spec.topic]
 
     if context.deleting and not context.owned:
@@ -176,24 +177,24 @@ def _require_synced(context: Ctx, spec: TableflowTopicProps, actual: dict[str, A
     for status in statuses:
         if text(status, "sync_status") == "FAILED":
             raise catalog_integration.build_fault(f"topic {spec.topic}", text(status, "error_message"))
-    seen = [
+    states_of_integrations = [
         f"catalog integration {text(integration, 'id')} is {text(integration, 'status', 'phase')}"
         for integration in integrations
     ]
-    states = ", ".join(seen) or "the cluster has no catalog integration"
+    states = ", ".join(states_of_integrations) or "the cluster has no catalog integration"
     raise InProgress(errors.WAITING, f"no catalog shows the table of topic {spec.topic} yet: {states}")
 
 
-def _is_same(current: Any, wanted: Any) -> bool:
+def _is_same(current: Any, expected: Any) -> bool:
     """Return whether the current value is the wanted one.
 
     The API returns numbers as text, and more fields of error handling.
     """
-    if isinstance(wanted, dict):
+    if isinstance(expected, dict):
         return isinstance(current, dict) and all(
-            text(current, name) == value for name, value in wanted.items()
+            text(current, name) == value for name, value in expected.items()
         )
-    return current is not None and str(current) == str(wanted)
+    return current is not None and str(current) == str(expected)
 
 
 def _build_storage(spec: TableflowTopicProps) -> dict[str, str]:
@@ -215,16 +216,18 @@ def _build_config(spec: TableflowTopicProps) -> dict[str, Any]:
 
     With both error_handling and the deprecated record_failure_strategy, creation would fail.
     """
-    handling = {
-        "mode": spec.error_handling,
-        **({"target": spec.error_log_topic} if spec.error_handling == "LOG" else {}),
-    }
-    times = {"retention_ms": spec.retention_ms, "data_retention_ms": spec.data_retention_ms}
-    return {
-        **{name: str(value) for name, value in times.items() if value is not None},
-        "error_handling": handling,
+    error_handling = {"mode": spec.error_handling}
+    if spec.error_handling == "LOG":
+        error_handling["target"] = spec.error_log_topic
+    config: dict[str, Any] = {
+        "error_handling": error_handling,
         "metadata_column_naming_scheme": spec.metadata_columns,
     }
+    if spec.retention_ms is not None:
+        config["retention_ms"] = str(spec.retention_ms)
+    if spec.data_retention_ms is not None:
+        config["data_retention_ms"] = str(spec.data_retention_ms)
+    return config
 
 
 def _read(context: Ctx, spec: TableflowTopicProps) -> dict[str, Any] | None:

@@ -49,18 +49,20 @@ def is_ready(context: Ctx, spec: TopicProps, object_id: str) -> Outputs | None:
 def update(context: Ctx, spec: TopicProps, object_id: str) -> None:
     plane = _connect(context, spec)
     actual = require_existing(plane.read(_build_route(spec)), f"topic {object_id}")
-    if isinstance(now := get_path(actual, "partitions_count"), int) and now < spec.partitions:
+    partitions = get_path(actual, "partitions_count")
+    if isinstance(partitions, int) and partitions < spec.partitions:
         # Kafka refuses to set the number that a topic already has, so a repeated call would look like a
         # failure.
         plane.patch(_build_route(spec), {"partitions_count": spec.partitions}, repeatable=False)
-    elif isinstance(now, int) and now > spec.partitions and _lowers_partitions(context, spec):
-        what = f"topic {object_id} has {now} partitions, and Kafka can't lower that to {spec.partitions}"
-        raise Refused(confluent_errors.CANT_CHANGE, what)
-    current = {
-        text(config, "name"): config
-        for config in objects(plane.read(_build_route(spec) + "/configs"), "data")
-    }
-    if changes := [*_list_changed_settings(spec, current), *_list_reset_settings(context, spec, current)]:
+    elif isinstance(partitions, int) and partitions > spec.partitions and _lowers_partitions(context, spec):
+        message = (
+            f"topic {object_id} has {partitions} partitions, and Kafka can't lower that to {spec.partitions}"
+        )
+        raise Refused(confluent_errors.CANT_CHANGE, message)
+    settings = objects(plane.read(_build_route(spec) + "/configs"), "data")
+    current = {text(setting, "name"): setting for setting in settings}
+    changes = [*_list_changed_settings(spec, current), *_list_reset_settings(context, spec, current)]
+    if changes:
         plane.post(_build_route(spec) + "/configs:alter", {"data": changes}, repeatable=True)
 
 
