@@ -109,11 +109,11 @@ class Confluent:
 
     def wrong_tenant(self, tenant: str) -> OtherTenant:
         """Return the error for a login that is not one of `tenant`, where the object is."""
-        what = (
+        message = (
             f"it is in organization {tenant}, and Cloud key {self.cloud.key.id} is of organization "
             f"{self.organization_id}"
         )
-        return OtherTenant(confluent_errors.OTHER_ORGANIZATION, what)
+        return OtherTenant(confluent_errors.OTHER_ORGANIZATION, message)
 
     def unseen(self, why: str) -> Denied:
         return sight.build_unseen_error(why)
@@ -137,7 +137,7 @@ class Confluent:
 
     @cached_property
     def _sight(self) -> Sight:
-        """Return what tells keys' rights. The answers are kept for the invocation."""
+        """Return the lookup of keys' rights, which keeps its answers for the invocation."""
         owner_of = cache(
             lambda key_id: require_text(self.cloud.get(_KEYS + path(key_id)), "spec", "owner", "id")
         )
@@ -173,19 +173,19 @@ class Confluent:
 
         Raises InProgress until its first Kafka cluster exists.
         """
-        listed = self.cloud.pages("/srcm/v3/clusters", environment=environment_id)
-        if not listed:
+        registries = self.cloud.pages("/srcm/v3/clusters", environment=environment_id)
+        if not registries:
             self._require_governance(environment_id)
-        phase = text(listed[0], "status", "phase") if listed else "PROVISIONING"
+        phase = text(registries[0], "status", "phase") if registries else "PROVISIONING"
         if phase == "FAILED":
             raise ResourceFailed(
                 confluent_errors.CLUSTER_FAILED,
                 f"the Schema Registry of {environment_id} has failed",
                 patience=300.0,
             )
-        if phase != "PROVISIONED" or not text(listed[0], "spec", "http_endpoint"):
+        if phase != "PROVISIONED" or not text(registries[0], "spec", "http_endpoint"):
             raise InProgress(errors.WAITING, f"the Schema Registry of {environment_id} is {phase}")
-        return listed[0]
+        return registries[0]
 
     def _require_governance(self, environment_id: str) -> None:
         """Raise ResourceFailed for an environment that gets no Schema Registry, because it has no Stream
@@ -193,17 +193,17 @@ class Confluent:
         """
         environment = self.cloud.read(path("org", "v2", "environments", environment_id))
         if environment is not None and not text(environment, "stream_governance_config", "package"):
-            what = f"environment {environment_id} has no Stream Governance package, so no Schema Registry"
-            raise ResourceFailed(confluent_errors.NO_GOVERNANCE, what, patience=120.0)
+            message = f"environment {environment_id} has no Stream Governance package, so no Schema Registry"
+            raise ResourceFailed(confluent_errors.NO_GOVERNANCE, message, patience=120.0)
 
     def flink_region(self, region: str) -> dict[str, Any]:
         """Return a Flink region. Raises NotFound if Confluent has no Flink in `region`."""
-        listed = self.cloud.pages("/fcpm/v2/regions", cloud=CLOUD, region_name=region)
-        if not listed:
+        regions = self.cloud.pages("/fcpm/v2/regions", cloud=CLOUD, region_name=region)
+        if not regions:
             raise NotFound(
                 confluent_errors.INVALID, f"Confluent has no Flink in {CLOUD} region {region}", patience=120.0
             )
-        return listed[0]
+        return regions[0]
 
     def kafka(self, environment_id: str, cluster_id: str, key: ApiKey) -> RestClient:
         """Return a client of Kafka REST. Raises ParentMissing if there is no such cluster."""
@@ -238,9 +238,9 @@ class Confluent:
         base = self._catalog_url or f"https://tableflow.{region}.aws{VENDOR_DOMAIN}"
         return f"{base}/iceberg/catalog/organizations/{self.organization_id}/environments/{environment_id}"
 
-    def _connect(self, url: str, key: ApiKey, what: str) -> RestClient:
+    def _connect(self, url: str, key: ApiKey, service_name: str) -> RestClient:
         if not url:
-            raise InProgress(confluent_errors.MISSING_ENDPOINT, f"{what} has no address")
+            raise InProgress(confluent_errors.MISSING_ENDPOINT, f"{service_name} has no address")
         self._require_vendor(url)
         return RestClient(self._session, self.clock, url, key, denied_patience=NEW_KEY_PATIENCE)
 

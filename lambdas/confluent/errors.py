@@ -208,7 +208,9 @@ def error_from(answer: Response, call: str, clock: Clock, denied_patience: float
     message = f"{call}: HTTP {answer.status}{reason} (request id {request_id})"
     if answer.status == 429:
         wait = requested_wait(answer.headers, clock)
-        return RateLimited(RATE, message, wait=DEFAULT_WAIT if wait is None else wait)
+        if wait is None:
+            wait = DEFAULT_WAIT
+        return RateLimited(RATE, message, wait=wait)
     if answer.status in (401, 403) and _IP_FILTER.search(text):
         return Refused(IP_FILTER, message)
     if answer.status in _ROWS:

@@ -53,9 +53,10 @@ def find_connection(vendor: Confluent, target: Target) -> Connection:
     Raises ResourceMissing if the cluster is gone, InProgress if the service isn't ready.
     """
     key_resource = find_resource(vendor, target)
+    resource_id = key_resource["id"] if key_resource else ""
     common = Connection(
         service_account_id=target.service_account_id,
-        resource_id=key_resource["id"] if key_resource else "",
+        resource_id=resource_id,
         environment_id=target.environment_id,
         organization_id=vendor.organization_id,
         cluster_id=target.cluster_id,

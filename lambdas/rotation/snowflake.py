@@ -130,11 +130,11 @@ class SnowflakeKeyPair:
     def authenticates(self, version: Version) -> bool:
         client = self.connect(_build_login(version, _PUBLIC), self._keys.load_pair(version))
         try:
-            is_user = client.value(sql.statement(_WHO)).upper() == version.get_text(USER).upper()
+            session_user = client.value(sql.statement(_WHO))
         except Denied:
             return False
         require_tenant(client, self.tenants())
-        return is_user
+        return session_user.upper() == version.get_text(USER).upper()
 
     def is_there(self, context: RotationContext, pending: Version) -> bool:
         return self._keys.load_pair(pending).fingerprint in self._describe_user(context).slots.values()

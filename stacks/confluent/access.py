@@ -130,7 +130,15 @@ class Accounts(Construct):
     def add_role_binding(self, role: Role, name: str = "") -> None:
         """Bind a role. `name` is the name of the object, if `role` doesn't contain it."""
         cluster = self._cluster
-        subject = pascal_case(name) if role.scope == "subject" and name != role.name else ""
+        scope_ids: dict[str, str] = {}
+        if role.scope != "service_account":
+            scope_ids["environment_id"] = cluster.environment_id
+        if role.scope in ("cluster", "topic", "transactional_id"):
+            scope_ids["cluster_id"] = cluster.id
+        if role.scope == "subject":
+            scope_ids["schema_registry_id"] = cluster.resource.outputs.schema_registry_id
+        is_named_subject = role.scope == "subject" and name != role.name
+        subject = pascal_case(name) if is_named_subject else ""
         binding = self._provider.create(
             self,
             f"{pascal_case(role.account)}{role.role}{pascal_case(role.scope)}{subject}",
@@ -138,24 +146,21 @@ class Accounts(Construct):
                 service_account_id=self.id(role.account),
                 role=role.role,
                 scope=role.scope,
-                environment_id=cluster.environment_id if role.scope != "service_account" else "",
-                cluster_id=cluster.id if role.scope in ("cluster", "topic", "transactional_id") else "",
-                schema_registry_id=cluster.resource.outputs.schema_registry_id
-                if role.scope == "subject"
-                else "",
                 name=name or role.name,
+                **scope_ids,
             ),
         )
         self.rights[role.account].append(binding)
 
     def add_acl(self, acl: Acl, *, credentials: str, topics: list[str]) -> None:
         """Add one resource for all topics: a stack has at most 500 resources."""
-        named = "Topics" if not acl.name else pascal_case(acl.resource_type.lower())
-        named += pascal_case("" if acl.name in ("", "kafka-cluster") else acl.name)
-        manager = list(self.rights[MANAGER])
+        resource_name = pascal_case(acl.resource_type.lower()) if acl.name else "Topics"
+        if acl.name != CLUSTER_NAME:
+            resource_name += pascal_case(acl.name)
+        rights_of_manager = list(self.rights[MANAGER])
         entry = self._provider.create(
             self,
-            f"{pascal_case(acl.account)}{pascal_case(acl.operation.lower())}{named}",
+            f"{pascal_case(acl.account)}{pascal_case(acl.operation.lower())}{resource_name}",
             AclProps(
                 environment_id=self._cluster.environment_id,
                 cluster_id=self._cluster.id,
@@ -167,7 +172,7 @@ class Accounts(Construct):
                 pattern_type=acl.pattern_type,
                 operation=acl.operation,
             ),
-        ).after(*manager)
+        ).after(*rights_of_manager)
         self.rights[acl.account].append(entry)
 
 
@@ -262,15 +267,18 @@ class Keys(Construct):
         self._keys: dict[KeyUse, Key] = {}
         for use, secret in secrets.items():
             service = KEY_SERVICES[use.service]
+            cluster_id = cluster.id if "cluster_id" in service.needs else ""
+            region_of_key = region if "region" in service.needs else ""
             has_pool = "compute_pool_id" in service.optional
+            compute_pool_id = pool.outputs.id if pool and has_pool else ""
             props = ApiKeyProps(
                 service_account_id=accounts.id(use.account),
                 service=use.service,
                 secret=secret.arn,
                 environment_id=cluster.environment_id,
-                cluster_id=cluster.id if "cluster_id" in service.needs else "",
-                region=region if "region" in service.needs else "",
-                compute_pool_id=pool.outputs.id if pool and has_pool else "",
+                cluster_id=cluster_id,
+                region=region_of_key,
+                compute_pool_id=compute_pool_id,
                 description=f"{use.account} for {use.service}",
             )
             self._keys[use] = Key(use, secret, provider.create(self, use.id, props))

@@ -17,13 +17,22 @@ second time.
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
 from lambdas.confluent import errors as confluent_errors
+from lambdas.confluent.flink_gateway import (
+    build_former_name,
+    build_name,
+    build_route,
+    build_statement,
+    build_undo_name,
+    connect,
+    put,
+)
 from lambdas.confluent.flink_properties import FlinkStatementProps
 from lambdas.confluent.flink_sql import fingerprint
 from lambdas.confluent.lookup import Ctx, require_existing, require_unprotected, treat_gone_container_as_empty
-from lambdas.confluent.rest_client import RestClient, get_path, path, text
+from lambdas.confluent.rest_client import RestClient, path, text
 from lambdas.shared import errors
 from lambdas.shared.errors import (
     Conflict,
@@ -60,23 +69,23 @@ _GONE_PATIENCE: Final = 120.0
 
 def create(context: Ctx, spec: FlinkStatementProps) -> str:
     """Send the statement. Raises Refused if the topic or a subject of its table exists."""
-    plane = _connect(context, spec)
-    name = _build_name(context, spec)
-    if plane.read(_build_route(context, spec, _build_undo_name(name))) is not None:
-        plane.delete(_build_route(context, spec, _build_undo_name(name)))
+    plane = connect(context, spec)
+    name = build_name(context, spec)
+    if plane.read(build_route(context, spec, build_undo_name(name))) is not None:
+        plane.delete(build_route(context, spec, build_undo_name(name)))
         raise InProgress(confluent_errors.FLINK_FAILED, f"an earlier undo of {name} is being deleted")
     _require_no_table(context, spec)
-    body = _build_statement(context, spec, name, spec.sql)
+    body = build_statement(context, spec, name, spec.sql)
     for note in (_UNDONE, _RAN, _PHASE):
         context.notes.pop(note, None)
     context.notes[_TABLE] = _OURS
     context.claim()
-    plane.post(_build_route(context, spec), body)
+    plane.post(build_route(context, spec), body)
     return name
 
 
 def is_ready(context: Ctx, spec: FlinkStatementProps, object_id: str) -> Outputs | None:
-    actual = _connect(context, spec).read(_build_route(context, spec, object_id))
+    actual = connect(context, spec).read(build_route(context, spec, object_id))
     if actual is None and _has_ended(context, spec, object_id):
         return _build_ended_outputs(context, object_id)
     actual = require_existing(actual, f"statement {object_id}")
@@ -99,7 +108,7 @@ def is_ready(context: Ctx, spec: FlinkStatementProps, object_id: str) -> Outputs
         return {"name": object_id, "phase": phase}
     if phase == "STOPPED":
         _require_not_undone(context, spec, object_id)
-        _put(context, spec, actual, stopped=False)
+        put(context, spec, actual, stopped=False)
     if phase not in ("RUNNING", "COMPLETED", "DEGRADED"):
         return None
     context.notes[_RAN] = object_id
@@ -112,7 +121,7 @@ def update(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
 
     Every other change needs a new statement.
     """
-    actual = _connect(context, spec).read(_build_route(context, spec, object_id))
+    actual = connect(context, spec).read(build_route(context, spec, object_id))
     has_ended = actual is None and _has_ended(context, spec, object_id)
     if not has_ended:
         actual = require_existing(actual, f"statement {object_id}")
@@ -133,16 +142,16 @@ def update(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
     if is_current:
         return
     if text(actual, "status", "phase") not in _IDLE:
-        _put(context, spec, actual, stopped=True)
+        put(context, spec, actual, stopped=True)
         raise InProgress(errors.WAITING, f"statement {object_id} is being stopped to move it")
-    _put(context, spec, actual, stopped=False, **expected_settings)
+    put(context, spec, actual, stopped=False, **expected_settings)
 
 
 def delete(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
-    plane = _connect(context, spec)
-    actual = plane.read(_build_route(context, spec, object_id))
+    plane = connect(context, spec)
+    actual = plane.read(build_route(context, spec, object_id))
     if actual is not None and text(actual, "status", "phase") not in (*_IDLE, "DELETING"):
-        _put(context, spec, actual, stopped=True)
+        put(context, spec, actual, stopped=True)
         raise InProgress(errors.WAITING, f"statement {object_id} is being stopped")
     if _needs_undo(context, spec, object_id):
         if spec.cluster_id:
@@ -153,11 +162,11 @@ def delete(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
                 f"statement {object_id} has a table with records",
             )
         _undo(context, spec, plane, object_id)
-    if plane.read(_build_route(context, spec, _build_undo_name(object_id))) is not None:
-        plane.delete(_build_route(context, spec, _build_undo_name(object_id)))
+    if plane.read(build_route(context, spec, build_undo_name(object_id))) is not None:
+        plane.delete(build_route(context, spec, build_undo_name(object_id)))
         raise InProgress(errors.WAITING, f"the undo of {object_id} is being deleted")
     if actual is not None:
-        plane.delete(_build_route(context, spec, object_id))
+        plane.delete(build_route(context, spec, object_id))
 
 
 def find_existing(context: Ctx, spec: FlinkStatementProps, known: str | None) -> list[str]:
@@ -167,7 +176,7 @@ def find_existing(context: Ctx, spec: FlinkStatementProps, known: str | None) ->
     """
 
     def find_objects() -> list[str]:
-        plane = _connect(context, spec)
+        plane = connect(context, spec)
         if not context.deleting:
             existing_names = _list_existing_names(context, spec, plane, known)
             if existing_names and not context.owned:
@@ -175,7 +184,7 @@ def find_existing(context: Ctx, spec: FlinkStatementProps, known: str | None) ->
                 # table.
                 context.notes[_TABLE] = _OURS if spec.adopt else _NOT_PROVEN
             return existing_names
-        statement_names = {text(statement, "name") for statement in plane.pages(_build_route(context, spec))}
+        statement_names = {text(statement, "name") for statement in plane.pages(build_route(context, spec))}
         managed = re.compile(re.escape(context.name) + "-[0-9a-f]{8}(-undo)?")
         names = {name.removesuffix("-undo") for name in statement_names if managed.fullmatch(name)}
         if known and _needs_undo(context, spec, known):
@@ -192,13 +201,13 @@ def _list_existing_names(
     context: Ctx, spec: FlinkStatementProps, plane: RestClient, known: str | None
 ) -> list[str]:
     """Return which of the names that the statement may have exist."""
-    possible_names = [_build_name(context, spec), _build_former_name(context, spec)]
+    possible_names = [build_name(context, spec), build_former_name(context, spec)]
     if known:
         possible_names.append(known)
     return [
         name
         for name in dict.fromkeys(possible_names)
-        if plane.read(_build_route(context, spec, name)) is not None
+        if plane.read(build_route(context, spec, name)) is not None
     ]
 
 
@@ -217,7 +226,7 @@ def _has_run(context: Ctx, object_id: str) -> bool:
     before = context.previous
     return context.notes.get(_RAN) == object_id or (
         isinstance(before, FlinkStatementProps)
-        and object_id in (_build_name(context, before), _build_former_name(context, before))
+        and object_id in (build_name(context, before), build_former_name(context, before))
     )
 
 
@@ -267,13 +276,13 @@ def _has_text(context: Ctx, spec: FlinkStatementProps, object_id: str) -> bool:
     now = fingerprint(spec.sql, spec.properties)
     before = context.previous
     if (
-        object_id in (_build_name(context, spec), _build_former_name(context, spec))
+        object_id in (build_name(context, spec), build_former_name(context, spec))
         or context.notes.get(_TEXT) == f"{object_id} {now}"
     ):
         return True
     return (
         isinstance(before, FlinkStatementProps)
-        and object_id == _build_former_name(context, before)
+        and object_id == build_former_name(context, before)
         and fingerprint(before.sql, before.properties) == now
     )
 
@@ -328,21 +337,21 @@ def _require_not_undone(context: Ctx, spec: FlinkStatementProps, object_id: str)
     """Raise ReplacementRequired if a rollback may have dropped the statement's table: resuming would not
     help.
     """
-    undo = _build_route(context, spec, _build_undo_name(object_id))
-    if context.notes.get(_UNDONE) == object_id or _connect(context, spec).read(undo) is not None:
+    undo = build_route(context, spec, build_undo_name(object_id))
+    if context.notes.get(_UNDONE) == object_id or connect(context, spec).read(undo) is not None:
         raise ReplacementRequired(errors.OUTDATED, f"statement {object_id} was undone")
 
 
 def _undo(context: Ctx, spec: FlinkStatementProps, plane: RestClient, object_id: str) -> None:
     """Run the undo. Raises InProgress until it has completed and a note records that."""
-    name = _build_undo_name(object_id)
-    actual = plane.read(_build_route(context, spec, name))
+    name = build_undo_name(object_id)
+    actual = plane.read(build_route(context, spec, name))
     if actual is None:
-        plane.post(_build_route(context, spec), _build_statement(context, spec, name, spec.undo_sql))
+        plane.post(build_route(context, spec), build_statement(context, spec, name, spec.undo_sql))
         raise InProgress(errors.WAITING, f"statement {name} runs")
     phase = text(actual, "status", "phase")
     if phase == "FAILED":
-        plane.delete(_build_route(context, spec, name))
+        plane.delete(build_route(context, spec, name))
         reason = shortened(text(actual, "status", "detail"))
         raise ResourceFailed(
             confluent_errors.FLINK_FAILED, f"statement {name} failed: {reason}", patience=_FAULT_PATIENCE
@@ -350,71 +359,3 @@ def _undo(context: Ctx, spec: FlinkStatementProps, plane: RestClient, object_id:
     if phase == "COMPLETED":
         context.notes[_UNDONE] = object_id
     raise InProgress(errors.WAITING, f"statement {name} is {phase}")
-
-
-def _put(context: Ctx, spec: FlinkStatementProps, actual: dict[str, Any], **changes: Any) -> None:
-    """Send the whole statement with the resource version that was read, as the gateway requires."""
-    kept = {
-        name: actual[name]
-        for name in ("name", "organization_id", "environment_id", "metadata")
-        if name in actual
-    }
-    writable = ("statement", "properties", "compute_pool_id", "principal", "stopped")
-    current = {name: value for name in writable if (value := get_path(actual, "spec", name)) is not None}
-    route = _build_route(context, spec, text(actual, "name"))
-    _connect(context, spec).put(route, {**kept, "spec": {**current, **changes}})
-
-
-def _build_statement(context: Ctx, spec: FlinkStatementProps, name: str, sql: str) -> dict[str, Any]:
-    return {
-        "name": name,
-        "organization_id": context.vendor.organization_id,
-        "environment_id": spec.environment_id,
-        "spec": {
-            "statement": sql,
-            "properties": _build_properties(context, spec),
-            "compute_pool_id": spec.compute_pool_id,
-            "principal": spec.service_account_id,
-            "stopped": False,
-        },
-    }
-
-
-def _build_properties(context: Ctx, spec: FlinkStatementProps) -> dict[str, str]:
-    """Return the session's properties, with the names that environment and cluster have now: people may
-    rename them.
-    """
-    environment = context.vendor.cloud.read(path("org", "v2", "environments", spec.environment_id))
-    cluster = context.vendor.cluster(spec.environment_id, spec.cluster_id) if spec.cluster_id else None
-    return {
-        **spec.properties,
-        "sql.current-catalog": text(environment, "display_name") or spec.catalog,
-        "sql.current-database": text(cluster, "spec", "display_name") or spec.database,
-    }
-
-
-def _build_name(context: Ctx, spec: FlinkStatementProps) -> str:
-    return f"{context.name}-{fingerprint(spec.sql, spec.properties)}"
-
-
-def _build_former_name(context: Ctx, spec: FlinkStatementProps) -> str:
-    """Return the name that earlier releases gave the statement."""
-    properties = {
-        **spec.properties,
-        "sql.current-catalog": spec.catalog,
-        "sql.current-database": spec.database,
-    }
-    return f"{context.name}-{fingerprint(spec.sql, properties)}"
-
-
-def _build_undo_name(name: str) -> str:
-    return f"{name}-undo"
-
-
-def _connect(context: Ctx, spec: FlinkStatementProps) -> RestClient:
-    return context.vendor.flink(spec.region, context.secrets.read_key(spec.credentials))
-
-
-def _build_route(context: Ctx, spec: FlinkStatementProps, *name: str) -> str:
-    parent = ("organizations", context.vendor.organization_id, "environments", spec.environment_id)
-    return path("sql", "v1", *parent, "statements", *name)
