@@ -54,8 +54,8 @@ def _find_due_time(context: RotationContext) -> float:
     described = context.described
     if described.next_rotation is not None:
         return described.next_rotation
-    if described.every:
-        return context.current.created + described.every
+    if described.rotation_interval:
+        return context.current.created + described.rotation_interval
     return context.now()
 
 

@@ -15,7 +15,7 @@ import attrs
 
 from lambdas.rotation import errors as rotation_errors
 from lambdas.rotation.age import age_of
-from lambdas.rotation.strategy import CONFLUENT, SNOWFLAKE, Strategy, credential_type
+from lambdas.rotation.strategy import CONFLUENT, SNOWFLAKE, Strategy, detect_credential_type
 from lambdas.rotation.verification import verify
 from lambdas.rotation.versions import (
     PENDING,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ALREADY", "CONFLUENT", "SNOWFLAKE", "Rotation", "Strategy", "age_of"]
 
-_NEEDED: Final = ("Step", "SecretId", "ClientRequestToken")
+_REQUIRED_NAMES: Final = ("Step", "SecretId", "ClientRequestToken")
 ALREADY: Final = "already current"
 
 
@@ -63,7 +63,7 @@ class Rotation:
             outcome = ALREADY
         else:
             context = read_context(versions, described, token, self.policy, self.deadline.clock.time)
-            strategy = self.connect(credential_type(context.current))
+            strategy = self.connect(detect_credential_type(context.current))
             outcome = _STEPS[step](self, context, strategy, event)
         log.info(outcome)
         return outcome
@@ -72,7 +72,7 @@ class Rotation:
         """Read the secret for an operator's command, outside of a rotation."""
         versions = SecretVersions(self.client, secret_id)
         context = read_context(versions, versions.describe(), "", self.policy, self.deadline.clock.time)
-        return context, self.connect(credential_type(context.current))
+        return context, self.connect(detect_credential_type(context.current))
 
     def revoke(self, secret_id: str) -> dict[str, Any]:
         """Revoke every key except the current and the pending one immediately, even during its grace
@@ -88,28 +88,28 @@ class Rotation:
         An error of one secret doesn't stop the others. At the end, raises the first LakeferryError.
         """
         answers: list[dict[str, Any]] = []
-        failed: list[LakeferryError] = []
+        errors: list[LakeferryError] = []
         for secret_id in secret_ids:
             try:
                 answers.append(self._revoke_expired(secret_id))
             except LakeferryError as error:
                 self.log.error("not revoked", secret=secret_id, code=error.row.code, what=error.what)
-                failed.append(error)
-        if failed:
-            raise failed[0]
+                errors.append(error)
+        if errors:
+            raise errors[0]
         return {"secrets": answers}
 
     def _revoke_expired(self, secret_id: str) -> dict[str, Any]:
         context, strategy = self.open(secret_id)
-        skipped = {"secret": context.described.name, "revoked": [], "rotating": True}
+        nothing_revoked = {"secret": context.described.name, "revoked": [], "rotating": True}
         if context.is_rotating:
-            return skipped
+            return nothing_revoked
         try:
             return self._revoke(context, strategy, in_grace=False) | {"rotating": False}
         except Refused as refused:
             if refused.row is not rotation_errors.CHANGED:
                 raise
-            return skipped
+            return nothing_revoked
 
     def _revoke(self, context: RotationContext, strategy: Strategy, *, in_grace: bool) -> dict[str, Any]:
         replaced = strategy.list_replaced(context, in_grace=in_grace)
@@ -128,8 +128,15 @@ class Rotation:
         return result
 
     def create(self, context: RotationContext, strategy: Strategy, event: Mapping[str, Any]) -> str:
-        if context.pending is not None:
-            return self._keep(context, strategy, context.pending)
+        """Create a credential, unless the pending version has a value: a version can't get another one.
+
+        If that value is unusable, abandon it and raise Refused.
+        """
+        pending = context.pending
+        if pending is not None:
+            if strategy.is_unusable(pending) or strategy.is_outdated(context, pending):
+                self._give_up(context, strategy, pending)
+            return "created before"
         fields = strategy.create_credential(context)
         event_token = event.get("RotationToken")
         rotation_token = Secret(str(event_token)) if event_token else None
@@ -172,15 +179,6 @@ class Rotation:
                 raise
         return "current"
 
-    def _keep(self, context: RotationContext, strategy: Strategy, pending: Version) -> str:
-        """Keep the pending value, because a version can't get another one.
-
-        If it is unusable, abandon it and raise Refused.
-        """
-        if strategy.is_unusable(pending) or strategy.is_outdated(context, pending):
-            self._give_up(context, strategy, pending)
-        return "created before"
-
     def _give_up(self, context: RotationContext, strategy: Strategy, pending: Version) -> NoReturn:
         """Abandon the pending version.
 
@@ -201,7 +199,11 @@ class Rotation:
         )
 
     def _parse(self, event: Mapping[str, Any]) -> tuple[str, SecretVersions, str]:
-        missing_names = [name for name in _NEEDED if not isinstance(event.get(name), str) or not event[name]]
+        missing_names = []
+        for name in _REQUIRED_NAMES:
+            value = event.get(name)
+            if not isinstance(value, str) or not value:
+                missing_names.append(name)
         if missing_names:
             raise Refused(rotation_errors.EVENT, f"the event lacks {', '.join(missing_names)}")
         if event["Step"] not in _STEPS:

@@ -84,7 +84,7 @@ class Strategy(Protocol):
     def list_live_keys(self, context: RotationContext) -> list[LiveKey]: ...
 
 
-def credential_type(version: Version) -> str:
+def detect_credential_type(version: Version) -> str:
     """Return the type of the credential. Raises Refused if the fields don't identify one."""
     for kind, names in IDENTIFYING_FIELDS.items():
         if all(version.get_text(name) for name in names):

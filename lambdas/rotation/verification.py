@@ -29,12 +29,16 @@ def verify(
     successes = 0
     wait = _MIN_PAUSE
     while True:
-        accepted, requested = _try_key(authenticates, is_there, key_name)
-        successes = successes + 1 if accepted else 0
+        is_accepted, requested_wait = _try_key(authenticates, is_there, key_name)
+        if is_accepted:
+            successes += 1
+            pause = SUCCESS_PAUSE
+        else:
+            successes = 0
+            pause = max(wait, requested_wait)
+            wait = min(_MAX_PAUSE, wait * 1.5)
         if successes == SUCCESSES:
             return
-        pause = SUCCESS_PAUSE if accepted else max(wait, requested)
-        wait = wait if accepted else min(_MAX_PAUSE, wait * 1.5)
         if deadline.left() <= pause + _ATTEMPT_SECONDS:
             raise InProgress(rotation_errors.NOT_PROVEN, key_name)
         deadline.clock.sleep(pause)

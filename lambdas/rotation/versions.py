@@ -29,12 +29,16 @@ from lambdas.shared.secrets import CURRENT, PREVIOUS, is_secret
 if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
 
+DAY: Final = 86400.0
+#: Seconds after which a pending version gets a label with the time before it becomes current, and no longer
+#: stops revocation.
+PENDING_LIFE: Final = DAY
 PENDING: Final = "AWSPENDING"
 _STAGES: Final = frozenset({CURRENT, PREVIOUS, PENDING})
 _TIME_LABEL: Final = "LAKEFERRY-SINCE-"
 _MISSING: Final = "ResourceNotFoundException"
 _RATE: Final = re.compile(r"rate\((\d+) (hour|day)s?\)")
-_SECONDS: Final = {"hour": 3600.0, "day": 86400.0}
+_SECONDS: Final = {"hour": 3600.0, "day": DAY}
 
 
 @attrs.frozen
@@ -62,7 +66,7 @@ class Version:
 class Described:
     """A secret without its values.
 
-    Times are in seconds since 1970; `every` is the number of seconds between rotations.
+    Times are in seconds since 1970; `rotation_interval` is in seconds.
     """
 
     arn: str
@@ -72,7 +76,7 @@ class Described:
     deleted: bool
     last_rotated: float | None
     next_rotation: float | None
-    every: float | None
+    rotation_interval: float | None
     tags: Mapping[str, str]
 
     def labelled(self, stage: str) -> str:
@@ -99,7 +103,7 @@ class SecretVersions:
             deleted=described.get("DeletedDate") is not None,
             last_rotated=_to_seconds(described.get("LastRotatedDate")),
             next_rotation=_to_seconds(described.get("NextRotationDate")),
-            every=_parse_interval(described.get("RotationRules") or {}),
+            rotation_interval=_parse_interval(described.get("RotationRules") or {}),
             tags={str(tag.get("Key")): str(tag.get("Value")) for tag in described.get("Tags") or []},
         )
 
@@ -108,7 +112,22 @@ class SecretVersions:
 
         Raises Refused unless it is a JSON object.
         """
-        return self._read(version) if version else None
+        if not version:
+            return None
+        try:
+            with aws_call(f"reading secret {self.secret_id}"), raise_instead((_MISSING,), KeyError):
+                response = self.client.get_secret_value(SecretId=self.secret_id, VersionId=version)
+        except KeyError:
+            return None
+        text = response.get("SecretString")
+        if not text:
+            return None
+        fields = _parse_fields(text)
+        if fields is None:
+            raise Refused(
+                rotation_errors.FIELDS, f"version {version} of secret {self.secret_id} is not a JSON object"
+            )
+        return Version(version, _to_seconds(response["CreatedDate"]) or 0.0, fields)
 
     def put_pending(self, token: str, fields: Mapping[str, str], rotation_token: Secret | None) -> None:
         """Write the pending value.
@@ -197,22 +216,6 @@ class SecretVersions:
                 SecretId=self.secret_id, VersionStage=label, RemoveFromVersionId=version
             )
 
-    def _read(self, version: str) -> Version | None:
-        try:
-            with aws_call(f"reading secret {self.secret_id}"), raise_instead((_MISSING,), KeyError):
-                response = self.client.get_secret_value(SecretId=self.secret_id, VersionId=version)
-        except KeyError:
-            return None
-        text = response.get("SecretString")
-        if not text:
-            return None
-        fields = _parse_fields(text)
-        if fields is None:
-            raise Refused(
-                rotation_errors.FIELDS, f"version {version} of secret {self.secret_id} is not a JSON object"
-            )
-        return Version(version, _to_seconds(response["CreatedDate"]) or 0.0, fields)
-
     @contextmanager
     def _translate_errors(self, doing: str, row: ErrorRow) -> Iterator[None]:
         action = f"{doing} secret {self.secret_id}"
@@ -252,15 +255,9 @@ def _parse_interval(rules: Mapping[str, Any]) -> float | None:
     """
     days = rules.get("AutomaticallyAfterDays")
     if days:
-        return float(days) * _SECONDS["day"]
+        return float(days) * DAY
     rate = _RATE.fullmatch(str(rules.get("ScheduleExpression", "")))
     return float(rate[1]) * _SECONDS[rate[2]] if rate else None
-
-
-DAY: Final = 86400.0
-#: Seconds after which a pending version gets a label with the time before it becomes current, and no longer
-#: stops revocation.
-PENDING_LIFE: Final = DAY
 
 
 @attrs.frozen

@@ -4,6 +4,7 @@ Catalog.
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Final, TypeAlias
 
 from lambdas.confluent import errors as confluent_errors
@@ -36,7 +37,8 @@ def create(context: Ctx, spec: CatalogIntegrationProps) -> str:
     except Conflict:
         for integration in tableflow.pages(ROUTE, **build_query(spec)):
             display_name = text(integration, "spec", "display_name")
-            if _is_of_glue(integration) and display_name != context.name:
+            is_of_glue = text(integration, "spec", "config", "kind") == "AwsGlue"
+            if is_of_glue and display_name != context.name:
                 name = f"{text(integration, 'id')} ({display_name})"
                 message = (
                     f"Kafka cluster {spec.cluster_id} has catalog integration {name} with Glue already, "
@@ -94,16 +96,12 @@ def delete(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
 def find_existing(context: Ctx, spec: CatalogIntegrationProps, known: str | None) -> list[str]:
     def find_objects() -> list[str]:
         integrations = connect(context, spec).pages(ROUTE, **build_query(spec))
-        read = lambda id: _read(context, spec, id)  # noqa: E731
-        return find_by_id_or_name(known, read, integrations, context.name, "spec", "display_name")
+        read_by_id = functools.partial(_read, context, spec)
+        return find_by_id_or_name(known, read_by_id, integrations, context.name, "spec", "display_name")
 
     return treat_gone_container_as_empty(
         context, lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None, find_objects
     )
-
-
-def _is_of_glue(integration: dict[str, Any]) -> bool:
-    return text(integration, "spec", "config", "kind") == "AwsGlue"
 
 
 def _build_config(spec: CatalogIntegrationProps) -> dict[str, str]:

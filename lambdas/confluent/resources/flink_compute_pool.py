@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Final
 
 from lambdas.confluent import errors as confluent_errors
@@ -74,8 +75,8 @@ def delete(context: Ctx, spec: FlinkComputePoolProps, object_id: str) -> None:
 def find_existing(context: Ctx, spec: FlinkComputePoolProps, known: str | None) -> list[str]:
     def find_objects() -> list[str]:
         pools = context.vendor.cloud.pages(_ROUTE, environment=spec.environment_id)
-        read = lambda id: _read(context, spec, id)  # noqa: E731
-        return find_by_id_or_name(known, read, pools, context.name, "spec", "display_name")
+        read_by_id = functools.partial(_read, context, spec)
+        return find_by_id_or_name(known, read_by_id, pools, context.name, "spec", "display_name")
 
     return treat_gone_container_as_empty(
         context, lambda: context.vendor.is_environment_gone(spec.environment_id), find_objects

@@ -91,7 +91,8 @@ def is_ready(context: Ctx, spec: FlinkStatementProps, object_id: str) -> Outputs
     actual = require_existing(actual, f"statement {object_id}")
     phase = text(actual, "status", "phase")
     detail = shortened(text(actual, "status", "detail"))
-    if spec.topic and phase in ("FAILED", "FAILING", "COMPLETED") and _is_about_existing(detail):
+    table_existed = "already exists" in detail.lower()
+    if spec.topic and phase in ("FAILED", "FAILING", "COMPLETED") and table_existed:
         context.notes[_TABLE] = _NOT_PROVEN
         raise Refused(
             confluent_errors.FOREIGN_TOPIC,
@@ -327,10 +328,6 @@ def _has_topic(context: Ctx, spec: FlinkStatementProps) -> bool:
     key = context.secrets.read_key(spec.topic_credentials)
     plane = context.vendor.kafka(spec.environment_id, spec.cluster_id, key)
     return plane.read(path("kafka", "v3", "clusters", spec.cluster_id, "topics", spec.topic)) is not None
-
-
-def _is_about_existing(detail: str) -> bool:
-    return "already exists" in detail.lower()
 
 
 def _require_not_undone(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:

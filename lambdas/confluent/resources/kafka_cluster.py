@@ -5,6 +5,7 @@ It counts as ready once the environment's Schema Registry is ready too.
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any, Final
 
@@ -134,8 +135,8 @@ def delete(context: Ctx, spec: KafkaClusterProps, object_id: str) -> None:
 def find_existing(context: Ctx, spec: KafkaClusterProps, known: str | None) -> list[str]:
     def find_objects() -> list[str]:
         clusters = context.vendor.cloud.pages(_ROUTE, environment=spec.environment_id)
-        read = lambda id: context.vendor.cluster(spec.environment_id, id)  # noqa: E731
-        return find_by_id_or_name(known, read, clusters, context.name, "spec", "display_name")
+        read_by_id = functools.partial(context.vendor.cluster, spec.environment_id)
+        return find_by_id_or_name(known, read_by_id, clusters, context.name, "spec", "display_name")
 
     return treat_gone_container_as_empty(
         context, lambda: context.vendor.is_environment_gone(spec.environment_id), find_objects

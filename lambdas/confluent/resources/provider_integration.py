@@ -6,6 +6,7 @@ the role's trust policy. It can't be changed.
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Final
 
 from lambdas.confluent import errors as confluent_errors
@@ -65,8 +66,8 @@ def delete(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> None
 def find_existing(context: Ctx, spec: ProviderIntegrationProps, known: str | None) -> list[str]:
     def find_objects() -> list[str]:
         integrations = context.vendor.cloud.pages(_ROUTE, environment=spec.environment_id)
-        read = lambda id: _read(context, spec, id)  # noqa: E731
-        return find_by_id_or_name(known, read, integrations, context.name, "display_name")
+        read_by_id = functools.partial(_read, context, spec)
+        return find_by_id_or_name(known, read_by_id, integrations, context.name, "display_name")
 
     return treat_gone_container_as_empty(
         context, lambda: context.vendor.is_environment_gone(spec.environment_id), find_objects

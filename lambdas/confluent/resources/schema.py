@@ -140,17 +140,16 @@ def _is_same(actual: dict[str, Any], spec: SchemaProps) -> bool:
 
 
 def _register(plane: RestClient, spec: SchemaProps, *, repeatable: bool = False) -> None:
-    """Raises Refused if the schema is incompatible: the vendor's API file has no other 409 of this call, and
-    it is final.
+    """Register the schema.
+
+    Raises Refused if it is incompatible: Confluent's API definition has no other 409 for this call, and a
+    retry doesn't help.
     """
+    body = {"schema": spec.schema, "schemaType": spec.schema_type}
     try:
-        plane.post(_build_route(spec) + "/versions", _build_body(spec), repeatable=repeatable)
+        plane.post(_build_route(spec) + "/versions", body, repeatable=repeatable)
     except Conflict as refused:
         raise Refused(confluent_errors.SCHEMA_INCOMPATIBLE, refused.what) from None
-
-
-def _build_body(spec: SchemaProps) -> dict[str, str]:
-    return {"schema": spec.schema, "schemaType": spec.schema_type}
 
 
 def _set_compatibility(plane: RestClient, spec: SchemaProps) -> None:

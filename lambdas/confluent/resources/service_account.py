@@ -5,7 +5,7 @@ Names are unique in the organization, so an account with this name was created b
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from lambdas.confluent.lookup import Ctx, find_by_id_or_name, require_existing
 from lambdas.confluent.properties import ServiceAccountProps
@@ -52,10 +52,12 @@ def delete(context: Ctx, spec: ServiceAccountProps, object_id: str) -> None:
 
 def find_existing(context: Ctx, spec: ServiceAccountProps, known: str | None) -> list[str]:
     cloud = context.vendor.cloud
+
+    def read_by_id(object_id: str) -> dict[str, Any] | None:
+        return cloud.read(_build_route(object_id))
+
     accounts = cloud.pages(_ROUTE, display_name=context.name)
-    return find_by_id_or_name(
-        known, lambda id: cloud.read(_build_route(id)), accounts, context.name, "display_name"
-    )
+    return find_by_id_or_name(known, read_by_id, accounts, context.name, "display_name")
 
 
 def _build_route(object_id: str) -> str:
