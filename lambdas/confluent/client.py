@@ -76,10 +76,9 @@ def read_bootstrap_servers(cluster: dict[str, Any]) -> str:
 class Confluent:
     """One organization, accessed with a Cloud key. Lookups are cached for one invocation."""
 
-    #: Most kinds of objects have ids, and their names need not be unique: a repeated create makes a second
-    #: object.
+    #: The names of most objects need not be unique, so a repeated create makes a second object.
     NAMES_ARE_UNIQUE: Final = False
-    #: What an account has created, it sees only as long as it has a role.
+    #: An account sees what it has created only while it has a role for it.
     creator: Final = ""
 
     def __init__(

@@ -11,6 +11,21 @@ from urllib.parse import unquote
 
 import attrs
 
+_KAFKA: Final = ("environment_id", "cluster_id", "name")
+NEEDS: Final[dict[str, tuple[str, ...]]] = {
+    "organization": (),
+    "environment": ("environment_id",),
+    "cluster": ("environment_id", "cluster_id"),
+    "service_account": ("name",),
+    "topic": _KAFKA,
+    "group": _KAFKA,
+    "transactional_id": _KAFKA,
+    "connector": _KAFKA,
+    "subject": ("environment_id", "schema_registry_id", "name"),
+    "compute_pool": ("environment_id", "region", "name"),
+    "provider_integration": ("environment_id", "name"),
+}
+
 
 @attrs.frozen
 class CrnScope:
@@ -66,20 +81,6 @@ SCOPES: Final[dict[str, Callable[[CrnScope], str]]] = {
         f"{environment(scope)}/flink-region=aws.{scope.region}/compute-pool={scope.name}"
     ),
     "provider_integration": _name_in_environment("provider-integration"),
-}
-_KAFKA: Final = ("environment_id", "cluster_id", "name")
-NEEDS: Final[dict[str, tuple[str, ...]]] = {
-    "organization": (),
-    "environment": ("environment_id",),
-    "cluster": ("environment_id", "cluster_id"),
-    "service_account": ("name",),
-    "topic": _KAFKA,
-    "group": _KAFKA,
-    "transactional_id": _KAFKA,
-    "connector": _KAFKA,
-    "subject": ("environment_id", "schema_registry_id", "name"),
-    "compute_pool": ("environment_id", "region", "name"),
-    "provider_integration": ("environment_id", "name"),
 }
 
 

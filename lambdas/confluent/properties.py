@@ -15,6 +15,13 @@ from lambdas.shared.properties import Properties, prop, properties
 
 STREAM_GOVERNANCE: Final = ("ESSENTIALS", "ADVANCED")
 MAX_CFU: Final = (5, 10, 20, 30, 40, 50)
+CLUSTER_TYPES: Final = ("Basic", "Standard")
+#: The resource name of ACLs on the cluster itself.
+CLUSTER_NAME: Final = "kafka-cluster"
+COMPATIBILITY_LEVELS: Final = (
+    "BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE", "NONE",
+)  # fmt: skip
+_DAY_MS: Final = 86_400_000
 
 
 class EnvironmentOutputs(NamedTuple):
@@ -34,9 +41,6 @@ class EnvironmentProps(Properties[EnvironmentOutputs]):
         default="ESSENTIALS",
         one_of=STREAM_GOVERNANCE,
     )
-
-
-CLUSTER_TYPES: Final = ("Basic", "Standard")
 
 
 class KafkaClusterOutputs(NamedTuple):
@@ -117,10 +121,6 @@ class RoleBindingProps(Properties[RoleBindingOutputs]):
                 yield needed_for_scope, f"is missing: scope {self.scope} needs it"
 
 
-#: The resource name of ACLs on the cluster itself.
-CLUSTER_NAME: Final = "kafka-cluster"
-
-
 class AclOutputs(NamedTuple):
     id: str
 
@@ -185,11 +185,6 @@ class TopicProps(Properties[TopicOutputs]):
     def problems(self) -> Iterator[tuple[str, str]]:
         if self.partitions < 1:
             yield "partitions", "must be at least 1"
-
-
-COMPATIBILITY_LEVELS: Final = (
-    "BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE", "NONE",
-)  # fmt: skip
 
 
 class SchemaOutputs(NamedTuple):
@@ -300,9 +295,6 @@ class ProviderIntegrationProps(Properties[ProviderIntegrationOutputs]):
         "ARN of the customer's role, which need not exist yet. Only one integration of an environment can "
         "use the role."
     )
-
-
-_DAY_MS: Final = 86_400_000
 
 
 class TableflowTopicOutputs(NamedTuple):

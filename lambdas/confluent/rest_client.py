@@ -70,12 +70,12 @@ def path(*parts: str) -> str:
 
 @attrs.frozen
 class RestClient:
-    """`require_sight` returns if the key's owner sees all that a container contains, and raises Denied or
-    InProgress otherwise.
+    """A client of one API, with one key.
 
+    `require_sight` raises Denied or InProgress unless the key's owner sees all objects in a container.
     Without it, only a 404 means that an object is gone. `probe` is a path that every valid key may read.
-    `denied_patience` is the number of seconds for which 401 and 403 are retried: new keys and roles take
-    time.
+    `denied_patience` is the number of seconds for which 401 and 403 are retried, because new keys and roles
+    take time to become effective.
     """
 
     session: Session
@@ -112,8 +112,9 @@ class RestClient:
     def read(self, route: str, **params: str) -> dict[str, Any] | None:
         """Return the object, or None if it is gone.
 
-        Raises Denied if the reason is the key, or may be, and InProgress if its owner's role is too new to
-        tell. `params` name the object's container, as Confluent's APIs require it.
+        Raises Denied if the key is or may be the reason that the object can't be read, and InProgress if the
+        role of the key's owner is too new to tell. `params` name the object's container, as Confluent's APIs
+        require.
         """
         try:
             body = self.get(route, **params)

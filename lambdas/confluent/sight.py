@@ -42,7 +42,10 @@ ORGANIZATION: Final = Container()
 
 @attrs.frozen
 class Sight:
-    """`owner_of` returns the owner of a key, by the key's id; `bindings_of` the owner's role bindings."""
+    """What the owners of keys see.
+
+    `owner_of` returns the owner of the key with an id, and `bindings_of` the owner's role bindings.
+    """
 
     clock: Clock
     organization_id: Callable[[], str]
@@ -74,9 +77,11 @@ class Sight:
     def _measure_age(self, binding: dict[str, Any]) -> float:
         """Return the seconds since the role was bound. A binding that doesn't say when counts as old."""
         metadata = binding.get("metadata")
-        created = str(metadata.get("created_at") or "") if isinstance(metadata, dict) else ""
+        if not isinstance(metadata, dict):
+            return EFFECTIVE_AFTER
         try:
-            return self.clock.time() - datetime.fromisoformat(created).timestamp()
+            created = datetime.fromisoformat(str(metadata.get("created_at") or ""))
+            return self.clock.time() - created.timestamp()
         except ValueError:
             return EFFECTIVE_AFTER
 

@@ -36,9 +36,10 @@ def last_received(plane: RestClient, cluster_id: str, now: float) -> Mapping[str
     # The query begins at a full hour, which must not be older than the metrics that Confluent keeps.
     for row in _query_rows(plane, _RECEIVED, cluster_id, RETENTION - _HOUR + timedelta(seconds=1), now):
         if float(row.get("value") or 0) > 0:
-            until = min(now, (datetime.fromisoformat(str(row["timestamp"])) + _HOUR).timestamp())
+            end_of_hour = datetime.fromisoformat(str(row["timestamp"])) + _HOUR
+            last_time = min(now, end_of_hour.timestamp())
             topic = str(row.get(_TOPIC))
-            times[topic] = max(until, times.get(topic, until))
+            times[topic] = max(last_time, times.get(topic, last_time))
     return times
 
 
@@ -71,8 +72,9 @@ def _query_rows(
         "granularity": "PT1H",
         "intervals": [f"{start:%Y-%m-%dT%H:%M:%SZ}/{end:%Y-%m-%dT%H:%M:%SZ}"],
         "limit": 1000,
-        **({"group_by": [_TOPIC]} if by_topic else {}),
     }
+    if by_topic:
+        body["group_by"] = [_TOPIC]
     rows: list[dict[str, Any]] = []
     page: dict[str, str] = {}
     for _ in range(MAX_PAGES):

@@ -10,7 +10,9 @@ from lambdas.rotation.versions import DAY, RotationContext
 
 @attrs.frozen
 class Age:
-    """`current_label` is the current key's slot or its version's staging label; "" if the vendor doesn't have
+    """The ages of a secret and its keys.
+
+    `current_label` is the current key's slot or its version's staging label; "" if the vendor doesn't have
     the key.
     """
 

@@ -34,7 +34,7 @@ _DESCRIPTION: Final = "Made by Lakeferry's rotation"
 
 @attrs.frozen
 class _Key:
-    """`created` is "" if Confluent doesn't return it."""
+    """A key as Confluent lists it. `created` is "" if Confluent doesn't return it."""
 
     id: str
     name: str
@@ -43,7 +43,10 @@ class _Key:
 
 @attrs.frozen
 class ConfluentApiKey:
-    """`connect` returns a client that may manage the keys of all service accounts of the deployment."""
+    """The strategy for Confluent's API keys.
+
+    `connect` returns a client that may manage the keys of all service accounts of the deployment.
+    """
 
     connect: Callable[[], Confluent]
 

@@ -81,9 +81,9 @@ class _Keys:
 
 @attrs.frozen
 class SnowflakeKeyPair:
-    """`connect` returns a client for a login, and `tenants` the accounts in which the deployment's objects
-    are.
+    """The strategy for key pairs of Snowflake users.
 
+    `connect` returns a client for a login, and `tenants` the accounts that have the deployment's objects.
     `make` and `load` are parameters because they take the most time.
     """
 

@@ -43,9 +43,9 @@ _SECONDS: Final = {"hour": 3600.0, "day": DAY}
 
 @attrs.frozen
 class Version:
-    """`created` is in seconds since 1970.
+    """A version of a secret, and its fields.
 
-    `guarded` has the secret fields, which logs and errors never show.
+    `created` is in seconds since 1970. `guarded` has the secret fields, which logs and errors never show.
     """
 
     id: str
@@ -262,9 +262,10 @@ def _parse_interval(rules: Mapping[str, Any]) -> float | None:
 
 @attrs.frozen
 class Policy:
-    """`keep` keys are valid between two rotations, and one more during a rotation.
+    """How many keys are valid, and for how long after they were replaced.
 
-    `grace` is the grace period in seconds.
+    `keep` keys are valid between two rotations, and one more during a rotation. `grace` is the grace period
+    in seconds.
     """
 
     keep: int = contract.KEYS_KEPT
@@ -273,8 +274,9 @@ class Policy:
 
 @attrs.frozen
 class RotationContext:
-    """`token` is the id of the version that is being rotated to; `pending` is None while this version has no
-    value.
+    """The versions of a secret during a rotation.
+
+    `token` is the id of the version that becomes current; `pending` is None while this version has no value.
     """
 
     versions: SecretVersions

@@ -35,6 +35,15 @@ FLINK: Final = "flink_runner"
 REGISTRY: Final = "schema_registry"
 #: For monitoring: reads the cluster's metrics and its list of tables, and nothing else.
 WATCHER: Final = "watcher"
+_DESCRIPTIONS: Final = {
+    MANAGER: "Manages cluster, topics and Tableflow",
+    PRODUCER: "Writes topics",
+    CONSUMER: "Reads topics",
+    CONNECTOR: "Runs connectors",
+    REGISTRY: "Reads and writes schemas",
+    FLINK: "Runs Flink statements",
+    WATCHER: "Reads the cluster's metrics and the state of its tables",
+}
 
 Pool: TypeAlias = VendorResource[FlinkComputePoolOutputs]
 Right: TypeAlias = VendorResource[RoleBindingOutputs] | VendorResource[AclOutputs]
@@ -174,17 +183,6 @@ class Accounts(Construct):
             ),
         ).after(*rights_of_manager)
         self.rights[acl.account].append(entry)
-
-
-_DESCRIPTIONS: Final = {
-    MANAGER: "Manages cluster, topics and Tableflow",
-    PRODUCER: "Writes topics",
-    CONSUMER: "Reads topics",
-    CONNECTOR: "Runs connectors",
-    REGISTRY: "Reads and writes schemas",
-    FLINK: "Runs Flink statements",
-    WATCHER: "Reads the cluster's metrics and the state of its tables",
-}
 
 
 @attrs.frozen

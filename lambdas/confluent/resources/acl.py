@@ -23,8 +23,8 @@ def create(context: Ctx, spec: AclProps) -> str:
 
 
 def is_ready(context: Ctx, spec: AclProps, object_id: str) -> Outputs | None:
-    listed = _list_existing_names(context, spec)
-    missing = [name for name in _list_names(spec) if name not in listed]
+    existing_names = _list_existing_names(context, spec)
+    missing = [name for name in _list_names(spec) if name not in existing_names]
     if len(missing) < len(_list_names(spec)):
         _add(context, spec, missing)
     else:
@@ -35,11 +35,11 @@ def is_ready(context: Ctx, spec: AclProps, object_id: str) -> Outputs | None:
 def update(context: Ctx, spec: AclProps, object_id: str) -> None:
     """Add the missing ACLs, and remove those of names that are no longer wanted."""
     before = _list_names(context.previous) if isinstance(context.previous, AclProps) else []
-    listed = _list_existing_names(context, spec)
+    existing_names = _list_existing_names(context, spec)
     names = _list_names(spec)
-    if listed.isdisjoint({*names, *before}):
+    if existing_names.isdisjoint({*names, *before}):
         require_existing(None, f"ACL {object_id}")
-    _add(context, spec, [name for name in names if name not in listed])
+    _add(context, spec, [name for name in names if name not in existing_names])
     _remove(context, spec, [name for name in before if name not in names])
 
 
@@ -49,8 +49,8 @@ def delete(context: Ctx, spec: AclProps, object_id: str) -> None:
 
 def find_existing(context: Ctx, spec: AclProps, known: str | None) -> list[str]:
     def find_acls() -> list[str]:
-        listed = _list_existing_names(context, spec)
-        return [] if listed.isdisjoint(_list_names(spec)) else [_build_id(spec)]
+        existing_names = _list_existing_names(context, spec)
+        return [] if existing_names.isdisjoint(_list_names(spec)) else [_build_id(spec)]
 
     return treat_gone_container_as_empty(
         context, lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None, find_acls

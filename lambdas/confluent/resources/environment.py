@@ -94,8 +94,8 @@ def delete(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
 def _list_contents(context: Ctx, kind: str, route: str, object_id: str) -> list[dict[str, Any]]:
     """List what the environment holds. Raises Denied if that isn't known.
 
-    Vendors also answer 404 for what a login may not see. It says that there is nothing only where the API
-    itself may be missing.
+    Confluent also answers 404 for objects that a login may not see. A 404 means that there are no objects
+    only if the organization may not have the API at all.
     """
     try:
         return context.vendor.cloud.pages(route, environment=object_id)

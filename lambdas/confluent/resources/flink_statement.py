@@ -71,8 +71,9 @@ def create(context: Ctx, spec: FlinkStatementProps) -> str:
     """Send the statement. Raises Refused if the topic or a subject of its table exists."""
     plane = connect(context, spec)
     name = build_name(context, spec)
-    if plane.read(build_route(context, spec, build_undo_name(name))) is not None:
-        plane.delete(build_route(context, spec, build_undo_name(name)))
+    undo_route = build_route(context, spec, build_undo_name(name))
+    if plane.read(undo_route) is not None:
+        plane.delete(undo_route)
         raise InProgress(confluent_errors.FLINK_FAILED, f"an earlier undo of {name} is being deleted")
     _require_no_table(context, spec)
     body = build_statement(context, spec, name, spec.sql)
@@ -163,8 +164,9 @@ def delete(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
                 f"statement {object_id} has a table with records",
             )
         _undo(context, spec, plane, object_id)
-    if plane.read(build_route(context, spec, build_undo_name(object_id))) is not None:
-        plane.delete(build_route(context, spec, build_undo_name(object_id)))
+    undo_route = build_route(context, spec, build_undo_name(object_id))
+    if plane.read(undo_route) is not None:
+        plane.delete(undo_route)
         raise InProgress(errors.WAITING, f"the undo of {object_id} is being deleted")
     if actual is not None:
         plane.delete(build_route(context, spec, object_id))
@@ -185,9 +187,12 @@ def find_existing(context: Ctx, spec: FlinkStatementProps, known: str | None) ->
                 # table.
                 context.notes[_TABLE] = _OURS if spec.adopt else _NOT_PROVEN
             return existing_names
-        statement_names = {text(statement, "name") for statement in plane.pages(build_route(context, spec))}
-        managed = re.compile(re.escape(context.name) + "-[0-9a-f]{8}(-undo)?")
-        names = {name.removesuffix("-undo") for name in statement_names if managed.fullmatch(name)}
+        managed_name = re.compile(re.escape(context.name) + "-[0-9a-f]{8}(-undo)?")
+        names = set()
+        for statement in plane.pages(build_route(context, spec)):
+            name = text(statement, "name")
+            if managed_name.fullmatch(name):
+                names.add(name.removesuffix("-undo"))
         if known and _needs_undo(context, spec, known):
             names.add(known)
         names.update(_list_existing_names(context, spec, plane, known))
@@ -224,11 +229,12 @@ def _has_run(context: Ctx, object_id: str) -> bool:
     """Return whether the statement has run: a note says so, or CloudFormation is updating it and so created
     it before.
     """
+    if context.notes.get(_RAN) == object_id:
+        return True
     before = context.previous
-    return context.notes.get(_RAN) == object_id or (
-        isinstance(before, FlinkStatementProps)
-        and object_id in (build_name(context, before), build_former_name(context, before))
-    )
+    if not isinstance(before, FlinkStatementProps):
+        return False
+    return object_id in (build_name(context, before), build_former_name(context, before))
 
 
 def _require_replaceable(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
@@ -274,18 +280,15 @@ def _has_text(context: Ctx, spec: FlinkStatementProps, object_id: str) -> bool:
     Statements of earlier releases have a fingerprint with these names in their own names, and names may
     change.
     """
-    now = fingerprint(spec.sql, spec.properties)
-    before = context.previous
-    if (
-        object_id in (build_name(context, spec), build_former_name(context, spec))
-        or context.notes.get(_TEXT) == f"{object_id} {now}"
-    ):
+    if object_id in (build_name(context, spec), build_former_name(context, spec)):
         return True
-    return (
-        isinstance(before, FlinkStatementProps)
-        and object_id == build_former_name(context, before)
-        and fingerprint(before.sql, before.properties) == now
-    )
+    new_fingerprint = fingerprint(spec.sql, spec.properties)
+    if context.notes.get(_TEXT) == f"{object_id} {new_fingerprint}":
+        return True
+    before = context.previous
+    if not isinstance(before, FlinkStatementProps) or object_id != build_former_name(context, before):
+        return False
+    return fingerprint(before.sql, before.properties) == new_fingerprint
 
 
 def _needs_undo(context: Ctx, spec: FlinkStatementProps, object_id: str) -> bool:
@@ -293,14 +296,12 @@ def _needs_undo(context: Ctx, spec: FlinkStatementProps, object_id: str) -> bool
 
     A table that stays, or isn't the statement's, has none.
     """
-    if (
-        not spec.undo_sql
-        or context.notes.get(_UNDONE) == object_id
-        or context.notes.get(_TABLE) == _NOT_PROVEN
-    ):
+    is_undone = context.notes.get(_UNDONE) == object_id
+    if not spec.undo_sql or is_undone or context.notes.get(_TABLE) == _NOT_PROVEN:
         return False
-    stays = spec.keep_table and context.previous is None and context.notes.get(_RAN) == object_id
-    return not stays or context.rolling_back()
+    is_deleted = context.previous is None
+    table_stays = spec.keep_table and is_deleted and context.notes.get(_RAN) == object_id
+    return not table_stays or context.rolling_back()
 
 
 def _require_no_table(context: Ctx, spec: FlinkStatementProps) -> None:

@@ -26,8 +26,11 @@ _VERSIONS: Final = "subject"
 
 
 def create(context: Ctx, spec: SchemaProps) -> str:
-    """Register the schema. Raises Refused if somebody else registered the subject at the same time: the
-    registry then adds a version to theirs, without an error."""
+    """Register the schema.
+
+    Raises Refused if somebody else registered the subject at the same time: the registry then adds a version
+    to theirs, without an error.
+    """
     plane = _connect(context, spec)
     context.notes[_VERSIONS] = "restored" if _is_listed(plane, spec, deleted=True) else "new"
     context.claim()
@@ -88,8 +91,8 @@ def find_existing(context: Ctx, spec: SchemaProps, known: str | None) -> list[st
     def find_objects() -> list[str]:
         plane = _connect(context, spec)
         if context.deleting:
-            is_listed = _is_listed(plane, spec, deleted=_is_permanent(context, spec))
-            return [spec.subject] if is_listed else []
+            exists = _is_listed(plane, spec, deleted=_is_permanent(context, spec))
+            return [spec.subject] if exists else []
         if _read_latest(plane, spec) is None:
             return []
         if not context.owned and not spec.adopt:

@@ -109,7 +109,8 @@ def update(context: Ctx, spec: TableflowTopicProps, object_id: str) -> None:
     }
     if changed_config:
         changes["config"] = changed_config
-    if set(get_path(actual, "spec", "table_formats") or []) != set(_list_formats(spec)):
+    current_formats = get_path(actual, "spec", "table_formats") or []
+    if set(current_formats) != set(_list_formats(spec)):
         changes["table_formats"] = _list_formats(spec)
     if changes:
         connect(context, spec).patch(
@@ -177,12 +178,12 @@ def _require_synced(context: Ctx, spec: TableflowTopicProps, actual: dict[str, A
     for status in statuses:
         if text(status, "sync_status") == "FAILED":
             raise catalog_integration.build_fault(f"topic {spec.topic}", text(status, "error_message"))
-    states_of_integrations = [
-        f"catalog integration {text(integration, 'id')} is {text(integration, 'status', 'phase')}"
-        for integration in integrations
-    ]
-    states = ", ".join(states_of_integrations) or "the cluster has no catalog integration"
-    raise InProgress(errors.WAITING, f"no catalog shows the table of topic {spec.topic} yet: {states}")
+    states = []
+    for integration in integrations:
+        phase = text(integration, "status", "phase")
+        states.append(f"catalog integration {text(integration, 'id')} is {phase}")
+    state = ", ".join(states) or "the cluster has no catalog integration"
+    raise InProgress(errors.WAITING, f"no catalog shows the table of topic {spec.topic} yet: {state}")
 
 
 def _is_same(current: Any, expected: Any) -> bool:
@@ -191,9 +192,9 @@ def _is_same(current: Any, expected: Any) -> bool:
     The API returns numbers as text, and more fields of error handling.
     """
     if isinstance(expected, dict):
-        return isinstance(current, dict) and all(
-            text(current, name) == value for name, value in expected.items()
-        )
+        if not isinstance(current, dict):
+            return False
+        return all(text(current, name) == value for name, value in expected.items())
     return current is not None and str(current) == str(expected)
 
 

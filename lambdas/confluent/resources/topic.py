@@ -72,9 +72,9 @@ def _lowers_partitions(context: Ctx, spec: TopicProps) -> bool:
     A rollback doesn't count: the topic then keeps the added partitions.
     """
     before = context.previous
-    return (
-        isinstance(before, TopicProps) and before.partitions > spec.partitions and not context.rolling_back()
-    )
+    if not isinstance(before, TopicProps) or before.partitions <= spec.partitions:
+        return False
+    return not context.rolling_back()
 
 
 def delete(context: Ctx, spec: TopicProps, object_id: str) -> None:
