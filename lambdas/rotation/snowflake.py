@@ -54,9 +54,18 @@ class _Keys:
 
     def load_pair(self, version: Version) -> KeyPair:
         """Return the version's key pair. Raises Refused if it has no usable one."""
-        if version.id not in self._read:
-            self._read[version.id] = self._load_pair(version)
-        return self._read[version.id]
+        if version.id in self._read:
+            return self._read[version.id]
+        try:
+            pair = self.load(version.guarded[PRIVATE_KEY], version.guarded.get(PASSPHRASE))
+        except (KeyError, UnusableKey) as unusable:
+            has_key = isinstance(unusable, UnusableKey)
+            reason = str(unusable) if has_key else f"there is no {PRIVATE_KEY}"
+            raise Refused(
+                rotation_errors.BAD_KEY, f"the private key of version {version.id}: {reason}"
+            ) from None
+        self._read[version.id] = pair
+        return pair
 
     def find_pair(self, version: Version | None) -> KeyPair | None:
         try:
@@ -68,15 +77,6 @@ class _Keys:
         """Return the fingerprint of the version's key; "" if it has no usable key."""
         pair = self.find_pair(version)
         return pair.fingerprint if pair else ""
-
-    def _load_pair(self, version: Version) -> KeyPair:
-        try:
-            return self.load(version.guarded[PRIVATE_KEY], version.guarded.get(PASSPHRASE))
-        except (KeyError, UnusableKey) as unusable:
-            why = str(unusable) if isinstance(unusable, UnusableKey) else f"there is no {PRIVATE_KEY}"
-            raise Refused(
-                rotation_errors.BAD_KEY, f"the private key of version {version.id}: {why}"
-            ) from None
 
 
 @attrs.frozen
@@ -218,10 +218,11 @@ class SnowflakeKeyPair:
         user = f"user {context.current.get_text(USER)}"
         if current not in slots.values():
             raise Refused(rotation_errors.FOREIGN_KEY, f"neither slot of {user} holds the current key")
-        replaced_keys = [(slot, key) for slot, key in slots.items() if key != current]
-        if not replaced_keys:
+        other_slots = [slot for slot, fingerprint in slots.items() if fingerprint != current]
+        if not other_slots:
             return SLOTS[1]
-        slot, replaced_key = replaced_keys[0]
+        slot = other_slots[0]
+        replaced_key = slots[slot]
         is_over = self._is_grace_over(context, replaced_key)
         if is_over is None:
             raise Refused(rotation_errors.FOREIGN_KEY, f"{slot} of {user} holds {replaced_key}")
@@ -234,11 +235,10 @@ class SnowflakeKeyPair:
         if fingerprint == self._keys.read_fingerprint(context.previous):
             return context.previous_is_revocable
         # The key may be in another version, from an abandoned or an old rotation.
-        was_managed = any(
-            self._keys.read_fingerprint(version) == fingerprint
-            for version in context.versions.list_other_versions()
-        )
-        return context.older_are_revocable if was_managed else None
+        for version in context.versions.list_other_versions():
+            if self._keys.read_fingerprint(version) == fingerprint:
+                return context.older_are_revocable
+        return None
 
 
 def _build_login(version: Version, role: str) -> Login:
