@@ -231,8 +231,8 @@ def detail(body: Any) -> str:
     elif isinstance(body, dict) and isinstance(body.get("errors"), list):
         message = "; ".join(filter(None, map(_read_message, body["errors"])))
     elif isinstance(body, dict):
-        has_error = isinstance(body.get("error"), dict)
-        message = _read_message(body["error"] if has_error else body)
+        error = body.get("error")
+        message = _read_message(error) if isinstance(error, dict) else _read_message(body)
     return shortened(message)
 
 

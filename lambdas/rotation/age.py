@@ -34,6 +34,7 @@ def age_of(context: RotationContext, strategy: Strategy) -> Age:
     keys = tuple(strategy.list_live_keys(context))
     current_id = strategy.get_id(context.current)
     labels = [key.label for key in keys if key.id == current_id]
+    current_label = labels[0] if labels else ""
     overdue_days = _to_days(now - _find_due_time(context)) if described.enabled else 0.0
     pending_days = _to_days(now - context.pending.created) if context.pending else 0.0
     return Age(
@@ -43,7 +44,7 @@ def age_of(context: RotationContext, strategy: Strategy) -> Age:
         next_rotation=described.next_rotation,
         overdue_days=overdue_days,
         pending_days=pending_days,
-        current_label=labels[0] if labels else "",
+        current_label=current_label,
         keys=keys,
     )
 
