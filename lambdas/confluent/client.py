@@ -1,26 +1,30 @@
-"""Confluent Cloud's REST APIs: addresses, keys, and parsed answers or exceptions.
+"""An organization of Confluent Cloud: its addresses and keys, and lookups that several resource types need.
 
 Only the addresses of the control plane and of the Iceberg catalog are configured; the latter is only written
 into a secret. The control plane returns the addresses of Kafka, Schema Registry and Flink. They must be hosts
 of the vendor, or loopback addresses if the control plane's address is one.
-
-Confluent answers 403 for many objects that are gone, and for all that a key's owner may not see. An object
-with a 403 counts as gone only if the owner has a role with which it would see the object; otherwise a weaker
-key would look like a successful delete.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from functools import cache, cached_property
 from typing import Any, Final
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import urlsplit
 
 import attrs
 
 from lambdas.confluent import crn, sight
 from lambdas.confluent import errors as confluent_errors
-from lambdas.confluent.errors import error_from
+from lambdas.confluent.rest_client import (
+    MAX_PAGES,
+    RestClient,
+    get_path,
+    objects,
+    path,
+    require_text,
+    text,
+)
 from lambdas.confluent.sight import ORGANIZATION, Container, Sight
 from lambdas.shared import errors
 from lambdas.shared.clock import Clock
@@ -32,182 +36,25 @@ from lambdas.shared.errors import (
     OtherTenant,
     ParentMissing,
     ResourceFailed,
-    Transient,
 )
 from lambdas.shared.http import Session, is_loopback, require_safe
 from lambdas.shared.redaction import ApiKey
 
-
-def get_path(body: Any, *names: str) -> Any:
-    """Return the value at a path of names; None if the path ends early."""
-    for name in names:
-        body = body.get(name) if isinstance(body, dict) else None
-    return body
-
-
-def text(body: Any, *names: str) -> str:
-    """Return the value at a path of names as text; "" if there is none."""
-    value = get_path(body, *names)
-    return "" if value is None or isinstance(value, dict | list) else str(value)
-
-
-def require_text(body: Any, *names: str) -> str:
-    """Return the text at a path of names. Raises Transient if there is none."""
-    if value := text(body, *names):
-        return value
-    raise Transient(confluent_errors.UNEXPECTED, f"an answer lacks {'.'.join(names)}")
-
-
-def objects(body: Any, *names: str) -> list[dict[str, Any]]:
-    """Return the objects of the list at a path of names; none if there is no list."""
-    value = get_path(body, *names)
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-PAGE_SIZE: Final = 99
-#: A list with more pages is taken for an endless loop: Confluent's quotas are far lower.
-MAX_PAGES: Final = 200
-DEAD_KEY: Final = "invalid api key"
-
-
-def path(*parts: str) -> str:
-    """Return a path of quoted segments.
-
-    Raises LakeferryError for a segment that would lead to another path.
-    """
-    for part in parts:
-        if part in ("", ".", ".."):
-            raise LakeferryError(errors.ADDRESS, f"{part!r} can't be a part of the path {'/'.join(parts)!r}")
-    return "".join(f"/{quote(part, safe=':')}" for part in parts)
-
-
-@attrs.frozen
-class RestClient:
-    """`require_sight` returns if the key's owner sees all that a container contains, and raises Denied or
-    InProgress otherwise.
-
-    Without it, only a 404 means that an object is gone. `probe` is a path that every valid key may read.
-    `denied_patience` is the number of seconds for which 401 and 403 are retried: new keys and roles take
-    time.
-    """
-
-    session: Session
-    clock: Clock
-    url: str
-    key: ApiKey
-    require_sight: Callable[[Container], None] | None = None
-    probe: str = ""
-    denied_patience: float = 120.0
-
-    def get(self, route: str, **params: str) -> Any:
-        return self._call("GET", route, params)
-
-    def post(self, route: str, body: Any, *, repeatable: bool = False, **params: str) -> Any:
-        """Send a POST. `repeatable` means that a second call changes nothing."""
-        return self._call("POST", route, params, body, repeatable)
-
-    def put(self, route: str, body: Any) -> Any:
-        return self._call("PUT", route, {}, body)
-
-    def patch(self, route: str, body: Any, *, repeatable: bool = True) -> Any:
-        return self._call("PATCH", route, {}, body, repeatable)
-
-    def delete(self, route: str, **params: str) -> Any:
-        """Delete the object. Return None if there is nothing to delete.
-
-        Raises Denied for a 403, which doesn't tell whether the object exists.
-        """
-        try:
-            return self._call("DELETE", route, params)
-        except NotFound:
-            return None
-
-    def read(self, route: str, **params: str) -> dict[str, Any] | None:
-        """Return the object, or None if it is gone.
-
-        Raises Denied if the reason is the key, or may be, and InProgress if its owner's role is too new to
-        tell. `params` name the object's container, as Confluent's APIs require it.
-        """
-        try:
-            body = self.get(route, **params)
-        except NotFound:
-            return None
-        except Denied as denied:
-            is_key = DEAD_KEY in denied.what.lower() or denied.row is not confluent_errors.AUTH_SCOPE
-            if is_key or self.require_sight is None:
-                raise
-            self.require_sight(Container(params.get("environment", ""), params.get("spec.kafka_cluster", "")))
-            return None
-        return self._object(body, route)
-
-    def pages(self, route: str, **params: str) -> list[dict[str, Any]]:
-        """Return all objects of a list, each once, even if pages overlap or repeat."""
-        seen: dict[str, dict[str, Any]] = {}
-        for page in self._pages(route, {"page_size": str(PAGE_SIZE), **params}):
-            for item in objects(page, "data"):
-                seen.setdefault(
-                    text(item, "id")
-                    or text(item, "name")
-                    or text(item, "spec", "display_name")
-                    or repr(item),
-                    item,
-                )
-        return list(seen.values())
-
-    def _pages(self, route: str, params: dict[str, str]) -> Iterator[dict[str, Any]]:
-        """Yield the pages.
-
-        Raises Transient for a list without an end: missing objects would look like deleted ones.
-        """
-        tokens: set[str] = set()
-        for _ in range(MAX_PAGES):
-            page = self._object(self._call("GET", route, params), route)
-            yield page
-            token = _next_token(page)
-            if not token:
-                return
-            if token in tokens:
-                raise Transient(
-                    confluent_errors.UNEXPECTED, f"GET {route}: the list leads back to page {token}"
-                )
-            tokens.add(token)
-            params = {**params, "page_token": token}
-        raise Transient(confluent_errors.UNEXPECTED, f"GET {route}: the list has more than {MAX_PAGES} pages")
-
-    def _call(
-        self,
-        method: str,
-        route: str,
-        params: Mapping[str, str],
-        body: Any = None,
-        repeatable: bool | None = None,
-    ) -> Any:
-        answer = self.session.call(
-            method,
-            self.url.rstrip("/") + route,
-            key=self.key,
-            params=params,
-            body=body,
-            repeatable=repeatable,
-        )
-        if 200 <= answer.status < 300:
-            return answer.body
-        raise error_from(answer, f"{method} {route}", self.clock, self.denied_patience)
-
-    def _object(self, body: Any, route: str) -> dict[str, Any]:
-        if isinstance(body, dict):
-            return body
-        raise Transient(confluent_errors.UNEXPECTED, f"GET {route}: an answer without an object")
-
-
-def _next_token(page: dict[str, Any]) -> str:
-    """Return the token of the next page.
-
-    The host of the page's URL is ignored: calls go to the configured host only.
-    """
-    following = text(page, "metadata", "next")
-    return (parse_qs(urlsplit(following).query).get("page_token") or [""])[0]
-
+__all__ = [
+    "CLOUD",
+    "CONTROL_PLANE",
+    "MAX_PAGES",
+    "NEW_KEY_PATIENCE",
+    "VENDOR_DOMAIN",
+    "Confluent",
+    "RestClient",
+    "get_path",
+    "objects",
+    "path",
+    "read_bootstrap_servers",
+    "require_text",
+    "text",
+]
 
 CONTROL_PLANE: Final = "https://api.confluent.cloud"
 VENDOR_DOMAIN: Final = ".confluent.cloud"
@@ -221,7 +68,7 @@ CLOUD: Final = "AWS"
 NEW_KEY_PATIENCE: Final = 1200.0
 
 
-def bootstrap_servers(cluster: dict[str, Any]) -> str:
+def read_bootstrap_servers(cluster: dict[str, Any]) -> str:
     """Return the host and the port, without the scheme that Confluent adds."""
     return text(cluster, "spec", "kafka_bootstrap_endpoint").removeprefix("SASL_SSL://")
 
@@ -229,10 +76,9 @@ def bootstrap_servers(cluster: dict[str, Any]) -> str:
 class Confluent:
     """One organization, accessed with a Cloud key. Lookups are cached for one invocation."""
 
-    #: Most kinds of objects have ids, and their names need not be unique: a repeated create makes a second
-    #: object.
+    #: The names of most objects need not be unique, so a repeated create makes a second object.
     NAMES_ARE_UNIQUE: Final = False
-    #: What an account has created, it sees only as long as it has a role.
+    #: An account sees what it has created only while it has a role for it.
     creator: Final = ""
 
     def __init__(
@@ -243,11 +89,13 @@ class Confluent:
         self._catalog_url = catalog_url.rstrip("/")
         self.clock = clock
         self._session = session
-        self.cloud = self.with_key(key)
+        self.cloud = self.build_cloud_client(key)
 
-    def with_key(self, key: ApiKey) -> RestClient:
+    def build_cloud_client(self, key: ApiKey) -> RestClient:
         """Return a client of the control plane with a Cloud key."""
-        return RestClient(self._session, self.clock, self.url, key, require_sight=self._sight_of(key))
+        return RestClient(
+            self._session, self.clock, self.url, key, require_sight=self._build_sight_check(key)
+        )
 
     @property
     def tenant(self) -> str:
@@ -260,14 +108,14 @@ class Confluent:
 
     def wrong_tenant(self, tenant: str) -> OtherTenant:
         """Return the error for a login that is not one of `tenant`, where the object is."""
-        what = (
+        message = (
             f"it is in organization {tenant}, and Cloud key {self.cloud.key.id} is of organization "
             f"{self.organization_id}"
         )
-        return OtherTenant(confluent_errors.OTHER_ORGANIZATION, what)
+        return OtherTenant(confluent_errors.OTHER_ORGANIZATION, message)
 
     def unseen(self, why: str) -> Denied:
-        return sight.unseen(why)
+        return sight.build_unseen_error(why)
 
     def require_sight(self, spec: Any) -> None:
         """Return if the Cloud key's owner would see the object with these properties.
@@ -277,18 +125,18 @@ class Confluent:
         if spec.TYPE in _OF_ORGANIZATION:
             self.require_sight_of_all()
         else:
-            self._sight_of(self.cloud.key)(Container(spec.environment_id))
+            self._build_sight_check(self.cloud.key)(Container(spec.environment_id))
 
     def require_sight_of_all(self) -> None:
         """Return if the Cloud key's owner sees all of the organization. Raises Denied or InProgress."""
-        self._sight_of(self.cloud.key)(ORGANIZATION)
+        self._build_sight_check(self.cloud.key)(ORGANIZATION)
 
-    def _sight_of(self, key: ApiKey) -> Callable[[Container], None]:
+    def _build_sight_check(self, key: ApiKey) -> Callable[[Container], None]:
         return lambda container: self._sight.require(key.id, container)
 
     @cached_property
     def _sight(self) -> Sight:
-        """Return what tells keys' rights. The answers are kept for the invocation."""
+        """Return the lookup of keys' rights, which keeps its answers for the invocation."""
         owner_of = cache(
             lambda key_id: require_text(self.cloud.get(_KEYS + path(key_id)), "spec", "owner", "id")
         )
@@ -302,10 +150,10 @@ class Confluent:
             return require_text(organization, "id")
         raise InProgress(confluent_errors.UNEXPECTED, "Confluent lists no organization")
 
-    def environment_is_gone(self, environment_id: str) -> bool:
+    def is_environment_gone(self, environment_id: str) -> bool:
         return self.cloud.read(path("org", "v2", "environments", environment_id)) is None
 
-    def service_account_is_gone(self, service_account_id: str) -> bool:
+    def is_service_account_gone(self, service_account_id: str) -> bool:
         return self.cloud.read(path("iam", "v2", "service-accounts", service_account_id)) is None
 
     def role_bindings(self, principal_id: str) -> Iterable[dict[str, Any]]:
@@ -324,19 +172,19 @@ class Confluent:
 
         Raises InProgress until its first Kafka cluster exists.
         """
-        listed = self.cloud.pages("/srcm/v3/clusters", environment=environment_id)
-        if not listed:
+        registries = self.cloud.pages("/srcm/v3/clusters", environment=environment_id)
+        if not registries:
             self._require_governance(environment_id)
-        phase = text(listed[0], "status", "phase") if listed else "PROVISIONING"
+        phase = text(registries[0], "status", "phase") if registries else "PROVISIONING"
         if phase == "FAILED":
             raise ResourceFailed(
                 confluent_errors.CLUSTER_FAILED,
                 f"the Schema Registry of {environment_id} has failed",
                 patience=300.0,
             )
-        if phase != "PROVISIONED" or not text(listed[0], "spec", "http_endpoint"):
+        if phase != "PROVISIONED" or not text(registries[0], "spec", "http_endpoint"):
             raise InProgress(errors.WAITING, f"the Schema Registry of {environment_id} is {phase}")
-        return listed[0]
+        return registries[0]
 
     def _require_governance(self, environment_id: str) -> None:
         """Raise ResourceFailed for an environment that gets no Schema Registry, because it has no Stream
@@ -344,42 +192,42 @@ class Confluent:
         """
         environment = self.cloud.read(path("org", "v2", "environments", environment_id))
         if environment is not None and not text(environment, "stream_governance_config", "package"):
-            what = f"environment {environment_id} has no Stream Governance package, so no Schema Registry"
-            raise ResourceFailed(confluent_errors.NO_GOVERNANCE, what, patience=120.0)
+            message = f"environment {environment_id} has no Stream Governance package, so no Schema Registry"
+            raise ResourceFailed(confluent_errors.NO_GOVERNANCE, message, patience=120.0)
 
     def flink_region(self, region: str) -> dict[str, Any]:
         """Return a Flink region. Raises NotFound if Confluent has no Flink in `region`."""
-        listed = self.cloud.pages("/fcpm/v2/regions", cloud=CLOUD, region_name=region)
-        if not listed:
+        regions = self.cloud.pages("/fcpm/v2/regions", cloud=CLOUD, region_name=region)
+        if not regions:
             raise NotFound(
                 confluent_errors.INVALID, f"Confluent has no Flink in {CLOUD} region {region}", patience=120.0
             )
-        return listed[0]
+        return regions[0]
 
     def kafka(self, environment_id: str, cluster_id: str, key: ApiKey) -> RestClient:
         """Return a client of Kafka REST. Raises ParentMissing if there is no such cluster."""
         cluster = self.cluster(environment_id, cluster_id)
         if cluster is None:
             raise ParentMissing(errors.VANISHED, f"Kafka cluster {cluster_id} is gone")
-        return self._plane(text(cluster, "spec", "http_endpoint"), key, f"Kafka cluster {cluster_id}")
+        return self._connect(text(cluster, "spec", "http_endpoint"), key, f"Kafka cluster {cluster_id}")
 
     def registry(self, environment_id: str, key: ApiKey) -> RestClient:
         """Return a client of the Schema Registry's own API."""
         registry = self.schema_registry(environment_id)
-        return self._plane(
+        return self._connect(
             text(registry, "spec", "http_endpoint"), key, f"the Schema Registry of {environment_id}"
         )
 
     def flink(self, region: str, key: ApiKey) -> RestClient:
         """Return a client of a region's Flink SQL gateway."""
-        return self._plane(text(self.flink_region(region), "http_endpoint"), key, f"Flink in {region}")
+        return self._connect(text(self.flink_region(region), "http_endpoint"), key, f"Flink in {region}")
 
     def tableflow(self, key: ApiKey) -> RestClient:
         """Return a client of Tableflow, which is on the control plane's host and accepts only Tableflow
         keys.
         """
-        plane = self._plane(self.url, key, "Tableflow")
-        return attrs.evolve(plane, probe="/tableflow/v1/regions", require_sight=self._sight_of(key))
+        plane = self._connect(self.url, key, "Tableflow")
+        return attrs.evolve(plane, probe="/tableflow/v1/regions", require_sight=self._build_sight_check(key))
 
     def catalog_url(self, region: str, environment_id: str) -> str:
         """Return the URL of an environment's Iceberg REST catalog.
@@ -389,9 +237,9 @@ class Confluent:
         base = self._catalog_url or f"https://tableflow.{region}.aws{VENDOR_DOMAIN}"
         return f"{base}/iceberg/catalog/organizations/{self.organization_id}/environments/{environment_id}"
 
-    def _plane(self, url: str, key: ApiKey, what: str) -> RestClient:
+    def _connect(self, url: str, key: ApiKey, service_name: str) -> RestClient:
         if not url:
-            raise InProgress(confluent_errors.MISSING_ENDPOINT, f"{what} has no address")
+            raise InProgress(confluent_errors.MISSING_ENDPOINT, f"{service_name} has no address")
         self._require_vendor(url)
         return RestClient(self._session, self.clock, url, key, denied_patience=NEW_KEY_PATIENCE)
 

@@ -11,6 +11,21 @@ from urllib.parse import unquote
 
 import attrs
 
+_KAFKA: Final = ("environment_id", "cluster_id", "name")
+NEEDS: Final[dict[str, tuple[str, ...]]] = {
+    "organization": (),
+    "environment": ("environment_id",),
+    "cluster": ("environment_id", "cluster_id"),
+    "service_account": ("name",),
+    "topic": _KAFKA,
+    "group": _KAFKA,
+    "transactional_id": _KAFKA,
+    "connector": _KAFKA,
+    "subject": ("environment_id", "schema_registry_id", "name"),
+    "compute_pool": ("environment_id", "region", "name"),
+    "provider_integration": ("environment_id", "name"),
+}
+
 
 @attrs.frozen
 class CrnScope:
@@ -42,11 +57,11 @@ def cluster(scope: CrnScope) -> str:
     return f"{environment(scope)}/cloud-cluster={scope.cluster_id}"
 
 
-def _in_kafka(kind: str) -> Callable[[CrnScope], str]:
+def _name_in_kafka(kind: str) -> Callable[[CrnScope], str]:
     return lambda scope: f"{cluster(scope)}/kafka={scope.cluster_id}/{kind}={scope.name}"
 
 
-def _in_environment(kind: str) -> Callable[[CrnScope], str]:
+def _name_in_environment(kind: str) -> Callable[[CrnScope], str]:
     return lambda scope: f"{environment(scope)}/{kind}={scope.name}"
 
 
@@ -55,9 +70,9 @@ SCOPES: Final[dict[str, Callable[[CrnScope], str]]] = {
     "environment": environment,
     "cluster": cluster,
     "service_account": lambda scope: f"{organization(scope)}/service-account={scope.name}",
-    "topic": _in_kafka("topic"),
-    "group": _in_kafka("group"),
-    "transactional_id": _in_kafka("transactional-id"),
+    "topic": _name_in_kafka("topic"),
+    "group": _name_in_kafka("group"),
+    "transactional_id": _name_in_kafka("transactional-id"),
     "connector": lambda scope: f"{cluster(scope)}/connector={scope.name}",
     "subject": lambda scope: (
         f"{environment(scope)}/schema-registry={scope.schema_registry_id}/subject={scope.name}"
@@ -65,24 +80,10 @@ SCOPES: Final[dict[str, Callable[[CrnScope], str]]] = {
     "compute_pool": lambda scope: (
         f"{environment(scope)}/flink-region=aws.{scope.region}/compute-pool={scope.name}"
     ),
-    "provider_integration": _in_environment("provider-integration"),
-}
-_KAFKA: Final = ("environment_id", "cluster_id", "name")
-NEEDS: Final[dict[str, tuple[str, ...]]] = {
-    "organization": (),
-    "environment": ("environment_id",),
-    "cluster": ("environment_id", "cluster_id"),
-    "service_account": ("name",),
-    "topic": _KAFKA,
-    "group": _KAFKA,
-    "transactional_id": _KAFKA,
-    "connector": _KAFKA,
-    "subject": ("environment_id", "schema_registry_id", "name"),
-    "compute_pool": ("environment_id", "region", "name"),
-    "provider_integration": ("environment_id", "name"),
+    "provider_integration": _name_in_environment("provider-integration"),
 }
 
 
-def same(one: str, other: str) -> bool:
+def same(first: str, second: str) -> bool:
     """Return whether two resource names are equal. Confluent may percent-encode one of them."""
-    return unquote(one) == unquote(other)
+    return unquote(first) == unquote(second)

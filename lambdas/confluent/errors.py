@@ -82,22 +82,24 @@ def error_from(answer: Response, call: str, clock: Clock, denied_patience: float
     `call` is method and path. The message has the request id for Confluent's support.
     """
     text = detail(answer.body)
-    what = (
-        f"{call}: HTTP {answer.status}"
-        + (f", {text}" if text else "")
-        + f" (request id {answer.request_id or 'not given'})"
-    )
+    reason = f", {text}" if text else ""
+    request_id = answer.request_id or "not given"
+    message = f"{call}: HTTP {answer.status}{reason} (request id {request_id})"
     if answer.status == 429:
-        asked_for = requested_wait(answer.headers, clock)
-        return RateLimited(RATE, what, wait=DEFAULT_WAIT if asked_for is None else asked_for)
+        wait = requested_wait(answer.headers, clock)
+        if wait is None:
+            wait = DEFAULT_WAIT
+        return RateLimited(RATE, message, wait=wait)
     if answer.status in (401, 403) and _IP_FILTER.search(text):
-        return Refused(IP_FILTER, what)
+        return Refused(IP_FILTER, message)
     if answer.status in _ROWS:
-        kind, row = _ROWS[answer.status]
-        return kind(row, what, patience=denied_patience) if kind is Denied else kind(row, what)
+        error_class, row = _ROWS[answer.status]
+        if error_class is Denied:
+            return Denied(row, message, patience=denied_patience)
+        return error_class(row, message)
     if answer.status >= 500 and answer.status != 501:
-        return Transient(UNAVAILABLE, what)
-    return Refused(UNEXPECTED, what)
+        return Transient(UNAVAILABLE, message)
+    return Refused(UNEXPECTED, message)
 
 
 def detail(body: Any) -> str:
@@ -106,13 +108,14 @@ def detail(body: Any) -> str:
     if isinstance(body, str):
         message = "" if "<" in body else body.strip()
     elif isinstance(body, dict) and isinstance(body.get("errors"), list):
-        message = "; ".join(filter(None, map(_message_of, body["errors"])))
+        message = "; ".join(filter(None, map(_read_message, body["errors"])))
     elif isinstance(body, dict):
-        message = _message_of(body["error"] if isinstance(body.get("error"), dict) else body)
+        error = body.get("error")
+        message = _read_message(error) if isinstance(error, dict) else _read_message(body)
     return shortened(message)
 
 
-def _message_of(error: Any) -> str:
+def _read_message(error: Any) -> str:
     if not isinstance(error, dict):
         return str(error)
     message = error.get("detail") or error.get("title") or error.get("message") or ""

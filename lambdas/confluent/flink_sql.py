@@ -15,20 +15,25 @@ _QUOTED: Final = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`")
 
 def normalized(sql: str) -> str:
     """Return `sql` without comments and the semicolons at its end, and with single spaces as white space."""
-    kept = []
+    pieces = []
     for piece in _PIECES.findall(sql):
         if piece.startswith(("--", "/*")) and len(piece) > 1:
-            kept.append(" ")
+            pieces.append(" ")
+        elif piece[0] in "'`":
+            pieces.append(piece)
         else:
-            kept.append(piece if piece[0] in "'`" else re.sub(r"\s+", " ", piece))
-    return re.sub(r"(?:\s*;)+\s*$", "", _joined(kept)).strip()
+            pieces.append(re.sub(r"\s+", " ", piece))
+    return re.sub(r"(?:\s*;)+\s*$", "", _join(pieces)).strip()
 
 
-def _joined(pieces: list[str]) -> str:
+def _join(pieces: list[str]) -> str:
     """Join pieces with one space where comments were removed. Spaces inside quotes are kept."""
     text = ""
     for piece in pieces:
-        text += piece.lstrip() if text.endswith(" ") and piece[0] not in "'`" else piece
+        if text.endswith(" ") and piece[0] not in "'`":
+            text += piece.lstrip()
+        else:
+            text += piece
     return text
 
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 from lambdas.confluent import errors as confluent_errors
-from lambdas.confluent.client import Confluent, get_path, text
+from lambdas.confluent.client import Confluent
+from lambdas.confluent.rest_client import get_path, text
 from lambdas.shared import errors
 from lambdas.shared.errors import Denied, LakeferryError, NotFound, ParentMissing, ResourceMissing
 from lambdas.shared.resource import Context
@@ -14,37 +15,37 @@ from lambdas.shared.resource import Context
 Ctx: TypeAlias = Context[Confluent]
 
 
-def existing(body: dict[str, Any] | None, what: str) -> dict[str, Any]:
+def require_existing(body: dict[str, Any] | None, object_name: str) -> dict[str, Any]:
     """Return the body. Raises ResourceMissing if it is None."""
     if body is None:
-        raise ResourceMissing(errors.VANISHED, f"{what} does not exist")
+        raise ResourceMissing(errors.VANISHED, f"{object_name} does not exist")
     return body
 
 
-def known_and_named(
-    known: str | None,
+def find_by_id_or_name(
+    known_id: str | None,
     read: Callable[[str], dict[str, Any] | None],
-    listed: Iterable[dict[str, Any]],
+    documents: Iterable[dict[str, Any]],
     name: str,
     *where: str,
 ) -> list[str]:
     """Return ids: the known id if its object exists, then the ids of all other objects whose field at `where`
     is `name`.
     """
-    ids = [known] if known and read(known) is not None else []
-    named = (text(item, "id") for item in listed if text(item, *where) == name)
-    return ids + [id for id in named if id and id not in ids]
+    ids = [known_id] if known_id and read(known_id) is not None else []
+    named_ids = [text(document, "id") for document in documents if text(document, *where) == name]
+    return ids + [named_id for named_id in named_ids if named_id and named_id not in ids]
 
 
-def in_container(
-    context: Ctx, container_is_gone: Callable[[], bool], look: Callable[[], list[str]]
+def treat_gone_container_as_empty(
+    context: Ctx, container_is_gone: Callable[[], bool], find_objects: Callable[[], list[str]]
 ) -> list[str]:
     """Return what `look` returns.
 
     An object to delete counts as gone if its container is gone, whatever its API answers.
     """
     try:
-        return look()
+        return find_objects()
     except (Denied, NotFound, ParentMissing):
         if context.deleting and container_is_gone():
             return []

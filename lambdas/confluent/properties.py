@@ -7,7 +7,7 @@ the object.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import ClassVar, Final, NamedTuple
 
 from lambdas.confluent import crn
@@ -15,6 +15,13 @@ from lambdas.shared.properties import Properties, prop, properties
 
 STREAM_GOVERNANCE: Final = ("ESSENTIALS", "ADVANCED")
 MAX_CFU: Final = (5, 10, 20, 30, 40, 50)
+CLUSTER_TYPES: Final = ("Basic", "Standard")
+#: The resource name of ACLs on the cluster itself.
+CLUSTER_NAME: Final = "kafka-cluster"
+COMPATIBILITY_LEVELS: Final = (
+    "BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE", "NONE",
+)  # fmt: skip
+_DAY_MS: Final = 86_400_000
 
 
 class EnvironmentOutputs(NamedTuple):
@@ -34,9 +41,6 @@ class EnvironmentProps(Properties[EnvironmentOutputs]):
         default="ESSENTIALS",
         one_of=STREAM_GOVERNANCE,
     )
-
-
-CLUSTER_TYPES: Final = ("Basic", "Standard")
 
 
 class KafkaClusterOutputs(NamedTuple):
@@ -117,10 +121,6 @@ class RoleBindingProps(Properties[RoleBindingOutputs]):
                 yield needed_for_scope, f"is missing: scope {self.scope} needs it"
 
 
-#: The resource name of ACLs on the cluster itself.
-CLUSTER_NAME: Final = "kafka-cluster"
-
-
 class AclOutputs(NamedTuple):
     id: str
 
@@ -148,56 +148,14 @@ class AclProps(Properties[AclOutputs]):
     operation: str = prop(
         "The operation.",
         one_of=(
-            "ALL", "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE", "CLUSTER_ACTION", "DESCRIBE_CONFIGS",
-            "ALTER_CONFIGS", "IDEMPOTENT_WRITE",
+            "ALL", "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE", "CLUSTER_ACTION",
+            "DESCRIBE_CONFIGS", "ALTER_CONFIGS", "IDEMPOTENT_WRITE",
         ),
     )  # fmt: skip
     permission: str = prop(
         "Whether the operation is allowed or denied.", default="ALLOW", one_of=("ALLOW", "DENY")
     )
     host: str = prop("The host that the ACL applies to.", default="*")
-
-
-#: The services of keys, and the properties that each service needs besides the account.
-KEY_SERVICES: Final[Mapping[str, tuple[str, ...]]] = {
-    "kafka": ("environment_id", "cluster_id"),
-    "schema_registry": ("environment_id",),
-    "flink": ("environment_id", "region"),
-    "tableflow": ("environment_id", "cluster_id", "region"),
-    "cloud": (),
-}
-
-
-class ApiKeyOutputs(NamedTuple):
-    key_id: str
-    secret: str
-
-
-@properties
-class ApiKeyProps(Properties[ApiKeyOutputs]):
-    TYPE: ClassVar[str] = "api_key"
-    CREATE_ONLY: ClassVar[tuple[str, ...]] = (
-        "service_account_id",
-        "service",
-        "secret",
-        "environment_id",
-        "cluster_id",
-        "region",
-    )
-
-    service_account_id: str = prop("The account that owns the key, sa-….")
-    service: str = prop("The service that accepts the key.", one_of=tuple(KEY_SERVICES))
-    secret: str = prop("Name or ARN of the secret that gets the key. It must exist; its value is replaced.")
-    environment_id: str = prop("The environment, for all but cloud.", default="")
-    cluster_id: str = prop("The Kafka cluster, for kafka and tableflow.", default="")
-    region: str = prop("The AWS region, for flink and tableflow.", default="")
-    compute_pool_id: str = prop("The compute pool in the secret, for flink.", default="")
-    description: str = prop("Description of the key.", default="Made by Lakeferry")
-
-    def problems(self) -> Iterator[tuple[str, str]]:
-        for name in KEY_SERVICES[self.service]:
-            if not getattr(self, name):
-                yield name, f"is missing: a key for {self.service} needs it"
 
 
 class TopicOutputs(NamedTuple):
@@ -227,11 +185,6 @@ class TopicProps(Properties[TopicOutputs]):
     def problems(self) -> Iterator[tuple[str, str]]:
         if self.partitions < 1:
             yield "partitions", "must be at least 1"
-
-
-COMPATIBILITY_LEVELS: Final = (
-    "BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE", "NONE",
-)  # fmt: skip
 
 
 class SchemaOutputs(NamedTuple):
@@ -344,9 +297,6 @@ class ProviderIntegrationProps(Properties[ProviderIntegrationOutputs]):
     )
 
 
-_DAY_MS: Final = 86_400_000
-
-
 class TableflowTopicOutputs(NamedTuple):
     topic: str
     table_path: str
@@ -398,10 +348,12 @@ class TableflowTopicProps(Properties[TableflowTopicOutputs]):
             if bool(getattr(self, name)) != (self.storage == "own_bucket"):
                 yield name, "must be set for storage own_bucket, and only then"
         for name, days in (("retention_ms", 1), ("data_retention_ms", 30)):
-            if (value := getattr(self, name)) is not None and value < days * _DAY_MS:
+            value = getattr(self, name)
+            if value is not None and value < days * _DAY_MS:
                 yield name, f"{value} is less than {days} days"
-        if unknown := set(self.table_formats) - {"ICEBERG", "DELTA"}:
-            yield "table_formats", f"{', '.join(sorted(unknown))} is neither ICEBERG nor DELTA"
+        unknown_formats = set(self.table_formats) - {"ICEBERG", "DELTA"}
+        if unknown_formats:
+            yield "table_formats", f"{', '.join(sorted(unknown_formats))} is neither ICEBERG nor DELTA"
 
 
 class CatalogIntegrationOutputs(NamedTuple):

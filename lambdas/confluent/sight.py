@@ -42,7 +42,10 @@ ORGANIZATION: Final = Container()
 
 @attrs.frozen
 class Sight:
-    """`owner_of` returns the owner of a key, by the key's id; `bindings_of` the owner's role bindings."""
+    """What the owners of keys see.
+
+    `owner_of` returns the owner of the key with an id, and `bindings_of` the owner's role bindings.
+    """
 
     clock: Clock
     organization_id: Callable[[], str]
@@ -59,33 +62,37 @@ class Sight:
             owner = self.owner_of(key_id)
             bindings = list(self.bindings_of(owner))
         except (Denied, NotFound) as error:
-            raise unseen(f"the roles of the owner of key {key_id} can't be read: {error.what}") from None
-        wanted = _roles(self.organization_id(), container)
-        ages = [self._age(binding) for binding in bindings if _is_one_of(binding, wanted)]
+            raise build_unseen_error(
+                f"the roles of the owner of key {key_id} can't be read: {error.what}"
+            ) from None
+        sufficient_roles = _list_roles(self.organization_id(), container)
+        ages = [self._measure_age(binding) for binding in bindings if _is_one_of(binding, sufficient_roles)]
         if not ages:
-            names = " or ".join(role for role, _ in wanted)
-            raise unseen(f"{owner}, who owns key {key_id}, is not {names} of what contains it")
+            names = " or ".join(role for role, _ in sufficient_roles)
+            raise build_unseen_error(f"{owner}, who owns key {key_id}, is not {names} of what contains it")
         if max(ages) < EFFECTIVE_AFTER:
-            what = f"the role of {owner}, who owns key {key_id}, is {max(ages):.0f} s old"
-            raise InProgress(confluent_errors.UNSEEN, f"{what}, and counts after {EFFECTIVE_AFTER:.0f} s")
+            message = f"the role of {owner}, who owns key {key_id}, is {max(ages):.0f} s old"
+            raise InProgress(confluent_errors.UNSEEN, f"{message}, and counts after {EFFECTIVE_AFTER:.0f} s")
 
-    def _age(self, binding: dict[str, Any]) -> float:
+    def _measure_age(self, binding: dict[str, Any]) -> float:
         """Return the seconds since the role was bound. A binding that doesn't say when counts as old."""
         metadata = binding.get("metadata")
-        created = str(metadata.get("created_at") or "") if isinstance(metadata, dict) else ""
+        if not isinstance(metadata, dict):
+            return EFFECTIVE_AFTER
         try:
-            return self.clock.time() - datetime.fromisoformat(created).timestamp()
+            created = datetime.fromisoformat(str(metadata.get("created_at") or ""))
+            return self.clock.time() - created.timestamp()
         except ValueError:
             return EFFECTIVE_AFTER
 
 
-def unseen(why: str) -> Denied:
+def build_unseen_error(why: str) -> Denied:
     return Denied(
         confluent_errors.UNSEEN, f"whether it still exists can't be told: {why}", patience=_PATIENCE
     )
 
 
-def _roles(organization_id: str, container: Container) -> list[tuple[str, str]]:
+def _list_roles(organization_id: str, container: Container) -> list[tuple[str, str]]:
     """Return the roles that see all of the container, each with the resource name at which it must be
     bound.
     """
@@ -98,6 +105,8 @@ def _roles(organization_id: str, container: Container) -> list[tuple[str, str]]:
     return roles
 
 
-def _is_one_of(binding: dict[str, Any], wanted: list[tuple[str, str]]) -> bool:
+def _is_one_of(binding: dict[str, Any], sufficient_roles: list[tuple[str, str]]) -> bool:
     pattern = str(binding.get("crn_pattern", ""))
-    return any(binding.get("role_name") == role and crn.same(pattern, where) for role, where in wanted)
+    return any(
+        binding.get("role_name") == role and crn.same(pattern, where) for role, where in sufficient_roles
+    )

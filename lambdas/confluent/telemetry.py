@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from lambdas.confluent.client import MAX_PAGES, RestClient, objects, text
+from lambdas.confluent.rest_client import MAX_PAGES, RestClient, objects, text
 
 TELEMETRY: Final = "https://api.telemetry.confluent.cloud"
 #: The Metrics API keeps hourly metrics for a week.
@@ -34,18 +34,19 @@ def last_received(plane: RestClient, cluster_id: str, now: float) -> Mapping[str
     """
     times: dict[str, float] = {}
     # The query begins at a full hour, which must not be older than the metrics that Confluent keeps.
-    for row in _rows(plane, _RECEIVED, cluster_id, RETENTION - _HOUR + timedelta(seconds=1), now):
+    for row in _query_rows(plane, _RECEIVED, cluster_id, RETENTION - _HOUR + timedelta(seconds=1), now):
         if float(row.get("value") or 0) > 0:
-            until = min(now, (datetime.fromisoformat(str(row["timestamp"])) + _HOUR).timestamp())
+            end_of_hour = datetime.fromisoformat(str(row["timestamp"])) + _HOUR
+            last_time = min(now, end_of_hour.timestamp())
             topic = str(row.get(_TOPIC))
-            times[topic] = max(until, times.get(topic, until))
+            times[topic] = max(last_time, times.get(topic, last_time))
     return times
 
 
 def recently_received(plane: RestClient, cluster_id: str, now: float) -> Mapping[str, float]:
     """Return the number of records in this hour and the one before, by topic. Raises LakeferryError."""
     sums: defaultdict[str, float] = defaultdict(float)
-    for row in _rows(plane, _RECEIVED, cluster_id, _HOUR, now):
+    for row in _query_rows(plane, _RECEIVED, cluster_id, _HOUR, now):
         sums[str(row.get(_TOPIC))] += float(row.get("value") or 0)
     return sums
 
@@ -55,11 +56,11 @@ def recently_skipped(plane: RestClient, cluster_id: str, now: float) -> float:
 
     Raises LakeferryError.
     """
-    rows = _rows(plane, _SKIPPED, cluster_id, _HOUR, now, by_topic=False)
+    rows = _query_rows(plane, _SKIPPED, cluster_id, _HOUR, now, by_topic=False)
     return sum(float(row.get("value") or 0) for row in rows)
 
 
-def _rows(
+def _query_rows(
     plane: RestClient, metric: str, cluster_id: str, period: timedelta, now: float, *, by_topic: bool = True
 ) -> list[dict[str, Any]]:
     """Return the hourly rows of all pages, from the start of the hour in which `period` began."""
@@ -71,8 +72,9 @@ def _rows(
         "granularity": "PT1H",
         "intervals": [f"{start:%Y-%m-%dT%H:%M:%SZ}/{end:%Y-%m-%dT%H:%M:%SZ}"],
         "limit": 1000,
-        **({"group_by": [_TOPIC]} if by_topic else {}),
     }
+    if by_topic:
+        body["group_by"] = [_TOPIC]
     rows: list[dict[str, Any]] = []
     page: dict[str, str] = {}
     for _ in range(MAX_PAGES):

@@ -17,15 +17,16 @@ import attrs
 
 from lambdas.confluent import errors as confluent_rows
 from lambdas.confluent import key_services
-from lambdas.confluent.client import Confluent, path, require_text, text
+from lambdas.confluent.client import Confluent
 from lambdas.confluent.resources.api_key import ROTATED, is_managed
-from lambdas.confluent.secret_fields import DISPLAY_NAME, with_key
+from lambdas.confluent.rest_client import path, require_text, text
+from lambdas.confluent.secret_fields import DISPLAY_NAME, replace_key
 from lambdas.rotation import errors as rotation_errors
-from lambdas.rotation.steps import LiveKey, Replaced
+from lambdas.rotation.strategy import LiveKey, Replaced
 from lambdas.rotation.versions import PENDING, RotationContext, Version
 from lambdas.shared.errors import Denied, Refused
 from lambdas.shared.redaction import ApiKey, Secret
-from lambdas.shared.secrets import CURRENT, KEY_ID, KEY_SECRET, PREVIOUS
+from lambdas.shared.secrets import CURRENT, KEY_ID, KEY_SECRET, PREVIOUS, reveal_fields
 
 _ROUTE: Final = "/iam/v2/api-keys"
 _DESCRIPTION: Final = "Made by Lakeferry's rotation"
@@ -33,7 +34,7 @@ _DESCRIPTION: Final = "Made by Lakeferry's rotation"
 
 @attrs.frozen
 class _Key:
-    """`created` is "" if Confluent doesn't return it."""
+    """A key as Confluent lists it. `created` is "" if Confluent doesn't return it."""
 
     id: str
     name: str
@@ -42,30 +43,35 @@ class _Key:
 
 @attrs.frozen
 class ConfluentApiKey:
-    """`connect` returns a client that may manage the keys of all service accounts of the deployment."""
+    """The strategy for Confluent's API keys.
+
+    `connect` returns a client that may manage the keys of all service accounts of the deployment.
+    """
 
     connect: Callable[[], Confluent]
 
-    def id_of(self, version: Version) -> str:
-        return version.text(KEY_ID)
+    def get_id(self, version: Version) -> str:
+        return version.get_text(KEY_ID)
 
     def create_credential(self, context: RotationContext) -> dict[str, str]:
         vendor = self.connect()
         fields = context.current.fields
-        name = _name(context)
-        target = key_services.target_of(fields)
-        owner = target.service_account_id or self._owner(context)
-        resource = key_services.resource(vendor, target)
-        self._free_slot(context, self._managed_keys(context, owner))
-        wanted = {
+        name = _find_key_prefix(context)
+        target = key_services.read_target(fields)
+        owner = target.service_account_id or self._find_owner(context)
+        resource = key_services.find_resource(vendor, target)
+        self._free_slot(context, self._list_managed_keys(context, owner))
+        owner_kind = "User" if owner.startswith("u-") else "ServiceAccount"
+        spec: dict[str, Any] = {
             "display_name": f"{name}{ROTATED}{context.token}",
             "description": _DESCRIPTION,
-            "owner": {"id": owner, "kind": "User" if owner.startswith("u-") else "ServiceAccount"},
-            **({"resource": resource} if resource else {}),
+            "owner": {"id": owner, "kind": owner_kind},
         }
-        created = self._create(context, owner, {"spec": wanted})
+        if resource:
+            spec["resource"] = resource
+        created = self._create(context, owner, {"spec": spec})
         key = ApiKey(require_text(created, "id"), Secret(require_text(created, "spec", "secret")))
-        return with_key({**fields, "serviceAccountId": owner, DISPLAY_NAME: name}, key)
+        return reveal_fields(replace_key({**fields, "serviceAccountId": owner, DISPLAY_NAME: name}, key))
 
     def discard(self, context: RotationContext, fields: Mapping[str, str]) -> None:
         self._delete(fields[KEY_ID])
@@ -76,43 +82,47 @@ class ConfluentApiKey:
         Confluent needs no registration: creating the key is enough.
         """
         if not self.is_there(context, pending):
-            raise Refused(rotation_errors.NOT_THERE, f"API key {pending.text(KEY_ID)}")
+            raise Refused(rotation_errors.NOT_THERE, f"API key {pending.get_text(KEY_ID)}")
 
     def authenticates(self, version: Version) -> bool:
-        key = ApiKey(version.text(KEY_ID), version.guarded[KEY_SECRET])
-        return key_services.works(self.connect(), key_services.target_of(version.fields), key)
+        key = ApiKey(version.get_text(KEY_ID), version.guarded[KEY_SECRET])
+        return key_services.works(self.connect(), key_services.read_target(version.fields), key)
 
     def is_there(self, context: RotationContext, pending: Version) -> bool:
-        return self.connect().cloud.read(_ROUTE + path(pending.text(KEY_ID))) is not None
+        return self.connect().cloud.read(_ROUTE + path(pending.get_text(KEY_ID))) is not None
 
     def is_unusable(self, pending: Version) -> bool:
-        return self.connect().cloud.read(_ROUTE + path(pending.text(KEY_ID))) is None
+        return self.connect().cloud.read(_ROUTE + path(pending.get_text(KEY_ID))) is None
 
     def is_outdated(self, context: RotationContext, pending: Version) -> bool:
-        own = {name: pending.text(name) for name in ("serviceAccountId", DISPLAY_NAME)}
-        key = ApiKey(pending.text(KEY_ID), pending.guarded[KEY_SECRET])
-        return with_key({**own, **context.current.fields}, key) != pending.fields
+        identity = {name: pending.get_text(name) for name in ("serviceAccountId", DISPLAY_NAME)}
+        key = ApiKey(pending.get_text(KEY_ID), pending.guarded[KEY_SECRET])
+        expected_fields = replace_key({**identity, **context.current.fields}, key)
+        return reveal_fields(expected_fields) != pending.fields
 
-    def replaced(self, context: RotationContext, *, in_grace: bool) -> Replaced:
-        managed = self._managed_keys(
-            context, context.current.text("serviceAccountId") or self._owner(context)
-        )
-        others = [key for key in managed if key.id not in _ids(context.current, context.pending)]
-        return Replaced([key.id for key in others if in_grace or _is_revocable(context, key, managed)], [])
+    def list_replaced(self, context: RotationContext, *, in_grace: bool) -> Replaced:
+        owner = context.current.get_text("serviceAccountId") or self._find_owner(context)
+        managed = self._list_managed_keys(context, owner)
+        ids_in_use = _list_ids(context.current, context.pending)
+        replaced_ids = []
+        for key in managed:
+            is_replaced = key.id not in ids_in_use
+            if is_replaced and (in_grace or _is_revocable(context, key, managed)):
+                replaced_ids.append(key.id)
+        return Replaced(replaced_ids, [])
 
     def revoke(self, context: RotationContext, keys: Sequence[str]) -> None:
         for key_id in keys:
             self._delete(key_id)
 
-    def live(self, context: RotationContext) -> list[LiveKey]:
+    def list_live_keys(self, context: RotationContext) -> list[LiveKey]:
         stages = {PREVIOUS: context.previous, PENDING: context.pending, CURRENT: context.current}
-        stage_of = {version.text(KEY_ID): stage for stage, version in stages.items() if version}
-        managed = self._managed_keys(
-            context, context.current.text("serviceAccountId") or self._owner(context)
-        )
+        stage_of = {version.get_text(KEY_ID): stage for stage, version in stages.items() if version}
+        owner = context.current.get_text("serviceAccountId") or self._find_owner(context)
+        managed = self._list_managed_keys(context, owner)
         return [LiveKey(key.id, stage_of.get(key.id, ""), key.created) for key in managed]
 
-    def _managed_keys(self, context: RotationContext, owner: str) -> list[_Key]:
+    def _list_managed_keys(self, context: RotationContext, owner: str) -> list[_Key]:
         """Return the managed keys, oldest first: those with a managed name, and those in the secret, whoever
         created them.
 
@@ -120,31 +130,32 @@ class ConfluentApiKey:
         only if the owner sees all keys, and the account that has the keys is in its organization. Raises
         Denied otherwise.
         """
-        name = _name(context)
-        stored = _ids(*context.labelled)
+        name = _find_key_prefix(context)
+        stored = _list_ids(*context.labelled)
         vendor = self.connect()
-        listed = vendor.cloud.pages(_ROUTE, **{"spec.owner": owner})
-        if not any(text(key, "id") == context.current.text(KEY_ID) for key in listed):
+        keys_of_owner = vendor.cloud.pages(_ROUTE, **{"spec.owner": owner})
+        listed_ids = {text(key, "id") for key in keys_of_owner}
+        if context.current.get_text(KEY_ID) not in listed_ids:
             vendor.require_sight_of_all()
             _require_account(vendor, owner)
         keys = [
             _Key(text(key, "id"), text(key, "spec", "display_name"), text(key, "metadata", "created_at"))
-            for key in listed
+            for key in keys_of_owner
         ]
-        return sorted(
-            (key for key in keys if key.id in stored or is_managed(key.name, name)),
-            key=lambda key: _instant(key.created),
-        )
+        managed = [key for key in keys if key.id in stored or is_managed(key.name, name)]
+        return sorted(managed, key=lambda key: _parse_time(key.created))
 
     def _free_slot(self, context: RotationContext, managed: list[_Key]) -> None:
         """Delete keys until there is a slot for a new one. Raises Refused if none may be deleted."""
         live = list(managed)
-        for key in [key for key in live if _is_lost(context, key, managed)]:
+        lost = [key for key in live if _is_lost(context, key, managed)]
+        for key in lost:
             self._delete(key.id)
             live.remove(key)
-        unmanaged = [key for key in live if not is_managed(key.name, _name(context))]
-        for key in [key for key in live if _is_revocable(context, key, managed)]:
-            if len(live) >= context.policy.keep or key in unmanaged:
+        prefix = _find_key_prefix(context)
+        revocable = [key for key in live if _is_revocable(context, key, managed)]
+        for key in revocable:
+            if len(live) >= context.policy.keep or not is_managed(key.name, prefix):
                 self._delete(key.id)
                 live.remove(key)
         if len(live) > context.policy.keep:
@@ -158,19 +169,19 @@ class ConfluentApiKey:
         try:
             return self.connect().cloud.post(_ROUTE, body)
         except Refused as refused:
-            managed = self._managed_keys(context, owner)
+            managed = self._list_managed_keys(context, owner)
             deletable = [
                 key
                 for key in managed
-                if _is_revocable(context, key, managed) and key.id not in _ids(context.previous)
+                if _is_revocable(context, key, managed) and key.id not in _list_ids(context.previous)
             ]
             if refused.row is not confluent_rows.QUOTA or not deletable:
                 raise
             self._delete(deletable[0].id)
         return self.connect().cloud.post(_ROUTE, body)
 
-    def _owner(self, context: RotationContext) -> str:
-        key = self.connect().cloud.read(_ROUTE + path(context.current.text(KEY_ID)))
+    def _find_owner(self, context: RotationContext) -> str:
+        key = self.connect().cloud.read(_ROUTE + path(context.current.get_text(KEY_ID)))
         if key is None:
             raise Refused(
                 rotation_errors.FIELDS,
@@ -203,14 +214,14 @@ def _require_account(vendor: Confluent, owner: str) -> None:
         )
 
 
-def _name(context: RotationContext) -> str:
+def _find_key_prefix(context: RotationContext) -> str:
     """Return the prefix of new keys' names: the secret's display name, or else one derived from its ARN."""
     fingerprint = hashlib.sha256(context.described.arn.encode()).hexdigest()[:16]
-    return context.current.text(DISPLAY_NAME) or f"lakeferry-rotation-{fingerprint}"
+    return context.current.get_text(DISPLAY_NAME) or f"lakeferry-rotation-{fingerprint}"
 
 
-def _ids(*versions: Version | None) -> set[str]:
-    return {version.text(KEY_ID) for version in versions if version}
+def _list_ids(*versions: Version | None) -> set[str]:
+    return {version.get_text(KEY_ID) for version in versions if version}
 
 
 def _is_lost(context: RotationContext, key: _Key, managed: list[_Key]) -> bool:
@@ -220,18 +231,18 @@ def _is_lost(context: RotationContext, key: _Key, managed: list[_Key]) -> bool:
     version may once have had a value, because Secrets Manager deletes versions without labels.
     """
     _, _, token = key.name.rpartition(ROTATED)
-    if key.id in _ids(*context.labelled) or not token:
+    if key.id in _list_ids(*context.labelled) or not token:
         return False
     stored = context.versions.read(token)
     if stored is not None:
-        return stored.text(KEY_ID) != key.id
+        return stored.get_text(KEY_ID) != key.id
     return token == context.token or _is_newer(context, key, managed) is True
 
 
 def _is_revocable(context: RotationContext, key: _Key, managed: list[_Key]) -> bool:
-    if key.id in _ids(context.current, context.pending):
+    if key.id in _list_ids(context.current, context.pending):
         return False
-    if key.id in _ids(context.previous):
+    if key.id in _list_ids(context.previous):
         return context.previous_is_revocable
     return _is_newer(context, key, managed) is False and context.older_are_revocable
 
@@ -240,13 +251,21 @@ def _is_newer(context: RotationContext, key: _Key, managed: list[_Key]) -> bool 
     """Return whether the key was created after the current one; None if Confluent doesn't return the
     times.
     """
-    current = next((_instant(key.created) for key in managed if key.id == context.current.text(KEY_ID)), 0.0)
-    return _instant(key.created) > current if current and _instant(key.created) else None
+    current_id = context.current.get_text(KEY_ID)
+    time_of_current = 0.0
+    for managed_key in managed:
+        if managed_key.id == current_id:
+            time_of_current = _parse_time(managed_key.created)
+            break
+    time_of_key = _parse_time(key.created)
+    if not time_of_current or not time_of_key:
+        return None
+    return time_of_key > time_of_current
 
 
-def _instant(text_: str) -> float:
+def _parse_time(timestamp: str) -> float:
     """Return a time in seconds since 1970; 0 for any other text."""
     try:
-        return datetime.fromisoformat(text_).timestamp()
+        return datetime.fromisoformat(timestamp).timestamp()
     except ValueError:
         return 0.0

@@ -14,7 +14,7 @@ import attrs
 
 from lambdas import contract
 from lambdas.rotation import errors as rotation_errors
-from lambdas.rotation.steps import LiveKey, Replaced
+from lambdas.rotation.strategy import LiveKey, Replaced
 from lambdas.rotation.versions import RotationContext, Version
 from lambdas.shared.errors import Denied, Refused
 from lambdas.shared.redaction import Secret
@@ -52,38 +52,38 @@ class _Keys:
     load: Load
     _read: dict[str, KeyPair] = attrs.field(factory=dict, init=False, repr=False)
 
-    def of(self, version: Version) -> KeyPair:
+    def load_pair(self, version: Version) -> KeyPair:
         """Return the version's key pair. Raises Refused if it has no usable one."""
-        if version.id not in self._read:
-            self._read[version.id] = self._loaded(version)
-        return self._read[version.id]
-
-    def readable(self, version: Version | None) -> KeyPair | None:
+        if version.id in self._read:
+            return self._read[version.id]
         try:
-            return self.of(version) if version else None
+            pair = self.load(version.guarded[PRIVATE_KEY], version.guarded.get(PASSPHRASE))
+        except (KeyError, UnusableKey) as unusable:
+            has_key = isinstance(unusable, UnusableKey)
+            reason = str(unusable) if has_key else f"there is no {PRIVATE_KEY}"
+            raise Refused(
+                rotation_errors.BAD_KEY, f"the private key of version {version.id}: {reason}"
+            ) from None
+        self._read[version.id] = pair
+        return pair
+
+    def find_pair(self, version: Version | None) -> KeyPair | None:
+        try:
+            return self.load_pair(version) if version else None
         except Refused:
             return None
 
-    def fingerprint(self, version: Version | None) -> str:
-        """Return the fingerprint of the version's key; "" if it has no usable one."""
-        pair = self.readable(version)
+    def read_fingerprint(self, version: Version | None) -> str:
+        """Return the fingerprint of the version's key; "" if it has no usable key."""
+        pair = self.find_pair(version)
         return pair.fingerprint if pair else ""
-
-    def _loaded(self, version: Version) -> KeyPair:
-        try:
-            return self.load(version.guarded[PRIVATE_KEY], version.guarded.get(PASSPHRASE))
-        except (KeyError, UnusableKey) as unusable:
-            why = str(unusable) if isinstance(unusable, UnusableKey) else f"there is no {PRIVATE_KEY}"
-            raise Refused(
-                rotation_errors.BAD_KEY, f"the private key of version {version.id}: {why}"
-            ) from None
 
 
 @attrs.frozen
 class SnowflakeKeyPair:
-    """`connect` returns a client for a login, and `tenants` the accounts in which the deployment's objects
-    are.
+    """The strategy for key pairs of Snowflake users.
 
+    `connect` returns a client for a login, and `tenants` the accounts that have the deployment's objects.
     `make` and `load` are parameters because they take the most time.
     """
 
@@ -95,20 +95,20 @@ class SnowflakeKeyPair:
         default=attrs.Factory(lambda self: _Keys(self.load), takes_self=True), init=False
     )
 
-    def id_of(self, version: Version) -> str:
-        return self._keys.of(version).fingerprint
+    def get_id(self, version: Version) -> str:
+        return self._keys.load_pair(version).fingerprint
 
     def create_credential(self, context: RotationContext) -> dict[str, str]:
         """Create a key pair in memory, after checking that a slot is free for it."""
-        self._keys.of(context.current)
-        self._slot_for_new(context, self._user(context).slots)
+        self._keys.load_pair(context.current)
+        self._choose_slot(context, self._describe_user(context).slots)
         try:
             pair = keypair.verify_key_pair(self.make())
         except UnusableKey as unusable:
             raise Refused(rotation_errors.BAD_KEY, f"a new key pair: {unusable}") from None
         return {
-            **secret_fields.without_key(_kept(context.current)),
-            **secret_fields.fields(pair, _connection(context.current)),
+            **secret_fields.without_key(_list_kept_fields(context.current)),
+            **secret_fields.fields(pair, _read_connection(context.current)),
         }
 
     def discard(self, context: RotationContext, fields: Mapping[str, str]) -> None:
@@ -119,72 +119,83 @@ class SnowflakeKeyPair:
         """
 
     def register(self, context: RotationContext, pending: Version) -> None:
-        user = self._user(context)
-        pair = self._keys.of(pending)
+        user = self._describe_user(context)
+        pair = self._keys.load_pair(pending)
         if pair.fingerprint not in user.slots.values():
-            slot = self._slot_for_new(context, user.slots)
-            user.client.run(sql.statement(SET_SLOT[slot], name=_name(context), key=sql.literal(pair.public)))
+            slot = self._choose_slot(context, user.slots)
+            user.client.run(
+                sql.statement(SET_SLOT[slot], name=_quote_user(context), key=sql.literal(pair.public))
+            )
 
     def authenticates(self, version: Version) -> bool:
-        client = self.connect(_login(version, _PUBLIC), self._keys.of(version))
+        client = self.connect(_build_login(version, _PUBLIC), self._keys.load_pair(version))
         try:
-            is_user = client.value(sql.statement(_WHO)).upper() == version.text(USER).upper()
+            session_user = client.value(sql.statement(_WHO))
         except Denied:
             return False
         require_tenant(client, self.tenants())
-        return is_user
+        return session_user.upper() == version.get_text(USER).upper()
 
     def is_there(self, context: RotationContext, pending: Version) -> bool:
-        return self._keys.of(pending).fingerprint in self._user(context).slots.values()
+        return self._keys.load_pair(pending).fingerprint in self._describe_user(context).slots.values()
 
     def is_unusable(self, pending: Version) -> bool:
         """Return whether the key can't be read.
 
         A key that was removed from its slot is usable: it can be set again.
         """
-        return self._keys.readable(pending) is None
+        return self._keys.find_pair(pending) is None
 
     def is_outdated(self, context: RotationContext, pending: Version) -> bool:
-        return secret_fields.without_key(_kept(context.current)) != secret_fields.without_key(pending.fields)
+        expected_fields = secret_fields.without_key(_list_kept_fields(context.current))
+        return expected_fields != secret_fields.without_key(pending.fields)
 
-    def replaced(self, context: RotationContext, *, in_grace: bool) -> Replaced:
-        kept = {self._keys.fingerprint(version) for version in (context.current, context.pending)}
-        others = sorted(set(self._user(context).slots.values()) - kept - {""})
-        over = {slot: self._grace_is_over(context, slot) for slot in others}
-        unmanaged = [slot for slot in others if over[slot] is None]
-        return Replaced(
-            [slot for slot in others if over[slot] or (in_grace and slot not in unmanaged)], unmanaged
-        )
+    def list_replaced(self, context: RotationContext, *, in_grace: bool) -> Replaced:
+        kept_fingerprints = {
+            self._keys.read_fingerprint(version) for version in (context.current, context.pending)
+        }
+        fingerprints = set(self._describe_user(context).slots.values())
+        managed = []
+        unmanaged = []
+        for fingerprint in sorted(fingerprints - kept_fingerprints - {""}):
+            is_grace_over = self._is_grace_over(context, fingerprint)
+            if is_grace_over is None:
+                unmanaged.append(fingerprint)
+            elif is_grace_over or in_grace:
+                managed.append(fingerprint)
+        return Replaced(managed, unmanaged)
 
     def revoke(self, context: RotationContext, keys: Sequence[str]) -> None:
         """Unset the slots of these keys.
 
         The slots are read again, because a rotation may have changed one.
         """
-        user = self._user(context)
-        for slot in [slot for slot, fingerprint in user.slots.items() if fingerprint in keys]:
-            user.client.run(sql.statement(UNSET_SLOT[slot], name=_name(context)))
+        user = self._describe_user(context)
+        for slot, fingerprint in user.slots.items():
+            if fingerprint in keys:
+                user.client.run(sql.statement(UNSET_SLOT[slot], name=_quote_user(context)))
 
-    def live(self, context: RotationContext) -> list[LiveKey]:
-        user = self._user(context)
+    def list_live_keys(self, context: RotationContext) -> list[LiveKey]:
+        user = self._describe_user(context)
         return [
             LiveKey(fingerprint, slot, user.since[slot])
             for slot, fingerprint in user.slots.items()
             if fingerprint
         ]
 
-    def _user(self, context: RotationContext) -> _User:
+    def _describe_user(self, context: RotationContext) -> _User:
         """Describe the user.
 
         Log in with the first of the secret's keys that works, beginning with the current one.
         """
         denied = ""
         for version in context.labelled:
-            if (pair := self._keys.readable(version)) is None:
+            pair = self._keys.find_pair(version)
+            if pair is None:
                 continue
-            client = self.connect(_login(version, _rotation_role(context)), pair)
+            client = self.connect(_build_login(version, _find_rotation_role(context)), pair)
             try:
-                rows = client.run(sql.statement(_DESC, name=_name(context)))
+                rows = client.run(sql.statement(_DESC, name=_quote_user(context)))
             except Denied as error:
                 denied = denied or error.what
                 continue
@@ -192,61 +203,65 @@ class SnowflakeKeyPair:
             properties = {row.get("property", "").upper(): row.get("value", "") for row in rows}
             since = {slot: properties.get(f"{slot}_LAST_SET_TIME", "") for slot in SLOTS}
             return _User(client, keypair.slot_fingerprints(properties), since)
-        raise Refused(rotation_errors.LOCKED_OUT, f"user {context.current.text(USER)}: {denied}")
+        raise Refused(rotation_errors.LOCKED_OUT, f"user {context.current.get_text(USER)}: {denied}")
 
-    def _slot_for_new(self, context: RotationContext, slots: Mapping[str, str]) -> str:
+    def _choose_slot(self, context: RotationContext, slots: Mapping[str, str]) -> str:
         """Return an empty slot, or else the slot without the current key, if the grace period of the key in
         it is over.
 
         Raises Refused.
         """
-        if slot := keypair.empty_slot(slots):
-            return slot
-        current = self._keys.fingerprint(context.current)
-        user = f"user {context.current.text(USER)}"
+        empty_slot = keypair.empty_slot(slots)
+        if empty_slot:
+            return empty_slot
+        current = self._keys.read_fingerprint(context.current)
+        user = f"user {context.current.get_text(USER)}"
         if current not in slots.values():
             raise Refused(rotation_errors.FOREIGN_KEY, f"neither slot of {user} holds the current key")
-        others = [(slot, key) for slot, key in slots.items() if key != current]
-        if not others:
+        other_slots = [slot for slot, fingerprint in slots.items() if fingerprint != current]
+        if not other_slots:
             return SLOTS[1]
-        slot, other = others[0]
-        is_over = self._grace_is_over(context, other)
+        slot = other_slots[0]
+        replaced_key = slots[slot]
+        is_over = self._is_grace_over(context, replaced_key)
         if is_over is None:
-            raise Refused(rotation_errors.FOREIGN_KEY, f"{slot} of {user} holds {other}")
+            raise Refused(rotation_errors.FOREIGN_KEY, f"{slot} of {user} holds {replaced_key}")
         if not is_over:
             raise Refused(rotation_errors.IN_GRACE, f"{slot} of {user}")
         return slot
 
-    def _grace_is_over(self, context: RotationContext, fingerprint: str) -> bool | None:
+    def _is_grace_over(self, context: RotationContext, fingerprint: str) -> bool | None:
         """Return whether the grace period of a replaced key is over; None if the secret never had the key."""
-        if fingerprint == self._keys.fingerprint(context.previous):
+        if fingerprint == self._keys.read_fingerprint(context.previous):
             return context.previous_is_revocable
         # The key may be in another version, from an abandoned or an old rotation.
-        was_managed = any(
-            self._keys.fingerprint(version) == fingerprint for version in context.versions.others()
-        )
-        return context.older_are_revocable if was_managed else None
+        for version in context.versions.list_other_versions():
+            if self._keys.read_fingerprint(version) == fingerprint:
+                return context.older_are_revocable
+        return None
 
 
-def _login(version: Version, role: str) -> Login:
-    return Login(version.text(ACCOUNT), version.text(USER), role)
+def _build_login(version: Version, role: str) -> Login:
+    return Login(version.get_text(ACCOUNT), version.get_text(USER), role)
 
 
-def _rotation_role(context: RotationContext) -> str:
+def _find_rotation_role(context: RotationContext) -> str:
     return sql.named(
-        context.described.tags.get(contract.ROTATION_ROLE_TAG, "") or context.current.text("role") or _PUBLIC
+        context.described.tags.get(contract.ROTATION_ROLE_TAG, "")
+        or context.current.get_text("role")
+        or _PUBLIC
     )
 
 
-def _connection(version: Version) -> Connection:
+def _read_connection(version: Version) -> Connection:
     names = ("account", "user", "host", "role", "warehouse", "namespace")
-    return Connection(**{name: version.text(name) for name in names})
+    return Connection(**{name: version.get_text(name) for name in names})
 
 
-def _kept(version: Version) -> dict[str, str]:
+def _list_kept_fields(version: Version) -> dict[str, str]:
     """Return the fields that a new version keeps, including those that drivers use to connect."""
-    return {**version.fields, **secret_fields.about(_connection(version))}
+    return {**version.fields, **secret_fields.about(_read_connection(version))}
 
 
-def _name(context: RotationContext) -> sql.Sql:
-    return sql.identifier(context.current.text(USER))
+def _quote_user(context: RotationContext) -> sql.Sql:
+    return sql.identifier(context.current.get_text(USER))

@@ -9,13 +9,15 @@ more. A replaced key stays valid for its grace period; then a scheduled call rev
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import attrs
 
 from lambdas.rotation import errors as rotation_errors
+from lambdas.rotation.age import age_of
+from lambdas.rotation.strategy import CONFLUENT, SNOWFLAKE, Strategy, detect_credential_type
+from lambdas.rotation.verification import verify
 from lambdas.rotation.versions import (
-    DAY,
     PENDING,
     Described,
     Policy,
@@ -25,146 +27,17 @@ from lambdas.rotation.versions import (
     read_context,
 )
 from lambdas.shared.clock import Deadline
-from lambdas.shared.errors import InProgress, LakeferryError, OutOfTime, RateLimited, Refused, Transient
+from lambdas.shared.errors import LakeferryError, Refused, Transient
 from lambdas.shared.log import Log
 from lambdas.shared.redaction import Secret
-from lambdas.shared.secrets import CURRENT, KEY_ID, KEY_SECRET
+from lambdas.shared.secrets import CURRENT
 
 if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
 
-CONFLUENT: Final = "confluent"
-SNOWFLAKE: Final = "snowflake"
-#: The fields that identify the type of a credential.
-IDENTIFYING_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
-    CONFLUENT: (KEY_ID, KEY_SECRET),
-    SNOWFLAKE: ("account", "user", "privateKey"),
-}
+__all__ = ["ALREADY", "CONFLUENT", "SNOWFLAKE", "Rotation", "Strategy", "age_of"]
 
-
-@attrs.frozen
-class LiveKey:
-    """A managed key at the vendor.
-
-    `label` is its slot or its version's label; `since` is a time as the vendor writes it.
-    """
-
-    id: str
-    label: str
-    since: str
-
-
-@attrs.frozen
-class Replaced:
-    """Ids of keys at the vendor that are neither current nor pending."""
-
-    managed: list[str]
-    unmanaged: list[str]
-
-
-class Strategy(Protocol):
-    """The credentials of one vendor.
-
-    Every method may be called twice, and the answer of any call may be lost.
-    """
-
-    def id_of(self, version: Version) -> str:
-        """Return the id that the credential has at the vendor. It isn't secret."""
-
-    def create_credential(self, context: RotationContext) -> dict[str, str]:
-        """Return the fields of a new credential. Raises Refused, and changes nothing, if no slot is free."""
-
-    def discard(self, context: RotationContext, fields: Mapping[str, str]) -> None:
-        """Undo `create_credential`, because its fields could not be stored or will never become current."""
-
-    def register(self, context: RotationContext, pending: Version) -> None:
-        """Make the vendor accept the pending credential."""
-
-    def authenticates(self, version: Version) -> bool:
-        """Return whether the vendor accepts the credential now."""
-
-    def is_there(self, context: RotationContext, pending: Version) -> bool:
-        """Return whether the vendor has the pending credential, even if it doesn't accept it yet."""
-
-    def is_unusable(self, pending: Version) -> bool:
-        """Return whether the pending credential can never become valid."""
-
-    def is_outdated(self, context: RotationContext, pending: Version) -> bool:
-        """Return whether fields of the current version other than its key changed after `create_credential`
-        copied them.
-        """
-
-    def replaced(self, context: RotationContext, *, in_grace: bool) -> Replaced:
-        """Return the keys that may be revoked: all replaced keys if `in_grace`, else only those whose grace
-        period is over.
-        """
-
-    def revoke(self, context: RotationContext, keys: Sequence[str]) -> None:
-        """Remove these keys. It is no error if a key is gone."""
-
-    def live(self, context: RotationContext) -> list[LiveKey]: ...
-
-
-def credential_type(version: Version) -> str:
-    """Return the type of the credential. Raises Refused if the fields don't identify one."""
-    for kind, names in IDENTIFYING_FIELDS.items():
-        if all(version.text(name) for name in names):
-            return kind
-    known = " or ".join(", ".join(names) for names in IDENTIFYING_FIELDS.values())
-    raise Refused(rotation_errors.FIELDS, f"version {version.id} has neither {known}")
-
-
-#: Successful tests in a row after which a key counts as working.
-SUCCESSES: Final = 2
-#: Seconds between two successful tests, and the minimum and maximum seconds between two attempts.
-SUCCESS_PAUSE: Final = 1.0
-_MIN_PAUSE: Final = 1.0
-_MAX_PAUSE: Final = 20.0
-#: Seconds that an attempt may take.
-_ATTEMPT_SECONDS: Final = 10.0
-
-
-def verify(
-    authenticates: Callable[[], bool], is_there: Callable[[], bool], deadline: Deadline, what: str
-) -> None:
-    """Test a key until it works.
-
-    Raises Refused if the vendor doesn't have it, InProgress if time runs out.
-    """
-    successes = 0
-    wait = _MIN_PAUSE
-    while True:
-        accepted, requested = _tried(authenticates, is_there, what)
-        successes = successes + 1 if accepted else 0
-        if successes == SUCCESSES:
-            return
-        pause = SUCCESS_PAUSE if accepted else max(wait, requested)
-        wait = wait if accepted else min(_MAX_PAUSE, wait * 1.5)
-        if deadline.left() <= pause + _ATTEMPT_SECONDS:
-            raise InProgress(rotation_errors.NOT_PROVEN, what)
-        deadline.clock.sleep(pause)
-
-
-def _tried(authenticates: Callable[[], bool], is_there: Callable[[], bool], what: str) -> tuple[bool, float]:
-    """Return whether the key is accepted, and how many seconds the vendor asks to wait.
-
-    During an outage it isn't accepted.
-    """
-    try:
-        if authenticates():
-            return True, 0.0
-        if is_there():
-            return False, 0.0
-    except OutOfTime:
-        raise
-    except RateLimited as limited:
-        return False, limited.wait
-    except Transient:
-        return False, 0.0
-    raise Refused(rotation_errors.NOT_THERE, what)
-
-
-_NEEDED: Final = ("Step", "SecretId", "ClientRequestToken")
+_REQUIRED_NAMES: Final = ("Step", "SecretId", "ClientRequestToken")
 ALREADY: Final = "already current"
 
 
@@ -190,7 +63,7 @@ class Rotation:
             outcome = ALREADY
         else:
             context = read_context(versions, described, token, self.policy, self.deadline.clock.time)
-            strategy = self.connect(credential_type(context.current))
+            strategy = self.connect(detect_credential_type(context.current))
             outcome = _STEPS[step](self, context, strategy, event)
         log.info(outcome)
         return outcome
@@ -199,7 +72,7 @@ class Rotation:
         """Read the secret for an operator's command, outside of a rotation."""
         versions = SecretVersions(self.client, secret_id)
         context = read_context(versions, versions.describe(), "", self.policy, self.deadline.clock.time)
-        return context, self.connect(credential_type(context.current))
+        return context, self.connect(detect_credential_type(context.current))
 
     def revoke(self, secret_id: str) -> dict[str, Any]:
         """Revoke every key except the current and the pending one immediately, even during its grace
@@ -215,31 +88,31 @@ class Rotation:
         An error of one secret doesn't stop the others. At the end, raises the first LakeferryError.
         """
         answers: list[dict[str, Any]] = []
-        failed: list[LakeferryError] = []
+        errors: list[LakeferryError] = []
         for secret_id in secret_ids:
             try:
                 answers.append(self._revoke_expired(secret_id))
             except LakeferryError as error:
                 self.log.error("not revoked", secret=secret_id, code=error.row.code, what=error.what)
-                failed.append(error)
-        if failed:
-            raise failed[0]
+                errors.append(error)
+        if errors:
+            raise errors[0]
         return {"secrets": answers}
 
     def _revoke_expired(self, secret_id: str) -> dict[str, Any]:
         context, strategy = self.open(secret_id)
-        skipped = {"secret": context.described.name, "revoked": [], "rotating": True}
+        nothing_revoked = {"secret": context.described.name, "revoked": [], "rotating": True}
         if context.is_rotating:
-            return skipped
+            return nothing_revoked
         try:
             return self._revoke(context, strategy, in_grace=False) | {"rotating": False}
         except Refused as refused:
             if refused.row is not rotation_errors.CHANGED:
                 raise
-            return skipped
+            return nothing_revoked
 
     def _revoke(self, context: RotationContext, strategy: Strategy, *, in_grace: bool) -> dict[str, Any]:
-        replaced = strategy.replaced(context, in_grace=in_grace)
+        replaced = strategy.list_replaced(context, in_grace=in_grace)
         if replaced.managed:
             if not strategy.authenticates(context.current):
                 raise Refused(rotation_errors.NOTHING_LEFT, f"secret {context.described.name}")
@@ -249,25 +122,33 @@ class Rotation:
             "secret": context.described.name,
             "revoked": replaced.managed,
             "unmanaged": replaced.unmanaged,
-            "kept": strategy.id_of(context.current),
+            "kept": strategy.get_id(context.current),
         }
         self.log.info("revoked", **result)
         return result
 
     def create(self, context: RotationContext, strategy: Strategy, event: Mapping[str, Any]) -> str:
-        if context.pending is not None:
-            return self._keep(context, strategy, context.pending)
+        """Create a credential, unless the pending version has a value: a version can't get another one.
+
+        If that value is unusable, abandon it and raise Refused.
+        """
+        pending = context.pending
+        if pending is not None:
+            if strategy.is_unusable(pending) or strategy.is_outdated(context, pending):
+                self._give_up(context, strategy, pending)
+            return "created before"
         fields = strategy.create_credential(context)
-        passed = event.get("RotationToken")
+        event_token = event.get("RotationToken")
+        rotation_token = Secret(str(event_token)) if event_token else None
         try:
-            context.versions.put_pending(context.token, fields, Secret(str(passed)) if passed else None)
+            context.versions.put_pending(context.token, fields, rotation_token)
         except Refused:
             strategy.discard(context, fields)
             raise
         return "created"
 
     def set(self, context: RotationContext, strategy: Strategy, event: Mapping[str, Any]) -> str:
-        strategy.register(context, _with_value(context))
+        strategy.register(context, _require_value(context))
         return "set"
 
     def test(self, context: RotationContext, strategy: Strategy, event: Mapping[str, Any]) -> str:
@@ -282,7 +163,7 @@ class Rotation:
         """Verify the key again, because nothing guarantees that testSecret ran for it, and make its version
         current.
         """
-        pending = _with_value(context)
+        pending = _require_value(context)
         if strategy.is_outdated(context, pending):
             self._give_up(context, strategy, pending)
         self._verify(context, strategy, pending)
@@ -297,15 +178,6 @@ class Rotation:
             if CURRENT not in context.versions.describe().stages.get(context.token, ()):
                 raise
         return "current"
-
-    def _keep(self, context: RotationContext, strategy: Strategy, pending: Version) -> str:
-        """Keep the pending value, because a version can't get another one.
-
-        If it is unusable, abandon it and raise Refused.
-        """
-        if strategy.is_unusable(pending) or strategy.is_outdated(context, pending):
-            self._give_up(context, strategy, pending)
-        return "created before"
 
     def _give_up(self, context: RotationContext, strategy: Strategy, pending: Version) -> NoReturn:
         """Abandon the pending version.
@@ -327,8 +199,13 @@ class Rotation:
         )
 
     def _parse(self, event: Mapping[str, Any]) -> tuple[str, SecretVersions, str]:
-        if missing := [name for name in _NEEDED if not isinstance(event.get(name), str) or not event[name]]:
-            raise Refused(rotation_errors.EVENT, f"the event lacks {', '.join(missing)}")
+        missing_names = []
+        for name in _REQUIRED_NAMES:
+            value = event.get(name)
+            if not isinstance(value, str) or not value:
+                missing_names.append(name)
+        if missing_names:
+            raise Refused(rotation_errors.EVENT, f"the event lacks {', '.join(missing_names)}")
         if event["Step"] not in _STEPS:
             raise Refused(rotation_errors.EVENT, f"there is no step {event['Step']!r}")
         return event["Step"], SecretVersions(self.client, event["SecretId"]), event["ClientRequestToken"]
@@ -352,7 +229,7 @@ def _is_done(described: Described, token: str) -> bool:
     return False
 
 
-def _with_value(context: RotationContext) -> Version:
+def _require_value(context: RotationContext) -> Version:
     if context.pending is None:
         raise Refused(rotation_errors.EMPTY, f"version {context.token} of secret {context.described.name}")
     return context.pending
@@ -364,52 +241,3 @@ _STEPS: Final[Mapping[str, Callable[[Rotation, RotationContext, Strategy, Mappin
     "testSecret": Rotation.test,
     "finishSecret": Rotation.finish,
 }
-
-
-@attrs.frozen
-class Age:
-    """`current_label` is the current key's slot or its version's staging label; "" if the vendor doesn't have
-    the key.
-    """
-
-    secret: str
-    enabled: bool
-    age_days: float
-    #: Seconds since 1970.
-    next_rotation: float | None
-    overdue_days: float
-    pending_days: float
-    current_label: str
-    keys: tuple[LiveKey, ...]
-
-
-def age_of(context: RotationContext, strategy: Strategy) -> Age:
-    """Return the ages. Raises LakeferryError if the vendor can't be called."""
-    now = context.now()
-    described = context.described
-    keys = tuple(strategy.live(context))
-    current = strategy.id_of(context.current)
-    return Age(
-        secret=described.name,
-        enabled=described.enabled,
-        age_days=_days(now - context.current.created),
-        next_rotation=described.next_rotation,
-        overdue_days=_days(now - _due(context)) if described.enabled else 0.0,
-        pending_days=_days(now - context.pending.created) if context.pending else 0.0,
-        current_label=next((key.label for key in keys if key.id == current), ""),
-        keys=keys,
-    )
-
-
-def _due(context: RotationContext) -> float:
-    """Return the time when the next rotation is due.
-
-    While rotation fails, Secrets Manager's date remains in the past.
-    """
-    if context.described.next_rotation is not None:
-        return context.described.next_rotation
-    return context.current.created + context.described.every if context.described.every else context.now()
-
-
-def _days(seconds: float) -> float:
-    return round(max(0.0, seconds) / DAY, 3)

@@ -29,19 +29,23 @@ from lambdas.shared.secrets import CURRENT, PREVIOUS, is_secret
 if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
 
+DAY: Final = 86400.0
+#: Seconds after which a pending version gets a label with the time before it becomes current, and no longer
+#: stops revocation.
+PENDING_LIFE: Final = DAY
 PENDING: Final = "AWSPENDING"
 _STAGES: Final = frozenset({CURRENT, PREVIOUS, PENDING})
 _TIME_LABEL: Final = "LAKEFERRY-SINCE-"
 _MISSING: Final = "ResourceNotFoundException"
 _RATE: Final = re.compile(r"rate\((\d+) (hour|day)s?\)")
-_SECONDS: Final = {"hour": 3600.0, "day": 86400.0}
+_SECONDS: Final = {"hour": 3600.0, "day": DAY}
 
 
 @attrs.frozen
 class Version:
-    """`created` is in seconds since 1970.
+    """A version of a secret, and its fields.
 
-    `guarded` has the secret fields, which logs and errors never show.
+    `created` is in seconds since 1970. `guarded` has the secret fields, which logs and errors never show.
     """
 
     id: str
@@ -53,7 +57,7 @@ class Version:
         guarded = {name: Secret(value) for name, value in self.fields.items() if is_secret(name, value)}
         object.__setattr__(self, "guarded", guarded)
 
-    def text(self, name: str) -> str:
+    def get_text(self, name: str) -> str:
         """Return the field's value; "" if there is none."""
         return self.fields.get(name, "")
 
@@ -62,7 +66,7 @@ class Version:
 class Described:
     """A secret without its values.
 
-    Times are in seconds since 1970; `every` is the number of seconds between rotations.
+    Times are in seconds since 1970; `rotation_interval` is in seconds.
     """
 
     arn: str
@@ -72,7 +76,7 @@ class Described:
     deleted: bool
     last_rotated: float | None
     next_rotation: float | None
-    every: float | None
+    rotation_interval: float | None
     tags: Mapping[str, str]
 
     def labelled(self, stage: str) -> str:
@@ -90,18 +94,16 @@ class SecretVersions:
     def describe(self) -> Described:
         with aws_call(f"describing secret {self.secret_id}"):
             described = self.client.describe_secret(SecretId=self.secret_id)
+        stages_by_version = described.get("VersionIdsToStages") or {}
         return Described(
             arn=str(described.get("ARN", self.secret_id)),
             name=str(described.get("Name", self.secret_id)),
-            stages={
-                version: tuple(stages)
-                for version, stages in (described.get("VersionIdsToStages") or {}).items()
-            },
+            stages={version: tuple(stages) for version, stages in stages_by_version.items()},
             enabled=bool(described.get("RotationEnabled")),
             deleted=described.get("DeletedDate") is not None,
-            last_rotated=_seconds(described.get("LastRotatedDate")),
-            next_rotation=_seconds(described.get("NextRotationDate")),
-            every=_every(described.get("RotationRules") or {}),
+            last_rotated=_to_seconds(described.get("LastRotatedDate")),
+            next_rotation=_to_seconds(described.get("NextRotationDate")),
+            rotation_interval=_parse_interval(described.get("RotationRules") or {}),
             tags={str(tag.get("Key")): str(tag.get("Value")) for tag in described.get("Tags") or []},
         )
 
@@ -110,7 +112,22 @@ class SecretVersions:
 
         Raises Refused unless it is a JSON object.
         """
-        return self._read(version) if version else None
+        if not version:
+            return None
+        try:
+            with aws_call(f"reading secret {self.secret_id}"), raise_instead((_MISSING,), KeyError):
+                response = self.client.get_secret_value(SecretId=self.secret_id, VersionId=version)
+        except KeyError:
+            return None
+        text = response.get("SecretString")
+        if not text:
+            return None
+        fields = _parse_fields(text)
+        if fields is None:
+            raise Refused(
+                rotation_errors.FIELDS, f"version {version} of secret {self.secret_id} is not a JSON object"
+            )
+        return Version(version, _to_seconds(response["CreatedDate"]) or 0.0, fields)
 
     def put_pending(self, token: str, fields: Mapping[str, str], rotation_token: Secret | None) -> None:
         """Write the pending value.
@@ -119,7 +136,7 @@ class SecretVersions:
         """
         extra = {"RotationToken": rotation_token.reveal()} if rotation_token else {}
         text = json.dumps(dict(fields), sort_keys=True)
-        with self._calling("storing the new value of", rotation_errors.NOT_STORED):
+        with self._translate_errors("storing the new value of", rotation_errors.NOT_STORED):
             self.client.put_secret_value(
                 SecretId=self.secret_id,
                 ClientRequestToken=token,
@@ -133,7 +150,7 @@ class SecretVersions:
 
         Raises Refused if a third one is current.
         """
-        with self._calling("making a version current of", rotation_errors.NOT_MOVED):
+        with self._translate_errors("making a version current of", rotation_errors.NOT_MOVED):
             self.client.update_secret_version_stage(
                 SecretId=self.secret_id,
                 VersionStage=CURRENT,
@@ -143,7 +160,7 @@ class SecretVersions:
 
     def label_time(self, token: str, now: float) -> None:
         """Label a version with the time. This doesn't affect clients that read the secret."""
-        with self._calling("labelling a version of", rotation_errors.NOT_MOVED):
+        with self._translate_errors("labelling a version of", rotation_errors.NOT_MOVED):
             self.client.update_secret_version_stage(
                 SecretId=self.secret_id, VersionStage=f"{_TIME_LABEL}{int(now)}", MoveToVersionId=token
             )
@@ -153,7 +170,9 @@ class SecretVersions:
         most 20 labels.
         """
         for version, labels in stages.items():
-            for label in labels if _STAGES.isdisjoint(labels) else ():
+            if not _STAGES.isdisjoint(labels):
+                continue
+            for label in labels:
                 if label.startswith(_TIME_LABEL):
                     self._remove_label(version, label)
 
@@ -161,26 +180,27 @@ class SecretVersions:
         """Abandon the pending version by removing its label."""
         self._remove_label(token, PENDING)
 
-    def others(self) -> Iterator[Version]:
+    def list_other_versions(self) -> Iterator[Version]:
         """Yield the other versions that Secrets Manager still has: those that aren't current, previous or
         pending.
         """
-        for listed in self._listed():
-            if _STAGES.isdisjoint(listed.get("VersionStages") or ()) and (
-                version := self.read(str(listed["VersionId"]))
-            ):
+        for entry in self._list_versions():
+            if not _STAGES.isdisjoint(entry.get("VersionStages") or ()):
+                continue
+            version = self.read(str(entry["VersionId"]))
+            if version:
                 yield version
 
-    def created(self, version: str) -> float | None:
+    def read_created_time(self, version: str) -> float | None:
         """Return when a version was created, in seconds since 1970, even if it has no value; None if AWS
         doesn't say.
         """
-        for listed in self._listed():
-            if listed.get("VersionId") == version:
-                return _seconds(listed.get("CreatedDate"))
+        for entry in self._list_versions():
+            if entry.get("VersionId") == version:
+                return _to_seconds(entry.get("CreatedDate"))
         return None
 
-    def _listed(self) -> Iterator[Mapping[str, Any]]:
+    def _list_versions(self) -> Iterator[Mapping[str, Any]]:
         parameters: dict[str, Any] = {"SecretId": self.secret_id, "IncludeDeprecated": True}
         while True:
             with aws_call(f"listing the versions of secret {self.secret_id}"):
@@ -191,74 +211,61 @@ class SecretVersions:
             parameters["NextToken"] = page["NextToken"]
 
     def _remove_label(self, version: str, label: str) -> None:
-        with self._calling("removing a label of a version of", rotation_errors.NOT_MOVED):
+        with self._translate_errors("removing a label of a version of", rotation_errors.NOT_MOVED):
             self.client.update_secret_version_stage(
                 SecretId=self.secret_id, VersionStage=label, RemoveFromVersionId=version
             )
 
-    def _read(self, version: str) -> Version | None:
-        try:
-            with aws_call(f"reading secret {self.secret_id}"), raise_instead((_MISSING,), KeyError):
-                response = self.client.get_secret_value(SecretId=self.secret_id, VersionId=version)
-        except KeyError:
-            return None
-        text = response.get("SecretString")
-        if not text:
-            return None
-        fields = _fields(text)
-        if fields is None:
-            raise Refused(
-                rotation_errors.FIELDS, f"version {version} of secret {self.secret_id} is not a JSON object"
-            )
-        return Version(version, _seconds(response["CreatedDate"]) or 0.0, fields)
-
     @contextmanager
-    def _calling(self, doing: str, row: ErrorRow) -> Iterator[None]:
-        what = f"{doing} secret {self.secret_id}"
-        with aws_call(what), raise_instead(FINAL | DENIED, lambda answer: Refused(row, f"{what}: {answer}")):
+    def _translate_errors(self, doing: str, row: ErrorRow) -> Iterator[None]:
+        action = f"{doing} secret {self.secret_id}"
+        with (
+            aws_call(action),
+            raise_instead(FINAL | DENIED, lambda answer: Refused(row, f"{action}: {answer}")),
+        ):
             yield
 
 
-def labelled_times(stages: Iterable[str]) -> list[float]:
+def parse_time_labels(stages: Iterable[str]) -> list[float]:
     """Return the times in those of a version's labels that `label_time` wrote."""
-    labels = (stage.removeprefix(_TIME_LABEL) for stage in stages if stage.startswith(_TIME_LABEL))
-    return [float(text) for text in labels if text.isdigit()]
+    times = []
+    for stage in stages:
+        seconds = stage.removeprefix(_TIME_LABEL)
+        if stage.startswith(_TIME_LABEL) and seconds.isdigit():
+            times.append(float(seconds))
+    return times
 
 
-def _fields(text: str) -> dict[str, str] | None:
+def _parse_fields(text: str) -> dict[str, str] | None:
     try:
         return {str(name): str(value) for name, value in json.loads(text).items()}
     except (ValueError, AttributeError):
         return None
 
 
-def _seconds(value: Any) -> float | None:
+def _to_seconds(value: Any) -> float | None:
     if isinstance(value, datetime):
         return value.timestamp()
     return None if value is None else float(value)
 
 
-def _every(rules: Mapping[str, Any]) -> float | None:
+def _parse_interval(rules: Mapping[str, Any]) -> float | None:
     """Return the seconds between rotations; None for a cron schedule, whose next date Secrets Manager
     returns.
     """
-    if days := rules.get("AutomaticallyAfterDays"):
-        return float(days) * _SECONDS["day"]
+    days = rules.get("AutomaticallyAfterDays")
+    if days:
+        return float(days) * DAY
     rate = _RATE.fullmatch(str(rules.get("ScheduleExpression", "")))
     return float(rate[1]) * _SECONDS[rate[2]] if rate else None
 
 
-DAY: Final = 86400.0
-#: Seconds after which a pending version gets a label with the time before it becomes current, and no longer
-#: stops revocation.
-PENDING_LIFE: Final = DAY
-
-
 @attrs.frozen
 class Policy:
-    """`keep` keys are valid between two rotations, and one more during a rotation.
+    """How many keys are valid, and for how long after they were replaced.
 
-    `grace` is the grace period in seconds.
+    `keep` keys are valid between two rotations, and one more during a rotation. `grace` is the grace period
+    in seconds.
     """
 
     keep: int = contract.KEYS_KEPT
@@ -267,8 +274,9 @@ class Policy:
 
 @attrs.frozen
 class RotationContext:
-    """`token` is the id of the version that is being rotated to; `pending` is None while this version has no
-    value.
+    """The versions of a secret during a rotation.
+
+    `token` is the id of the version that becomes current; `pending` is None while this version has no value.
     """
 
     versions: SecretVersions
@@ -297,7 +305,7 @@ class RotationContext:
         label = self.described.labelled(PENDING)
         if label in ("", self.current.id):
             return False
-        created = self.pending.created if self.pending else self.versions.created(label)
+        created = self.pending.created if self.pending else self.versions.read_created_time(label)
         return created is not None and self.now() < created + PENDING_LIFE
 
     def require_same_labels(self) -> None:
@@ -309,11 +317,14 @@ class RotationContext:
         """Return whether the version is so old that it becomes current later than `_replaced_by` assumes
         without a label.
         """
-        return self.now() > self._known_since(pending) + PENDING_LIFE
+        return self.now() > self._compute_known_since(pending) + PENDING_LIFE
 
     @property
     def previous_is_revocable(self) -> bool:
-        return self.now() >= self._replaced_by(self.current, self.described.last_rotated) + self.policy.grace
+        return (
+            self.now()
+            >= self._compute_latest_replacement(self.current, self.described.last_rotated) + self.policy.grace
+        )
 
     @property
     def older_are_revocable(self) -> bool:
@@ -322,19 +333,19 @@ class RotationContext:
         Before the first rotation, no key has been replaced.
         """
         return (
-            self.previous is None or self.now() >= self._replaced_by(self.previous, None) + self.policy.grace
+            self.previous is None
+            or self.now() >= self._compute_latest_replacement(self.previous, None) + self.policy.grace
         )
 
-    def _replaced_by(self, successor: Version, rotated: float | None) -> float:
+    def _compute_latest_replacement(self, successor: Version, rotated: float | None) -> float:
         """Return the latest time at which `successor` can have become current."""
-        return (
-            rotated
-            if rotated is not None and rotated >= successor.created
-            else self._known_since(successor) + PENDING_LIFE
-        )
+        if rotated is not None and rotated >= successor.created:
+            return rotated
+        return self._compute_known_since(successor) + PENDING_LIFE
 
-    def _known_since(self, version: Version) -> float:
-        return max([version.created, *labelled_times(self.described.stages.get(version.id, ()))])
+    def _compute_known_since(self, version: Version) -> float:
+        labels = self.described.stages.get(version.id, ())
+        return max([version.created, *parse_time_labels(labels)])
 
 
 def read_context(

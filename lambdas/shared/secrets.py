@@ -54,6 +54,11 @@ def is_secret(field: str, value: str) -> bool:
     return bool(_SECRET_NAME.search(field)) or not _ORDINARY.fullmatch(value)
 
 
+def reveal_fields(fields: Mapping[str, str | Secret]) -> dict[str, str]:
+    """Return the fields as text, to store or compare them."""
+    return {name: value.reveal() if isinstance(value, Secret) else value for name, value in fields.items()}
+
+
 @attrs.frozen
 class SecretStore:
     client: SecretsManagerClient
@@ -102,13 +107,13 @@ class SecretStore:
                 errors.SECRET_SHAPE, f"secret {secret_id} lacks {KEY_ID} or {KEY_SECRET}", patience=0.0
             ) from None
 
-    def write(self, secret_id: str, fields: Mapping[str, str], *, version: str) -> None:
+    def write(self, secret_id: str, fields: Mapping[str, str | Secret], *, version: str) -> None:
         """Make `fields` the current value. Repeating a write with the same `version` has no effect.
 
         Raises NotFound if there is no such secret.
         """
         token = str(uuid.uuid5(_TOKENS, f"{secret_id}/{version}"))
-        text = json.dumps(dict(fields), sort_keys=True)
+        text = json.dumps(reveal_fields(fields), sort_keys=True)
         try:
             with aws_call(f"writing secret {secret_id}"), raise_instead((_MISSING,), KeyError):
                 self.client.put_secret_value(SecretId=secret_id, SecretString=text, ClientRequestToken=token)

@@ -10,12 +10,11 @@ from constructs import Construct
 
 from config.deployments.model import Confluent, Deployment, Topic, pascal_case
 from lambdas import contract
+from lambdas.confluent.key_properties import KEY_SERVICES, ApiKeyOutputs, ApiKeyProps
 from lambdas.confluent.properties import (
     CLUSTER_NAME,
     AclOutputs,
     AclProps,
-    ApiKeyOutputs,
-    ApiKeyProps,
     EnvironmentProps,
     FlinkComputePoolOutputs,
     KafkaClusterOutputs,
@@ -36,6 +35,15 @@ FLINK: Final = "flink_runner"
 REGISTRY: Final = "schema_registry"
 #: For monitoring: reads the cluster's metrics and its list of tables, and nothing else.
 WATCHER: Final = "watcher"
+_DESCRIPTIONS: Final = {
+    MANAGER: "Manages cluster, topics and Tableflow",
+    PRODUCER: "Writes topics",
+    CONSUMER: "Reads topics",
+    CONNECTOR: "Runs connectors",
+    REGISTRY: "Reads and writes schemas",
+    FLINK: "Runs Flink statements",
+    WATCHER: "Reads the cluster's metrics and the state of its tables",
+}
 
 Pool: TypeAlias = VendorResource[FlinkComputePoolOutputs]
 Right: TypeAlias = VendorResource[RoleBindingOutputs] | VendorResource[AclOutputs]
@@ -56,7 +64,7 @@ class KafkaCluster:
 
 def kafka_cluster(scope: Construct, *, provider: VendorProvider, deployment: Deployment) -> KafkaCluster:
     confluent = deployment.confluent
-    environment_id, name = _environment(scope, provider, confluent)
+    environment_id, name = _create_environment(scope, provider, confluent)
     resource = provider.create(
         scope,
         "KafkaCluster",
@@ -72,7 +80,7 @@ def kafka_cluster(scope: Construct, *, provider: VendorProvider, deployment: Dep
     return KafkaCluster(environment_id, name, resource)
 
 
-def _environment(scope: Construct, provider: VendorProvider, confluent: Confluent) -> tuple[str, str]:
+def _create_environment(scope: Construct, provider: VendorProvider, confluent: Confluent) -> tuple[str, str]:
     """Return the id and name of the environment, which is created unless one exists."""
     if confluent.environment_id and confluent.environment_name:
         return confluent.environment_id, confluent.environment_name
@@ -131,7 +139,15 @@ class Accounts(Construct):
     def add_role_binding(self, role: Role, name: str = "") -> None:
         """Bind a role. `name` is the name of the object, if `role` doesn't contain it."""
         cluster = self._cluster
-        subject = pascal_case(name) if role.scope == "subject" and name != role.name else ""
+        scope_ids: dict[str, str] = {}
+        if role.scope != "service_account":
+            scope_ids["environment_id"] = cluster.environment_id
+        if role.scope in ("cluster", "topic", "transactional_id"):
+            scope_ids["cluster_id"] = cluster.id
+        if role.scope == "subject":
+            scope_ids["schema_registry_id"] = cluster.resource.outputs.schema_registry_id
+        is_named_subject = role.scope == "subject" and name != role.name
+        subject = pascal_case(name) if is_named_subject else ""
         binding = self._provider.create(
             self,
             f"{pascal_case(role.account)}{role.role}{pascal_case(role.scope)}{subject}",
@@ -139,24 +155,21 @@ class Accounts(Construct):
                 service_account_id=self.id(role.account),
                 role=role.role,
                 scope=role.scope,
-                environment_id=cluster.environment_id if role.scope != "service_account" else "",
-                cluster_id=cluster.id if role.scope in ("cluster", "topic", "transactional_id") else "",
-                schema_registry_id=cluster.resource.outputs.schema_registry_id
-                if role.scope == "subject"
-                else "",
                 name=name or role.name,
+                **scope_ids,
             ),
         )
         self.rights[role.account].append(binding)
 
     def add_acl(self, acl: Acl, *, credentials: str, topics: list[str]) -> None:
         """Add one resource for all topics: a stack has at most 500 resources."""
-        named = "Topics" if not acl.name else pascal_case(acl.resource_type.lower())
-        named += pascal_case("" if acl.name in ("", "kafka-cluster") else acl.name)
-        manager = list(self.rights[MANAGER])
+        resource_name = pascal_case(acl.resource_type.lower()) if acl.name else "Topics"
+        if acl.name != CLUSTER_NAME:
+            resource_name += pascal_case(acl.name)
+        rights_of_manager = list(self.rights[MANAGER])
         entry = self._provider.create(
             self,
-            f"{pascal_case(acl.account)}{pascal_case(acl.operation.lower())}{named}",
+            f"{pascal_case(acl.account)}{pascal_case(acl.operation.lower())}{resource_name}",
             AclProps(
                 environment_id=self._cluster.environment_id,
                 cluster_id=self._cluster.id,
@@ -168,19 +181,8 @@ class Accounts(Construct):
                 pattern_type=acl.pattern_type,
                 operation=acl.operation,
             ),
-        ).after(*manager)
+        ).after(*rights_of_manager)
         self.rights[acl.account].append(entry)
-
-
-_DESCRIPTIONS: Final = {
-    MANAGER: "Manages cluster, topics and Tableflow",
-    PRODUCER: "Writes topics",
-    CONSUMER: "Reads topics",
-    CONNECTOR: "Runs connectors",
-    REGISTRY: "Reads and writes schemas",
-    FLINK: "Runs Flink statements",
-    WATCHER: "Reads the cluster's metrics and the state of its tables",
-}
 
 
 @attrs.frozen
@@ -260,27 +262,24 @@ class Keys(Construct):
         pool: Pool | None,
     ) -> None:
         super().__init__(scope, id)
-        self._keys = {
-            use: Key(
-                use,
-                secret,
-                provider.create(
-                    self,
-                    use.id,
-                    ApiKeyProps(
-                        service_account_id=accounts.id(use.account),
-                        service=use.service,
-                        secret=secret.arn,
-                        environment_id=cluster.environment_id,
-                        cluster_id=cluster.id if use.service in ("kafka", "tableflow") else "",
-                        region=region if use.service in ("flink", "tableflow") else "",
-                        compute_pool_id=pool.outputs.id if pool and use.service == "flink" else "",
-                        description=f"{use.account} for {use.service}",
-                    ),
-                ),
+        self._keys: dict[KeyUse, Key] = {}
+        for use, secret in secrets.items():
+            service = KEY_SERVICES[use.service]
+            cluster_id = cluster.id if "cluster_id" in service.needs else ""
+            region_of_key = region if "region" in service.needs else ""
+            has_pool = "compute_pool_id" in service.optional
+            compute_pool_id = pool.outputs.id if pool and has_pool else ""
+            props = ApiKeyProps(
+                service_account_id=accounts.id(use.account),
+                service=use.service,
+                secret=secret.arn,
+                environment_id=cluster.environment_id,
+                cluster_id=cluster_id,
+                region=region_of_key,
+                compute_pool_id=compute_pool_id,
+                description=f"{use.account} for {use.service}",
             )
-            for use, secret in secrets.items()
-        }
+            self._keys[use] = Key(use, secret, provider.create(self, use.id, props))
         if SCHEMA_REGISTRY in secrets:
             self[SCHEMA_REGISTRY].resource.after(cluster.resource)
 

@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 from lambdas.confluent import key_services, secret_fields
-from lambdas.confluent.properties import KEY_SERVICES
+from lambdas.confluent.key_properties import KEY_SERVICES
 from lambdas.confluent.resources import api_key
 from lambdas.shared.errors import (
     BadProperties,

@@ -14,16 +14,16 @@ import attrs
 
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent import key_services
-from lambdas.confluent.client import path, require_text, text
+from lambdas.confluent.key_properties import ApiKeyProps
 from lambdas.confluent.key_services import Target
-from lambdas.confluent.lookup import Ctx, in_container
-from lambdas.confluent.properties import ApiKeyProps
-from lambdas.confluent.secret_fields import Connection, fields, with_key
+from lambdas.confluent.lookup import Ctx, treat_gone_container_as_empty
+from lambdas.confluent.rest_client import path, require_text, text
+from lambdas.confluent.secret_fields import Connection, build_fields, replace_key
 from lambdas.shared import errors
 from lambdas.shared.errors import InProgress, Refused, ResourceMissing
 from lambdas.shared.redaction import ApiKey, Secret
 from lambdas.shared.resource import Outputs
-from lambdas.shared.secrets import KEY_ID, KEY_SECRET
+from lambdas.shared.secrets import KEY_ID, KEY_SECRET, reveal_fields
 
 PROPERTIES: Final = ApiKeyProps
 TIMEOUT_SECONDS: Final = 3000.0
@@ -40,19 +40,19 @@ _EVERYTHING: Final = Connection(*("any" for _ in attrs.fields(Connection)))
 
 
 def create(context: Ctx, spec: ApiKeyProps) -> str:
-    connection = _connection(context, spec)
-    stored = _revealed(context, spec)
-    for lost in _listed(context, spec):
-        if text(lost, "spec", "display_name") == context.name:
-            context.vendor.cloud.delete(_ROUTE + path(text(lost, "id")))
-    if (
-        _UNWRITABLE in context.notes
-    ):  # don't create a key at every retry only to delete it: first the secret must take a value
+    connection = _find_connection(context, spec)
+    stored = context.secrets.read(spec.secret)
+    for listed_key in _list_keys(context, spec):
+        if text(listed_key, "spec", "display_name") == context.name:
+            context.vendor.cloud.delete(_ROUTE + path(text(listed_key, "id")))
+    if _UNWRITABLE in context.notes:
+        # Don't create a key at every retry only to delete it: first the secret must take a value.
         context.secrets.write(spec.secret, stored, version=f"{context.name}/{context.clock.time()}")
-    created = context.vendor.cloud.post(_ROUTE, {"spec": _wanted(context, spec)})
+    created = context.vendor.cloud.post(_ROUTE, {"spec": _build_key(context, spec)})
     key = ApiKey(require_text(created, "id"), Secret(require_text(created, "spec", "secret")))
+    new_fields = _fill_fields(spec, stored, key, connection)
     try:
-        context.secrets.write(spec.secret, _filled(spec, stored, key, connection), version=key.id)
+        context.secrets.write(spec.secret, new_fields, version=key.id)
     except Refused:
         context.notes[_UNWRITABLE] = str(context.clock.time())
         context.vendor.cloud.delete(_ROUTE + path(key.id))
@@ -66,7 +66,7 @@ def is_ready(context: Ctx, spec: ApiKeyProps, object_id: str) -> Outputs | None:
     The test doesn't cover the roles of its owner, which may become effective later.
     """
     key = context.secrets.read_key(spec.secret)
-    if not key_services.works(context.vendor, _target(spec), key):
+    if not key_services.works(context.vendor, _build_target(spec), key):
         context.notes["successes"] = "0"
         raise InProgress(
             confluent_errors.KEY_NOT_READY, f"key {key.id} for {spec.service} is not accepted yet"
@@ -81,15 +81,15 @@ def update(context: Ctx, spec: ApiKeyProps, object_id: str) -> None:
 
     Raises ResourceMissing if the key or its secret is gone.
     """
-    live = _stored(context, spec, _listed(context, spec))
+    live = _find_stored_key(context, spec, _list_keys(context, spec))
     if live is None:
         raise ResourceMissing(errors.VANISHED, f"key {object_id} or its secret is not there")
     if isinstance(context.previous, ApiKeyProps) and context.previous.description != spec.description:
         context.vendor.cloud.patch(_ROUTE + path(live.id), {"spec": {"description": spec.description}})
-    stored = _revealed(context, spec)
-    wanted = _filled(spec, stored, live, _connection(context, spec))
-    if stored != wanted:
-        context.secrets.write(spec.secret, wanted, version=f"{live.id}/{context.clock.time()}")
+    stored = context.secrets.read(spec.secret)
+    new_fields = _fill_fields(spec, stored, live, _find_connection(context, spec))
+    if reveal_fields(stored) != reveal_fields(new_fields):
+        context.secrets.write(spec.secret, new_fields, version=f"{live.id}/{context.clock.time()}")
 
 
 def delete(context: Ctx, spec: ApiKeyProps, object_id: str) -> None:
@@ -100,20 +100,21 @@ def delete(context: Ctx, spec: ApiKeyProps, object_id: str) -> None:
 def find_existing(context: Ctx, spec: ApiKeyProps, known: str | None) -> list[str]:
     """Return the key in the secret if it exists; for a delete, all managed keys."""
 
-    def look() -> list[str]:
-        listed = _listed(context, spec)
+    def find_keys() -> list[str]:
+        keys = _list_keys(context, spec)
         if not context.deleting:
-            live = _stored(context, spec, listed)
+            live = _find_stored_key(context, spec, keys)
             return [live.id] if live else []
-        managed = [
-            text(key, "id") for key in listed if is_managed(text(key, "spec", "display_name"), context.name)
+        managed_ids = [
+            text(key, "id") for key in keys if is_managed(text(key, "spec", "display_name"), context.name)
         ]
-        if known and known not in managed and context.vendor.cloud.read(_ROUTE + path(known)) is not None:
-            managed.append(known)
-        return managed
+        if not known or known in managed_ids:
+            return managed_ids
+        exists = context.vendor.cloud.read(_ROUTE + path(known)) is not None
+        return [*managed_ids, known] if exists else managed_ids
 
-    return in_container(
-        context, lambda: context.vendor.service_account_is_gone(spec.service_account_id), look
+    return treat_gone_container_as_empty(
+        context, lambda: context.vendor.is_service_account_gone(spec.service_account_id), find_keys
     )
 
 
@@ -121,54 +122,55 @@ def is_managed(display_name: str, name: str) -> bool:
     return display_name == name or display_name.startswith(name + ROTATED)
 
 
-def _connection(context: Ctx, spec: ApiKeyProps) -> Connection:
-    return attrs.evolve(key_services.connection(context.vendor, _target(spec)), display_name=context.name)
+def _find_connection(context: Ctx, spec: ApiKeyProps) -> Connection:
+    connection = key_services.find_connection(context.vendor, _build_target(spec))
+    return attrs.evolve(connection, display_name=context.name)
 
 
-def _revealed(context: Ctx, spec: ApiKeyProps) -> dict[str, str]:
-    return {name: value.reveal() for name, value in context.secrets.read(spec.secret).items()}
-
-
-def _filled(
-    spec: ApiKeyProps, stored: Mapping[str, str], key: ApiKey, connection: Connection
-) -> dict[str, str]:
+def _fill_fields(
+    spec: ApiKeyProps, stored: Mapping[str, Secret], key: ApiKey, connection: Connection
+) -> dict[str, str | Secret]:
     """Return the secret's fields with this key. Fields that somebody added stay."""
-    own = fields(spec.service, key, _EVERYTHING)
-    added = {name: value for name, value in stored.items() if name not in own}
-    return {**with_key(added, key), **fields(spec.service, key, connection)}
+    fields_of_service = build_fields(spec.service, key, _EVERYTHING)
+    added = {name: value for name, value in stored.items() if name not in fields_of_service}
+    return {**replace_key(added, key), **build_fields(spec.service, key, connection)}
 
 
-def _stored(context: Ctx, spec: ApiKeyProps, listed: list[dict[str, Any]]) -> ApiKey | None:
+def _find_stored_key(context: Ctx, spec: ApiKeyProps, keys: list[dict[str, Any]]) -> ApiKey | None:
     """Return the key in the secret, if Confluent lists it for the same account and resource."""
     stored = context.secrets.read(spec.secret)
     if KEY_ID not in stored or KEY_SECRET not in stored:
         return None
-    key = ApiKey(stored[KEY_ID].reveal(), stored[KEY_SECRET])
-    wanted = key_services.resource(context.vendor, _target(spec))
-    is_listed = any(text(found, "id") == key.id and key_services.is_for(found, wanted) for found in listed)
-    return key if is_listed else None
+    stored_key = ApiKey(stored[KEY_ID].reveal(), stored[KEY_SECRET])
+    resource = key_services.find_resource(context.vendor, _build_target(spec))
+    for key in keys:
+        if text(key, "id") == stored_key.id and key_services.is_for(key, resource):
+            return stored_key
+    return None
 
 
-def _listed(context: Ctx, spec: ApiKeyProps) -> list[dict[str, Any]]:
+def _list_keys(context: Ctx, spec: ApiKeyProps) -> list[dict[str, Any]]:
     return context.vendor.cloud.pages(_ROUTE, **{"spec.owner": spec.service_account_id})
 
 
-def _wanted(context: Ctx, spec: ApiKeyProps) -> dict[str, Any]:
-    resource = key_services.resource(context.vendor, _target(spec))
-    return {
+def _build_key(context: Ctx, spec: ApiKeyProps) -> dict[str, Any]:
+    key: dict[str, Any] = {
         "display_name": context.name,
         "description": spec.description,
         "owner": {"id": spec.service_account_id, "kind": "ServiceAccount"},
-        **({"resource": resource} if resource else {}),
     }
+    resource = key_services.find_resource(context.vendor, _build_target(spec))
+    if resource:
+        key["resource"] = resource
+    return key
 
 
-def _target(spec: ApiKeyProps) -> Target:
+def _build_target(spec: ApiKeyProps) -> Target:
     return Target(
-        spec.service,
-        spec.service_account_id,
-        spec.environment_id,
-        spec.cluster_id,
-        spec.region,
-        spec.compute_pool_id,
+        service=spec.service,
+        service_account_id=spec.service_account_id,
+        environment_id=spec.environment_id,
+        cluster_id=spec.cluster_id,
+        region=spec.region,
+        compute_pool_id=spec.compute_pool_id,
     )

@@ -4,12 +4,13 @@ Catalog.
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Final, TypeAlias
 
 from lambdas.confluent import errors as confluent_errors
-from lambdas.confluent.client import RestClient, get_path, path, require_text, text
-from lambdas.confluent.lookup import Ctx, existing, in_container, known_and_named
+from lambdas.confluent.lookup import Ctx, find_by_id_or_name, require_existing, treat_gone_container_as_empty
 from lambdas.confluent.properties import CatalogIntegrationProps, TableflowTopicProps
+from lambdas.confluent.rest_client import RestClient, get_path, path, require_text, text
 from lambdas.shared import errors
 from lambdas.shared.errors import Conflict, Refused, ReplacementRequired, ResourceFailed, shortened
 from lambdas.shared.resource import Outputs
@@ -29,19 +30,21 @@ def create(context: Ctx, spec: CatalogIntegrationProps) -> str:
 
     Raises Refused if the cluster has an integration with Glue that this resource did not create.
     """
-    body = {"spec": {"display_name": context.name, **cluster_ref(spec), "config": _config(spec)}}
-    tableflow = client(context, spec)
+    body = {"spec": {"display_name": context.name, **build_cluster_ref(spec), "config": _build_config(spec)}}
+    tableflow = connect(context, spec)
     try:
         return require_text(tableflow.post(ROUTE, body), "id")
     except Conflict:
-        for integration in tableflow.pages(ROUTE, **query(spec)):
-            if _is_of_glue(integration) and text(integration, "spec", "display_name") != context.name:
-                name = f"{text(integration, 'id')} ({text(integration, 'spec', 'display_name')})"
-                what = (
+        for integration in tableflow.pages(ROUTE, **build_query(spec)):
+            display_name = text(integration, "spec", "display_name")
+            is_of_glue = text(integration, "spec", "config", "kind") == "AwsGlue"
+            if is_of_glue and display_name != context.name:
+                name = f"{text(integration, 'id')} ({display_name})"
+                message = (
                     f"Kafka cluster {spec.cluster_id} has catalog integration {name} with Glue already, "
                     "and can have only one"
                 )
-                raise Refused(confluent_errors.FOREIGN_CATALOG, what) from None
+                raise Refused(confluent_errors.FOREIGN_CATALOG, message) from None
         raise
 
 
@@ -50,7 +53,7 @@ def is_ready(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> Out
 
     PENDING is enough: it may stay PENDING until the first table is written.
     """
-    actual = existing(_read(context, spec, object_id), f"catalog integration {object_id}")
+    actual = require_existing(_read(context, spec, object_id), f"catalog integration {object_id}")
     require_working(context, spec, actual)
     return {
         "id": object_id,
@@ -65,11 +68,12 @@ def update(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
     A cluster has only one integration with Glue, so for another role it is deleted before it is created
     again.
     """
-    actual = existing(_read(context, spec, object_id), f"catalog integration {object_id}")
+    actual = require_existing(_read(context, spec, object_id), f"catalog integration {object_id}")
     database = text(actual, "spec", "config", "custom_database")
-    if text(actual, "spec", "config", "provider_integration_id") != spec.provider_integration_id or (
-        database and not spec.database
-    ):
+    provider_integration_id = text(actual, "spec", "config", "provider_integration_id")
+    has_other_role = provider_integration_id != spec.provider_integration_id
+    loses_database = database and not spec.database
+    if has_other_role or loses_database:
         raise ReplacementRequired(
             errors.OUTDATED, f"catalog integration {object_id} uses another role or database"
         )
@@ -79,59 +83,60 @@ def update(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
     if database != spec.database:
         changes["config"] = {"kind": "AwsGlue", "custom_database": spec.database}
     if changes:
-        client(context, spec).patch(ROUTE + path(object_id), {"spec": {**cluster_ref(spec), **changes}})
+        connect(context, spec).patch(
+            ROUTE + path(object_id), {"spec": {**build_cluster_ref(spec), **changes}}
+        )
 
 
 def delete(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
     """Delete it. The database and the tables in Glue stay."""
-    client(context, spec).delete(ROUTE + path(object_id), **query(spec))
+    connect(context, spec).delete(ROUTE + path(object_id), **build_query(spec))
 
 
 def find_existing(context: Ctx, spec: CatalogIntegrationProps, known: str | None) -> list[str]:
-    def look() -> list[str]:
-        listed = client(context, spec).pages(ROUTE, **query(spec))
-        read = lambda id: _read(context, spec, id)  # noqa: E731
-        return known_and_named(known, read, listed, context.name, "spec", "display_name")
+    def find_objects() -> list[str]:
+        integrations = connect(context, spec).pages(ROUTE, **build_query(spec))
+        read_by_id = functools.partial(_read, context, spec)
+        return find_by_id_or_name(known, read_by_id, integrations, context.name, "spec", "display_name")
 
-    return in_container(
-        context, lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None, look
+    return treat_gone_container_as_empty(
+        context, lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None, find_objects
     )
 
 
-def _is_of_glue(integration: dict[str, Any]) -> bool:
-    return text(integration, "spec", "config", "kind") == "AwsGlue"
-
-
-def _config(spec: CatalogIntegrationProps) -> dict[str, str]:
-    custom = {"custom_database": spec.database} if spec.database else {}
-    return {"kind": "AwsGlue", "provider_integration_id": spec.provider_integration_id, **custom}
+def _build_config(spec: CatalogIntegrationProps) -> dict[str, str]:
+    config = {"kind": "AwsGlue", "provider_integration_id": spec.provider_integration_id}
+    if spec.database:
+        config["custom_database"] = spec.database
+    return config
 
 
 def _read(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> dict[str, Any] | None:
-    return client(context, spec).read(ROUTE + path(object_id), **query(spec))
+    return connect(context, spec).read(ROUTE + path(object_id), **build_query(spec))
 
 
 # --- shared with the resource type tableflow_topic
 
 
-def client(context: Ctx, spec: InTableflow) -> RestClient:
+def connect(context: Ctx, spec: InTableflow) -> RestClient:
     return context.vendor.tableflow(context.secrets.read_key(spec.credentials))
 
 
-def cluster_ref(spec: InTableflow) -> dict[str, dict[str, str]]:
+def build_cluster_ref(spec: InTableflow) -> dict[str, dict[str, str]]:
     return {"environment": {"id": spec.environment_id}, "kafka_cluster": {"id": spec.cluster_id}}
 
 
-def query(spec: InTableflow) -> dict[str, str]:
+def build_query(spec: InTableflow) -> dict[str, str]:
     return {"environment": spec.environment_id, "spec.kafka_cluster": spec.cluster_id}
 
 
 def resume(context: Ctx, spec: InTableflow, resource: str) -> None:
     """Resume what Tableflow has suspended, at most once a minute. `resource` is its path in the API."""
     note = f"resumed {resource}"
-    if context.clock.time() - float(context.notes.get(note, "0")) >= _RESUME_EVERY:
+    seconds_since_resume = context.clock.time() - float(context.notes.get(note, "0"))
+    if seconds_since_resume >= _RESUME_EVERY:
         context.notes[note] = str(context.clock.time())
-        client(context, spec).patch(resource, {"spec": {**cluster_ref(spec), "suspended": False}})
+        connect(context, spec).patch(resource, {"spec": {**build_cluster_ref(spec), "suspended": False}})
 
 
 def require_working(context: Ctx, spec: InTableflow, integration: dict[str, Any]) -> None:
@@ -139,11 +144,14 @@ def require_working(context: Ctx, spec: InTableflow, integration: dict[str, Any]
     reason.
     """
     integration_id = text(integration, "id")
-    if text(integration, "status", "phase") == "FAILED" or get_path(integration, "spec", "suspended") is True:
+    has_failed = text(integration, "status", "phase") == "FAILED"
+    if has_failed or get_path(integration, "spec", "suspended") is True:
         resume(context, spec, ROUTE + path(integration_id))
-        raise fault(f"catalog integration {integration_id}", text(integration, "status", "error_message"))
+        raise build_fault(
+            f"catalog integration {integration_id}", text(integration, "status", "error_message")
+        )
 
 
-def fault(what: str, reason: str) -> ResourceFailed:
-    detail = f"{what}: {shortened(reason) or 'no reason given'}"
-    return ResourceFailed(confluent_errors.CATALOG_FAILED, detail, patience=FAULT_PATIENCE)
+def build_fault(object_name: str, reason: str) -> ResourceFailed:
+    message = f"{object_name}: {shortened(reason) or 'no reason given'}"
+    return ResourceFailed(confluent_errors.CATALOG_FAILED, message, patience=FAULT_PATIENCE)

@@ -6,10 +6,10 @@ import json
 from typing import Any, Final
 
 from lambdas.confluent import errors as confluent_errors
-from lambdas.confluent.client import get_path, objects, path, text
 from lambdas.confluent.errors import mentions
-from lambdas.confluent.lookup import Ctx, existing, in_container
+from lambdas.confluent.lookup import Ctx, require_existing, treat_gone_container_as_empty
 from lambdas.confluent.properties import ConnectorProps
+from lambdas.confluent.rest_client import get_path, objects, path, text
 from lambdas.shared.errors import Conflict, NeedsReplacement, Refused, Transient, shortened
 from lambdas.shared.resource import Outputs
 
@@ -22,10 +22,10 @@ _MASK: Final = "****"
 
 
 def create(context: Ctx, spec: ConnectorProps) -> str:
-    config = _config(context, spec)
+    config = _build_config(context, spec)
     _validate(context, spec, config)
     try:
-        context.vendor.cloud.post(_connectors(spec), {"name": context.name, "config": config})
+        context.vendor.cloud.post(_build_list_route(spec), {"name": context.name, "config": config})
     except Refused as refused:
         if mentions(refused, "already exists"):
             raise Conflict(confluent_errors.CONFLICT, refused.what) from None
@@ -35,47 +35,48 @@ def create(context: Ctx, spec: ConnectorProps) -> str:
 
 def is_ready(context: Ctx, spec: ConnectorProps, object_id: str) -> Outputs | None:
     """Return the outputs once it is RUNNING and no task has failed. A paused connector is resumed."""
-    actual = existing(_read(context, spec), f"connector {object_id}")
+    actual = require_existing(_read(context, spec), f"connector {object_id}")
     state = text(actual, "status", "connector", "state")
-    failed = [task for task in objects(actual, "status", "tasks") if text(task, "state") == "FAILED"]
-    if state == "FAILED" or failed:
-        reason = text(actual, "status", "connector", "trace") or "; ".join(
-            text(task, "msg") for task in failed
-        )
+    tasks = objects(actual, "status", "tasks")
+    failed_tasks = [task for task in tasks if text(task, "state") == "FAILED"]
+    if state == "FAILED" or failed_tasks:
+        reasons_of_tasks = "; ".join(text(task, "msg") for task in failed_tasks)
+        reason = text(actual, "status", "connector", "trace") or reasons_of_tasks
         raise NeedsReplacement(
             confluent_errors.CONNECTOR_FAILED,
             f"connector {object_id} failed: {shortened(reason)}",
             patience=_FAULT_PATIENCE,
         )
     if state == "PAUSED":
-        context.vendor.cloud.put(_route(context, spec) + "/resume", None)
+        context.vendor.cloud.put(_build_route(context, spec) + "/resume", None)
     if state != "RUNNING":
         return None
     return {"name": object_id, "id": text(actual, "id", "id")}
 
 
 def update(context: Ctx, spec: ConnectorProps, object_id: str) -> None:
-    actual = existing(_read(context, spec), f"connector {object_id}")
+    actual = require_existing(_read(context, spec), f"connector {object_id}")
     current = get_path(actual, "info", "config") or {}
-    config = _config(context, spec)
-    before = _config(context, context.previous) if isinstance(context.previous, ConnectorProps) else {}
-    left = [name for name in before if name not in config and text(current, name)]
-    if left or any(not _is(text(current, name), value) for name, value in config.items()):
+    config = _build_config(context, spec)
+    before = _build_config(context, context.previous) if isinstance(context.previous, ConnectorProps) else {}
+    removed_settings = [name for name in before if name not in config and text(current, name)]
+    changed_settings = [name for name, value in config.items() if not _is_same(text(current, name), value)]
+    if removed_settings or changed_settings:
         _validate(context, spec, config)
-        context.vendor.cloud.put(_route(context, spec) + "/config", config)
+        context.vendor.cloud.put(_build_route(context, spec) + "/config", config)
 
 
 def delete(context: Ctx, spec: ConnectorProps, object_id: str) -> None:
     """Delete it. Confluent answers 200 even if the delete fails; the body then has the error."""
-    answer = context.vendor.cloud.delete(_route(context, spec))
-    if refused := get_path(answer, "error"):
-        raise Transient(
-            confluent_errors.CONFLICT, f"connector {object_id} was not deleted: {str(refused)[:300]}"
-        )
+    answer = context.vendor.cloud.delete(_build_route(context, spec))
+    error = get_path(answer, "error")
+    if error:
+        reason = str(error)[:300]
+        raise Transient(confluent_errors.CONFLICT, f"connector {object_id} was not deleted: {reason}")
 
 
 def find_existing(context: Ctx, spec: ConnectorProps, known: str | None) -> list[str]:
-    return in_container(
+    return treat_gone_container_as_empty(
         context,
         lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None,
         lambda: [context.name] if _read(context, spec) is not None else [],
@@ -86,12 +87,12 @@ def _read(context: Ctx, spec: ConnectorProps) -> dict[str, Any] | None:
     """Return id, configuration and state of the connector, from the list: no call returns all three for one
     connector.
     """
-    listed = context.vendor.cloud.get(_connectors(spec), expand="info,status,id")
-    actual = get_path(listed, context.name)
+    connectors = context.vendor.cloud.get(_build_list_route(spec), expand="info,status,id")
+    actual = get_path(connectors, context.name)
     return actual if isinstance(actual, dict) else None
 
 
-def _config(context: Ctx, spec: ConnectorProps) -> dict[str, str]:
+def _build_config(context: Ctx, spec: ConnectorProps) -> dict[str, str]:
     data = {"quickstart": spec.quickstart} if spec.quickstart else {"schema.string": spec.schema}
     if spec.schema_key_field:
         data["schema.keyfield"] = spec.schema_key_field
@@ -114,35 +115,36 @@ def _validate(context: Ctx, spec: ConnectorProps, config: dict[str, str]) -> Non
         "connect", "v1", "environments", spec.environment_id, "clusters", spec.cluster_id,
         "connector-plugins", DATAGEN, "config", "validate",
     )  # fmt: skip
-    checked = context.vendor.cloud.put(plugin, config)
-    if not get_path(checked, "error_count"):
+    result = context.vendor.cloud.put(plugin, config)
+    if not get_path(result, "error_count"):
         return
-    wrong = [
-        f"{text(config, 'value', 'name')}: {'; '.join(map(str, get_path(config, 'value', 'errors') or []))}"
-        for config in objects(checked, "configs")
-        if get_path(config, "value", "errors")
-    ]
-    raise Refused(confluent_errors.CONNECTOR_CONFIG, f"connector {context.name}: {'; '.join(wrong)[:600]}")
+    problems = []
+    for setting in objects(result, "configs"):
+        errors = get_path(setting, "value", "errors")
+        if errors:
+            problems.append(f"{text(setting, 'value', 'name')}: {'; '.join(map(str, errors))}")
+    details = "; ".join(problems)[:600]
+    raise Refused(confluent_errors.CONNECTOR_CONFIG, f"connector {context.name}: {details}")
 
 
-def _is(current: str, wanted: str) -> bool:
+def _is_same(current: str, expected: str) -> bool:
     """Return whether two values are equal.
 
     JSON is compared by content, and a masked value counts as equal to any value.
     """
-    if current == wanted or current.startswith(_MASK):
+    if current == expected or current.startswith(_MASK):
         return True
     try:
-        return bool(json.loads(current) == json.loads(wanted))
+        return bool(json.loads(current) == json.loads(expected))
     except ValueError:
         return False
 
 
-def _connectors(spec: ConnectorProps) -> str:
+def _build_list_route(spec: ConnectorProps) -> str:
     return path(
         "connect", "v1", "environments", spec.environment_id, "clusters", spec.cluster_id, "connectors"
     )
 
 
-def _route(context: Ctx, spec: ConnectorProps) -> str:
-    return _connectors(spec) + path(context.name)
+def _build_route(context: Ctx, spec: ConnectorProps) -> str:
+    return _build_list_route(spec) + path(context.name)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from lambdas.confluent import errors as confluent_errors
-from lambdas.confluent.client import path, require_text, text
-from lambdas.confluent.lookup import Ctx, existing, known_and_named
+from lambdas.confluent.lookup import Ctx, find_by_id_or_name, require_existing
 from lambdas.confluent.properties import STREAM_GOVERNANCE, EnvironmentProps
+from lambdas.confluent.rest_client import path, require_text, text
 from lambdas.shared.errors import DETAIL_LENGTH, Denied, LakeferryError, NotFound, Refused
 from lambdas.shared.resource import Outputs
 
@@ -40,7 +40,7 @@ def create(context: Ctx, spec: EnvironmentProps) -> str:
 
 
 def is_ready(context: Ctx, spec: EnvironmentProps, object_id: str) -> Outputs | None:
-    actual = existing(context.vendor.cloud.read(_route(object_id)), f"environment {object_id}")
+    actual = require_existing(context.vendor.cloud.read(_build_route(object_id)), f"environment {object_id}")
     return {
         "id": object_id,
         "name": text(actual, "display_name"),
@@ -52,13 +52,14 @@ def is_ready(context: Ctx, spec: EnvironmentProps, object_id: str) -> Outputs | 
 
 def update(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
     """Update it. After a rollback, the environment may have a higher package than its properties."""
-    actual = existing(context.vendor.cloud.read(_route(object_id)), f"environment {object_id}")
+    actual = require_existing(context.vendor.cloud.read(_build_route(object_id)), f"environment {object_id}")
     before = context.previous
-    if isinstance(before, EnvironmentProps) and _rank(before) > _rank(spec) and not context.rolling_back():
-        what = (
+    is_lowered = isinstance(before, EnvironmentProps) and _get_rank(before) > _get_rank(spec)
+    if is_lowered and not context.rolling_back():
+        message = (
             f"Stream Governance of environment {object_id} can't be lowered from {before.stream_governance}"
         )
-        raise Refused(confluent_errors.CANT_CHANGE, what)
+        raise Refused(confluent_errors.CANT_CHANGE, message)
     changes: dict[str, object] = {}
     if text(actual, "display_name") != context.name:
         changes["display_name"] = context.name
@@ -66,7 +67,7 @@ def update(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
     if package != spec.stream_governance and package != STREAM_GOVERNANCE[-1]:
         changes["stream_governance_config"] = {"package": spec.stream_governance}
     if changes:
-        context.vendor.cloud.patch(_route(object_id), changes)
+        context.vendor.cloud.patch(_build_route(object_id), changes)
 
 
 def delete(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
@@ -78,23 +79,23 @@ def delete(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
     to delete the organization's last environment.
     """
     for kind, (route, *name) in (_CONTENTS | _CONTENTS_OF_NEW_APIS).items():
-        held = _list(context, kind, route, object_id)
-        names = [f"{text(item, 'id')} ({text(item, *name)})" for item in held]
+        contents = _list_contents(context, kind, route, object_id)
+        names = [f"{text(item, 'id')} ({text(item, *name)})" for item in contents]
         if names:
-            shown = ", ".join(names)[:DETAIL_LENGTH]
+            shown_names = ", ".join(names)[:DETAIL_LENGTH]
             message = (
                 f"environment {object_id} still holds {kind}, and would be deleted with everything in it: "
-                f"{shown}"
+                f"{shown_names}"
             )
             raise LakeferryError(confluent_errors.ENVIRONMENT_NOT_EMPTY, message, patience=_EMPTY_PATIENCE)
-    context.vendor.cloud.delete(_route(object_id))
+    context.vendor.cloud.delete(_build_route(object_id))
 
 
-def _list(context: Ctx, kind: str, route: str, object_id: str) -> list[dict[str, Any]]:
+def _list_contents(context: Ctx, kind: str, route: str, object_id: str) -> list[dict[str, Any]]:
     """List what the environment holds. Raises Denied if that isn't known.
 
-    Vendors also answer 404 for what a login may not see. It says that there is nothing only where the API
-    itself may be missing.
+    Confluent also answers 404 for objects that a login may not see. A 404 means that there are no objects
+    only if the organization may not have the API at all.
     """
     try:
         return context.vendor.cloud.pages(route, environment=object_id)
@@ -108,14 +109,16 @@ def _list(context: Ctx, kind: str, route: str, object_id: str) -> list[dict[str,
 def find_existing(context: Ctx, spec: EnvironmentProps, known: str | None) -> list[str]:
     """Search the whole list: there is no filter by name, and names need not be unique."""
     cloud = context.vendor.cloud
-    return known_and_named(
-        known, lambda id: cloud.read(_route(id)), cloud.pages(_ROUTE), context.name, "display_name"
-    )
+
+    def read_by_id(object_id: str) -> dict[str, Any] | None:
+        return cloud.read(_build_route(object_id))
+
+    return find_by_id_or_name(known, read_by_id, cloud.pages(_ROUTE), context.name, "display_name")
 
 
-def _rank(spec: EnvironmentProps) -> int:
+def _get_rank(spec: EnvironmentProps) -> int:
     return STREAM_GOVERNANCE.index(spec.stream_governance)
 
 
-def _route(object_id: str) -> str:
+def _build_route(object_id: str) -> str:
     return _ROUTE + path(object_id)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Final
 
 from lambdas.confluent import errors as confluent_errors
-from lambdas.confluent.client import CLOUD, get_path, path, require_text, text
-from lambdas.confluent.lookup import Ctx, existing, in_container, known_and_named
+from lambdas.confluent.client import CLOUD
+from lambdas.confluent.lookup import Ctx, find_by_id_or_name, require_existing, treat_gone_container_as_empty
 from lambdas.confluent.properties import FlinkComputePoolProps
+from lambdas.confluent.rest_client import get_path, path, require_text, text
 from lambdas.shared.errors import Refused, ResourceFailed
 from lambdas.shared.resource import Outputs
 
@@ -30,7 +32,7 @@ def create(context: Ctx, spec: FlinkComputePoolProps) -> str:
 
 
 def is_ready(context: Ctx, spec: FlinkComputePoolProps, object_id: str) -> Outputs | None:
-    actual = existing(_read(context, spec, object_id), f"compute pool {object_id}")
+    actual = require_existing(_read(context, spec, object_id), f"compute pool {object_id}")
     if text(actual, "status", "phase") == "FAILED":
         raise ResourceFailed(
             confluent_errors.POOL_FAILED, f"compute pool {object_id} is FAILED", patience=300.0
@@ -47,16 +49,19 @@ def is_ready(context: Ctx, spec: FlinkComputePoolProps, object_id: str) -> Outpu
 
 def update(context: Ctx, spec: FlinkComputePoolProps, object_id: str) -> None:
     """Update it. After a rollback, the pool may have more units than its properties."""
-    actual = existing(_read(context, spec, object_id), f"compute pool {object_id}")
+    actual = require_existing(_read(context, spec, object_id), f"compute pool {object_id}")
     before = context.previous
     lowered = isinstance(before, FlinkComputePoolProps) and before.max_cfu > spec.max_cfu
     if lowered and not context.rolling_back():
-        what = f"max_cfu of compute pool {object_id} can't be lowered from {before.max_cfu} to {spec.max_cfu}"
-        raise Refused(confluent_errors.CANT_CHANGE, what)
+        message = (
+            f"max_cfu of compute pool {object_id} can't be lowered from {before.max_cfu} to {spec.max_cfu}"
+        )
+        raise Refused(confluent_errors.CANT_CHANGE, message)
     changes: dict[str, Any] = {}
     if text(actual, "spec", "display_name") != context.name:
         changes["display_name"] = context.name
-    if isinstance(now := get_path(actual, "spec", "max_cfu"), int) and now < spec.max_cfu:
+    current_cfu = get_path(actual, "spec", "max_cfu")
+    if isinstance(current_cfu, int) and current_cfu < spec.max_cfu:
         changes["max_cfu"] = spec.max_cfu
     if changes:
         changes["environment"] = {"id": spec.environment_id}
@@ -68,12 +73,14 @@ def delete(context: Ctx, spec: FlinkComputePoolProps, object_id: str) -> None:
 
 
 def find_existing(context: Ctx, spec: FlinkComputePoolProps, known: str | None) -> list[str]:
-    def look() -> list[str]:
-        listed = context.vendor.cloud.pages(_ROUTE, environment=spec.environment_id)
-        read = lambda id: _read(context, spec, id)  # noqa: E731
-        return known_and_named(known, read, listed, context.name, "spec", "display_name")
+    def find_objects() -> list[str]:
+        pools = context.vendor.cloud.pages(_ROUTE, environment=spec.environment_id)
+        read_by_id = functools.partial(_read, context, spec)
+        return find_by_id_or_name(known, read_by_id, pools, context.name, "spec", "display_name")
 
-    return in_container(context, lambda: context.vendor.environment_is_gone(spec.environment_id), look)
+    return treat_gone_container_as_empty(
+        context, lambda: context.vendor.is_environment_gone(spec.environment_id), find_objects
+    )
 
 
 def _read(context: Ctx, spec: FlinkComputePoolProps, object_id: str) -> dict[str, Any] | None:

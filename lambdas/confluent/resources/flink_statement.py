@@ -17,13 +17,22 @@ second time.
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
 from lambdas.confluent import errors as confluent_errors
-from lambdas.confluent.client import RestClient, get_path, path, text
+from lambdas.confluent.flink_gateway import (
+    build_former_name,
+    build_name,
+    build_route,
+    build_statement,
+    build_undo_name,
+    connect,
+    put,
+)
 from lambdas.confluent.flink_properties import FlinkStatementProps
 from lambdas.confluent.flink_sql import fingerprint
-from lambdas.confluent.lookup import Ctx, existing, in_container, require_unprotected
+from lambdas.confluent.lookup import Ctx, require_existing, require_unprotected, treat_gone_container_as_empty
+from lambdas.confluent.rest_client import RestClient, path, text
 from lambdas.shared import errors
 from lambdas.shared.errors import (
     Conflict,
@@ -60,49 +69,52 @@ _GONE_PATIENCE: Final = 120.0
 
 def create(context: Ctx, spec: FlinkStatementProps) -> str:
     """Send the statement. Raises Refused if the topic or a subject of its table exists."""
-    plane = _plane(context, spec)
-    name = _name(context, spec)
-    if plane.read(_route(context, spec, _undo_name(name))) is not None:
-        plane.delete(_route(context, spec, _undo_name(name)))
+    plane = connect(context, spec)
+    name = build_name(context, spec)
+    undo_route = build_route(context, spec, build_undo_name(name))
+    if plane.read(undo_route) is not None:
+        plane.delete(undo_route)
         raise InProgress(confluent_errors.FLINK_FAILED, f"an earlier undo of {name} is being deleted")
     _require_no_table(context, spec)
-    body = _statement(context, spec, name, spec.sql)
+    body = build_statement(context, spec, name, spec.sql)
     for note in (_UNDONE, _RAN, _PHASE):
         context.notes.pop(note, None)
     context.notes[_TABLE] = _OURS
     context.claim()
-    plane.post(_route(context, spec), body)
+    plane.post(build_route(context, spec), body)
     return name
 
 
 def is_ready(context: Ctx, spec: FlinkStatementProps, object_id: str) -> Outputs | None:
-    actual = _plane(context, spec).read(_route(context, spec, object_id))
+    actual = connect(context, spec).read(build_route(context, spec, object_id))
     if actual is None and _has_ended(context, spec, object_id):
-        return _outputs_of_ended(context, object_id)
-    actual = existing(actual, f"statement {object_id}")
+        return _build_ended_outputs(context, object_id)
+    actual = require_existing(actual, f"statement {object_id}")
     phase = text(actual, "status", "phase")
     detail = shortened(text(actual, "status", "detail"))
-    if spec.topic and phase in ("FAILED", "FAILING", "COMPLETED") and _is_about_existing(detail):
+    table_existed = "already exists" in detail.lower()
+    if spec.topic and phase in ("FAILED", "FAILING", "COMPLETED") and table_existed:
         context.notes[_TABLE] = _NOT_PROVEN
         raise Refused(
             confluent_errors.FOREIGN_TOPIC,
             f"statement {object_id} did not create topic {spec.topic}: {detail}",
         )
     if phase in ("FAILED", "FAILING"):
-        what = f"statement {object_id} failed: {detail}"
+        message = f"statement {object_id} failed: {detail}"
         if not _has_run(context, object_id):
-            raise NeedsReplacement(confluent_errors.FLINK_FAILED, what, patience=_FAULT_PATIENCE)
+            raise NeedsReplacement(confluent_errors.FLINK_FAILED, message, patience=_FAULT_PATIENCE)
         # Replacing it would run its undo, which drops the table and all its rows. A rollback must not fail
         # because of it either.
         if not context.rolling_back():
-            raise ResourceFailed(confluent_errors.FLINK_STOPPED_RUNNING, what, patience=_FAULT_PATIENCE)
+            raise ResourceFailed(confluent_errors.FLINK_STOPPED_RUNNING, message, patience=_FAULT_PATIENCE)
         return {"name": object_id, "phase": phase}
     if phase == "STOPPED":
         _require_not_undone(context, spec, object_id)
-        _put(context, spec, actual, stopped=False)
+        put(context, spec, actual, stopped=False)
     if phase not in ("RUNNING", "COMPLETED", "DEGRADED"):
         return None
-    context.notes[_RAN], context.notes[_PHASE] = object_id, phase
+    context.notes[_RAN] = object_id
+    context.notes[_PHASE] = phase
     return {"name": object_id, "phase": phase}
 
 
@@ -111,10 +123,10 @@ def update(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
 
     Every other change needs a new statement.
     """
-    actual = _plane(context, spec).read(_route(context, spec, object_id))
+    actual = connect(context, spec).read(build_route(context, spec, object_id))
     has_ended = actual is None and _has_ended(context, spec, object_id)
     if not has_ended:
-        actual = existing(actual, f"statement {object_id}")
+        actual = require_existing(actual, f"statement {object_id}")
     if not _has_text(context, spec, object_id):
         _require_replaceable(context, spec, object_id)
         if has_ended and not _needs_undo(context, context.previous or spec, object_id):
@@ -127,20 +139,21 @@ def update(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
         return
     if text(actual, "status", "phase") in _IDLE:
         _require_not_undone(context, spec, object_id)
-    wanted = {"compute_pool_id": spec.compute_pool_id, "principal": spec.service_account_id}
-    if all(text(actual, "spec", name) == value for name, value in wanted.items()):
+    expected_settings = {"compute_pool_id": spec.compute_pool_id, "principal": spec.service_account_id}
+    is_current = all(text(actual, "spec", name) == value for name, value in expected_settings.items())
+    if is_current:
         return
     if text(actual, "status", "phase") not in _IDLE:
-        _put(context, spec, actual, stopped=True)
+        put(context, spec, actual, stopped=True)
         raise InProgress(errors.WAITING, f"statement {object_id} is being stopped to move it")
-    _put(context, spec, actual, stopped=False, **wanted)
+    put(context, spec, actual, stopped=False, **expected_settings)
 
 
 def delete(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
-    plane = _plane(context, spec)
-    actual = plane.read(_route(context, spec, object_id))
+    plane = connect(context, spec)
+    actual = plane.read(build_route(context, spec, object_id))
     if actual is not None and text(actual, "status", "phase") not in (*_IDLE, "DELETING"):
-        _put(context, spec, actual, stopped=True)
+        put(context, spec, actual, stopped=True)
         raise InProgress(errors.WAITING, f"statement {object_id} is being stopped")
     if _needs_undo(context, spec, object_id):
         if spec.cluster_id:
@@ -151,11 +164,12 @@ def delete(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
                 f"statement {object_id} has a table with records",
             )
         _undo(context, spec, plane, object_id)
-    if plane.read(_route(context, spec, _undo_name(object_id))) is not None:
-        plane.delete(_route(context, spec, _undo_name(object_id)))
+    undo_route = build_route(context, spec, build_undo_name(object_id))
+    if plane.read(undo_route) is not None:
+        plane.delete(undo_route)
         raise InProgress(errors.WAITING, f"the undo of {object_id} is being deleted")
     if actual is not None:
-        plane.delete(_route(context, spec, object_id))
+        plane.delete(build_route(context, spec, object_id))
 
 
 def find_existing(context: Ctx, spec: FlinkStatementProps, known: str | None) -> list[str]:
@@ -164,26 +178,43 @@ def find_existing(context: Ctx, spec: FlinkStatementProps, known: str | None) ->
     Confluent drops ended statements after 30 days; one to delete still counts until its undo has run.
     """
 
-    def look() -> list[str]:
-        plane = _plane(context, spec)
-        candidates = dict.fromkeys(filter(None, (_name(context, spec), _former_name(context, spec), known)))
+    def find_objects() -> list[str]:
+        plane = connect(context, spec)
         if not context.deleting:
-            found = [name for name in candidates if plane.read(_route(context, spec, name)) is not None]
-            if found and not context.owned:
+            existing_names = _list_existing_names(context, spec, plane, known)
+            if existing_names and not context.owned:
                 # The state was lost. The name proves that the statement is ours, but not that it created its
                 # table.
                 context.notes[_TABLE] = _OURS if spec.adopt else _NOT_PROVEN
-            return found
-        listed = {text(statement, "name") for statement in plane.pages(_route(context, spec))}
-        managed = re.compile(re.escape(context.name) + "-[0-9a-f]{8}(-undo)?")
-        names = {name.removesuffix("-undo") for name in listed if managed.fullmatch(name)}
+            return existing_names
+        managed_name = re.compile(re.escape(context.name) + "-[0-9a-f]{8}(-undo)?")
+        names = set()
+        for statement in plane.pages(build_route(context, spec)):
+            name = text(statement, "name")
+            if managed_name.fullmatch(name):
+                names.add(name.removesuffix("-undo"))
         if known and _needs_undo(context, spec, known):
             names.add(known)
-        return sorted(
-            names | {name for name in candidates if plane.read(_route(context, spec, name)) is not None}
-        )
+        names.update(_list_existing_names(context, spec, plane, known))
+        return sorted(names)
 
-    return in_container(context, lambda: context.vendor.environment_is_gone(spec.environment_id), look)
+    return treat_gone_container_as_empty(
+        context, lambda: context.vendor.is_environment_gone(spec.environment_id), find_objects
+    )
+
+
+def _list_existing_names(
+    context: Ctx, spec: FlinkStatementProps, plane: RestClient, known: str | None
+) -> list[str]:
+    """Return which of the names that the statement may have exist."""
+    possible_names = [build_name(context, spec), build_former_name(context, spec)]
+    if known:
+        possible_names.append(known)
+    return [
+        name
+        for name in dict.fromkeys(possible_names)
+        if plane.read(build_route(context, spec, name)) is not None
+    ]
 
 
 def has_completed(context: Ctx, spec: FlinkStatementProps, object_id: str) -> bool:
@@ -198,11 +229,12 @@ def _has_run(context: Ctx, object_id: str) -> bool:
     """Return whether the statement has run: a note says so, or CloudFormation is updating it and so created
     it before.
     """
+    if context.notes.get(_RAN) == object_id:
+        return True
     before = context.previous
-    return context.notes.get(_RAN) == object_id or (
-        isinstance(before, FlinkStatementProps)
-        and object_id in (_name(context, before), _former_name(context, before))
-    )
+    if not isinstance(before, FlinkStatementProps):
+        return False
+    return object_id in (build_name(context, before), build_former_name(context, before))
 
 
 def _require_replaceable(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
@@ -226,18 +258,18 @@ def _has_ended(context: Ctx, spec: FlinkStatementProps, object_id: str) -> bool:
     """
     if context.notes.get(_RAN) != object_id or context.notes.get(_UNDONE) == object_id:
         return False
-    return not spec.topic or _topic_exists(context, spec)
+    return not spec.topic or _has_topic(context, spec)
 
 
-def _outputs_of_ended(context: Ctx, object_id: str) -> Outputs:
+def _build_ended_outputs(context: Ctx, object_id: str) -> Outputs:
     """Return the outputs of a statement that had done all its work.
 
     Raises ResourceFailed for one that should still run.
     """
     phase = context.notes.get(_PHASE, "")
     if phase != "COMPLETED" and not context.rolling_back():
-        what = f"statement {object_id} is gone, and its table is there"
-        raise ResourceFailed(confluent_errors.FLINK_ENDED, what, patience=_GONE_PATIENCE)
+        message = f"statement {object_id} is gone, and its table is there"
+        raise ResourceFailed(confluent_errors.FLINK_ENDED, message, patience=_GONE_PATIENCE)
     return {"name": object_id, "phase": phase or "STOPPED"}
 
 
@@ -248,18 +280,15 @@ def _has_text(context: Ctx, spec: FlinkStatementProps, object_id: str) -> bool:
     Statements of earlier releases have a fingerprint with these names in their own names, and names may
     change.
     """
-    now = fingerprint(spec.sql, spec.properties)
-    before = context.previous
-    if (
-        object_id in (_name(context, spec), _former_name(context, spec))
-        or context.notes.get(_TEXT) == f"{object_id} {now}"
-    ):
+    if object_id in (build_name(context, spec), build_former_name(context, spec)):
         return True
-    return (
-        isinstance(before, FlinkStatementProps)
-        and object_id == _former_name(context, before)
-        and fingerprint(before.sql, before.properties) == now
-    )
+    new_fingerprint = fingerprint(spec.sql, spec.properties)
+    if context.notes.get(_TEXT) == f"{object_id} {new_fingerprint}":
+        return True
+    before = context.previous
+    if not isinstance(before, FlinkStatementProps) or object_id != build_former_name(context, before):
+        return False
+    return fingerprint(before.sql, before.properties) == new_fingerprint
 
 
 def _needs_undo(context: Ctx, spec: FlinkStatementProps, object_id: str) -> bool:
@@ -267,14 +296,12 @@ def _needs_undo(context: Ctx, spec: FlinkStatementProps, object_id: str) -> bool
 
     A table that stays, or isn't the statement's, has none.
     """
-    if (
-        not spec.undo_sql
-        or context.notes.get(_UNDONE) == object_id
-        or context.notes.get(_TABLE) == _NOT_PROVEN
-    ):
+    is_undone = context.notes.get(_UNDONE) == object_id
+    if not spec.undo_sql or is_undone or context.notes.get(_TABLE) == _NOT_PROVEN:
         return False
-    stays = spec.keep_table and context.previous is None and context.notes.get(_RAN) == object_id
-    return not stays or context.rolling_back()
+    is_deleted = context.previous is None
+    table_stays = spec.keep_table and is_deleted and context.notes.get(_RAN) == object_id
+    return not table_stays or context.rolling_back()
 
 
 def _require_no_table(context: Ctx, spec: FlinkStatementProps) -> None:
@@ -284,49 +311,45 @@ def _require_no_table(context: Ctx, spec: FlinkStatementProps) -> None:
     """
     if not spec.topic:
         return
-    if _topic_exists(context, spec):
-        what = f"topic {spec.topic} exists, and the statement did not create it"
+    if _has_topic(context, spec):
+        message = f"topic {spec.topic} exists, and the statement did not create it"
         if _UNDONE in context.notes:
-            raise Conflict(confluent_errors.FOREIGN_TOPIC, what, patience=_DROP_PATIENCE)
-        raise Refused(confluent_errors.FOREIGN_TOPIC, what)
+            raise Conflict(confluent_errors.FOREIGN_TOPIC, message, patience=_DROP_PATIENCE)
+        raise Refused(confluent_errors.FOREIGN_TOPIC, message)
     registry = context.vendor.registry(
         spec.environment_id, context.secrets.read_key(spec.subject_credentials)
     )
     for subject in (f"{spec.topic}-value", f"{spec.topic}-key"):
         if registry.read(path("subjects", subject, "versions", "latest")) is not None:
-            what = f"subject {subject} exists, and the statement did not create it"
-            raise Refused(confluent_errors.FOREIGN_SUBJECT, what)
+            message = f"subject {subject} exists, and the statement did not create it"
+            raise Refused(confluent_errors.FOREIGN_SUBJECT, message)
 
 
-def _topic_exists(context: Ctx, spec: FlinkStatementProps) -> bool:
+def _has_topic(context: Ctx, spec: FlinkStatementProps) -> bool:
     key = context.secrets.read_key(spec.topic_credentials)
     plane = context.vendor.kafka(spec.environment_id, spec.cluster_id, key)
     return plane.read(path("kafka", "v3", "clusters", spec.cluster_id, "topics", spec.topic)) is not None
-
-
-def _is_about_existing(detail: str) -> bool:
-    return "already exists" in detail.lower()
 
 
 def _require_not_undone(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
     """Raise ReplacementRequired if a rollback may have dropped the statement's table: resuming would not
     help.
     """
-    undo = _route(context, spec, _undo_name(object_id))
-    if context.notes.get(_UNDONE) == object_id or _plane(context, spec).read(undo) is not None:
+    undo = build_route(context, spec, build_undo_name(object_id))
+    if context.notes.get(_UNDONE) == object_id or connect(context, spec).read(undo) is not None:
         raise ReplacementRequired(errors.OUTDATED, f"statement {object_id} was undone")
 
 
 def _undo(context: Ctx, spec: FlinkStatementProps, plane: RestClient, object_id: str) -> None:
     """Run the undo. Raises InProgress until it has completed and a note records that."""
-    name = _undo_name(object_id)
-    actual = plane.read(_route(context, spec, name))
+    name = build_undo_name(object_id)
+    actual = plane.read(build_route(context, spec, name))
     if actual is None:
-        plane.post(_route(context, spec), _statement(context, spec, name, spec.undo_sql))
+        plane.post(build_route(context, spec), build_statement(context, spec, name, spec.undo_sql))
         raise InProgress(errors.WAITING, f"statement {name} runs")
     phase = text(actual, "status", "phase")
     if phase == "FAILED":
-        plane.delete(_route(context, spec, name))
+        plane.delete(build_route(context, spec, name))
         reason = shortened(text(actual, "status", "detail"))
         raise ResourceFailed(
             confluent_errors.FLINK_FAILED, f"statement {name} failed: {reason}", patience=_FAULT_PATIENCE
@@ -334,67 +357,3 @@ def _undo(context: Ctx, spec: FlinkStatementProps, plane: RestClient, object_id:
     if phase == "COMPLETED":
         context.notes[_UNDONE] = object_id
     raise InProgress(errors.WAITING, f"statement {name} is {phase}")
-
-
-def _put(context: Ctx, spec: FlinkStatementProps, actual: dict[str, Any], **changes: Any) -> None:
-    """Send the whole statement with the resource version that was read, as the gateway requires."""
-    kept = {
-        name: actual[name]
-        for name in ("name", "organization_id", "environment_id", "metadata")
-        if name in actual
-    }
-    writable = ("statement", "properties", "compute_pool_id", "principal", "stopped")
-    current = {name: value for name in writable if (value := get_path(actual, "spec", name)) is not None}
-    route = _route(context, spec, text(actual, "name"))
-    _plane(context, spec).put(route, {**kept, "spec": {**current, **changes}})
-
-
-def _statement(context: Ctx, spec: FlinkStatementProps, name: str, sql: str) -> dict[str, Any]:
-    return {
-        "name": name,
-        "organization_id": context.vendor.organization_id,
-        "environment_id": spec.environment_id,
-        "spec": {
-            "statement": sql,
-            "properties": _properties(context, spec),
-            "compute_pool_id": spec.compute_pool_id,
-            "principal": spec.service_account_id,
-            "stopped": False,
-        },
-    }
-
-
-def _properties(context: Ctx, spec: FlinkStatementProps) -> dict[str, str]:
-    """Return the session's properties, with the names that environment and cluster have now: people may
-    rename them.
-    """
-    environment = context.vendor.cloud.read(path("org", "v2", "environments", spec.environment_id))
-    cluster = context.vendor.cluster(spec.environment_id, spec.cluster_id) if spec.cluster_id else None
-    return {
-        **spec.properties,
-        "sql.current-catalog": text(environment, "display_name") or spec.catalog,
-        "sql.current-database": text(cluster, "spec", "display_name") or spec.database,
-    }
-
-
-def _name(context: Ctx, spec: FlinkStatementProps) -> str:
-    return f"{context.name}-{fingerprint(spec.sql, spec.properties)}"
-
-
-def _former_name(context: Ctx, spec: FlinkStatementProps) -> str:
-    """Return the name that earlier releases gave the statement."""
-    named = {**spec.properties, "sql.current-catalog": spec.catalog, "sql.current-database": spec.database}
-    return f"{context.name}-{fingerprint(spec.sql, named)}"
-
-
-def _undo_name(name: str) -> str:
-    return f"{name}-undo"
-
-
-def _plane(context: Ctx, spec: FlinkStatementProps) -> RestClient:
-    return context.vendor.flink(spec.region, context.secrets.read_key(spec.credentials))
-
-
-def _route(context: Ctx, spec: FlinkStatementProps, *name: str) -> str:
-    parent = ("organizations", context.vendor.organization_id, "environments", spec.environment_id)
-    return path("sql", "v1", *parent, "statements", *name)

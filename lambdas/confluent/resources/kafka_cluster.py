@@ -5,14 +5,16 @@ It counts as ready once the environment's Schema Registry is ready too.
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any, Final
 
 from lambdas.confluent import crn
 from lambdas.confluent import errors as confluent_errors
-from lambdas.confluent.client import CLOUD, bootstrap_servers, get_path, path, require_text, text
-from lambdas.confluent.lookup import Ctx, existing, in_container, known_and_named
+from lambdas.confluent.client import CLOUD, read_bootstrap_servers
+from lambdas.confluent.lookup import Ctx, find_by_id_or_name, require_existing, treat_gone_container_as_empty
 from lambdas.confluent.properties import KafkaClusterProps
+from lambdas.confluent.rest_client import get_path, path, require_text, text
 from lambdas.shared.errors import LakeferryError, Refused, ResourceFailed
 from lambdas.shared.resource import Outputs
 
@@ -30,7 +32,7 @@ def create(context: Ctx, spec: KafkaClusterProps) -> str:
             "availability": spec.availability,
             "cloud": CLOUD,
             "region": spec.region,
-            "config": _config(spec),
+            "config": _build_config(spec),
             "environment": {"id": spec.environment_id},
             "deletion_protection": spec.deletion_protection,
         }
@@ -47,7 +49,9 @@ def is_ready(context: Ctx, spec: KafkaClusterProps, object_id: str) -> Outputs |
         raise Refused(
             confluent_errors.UNEXPECTED, f"{object_id[:60]!r} is not the id of a Kafka cluster, lkc-…"
         )
-    actual = existing(context.vendor.cluster(spec.environment_id, object_id), f"Kafka cluster {object_id}")
+    actual = require_existing(
+        context.vendor.cluster(spec.environment_id, object_id), f"Kafka cluster {object_id}"
+    )
     if text(actual, "status", "phase") == "FAILED":
         raise ResourceFailed(
             confluent_errors.CLUSTER_FAILED, f"Kafka cluster {object_id} is FAILED", patience=300.0
@@ -59,7 +63,7 @@ def is_ready(context: Ctx, spec: KafkaClusterProps, object_id: str) -> Outputs |
     return {
         "id": object_id,
         "name": text(actual, "spec", "display_name"),
-        "bootstrap_servers": bootstrap_servers(actual),
+        "bootstrap_servers": read_bootstrap_servers(actual),
         "rest_endpoint": text(actual, "spec", "http_endpoint"),
         "resource_name": text(actual, "metadata", "resource_name"),
         "rbac_resource_name": crn.cluster(scope),
@@ -69,37 +73,38 @@ def is_ready(context: Ctx, spec: KafkaClusterProps, object_id: str) -> Outputs |
 
 
 def update(context: Ctx, spec: KafkaClusterProps, object_id: str) -> None:
-    actual = existing(context.vendor.cluster(spec.environment_id, object_id), f"Kafka cluster {object_id}")
-    if (why := _cant_change(context.previous, spec, actual, object_id)) and not context.rolling_back():
-        raise Refused(confluent_errors.CANT_CHANGE, why)
+    actual = require_existing(
+        context.vendor.cluster(spec.environment_id, object_id), f"Kafka cluster {object_id}"
+    )
+    refused_change = _find_refused_change(context.previous, spec, actual, object_id)
+    if refused_change and not context.rolling_back():
+        raise Refused(confluent_errors.CANT_CHANGE, refused_change)
     changes: dict[str, Any] = {}
     if text(actual, "spec", "display_name") != context.name:
         changes["display_name"] = context.name
     if bool(get_path(actual, "spec", "deletion_protection")) != spec.deletion_protection:
         changes["deletion_protection"] = spec.deletion_protection
-    upgrade = text(actual, "spec", "config", "kind") == "Basic" and spec.type == "Standard"
-    resized = spec.max_ecku is not None and get_path(actual, "spec", "config", "max_ecku") != spec.max_ecku
-    if upgrade or resized:
-        changes["config"] = (
-            _config(spec) if upgrade else {**_config(spec), "kind": text(actual, "spec", "config", "kind")}
-        )
+    current_type = text(actual, "spec", "config", "kind")
+    is_upgraded = current_type == "Basic" and spec.type == "Standard"
+    is_resized = spec.max_ecku is not None and get_path(actual, "spec", "config", "max_ecku") != spec.max_ecku
+    if is_upgraded:
+        changes["config"] = _build_config(spec)
+    elif is_resized:
+        changes["config"] = {**_build_config(spec), "kind": current_type}
     if changes:
         changes["environment"] = {"id": spec.environment_id}
         context.vendor.cloud.patch(_ROUTE + path(object_id), {"spec": changes})
 
 
-def _cant_change(before: Any, spec: KafkaClusterProps, actual: Any, object_id: str) -> str:
+def _find_refused_change(before: Any, spec: KafkaClusterProps, actual: Any, object_id: str) -> str:
     """Return the change that Confluent can't make, or "".
 
     After a rollback, the cluster may exceed its properties.
     """
     if not isinstance(before, KafkaClusterProps):
         return ""
-    if (
-        text(actual, "spec", "config", "kind") == "Standard"
-        and before.type == "Standard"
-        and spec.type == "Basic"
-    ):
+    is_standard = text(actual, "spec", "config", "kind") == "Standard" and before.type == "Standard"
+    if is_standard and spec.type == "Basic":
         return f"Kafka cluster {object_id} is Standard, and Confluent can't make it Basic"
     limit = get_path(actual, "spec", "config", "max_ecku")
     if limit and before.max_ecku is not None and spec.max_ecku is None:
@@ -128,13 +133,18 @@ def delete(context: Ctx, spec: KafkaClusterProps, object_id: str) -> None:
 
 
 def find_existing(context: Ctx, spec: KafkaClusterProps, known: str | None) -> list[str]:
-    def look() -> list[str]:
-        listed = context.vendor.cloud.pages(_ROUTE, environment=spec.environment_id)
-        read = lambda id: context.vendor.cluster(spec.environment_id, id)  # noqa: E731
-        return known_and_named(known, read, listed, context.name, "spec", "display_name")
+    def find_objects() -> list[str]:
+        clusters = context.vendor.cloud.pages(_ROUTE, environment=spec.environment_id)
+        read_by_id = functools.partial(context.vendor.cluster, spec.environment_id)
+        return find_by_id_or_name(known, read_by_id, clusters, context.name, "spec", "display_name")
 
-    return in_container(context, lambda: context.vendor.environment_is_gone(spec.environment_id), look)
+    return treat_gone_container_as_empty(
+        context, lambda: context.vendor.is_environment_gone(spec.environment_id), find_objects
+    )
 
 
-def _config(spec: KafkaClusterProps) -> dict[str, Any]:
-    return {"kind": spec.type, **({"max_ecku": spec.max_ecku} if spec.max_ecku is not None else {})}
+def _build_config(spec: KafkaClusterProps) -> dict[str, Any]:
+    config: dict[str, Any] = {"kind": spec.type}
+    if spec.max_ecku is not None:
+        config["max_ecku"] = spec.max_ecku
+    return config

@@ -6,12 +6,14 @@ the role's trust policy. It can't be changed.
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Final
 
 from lambdas.confluent import errors as confluent_errors
-from lambdas.confluent.client import CLOUD, get_path, path, require_text, text
-from lambdas.confluent.lookup import Ctx, existing, in_container, known_and_named
+from lambdas.confluent.client import CLOUD
+from lambdas.confluent.lookup import Ctx, find_by_id_or_name, require_existing, treat_gone_container_as_empty
 from lambdas.confluent.properties import ProviderIntegrationProps
+from lambdas.confluent.rest_client import get_path, path, require_text, text
 from lambdas.shared.errors import InProgress
 from lambdas.shared.principals import require_principal
 from lambdas.shared.resource import Outputs
@@ -32,7 +34,7 @@ def create(context: Ctx, spec: ProviderIntegrationProps) -> str:
 
 
 def is_ready(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> Outputs | None:
-    actual = existing(_read(context, spec, object_id), f"provider integration {object_id}")
+    actual = require_existing(_read(context, spec, object_id), f"provider integration {object_id}")
     return {
         "id": object_id,
         "name": text(actual, "display_name"),
@@ -44,7 +46,7 @@ def is_ready(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> Ou
 
 
 def update(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> None:
-    existing(_read(context, spec, object_id), f"provider integration {object_id}")
+    require_existing(_read(context, spec, object_id), f"provider integration {object_id}")
 
 
 def delete(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> None:
@@ -52,21 +54,24 @@ def delete(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> None
 
     Confluent refuses while anything uses it, and takes some time to notice that nothing does.
     """
-    if used := get_path(_read(context, spec, object_id), "usages"):
-        names = ", ".join(map(str, used))[:300] if isinstance(used, list) else str(used)[:300]
+    usages = get_path(_read(context, spec, object_id), "usages")
+    if usages:
+        names = ", ".join(map(str, usages)) if isinstance(usages, list) else str(usages)
         raise InProgress(
-            confluent_errors.INTEGRATION_IN_USE, f"provider integration {object_id} is used by {names}"
+            confluent_errors.INTEGRATION_IN_USE, f"provider integration {object_id} is used by {names[:300]}"
         )
     context.vendor.cloud.delete(_ROUTE + path(object_id), environment=spec.environment_id)
 
 
 def find_existing(context: Ctx, spec: ProviderIntegrationProps, known: str | None) -> list[str]:
-    def look() -> list[str]:
-        listed = context.vendor.cloud.pages(_ROUTE, environment=spec.environment_id)
-        read = lambda id: _read(context, spec, id)  # noqa: E731
-        return known_and_named(known, read, listed, context.name, "display_name")
+    def find_objects() -> list[str]:
+        integrations = context.vendor.cloud.pages(_ROUTE, environment=spec.environment_id)
+        read_by_id = functools.partial(_read, context, spec)
+        return find_by_id_or_name(known, read_by_id, integrations, context.name, "display_name")
 
-    return in_container(context, lambda: context.vendor.environment_is_gone(spec.environment_id), look)
+    return treat_gone_container_as_empty(
+        context, lambda: context.vendor.is_environment_gone(spec.environment_id), find_objects
+    )
 
 
 def _read(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> dict[str, Any] | None:

@@ -10,9 +10,9 @@ from typing import Any, Final
 import attrs
 
 from lambdas.confluent import crn
-from lambdas.confluent.client import path, require_text, text
-from lambdas.confluent.lookup import Ctx, existing, in_container
+from lambdas.confluent.lookup import Ctx, require_existing, treat_gone_container_as_empty
 from lambdas.confluent.properties import RoleBindingProps
+from lambdas.confluent.rest_client import path, require_text, text
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = RoleBindingProps
@@ -29,47 +29,47 @@ def create(context: Ctx, spec: RoleBindingProps) -> str:
     It takes some minutes to become effective; callers that need the role retry until then.
     """
     cloud = attrs.evolve(context.vendor.cloud, denied_patience=_RIGHTS_PATIENCE)
-    return require_text(cloud.post(_ROUTE, _wanted(context, spec)), "id")
+    return require_text(cloud.post(_ROUTE, _build_binding(context, spec)), "id")
 
 
 def is_ready(context: Ctx, spec: RoleBindingProps, object_id: str) -> Outputs | None:
-    existing(context.vendor.cloud.read(_route(object_id)), f"role binding {object_id}")
-    return {"id": object_id, "crn_pattern": _wanted(context, spec)["crn_pattern"]}
+    require_existing(context.vendor.cloud.read(_build_route(object_id)), f"role binding {object_id}")
+    return {"id": object_id, "crn_pattern": _build_binding(context, spec)["crn_pattern"]}
 
 
 def update(context: Ctx, spec: RoleBindingProps, object_id: str) -> None:
-    existing(context.vendor.cloud.read(_route(object_id)), f"role binding {object_id}")
+    require_existing(context.vendor.cloud.read(_build_route(object_id)), f"role binding {object_id}")
 
 
 def delete(context: Ctx, spec: RoleBindingProps, object_id: str) -> None:
-    context.vendor.cloud.delete(_route(object_id))
+    context.vendor.cloud.delete(_build_route(object_id))
 
 
 def find_existing(context: Ctx, spec: RoleBindingProps, known: str | None) -> list[str]:
     """Return the ids. Confluent's filters also match parts of names, so the results are compared here."""
 
-    def look() -> list[str]:
-        wanted = _wanted(context, spec)
-        ids = [known] if known and context.vendor.cloud.read(_route(known)) is not None else []
-        listed = context.vendor.cloud.pages(_ROUTE, **wanted)
-        return list(dict.fromkeys([*ids, *(text(actual, "id") for actual in listed if _is(actual, wanted))]))
+    def find_objects() -> list[str]:
+        binding = _build_binding(context, spec)
+        ids = [known] if known and context.vendor.cloud.read(_build_route(known)) is not None else []
+        bindings = context.vendor.cloud.pages(_ROUTE, **binding)
+        ids += [text(actual, "id") for actual in bindings if _is_same(actual, binding)]
+        return list(dict.fromkeys(ids))
 
     def is_gone() -> bool:
-        environment = spec.environment_id
-        return context.vendor.service_account_is_gone(spec.service_account_id) or (
-            bool(environment) and context.vendor.environment_is_gone(environment)
-        )
+        if context.vendor.is_service_account_gone(spec.service_account_id):
+            return True
+        return bool(spec.environment_id) and context.vendor.is_environment_gone(spec.environment_id)
 
-    return in_container(context, is_gone, look)
-
-
-def _is(actual: dict[str, Any], wanted: dict[str, str]) -> bool:
-    return crn.same(text(actual, "crn_pattern"), wanted["crn_pattern"]) and all(
-        text(actual, name) == wanted[name] for name in ("principal", "role_name")
-    )
+    return treat_gone_container_as_empty(context, is_gone, find_objects)
 
 
-def _wanted(context: Ctx, spec: RoleBindingProps) -> dict[str, str]:
+def _is_same(actual: dict[str, Any], binding: dict[str, str]) -> bool:
+    if not crn.same(text(actual, "crn_pattern"), binding["crn_pattern"]):
+        return False
+    return all(text(actual, name) == binding[name] for name in ("principal", "role_name"))
+
+
+def _build_binding(context: Ctx, spec: RoleBindingProps) -> dict[str, str]:
     scope = crn.CrnScope(
         context.vendor.organization_id,
         spec.environment_id,
@@ -85,5 +85,5 @@ def _wanted(context: Ctx, spec: RoleBindingProps) -> dict[str, str]:
     }
 
 
-def _route(object_id: str) -> str:
+def _build_route(object_id: str) -> str:
     return _ROUTE + path(object_id)

@@ -11,9 +11,9 @@ import json
 from typing import Any, Final
 
 from lambdas.confluent import errors as confluent_errors
-from lambdas.confluent.client import RestClient, path, text
-from lambdas.confluent.lookup import Ctx, existing, in_container
+from lambdas.confluent.lookup import Ctx, require_existing, treat_gone_container_as_empty
 from lambdas.confluent.properties import SchemaProps
+from lambdas.confluent.rest_client import RestClient, path, text
 from lambdas.shared.errors import Conflict, LakeferryError, NotFound, Refused
 from lambdas.shared.resource import Outputs
 
@@ -26,23 +26,26 @@ _VERSIONS: Final = "subject"
 
 
 def create(context: Ctx, spec: SchemaProps) -> str:
-    """Register the schema. Raises Refused if somebody else registered the subject at the same time: the
-    registry then adds a version to theirs, without an error."""
-    plane = _plane(context, spec)
+    """Register the schema.
+
+    Raises Refused if somebody else registered the subject at the same time: the registry then adds a version
+    to theirs, without an error.
+    """
+    plane = _connect(context, spec)
     context.notes[_VERSIONS] = "restored" if _is_listed(plane, spec, deleted=True) else "new"
     context.claim()
     _register(plane, spec)
     try:
-        versions = plane.get(_route(spec) + "/versions")
+        versions = plane.get(_build_route(spec) + "/versions")
     except LakeferryError:
         # The create has had its effect: an error of this read must not look like a refusal of it.
         return spec.subject
     if isinstance(versions, list) and len(versions) > 1 and not spec.adopt:
-        what = (
+        message = (
             f"subject {spec.subject} was created by somebody else at the same time, and has versions "
             f"{versions} now"
         )
-        raise Refused(confluent_errors.FOREIGN_SUBJECT, what)
+        raise Refused(confluent_errors.FOREIGN_SUBJECT, message)
     return spec.subject
 
 
@@ -50,18 +53,18 @@ def is_ready(context: Ctx, spec: SchemaProps, object_id: str) -> Outputs | None:
     """Return the outputs once it has its compatibility level, which is set after the subject is known to be
     the resource's.
     """
-    plane = _plane(context, spec)
-    actual = existing(_latest(plane, spec), f"subject {object_id}")
+    plane = _connect(context, spec)
+    actual = require_existing(_read_latest(plane, spec), f"subject {object_id}")
     _set_compatibility(plane, spec)
     return {"subject": object_id, "schema_id": text(actual, "id"), "version": text(actual, "version")}
 
 
 def update(context: Ctx, spec: SchemaProps, object_id: str) -> None:
     """Register the new schema. Earlier versions of the subject stay."""
-    plane = _plane(context, spec)
-    actual = existing(_latest(plane, spec), f"subject {object_id}")
+    plane = _connect(context, spec)
+    actual = require_existing(_read_latest(plane, spec), f"subject {object_id}")
     _set_compatibility(plane, spec)
-    if not _same(actual, spec):
+    if not _is_same(actual, spec):
         _register(plane, spec, repeatable=True)
 
 
@@ -71,10 +74,10 @@ def delete(context: Ctx, spec: SchemaProps, object_id: str) -> None:
 
     Its compatibility level is deleted too; otherwise the next subject of that name would get it.
     """
-    plane = _plane(context, spec)
-    plane.delete(_route(spec))
+    plane = _connect(context, spec)
+    plane.delete(_build_route(spec))
     if _is_permanent(context, spec):
-        plane.delete(_route(spec), permanent="true")
+        plane.delete(_build_route(spec), permanent="true")
     if spec.compatibility:
         plane.delete(path("config", spec.subject))
 
@@ -85,12 +88,12 @@ def find_existing(context: Ctx, spec: SchemaProps, known: str | None) -> list[st
     Raises Refused if it exists, and is neither the resource's own nor to be adopted.
     """
 
-    def look() -> list[str]:
-        plane = _plane(context, spec)
+    def find_objects() -> list[str]:
+        plane = _connect(context, spec)
         if context.deleting:
-            listed = _is_listed(plane, spec, deleted=_is_permanent(context, spec))
-            return [spec.subject] if listed else []
-        if _latest(plane, spec) is None:
+            exists = _is_listed(plane, spec, deleted=_is_permanent(context, spec))
+            return [spec.subject] if exists else []
+        if _read_latest(plane, spec) is None:
             return []
         if not context.owned and not spec.adopt:
             raise Refused(
@@ -103,7 +106,9 @@ def find_existing(context: Ctx, spec: SchemaProps, known: str | None) -> list[st
 
     if context.deleting and not context.owned:
         return []
-    return in_container(context, lambda: context.vendor.environment_is_gone(spec.environment_id), look)
+    return treat_gone_container_as_empty(
+        context, lambda: context.vendor.is_environment_gone(spec.environment_id), find_objects
+    )
 
 
 def _is_permanent(context: Ctx, spec: SchemaProps) -> bool:
@@ -116,17 +121,17 @@ def _is_listed(plane: RestClient, spec: SchemaProps, *, deleted: bool) -> bool:
     The subject itself is asked for: the list of subjects leaves out those that the key's owner may not see.
     """
     try:
-        versions = plane.get(_route(spec) + "/versions", deleted=str(deleted).lower())
+        versions = plane.get(_build_route(spec) + "/versions", deleted=str(deleted).lower())
     except NotFound:
         return False
     return bool(versions)
 
 
-def _latest(plane: RestClient, spec: SchemaProps) -> dict[str, Any] | None:
-    return plane.read(_route(spec) + "/versions/latest")
+def _read_latest(plane: RestClient, spec: SchemaProps) -> dict[str, Any] | None:
+    return plane.read(_build_route(spec) + "/versions/latest")
 
 
-def _same(actual: dict[str, Any], spec: SchemaProps) -> bool:
+def _is_same(actual: dict[str, Any], spec: SchemaProps) -> bool:
     if (text(actual, "schemaType") or "AVRO") != spec.schema_type:
         return False
     if spec.schema_type == "PROTOBUF":
@@ -138,17 +143,16 @@ def _same(actual: dict[str, Any], spec: SchemaProps) -> bool:
 
 
 def _register(plane: RestClient, spec: SchemaProps, *, repeatable: bool = False) -> None:
-    """Raises Refused if the schema is incompatible: the vendor's API file has no other 409 of this call, and
-    it is final.
+    """Register the schema.
+
+    Raises Refused if it is incompatible: Confluent's API definition has no other 409 for this call, and a
+    retry doesn't help.
     """
+    body = {"schema": spec.schema, "schemaType": spec.schema_type}
     try:
-        plane.post(_route(spec) + "/versions", _body(spec), repeatable=repeatable)
+        plane.post(_build_route(spec) + "/versions", body, repeatable=repeatable)
     except Conflict as refused:
         raise Refused(confluent_errors.SCHEMA_INCOMPATIBLE, refused.what) from None
-
-
-def _body(spec: SchemaProps) -> dict[str, str]:
-    return {"schema": spec.schema, "schemaType": spec.schema_type}
 
 
 def _set_compatibility(plane: RestClient, spec: SchemaProps) -> None:
@@ -162,9 +166,9 @@ def _set_compatibility(plane: RestClient, spec: SchemaProps) -> None:
         plane.put(path("config", spec.subject), {"compatibility": spec.compatibility})
 
 
-def _plane(context: Ctx, spec: SchemaProps) -> RestClient:
+def _connect(context: Ctx, spec: SchemaProps) -> RestClient:
     return context.vendor.registry(spec.environment_id, context.secrets.read_key(spec.credentials))
 
 
-def _route(spec: SchemaProps) -> str:
+def _build_route(spec: SchemaProps) -> str:
     return path("subjects", spec.subject)

@@ -5,11 +5,11 @@ Names are unique in the organization, so an account with this name was created b
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
-from lambdas.confluent.client import path, require_text, text
-from lambdas.confluent.lookup import Ctx, existing, known_and_named
+from lambdas.confluent.lookup import Ctx, find_by_id_or_name, require_existing
 from lambdas.confluent.properties import ServiceAccountProps
+from lambdas.confluent.rest_client import path, require_text, text
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = ServiceAccountProps
@@ -23,15 +23,20 @@ def create(context: Ctx, spec: ServiceAccountProps) -> str:
 
 
 def is_ready(context: Ctx, spec: ServiceAccountProps, object_id: str) -> Outputs | None:
-    actual = existing(context.vendor.cloud.read(_route(object_id)), f"service account {object_id}")
+    actual = require_existing(
+        context.vendor.cloud.read(_build_route(object_id)), f"service account {object_id}"
+    )
     return {"id": object_id, "name": text(actual, "display_name"), "principal": f"User:{object_id}"}
 
 
 def update(context: Ctx, spec: ServiceAccountProps, object_id: str) -> None:
-    actual = existing(context.vendor.cloud.read(_route(object_id)), f"service account {object_id}")
-    wanted = {"display_name": context.name, "description": spec.description}
-    if changes := {name: value for name, value in wanted.items() if text(actual, name) != value}:
-        context.vendor.cloud.patch(_route(object_id), changes)
+    actual = require_existing(
+        context.vendor.cloud.read(_build_route(object_id)), f"service account {object_id}"
+    )
+    expected = {"display_name": context.name, "description": spec.description}
+    changes = {name: value for name, value in expected.items() if text(actual, name) != value}
+    if changes:
+        context.vendor.cloud.patch(_build_route(object_id), changes)
 
 
 def delete(context: Ctx, spec: ServiceAccountProps, object_id: str) -> None:
@@ -42,14 +47,18 @@ def delete(context: Ctx, spec: ServiceAccountProps, object_id: str) -> None:
     """
     for binding in list(context.vendor.role_bindings(object_id)):
         context.vendor.cloud.delete(path("iam", "v2", "role-bindings", text(binding, "id")))
-    context.vendor.cloud.delete(_route(object_id))
+    context.vendor.cloud.delete(_build_route(object_id))
 
 
 def find_existing(context: Ctx, spec: ServiceAccountProps, known: str | None) -> list[str]:
     cloud = context.vendor.cloud
-    listed = cloud.pages(_ROUTE, display_name=context.name)
-    return known_and_named(known, lambda id: cloud.read(_route(id)), listed, context.name, "display_name")
+
+    def read_by_id(object_id: str) -> dict[str, Any] | None:
+        return cloud.read(_build_route(object_id))
+
+    accounts = cloud.pages(_ROUTE, display_name=context.name)
+    return find_by_id_or_name(known, read_by_id, accounts, context.name, "display_name")
 
 
-def _route(object_id: str) -> str:
+def _build_route(object_id: str) -> str:
     return _ROUTE + path(object_id)

@@ -10,12 +10,18 @@ from __future__ import annotations
 from typing import Any, Final
 
 from lambdas.confluent import errors as confluent_errors
-from lambdas.confluent.client import get_path, objects, path, text
 from lambdas.confluent.errors import mentions
-from lambdas.confluent.lookup import Ctx, existing, in_container, require_unprotected
+from lambdas.confluent.lookup import Ctx, require_existing, require_unprotected, treat_gone_container_as_empty
 from lambdas.confluent.properties import TableflowTopicProps
 from lambdas.confluent.resources import catalog_integration
-from lambdas.confluent.resources.catalog_integration import FAULT_PATIENCE, client, cluster_ref, query, resume
+from lambdas.confluent.resources.catalog_integration import (
+    FAULT_PATIENCE,
+    build_cluster_ref,
+    build_query,
+    connect,
+    resume,
+)
+from lambdas.confluent.rest_client import get_path, objects, path, text
 from lambdas.shared import errors
 from lambdas.shared.errors import InProgress, Refused, ReplacementRequired, ResourceFailed, shortened
 from lambdas.shared.resource import Outputs
@@ -32,12 +38,12 @@ def create(context: Ctx, spec: TableflowTopicProps) -> str:
     """
     body = {
         "display_name": spec.topic,
-        **cluster_ref(spec),
-        "storage": _storage(spec),
-        "table_formats": _formats(spec),
-        "config": _config(spec),
+        **build_cluster_ref(spec),
+        "storage": _build_storage(spec),
+        "table_formats": _list_formats(spec),
+        "config": _build_config(spec),
     }
-    tableflow = client(context, spec)
+    tableflow = connect(context, spec)
     context.claim()
     try:
         tableflow.post(_ROUTE, {"spec": body})
@@ -59,13 +65,15 @@ def is_ready(context: Ctx, spec: TableflowTopicProps, object_id: str) -> Outputs
 
     If it is suspended or has failed, resume it and raise an error with Confluent's reason.
     """
-    actual = existing(_read(context, spec), f"Tableflow of topic {object_id}")
+    actual = require_existing(_read(context, spec), f"Tableflow of topic {object_id}")
     phase = text(actual, "status", "phase")
     if phase == "FAILED" or get_path(actual, "spec", "suspended") is True:
         resume(context, spec, _ROUTE + path(spec.topic))
-        raise _fault(spec, text(actual, "status", "error_message"), failed=phase == "FAILED")
-    if broken := objects(actual, "status", "failing_table_formats"):
-        raise _fault(spec, "; ".join(text(catalog, "error_message") for catalog in broken), failed=True)
+        raise _build_topic_fault(spec, text(actual, "status", "error_message"), failed=phase == "FAILED")
+    failing_formats = objects(actual, "status", "failing_table_formats")
+    if failing_formats:
+        reasons = [text(table_format, "error_message") for table_format in failing_formats]
+        raise _build_topic_fault(spec, "; ".join(reasons), failed=True)
     table_path = text(actual, "spec", "storage", "table_path")
     if phase != "RUNNING" or not table_path:
         return None
@@ -81,7 +89,7 @@ def is_ready(context: Ctx, spec: TableflowTopicProps, object_id: str) -> Outputs
 
 
 def update(context: Ctx, spec: TableflowTopicProps, object_id: str) -> None:
-    actual = existing(_read(context, spec), f"Tableflow of topic {object_id}")
+    actual = require_existing(_read(context, spec), f"Tableflow of topic {object_id}")
     before = context.previous
     current = get_path(actual, "spec", "config")
     was_set = isinstance(before, TableflowTopicProps) and before.data_retention_ms is not None
@@ -90,18 +98,24 @@ def update(context: Ctx, spec: TableflowTopicProps, object_id: str) -> None:
         raise Refused(
             confluent_errors.CANT_CHANGE, f"data_retention_ms of Tableflow topic {object_id} can't be removed"
         )
-    wanted = _storage(spec)
-    if any(text(actual, "spec", "storage", name) != value for name, value in wanted.items()):
+    expected = _build_storage(spec)
+    is_same_storage = all(text(actual, "spec", "storage", name) == expected[name] for name in expected)
+    if not is_same_storage:
         raise ReplacementRequired(errors.OUTDATED, f"Tableflow of topic {object_id} writes to other storage")
     changes: dict[str, Any] = {}
-    if config := {
-        name: value for name, value in _config(spec).items() if not _is(get_path(current, name), value)
-    }:
-        changes["config"] = config
-    if set(get_path(actual, "spec", "table_formats") or []) != set(_formats(spec)):
-        changes["table_formats"] = _formats(spec)
+    config = _build_config(spec)
+    changed_config = {
+        name: value for name, value in config.items() if not _is_same(get_path(current, name), value)
+    }
+    if changed_config:
+        changes["config"] = changed_config
+    current_formats = get_path(actual, "spec", "table_formats") or []
+    if set(current_formats) != set(_list_formats(spec)):
+        changes["table_formats"] = _list_formats(spec)
     if changes:
-        client(context, spec).patch(_ROUTE + path(spec.topic), {"spec": {**cluster_ref(spec), **changes}})
+        connect(context, spec).patch(
+            _ROUTE + path(spec.topic), {"spec": {**build_cluster_ref(spec), **changes}}
+        )
 
 
 def delete(context: Ctx, spec: TableflowTopicProps, object_id: str) -> None:
@@ -113,7 +127,7 @@ def delete(context: Ctx, spec: TableflowTopicProps, object_id: str) -> None:
         require_unprotected(
             context, spec.environment_id, spec.cluster_id, f"the table of topic {object_id} has rows"
         )
-    client(context, spec).delete(_ROUTE + path(spec.topic), **query(spec))
+    connect(context, spec).delete(_ROUTE + path(spec.topic), **build_query(spec))
 
 
 def find_existing(context: Ctx, spec: TableflowTopicProps, known: str | None) -> list[str]:
@@ -122,27 +136,27 @@ def find_existing(context: Ctx, spec: TableflowTopicProps, known: str | None) ->
     Raises Refused if that is neither the resource's own nor to be adopted.
     """
 
-    def look() -> list[str]:
+    def find_objects() -> list[str]:
         actual = _read(context, spec)
         if actual is None:
             return []
         if not context.owned and not spec.adopt:
             place = text(actual, "spec", "storage", "bucket_name") or "Confluent's storage"
-            what = (
+            message = (
                 f"topic {spec.topic} has Tableflow already, into {place}, and this deployment did not "
                 "enable it"
             )
-            raise Refused(confluent_errors.FOREIGN_TABLEFLOW, what)
+            raise Refused(confluent_errors.FOREIGN_TABLEFLOW, message)
         return [spec.topic]
 
     if context.deleting and not context.owned:
         return []
-    return in_container(
-        context, lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None, look
+    return treat_gone_container_as_empty(
+        context, lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None, find_objects
     )
 
 
-def _fault(spec: TableflowTopicProps, reason: str, *, failed: bool) -> ResourceFailed:
+def _build_topic_fault(spec: TableflowTopicProps, reason: str, *, failed: bool) -> ResourceFailed:
     row = confluent_errors.TABLEFLOW_FAILED if failed else confluent_errors.TABLEFLOW_SUSPENDED
     if "not empty" in reason.lower():
         row = confluent_errors.STORAGE_NOT_EMPTY
@@ -158,33 +172,33 @@ def _require_synced(context: Ctx, spec: TableflowTopicProps, actual: dict[str, A
     statuses = objects(actual, "status", "catalog_sync_statuses")
     if statuses and all(text(status, "sync_status") == "SYNCED" for status in statuses):
         return
-    integrations = client(context, spec).pages(catalog_integration.ROUTE, **query(spec))
+    integrations = connect(context, spec).pages(catalog_integration.ROUTE, **build_query(spec))
     for integration in integrations:
         catalog_integration.require_working(context, spec, integration)
     for status in statuses:
         if text(status, "sync_status") == "FAILED":
-            raise catalog_integration.fault(f"topic {spec.topic}", text(status, "error_message"))
-    seen = [
-        f"catalog integration {text(integration, 'id')} is {text(integration, 'status', 'phase')}"
-        for integration in integrations
-    ]
-    states = ", ".join(seen) or "the cluster has no catalog integration"
-    raise InProgress(errors.WAITING, f"no catalog shows the table of topic {spec.topic} yet: {states}")
+            raise catalog_integration.build_fault(f"topic {spec.topic}", text(status, "error_message"))
+    states = []
+    for integration in integrations:
+        phase = text(integration, "status", "phase")
+        states.append(f"catalog integration {text(integration, 'id')} is {phase}")
+    state = ", ".join(states) or "the cluster has no catalog integration"
+    raise InProgress(errors.WAITING, f"no catalog shows the table of topic {spec.topic} yet: {state}")
 
 
-def _is(current: Any, wanted: Any) -> bool:
+def _is_same(current: Any, expected: Any) -> bool:
     """Return whether the current value is the wanted one.
 
     The API returns numbers as text, and more fields of error handling.
     """
-    if isinstance(wanted, dict):
-        return isinstance(current, dict) and all(
-            text(current, name) == value for name, value in wanted.items()
-        )
-    return current is not None and str(current) == str(wanted)
+    if isinstance(expected, dict):
+        if not isinstance(current, dict):
+            return False
+        return all(text(current, name) == value for name, value in expected.items())
+    return current is not None and str(current) == str(expected)
 
 
-def _storage(spec: TableflowTopicProps) -> dict[str, str]:
+def _build_storage(spec: TableflowTopicProps) -> dict[str, str]:
     if spec.storage == "managed":
         return {"kind": "Managed"}
     return {
@@ -194,26 +208,28 @@ def _storage(spec: TableflowTopicProps) -> dict[str, str]:
     }
 
 
-def _formats(spec: TableflowTopicProps) -> list[str]:
+def _list_formats(spec: TableflowTopicProps) -> list[str]:
     return sorted(set(spec.table_formats)) or ["ICEBERG"]
 
 
-def _config(spec: TableflowTopicProps) -> dict[str, Any]:
+def _build_config(spec: TableflowTopicProps) -> dict[str, Any]:
     """Return the configuration.
 
     With both error_handling and the deprecated record_failure_strategy, creation would fail.
     """
-    handling = {
-        "mode": spec.error_handling,
-        **({"target": spec.error_log_topic} if spec.error_handling == "LOG" else {}),
-    }
-    times = {"retention_ms": spec.retention_ms, "data_retention_ms": spec.data_retention_ms}
-    return {
-        **{name: str(value) for name, value in times.items() if value is not None},
-        "error_handling": handling,
+    error_handling = {"mode": spec.error_handling}
+    if spec.error_handling == "LOG":
+        error_handling["target"] = spec.error_log_topic
+    config: dict[str, Any] = {
+        "error_handling": error_handling,
         "metadata_column_naming_scheme": spec.metadata_columns,
     }
+    if spec.retention_ms is not None:
+        config["retention_ms"] = str(spec.retention_ms)
+    if spec.data_retention_ms is not None:
+        config["data_retention_ms"] = str(spec.data_retention_ms)
+    return config
 
 
 def _read(context: Ctx, spec: TableflowTopicProps) -> dict[str, Any] | None:
-    return client(context, spec).read(_ROUTE + path(spec.topic), **query(spec))
+    return connect(context, spec).read(_ROUTE + path(spec.topic), **build_query(spec))

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from lambdas.confluent import errors as confluent_errors
-from lambdas.confluent.client import RestClient, get_path, objects, path, text
 from lambdas.confluent.errors import mentions
-from lambdas.confluent.lookup import Ctx, existing, in_container, require_unprotected
+from lambdas.confluent.lookup import Ctx, require_existing, require_unprotected, treat_gone_container_as_empty
 from lambdas.confluent.properties import TopicProps
+from lambdas.confluent.rest_client import RestClient, get_path, objects, path, text
 from lambdas.shared.errors import Conflict, InProgress, Refused
 from lambdas.shared.resource import Outputs
 
@@ -28,7 +28,7 @@ def create(context: Ctx, spec: TopicProps) -> str:
         "partitions_count": spec.partitions,
         "configs": [{"name": name, "value": value} for name, value in sorted(spec.config.items())],
     }
-    plane = _plane(context, spec)
+    plane = _connect(context, spec)
     context.claim()
     try:
         plane.post(path("kafka", "v3", "clusters", spec.cluster_id, "topics"), body)
@@ -42,36 +42,39 @@ def create(context: Ctx, spec: TopicProps) -> str:
 
 
 def is_ready(context: Ctx, spec: TopicProps, object_id: str) -> Outputs | None:
-    actual = existing(_plane(context, spec).read(_route(spec)), f"topic {object_id}")
+    actual = require_existing(_connect(context, spec).read(_build_route(spec)), f"topic {object_id}")
     return {"name": object_id, "partitions": text(actual, "partitions_count")}
 
 
 def update(context: Ctx, spec: TopicProps, object_id: str) -> None:
-    plane = _plane(context, spec)
-    actual = existing(plane.read(_route(spec)), f"topic {object_id}")
-    if isinstance(now := get_path(actual, "partitions_count"), int) and now < spec.partitions:
+    plane = _connect(context, spec)
+    actual = require_existing(plane.read(_build_route(spec)), f"topic {object_id}")
+    partitions = get_path(actual, "partitions_count")
+    if isinstance(partitions, int) and partitions < spec.partitions:
         # Kafka refuses to set the number that a topic already has, so a repeated call would look like a
         # failure.
-        plane.patch(_route(spec), {"partitions_count": spec.partitions}, repeatable=False)
-    elif isinstance(now, int) and now > spec.partitions and _lowers(context, spec):
-        what = f"topic {object_id} has {now} partitions, and Kafka can't lower that to {spec.partitions}"
-        raise Refused(confluent_errors.CANT_CHANGE, what)
-    current = {
-        text(config, "name"): config for config in objects(plane.read(_route(spec) + "/configs"), "data")
-    }
-    if changes := [*_set(spec, current), *_reset(context, spec, current)]:
-        plane.post(_route(spec) + "/configs:alter", {"data": changes}, repeatable=True)
+        plane.patch(_build_route(spec), {"partitions_count": spec.partitions}, repeatable=False)
+    elif isinstance(partitions, int) and partitions > spec.partitions and _lowers_partitions(context, spec):
+        message = (
+            f"topic {object_id} has {partitions} partitions, and Kafka can't lower that to {spec.partitions}"
+        )
+        raise Refused(confluent_errors.CANT_CHANGE, message)
+    settings = objects(plane.read(_build_route(spec) + "/configs"), "data")
+    current = {text(setting, "name"): setting for setting in settings}
+    changes = [*_list_changed_settings(spec, current), *_list_reset_settings(context, spec, current)]
+    if changes:
+        plane.post(_build_route(spec) + "/configs:alter", {"data": changes}, repeatable=True)
 
 
-def _lowers(context: Ctx, spec: TopicProps) -> bool:
+def _lowers_partitions(context: Ctx, spec: TopicProps) -> bool:
     """Return whether this update lowers the number.
 
     A rollback doesn't count: the topic then keeps the added partitions.
     """
     before = context.previous
-    return (
-        isinstance(before, TopicProps) and before.partitions > spec.partitions and not context.rolling_back()
-    )
+    if not isinstance(before, TopicProps) or before.partitions <= spec.partitions:
+        return False
+    return not context.rolling_back()
 
 
 def delete(context: Ctx, spec: TopicProps, object_id: str) -> None:
@@ -80,14 +83,14 @@ def delete(context: Ctx, spec: TopicProps, object_id: str) -> None:
     Raises LakeferryError if the cluster is protected.
     """
     require_unprotected(context, spec.environment_id, spec.cluster_id, f"topic {object_id} has records")
-    _plane(context, spec).delete(_route(spec))
+    _connect(context, spec).delete(_build_route(spec))
 
 
 def find_existing(context: Ctx, spec: TopicProps, known: str | None) -> list[str]:
     """Return the topic if it exists. Raises Refused if it is neither the resource's own nor to be adopted."""
 
-    def look() -> list[str]:
-        if _plane(context, spec).read(_route(spec)) is None:
+    def find_objects() -> list[str]:
+        if _connect(context, spec).read(_build_route(spec)) is None:
             return []
         if not context.owned and not spec.adopt:
             raise Refused(
@@ -98,18 +101,20 @@ def find_existing(context: Ctx, spec: TopicProps, known: str | None) -> list[str
 
     if context.deleting and not context.owned:
         return []
-    return in_container(
-        context, lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None, look
+    return treat_gone_container_as_empty(
+        context, lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None, find_objects
     )
 
 
-def _set(spec: TopicProps, current: dict[str, dict[str, Any]]) -> Iterator[dict[str, str]]:
+def _list_changed_settings(spec: TopicProps, current: dict[str, dict[str, Any]]) -> Iterator[dict[str, str]]:
     for name, value in sorted(spec.config.items()):
         if text(current.get(name), "value") != value:
             yield {"name": name, "value": value}
 
 
-def _reset(context: Ctx, spec: TopicProps, current: dict[str, dict[str, Any]]) -> Iterator[dict[str, str]]:
+def _list_reset_settings(
+    context: Ctx, spec: TopicProps, current: dict[str, dict[str, Any]]
+) -> Iterator[dict[str, str]]:
     """Reset settings that the properties no longer have to Confluent's defaults.
 
     A setting that the list lacks is reset too: a list read soon after a change may be incomplete.
@@ -120,11 +125,11 @@ def _reset(context: Ctx, spec: TopicProps, current: dict[str, dict[str, Any]]) -
             yield {"name": name, "operation": "DELETE"}
 
 
-def _plane(context: Ctx, spec: TopicProps) -> RestClient:
+def _connect(context: Ctx, spec: TopicProps) -> RestClient:
     return context.vendor.kafka(
         spec.environment_id, spec.cluster_id, context.secrets.read_key(spec.credentials)
     )
 
 
-def _route(spec: TopicProps) -> str:
+def _build_route(spec: TopicProps) -> str:
     return path("kafka", "v3", "clusters", spec.cluster_id, "topics", spec.topic)
