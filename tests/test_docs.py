@@ -31,6 +31,7 @@ from lakeferry.local import query, target
 from lakeferry.plan import cost, render
 from lambdas import contract
 from lambdas.confluent import secret_fields as confluent_fields
+from lambdas.confluent.services import base
 from lambdas.shared.redaction import ApiKey, Secret
 from lambdas.snowflake import keypair
 from lambdas.snowflake import secret_fields as snowflake_fields
@@ -108,7 +109,7 @@ def test_keys_of_a_window_that_was_not_published_are_described(file, function):
 
 
 SECRETS = (pages.FOLDER / "secrets.md").read_text()
-CONNECTION = confluent_fields.Connection("sa-1", "r", "env-1", "o", "lkc-1", "lfcp-1", "e", "u", "n")
+CONNECTION = base.Connection("sa-1", "r", "env-1", "o", "lkc-1", "lfcp-1", "e", "u", "n")
 FIELDS = {
     f"Confluent Cloud: {service}": list(
         confluent_fields.fields(service, ApiKey("id", Secret("s")), CONNECTION)

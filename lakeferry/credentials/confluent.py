@@ -13,9 +13,10 @@ from lakeferry.errors import CommandFailed
 from lakeferry.output import Output, program_name
 from lambdas.confluent import crn, secret_fields
 from lambdas.confluent import errors as confluent_errors
-from lambdas.confluent.client import CONTROL_PLANE, Confluent, path, text
+from lambdas.confluent.client import CONTROL_PLANE, Confluent
 from lambdas.confluent.crn import CrnScope
-from lambdas.confluent.secret_fields import Connection
+from lambdas.confluent.rest_client import path, text
+from lambdas.confluent.services.base import Connection
 from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import Denied, LakeferryError, NotFound
 from lambdas.shared.http import Session

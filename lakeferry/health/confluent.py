@@ -15,7 +15,8 @@ from lakeferry.health import runner
 from lakeferry.health.model import Check, Group
 from lakeferry.output import Output
 from lambdas.confluent import errors as confluent_errors
-from lambdas.confluent.client import CLOUD, Confluent, RestClient, text
+from lambdas.confluent.client import CLOUD, Confluent
+from lambdas.confluent.rest_client import RestClient, text
 from lambdas.shared.errors import Denied, NotFound
 
 GROUP: Final = Group("Confluent")

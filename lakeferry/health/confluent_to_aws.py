@@ -17,7 +17,7 @@ from lakeferry.health.model import Check, Group, mark_consequences
 from lakeferry.health.tableflow import CatalogIntegration, Tableflow, TableflowTopic
 from lakeferry.health.trust import Principal, Role
 from lambdas import contract
-from lambdas.confluent.client import RestClient, text
+from lambdas.confluent.rest_client import RestClient, text
 from lambdas.shared.errors import Denied
 
 GROUP: Final = Group("Confluent → AWS")

@@ -19,7 +19,7 @@ from lakeferry.errors import CommandFailed
 from lakeferry.health.model import Observation, State, observe
 from lakeferry.health.tableflow import Tableflow, TableflowTopic
 from lambdas import contract
-from lambdas.confluent.client import RestClient
+from lambdas.confluent.rest_client import RestClient
 from lambdas.handlers import monitoring
 from lambdas.handlers.monitoring import Settings
 from lambdas.monitoring.measurements import ExportResults, GlueTables, KafkaTopics, SnowflakeTables

@@ -12,8 +12,8 @@ import attrs
 
 from lakeferry.deployment import stacks
 from lakeferry.deployment.context import DeploymentContext
-from lambdas.confluent.client import RestClient, get_path, objects, text
 from lambdas.confluent.resources import catalog_integration
+from lambdas.confluent.rest_client import RestClient, get_path, objects, text
 
 _ROUTE: Final = "/tableflow/v1/tableflow-topics"
 _NO_REASON: Final = "no reason given"

@@ -14,8 +14,9 @@ from lakeferry.deployment.context import DeploymentContext
 from lakeferry.inventory.model import CONFLUENT, Item, Ownership, Verdict, orphaned, retained, unknown
 from lakeferry.inventory.ownership import VendorNames
 from lambdas.confluent import crn
-from lambdas.confluent.client import Confluent, path, text
+from lambdas.confluent.client import Confluent
 from lambdas.confluent.properties import EnvironmentProps
+from lambdas.confluent.rest_client import path, text
 from lambdas.shared.errors import Denied, NotFound, Refused, Transient
 from lambdas.shared.redaction import ApiKey
 

@@ -20,7 +20,8 @@ from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.stacks import Stack, StackResource
 from lakeferry.errors import CommandFailed
 from lakeferry.inventory.snowflake import KINDS as SHOWN
-from lambdas.confluent.client import Confluent, get_path, path, text
+from lambdas.confluent.client import Confluent
+from lambdas.confluent.rest_client import get_path, path, text
 from lambdas.custom_resources import registry, request
 from lambdas.custom_resources.request import Identity
 from lambdas.custom_resources.state import DynamoDocuments, ResourceState, StateStore

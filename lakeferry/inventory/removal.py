@@ -19,7 +19,8 @@ from lakeferry.inventory.aws_kinds import KINDS
 from lakeferry.inventory.aws_listing import GONE
 from lakeferry.inventory.model import AWS, CONFLUENT, SNOWFLAKE, Item, Verdict
 from lakeferry.output import Reporter
-from lambdas.confluent.client import Confluent, path
+from lambdas.confluent.client import Confluent
+from lambdas.confluent.rest_client import path
 from lambdas.custom_resources import registry
 from lambdas.custom_resources.reconcile import Reconciler
 from lambdas.custom_resources.request import DELETE

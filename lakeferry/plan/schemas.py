@@ -12,8 +12,8 @@ from lakeferry.errors import CommandFailed
 from lakeferry.plan.difference import Action, Change, Comparison
 from lakeferry.plan.refusals import Refusal
 from lakeferry.plan.templates import TemplateResource
-from lambdas.confluent.client import RestClient, path
 from lambdas.confluent.errors import SCHEMA_INCOMPATIBLE
+from lambdas.confluent.rest_client import RestClient, path
 from lambdas.shared.errors import SECRET_SHAPE, LakeferryError, NotFound
 
 _DEFAULT_TYPE: Final = "AVRO"

@@ -12,7 +12,7 @@ from typing import Any, Final
 import fastavro
 
 from lakeferry.rehearsal.harness import Harness
-from lambdas.confluent.client import path, require_text
+from lambdas.confluent.rest_client import path, require_text
 
 #: The first byte of a value whose schema is in Schema Registry, before the schema's id.
 _MAGIC: Final = 0

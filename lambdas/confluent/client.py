@@ -17,9 +17,7 @@ import attrs
 from lambdas.confluent import crn, sight
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.rest_client import (
-    MAX_PAGES,
     RestClient,
-    get_path,
     objects,
     path,
     require_text,
@@ -39,22 +37,6 @@ from lambdas.shared.errors import (
 )
 from lambdas.shared.http import Session, is_loopback, require_safe
 from lambdas.shared.redaction import ApiKey
-
-__all__ = [
-    "CLOUD",
-    "CONTROL_PLANE",
-    "MAX_PAGES",
-    "NEW_KEY_PATIENCE",
-    "VENDOR_DOMAIN",
-    "Confluent",
-    "RestClient",
-    "get_path",
-    "objects",
-    "path",
-    "read_bootstrap_servers",
-    "require_text",
-    "text",
-]
 
 CONTROL_PLANE: Final = "https://api.confluent.cloud"
 VENDOR_DOMAIN: Final = ".confluent.cloud"

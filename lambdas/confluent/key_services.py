@@ -13,8 +13,6 @@ from lambdas.confluent.services.flink import Flink
 from lambdas.shared.errors import Denied, NotFound, Refused
 from lambdas.shared.redaction import ApiKey
 
-__all__ = ["Target", "find_connection", "find_resource", "is_for", "read_target", "works"]
-
 
 def read_target(stored: Mapping[str, str]) -> Target:
     """Return the target of the key in a secret, from the fields that AWS's managed external secrets use."""

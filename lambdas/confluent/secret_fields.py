@@ -14,8 +14,6 @@ from lambdas.confluent.services.base import Connection
 from lambdas.shared.redaction import ApiKey, Secret
 from lambdas.shared.secrets import KEY_ID, KEY_SECRET, reveal_fields
 
-__all__ = ["DISPLAY_NAME", "SERVICES", "Connection", "build_fields", "fields", "replace_key"]
-
 DISPLAY_NAME: Final = "displayName"
 SERVICES: Final = tuple(services.SERVICES)
 

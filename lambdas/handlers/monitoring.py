@@ -12,7 +12,8 @@ import attrs
 from botocore.config import Config
 
 from lambdas import contract
-from lambdas.confluent.client import CONTROL_PLANE, Confluent, RestClient
+from lambdas.confluent.client import CONTROL_PLANE, Confluent
+from lambdas.confluent.rest_client import RestClient
 from lambdas.confluent.telemetry import TELEMETRY
 from lambdas.custom_resources.state import DynamoDocuments, StateStore
 from lambdas.handlers.runtime import LambdaContext, client, deadline, entry_point

@@ -14,11 +14,12 @@ from lambdas import contract
 from lambdas.confluent.client import CONTROL_PLANE, Confluent
 from lambdas.custom_resources.state import DynamoDocuments, StateStore
 from lambdas.handlers.runtime import LambdaContext, client, deadline, entry_point
+from lambdas.rotation import age, strategy
 from lambdas.rotation import errors as rotation_errors
-from lambdas.rotation import steps
 from lambdas.rotation.confluent import ConfluentApiKey
 from lambdas.rotation.snowflake import SnowflakeKeyPair
-from lambdas.rotation.steps import Rotation, Strategy
+from lambdas.rotation.steps import Rotation
+from lambdas.rotation.strategy import Strategy
 from lambdas.rotation.versions import DAY, Policy
 from lambdas.shared import errors
 from lambdas.shared.clock import Deadline
@@ -105,8 +106,8 @@ def build(
         return vendor
 
     strategies: dict[str, Callable[[], Strategy]] = {
-        steps.CONFLUENT: lambda: ConfluentApiKey(confluent),
-        steps.SNOWFLAKE: lambda: SnowflakeKeyPair(
+        strategy.CONFLUENT: lambda: ConfluentApiKey(confluent),
+        strategy.SNOWFLAKE: lambda: SnowflakeKeyPair(
             lambda login, key: Snowflake(session, deadline.clock, login, key, settings.snowflake_url), tenants
         ),
     }
@@ -139,5 +140,5 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
 
 _OPERATIONS: Final[Mapping[str, Callable[[Rotation, str], dict[str, Any]]]] = {
     "revoke": Rotation.revoke,
-    "status": lambda rotation, secret: attrs.asdict(steps.age_of(*rotation.open(secret))),
+    "status": lambda rotation, secret: attrs.asdict(age.age_of(*rotation.open(secret))),
 }

@@ -17,7 +17,7 @@ from config.exports.contract import WindowRule
 from config.exports.windows import closed_windows
 from config.toml_model import BadFile
 from lambdas.confluent import telemetry
-from lambdas.confluent.client import RestClient, get_path, objects, require_text, text
+from lambdas.confluent.rest_client import RestClient, get_path, objects, require_text, text
 from lambdas.monitoring import errors as monitoring_errors
 from lambdas.monitoring.settings import MonitoredExport
 from lambdas.shared.aws import aws_call, error_code

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import attrs
 
 from lambdas.rotation import errors as rotation_errors
-from lambdas.rotation.age import age_of
-from lambdas.rotation.strategy import CONFLUENT, SNOWFLAKE, Strategy, detect_credential_type
+from lambdas.rotation.strategy import Strategy, detect_credential_type
 from lambdas.rotation.verification import verify
 from lambdas.rotation.versions import (
     PENDING,
@@ -34,8 +33,6 @@ from lambdas.shared.secrets import CURRENT
 
 if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
-
-__all__ = ["ALREADY", "CONFLUENT", "SNOWFLAKE", "Rotation", "Strategy", "age_of"]
 
 _REQUIRED_NAMES: Final = ("Step", "SecretId", "ClientRequestToken")
 ALREADY: Final = "already current"

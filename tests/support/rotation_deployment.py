@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from lambdas import contract
 from lambdas.confluent import secret_fields as confluent_fields
+from lambdas.confluent.services import base
 from lambdas.custom_resources.state import DynamoDocuments, KnownObject, ResourceState, StateStore
 from lambdas.shared.clock import SystemClock
 from lambdas.shared.redaction import ApiKey, Secret
@@ -96,7 +97,7 @@ class Deployment:
         key = self.org.key(account, {"id": cluster["id"], "kind": "Cluster"})
         self.cluster = cluster
         self.account = account
-        to = confluent_fields.Connection(
+        to = base.Connection(
             account, cluster["id"], environment, display_name="reader-key", endpoint="127.0.0.1:9092"
         )
         return confluent_fields.fields("kafka", ApiKey(key[0], Secret(key[1])), to)

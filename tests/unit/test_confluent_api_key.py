@@ -11,6 +11,7 @@ import pytest
 from lambdas.confluent import key_services, secret_fields
 from lambdas.confluent.key_properties import KEY_SERVICES
 from lambdas.confluent.resources import api_key
+from lambdas.confluent.services import base
 from lambdas.shared.errors import (
     BadProperties,
     Denied,
@@ -174,7 +175,7 @@ def test_a_resource_is_recognised_in_confluents_other_form(found, service, same)
 @pytest.mark.parametrize(("status", "works"), [(200, True), (401, False), (400, None)])
 def test_a_key_works_where_its_service_accepts_it_and_another_error_is_no_answer(server, status, works):
     server.answers["GET /tableflow/v1/regions"] = (status, {"data": []} if works else {})
-    target = key_services.Target("tableflow", "sa-1")
+    target = base.Target("tableflow", "sa-1")
     key = ApiKey("K", Secret("s"))
     if works is None:
         with pytest.raises(Refused):
@@ -291,7 +292,7 @@ def test_every_service_has_fields_requirements_and_a_test_call():
     assert secret_fields.SERVICES == tuple(SERVICES) == tuple(KEY_SERVICES)
     key = ApiKey("id", Secret("canary"))
     for service in SERVICES:
-        held = secret_fields.fields(service, key, secret_fields.Connection(SA, "r"))
+        held = secret_fields.fields(service, key, base.Connection(SA, "r"))
         assert held["apiSecret"] == "canary"
 
 

@@ -10,17 +10,9 @@ from hypothesis import strategies as st
 
 from lakeferry.health import confluent as health
 from lambdas.confluent import crn
-from lambdas.confluent.client import (
-    MAX_PAGES,
-    Confluent,
-    RestClient,
-    get_path,
-    objects,
-    path,
-    require_text,
-    text,
-)
+from lambdas.confluent.client import Confluent
 from lambdas.confluent.errors import detail, error_from
+from lambdas.confluent.rest_client import MAX_PAGES, RestClient, get_path, objects, path, require_text, text
 from lambdas.shared.errors import (
     Conflict,
     Denied,

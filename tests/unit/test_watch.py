@@ -20,7 +20,7 @@ from botocore.stub import Stubber
 
 from lambdas import contract
 from lambdas.confluent import telemetry
-from lambdas.confluent.client import RestClient
+from lambdas.confluent.rest_client import RestClient
 from lambdas.handlers import monitoring
 from lambdas.handlers.runtime import Failed, client
 from lambdas.monitoring import errors as monitoring_errors

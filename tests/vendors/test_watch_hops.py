@@ -13,7 +13,8 @@ from pyiceberg.catalog import load_catalog
 
 from lambdas import contract
 from lambdas.confluent import telemetry
-from lambdas.confluent.client import Confluent, RestClient
+from lambdas.confluent.client import Confluent
+from lambdas.confluent.rest_client import RestClient
 from lambdas.monitoring import checks
 from lambdas.monitoring import errors as monitoring_errors
 from lambdas.monitoring.checks import Check, run_checks

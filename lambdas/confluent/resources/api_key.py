@@ -15,10 +15,10 @@ import attrs
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent import key_services
 from lambdas.confluent.key_properties import ApiKeyProps
-from lambdas.confluent.key_services import Target
 from lambdas.confluent.lookup import Ctx, treat_gone_container_as_empty
 from lambdas.confluent.rest_client import path, require_text, text
-from lambdas.confluent.secret_fields import Connection, build_fields, replace_key
+from lambdas.confluent.secret_fields import build_fields, replace_key
+from lambdas.confluent.services.base import Connection, Target
 from lambdas.shared import errors
 from lambdas.shared.errors import InProgress, Refused, ResourceMissing
 from lambdas.shared.redaction import ApiKey, Secret
