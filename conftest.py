@@ -29,9 +29,9 @@ from config.exports.table_columns import spark_columns
 from glue_jobs import session
 from glue_jobs.analyse import analyse
 from lakeferry.local import spark as local_spark
-from lakeferry.local.judge_worker import empty_table
+from lakeferry.local.judge_worker import create_empty_table
 from simulators.aws.server import EmbeddedAws
-from stacks.assets import glue_zip
+from stacks.assets import build_glue_zip
 from tests.support.aws_clients import Clients
 from tests.support.lake import Lake, new_lake
 
@@ -176,7 +176,9 @@ def spark(lake_aws, warehouse, request):
     """Return the job's Spark session. A different master ends the previous session."""
     master = getattr(request, "param", None) or request.config.getoption("master") or local_spark.LOCAL
     path = list(sys.path)
-    java_home = local_spark.prepare(master=master, code=glue_zip if local_spark.is_cluster(master) else None)
+    java_home = local_spark.prepare(
+        master=master, code=build_glue_zip if local_spark.is_cluster(master) else None
+    )
     shipped = os.environ["SPARK_SUBMIT_OPTS"]
     # Each query of a test runs once or twice, so the second compiler, which optimises hot code, only costs
     # time: a fifth of it.
@@ -194,7 +196,7 @@ def spark(lake_aws, warehouse, request):
 def judge(spark):
     """Return the judge of contracts that the commands have, in this process and without kept answers."""
     session.activate(spark)
-    return lambda contract, schema: analyse(contract, empty_table(spark, spark_columns(schema)))[0]
+    return lambda contract, schema: analyse(contract, create_empty_table(spark, spark_columns(schema)))[0]
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,7 @@ from lakeferry import errors
 from lakeferry.errors import CommandFailed
 from lakeferry.local.bootstrap import ROOT
 from lambdas.shared import errors as lambda_errors
-from lambdas.shared.aws import answer_to, error_code
+from lambdas.shared.aws import answer_to, read_error_code
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.redaction import redact
 
@@ -66,7 +66,7 @@ def is_aws_denial(error: Exception) -> bool:
     while cause is not None and not isinstance(cause, ClientError):
         code = cause.row.code if isinstance(cause, LakeferryError) else getattr(cause, "code", "")
         cause = cause.__context__ if code == lambda_errors.STORAGE.code else None
-    return cause is not None and error_code(cause) in DENIED
+    return cause is not None and read_error_code(cause) in DENIED
 
 
 def trace_of(error: Exception) -> str:
@@ -154,7 +154,7 @@ def _explain_unreachable(doing: str, error: BotoCoreError) -> CommandFailed:
 
 
 def _explain_refused(doing: str, error: ClientError) -> CommandFailed:
-    code = error_code(error)
+    code = read_error_code(error)
     answer = redact(answer_to(error))
     if "ExpiredToken" in code or code in (
         "InvalidClientTokenId",

@@ -130,7 +130,7 @@ class Output:
                 self._has_spinner = False
 
 
-def program_name() -> str:
+def find_program_name() -> str:
     """Return the command as the user has to type it: its name, or its path if the virtual environment isn't
     on PATH.
     """
@@ -154,10 +154,10 @@ def format_table(columns: Sequence[str], rows: Sequence[Sequence[str]], width: i
 
     If they are wider than `width`, wrap the last column or put it below each row.
     """
-    whole = aligned(columns, rows)
+    whole = align(columns, rows)
     if _has_room(whole, width):
         return whole
-    heads = aligned(columns[:-1], [row[:-1] for row in rows])
+    heads = align(columns[:-1], [row[:-1] for row in rows])
     lasts = [columns[-1], *[row[-1] for row in rows]]
     left = max(map(cell_len, heads)) + len(_GAP)
     if width is not None and left + _MIN_LAST_COLUMN <= width:
@@ -180,12 +180,12 @@ def format_answer(columns: Sequence[str], rows: Sequence[Sequence[Any]], width: 
     """Return the lines of a query's result: aligned columns, or one line for each value if the columns are
     too wide.
     """
-    texts = [[text(value) for value in row] for row in rows]
-    whole = aligned(columns, texts)
+    texts = [[to_text(value) for value in row] for row in rows]
+    whole = align(columns, texts)
     return whole if _has_room(whole, width) else list(_write_records(columns, texts))
 
 
-def aligned(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def align(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(map(cell_len, column)) for column in zip(columns, *rows, strict=True)]
     right = [
         bool(rows) and all(_NUMBER.fullmatch(cell) for cell in column) for column in zip(*rows, strict=True)
@@ -199,7 +199,7 @@ def aligned(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def text(value: Any) -> str:
+def to_text(value: Any) -> str:
     """Return a value as text. Control characters are escaped, so that a terminal does not act on them."""
     if value is None:
         return "NULL"

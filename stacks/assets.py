@@ -60,17 +60,17 @@ def aws(python: str) -> Platform:
     return Platform("aarch64-manylinux2014", python)
 
 
-def lambda_folder(platform: Platform, build: Path = BUILD) -> Path:
+def build_lambda_folder(platform: Platform, build: Path = BUILD) -> Path:
     """Return the folder with all functions' code and packages. Raises BuildFailed."""
     return _build_asset("lambda", _LAMBDA_LOCK, _LAMBDA_SOURCES, platform, build)
 
 
-def glue_zip(build: Path = BUILD) -> Path:
+def build_glue_zip(build: Path = BUILD) -> Path:
     """Return the zip with the job's code and the packages that Glue doesn't have. Raises BuildFailed."""
     return _build_asset("glue", _GLUE_LOCK, _GLUE_SOURCES, LOCAL, build) / "lakeferry.zip"
 
 
-def glue_script() -> Path:
+def locate_glue_script() -> Path:
     return ROOT / "glue_jobs" / "export.py"
 
 

@@ -107,7 +107,7 @@ class LakeferryStack(Stack):
         CfnOutput(self, name, value=value, description=description)
 
 
-def own_arn(scope: Construct, service: str, resource: str, *, region: bool = True) -> str:
+def build_own_arn(scope: Construct, service: str, resource: str, *, region: bool = True) -> str:
     """Return an ARN in this account, and in this region unless the service has no regions."""
     stack = Stack.of(scope)
     return f"arn:{stack.partition}:{service}:{stack.region if region else ''}:{stack.account}:{resource}"

@@ -18,7 +18,7 @@ from lambdas import contract
 from stacks.base import LakeferryStack
 from stacks.constructs.cleanup import CleanupOnDestroy, may_empty, may_read_own_stack
 from stacks.constructs.provider import WaitingProvider
-from stacks.constructs.secrets import StackSecrets, named_secret
+from stacks.constructs.secrets import StackSecrets, name_secret_arn
 from stacks.constructs.statements import acknowledge
 from stacks.lake import ATHENA, EXPORTS, TEMPORARY, WAREHOUSE, Lake
 
@@ -172,7 +172,7 @@ class DataStack(LakeferryStack):
         If the deployment file names an existing secret, the first is a pattern for IAM, and the second is "".
         """
         if known := self.deployment.aws.pseudonym_secret:
-            return named_secret(self, known), ""
+            return name_secret_arn(self, known), ""
         prefix = self.deployment.prefix
         keep = self.deployment.keeps_data
         secrets = StackSecrets(

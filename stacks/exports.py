@@ -19,15 +19,15 @@ from config.deployments.deployment_file import LoadedDeployment
 from config.deployments.model import pascal_case
 from lambdas import contract
 from lambdas.shared.settings import NotificationSettings
-from stacks.base import LakeferryStack, own_arn
+from stacks.base import LakeferryStack, build_own_arn
 from stacks.confluent.stack import ConfluentStack
 from stacks.constructs.export_job import ExportJobs
 from stacks.constructs.function import PythonFunction
-from stacks.constructs.mail import AlarmTopic, dead_letter_queue, mail_topic
-from stacks.constructs.statements import ITS_TOPICS, ONE_PREFIX, Statement, allow, role
+from stacks.constructs.mail import AlarmTopic, create_dead_letter_queue, mail_topic
+from stacks.constructs.statements import ITS_TOPICS, ONE_PREFIX, Statement, allow, create_role
 from stacks.data import DataStack
 from stacks.lake import EXPORTS
-from stacks.settings import PublishedSettings, topic_arns, topic_name
+from stacks.settings import PublishedSettings, build_topic_arns, build_topic_name
 
 #: If Glue refuses a start because a run is still active, it is retried for this long. Later, the next run
 #: catches up.
@@ -53,7 +53,7 @@ class ExportsStack(LakeferryStack):
         self.lake = data.lake
         self.glue_database = confluent.cluster.glue_database
         self.alarms = AlarmTopic(self, "Alarm", deployment=self.deployment)
-        self.dead_letters = dead_letter_queue(self, "DeadLetters")
+        self.dead_letters = create_dead_letter_queue(self, "DeadLetters")
         self.jobs: dict[str, glue.CfnJob] = {}
         if self.deployment.exports:
             jobs = ExportJobs(self, "Jobs", loaded=loaded, lake=self.lake, glue_database=self.glue_database)
@@ -72,7 +72,7 @@ class ExportsStack(LakeferryStack):
                 title=self.loaded.sources.contract(export.contract, None).title,
                 recipients=export.recipients,
                 key=key,
-                topic_name=topic_name(self.deployment, export.contract),
+                topic_name=build_topic_name(self.deployment, export.contract),
             )
 
     def _create_schedules(self) -> None:
@@ -106,7 +106,7 @@ class ExportsStack(LakeferryStack):
                 "StringEquals": {"aws:SourceAccount": self.account, "aws:SourceArn": group.schedule_group_arn}
             },
         )
-        return role(
+        return create_role(
             self,
             "Starter",
             trusts=service,
@@ -119,7 +119,9 @@ class ExportsStack(LakeferryStack):
 
     def _may_start(self, jobs: list[glue.CfnJob]) -> Statement:
         return allow(
-            "StartJobs", ["glue:StartJobRun"], [own_arn(self, "glue", f"job/{job.name}") for job in jobs]
+            "StartJobs",
+            ["glue:StartJobRun"],
+            [build_own_arn(self, "glue", f"job/{job.name}") for job in jobs],
         )
 
     def _start(self, job: glue.CfnJob, role: iam.Role) -> schedule_targets.Universal:
@@ -153,7 +155,7 @@ class ExportsStack(LakeferryStack):
                 prefix=EXPORTS,
                 alarm_topic=self.alarms.topic.topic_arn,
                 settings=settings.url,
-                topic_arns=topic_arns(self, self.deployment),
+                topic_arns=build_topic_arns(self, self.deployment),
                 region=self.region,
             ).to_environment(),
             statements=[*self._may_notify(), settings.may_read()],
@@ -186,7 +188,7 @@ class ExportsStack(LakeferryStack):
         """Return what the function may do. It reads records and manifests, never files with rows."""
         arn = self.lake.arn
         records = [f"{arn}/{EXPORTS}/*/{part}/*" for part in ("runs", "manifests")]
-        jobs = [own_arn(self, "glue", f"job/{job.name}") for job in self.jobs.values()]
+        jobs = [build_own_arn(self, "glue", f"job/{job.name}") for job in self.jobs.values()]
         return [
             allow("ReadRecords", ["s3:GetObject"], records, why=ONE_PREFIX),
             allow(
@@ -199,7 +201,9 @@ class ExportsStack(LakeferryStack):
             # doesn't exist yet.
             allow("FindRecords", ["s3:ListBucket"], [arn]),
             allow("GetJobRuns", ["glue:GetJobRun"], jobs),
-            allow("SendMails", ["sns:Publish"], [f"{topic_arns(self, self.deployment)}*"], why=ITS_TOPICS),
+            allow(
+                "SendMails", ["sns:Publish"], [f"{build_topic_arns(self, self.deployment)}*"], why=ITS_TOPICS
+            ),
             allow("SendAlarms", ["sns:Publish"], [self.alarms.topic.topic_arn]),
             allow("EncryptAlarms", ["kms:Decrypt", "kms:GenerateDataKey"], [self.alarms.key.key_arn]),
         ]

@@ -14,12 +14,12 @@ from constructs import Construct
 from config.deployments.deployment_file import LoadedDeployment
 from lambdas import contract
 from lambdas.shared.settings import MonitoringSettings
-from stacks.base import LakeferryStack, SynthOptions, own_arn
+from stacks.base import LakeferryStack, SynthOptions, build_own_arn
 from stacks.confluent.stack import ConfluentStack
 from stacks.constructs.function import FunctionSchedule, PythonFunction
-from stacks.constructs.mail import alarm, alarm_on_dead_letters
-from stacks.constructs.queries import named_queries
-from stacks.constructs.secrets import named_secret, through
+from stacks.constructs.mail import create_alarm, alarm_on_dead_letters
+from stacks.constructs.queries import create_named_queries
+from stacks.constructs.secrets import name_secret_arn, through
 from stacks.constructs.statements import (
     ITS_JOBS,
     ITS_KEYS,
@@ -28,13 +28,13 @@ from stacks.constructs.statements import (
     ONE_PREFIX,
     Statement,
     allow,
-    glue_tables,
+    list_glue_table_arns,
 )
 from stacks.constructs.vendor import may_read_states
 from stacks.data import DataStack
 from stacks.exports import ExportsStack
 from stacks.lake import EXPORTS
-from stacks.settings import PublishedSettings, topic_arns
+from stacks.settings import PublishedSettings, build_topic_arns
 from stacks.snowflake import Reader, SnowflakeStack
 
 #: Of the last three measurements, two must be above the limit: one may be wrong or missing.
@@ -81,7 +81,7 @@ class OperationsStack(LakeferryStack):
             self._create_dashboard()
         if self.deployment.has_budget:
             self._create_budget()
-        named_queries(
+        create_named_queries(
             self,
             deployment=self.deployment,
             database=confluent.cluster.glue_database,
@@ -101,7 +101,7 @@ class OperationsStack(LakeferryStack):
             prefix=EXPORTS,
             settings=settings.url,
             cluster=self.confluent.cluster.glue_database,
-            topic_arns=topic_arns(self, self.deployment) if self.deployment.exports else "",
+            topic_arns=build_topic_arns(self, self.deployment) if self.deployment.exports else "",
             metrics_key=self.confluent.cluster.watcher_secret_arn,
             confluent_url=options.confluent_url,
             tableflow_secret=self.confluent.cluster.table_watcher_secret_arn,
@@ -149,7 +149,12 @@ class OperationsStack(LakeferryStack):
             readers.append(self._snowflake_reader.secret_arn)
             keys.append(self._snowflake_reader.key_arn)
         return [
-            allow("GetTables", ["glue:GetTable"], glue_tables(self, cluster.glue_database), why=ONE_DATABASE),
+            allow(
+                "GetTables",
+                ["glue:GetTable"],
+                list_glue_table_arns(self, cluster.glue_database),
+                why=ONE_DATABASE,
+            ),
             allow("ReadMetadata", ["s3:GetObject"], [f"{lake.tableflow_arn}/*/metadata/*"], why=ITS_KEYS),
             allow(
                 "FindMetadata",
@@ -166,13 +171,13 @@ class OperationsStack(LakeferryStack):
                 "ReadAgesOfKeys",
                 ["secretsmanager:DescribeSecret", "secretsmanager:ListSecretVersionIds"],
                 [
-                    named_secret(self, name)
+                    name_secret_arn(self, name)
                     for name in [*self._list_secret_names(), *self._list_deployer_secrets()]
                 ],
             ),
             allow("ReadReadersKeys", ["secretsmanager:GetSecretValue"], readers),
             allow("DecryptKeys", ["kms:Decrypt"], keys, through(self, "secretsmanager")),
-            may_read_states(*[own_arn(self, "dynamodb", f"table/{table}") for table in tables]),
+            may_read_states(*[build_own_arn(self, "dynamodb", f"table/{table}") for table in tables]),
             allow(
                 "EmitMetrics",
                 ["cloudwatch:PutMetricData"],
@@ -191,12 +196,12 @@ class OperationsStack(LakeferryStack):
     def _may_read_exports(self) -> list[Statement]:
         if not self.deployment.exports:
             return []
-        jobs = own_arn(self, "glue", f"job/{self.deployment.prefix}-*")
+        jobs = build_own_arn(self, "glue", f"job/{self.deployment.prefix}-*")
         return [
             allow(
                 "CountRecipients",
                 ["sns:GetTopicAttributes"],
-                [f"{topic_arns(self, self.deployment)}*"],
+                [f"{build_topic_arns(self, self.deployment)}*"],
                 why=ITS_TOPICS,
             ),
             allow("GetJobs", ["glue:GetJob"], [jobs], why=ITS_JOBS),
@@ -251,7 +256,7 @@ class OperationsStack(LakeferryStack):
         )
 
     def _alarm_on_metric(self, metric: str, limit: int) -> cloudwatch.Alarm:
-        return alarm(
+        return create_alarm(
             self,
             f"{metric}Alarm",
             topic=self.exports.alarms.topic,
@@ -271,7 +276,7 @@ class OperationsStack(LakeferryStack):
         """Return an alarm that goes off after a whole day, because nobody can confirm a subscription before
         it is deployed.
         """
-        return alarm(
+        return create_alarm(
             self,
             "RecipientsUnconfirmedAlarm",
             topic=self.exports.alarms.topic,

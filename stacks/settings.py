@@ -16,7 +16,7 @@ from aws_cdk import aws_s3_assets as s3_assets
 from constructs import Construct
 
 from config.deployments.model import Deployment, Export, Topic
-from stacks.base import own_arn
+from stacks.base import build_own_arn
 from stacks.constructs.statements import Statement, allow
 
 
@@ -41,7 +41,7 @@ class PublishedSettings(Construct):
         return allow("ReadSettings", ["s3:GetObject"], [arn])
 
 
-def topic_name(deployment: Deployment, export: str) -> str:
+def build_topic_name(deployment: Deployment, export: str) -> str:
     """Return the name of an export's SNS topic.
 
     A deployment's name has no underscore, so the prefix is unique.
@@ -49,9 +49,9 @@ def topic_name(deployment: Deployment, export: str) -> str:
     return f"{deployment.prefix}_{export}"
 
 
-def topic_arns(scope: Construct, deployment: Deployment) -> str:
+def build_topic_arns(scope: Construct, deployment: Deployment) -> str:
     """Return the common prefix of the ARNs of all exports' SNS topics."""
-    return own_arn(scope, "sns", topic_name(deployment, ""))
+    return build_own_arn(scope, "sns", build_topic_name(deployment, ""))
 
 
 def _document(deployment: Deployment, secrets: Sequence[str]) -> dict[str, Any]:

@@ -31,11 +31,11 @@ from lambdas.snowflake.properties import (
     UserProps,
     WarehouseProps,
 )
-from stacks.base import LakeferryStack, SynthOptions, own_arn
+from stacks.base import LakeferryStack, SynthOptions, build_own_arn
 from stacks.confluent.stack import ConfluentStack
 from stacks.constructs.rotation import KeyRotation
-from stacks.constructs.secrets import StackSecrets, may_read_secret, named_secret
-from stacks.constructs.statements import ITS_KEYS, ONE_DATABASE, allow, glue_tables, role
+from stacks.constructs.secrets import StackSecrets, may_read_secret, name_secret_arn
+from stacks.constructs.statements import ITS_KEYS, ONE_DATABASE, allow, list_glue_table_arns, create_role
 from stacks.constructs.vendor import VendorProvider, VendorResource
 from stacks.data import DataStack
 
@@ -104,13 +104,13 @@ class SnowflakeStack(LakeferryStack):
                 snowflake_url=SynthOptions.of(self).snowflake_url,
             ),
             statements=[
-                *may_read_secret(self, "DeployerKey", named_secret(self, settings.key_secret)),
+                *may_read_secret(self, "DeployerKey", name_secret_arn(self, settings.key_secret)),
                 # By name: the ARN would be a circular dependency, as a tag of the secret names a role that
                 # this function creates.
                 allow(
                     "WriteKeys",
                     ["secretsmanager:GetSecretValue", "secretsmanager:PutSecretValue"],
-                    [named_secret(self, f"{self.deployment.prefix}/{_READER_SECRET}")],
+                    [name_secret_arn(self, f"{self.deployment.prefix}/{_READER_SECRET}")],
                 ),
                 self.secrets.may_use_key(),
             ],
@@ -189,7 +189,7 @@ class SnowflakeStack(LakeferryStack):
         )
 
     def _create_tables(self, data: DataStack, confluent: ConfluentStack) -> None:
-        role_arn = own_arn(self, "iam", self.deployment.role_resource("snowflake"), region=False)
+        role_arn = build_own_arn(self, "iam", self.deployment.role_resource("snowflake"), region=False)
         bucket = data.lake.tableflow_bucket
         database = confluent.cluster.glue_database
         volume = self.provider.create(
@@ -251,7 +251,7 @@ class SnowflakeStack(LakeferryStack):
         It can only read, and trusts two principals, each with the external id of its own object.
         """
         needs = contract.SNOWFLAKE_NEEDS
-        created = role(
+        created = create_role(
             self,
             "SnowflakeRole",
             role_name=self.deployment.role_name("snowflake"),
@@ -262,7 +262,7 @@ class SnowflakeStack(LakeferryStack):
             statements=[
                 allow("FindBucket", needs["bucket"], [bucket_arn]),
                 allow("ReadTables", needs["objects"], [f"{bucket_arn}/*"], why=ITS_KEYS),
-                allow("ReadCatalog", needs["tables"], glue_tables(self, database), why=ONE_DATABASE),
+                allow("ReadCatalog", needs["tables"], list_glue_table_arns(self, database), why=ONE_DATABASE),
             ],
         )
         trust = created.assume_role_policy

@@ -112,12 +112,14 @@ SECRETS = (pages.FOLDER / "secrets.md").read_text()
 CONNECTION = base.Connection("sa-1", "r", "env-1", "o", "lkc-1", "lfcp-1", "e", "u", "n")
 FIELDS = {
     f"Confluent Cloud: {service}": list(
-        confluent_fields.fields(service, ApiKey("id", Secret("s")), CONNECTION)
+        confluent_fields.build_plain_fields(service, ApiKey("id", Secret("s")), CONNECTION)
     )
     for service in confluent_fields.SERVICES
 } | {
     "Snowflake: a user's key pair": list(
-        snowflake_fields.fields(keypair.make(), snowflake_fields.Connection("a", "u", "h", "r", "w", "n"))
+        snowflake_fields.build_fields(
+            keypair.make(), snowflake_fields.Connection("a", "u", "h", "r", "w", "n")
+        )
     )
 }
 
@@ -393,7 +395,7 @@ def test_readme_is_short_and_names_the_two_commands():
 
 @pytest.mark.parametrize("page", ["README.md", "docs/tutorial/in-your-own-accounts.md"])
 def test_the_cost_of_a_day_on_the_page_is_the_calculated_one(page):
-    a_day = render.a_day(cost.estimate(shipped.load("dev")))
+    a_day = render.format_day_cost(cost.estimate(shipped.load("dev")))
     assert f"between {a_day.replace(' to ', ' and ')}" in (ROOT / page).read_text()
 
 

@@ -17,7 +17,7 @@ import pyspark
 import requests
 
 from lakeferry.local import spark
-from stacks.assets import glue_zip
+from stacks.assets import build_glue_zip
 
 _START_SECONDS: Final = 60
 #: An executor has Spark's default of 1 GiB.
@@ -38,7 +38,7 @@ def cluster(workers: int) -> Iterator[dict[str, str]]:
         master = f"spark://127.0.0.1:{port}"
         before = dict(os.environ)
         try:
-            spark.prepare(master=master, code=glue_zip)
+            spark.prepare(master=master, code=build_glue_zip)
             environment = os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
         finally:
             os.environ.clear()

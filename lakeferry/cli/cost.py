@@ -38,9 +38,9 @@ def cost(call: CommandContext) -> Mapping[str, Any]:
     loaded = load_deployment(call.stage)
     estimated = estimate(loaded)
     output.print(f"{loaded.deployment.prefix}, USD a month at list prices:")
-    output.table(["what", "from", "to", "basis"], rows(estimated))
+    output.table(["what", "from", "to", "basis"], build_rows(estimated))
     output.print("By usage, in addition:")
-    output.table(["what", "from", "to"], rates(estimated))
+    output.table(["what", "from", "to"], build_rates(estimated))
     output.print("Not included:")
     for sentence in LEFT_OUT:
         output.print(f"  - {sentence}")
@@ -59,12 +59,12 @@ def cost(call: CommandContext) -> Mapping[str, Any]:
     }
 
 
-def rows(estimated: Estimate) -> list[list[str]]:
+def build_rows(estimated: Estimate) -> list[list[str]]:
     lines = [[line.what, _format_usd(line.low), _format_usd(line.high), line.why] for line in estimated.lines]
     return [*lines, ["total", _format_usd(estimated.low), _format_usd(estimated.high), ""]]
 
 
-def rates(estimated: Estimate) -> list[list[str]]:
+def build_rates(estimated: Estimate) -> list[list[str]]:
     return [[rate.what, _format_usd(rate.low), _format_usd(rate.high)] for rate in estimated.rates]
 
 

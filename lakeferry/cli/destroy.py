@@ -83,7 +83,9 @@ def run(output: Output, ctx: DeploymentContext, *, confirmed: str | None, plan_o
     show(output, ctx, planned)
     about = {"stage": ctx.stage, "account": ctx.account, "region": ctx.region}
     if plan_only:
-        to_delete, to_keep = (inventory.documents(part) for part in (planned.to_delete, planned.to_keep))
+        to_delete, to_keep = (
+            inventory.build_documents(part) for part in (planned.to_delete, planned.to_keep)
+        )
         return {**about, "to_delete": to_delete, "to_keep": to_keep, "stacks": {}, "removed": [], "items": []}
     core.require_possible(ctx, planned)
     _require_confirmed(output, ctx, confirmed)
@@ -97,8 +99,8 @@ def run(output: Output, ctx: DeploymentContext, *, confirmed: str | None, plan_o
     for reason in done.reasons:
         output.print(f"  {reason}")
     inventory.show(output, ctx, done.items)
-    left = inventory.documents(done.items)
-    removed = inventory.documents(done.removed)
+    left = inventory.build_documents(done.items)
+    removed = inventory.build_documents(done.removed)
     document = {
         **about,
         "to_delete": [],
@@ -134,7 +136,7 @@ def show(output: Output, ctx: DeploymentContext, planned: Planned) -> None:
                 output.print(part)
     if planned.to_keep:
         output.print("To keep:")
-        rows = [inventory.row(item) for item in planned.to_keep]
+        rows = [inventory.build_row(item) for item in planned.to_keep]
         output.table(["system", "kind", "name", "why"], [[*row[:3], row[5]] for row in rows])
     if planned.differing:
         does = "delete" if ctx.deployment.keeps_data else "keep"
@@ -147,7 +149,7 @@ def show(output: Output, ctx: DeploymentContext, planned: Planned) -> None:
 def _count_by_kind(items: Iterable[Item]) -> Iterator[str]:
     """Yield one line for each kind of object, with the number and all names."""
     for (system, kind), same in groupby(items, key=lambda item: (item.system, item.kind)):
-        names = [inventory.row(item)[2] for item in same]
+        names = [inventory.build_row(item)[2] for item in same]
         yield f"{len(names)} {system} {kind}: {', '.join(names)}"
 
 
@@ -190,10 +192,12 @@ def _explain_stopped(ctx: DeploymentContext, failure: CommandFailed | None = Non
     """
     from botocore.exceptions import BotoCoreError, ClientError
 
-    from lakeferry.deployment.stacks import describe, names
+    from lakeferry.deployment.stacks import describe, list_names
 
     try:
-        under_way = [name for name in names(ctx) if (stack := describe(ctx, name)) and stack.is_in_progress]
+        under_way = [
+            name for name in list_names(ctx) if (stack := describe(ctx, name)) and stack.is_in_progress
+        ]
         state = (
             f"CloudFormation is still deleting {', '.join(under_way)}"
             if under_way

@@ -64,7 +64,7 @@ def diagram(
         require_fresh(templates)
         call.output.print("docs/explanation/infrastructure.md is up to date.")
     if write:
-        PAGE.write_text(page(templates), encoding="utf-8")
+        PAGE.write_text(build_page(templates), encoding="utf-8")
         call.output.print("wrote docs/explanation/infrastructure.md")
     diagrams = core.draw(templates)
     if not call.output.as_json and not write and not check:
@@ -73,7 +73,7 @@ def diagram(
     return {"stage": call.stage, "diagrams": diagrams}
 
 
-def page(templates: Mapping[str, Template]) -> str:
+def build_page(templates: Mapping[str, Template]) -> str:
     from lakeferry.deployment.diagram import draw
 
     drawn = draw(templates)
@@ -83,5 +83,5 @@ def page(templates: Mapping[str, Template]) -> str:
 
 def require_fresh(templates: Mapping[str, Template]) -> None:
     """Raise CommandFailed if the page is out of date."""
-    if not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != page(templates):
+    if not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != build_page(templates):
         raise CommandFailed("DIAGRAM-STALE", f"{PAGE.name} doesn't show the infrastructure of the templates")

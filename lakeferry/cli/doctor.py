@@ -47,15 +47,15 @@ def doctor(call: CommandContext) -> Mapping[str, Any]:
 def _run_checks(output: Output, stage: str) -> list[Check]:
     from lakeferry.deployment.context import open_context
     from lakeferry.health import tools
-    from lakeferry.health.doctor import machine_probes, probes
+    from lakeferry.health.doctor import list_machine_probes, list_probes
 
     try:
         with open_context(stage) as ctx:
-            return _run(output, probes(ctx))
+            return _run(output, list_probes(ctx))
     except CommandFailed as failure:
         if failure.code != "DEPLOYMENT-FILE":
             raise
-        return [*_run(output, machine_probes()), *tools.invalid_file(failure)]
+        return [*_run(output, list_machine_probes()), *tools.report_invalid_file(failure)]
 
 
 def _run(output: Output, probes: Sequence[Probe]) -> list[Check]:
@@ -70,7 +70,7 @@ def show(output: Output, checks: Sequence[Check]) -> None:
     for group in dict.fromkeys(check.group for check in checks):
         output.print(group)
         for check in _shorten_skipped([check for check in checks if check.group == group]):
-            for line in lines(check, marks=output.out.is_terminal):
+            for line in format_lines(check, marks=output.out.is_terminal):
                 output.print(line)
     counted = Counter(str(check.result) for check in checks)
     output.print(f"{counted['ok']} ok, {counted['warn']} with warnings, {counted['fail']} failed")
@@ -85,7 +85,7 @@ def _shorten_skipped(checks: list[Check]) -> list[Check]:
     return checks
 
 
-def lines(check: Check, *, marks: bool) -> list[str]:
+def format_lines(check: Check, *, marks: bool) -> list[str]:
     mark = _MARKS[check.result] if marks else f"{check.result:<4}"
     shown = [f"  {mark} {check.name}: {check.message}"]
     if check.needed:

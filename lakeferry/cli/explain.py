@@ -11,7 +11,7 @@ import typer
 from lakeferry import errors
 from lakeferry.cli.app import CommandContext, command, command_group
 from lakeferry.errors import CommandFailed, Entry
-from lakeferry.output import Output, program_name
+from lakeferry.output import Output, find_program_name
 
 app: Final = command_group()
 _CUTOFF: Final = 0.55
@@ -57,7 +57,7 @@ def _print_all(output: Output) -> list[dict[str, Any]]:
     for part, title in errors.PARTS.items():
         output.print(f"\n{title}")
         output.table(["code", "what"], [[entry.code, entry.title] for entry in entries if entry.part == part])
-    output.print(f"\nNext: {program_name()} explain CODE")
+    output.print(f"\nNext: {find_program_name()} explain CODE")
     return [_document(entry) for entry in entries]
 
 
@@ -67,7 +67,7 @@ def _find(code: str) -> Entry:
         return errors.entry(asked)
     except errors.UnknownCode:
         near = ", ".join(_find_similar_codes(asked, errors.catalogue()))
-        hint = f"Similar: {near}" if near else f"`{program_name()} explain` lists all"
+        hint = f"Similar: {near}" if near else f"`{find_program_name()} explain` lists all"
         raise CommandFailed("UNKNOWN-CODE", f"no error has the code {code!r}", hint) from None
 
 

@@ -14,7 +14,7 @@ from config.project import PROJECT
 from lakeferry.cli.app import WITHOUT_STAGE, CommandContext, command, command_group
 from lakeferry.cli.target import open_target
 from lakeferry.errors import KEPT_BACK, LATER, CommandFailed
-from lakeferry.output import program_name
+from lakeferry.output import find_program_name
 
 #: Keys of the run's record, which docs/reference/run-record.md explains in detail.
 _RUN: Final = {
@@ -78,7 +78,7 @@ def run(
     last demo.
     """
     from lakeferry.local import export
-    from lakeferry.local.target import relative, require_writable
+    from lakeferry.local.target import shorten_path, require_writable
 
     if dry_run and out:
         raise CommandFailed(
@@ -91,26 +91,26 @@ def run(
     output = call.output
     if out:
         require_writable(out)
-    with open_target() as target, export.spark(output, master):
+    with open_target() as target, export.open_spark(output, master):
         output.info(f"Working in {target.source}")
         record = export.run(output, target, arguments, "export")
         files = export.download(target, record, out) if out else []
     if not record.windows:
         output.print("Nothing to do: every closed window is published and final.")
-    output.table(["export", "window", "state", "rows", "totals"], export.summary(record))
-    for line in export.left_out(record):
+    output.table(["export", "window", "state", "rows", "totals"], export.summarize(record))
+    for line in export.describe_left_out(record):
         output.print(line)
-    for note in export.notes(record):
+    for note in export.list_notes(record):
         output.print(note)
     if record.windows_left:
         output.print(
             f"The run did not begin {record.windows_left} more windows; run again to continue with them."
         )
     for file in files:
-        output.print(f"wrote {relative(file)}")
+        output.print(f"wrote {shorten_path(file)}")
     if not target.embedded_url:  # nobody can open a bucket of the demo, which ends with the command
         output.print(f"Record: s3://{target.bucket}/{target.prefix}/{record.key}")
-    if failure := export.failure(record):
+    if failure := export.find_failure(record):
         raise failure
     return {"source": target.source, **attrs.asdict(record)}
 
@@ -141,12 +141,12 @@ def check(
     from config.toml_model import BadFile
     from glue_jobs.delivery.personal_scan import require_patterns
     from glue_jobs.errors import ExportError
-    from lakeferry.local.judge import judging
-    from lakeferry.local.target import relative
+    from lakeferry.local.judge import open_judge
+    from lakeferry.local.target import shorten_path
 
     output = call.output
     if str(file) in contracts.names():
-        file = Path(relative(PROJECT / "exports" / f"{file}.toml"))
+        file = Path(shorten_path(PROJECT / "exports" / f"{file}.toml"))
     elif not file.exists():
         hint = (
             "Give the path of a contract, or the name of one in project/exports/: "
@@ -158,7 +158,7 @@ def check(
         fields = with_origins(
             topic_schema.load(schema or _find_schema_file(topic), topic), Sources(PROJECT, checks.NOT_JUDGED)
         )
-        with judging() as judge, output.step("Checking the contract"):
+        with open_judge() as judge, output.step("Checking the contract"):
             contract = checks.check_file(file, fields, judge)
         require_patterns(contract)
     except BadFile as bad:
@@ -178,7 +178,7 @@ def check(
     if contract.window.filter_stage == "after_deduplication":
         output.print("The window is applied after deduplication: each run reads the whole table.")
     own = f" --events EVENTS.jsonl --topic {topic} --schema {schema}" if schema else ""
-    output.print(f"Next: {program_name()} demo --export {file}{own}")
+    output.print(f"Next: {find_program_name()} demo --export {file}{own}")
     return {
         "name": contract.name,
         "columns": [column.name for column in contract.columns],
@@ -203,7 +203,7 @@ def listed(call: CommandContext) -> Mapping[str, Any]:
     call.output.table(["export", "title", "topic", "window", "grain"], rows)
     for name in broken:
         call.output.warn(
-            f"! project/exports/{name}.toml has mistakes: `{program_name()} export check {name}` names them"
+            f"! project/exports/{name}.toml has mistakes: `{find_program_name()} export check {name}` names them"
         )
     return {
         "exports": [{"name": c.name, "title": c.title, "topic": c.source.topic} for c in found],

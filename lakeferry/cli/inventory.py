@@ -47,7 +47,7 @@ def inventory(call: CommandContext) -> Mapping[str, Any]:
             "stage": call.stage,
             "account": ctx.account,
             "region": ctx.region,
-            "items": documents(items),
+            "items": build_documents(items),
         }
         require_nothing_left(items, document)
         return document
@@ -63,7 +63,7 @@ def show(output: Output, ctx: DeploymentContext, items: Iterable[Item]) -> None:
     if managed and not output.verbose:
         counted = Counter((item.system, item.owner) for item in managed)
         output.table(["system", "stack", "objects"], [[*key, str(count)] for key, count in counted.items()])
-    rows = [row(item) for item in listed if output.verbose or item.verdict is not Verdict.MANAGED]
+    rows = [build_row(item) for item in listed if output.verbose or item.verdict is not Verdict.MANAGED]
     if rows:
         output.table(_COLUMNS, rows)
     if not listed:
@@ -88,7 +88,7 @@ def require_nothing_left(items: Iterable[Item], details: Any) -> None:
         raise CommandFailed("INCOMPLETE", f"not everything could be listed: {message}", details=details)
 
 
-def row(item: Item) -> list[str]:
+def build_row(item: Item) -> list[str]:
     from lakeferry.inventory import ORPHAN, Verdict
     from lakeferry.inventory.model import NOT_OURS
 
@@ -97,5 +97,5 @@ def row(item: Item) -> list[str]:
     return [item.system, item.kind, f"{item.name}{within}", owner, str(item.verdict), item.why]
 
 
-def documents(items: Iterable[Item]) -> list[dict[str, Any]]:
+def build_documents(items: Iterable[Item]) -> list[dict[str, Any]]:
     return [{**attrs.asdict(item), "parents": list(item.parents)} for item in items]

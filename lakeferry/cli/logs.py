@@ -11,7 +11,7 @@ import typer
 
 from lakeferry.cli.app import CommandContext, command, command_group
 from lakeferry.errors import CommandFailed
-from lakeferry.output import Output, program_name
+from lakeferry.output import Output, find_program_name
 
 if TYPE_CHECKING:
     from lakeferry.deployment.logs import Run
@@ -67,10 +67,10 @@ def logs(
     stage = call.stage
     with open_context(stage) as ctx:
         if name is None:
-            return _show_names(output, stage, core.sources(ctx))
+            return _show_names(output, stage, core.list_sources(ctx))
         with output.step(f"Reading the log of {name}"):
             most = last or (_LINES if name in core.FUNCTIONS else _RUNS)
-            runs = core.of(ctx, name, most, everything=output.verbose)
+            runs = core.read_runs(ctx, name, most, everything=output.verbose)
         for run in runs:
             _show(output, name, run)
         if not runs:
@@ -81,7 +81,7 @@ def logs(
 def _show_names(output: Output, stage: str, names: list[str]) -> dict[str, Any]:
     output.print("Logs: exports by their names, and functions by what they do")
     for name in names:
-        output.print(f"  {program_name()} logs {name} --stage {stage}")
+        output.print(f"  {find_program_name()} logs {name} --stage {stage}")
     return {"stage": stage, "name": "", "names": names, "runs": []}
 
 

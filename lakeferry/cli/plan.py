@@ -9,7 +9,7 @@ import typer
 
 from lakeferry.cli.app import CommandContext, command, command_group
 from lakeferry.errors import CHANGES, CommandFailed
-from lakeferry.output import program_name
+from lakeferry.output import find_program_name
 
 #: Keys of the JSON document of a plan; `deploy` returns them too.
 PLANNED: Final = {
@@ -56,12 +56,12 @@ def plan(
     """Show what deploying would create, update, replace and delete in AWS, Confluent Cloud and Snowflake, and
     why.
     """
-    from lakeferry.deployment.cdk import templates_of
+    from lakeferry.deployment.cdk import open_templates
     from lakeferry.deployment.context import open_judged_context
     from lakeferry.plan import build, render
 
     output = call.output
-    with open_judged_context(call.stage) as ctx, templates_of(ctx) as cdk:
+    with open_judged_context(call.stage) as ctx, open_templates(ctx) as cdk:
         is_compared = check or ctx.has_credentials
         if is_compared:
             _ = ctx.account  # fails before the synthesis if nobody is logged in, or the login has expired
@@ -69,13 +69,13 @@ def plan(
             build.synthesize(cdk, report)
             changes = build.build_plan(ctx, cdk, report) if is_compared else build.build_first_plan(ctx, cdk)
         render.show(output, changes)
-        document = {"stage": ctx.stage, **render.document(changes)}
+        document = {"stage": ctx.stage, **render.build_document(changes)}
         if check and not changes.is_empty:
             hint = (
                 "; ".join(map(str, changes.refusals))
                 or f"Review it, then `lakeferry deploy --stage {ctx.stage}`"
             )
-            raise CommandFailed("PLAN-CHANGES", render.summary(changes), hint, document)
+            raise CommandFailed("PLAN-CHANGES", render.summarize(changes), hint, document)
         if not changes.is_empty and not changes.refusals:
-            output.print(f"Next: {program_name()} deploy --stage {ctx.stage}")
+            output.print(f"Next: {find_program_name()} deploy --stage {ctx.stage}")
         return document

@@ -46,7 +46,7 @@ def query(
     from lakeferry.local import query as core
 
     if catalog is Catalog.TABLEFLOW:
-        key = core.tableflow_key()
+        key = core.read_tableflow_key()
         source = f"Kafka cluster {key.cluster_id} in Tableflow's catalog at {key.catalog_uri}"
         call.output.info(f"Asking {source}")
         answer = core.query_tableflow(sql, key)

@@ -10,12 +10,12 @@ from lakeferry.credentials import prompt
 from lakeferry.credentials import store as secret_store
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import CommandFailed
-from lakeferry.output import Output, program_name
+from lakeferry.output import Output, find_program_name
 from lambdas.confluent import crn, secret_fields
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import CONTROL_PLANE, Confluent
 from lambdas.confluent.crn import CrnScope
-from lambdas.confluent.rest_client import path, text
+from lambdas.confluent.rest_client import build_path, get_text
 from lambdas.confluent.services.base import Connection
 from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import Denied, LakeferryError, NotFound
@@ -43,7 +43,7 @@ class Owner:
 
 def store(output: Output, ctx: DeploymentContext, key_id: str | None, wait: float) -> dict[str, Any]:
     """Read, verify and store the Cloud key. Raises CommandFailed before it stores anything."""
-    key = prompt.api_key(output, key_id)
+    key = prompt.read_api_key(output, key_id)
     name = ctx.deployment.confluent.cloud_key_secret
     _ = ctx.account  # fails before the key is verified if AWS can't be used
     owner = verify(output, ctx, key, wait)
@@ -59,7 +59,7 @@ def store(output: Output, ctx: DeploymentContext, key_id: str | None, wait: floa
         )
     output.print(stored.describe())
     following = "secrets set snowflake" if ctx.deployment.uses_snowflake else "doctor"
-    output.print(f"Next: {program_name()} {following} --stage {ctx.stage}")
+    output.print(f"Next: {find_program_name()} {following} --stage {ctx.stage}")
     public = {"id": key.id, "scope": "cloud", "owner": owner.id, "roles": list(owner.roles)}
     return {"stage": ctx.stage, "vendor": "confluent", "key": public, **stored.document(), "sql": ""}
 
@@ -71,7 +71,7 @@ def verify(output: Output, ctx: DeploymentContext, key: ApiKey, wait: float) -> 
     """
     vendor = _open_client(ctx, key, wait)
     try:
-        owner_id = text(_read_key(output, ctx, vendor, key, wait), "spec", "owner", "id")
+        owner_id = get_text(_read_key(output, ctx, vendor, key, wait), "spec", "owner", "id")
         owner = Owner(owner_id, _list_roles(vendor, owner_id))
     except Denied as denied:
         if _lacks_permission(denied):
@@ -92,7 +92,7 @@ def _read_key(output: Output, ctx: DeploymentContext, vendor: Confluent, key: Ap
     with output.step("Verifying the key with Confluent") as report:
         while True:
             try:
-                return vendor.cloud.get(_KEYS + path(key.id))
+                return vendor.cloud.get(_KEYS + build_path(key.id))
             except Denied as denied:
                 if _lacks_permission(denied) or ctx.clock.time() + _PAUSE > end:
                     raise
@@ -101,14 +101,14 @@ def _read_key(output: Output, ctx: DeploymentContext, vendor: Confluent, key: Ap
 
 
 def _list_roles(vendor: Confluent, owner: str) -> tuple[str, ...]:
-    scope = crn.organization(CrnScope(vendor.organization_id))
+    scope = crn.build_organization_crn(CrnScope(vendor.organization_id))
     bindings = vendor.role_bindings(owner)
     return tuple(
         sorted(
             {
-                text(binding, "role_name")
+                get_text(binding, "role_name")
                 for binding in bindings
-                if crn.same(text(binding, "crn_pattern"), scope)
+                if crn.is_same(get_text(binding, "crn_pattern"), scope)
             }
         )
     )
@@ -168,10 +168,10 @@ def _look_up_scope(ctx: DeploymentContext, key: ApiKey) -> str | None:
     stored = ApiKey(value.fields[KEY_ID].reveal(), value.fields[KEY_SECRET])
     vendor = _open_client(ctx, stored, 0)
     try:
-        entry = vendor.cloud.read(_KEYS + path(key.id))
+        entry = vendor.cloud.read(_KEYS + build_path(key.id))
     except LakeferryError:
         return None
-    return text(entry, "spec", "resource", "id") or "cloud" if entry else ""
+    return get_text(entry, "spec", "resource", "id") or "cloud" if entry else ""
 
 
 def _open_client(ctx: DeploymentContext, key: ApiKey, wait: float) -> Confluent:
@@ -207,4 +207,4 @@ def _build_fields(key: ApiKey, owner: Owner, before: dict[str, str]) -> dict[str
     Other fields are kept, except the fields that only a key for a single resource has.
     """
     others = {name: value for name, value in before.items() if name not in ("resourceId", "environmentId")}
-    return {**others, **secret_fields.fields("cloud", key, Connection(owner.id, ""))}
+    return {**others, **secret_fields.build_plain_fields("cloud", key, Connection(owner.id, ""))}

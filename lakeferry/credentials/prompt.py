@@ -26,7 +26,7 @@ _END: Final = "-----END "
 _PEM: Final = "-----BEGIN "
 
 
-def api_key(output: Output, key_id: str | None) -> ApiKey:
+def read_api_key(output: Output, key_id: str | None) -> ApiKey:
     """Read an API key from prompts, or as two lines or JSON from standard input. Raises CommandFailed."""
     if output.can_prompt:
         return _check_api_key(
@@ -37,7 +37,7 @@ def api_key(output: Output, key_id: str | None) -> ApiKey:
     )
 
 
-def private_key(output: Output) -> KeyPair:
+def read_private_key(output: Output) -> KeyPair:
     """Read a private key from prompts, or as PEM or JSON from standard input. Raises CommandFailed."""
     if output.can_prompt:
         text = _ask_hidden(

@@ -13,12 +13,12 @@ from botocore.config import Config
 
 from lakeferry import errors
 from lakeferry.deployment.context import DeploymentContext
-from lakeferry.deployment.stacks import Function, Stack, functions, physical_ids
+from lakeferry.deployment.stacks import Function, Stack, list_functions, read_physical_ids
 from lakeferry.deployment.stacks import read as read_stacks
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lambdas import contract
-from lambdas.monitoring.measurements import SecretKeys, name_of
+from lambdas.monitoring.measurements import SecretKeys, read_name
 from lambdas.rotation.versions import DAY, SecretVersions
 from lambdas.shared.errors import LakeferryError
 
@@ -45,7 +45,7 @@ class RotatingSecret:
 
     @property
     def name(self) -> str:
-        return name_of(self.arn)
+        return read_name(self.arn)
 
 
 @attrs.frozen
@@ -100,13 +100,13 @@ def load(ctx: DeploymentContext, selector: str | None = None) -> list[RotatingSe
     return selected
 
 
-def ages(ctx: DeploymentContext, secrets: list[RotatingSecret]) -> list[Age]:
+def read_ages(ctx: DeploymentContext, secrets: list[RotatingSecret]) -> list[Age]:
     """Return the ages in the order of `secrets`. `trouble` says why a vendor could not be asked."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return list(pool.map(functools.partial(age, ctx), secrets))
+        return list(pool.map(functools.partial(read_age, ctx), secrets))
 
 
-def by_hand(ctx: DeploymentContext) -> list[Age]:
+def read_manual_ages(ctx: DeploymentContext) -> list[Age]:
     """Return the ages of the keys that people create and store."""
     deployment = ctx.deployment
     names = {"confluent": deployment.confluent.cloud_key_secret}
@@ -128,7 +128,7 @@ def _read_manual_age(ctx: DeploymentContext, vendor: str, name: str) -> Age:
     return Age(name, vendor, days, None, 0.0, 0.0, "", (), trouble, by_hand=True)
 
 
-def age(ctx: DeploymentContext, secret: RotatingSecret) -> Age:
+def read_age(ctx: DeploymentContext, secret: RotatingSecret) -> Age:
     """Return the age that the rotation function reports, or the age from Secrets Manager if the function
     fails.
     """
@@ -155,11 +155,11 @@ def ask(ctx: DeploymentContext, secret: RotatingSecret, operation: str) -> dict[
         answer = client.invoke(FunctionName=secret.function.name, Payload=payload)
         document: dict[str, Any] = json.loads(answer["Payload"].read())
     if "FunctionError" in answer:
-        raise refused(secret, str(document.get("errorMessage", "")))
+        raise read_refusal(secret, str(document.get("errorMessage", "")))
     return document
 
 
-def refused(secret: RotatingSecret, message: str) -> CommandFailed:
+def read_refusal(secret: RotatingSecret, message: str) -> CommandFailed:
     """Return the error that the function reported in `message`. The current key stays current."""
     reported = errors.read(message)
     if reported is None:
@@ -172,8 +172,8 @@ def refused(secret: RotatingSecret, message: str) -> CommandFailed:
 
 
 def _list_in_stack(ctx: DeploymentContext, vendor: str, stack: Stack) -> Iterator[RotatingSecret]:
-    ids = physical_ids(ctx, stack)
-    for function in functions(ctx, stack, contract.ROTATE):
+    ids = read_physical_ids(ctx, stack)
+    for function in list_functions(ctx, stack, contract.ROTATE):
         for logical_id in stack.logical_ids(_SCHEDULE):
             secret = stack.template["Resources"][logical_id]["Properties"]["SecretId"]["Ref"]
             yield RotatingSecret(ids[secret], vendor, function)

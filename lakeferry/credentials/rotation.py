@@ -17,9 +17,9 @@ from lakeferry.deployment import logs
 from lakeferry.deployment.context import DeploymentContext, open_context
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
-from lakeferry.output import Output, Reporter, format_duration, program_name
+from lakeferry.output import Output, Reporter, format_duration, find_program_name
 from lambdas.rotation.versions import PENDING, Described, SecretVersions
-from lambdas.shared.aws import error_code
+from lambdas.shared.aws import read_error_code
 from lambdas.shared.secrets import CURRENT
 
 _COLUMNS: Final = ["secret", "age", "next rotation", "live key", "where", "other keys", ""]
@@ -61,13 +61,13 @@ def check(output: Output, stage: str, selector: str | None) -> dict[str, Any]:
     with open_context(stage) as ctx:
         with output.step("Reading the ages of keys"):
             ages = [
-                *rotating_secrets.ages(ctx, rotating_secrets.load(ctx, selector)),
-                *([] if selector else rotating_secrets.by_hand(ctx)),
+                *rotating_secrets.read_ages(ctx, rotating_secrets.load(ctx, selector)),
+                *([] if selector else rotating_secrets.read_manual_ages(ctx)),
             ]
         show(output, ctx.deployment, ages)
-        document = {"stage": stage, "secrets": documents(ages), "rotated": [], "revoked": []}
+        document = {"stage": stage, "secrets": build_documents(ages), "rotated": [], "revoked": []}
         if problems := [
-            f"{age.secret}: {trouble}" for age in ages for trouble in troubles(ctx.deployment, age)
+            f"{age.secret}: {trouble}" for age in ages for trouble in list_troubles(ctx.deployment, age)
         ]:
             raise CommandFailed("KEY-OVERDUE", "; ".join(problems), details=document)
         return document
@@ -136,7 +136,7 @@ def show(output: Output, deployment: Deployment, ages: list[Age]) -> None:
             output.print(f"  ? {age.secret}: not asked: {age.trouble}")
 
 
-def troubles(deployment: Deployment, age: Age) -> Iterator[str]:
+def list_troubles(deployment: Deployment, age: Age) -> Iterator[str]:
     """Yield what is wrong with a key's age or its rotation, one message for each problem."""
     alerts = deployment.alerts
     limit = (
@@ -154,7 +154,7 @@ def troubles(deployment: Deployment, age: Age) -> Iterator[str]:
         yield f"a rotation has been under way for {age.pending_days:.0f} days"
 
 
-def documents(ages: Iterable[Age]) -> list[dict[str, Any]]:
+def build_documents(ages: Iterable[Age]) -> list[dict[str, Any]]:
     return [attrs.asdict(age) | {"keys": [dict(key) for key in age.keys]} for age in ages]
 
 
@@ -163,7 +163,7 @@ def _build_row(deployment: Deployment, age: Age) -> list[str]:
     others = ", ".join(f"{key['id']} ({key['label'] or 'no label'})" for key in age.keys if key["id"] != live)
     days = "" if age.age_days is None else f"{age.age_days:.1f} days"
     hints = ["not checked"] if age.trouble else ["created manually"] if age.by_hand else []
-    remarks = "; ".join([*troubles(deployment, age), *hints])
+    remarks = "; ".join([*list_troubles(deployment, age), *hints])
     due = datetime.fromtimestamp(age.next_rotation, UTC).strftime("%Y-%m-%d") if age.next_rotation else ""
     return [age.secret, days, due, live, age.label, others, remarks]
 
@@ -204,7 +204,7 @@ def _explain_interrupted(
         f"interrupted while watching {secret.name}; a rotation that has started continues in AWS, and "
         f"{remaining}"
     )
-    call = program_name()
+    call = find_program_name()
     stage = ctx.stage
     hint = f"`{call} rotate --stage {stage}` shows its keys; `{call} {command} --stage {stage}` finishes it"
     return CommandFailed("ROTATE-STOPPED", message, hint, {"secret": secret.name})
@@ -235,7 +235,7 @@ def rotate_now(ctx: DeploymentContext, secret: RotatingSecret, report: Reporter)
         for line in _read_log_lines(ctx, secret, started)[before:]:
             report(f"{secret.name}: {line.get('step', '')} {line['message']}, {format_duration(waited)}")
             if line["message"] == "failed":
-                raise rotating_secrets.refused(secret, str(line.get("reason", "")))
+                raise rotating_secrets.read_refusal(secret, str(line.get("reason", "")))
         if waited > _ROTATION_TIMEOUT:
             message = f"{secret.name}: no new key after {format_duration(waited)}; Secrets Manager continues"
             raise CommandFailed("ROTATE-LATER", message)
@@ -258,7 +258,7 @@ def _start_rotation(ctx: DeploymentContext, secret: RotatingSecret) -> str:
         try:
             return str(ctx.client("secretsmanager").rotate_secret(SecretId=secret.arn)["VersionId"])
         except ClientError as error:
-            if error_code(error) != "InvalidRequestException":
+            if read_error_code(error) != "InvalidRequestException":
                 raise
             described = _describe(ctx, secret)
             pending = described.labelled(PENDING)
@@ -284,7 +284,7 @@ def _read_log_lines(ctx: DeploymentContext, secret: RotatingSecret, since: float
     try:
         lines = [
             _parse_json(line.text)
-            for line in logs.of_function(ctx, secret.function.log_group, since - _CLOCK_SKEW)
+            for line in logs.read_function_lines(ctx, secret.function.log_group, since - _CLOCK_SKEW)
         ]
     except (ClientError, BotoCoreError):
         return []

@@ -14,13 +14,13 @@ from lakeferry.credentials import prompt
 from lakeferry.credentials import store as secret_store
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import CommandFailed
-from lakeferry.output import Output, program_name
+from lakeferry.output import Output, find_program_name
 from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import Denied, LakeferryError
 from lambdas.shared.http import Session
 from lambdas.snowflake import errors as snowflake_errors
 from lambdas.snowflake import keypair, secret_fields, sql
-from lambdas.snowflake.client import Login, Snowflake, account_url
+from lambdas.snowflake.client import Login, Snowflake, build_account_url
 from lambdas.snowflake.keypair import KeyPair, UnusableKey
 from lambdas.snowflake.secret_fields import PASSPHRASE, PRIVATE_KEY, Connection
 
@@ -46,11 +46,11 @@ class Deployer:
 
     @property
     def name(self) -> str:
-        return sql.named(self.settings.user)
+        return sql.to_exact_name(self.settings.user)
 
     def client(self, pair: KeyPair) -> Snowflake:
         deadline = Deadline(self.ctx.clock, self.ctx.clock.time() + _SECONDS)
-        login = Login(self.settings.account, self.settings.user, sql.named(self.settings.role))
+        login = Login(self.settings.account, self.settings.user, sql.to_exact_name(self.settings.role))
         return Snowflake(
             Session(deadline, trust_environment=True),
             self.ctx.clock,
@@ -60,10 +60,14 @@ class Deployer:
         )
 
     def fields(self, pair: KeyPair) -> dict[str, str]:
-        host = urlsplit(self.ctx.addresses.snowflake or account_url(self.settings.account)).hostname or ""
-        role = sql.named(self.settings.role)
-        warehouse = sql.named(self.settings.deployer_warehouse)
-        return secret_fields.fields(pair, Connection(self.settings.account, self.name, host, role, warehouse))
+        host = (
+            urlsplit(self.ctx.addresses.snowflake or build_account_url(self.settings.account)).hostname or ""
+        )
+        role = sql.to_exact_name(self.settings.role)
+        warehouse = sql.to_exact_name(self.settings.deployer_warehouse)
+        return secret_fields.build_fields(
+            pair, Connection(self.settings.account, self.name, host, role, warehouse)
+        )
 
     def statement(self, pair: KeyPair, slot: str) -> str:
         name = sql.identifier(self.name)
@@ -74,7 +78,7 @@ class Deployer:
 def store(output: Output, ctx: DeploymentContext) -> dict[str, Any]:
     """Read, verify and store a private key. Raises CommandFailed before it stores anything."""
     deployer = _open_deployer(ctx)
-    pair = prompt.private_key(output)
+    pair = prompt.read_private_key(output)
     _ = ctx.account  # fails before the key is verified if AWS can't be used
     before = secret_store.read_value(ctx, deployer.settings.key_secret)
     verify(output, deployer, pair, before)
@@ -181,7 +185,7 @@ def _stage_new_pair(output: Output, deployer: Deployer, pair: KeyPair) -> dict[s
         "If the user doesn't exist yet, use the script in docs/how-to/prepare-snowflake.md with the same "
         "public key."
     )
-    command = f"{program_name()} secrets set snowflake --generate --stage {deployer.ctx.stage}"
+    command = f"{find_program_name()} secrets set snowflake --generate --stage {deployer.ctx.stage}"
     output.print(f"Next: {command}, which verifies the key pair and makes it current")
     public = {
         "fingerprint": pair.fingerprint,
@@ -196,12 +200,12 @@ def _stage_new_pair(output: Output, deployer: Deployer, pair: KeyPair) -> dict[s
 def _report(
     output: Output, deployer: Deployer, pair: KeyPair, stored: secret_store.StoredSecret
 ) -> dict[str, Any]:
-    role = sql.named(deployer.settings.role)
+    role = sql.to_exact_name(deployer.settings.role)
     output.print(
         f"Key {pair.fingerprint}: user {deployer.name} of {deployer.settings.account}, in role {role}"
     )
     output.print(stored.describe())
-    output.print(f"Next: {program_name()} doctor --stage {deployer.ctx.stage}")
+    output.print(f"Next: {find_program_name()} doctor --stage {deployer.ctx.stage}")
     public = {
         "fingerprint": pair.fingerprint,
         "user": deployer.name,

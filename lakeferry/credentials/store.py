@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
-from lambdas.shared.aws import error_code
+from lambdas.shared.aws import read_error_code
 from lambdas.shared.redaction import Secret
 from lambdas.shared.secrets import CURRENT
 
@@ -63,9 +63,9 @@ def read_value(ctx: DeploymentContext, name: str, label: str = CURRENT) -> Value
         try:
             answer = client.get_secret_value(SecretId=name, VersionStage=label)
         except ClientError as error:
-            if error_code(error) == _ABSENT:
+            if read_error_code(error) == _ABSENT:
                 return None
-            if error_code(error) == "InvalidRequestException":
+            if read_error_code(error) == "InvalidRequestException":
                 raise _explain_deleted(ctx, name) from None
             raise
     return Value(answer["VersionId"], _parse_fields(answer.get("SecretString", "")))
@@ -136,7 +136,7 @@ def _describe(ctx: DeploymentContext, name: str) -> dict[str, Any] | None:
         try:
             secret: dict[str, Any] = ctx.client("secretsmanager").describe_secret(SecretId=name)
         except ClientError as error:
-            if error_code(error) == _ABSENT:
+            if read_error_code(error) == _ABSENT:
                 return None
             raise
     if secret.get("DeletedDate"):

@@ -16,7 +16,7 @@ from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lakeferry.health import aws, doctor, runner
 from lakeferry.health.runner import Probe
-from lambdas.shared.aws import error_code
+from lambdas.shared.aws import read_error_code
 from lambdas.shared.secrets import CURRENT
 
 #: Groups of `lakeferry doctor` in which every check must pass. Otherwise the deployment would fail only after
@@ -36,7 +36,7 @@ def require(ctx: DeploymentContext) -> None:
     stack.
     """
     missing = [*_find_missing_tools(), *_find_missing_in_aws(ctx)] or [
-        *_find_failed_checks(probe for probe in doctor.probes(ctx) if probe.group.name in _GROUPS)
+        *_find_failed_checks(probe for probe in doctor.list_probes(ctx) if probe.group.name in _GROUPS)
     ]
     if missing:
         message = "; ".join(problem.what for problem in missing)
@@ -57,7 +57,7 @@ def require_idle(ctx: DeploymentContext) -> None:
 
 def _find_missing_tools() -> Iterator[Missing]:
     try:
-        cdk.command_line(node.find())
+        cdk.ensure_command_line(node.find())
     except (NoNode, NoCommandLine) as missing:
         yield Missing(str(missing), "`make setup`")
 
@@ -70,7 +70,7 @@ def _find_missing_in_aws(ctx: DeploymentContext) -> Iterator[Missing]:
         return
     # Only the first deployment needs a high Lambda quota: it creates most resources at the same time.
     names = ("bootstrap",) if stacks.read(ctx) else ("bootstrap", aws.LAMBDA_QUOTA)
-    yield from _find_failed_checks(probe for probe in doctor.probes(ctx) if probe.name in names)
+    yield from _find_failed_checks(probe for probe in doctor.list_probes(ctx) if probe.name in names)
     for name, fix in _list_manual_secrets(ctx):
         yield from _find_missing_secret(ctx, name, fix)
 
@@ -104,7 +104,7 @@ def _find_missing_secret(ctx: DeploymentContext, name: str, fix: str) -> Iterato
         try:
             secret = ctx.client("secretsmanager").describe_secret(SecretId=name)
         except ClientError as error:
-            if error_code(error) not in _ABSENT:
+            if read_error_code(error) not in _ABSENT:
                 raise
             secret = {}
     labels = [label for stages in (secret.get("VersionIdsToStages") or {}).values() for label in stages]

@@ -13,7 +13,7 @@ import attrs
 from config.aws_denials import denial_of
 from lakeferry import errors
 from lakeferry.deployment.stacks import Event
-from lakeferry.plan.templates import resource_of_event
+from lakeferry.plan.templates import read_resource_of_event
 from lambdas.shared.redaction import redact
 
 #: Matches the reason of a resource that failed only because another one had failed.
@@ -79,11 +79,11 @@ class Cause:
 
 def find(events: Iterable[Event]) -> Cause | None:
     """Return the cause, from the events of a deployment. None if no resource failed in CloudFormation."""
-    event = first(events)
+    event = find_first(events)
     return _explain_event(event) if event else None
 
 
-def first(events: Iterable[Event]) -> Event | None:
+def find_first(events: Iterable[Event]) -> Event | None:
     """Return the event of the first resource that failed, and not because another one had.
 
     None if there is none.
@@ -101,7 +101,7 @@ def _clean(reason: str) -> str:
     return redact(_SUFFIX.sub("", _PREFIX.sub("", reason)).strip())
 
 
-def state(stack: str, status: str) -> str:
+def describe_state(stack: str, status: str) -> str:
     """Describe for users the state of a stack with this CloudFormation status."""
     if status.endswith("_IN_PROGRESS") and status not in STATES:
         return "CloudFormation is still working on it"
@@ -110,7 +110,7 @@ def state(stack: str, status: str) -> str:
 
 def _explain_event(event: Event) -> Cause:
     reason = _clean(event.reason)
-    where = f"{resource_of_event(event).what} {event.logical_id} in {event.stack}"
+    where = f"{read_resource_of_event(event).what} {event.logical_id} in {event.stack}"
     if reported := errors.read(reason):
         entry = reported.entry
         return Cause(where, entry.code, reported.what, entry.cause, reported.remedy)

@@ -48,10 +48,10 @@ def require_deployed(
             f"{name} is {deployed[name].status}" if name in deployed else f"there is no {name}"
             for name in undone
         ]
-        raise overtaken(ctx, f"not deployed, although the CDK CLI succeeded: {', '.join(states)}")
+        raise explain_overtaken(ctx, f"not deployed, although the CDK CLI succeeded: {', '.join(states)}")
 
 
-def overtaken(ctx: DeploymentContext, message: str) -> CommandFailed:
+def explain_overtaken(ctx: DeploymentContext, message: str) -> CommandFailed:
     hint = (
         f"Wait until no other deployment runs, look at `lakeferry plan --stage {ctx.stage}`, then deploy "
         "again"

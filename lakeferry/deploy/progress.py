@@ -12,7 +12,7 @@ import attrs
 from lakeferry.deployment.stacks import Event
 from lakeferry.output import Reporter, format_duration
 from lakeferry.plan.durations import ESTIMATES, Phase
-from lakeferry.plan.templates import resource_of_event
+from lakeferry.plan.templates import read_resource_of_event
 
 #: Minutes. Resources that may take at least this long are shown when they begin.
 _SLOW: Final = 5
@@ -111,8 +111,8 @@ class Progress:
             self.say(f"{self._number_stack(event.stack)} {_ENDED.get(event.status, event.status)}, {took}")
 
     def _show_resource_event(self, event: Event, stack: Stack) -> None:
-        longest = ESTIMATES.get(resource_of_event(event).kind, (0, 0))[1]
-        what = f"        {resource_of_event(event).what} {event.logical_id}"
+        longest = ESTIMATES.get(read_resource_of_event(event).kind, (0, 0))[1]
+        what = f"        {read_resource_of_event(event).what} {event.logical_id}"
         begun = stack.under_way.get(event.logical_id)
         if event.has_begun:
             stack.under_way.setdefault(event.logical_id, event)
@@ -129,7 +129,7 @@ class Progress:
     def _warn(self, quiet: float) -> None:
         waiting = [event for name in self.under_way for event in self.known[name].under_way.values()]
         waits = [
-            f"{resource_of_event(event).what} {event.logical_id} for "
+            f"{read_resource_of_event(event).what} {event.logical_id} for "
             f"{format_duration(self.now() - event.at)}{_estimate(event)}"
             for event in waiting
         ]
@@ -152,5 +152,5 @@ _ENDED: Final = {
 
 
 def _estimate(event: Event) -> str:
-    low, high = ESTIMATES.get(resource_of_event(event).kind, (0, 0))
+    low, high = ESTIMATES.get(read_resource_of_event(event).kind, (0, 0))
     return f" (estimated {low:g}–{high:g} min)" if high else ""

@@ -46,7 +46,7 @@ def run_deploy(output: Output, stage: str, *, yes: bool, repair: bool = False) -
             require_tenants(ctx)
         log = target.STATE / f"deploy-{stage}.log"
         log.write_text("", encoding="utf-8")
-        with cdk_cli.templates_of(ctx, log) as cdk:
+        with cdk_cli.open_templates(ctx, log) as cdk:
             with output.step(f"Planning {ctx.deployment.prefix}") as report:
                 repairs = to_repair(output, ctx) if repair else ""
                 build.synthesize(cdk, report, repair=repairs)
@@ -64,7 +64,7 @@ def _lock_stage(stage: str) -> AbstractContextManager[None]:
 
     if not validation.is_stage(stage):  # no name of a file; the caller reports it
         return nullcontext()
-    return lock.only_one(target.STATE / f"deploy-{stage}.lock", name_process)
+    return lock.hold_lock(target.STATE / f"deploy-{stage}.lock", name_process)
 
 
 def require_tenants(ctx: DeploymentContext) -> None:
@@ -88,7 +88,7 @@ def deploy(output: Output, ctx: DeploymentContext, cdk: Cdk, *, yes: bool) -> di
     render.show(output, plan)
     if plan.refusals:
         raise CommandFailed(
-            "DEPLOY-REFUSED", "; ".join(map(str, plan.refusals)), details=render.document(plan)
+            "DEPLOY-REFUSED", "; ".join(map(str, plan.refusals)), details=render.build_document(plan)
         )
     began = time.monotonic()
     if not plan.is_empty:
@@ -103,7 +103,7 @@ def deploy(output: Output, ctx: DeploymentContext, cdk: Cdk, *, yes: bool) -> di
     commands = summary.show(output, ctx, outputs, plan.cost, is_first=not plan.deployed)
     return {
         "stage": ctx.stage,
-        **render.document(plan),
+        **render.build_document(plan),
         "seconds": round(seconds, 1),
         "outputs": [attrs.asdict(output_) for output_ in outputs],
         "next": commands,
@@ -116,7 +116,7 @@ def to_repair(output: Output, ctx: DeploymentContext) -> str:
 
     Raises CommandFailed if an object can't be seen, because it may be there, or if one can't be repaired.
     """
-    found = drift.missing(ctx)
+    found = drift.find_missing(ctx)
     repairable = [difference for difference in found if difference.stack]
     others = [difference for difference in found if not difference.stack]
     unknown = [difference for difference in others if difference.status == Verdict.UNKNOWN]
@@ -145,7 +145,7 @@ def verify_repair(output: Output, ctx: DeploymentContext) -> None:
     with it.
     """
     with output.step("Verifying the repair"):
-        still = drift.missing(ctx)
+        still = drift.find_missing(ctx)
     if still:
         raise CommandFailed(
             "REPAIR-INCOMPLETE",
@@ -232,13 +232,17 @@ def _explain_failure(
 ) -> CommandFailed:
     states = {stack.name: stack.status for stack in stacks.read(ctx).values()}
     cause = failure_causes.find(progress.seen)
-    event = failure_causes.first(progress.seen)
+    event = failure_causes.find_first(progress.seen)
     if cause and event:
         cause = waiting.explain(ctx, cause, event)
-    details = {"cause": attrs.asdict(cause) if cause else None, "states": states, "log": target.relative(log)}
+    details = {
+        "cause": attrs.asdict(cause) if cause else None,
+        "states": states,
+        "log": target.shorten_path(log),
+    }
     for name, status in states.items():
         if name in progress.known:
-            output.print(f"{name}: {failure_causes.state(name, status)}")
+            output.print(f"{name}: {failure_causes.describe_state(name, status)}")
     if cause is None and outcome.names_another_deployment(failed.lines):
         busy = (
             ", ".join(
@@ -246,10 +250,10 @@ def _explain_failure(
             )
             or "they ended"
         )
-        raise outcome.overtaken(ctx, f"another deployment works on the same stacks: {busy}")
+        raise outcome.explain_overtaken(ctx, f"another deployment works on the same stacks: {busy}")
     if cause is None:
         last = "\n".join(line.strip() for line in failed.lines[-_LAST_LINES:])
-        hint = f"Read {target.relative(log)}, then run the same command again"
+        hint = f"Read {target.shorten_path(log)}, then run the same command again"
         return CommandFailed("DEPLOY-FAILED", f"the CDK CLI failed:\n{last}", hint, details)
     more = f" More: `lakeferry explain {cause.code}`." if cause.code else ""
     hint = f"{cause.fix}{more} Then run the same command again: it continues"

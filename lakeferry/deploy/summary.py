@@ -11,9 +11,9 @@ import attrs
 
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.stacks import Stack
-from lakeferry.output import Output, program_name
+from lakeferry.output import Output, find_program_name
 from lakeferry.plan.cost import Estimate
-from lakeferry.plan.render import a_day
+from lakeferry.plan.render import format_day_cost
 
 #: Outputs to show, in this order.
 _SHOWN: Final = (
@@ -46,14 +46,16 @@ def show(
     output.print("\nOutputs:")
     output.table(["output", "value"], [[output_.description, output_.value] for output_ in outputs])
     output.print(f"Stacks: {_build_console_url(ctx)}")
-    output.print(f"\nEstimated cost: {a_day(cost)} at list prices, plus usage (`lakeferry cost`).")
+    output.print(f"\nEstimated cost: {format_day_cost(cost)} at list prices, plus usage (`lakeferry cost`).")
     if is_first:
         output.print(
             "AWS sent a link to every engineer and recipient. Until they confirm it, engineers get no "
             "alarms, and"
         )
         output.print("recipients no mails about files.")
-    commands = [f"{program_name()} {words} --stage {ctx.stage}" for words in _next(ctx, is_first=is_first)]
+    commands = [
+        f"{find_program_name()} {words} --stage {ctx.stage}" for words in _next(ctx, is_first=is_first)
+    ]
     output.print("Next:")
     for command in commands:
         output.print(f"  {command}")

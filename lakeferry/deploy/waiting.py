@@ -55,8 +55,8 @@ def _read_waiting_lines(ctx: DeploymentContext, event: Event) -> Iterator[dict[s
     if stack is None:
         return
     stack = attrs.evolve(stack, template=stacks.read_template(ctx, stack.id))
-    for function in stacks.functions(ctx, stack, contract.CUSTOM_RESOURCE):
-        for line in logs.of_function(ctx, function.log_group, event.at - _BEFORE):
+    for function in stacks.list_functions(ctx, stack, contract.CUSTOM_RESOURCE):
+        for line in logs.read_function_lines(ctx, function.log_group, event.at - _BEFORE):
             entry = _parse_entry(line.text)
             if (
                 entry.get("message") == "waiting"

@@ -23,8 +23,8 @@ def main(stage: str) -> int:
         sys.stderr.write(f"{missing}\n")
         return cdk.NOT_READY
     folder = ROOT / "cdk.out"
-    command, variables = cdk.app(folder, {"stage": stage})
-    code = subprocess.run(command, cwd=ROOT, env={**cdk.environment(node_), **variables}).returncode
+    command, variables = cdk.build_app_command(folder, {"stage": stage})
+    code = subprocess.run(command, cwd=ROOT, env={**cdk.build_environment(node_), **variables}).returncode
     if code == 0:
         stacks = [
             artifact for artifact in _read_artifacts(folder) if artifact["type"] == "aws:cloudformation:stack"

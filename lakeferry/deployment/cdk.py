@@ -55,33 +55,33 @@ def main(arguments: Sequence[str]) -> int:
     try:
         node_ = node.find()
         return subprocess.run(
-            [node_.binary, command_line(node_), *arguments], cwd=ROOT, env=environment(node_)
+            [node_.binary, ensure_command_line(node_), *arguments], cwd=ROOT, env=build_environment(node_)
         ).returncode
     except (NoNode, NoCommandLine) as missing:
         sys.stderr.write(f"{missing}\n")
         return NOT_READY
 
 
-def command_line(node_: Node, root: Path = ROOT) -> Path:
+def ensure_command_line(node_: Node, root: Path = ROOT) -> Path:
     """Return the CLI's script in the version that package.json pins; install it if necessary.
 
     Raises NoCommandLine.
     """
-    if installed(root) != pinned(root):
+    if read_installed(root) != read_pinned(root):
         with (root / "package.json").open(encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # another process may install it at the same time
-            if installed(root) != pinned(root):
+            if read_installed(root) != read_pinned(root):
                 _fetch(node_, root)
     return root / "node_modules" / PACKAGE / "bin" / "cdk"
 
 
-def service_specification() -> Path:
+def find_service_specification() -> Path:
     """Return the CLI's file of CloudFormation's resource types; install the CLI if necessary.
 
     Raises CommandFailed.
     """
     try:
-        script = command_line(node.find())
+        script = ensure_command_line(node.find())
     except (NoNode, NoCommandLine) as missing:
         raise CommandFailed("NO-CDK", str(missing)) from None
     return script.parents[1] / _SERVICE_SPECIFICATION
@@ -89,15 +89,15 @@ def service_specification() -> Path:
 
 def _fetch(node_: Node, root: Path) -> None:
     command = [*node_.npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
-    answer = subprocess.run(command, cwd=root, env=environment(node_), capture_output=True, text=True)
-    if installed(root) != pinned(root):
+    answer = subprocess.run(command, cwd=root, env=build_environment(node_), capture_output=True, text=True)
+    if read_installed(root) != read_pinned(root):
         last_line = (answer.stderr or answer.stdout).strip().splitlines()[-1:] or ["npm said nothing"]
         raise NoCommandLine(
-            f"the CDK CLI {pinned(root)} could not be installed: {last_line[0]}. Check the network"
+            f"the CDK CLI {read_pinned(root)} could not be installed: {last_line[0]}. Check the network"
         )
 
 
-def environment(node_: Node) -> dict[str, str]:
+def build_environment(node_: Node) -> dict[str, str]:
     """Return the environment variables for CDK: those of this process, and settings of CDK.
 
     They select the Node.js binary, and turn off telemetry and the check for newer versions.
@@ -114,7 +114,7 @@ def environment(node_: Node) -> dict[str, str]:
     return {**os.environ, **ours}
 
 
-def app(folder: Path, context: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+def build_app_command(folder: Path, context: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
     """Return the app's command from cdk.json, and the environment variables with which it synthesises into
     `folder`.
 
@@ -125,12 +125,12 @@ def app(folder: Path, context: Mapping[str, str]) -> tuple[list[str], dict[str, 
     return shlex.split(settings["app"]), {"CDK_OUTDIR": str(folder), "CDK_CONTEXT_JSON": json.dumps(given)}
 
 
-def pinned(root: Path = ROOT) -> str:
+def read_pinned(root: Path = ROOT) -> str:
     version: str = json.loads((root / "package.json").read_text(encoding="utf-8"))["devDependencies"][PACKAGE]
     return version
 
 
-def installed(root: Path = ROOT) -> str | None:
+def read_installed(root: Path = ROOT) -> str | None:
     """Return the installed version of the CDK CLI, None if there is none."""
     try:
         text = (root / "node_modules" / PACKAGE / "package.json").read_text(encoding="utf-8")
@@ -166,7 +166,7 @@ class Cdk:
         context value.
         """
         own = {"deployments": str(deployments.resolve()) if deployments else "", "repair": repair}
-        command, variables = app(self.folder, {**self.ctx.context(), **own})
+        command, variables = build_app_command(self.folder, {**self.ctx.context(), **own})
         self._run("synth", command, report, variables=variables)
 
     def bootstrap(self, report: Reporter) -> None:
@@ -208,7 +208,7 @@ class Cdk:
 
 
 @contextmanager
-def templates_of(ctx: DeploymentContext, log: Path = Path(os.devnull)) -> Iterator[Cdk]:
+def open_templates(ctx: DeploymentContext, log: Path = Path(os.devnull)) -> Iterator[Cdk]:
     """Yield a Cdk with a temporary folder for the templates."""
     with tempfile.TemporaryDirectory(prefix="lakeferry-cdk-") as folder:
         yield Cdk(ctx, Path(folder), log)
@@ -222,11 +222,13 @@ def _start_process(
     """
     try:
         node_ = node.find()
-        command = list(words) if variables else [str(node_.binary), str(command_line(node_)), verb, *words]
+        command = (
+            list(words) if variables else [str(node_.binary), str(ensure_command_line(node_)), verb, *words]
+        )
     except (NoNode, NoCommandLine) as missing:
         raise CommandFailed("NO-CDK", str(missing)) from None
     return subprocess.Popen(
-        command, cwd=ROOT, env={**environment(node_), **(variables or {})}, stdin=subprocess.DEVNULL,
+        command, cwd=ROOT, env={**build_environment(node_), **(variables or {})}, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, encoding="utf-8", errors="replace",
         start_new_session=True,
     )  # fmt: skip

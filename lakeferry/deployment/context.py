@@ -22,8 +22,8 @@ from config.deployments.model import Deployment
 from config.exports.check import Judge, NotJudged
 from lakeferry.error_translation import as_failure, translate_aws_errors
 from lakeferry.errors import CommandFailed
-from lakeferry.local.judge import judging
-from lakeferry.output import program_name
+from lakeferry.local.judge import open_judge
+from lakeferry.output import find_program_name
 from lambdas import contract
 from lambdas.confluent.client import CONTROL_PLANE, Confluent
 from lambdas.shared.clock import Clock, Deadline, SystemClock
@@ -170,7 +170,12 @@ class DeploymentContext:
         if given is None:
             raise CommandFailed("NO-SNOWFLAKE", f"the deployment of stage {self.stage} has no [snowflake]")
         key = self._read_secret("snowflake", lambda: secret_fields.read_pair(self.secrets, given.key_secret))
-        login = Login(given.account, given.user, sql.named(given.role), sql.named(given.deployer_warehouse))
+        login = Login(
+            given.account,
+            given.user,
+            sql.to_exact_name(given.role),
+            sql.to_exact_name(given.deployer_warehouse),
+        )
         return Snowflake(
             Session(self.deadline, trust_environment=True), self.clock, login, key, self.addresses.snowflake
         )
@@ -226,7 +231,7 @@ def _load(stage: str, judge: Judge | NotJudged) -> LoadedDeployment:
         mistakes = [attrs.asdict(problem) for problem in bad.problems]
         hint = "Correct the deployment file; docs/reference/deployment-file.md has all keys"
         if validation.is_stage(stage) and not (deployment_file.FOLDER / f"{stage}.toml").is_file():
-            hint = f"Create one with `{program_name()} init --stage {stage}`, or choose another stage"
+            hint = f"Create one with `{find_program_name()} init --stage {stage}`, or choose another stage"
         raise CommandFailed("DEPLOYMENT-FILE", str(bad), hint, details=mistakes) from None
 
 
@@ -243,6 +248,6 @@ def open_context(stage: str) -> Iterator[DeploymentContext]:
 @contextmanager
 def open_judged_context(stage: str) -> Iterator[DeploymentContext]:
     """Do the same for a deployment, with all checks of the contracts. Raises CommandFailed."""
-    with judging() as judge:
+    with open_judge() as judge:
         loaded = _load(stage, judge)
     yield DeploymentContext(loaded, Addresses.read(os.environ))

@@ -15,7 +15,7 @@ from lakeferry.deployment.context import DeploymentContext
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lambdas import contract
-from lambdas.shared.aws import error_code
+from lambdas.shared.aws import read_error_code
 from lambdas.shared.redaction import redact
 
 #: Names of functions for users, each with the parts of the deployment and the handlers in them.
@@ -67,23 +67,23 @@ class Run:
     group: str
 
 
-def sources(ctx: DeploymentContext) -> list[str]:
+def list_sources(ctx: DeploymentContext) -> list[str]:
     """Return the names that `of` accepts."""
     exports = [export.contract for export in ctx.deployment.exports]
     there = [name for name in FUNCTIONS if name != "snowflake" or ctx.deployment.uses_snowflake]
     return [*exports, *there]
 
 
-def of(ctx: DeploymentContext, name: str, last: int, *, everything: bool = False) -> list[Run]:
+def read_runs(ctx: DeploymentContext, name: str, last: int, *, everything: bool = False) -> list[Run]:
     """Return the last runs of an export, the newest first, or one Run with the last lines of a function.
     Raises CommandFailed.
 
     `last` is the number of runs or of lines. With `everything`, the lines that the Lambda service writes are
     included.
     """
-    if name not in sources(ctx):
+    if name not in list_sources(ctx):
         message = f"no function or export of this deployment is called {name!r}"
-        raise CommandFailed("LOGS-UNKNOWN", message, f"There are: {', '.join(sources(ctx))}")
+        raise CommandFailed("LOGS-UNKNOWN", message, f"There are: {', '.join(list_sources(ctx))}")
     with translate_aws_errors(f"reading logs of {name}"):
         if name not in FUNCTIONS:
             return list(_read_export_logs(ctx, name, last))
@@ -92,7 +92,7 @@ def of(ctx: DeploymentContext, name: str, last: int, *, everything: bool = False
     return [attrs.evolve(run, lines=lines[-last:])]
 
 
-def of_function(ctx: DeploymentContext, group: str, since: float) -> Iterator[Line]:
+def read_function_lines(ctx: DeploymentContext, group: str, since: float) -> Iterator[Line]:
     """Yield the lines of a log group since a time in seconds since 1970, the oldest first.
 
     Raises ClientError, BotoCoreError.
@@ -114,7 +114,7 @@ def _read_function_logs(ctx: DeploymentContext, name: str) -> Run:
         function
         for stack in stacks
         for handler in handlers
-        for function in deployed.functions(ctx, stack, handler)
+        for function in deployed.list_functions(ctx, stack, handler)
     ]
     groups = [function.log_group for function in functions]
     lines = _sort_lines(line for group in groups for line in _read_newest_lines(ctx, group))
@@ -174,7 +174,7 @@ def _list_streams(client: Any, group: str, most: int | None = None, **query: Any
         pages = paginator.paginate(logGroupName=group, PaginationConfig={"MaxItems": most}, **query)
         return [stream["logStreamName"] for page in pages for stream in page["logStreams"]]
     except ClientError as error:
-        if error_code(error) == "ResourceNotFoundException":  # nothing has been written yet
+        if read_error_code(error) == "ResourceNotFoundException":  # nothing has been written yet
             return []
         raise
 

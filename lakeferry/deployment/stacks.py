@@ -125,7 +125,7 @@ class Event:
         return self.status.endswith("_FAILED")
 
 
-def names(ctx: DeploymentContext) -> list[str]:
+def list_names(ctx: DeploymentContext) -> list[str]:
     """Return the names of all stacks that any deployment file can produce, in the order of deployment."""
     return [f"{ctx.deployment.prefix}-{part}" for part in PARTS]
 
@@ -136,7 +136,7 @@ def read(ctx: DeploymentContext) -> dict[str, Stack]:
     Raises CommandFailed.
     """
     with translate_aws_errors("reading the stacks"):
-        return {name: stack for name in names(ctx) if (stack := describe(ctx, name, with_template=True))}
+        return {name: stack for name in list_names(ctx) if (stack := describe(ctx, name, with_template=True))}
 
 
 def describe(
@@ -269,13 +269,13 @@ def find_part(ctx: DeploymentContext, part: str) -> Stack | str:
     return stack if stack.is_active else f"stack {name} is {stack.status}"
 
 
-def object_name(ctx: DeploymentContext, stack: Stack, kind: str) -> str:
+def find_object_name(ctx: DeploymentContext, stack: Stack, kind: str) -> str:
     """Return the name that the vendor has for the stack's object of a kind, "" if there is none."""
     identity = stack.identity(kind)
     return ctx.object_name(stack.name, identity.logical_id, identity.generation) if identity else ""
 
 
-def physical_ids(ctx: DeploymentContext, stack: Stack) -> dict[str, str]:
+def read_physical_ids(ctx: DeploymentContext, stack: Stack) -> dict[str, str]:
     """Return physical ids by logical id. Raises CommandFailed."""
     with translate_aws_errors(f"reading the resources of stack {stack.name}"):
         return {
@@ -284,14 +284,14 @@ def physical_ids(ctx: DeploymentContext, stack: Stack) -> dict[str, str]:
         }
 
 
-def functions(ctx: DeploymentContext, stack: Stack, handler: str) -> list[Function]:
+def list_functions(ctx: DeploymentContext, stack: Stack, handler: str) -> list[Function]:
     """Return the stack's Lambda functions with this handler. Raises CommandFailed."""
     wanted = list(stack.logical_ids(_FUNCTION, Handler=handler))
-    ids = physical_ids(ctx, stack) if wanted else {}
+    ids = read_physical_ids(ctx, stack) if wanted else {}
     return [_build_function(stack, ids, logical_id) for logical_id in wanted if ids.get(logical_id)]
 
 
-def newest_events(client: Any, stack: str) -> Iterator[Event]:
+def read_newest_events(client: Any, stack: str) -> Iterator[Event]:
     """Yield a stack's events, the newest first; none if the stack doesn't exist.
 
     Raises ClientError, BotoCoreError.
@@ -314,7 +314,7 @@ class EventWatch:
 
     def __attrs_post_init__(self) -> None:
         for stack in self.stacks:
-            for event in itertools.islice(newest_events(self.client, stack), 1):
+            for event in itertools.islice(read_newest_events(self.client, stack), 1):
                 self._last[stack] = event.id
 
     def new(self) -> list[Event]:
@@ -324,7 +324,9 @@ class EventWatch:
 
     def _read_new_events(self, stack: str) -> list[Event]:
         known = self._last.get(stack)
-        events = list(itertools.takewhile(lambda event: event.id != known, newest_events(self.client, stack)))
+        events = list(
+            itertools.takewhile(lambda event: event.id != known, read_newest_events(self.client, stack))
+        )
         if events:
             self._last[stack] = events[0].id
         return events[::-1]

@@ -14,10 +14,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.health.model import Check, Group
-from lakeferry.inventory.aws_listing import pages
+from lakeferry.inventory.aws_listing import list_pages
 from lakeferry.local.bootstrap import ROOT
 from lambdas.custom_resources.cleanup import gives_all_to_iam
-from lambdas.shared.aws import answer_to, error_code
+from lambdas.shared.aws import answer_to, read_error_code
 from lambdas.shared.redaction import redact
 
 GROUP: Final = Group("AWS")
@@ -42,7 +42,7 @@ _DPUS: Final = "task dpus per account"
 _RAISE: Final = "Request an increase in Service Quotas, AWS {service}"
 
 
-def identity(ctx: DeploymentContext) -> list[Check]:
+def check_identity(ctx: DeploymentContext) -> list[Check]:
     """Raises CommandFailed without credentials, or if they are for another account than the deployment
     file's.
     """
@@ -56,7 +56,7 @@ def identity(ctx: DeploymentContext) -> list[Check]:
     return [GROUP.ok("identity", arn), GROUP.ok("account", f"{account}, {named}")]
 
 
-def region(ctx: DeploymentContext) -> list[Check]:
+def check_region(ctx: DeploymentContext) -> list[Check]:
     """Check the region with the SDK's list of regions, which may lack the newest ones."""
     session = boto3.session.Session()
     known = {
@@ -74,20 +74,20 @@ def region(ctx: DeploymentContext) -> list[Check]:
     return [GROUP.warn("region", f"{ctx.region}: the SDK knows no {', '.join(lacking)} there", fix)]
 
 
-def bootstrap(ctx: DeploymentContext) -> list[Check]:
+def check_bootstrap(ctx: DeploymentContext) -> list[Check]:
     """Check the version in the SSM parameter that the templates read, too. Raises ClientError."""
-    qualifier = bootstrap_qualifier(ctx)
+    qualifier = find_bootstrap_qualifier(ctx)
     own = (
         ""
         if qualifier == _QUALIFIER
         else f" --qualifier {qualifier} --toolkit-stack-name CDKToolkit-{qualifier}"
     )
-    fix = f"Run `{cdk_command()} bootstrap{own} aws://{ctx.account}/{ctx.region}`"
+    fix = f"Run `{write_cdk_command()} bootstrap{own} aws://{ctx.account}/{ctx.region}`"
     parameter = BOOTSTRAP_PARAMETER.replace(_QUALIFIER, qualifier)
     try:
         version = int(ctx.client("ssm").get_parameter(Name=parameter)["Parameter"]["Value"])
     except ClientError as error:
-        if error_code(error) != "ParameterNotFound":
+        if read_error_code(error) != "ParameterNotFound":
             raise
         absent = f"{ctx.region} is not bootstrapped for CDK{f' with qualifier {qualifier}' if own else ''}"
         other = (
@@ -102,13 +102,13 @@ def bootstrap(ctx: DeploymentContext) -> list[Check]:
     return [GROUP.ok("bootstrap", f"version {version}")]
 
 
-def bootstrap_qualifier(ctx: DeploymentContext) -> str:
+def find_bootstrap_qualifier(ctx: DeploymentContext) -> str:
     """Return the qualifier that the templates use: the deployment file's, that of cdk.json, or CDK's own."""
     context = json.loads((ROOT / "cdk.json").read_text(encoding="utf-8")).get("context") or {}
     return ctx.deployment.aws.bootstrap_qualifier or str(context.get(_CONTEXT_KEY) or _QUALIFIER)
 
 
-def lake_formation(ctx: DeploymentContext) -> list[Check]:
+def check_lake_formation(ctx: DeploymentContext) -> list[Check]:
     """Look up who decides about new Glue databases and tables. Raises ClientError.
 
     Source: Lake Formation's developer guide, "Changing the default settings for your data lake": if the
@@ -133,12 +133,12 @@ def lake_formation(ctx: DeploymentContext) -> list[Check]:
     return [GROUP.warn(LAKE_FORMATION, message, fix)]
 
 
-def cdk_command() -> str:
+def write_cdk_command() -> str:
     """Return the command that runs the pinned CDK command line from the current folder."""
     return f"{min(sys.executable, os.path.relpath(sys.executable), key=len)} -m lakeferry.deployment.cdk"
 
 
-def lambda_quota(ctx: DeploymentContext) -> list[Check]:
+def check_lambda_quota(ctx: DeploymentContext) -> list[Check]:
     limit = int(ctx.client("lambda").get_account_settings()["AccountLimit"]["ConcurrentExecutions"])
     if limit >= _EXECUTIONS:
         return [GROUP.ok(LAMBDA_QUOTA, str(limit))]
@@ -149,7 +149,7 @@ def lambda_quota(ctx: DeploymentContext) -> list[Check]:
     return [GROUP.fail(LAMBDA_QUOTA, too_few, _RAISE.format(service="Lambda"), f"{_EXECUTIONS} or more")]
 
 
-def glue_quotas(ctx: DeploymentContext) -> list[Check]:
+def check_glue_quotas(ctx: DeploymentContext) -> list[Check]:
     """Check that every export can have a run at the same time, each with all its workers."""
     exports = max(1, len(ctx.deployment.exports))
     aws = ctx.deployment.aws
@@ -173,7 +173,7 @@ def _read_glue_limits(ctx: DeploymentContext) -> dict[str, float]:
     """
     return {
         end: float(quota["Value"])
-        for page in pages(ctx, "service-quotas", "list_service_quotas", ServiceCode="glue")
+        for page in list_pages(ctx, "service-quotas", "list_service_quotas", ServiceCode="glue")
         for quota in page["Quotas"]
         for end in (_RUNS, _DPUS)
         if quota["QuotaName"].lower().endswith(end)

@@ -16,7 +16,7 @@ from lakeferry.health.model import Check, Group
 from lakeferry.output import Output
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import CLOUD, Confluent
-from lambdas.confluent.rest_client import RestClient, text
+from lambdas.confluent.rest_client import RestClient, get_text
 from lambdas.shared.errors import Denied, NotFound
 
 GROUP: Final = Group("Confluent")
@@ -40,7 +40,7 @@ def look(ctx: DeploymentContext) -> list[Check]:
         vendor = ctx.confluent()
     except CommandFailed as failure:
         return [
-            runner.failed(GROUP, KEY, failure),
+            runner.report_failed(GROUP, KEY, failure),
             *GROUP.skip_all([SCOPE, *rest], "not checked: no key was read"),
         ]
     accepted = GROUP.ok(KEY, f"{vendor.cloud.key.id}, in {secret}")
@@ -57,11 +57,11 @@ def look(ctx: DeploymentContext) -> list[Check]:
             *GROUP.skip_all([SCOPE, *rest], "not checked: the key doesn't work"),
         ]
     checks = {
-        ENVIRONMENT: environment,
-        FLINK: flink,
-        TABLEFLOW: tableflow,
-        INTEGRATIONS: integrations,
-        QUOTAS: quotas,
+        ENVIRONMENT: check_environment,
+        FLINK: check_flink,
+        TABLEFLOW: check_tableflow,
+        INTEGRATIONS: check_integrations,
+        QUOTAS: check_quotas,
     }
     others = [runner.attempt(GROUP, name, partial(look_at, ctx, vendor)) for name, look_at in checks.items()]
     return [accepted, _check_owner(owner), *others]
@@ -76,7 +76,7 @@ def _check_owner(owner: Owner) -> Check:
     return GROUP.ok(SCOPE, f"{owner.id}: {', '.join(owner.roles)}")
 
 
-def environment(ctx: DeploymentContext, vendor: Confluent) -> Check:
+def check_environment(ctx: DeploymentContext, vendor: Confluent) -> Check:
     id = ctx.deployment.confluent.environment_id
     wanted = ctx.deployment.confluent.environment_name
     if not id:
@@ -84,16 +84,16 @@ def environment(ctx: DeploymentContext, vendor: Confluent) -> Check:
         known = own.outputs.get("EnvironmentId", "") if isinstance(own, Stack) else ""
         return GROUP.ok(ENVIRONMENT, f"{known}, created by this deployment" if known else "will be created")
     listed = {
-        text(environment, "id"): environment for environment in vendor.cloud.pages("/org/v2/environments")
+        get_text(environment, "id"): environment for environment in vendor.cloud.pages("/org/v2/environments")
     }
-    names = {listed_id: text(environment, "display_name") for listed_id, environment in listed.items()}
+    names = {listed_id: get_text(environment, "display_name") for listed_id, environment in listed.items()}
     fix = "Correct `confluent.environment_id` and `environment_name` in the deployment file"
     if id not in names:
         existing = ", ".join(f"{id} ({name})" for id, name in names.items())
         return GROUP.fail(ENVIRONMENT, f"the organization has no {id}; it has {existing}", fix)
     if names[id] != wanted:
         return GROUP.fail(ENVIRONMENT, f"{id} is called {names[id]}", fix, f"{wanted}, as the file says")
-    if not text(listed[id], "stream_governance_config", "package"):
+    if not get_text(listed[id], "stream_governance_config", "package"):
         ungoverned = f"{id} has no Stream Governance package, so it never gets a Schema Registry"
         return GROUP.fail(
             ENVIRONMENT,
@@ -104,14 +104,14 @@ def environment(ctx: DeploymentContext, vendor: Confluent) -> Check:
     return GROUP.ok(ENVIRONMENT, f"{id}, {wanted}")
 
 
-def flink(ctx: DeploymentContext, vendor: Confluent) -> Check:
+def check_flink(ctx: DeploymentContext, vendor: Confluent) -> Check:
     try:
-        return GROUP.ok(FLINK, text(vendor.flink_region(ctx.region), "id"))
+        return GROUP.ok(FLINK, get_text(vendor.flink_region(ctx.region), "id"))
     except NotFound:
         return GROUP.fail(FLINK, f"Confluent has no Flink in {CLOUD} {ctx.region}", _ANOTHER_REGION)
 
 
-def tableflow(ctx: DeploymentContext, vendor: Confluent) -> Check:
+def check_tableflow(ctx: DeploymentContext, vendor: Confluent) -> Check:
     """Tableflow has its own keys.
 
     The deployment creates one; before that, Confluent may refuse the Cloud key.
@@ -132,14 +132,14 @@ def tableflow(ctx: DeploymentContext, vendor: Confluent) -> Check:
 
 def _list_tableflow_regions(plane: RestClient) -> set[str] | None:
     try:
-        return {text(region, "region") for region in plane.pages("/tableflow/v1/regions", cloud=CLOUD)}
+        return {get_text(region, "region") for region in plane.pages("/tableflow/v1/regions", cloud=CLOUD)}
     except Denied:
         return None
 
 
-def integrations(ctx: DeploymentContext, vendor: Confluent) -> Check:
+def check_integrations(ctx: DeploymentContext, vendor: Confluent) -> Check:
     """Count the integrations of all environments. Confluent's list of quotas has no code for their limit."""
-    environments = [text(environment, "id") for environment in vendor.cloud.pages("/org/v2/environments")]
+    environments = [get_text(environment, "id") for environment in vendor.cloud.pages("/org/v2/environments")]
     existing = [
         integration
         for id in environments
@@ -147,13 +147,13 @@ def integrations(ctx: DeploymentContext, vendor: Confluent) -> Check:
     ]
     count = f"{len(existing)} of {_INTEGRATIONS}, unless Confluent raised it"
     role = ctx.role_arn("tableflow")
-    roles = [text(integration, "config", "customer_iam_role_arn") for integration in existing]
+    roles = [get_text(integration, "config", "customer_iam_role_arn") for integration in existing]
     if len(existing) < _INTEGRATIONS or role in roles:
         return GROUP.ok(INTEGRATIONS, count)
     return GROUP.warn(INTEGRATIONS, count, "Remove integrations that nobody uses, or ask Confluent for more")
 
 
-def quotas(ctx: DeploymentContext, vendor: Confluent) -> Check:
+def check_quotas(ctx: DeploymentContext, vendor: Confluent) -> Check:
     """Name the quotas of the organization that are used up.
 
     Source: Confluent's documentation, "Service Quotas API": the applied limit, and for many quotas the usage.
@@ -168,8 +168,8 @@ def quotas(ctx: DeploymentContext, vendor: Confluent) -> Check:
     if not used_up:
         return GROUP.ok(QUOTAS, f"none of {len(applied)} of the organization is used up")
     shown = "; ".join(
-        f"{text(quota, 'display_name') or text(quota, 'id')}: {text(quota, 'usage')} of "
-        f"{text(quota, 'applied_limit')}"
+        f"{get_text(quota, 'display_name') or get_text(quota, 'id')}: {get_text(quota, 'usage')} of "
+        f"{get_text(quota, 'applied_limit')}"
         for quota in used_up
     )
     fix = "If the next deployment creates such objects, delete what isn't needed or ask Confluent for more"
@@ -178,5 +178,5 @@ def quotas(ctx: DeploymentContext, vendor: Confluent) -> Check:
 
 def _read_number(quota: dict[str, Any], field: str) -> int:
     """Return a field of a quota, -1 if Confluent doesn't show it."""
-    shown = text(quota, field)
+    shown = get_text(quota, field)
     return int(shown) if shown.isdigit() else -1

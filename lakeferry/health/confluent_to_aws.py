@@ -17,7 +17,7 @@ from lakeferry.health.model import Check, Group, mark_consequences
 from lakeferry.health.tableflow import CatalogIntegration, Tableflow, TableflowTopic
 from lakeferry.health.trust import Principal, Role
 from lambdas import contract
-from lambdas.confluent.rest_client import RestClient, text
+from lambdas.confluent.rest_client import RestClient, get_text
 from lambdas.shared.errors import Denied
 
 GROUP: Final = Group("Confluent → AWS")
@@ -57,12 +57,12 @@ class _Chain:
 
     @property
     def integration(self) -> str:
-        return stacks.object_name(self.ctx, self.stack, "provider_integration")
+        return stacks.find_object_name(self.ctx, self.stack, "provider_integration")
 
 
 def look(ctx: DeploymentContext) -> list[Check]:
     """Raises CommandFailed if CloudFormation can't be read."""
-    tables = (*_name_topic_checks(ctx), *storage.glue_table_names(ctx))
+    tables = (*_name_topic_checks(ctx), *storage.name_glue_table_checks(ctx))
     confluent = stacks.find_part(ctx, "confluent")
     data = stacks.find_part(ctx, "data")
     if isinstance(confluent, str) or isinstance(data, str):
@@ -95,7 +95,7 @@ def _check_integration_and_role(chain: _Chain) -> list[Check]:
     else:
         checks += GROUP.skip_all((TRUST, TAGS), "not checked: one side isn't known")
     if role:
-        needs = trust.needed_actions(ctx, contract.TABLEFLOW_NEEDS, chain.bucket, chain.cluster)
+        needs = trust.list_needed_actions(ctx, contract.TABLEFLOW_NEEDS, chain.bucket, chain.cluster)
         checks.append(
             runner.attempt(GROUP, POLICY, lambda: trust.check_permissions(ctx, GROUP, role, needs, restore))
         )
@@ -109,7 +109,7 @@ def _read_integration(chain: _Chain) -> dict[str, Any] | None:
         "/pim/v1/integrations", environment=chain.stack.outputs.get("EnvironmentId", "")
     )
     return next(
-        (integration for integration in listed if text(integration, "display_name") == chain.integration),
+        (integration for integration in listed if get_text(integration, "display_name") == chain.integration),
         None,
     )
 
@@ -118,19 +118,19 @@ def _check_integration(chain: _Chain, document: dict[str, Any] | None) -> Check:
     wanted = chain.ctx.role_arn("tableflow")
     if document is None:
         return GROUP.fail(INTEGRATION, f"{chain.integration} doesn't exist", _REPAIR)
-    role = text(document, "config", "customer_iam_role_arn")
+    role = get_text(document, "config", "customer_iam_role_arn")
     if role != wanted:
         return GROUP.fail(
-            INTEGRATION, f"{text(document, 'id')} assumes role {role or '(none)'}", _REPLACED, wanted
+            INTEGRATION, f"{get_text(document, 'id')} assumes role {role or '(none)'}", _REPLACED, wanted
         )
-    principal, external_id = (text(document, "config", name) for name in ("iam_role_arn", "external_id"))
+    principal, external_id = (get_text(document, "config", name) for name in ("iam_role_arn", "external_id"))
     return GROUP.ok(
-        INTEGRATION, f"{text(document, 'id')} connects as {principal} with external id {external_id}"
+        INTEGRATION, f"{get_text(document, 'id')} connects as {principal} with external id {external_id}"
     )
 
 
 def _check_trust(role: Role, integration: dict[str, Any], restore: str) -> list[Check]:
-    arn, external_id = (text(integration, "config", name) for name in ("iam_role_arn", "external_id"))
+    arn, external_id = (get_text(integration, "config", name) for name in ("iam_role_arn", "external_id"))
     principals = [
         Principal(TRUST, "sts:AssumeRole", arn, external_id),
         Principal(TAGS, "sts:TagSession", arn),

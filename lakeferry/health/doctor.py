@@ -24,12 +24,12 @@ from lakeferry.health.runner import Probe
 #: (group, name of the check that fails if the service doesn't answer, function that makes the checks)
 _OF_DEPLOYMENT: Final[tuple[tuple[Group, str, Callable[[DeploymentContext], list[Check]]], ...]] = (
     (tools.FILE, "deployment file", lambda ctx: tools.check_file(ctx.loaded)),
-    (aws.GROUP, "identity", aws.identity),
-    (aws.GROUP, "region", aws.region),
-    (aws.GROUP, "bootstrap", aws.bootstrap),
-    (aws.GROUP, aws.LAKE_FORMATION, aws.lake_formation),
-    (aws.GROUP, aws.LAMBDA_QUOTA, aws.lambda_quota),
-    (aws.GROUP, "Glue: quotas", aws.glue_quotas),
+    (aws.GROUP, "identity", aws.check_identity),
+    (aws.GROUP, "region", aws.check_region),
+    (aws.GROUP, "bootstrap", aws.check_bootstrap),
+    (aws.GROUP, aws.LAKE_FORMATION, aws.check_lake_formation),
+    (aws.GROUP, aws.LAMBDA_QUOTA, aws.check_lambda_quota),
+    (aws.GROUP, "Glue: quotas", aws.check_glue_quotas),
     (storage.GROUP, "buckets", storage.check_chosen_buckets),
     (confluent.GROUP, confluent.KEY, confluent.look),
     (
@@ -51,14 +51,14 @@ _OF_DEPLOYMENT: Final[tuple[tuple[Group, str, Callable[[DeploymentContext], list
 _WITHOUT_LOGIN: Final = ("deployment file", "identity", "region")
 
 
-def probes(ctx: DeploymentContext) -> list[Probe]:
+def list_probes(ctx: DeploymentContext) -> list[Probe]:
     def checks(group: Group, name: str, look: Callable[[DeploymentContext], list[Check]]) -> list[Check]:
         if name not in _WITHOUT_LOGIN and (why := _login_problem(ctx)):
             return [group.skip(name, f"not checked: {why}")]
         return look(ctx)
 
     return [
-        *machine_probes(),
+        *list_machine_probes(),
         *(Probe(group, name, partial(checks, group, name, look)) for group, name, look in _OF_DEPLOYMENT),
     ]
 
@@ -74,6 +74,6 @@ def _login_problem(ctx: DeploymentContext) -> str:
     return ""
 
 
-def machine_probes() -> list[Probe]:
+def list_machine_probes() -> list[Probe]:
     """Return the probes that don't need a valid deployment file."""
     return [Probe(tools.GROUP, "tools", tools.check_machine)]

@@ -79,7 +79,7 @@ class Drift:
     stack: str = ""
 
 
-def missing(ctx: DeploymentContext) -> list[Drift]:
+def find_missing(ctx: DeploymentContext) -> list[Drift]:
     """Return the vendors' objects of stacks that don't exist, don't work or are renamed, and those that can't
     be seen.
 
@@ -99,7 +99,7 @@ def detect(ctx: DeploymentContext) -> list[Drift]:
 
 def _list_active_stacks(ctx: DeploymentContext) -> list[Stack]:
     with translate_aws_errors("reading the stacks"):
-        described = (stacks.describe(ctx, name, with_resources=True) for name in stacks.names(ctx))
+        described = (stacks.describe(ctx, name, with_resources=True) for name in stacks.list_names(ctx))
         return [stack for stack in described if stack and stack.is_active]
 
 
@@ -234,7 +234,7 @@ def _describe_repair(known: KnownResource) -> str:
 def _find_name(known: KnownResource) -> str:
     chosen = str(known.properties.get("name") or "")
     generated = known.state.name if known.state else ""
-    return chosen.upper() or sql.plain_name(generated)
+    return chosen.upper() or sql.to_plain_name(generated)
 
 
 def _find_secret_name(known: KnownResource) -> str:

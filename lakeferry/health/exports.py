@@ -170,7 +170,7 @@ def observe_engineers(readers: Readers) -> Observation | None:
 
 
 def _observe_topic(readers: Readers, topic: str, people: int, who: str, gets: str) -> Observation | None:
-    unreached = observe(lambda: measurements.unreached(readers.ctx.client("sns"), topic, people))
+    unreached = observe(lambda: measurements.find_unreached(readers.ctx.client("sns"), topic, people))
     if isinstance(unreached, Observation):
         return unreached
     reasons = []

@@ -82,7 +82,7 @@ class Readers:
             fields[name].reveal() if name in fields else ""
             for name in (secret_fields.ACCOUNT, secret_fields.USER, "role")
         )
-        login = Login(account, user, sql.named(role))
+        login = Login(account, user, sql.to_exact_name(role))
         key = secret_fields.read_pair(store, secret)
         return Snowflake(self._open_session(), self.ctx.clock, login, key, self.settings.snowflake_url)
 
@@ -93,7 +93,7 @@ class Readers:
 def open_readers(ctx: DeploymentContext) -> Readers:
     """Raises CommandFailed if the monitoring function isn't deployed."""
     stack = stacks.require_part(ctx, "operations")
-    for function in stacks.functions(ctx, stack, contract.WATCH):
+    for function in stacks.list_functions(ctx, stack, contract.WATCH):
         with translate_aws_errors(f"looking at function {function.name}"):
             answer: dict[str, Any] = ctx.client("lambda").get_function_configuration(
                 FunctionName=function.name

@@ -70,7 +70,7 @@ def _run_guarded(probe: Probe) -> list[Check]:
     try:
         return probe.look()
     except Exception as error:  # a bug in one check must not hide the results of the others
-        return [failed(probe.group, probe.name, error)]
+        return [report_failed(probe.group, probe.name, error)]
 
 
 def attempt(group: Group, name: str, look: Callable[[], T]) -> T | Check:
@@ -78,10 +78,10 @@ def attempt(group: Group, name: str, look: Callable[[], T]) -> T | Check:
     try:
         return look()
     except Exception as error:
-        return failed(group, name, error)
+        return report_failed(group, name, error)
 
 
-def failed(group: Group, name: str, error: Exception) -> Check:
+def report_failed(group: Group, name: str, error: Exception) -> Check:
     """Return a failed check with the code and message that any command would report for the error.
 
     Missing permissions to read are a warning, not a failure.

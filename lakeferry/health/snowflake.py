@@ -46,7 +46,7 @@ def look(ctx: DeploymentContext) -> list[Check]:
         pair = secret_fields.read_pair(ctx.secrets, given.key_secret)
     except (CommandFailed, LakeferryError) as failure:
         return [
-            runner.failed(GROUP, KEY, failure),
+            runner.report_failed(GROUP, KEY, failure),
             *GROUP.skip_all([LOGIN, *rest], "not checked: no key was read"),
         ]
     key = GROUP.ok(KEY, f"{pair.fingerprint}, in {given.key_secret}")
@@ -57,13 +57,21 @@ def look(ctx: DeploymentContext) -> list[Check]:
         message = f"{failure.message}. {failure.why}".rstrip(". ")
         fix = f"{_ADMIN}: {failure.details['sql']}" if failure.code == "SECRETS-PUBLIC-KEY" else failure.hint
         return [key, GROUP.fail(LOGIN, message, fix), *GROUP.skip_all(rest, "not checked: there is no login")]
-    login = GROUP.ok(LOGIN, f"{sql.named(given.user)} of {given.account}, in role {sql.named(given.role)}")
+    login = GROUP.ok(
+        LOGIN, f"{sql.to_exact_name(given.user)} of {given.account}, in role {sql.to_exact_name(given.role)}"
+    )
     try:
-        grants = list(_read_grants(vendor, sql.named(given.role)))
+        grants = list(_read_grants(vendor, sql.to_exact_name(given.role)))
     except LakeferryError as error:
         unknown = GROUP.fail(PRIVILEGES, f"{error.row.code}: {error.what}", error.remedy)
-        return [key, login, unknown, GROUP.skip(WAREHOUSE, "not checked"), user(vendor, given)]
-    return [key, login, privileges(grants, given), warehouse(vendor, grants, given), user(vendor, given)]
+        return [key, login, unknown, GROUP.skip(WAREHOUSE, "not checked"), check_user(vendor, given)]
+    return [
+        key,
+        login,
+        check_privileges(grants, given),
+        check_warehouse(vendor, grants, given),
+        check_user(vendor, given),
+    ]
 
 
 def _read_grants(vendor: Snowflake, role: str, depth: int = 0) -> Iterator[Row]:
@@ -74,8 +82,8 @@ def _read_grants(vendor: Snowflake, role: str, depth: int = 0) -> Iterator[Row]:
             yield from _read_grants(vendor, row.get("name", ""), depth + 1)
 
 
-def privileges(grants: list[Row], given: Wanted) -> Check:
-    role = sql.named(given.role)
+def check_privileges(grants: list[Row], given: Wanted) -> Check:
+    role = sql.to_exact_name(given.role)
     if role == _ACCOUNTADMIN:
         fix = "Use docs/how-to/prepare-snowflake.md"
         return GROUP.warn(PRIVILEGES, f"{role} may do everything, which is more than is needed", fix)
@@ -87,9 +95,9 @@ def privileges(grants: list[Row], given: Wanted) -> Check:
     return GROUP.fail(PRIVILEGES, f"role {role} lacks {', '.join(lacking)}", fix)
 
 
-def warehouse(vendor: Snowflake, grants: list[Row], given: Wanted) -> Check:
-    name = sql.named(given.deployer_warehouse)
-    role = sql.named(given.role)
+def check_warehouse(vendor: Snowflake, grants: list[Row], given: Wanted) -> Check:
+    name = sql.to_exact_name(given.deployer_warehouse)
+    role = sql.to_exact_name(given.role)
     shown = [
         row
         for row in vendor.run(sql.statement(_WAREHOUSES, pattern=sql.literal(name)))
@@ -120,9 +128,9 @@ def warehouse(vendor: Snowflake, grants: list[Row], given: Wanted) -> Check:
     return GROUP.ok(WAREHOUSE, f"{name}, {shown[0].get('size')}")
 
 
-def user(vendor: Snowflake, given: Wanted) -> Check:
+def check_user(vendor: Snowflake, given: Wanted) -> Check:
     """Check the deployer's user. Not every user may describe itself."""
-    name = sql.named(given.user)
+    name = sql.to_exact_name(given.user)
     try:
         rows = vendor.run(sql.statement(_DESC_USER, name=sql.identifier(name)))
     except LakeferryError as error:

@@ -65,17 +65,19 @@ class _Chain:
 
     @property
     def volume(self) -> str:
-        return sql.plain_name(stacks.object_name(self.ctx, self.stack, "snowflake_external_volume"))
+        return sql.to_plain_name(stacks.find_object_name(self.ctx, self.stack, "snowflake_external_volume"))
 
     @property
     def integration(self) -> str:
-        return sql.plain_name(stacks.object_name(self.ctx, self.stack, "snowflake_catalog_integration"))
+        return sql.to_plain_name(
+            stacks.find_object_name(self.ctx, self.stack, "snowflake_catalog_integration")
+        )
 
     def external_id(self, kind: str) -> str:
         """Return the external id that Lakeferry chose for the stack's object of this kind."""
         identity = self.stack.identity(kind)
-        return sql.external_id_of(
-            request.resource_uid(self.stack.id, identity.logical_id) if identity else ""
+        return sql.build_external_id(
+            request.compute_resource_uid(self.stack.id, identity.logical_id) if identity else ""
         )
 
 
@@ -126,13 +128,15 @@ def _run_checks(chain: _Chain, vendor: Snowflake) -> list[Check]:
     volume = chain.volume
     integration = chain.integration
     storage = runner.attempt(
-        GROUP, VOLUME, lambda: _read_if_exists(lambda: trust.volume_side(vendor, volume))
+        GROUP, VOLUME, lambda: _read_if_exists(lambda: trust.read_volume_side(vendor, volume))
     )
     description = runner.attempt(
-        GROUP, INTEGRATION, lambda: _read_if_exists(lambda: trust.described_integration(vendor, integration))
+        GROUP, INTEGRATION, lambda: _read_if_exists(lambda: trust.describe_integration(vendor, integration))
     )
     catalog = (
-        trust.integration_side(vendor, integration, description) if isinstance(description, dict) else None
+        trust.read_integration_side(vendor, integration, description)
+        if isinstance(description, dict)
+        else None
     )
     side = None if isinstance(storage, Check) else storage
     return [
@@ -230,7 +234,7 @@ def _check_role(chain: _Chain, storage: Side | None, catalog: Side | None) -> li
             check,
             *GROUP.skip_all((OF_VOLUME, OF_INTEGRATION, POLICY), "not checked: the role isn't known"),
         ]
-    needs = iam.needed_actions(ctx, contract.SNOWFLAKE_NEEDS, chain.bucket, chain.database)
+    needs = iam.list_needed_actions(ctx, contract.SNOWFLAKE_NEEDS, chain.bucket, chain.database)
     return [
         check,
         _check_trust(chain, OF_VOLUME, role, storage, "snowflake_external_volume"),
@@ -263,7 +267,7 @@ def _check_table(chain: _Chain, vendor: Snowflake, name: str) -> Check:
     check = _name_table_check(name)
     path = [*sql.split(chain.stack.outputs.get("SchemaName", "")), name]
     refresh = read_auto_refresh(vendor, path)
-    table = sql.dotted(path)
+    table = sql.format_dotted(path)
     if not refresh.state:
         fix = f"Turn it on: ALTER ICEBERG TABLE {table} SET AUTO_REFRESH=TRUE;"
         return GROUP.fail(check, f"{table} is frozen: AUTO_REFRESH is off", fix)

@@ -71,7 +71,7 @@ class Status:
                 }
                 for table in self.tables
             ],
-            "secrets": rotation.documents(self.secrets),
+            "secrets": rotation.build_documents(self.secrets),
             "exports": [export.document() for export in self.exports],
             "alarms": self.alarms.document() if self.alarms else None,
             "drift": None if self.drift is None else [attrs.asdict(item) for item in self.drift],
@@ -113,7 +113,10 @@ def _read(ctx: DeploymentContext, readers: Readers, *, with_drift: bool) -> Stat
     with ThreadPoolExecutor(3) as pool:
         tables = pool.submit(read_tables, readers, ctx.deployment.alerts.table_stale_hours)
         secrets = pool.submit(
-            lambda: [*rotating_secrets.ages(ctx, rotating_secrets.load(ctx)), *rotating_secrets.by_hand(ctx)]
+            lambda: [
+                *rotating_secrets.read_ages(ctx, rotating_secrets.load(ctx)),
+                *rotating_secrets.read_manual_ages(ctx),
+            ]
         )
         exports = pool.submit(read_exports, readers)
         deployed = list(stacks.read(ctx).values())
@@ -160,7 +163,7 @@ def look(readers: Readers, event: Event) -> tuple[str, list[Observation], bool]:
         readable = [table.table for table in tables if table.is_readable or _runs_without_glue(table)]
         wrong = [any(hop.state is State.WRONG for hop in table.hops.values()) for table in tables]
         message = f"first table: {', '.join(readable)} can be read" if readable else ""
-        return message, list(table_problems(tables)), bool(wrong) and all(wrong)
+        return message, list(list_table_problems(tables)), bool(wrong) and all(wrong)
     exports = read_exports(readers)
     published = [f"{export.export} ({export.published} windows)" for export in exports if export.published]
     return (
@@ -188,14 +191,14 @@ def _list_problems(ctx: DeploymentContext, status: Status) -> Iterator[Observati
     for stack in status.stacks:
         if not stack.is_active or stack.status.endswith("_FAILED"):
             yield Observation(State.WRONG, message=f"stack {stack.name} is {stack.status}")
-    yield from table_problems(status.tables)
+    yield from list_table_problems(status.tables)
     yield from _export_problems(status.exports)
     if status.alarms:
         yield status.alarms
     for age in status.secrets:
         yield from (
             Observation(State.WRONG, message=f"{age.secret}: {why}")
-            for why in rotation.troubles(ctx.deployment, age)
+            for why in rotation.list_troubles(ctx.deployment, age)
         )
         if age.trouble:
             yield Observation(State.UNKNOWN, message=f"{age.secret}: {age.trouble}")
@@ -205,7 +208,7 @@ def _list_problems(ctx: DeploymentContext, status: Status) -> Iterator[Observati
         yield Observation(state, message=message.strip())
 
 
-def table_problems(tables: Iterable[TableStatus]) -> Iterator[Observation]:
+def list_table_problems(tables: Iterable[TableStatus]) -> Iterator[Observation]:
     """Return the observations that aren't OK, with their table and hop in the message."""
     for table in tables:
         for hop, observation in table.hops.items():
@@ -263,7 +266,7 @@ def _show_tables(output: Output, tables: list[TableStatus]) -> None:
     hops = [hop for hop in HOPS if any(hop in table.hops for table in tables)]
     rows = [[table.table, *[_format_cell(table.hops.get(hop)) for hop in hops]] for table in tables]
     output.table(["table", *[_HEADS[hop] for hop in hops]], rows)
-    _show_problems(output, table_problems(tables))
+    _show_problems(output, list_table_problems(tables))
 
 
 def _show_exports(output: Output, exports: list[ExportStatus]) -> None:

@@ -13,7 +13,7 @@ from lakeferry.deployment import stacks
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.health import runner
 from lakeferry.health.model import Check, Group
-from lambdas.shared.aws import error_code
+from lambdas.shared.aws import read_error_code
 
 GROUP: Final = Group("storage")
 BUCKET: Final = "bucket"
@@ -81,9 +81,9 @@ def _read_bucket_state(ctx: DeploymentContext, bucket: str) -> str:
     try:
         ctx.client("s3").head_bucket(Bucket=bucket, ExpectedBucketOwner=ctx.account)
     except ClientError as error:
-        if error_code(error) in _ABSENT:
+        if read_error_code(error) in _ABSENT:
             return "absent"
-        if error_code(error) in _FOREIGN:
+        if read_error_code(error) in _FOREIGN:
             return "foreign"
         raise
     return "own"
@@ -158,13 +158,13 @@ def is_of_table(key: str) -> bool:
     return bool(base and middle) and rest.partition("/")[2].startswith(("data/", "metadata/"))
 
 
-def glue_table_names(ctx: DeploymentContext) -> list[str]:
+def name_glue_table_checks(ctx: DeploymentContext) -> list[str]:
     """Return the names of the checks of check_glue_tables."""
     return [f"Glue table {topic.name}" for topic in ctx.deployment.tables_in_glue]
 
 
 def check_glue_tables(ctx: DeploymentContext, group: Group, database: str, bucket: str) -> list[Check]:
-    tables = zip(glue_table_names(ctx), ctx.deployment.tables_in_glue, strict=True)
+    tables = zip(name_glue_table_checks(ctx), ctx.deployment.tables_in_glue, strict=True)
     return [
         runner.attempt(
             group, name, partial(_check_glue_table, ctx, group, name, f"{database}.{topic.name}", bucket)
@@ -178,7 +178,7 @@ def _check_glue_table(ctx: DeploymentContext, group: Group, name: str, table: st
     try:
         document: dict[str, Any] = ctx.client("glue").get_table(DatabaseName=database, Name=topic)["Table"]
     except ClientError as error:
-        if error_code(error) != "EntityNotFoundException":
+        if read_error_code(error) != "EntityNotFoundException":
             raise
         wait = "Wait some ten minutes after the first record; the catalog integration says what holds it up"
         return group.fail(name, f"Glue doesn't show {table}", wait)

@@ -13,7 +13,7 @@ import attrs
 from lakeferry.deployment import stacks
 from lakeferry.deployment.context import DeploymentContext
 from lambdas.confluent.resources import catalog_integration
-from lambdas.confluent.rest_client import RestClient, get_path, objects, text
+from lambdas.confluent.rest_client import RestClient, get_path, get_objects, get_text
 
 _ROUTE: Final = "/tableflow/v1/tableflow-topics"
 _NO_REASON: Final = "no reason given"
@@ -61,7 +61,7 @@ class Tableflow:
     def topics(self) -> dict[str, TableflowTopic]:
         """Return the tables by the names of their topics."""
         listed = self.plane.pages(_ROUTE, **self.query)
-        return {text(document, "spec", "display_name"): parse_topic(document) for document in listed}
+        return {get_text(document, "spec", "display_name"): parse_topic(document) for document in listed}
 
     def catalog_integrations(self) -> list[CatalogIntegration]:
         return [
@@ -81,18 +81,18 @@ class Tableflow:
 
 
 def parse_topic(document: dict[str, Any]) -> TableflowTopic:
-    synced = objects(document, "status", "catalog_sync_statuses")
-    catalogs = ((text(catalog, "sync_status"), text(catalog, "error_message")) for catalog in synced)
+    synced = get_objects(document, "status", "catalog_sync_statuses")
+    catalogs = ((get_text(catalog, "sync_status"), get_text(catalog, "error_message")) for catalog in synced)
     broken = (
         (status, reason or _NO_REASON) for status, reason in catalogs if status in ("FAILED", "DISCONNECTED")
     )
     return TableflowTopic(
-        phase=text(document, "status", "phase"),
-        reason=text(document, "status", "error_message") or _NO_REASON,
+        phase=get_text(document, "status", "phase"),
+        reason=get_text(document, "status", "error_message") or _NO_REASON,
         suspended=get_path(document, "spec", "suspended") is True,
         failing_formats=tuple(
-            text(table_format, "error_message")
-            for table_format in objects(document, "status", "failing_table_formats")
+            get_text(table_format, "error_message")
+            for table_format in get_objects(document, "status", "failing_table_formats")
         ),
         catalog=next(broken, None),
     )
@@ -100,9 +100,9 @@ def parse_topic(document: dict[str, Any]) -> TableflowTopic:
 
 def parse_catalog(document: dict[str, Any]) -> CatalogIntegration:
     return CatalogIntegration(
-        id=text(document, "id"),
-        phase=text(document, "status", "phase"),
-        reason=text(document, "status", "error_message") or _NO_REASON,
+        id=get_text(document, "id"),
+        phase=get_text(document, "status", "phase"),
+        reason=get_text(document, "status", "error_message") or _NO_REASON,
         suspended=get_path(document, "spec", "suspended") is True,
-        database=text(document, "spec", "config", "custom_database"),
+        database=get_text(document, "spec", "config", "custom_database"),
     )

@@ -9,7 +9,7 @@ from lakeferry.deployment.context import DeploymentContext
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lakeferry.health.model import NOT_DEPLOYED, Check, Group
-from lakeferry.inventory.known import custom, find_other_tenants
+from lakeferry.inventory.known import list_custom_resources, find_other_tenants
 from lambdas.shared.errors import LakeferryError
 
 ORGANIZATION: Final = "organization"
@@ -24,7 +24,7 @@ def look(ctx: DeploymentContext, group: Group, name: str, part: str) -> list[Che
     stack_name = f"{ctx.deployment.prefix}-{part}"
     with translate_aws_errors(f"reading stack {stack_name}"):
         stack = stacks.describe(ctx, stack_name, with_resources=True)
-    if stack is None or not any(custom(stack)):
+    if stack is None or not any(list_custom_resources(stack)):
         return [group.skip(name, NOT_DEPLOYED)]
     try:
         others = list(find_other_tenants(ctx, [stack]))

@@ -29,10 +29,10 @@ _SECONDS: Final = 30.0
 
 
 def check_machine() -> list[Check]:
-    return [python(sys.version_info[:3]), *with_node(node.find), java_runtime(java.find_java), uv()]
+    return [check_python(sys.version_info[:3]), *with_node(node.find), check_java(java.find_java), check_uv()]
 
 
-def python(version: tuple[int, ...]) -> Check:
+def check_python(version: tuple[int, ...]) -> Check:
     shown = ".".join(map(str, version))
     wanted = ".".join(map(str, DEFAULT_RELEASE.python))
     if version[:2] == DEFAULT_RELEASE.python:
@@ -56,13 +56,13 @@ def with_node(find: Callable[[], Node], root: Path = ROOT) -> list[Check]:
     origin = (
         "came with the Python packages" if "node_modules" in " ".join(chosen.npm) else "this machine's own"
     )
-    return [GROUP.ok("Node", f"{chosen.version}, {origin}"), cdk_cli(chosen, root)]
+    return [GROUP.ok("Node", f"{chosen.version}, {origin}"), check_cdk_cli(chosen, root)]
 
 
-def cdk_cli(node_: Node, root: Path = ROOT) -> Check:
+def check_cdk_cli(node_: Node, root: Path = ROOT) -> Check:
     """Check that the pinned version is installed or can be fetched. It is fetched when it is first needed."""
-    pin = cdk.pinned(root)
-    installed = cdk.installed(root)
+    pin = cdk.read_pinned(root)
+    installed = cdk.read_installed(root)
     if installed == pin:
         return GROUP.ok("CDK command line", pin)
     instead = f"{installed or 'none'} is installed"
@@ -74,7 +74,7 @@ def cdk_cli(node_: Node, root: Path = ROOT) -> Check:
     )
 
 
-def java_runtime(find: Callable[[], FoundJava]) -> Check:
+def check_java(find: Callable[[], FoundJava]) -> Check:
     """Check for Java. Only exports that run on this machine need it; a deployment doesn't."""
     java_ = find()
     if java_.home:
@@ -85,7 +85,7 @@ def java_runtime(find: Callable[[], FoundJava]) -> Check:
     )
 
 
-def uv(beside: Path = Path(sys.executable)) -> Check:
+def check_uv(beside: Path = Path(sys.executable)) -> Check:
     """Check for uv, which packages the Lambda functions' dependencies."""
     own = beside.with_name("uv")
     if binary := (str(own) if own.exists() else shutil.which("uv")):
@@ -98,7 +98,12 @@ def _fetch_problem(node_: Node, pin: str, root: Path) -> str:
     command = [*node_.npm, "view", f"{cdk.PACKAGE}@{pin}", "version", "--loglevel=error"]
     try:
         answer = subprocess.run(
-            command, cwd=root, env=cdk.environment(node_), capture_output=True, text=True, timeout=_SECONDS
+            command,
+            cwd=root,
+            env=cdk.build_environment(node_),
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return type(error).__name__
@@ -117,15 +122,15 @@ def check_file(plan: LoadedDeployment) -> list[Check]:
     counts = ", ".join(f"{number} {name}{'' if number == 1 else 's'}" for name, number in numbers.items())
     return [
         FILE.ok("deployment file", f"project/deployments/{deployment.identity.stage}.toml: {counts}"),
-        field_names(plan),
+        check_field_names(plan),
     ]
 
 
-def invalid_file(failure: CommandFailed) -> list[Check]:
+def report_invalid_file(failure: CommandFailed) -> list[Check]:
     return [FILE.fail("deployment file", failure.message, failure.hint)]
 
 
-def field_names(plan: LoadedDeployment) -> Check:
+def check_field_names(plan: LoadedDeployment) -> Check:
     """Check the names of fields: unlike a topic's, they may have upper-case letters, which Glue shows in
     lower case.
     """

@@ -12,9 +12,9 @@ from botocore.exceptions import ClientError
 
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.health import runner
-from lakeferry.health.aws import cdk_command
+from lakeferry.health.aws import write_cdk_command
 from lakeferry.health.model import Check, Group
-from lambdas.shared.aws import error_code
+from lambdas.shared.aws import read_error_code
 
 ROLE: Final = "IAM role"
 POLICY: Final = "role's policy"
@@ -56,7 +56,7 @@ def read(ctx: DeploymentContext, name: str) -> Role | None:
     try:
         answer = ctx.client("iam").get_role(RoleName=name)["Role"]
     except ClientError as error:
-        if error_code(error) == "NoSuchEntity":
+        if read_error_code(error) == "NoSuchEntity":
             return None
         raise
     document = answer["AssumeRolePolicyDocument"]
@@ -133,7 +133,7 @@ def check_permissions(
     return group.fail(POLICY, f"the role may not {shown}", restore)
 
 
-def needed_actions(
+def list_needed_actions(
     ctx: DeploymentContext, wanted: Mapping[str, tuple[str, ...]], bucket: str, database: str
 ) -> dict[str, tuple[str, ...]]:
     """Return the needed actions by ARN."""
@@ -152,7 +152,7 @@ def restore_command(ctx: DeploymentContext, part: str) -> str:
     """
     stack = f"{ctx.deployment.prefix}-{part}"
     return (
-        f"Put it back as it was deployed: `{cdk_command()} deploy {stack} -c stage={ctx.stage} "
+        f"Put it back as it was deployed: `{write_cdk_command()} deploy {stack} -c stage={ctx.stage} "
         "--exclusively --revert-drift`"
     )
 

@@ -73,7 +73,7 @@ def _update_topics(text: str, before: Deployment, answers: Answers) -> str:
     if not added:
         return text
     new = answers if example else {**answers, "topics": ", ".join(added)}
-    return "\n".join(part for part in (text, template.topics(new), template.exports(new)) if part)
+    return "\n".join(part for part in (text, template.write_topics(new), template.write_exports(new)) if part)
 
 
 def _update_exports(text: str, before: Deployment, answers: Answers, changed: set[str]) -> str:
@@ -85,7 +85,7 @@ def _update_exports(text: str, before: Deployment, answers: Answers, changed: se
         if "zone" in changed:
             text = set_value(text, table, "zone", answers["zone"])
         if "recipients" in changed:
-            text = set_value(text, table, "recipients", template.recipients(answers))
+            text = set_value(text, table, "recipients", template.list_recipients(answers))
     return text
 
 
@@ -109,7 +109,7 @@ def _update_snowflake(text: str, before: Deployment, answers: Answers) -> str:
         table = f"topics[{index}].tableflow"
         readable = topic.tableflow and topic.tableflow.in_glue and topic.tableflow.write_mode == "APPEND"
         if readable and has_table(text, table):
-            text = set_value(text, table, "snowflake_table", template.snowflake_name(topic.name))
+            text = set_value(text, table, "snowflake_table", template.to_snowflake_name(topic.name))
     return text
 
 

@@ -124,7 +124,7 @@ def applies(question: Question, answers: Answers) -> bool:
     return question.key != "environment_name" or answers["environment"] != NEW
 
 
-def problems(answers: Answers) -> list[tuple[str, str]]:
+def list_problems(answers: Answers) -> list[tuple[str, str]]:
     """Return the key and the problem of every invalid answer."""
     checked = [
         (question.key, question.check(answers[question.key]))
@@ -134,7 +134,7 @@ def problems(answers: Answers) -> list[tuple[str, str]]:
     return [(key, problem) for key, problem in checked if problem]
 
 
-def defaults(remembered: Answers, existing: Deployment | None) -> dict[str, str]:
+def choose_defaults(remembered: Answers, existing: Deployment | None) -> dict[str, str]:
     """Return the default answers: those of the existing file, else the remembered ones, else those of the
     questions.
     """

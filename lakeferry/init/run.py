@@ -18,7 +18,7 @@ from config.project import PROJECT, ROOT
 from lakeferry.errors import CommandFailed
 from lakeferry.init import editing, questions, template
 from lakeferry.init.questions import QUESTIONS, Answers, Question
-from lakeferry.output import Output, program_name
+from lakeferry.output import Output, find_program_name
 
 #: Files by which a clone is recognised.
 _MARKERS: Final = ("app.py", "cdk.json", "config/deployments/model.py")
@@ -58,7 +58,7 @@ def init(output: Output, stage: str, flags: Mapping[str, str | None], *, yes: bo
     clone = _clone(stage)
     text = clone.file.read_text(encoding="utf-8") if clone.file.is_file() else None
     before = _parse_deployment(clone, text) if text is not None else None
-    defaults = questions.defaults(questions.load_answers(clone.answers_file), before)
+    defaults = questions.choose_defaults(questions.load_answers(clone.answers_file), before)
     _name_remembered(output, defaults, before)
     answers = _collect_answers(output, clone, defaults, flags, before, yes=yes)
     # If the file then has a mistake, nobody answers ten questions again. Topics are what it is mostly about.
@@ -121,7 +121,7 @@ def _name_remembered(output: Output, defaults: Answers, before: Deployment | Non
     """
     if before is not None:
         return
-    standard = questions.defaults({}, None)
+    standard = questions.choose_defaults({}, None)
     others = [
         f"{key.replace('_', ' ')} {defaults[key]}" for key in standard if defaults[key] != standard[key]
     ]
@@ -147,7 +147,7 @@ def _find_unused_answers(answers: Answers, deployment: Deployment) -> Iterator[s
             "can read"
         )
     for name in contracts.load_all()[1]:
-        command = f"{program_name()} export check {name}"
+        command = f"{find_program_name()} export check {name}"
         yield f"project/exports/{name}.toml was left out, because it has mistakes: `{command}` names them"
 
 
@@ -173,7 +173,7 @@ def _collect_answers(
                 answers[question.key] = _ask(
                     output, _adapt_to_clone(question, clone, before), answers[question.key]
                 )
-    if invalid := questions.problems(answers):
+    if invalid := questions.list_problems(answers):
         lines = "\n".join(f"  --{key.replace('_', '-')}: {why}" for key, why in invalid)
         details = [{"key": key, "message": why} for key, why in invalid]
         hint = "Correct these; nothing was written"
@@ -266,7 +266,7 @@ def _report(
     )
     commands = [*(f"secrets set {vendor}" for vendor in vendors), "doctor", "plan", "deploy"]
     following = [f"{command} --stage {clone.stage}" for command in commands]
-    output.print("Next: " + "\n      ".join(f"{program_name()} {command}" for command in following))
+    output.print("Next: " + "\n      ".join(f"{find_program_name()} {command}" for command in following))
     return {
         "stage": clone.stage,
         "file": clone.name,

@@ -56,13 +56,18 @@ def to_toml(value: TomlValue) -> str:
 
 def render_file(stage: str, answers: Answers) -> str:
     """Return the text of a new deployment file."""
-    parts = [_write_identity(stage, answers), _write_aws(answers), _write_confluent(answers), topics(answers)]
+    parts = [
+        _write_identity(stage, answers),
+        _write_aws(answers),
+        _write_confluent(answers),
+        write_topics(answers),
+    ]
     parts += [_write_snowflake(answers)] if answers["snowflake"] != NONE else []
-    parts += [exports(answers), _write_alerts(answers)]
+    parts += [write_exports(answers), _write_alerts(answers)]
     return "\n".join(part for part in parts if part)
 
 
-def topics(answers: Answers) -> str:
+def write_topics(answers: Answers) -> str:
     """Return the topics in the answers with their tables; for the example, also its Flink statement."""
     if answers["topics"] == EXAMPLE:
         first, second = (_write_snowflake_table(name, answers) for name in EXAMPLE_TOPICS)
@@ -73,7 +78,7 @@ def topics(answers: Answers) -> str:
     )
 
 
-def exports(answers: Answers) -> str:
+def write_exports(answers: Answers) -> str:
     """Return the exports whose contracts read the topics in the answers.
 
     Contracts with mistakes are left out.
@@ -93,11 +98,11 @@ def schedule(answers: Answers, every: Every) -> str:
     return cron.more_often(int(minute), [int(hour)], every) if colon else answers["schedule"]
 
 
-def recipients(answers: Answers) -> list[str]:
+def list_recipients(answers: Answers) -> list[str]:
     return [] if answers["recipients"] == NONE else split_names(answers["recipients"])
 
 
-def snowflake_name(topic: str) -> str:
+def to_snowflake_name(topic: str) -> str:
     return topic.upper().replace(".", "_").replace("-", "_")
 
 
@@ -156,7 +161,7 @@ monthly_budget_usd = 100
 
 
 def _write_snowflake_table(topic: str, answers: Answers) -> str:
-    return "" if answers["snowflake"] == NONE else f'snowflake_table = "{snowflake_name(topic)}"\n'
+    return "" if answers["snowflake"] == NONE else f'snowflake_table = "{to_snowflake_name(topic)}"\n'
 
 
 def _export(contract: Contract, answers: Answers) -> str:
@@ -165,6 +170,6 @@ def _export(contract: Contract, answers: Answers) -> str:
 contract = "{contract.name}"
 cron = {to_toml(schedule(answers, contract.window.every))}  # minute, hour, day of month, month, day of week, year
 zone = {to_toml(answers["zone"])}
-recipients = {to_toml(recipients(answers))}
+recipients = {to_toml(list_recipients(answers))}
 first_day = {datetime.now(ZoneInfo(answers["zone"])).date()}  # a new deployment has no events of earlier windows
 """

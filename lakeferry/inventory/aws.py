@@ -16,9 +16,9 @@ from lakeferry.deployment import stacks
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.inventory import aws_kinds
 from lakeferry.inventory.aws_kinds import AwsKind
-from lakeferry.inventory.aws_listing import AwsResource, Tags, pages
+from lakeferry.inventory.aws_listing import AwsResource, Tags, list_pages
 from lakeferry.inventory.model import AWS, ORPHAN, Item, Ownership, Verdict, orphaned, retained, unknown
-from lakeferry.inventory.ownership import StackHistory, of_stack, stack_items
+from lakeferry.inventory.ownership import StackHistory, decide_by_stack, stack_items
 from lakeferry.inventory.recognition import matches
 from lambdas import contract
 from lambdas.custom_resources.cleanup import is_table_in, lists_all_tables
@@ -74,7 +74,7 @@ class _Listing:
 
     @cached_property
     def kinds(self) -> list[AwsKind]:
-        return aws_kinds.aws_kinds(self.ctx.deployment)
+        return aws_kinds.list_aws_kinds(self.ctx.deployment)
 
     def of_kind(self, kind: AwsKind) -> Iterator[Item]:
         for resource in kind.find(self.ctx):
@@ -94,7 +94,7 @@ class _Listing:
         ownership = self._keep_data(self._own_by_part("confluent"))
         databases = [
             database["Name"]
-            for page in pages(self.ctx, "glue", "get_databases")
+            for page in list_pages(self.ctx, "glue", "get_databases")
             for database in page["DatabaseList"]
         ]
         for database in filter(_CLUSTER.fullmatch, databases):
@@ -136,7 +136,7 @@ class _Listing:
         ]
         in_stacks = {resource.physical_id for _, resource in self.history.resources()}
         known = {item.id for item in listed} | {item.name for item in listed} | in_stacks
-        for page in pages(self.ctx, "resourcegroupstaggingapi", "get_resources", TagFilters=filters):
+        for page in list_pages(self.ctx, "resourcegroupstaggingapi", "get_resources", TagFilters=filters):
             for mapping in page["ResourceTagMappingList"]:
                 arn = mapping["ResourceARN"]
                 name = re.split("[:/]", mapping["ResourceARN"])[-1]
@@ -229,7 +229,7 @@ class _Listing:
         return (
             (tags.get("project", deployment.name), tags.get("stage", deployment.stage))
             != (deployment.name, deployment.stage)
-            or (bool(stack) and stack not in stacks.names(self.ctx))
+            or (bool(stack) and stack not in stacks.list_names(self.ctx))
             or (bool(region) and region != self.ctx.region)
         )
 
@@ -241,7 +241,7 @@ class _Listing:
     def _own_by_part(self, part: str) -> Ownership:
         name = f"{self.ctx.deployment.prefix}-{part}"
         return next(
-            (of_stack(stack) for stack in self.history.current if stack.name == name),
+            (decide_by_stack(stack) for stack in self.history.current if stack.name == name),
             orphaned("no stack has it"),
         )
 

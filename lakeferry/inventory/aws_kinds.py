@@ -48,7 +48,7 @@ class AwsKind:
     deletes_itself: bool = False
 
 
-def aws_kinds(deployment: Deployment) -> list[AwsKind]:
+def list_aws_kinds(deployment: Deployment) -> list[AwsKind]:
     """Return all kinds with this deployment's patterns. A test compares them with the templates."""
     return [attrs.evolve(kind, recognition=kind.recognition.resolve(deployment)) for kind in KINDS]
 
@@ -119,7 +119,7 @@ KINDS: Final = (
     AwsKind(
         name="schedule",
         type="AWS::Scheduler::Schedule",
-        find=aws_listing.schedules,
+        find=aws_listing.list_schedules,
         delete=_call("scheduler", "delete_schedule", Name="{name}", GroupName="{parent}"),
         recognition=_NAMED,
     ),
@@ -229,14 +229,14 @@ KINDS: Final = (
     AwsKind(
         name="dashboard",
         type="AWS::CloudWatch::Dashboard",
-        find=aws_listing.dashboards,
+        find=aws_listing.list_dashboards,
         delete=lambda ctx, item: ctx.client("cloudwatch").delete_dashboards(DashboardNames=[item.name]),
         recognition=Recognition(custom="<regional>", description=r"\b<prefix>\b"),
     ),
     AwsKind(
         name="budget",
         type="AWS::Budgets::Budget",
-        find=aws_listing.budgets,
+        find=aws_listing.list_budgets,
         delete=_call("budgets", "delete_budget", AccountId="{account}", BudgetName="{name}"),
         # It ends in a hash of its notifications, or has none if an earlier version created it.
         recognition=Recognition(custom="<regional>(-[0-9a-f]{8})?", description=r"user:project\$<project>"),
@@ -244,21 +244,21 @@ KINDS: Final = (
     AwsKind(
         name="topic",
         type="AWS::SNS::Topic",
-        find=aws_listing.topics,
+        find=aws_listing.list_topics,
         delete=_call("sns", "delete_topic", TopicArn="{id}"),
         recognition=Recognition(generated="<generated>", custom="<prefix>_[a-z][a-z0-9_]*|<prefix>-alarms"),
     ),
     AwsKind(
         name="queue",
         type="AWS::SQS::Queue",
-        find=aws_listing.queues,
+        find=aws_listing.list_queues,
         delete=_call("sqs", "delete_queue", QueueUrl="{id}"),
         recognition=_NAMED,
     ),
     AwsKind(
         name="athena_named_query",
         type="AWS::Athena::NamedQuery",
-        find=aws_listing.named_queries,
+        find=aws_listing.list_named_queries,
         delete=_call("athena", "delete_named_query", NamedQueryId="{id}"),
         recognition=Recognition(generated=r"<prefix> \S+: .+"),
     ),
@@ -301,7 +301,7 @@ KINDS: Final = (
     AwsKind(
         name="dynamodb_table",
         type="AWS::DynamoDB::Table",
-        find=aws_listing.dynamodb_tables,
+        find=aws_listing.list_dynamodb_tables,
         delete=_call("dynamodb", "delete_table", TableName="{id}"),
         recognition=Recognition(generated="<generated>"),
     ),
@@ -309,7 +309,7 @@ KINDS: Final = (
     AwsKind(
         name="secret",
         type="AWS::SecretsManager::Secret",
-        find=partial(aws_listing.secrets, of_pseudonyms=False),
+        find=partial(aws_listing.list_secrets, of_pseudonyms=False),
         delete=_call("secretsmanager", "delete_secret", SecretId="{id}", ForceDeleteWithoutRecovery=True),
         recognition=Recognition(
             custom="<prefix>/(confluent|snowflake)/.+",
@@ -320,7 +320,7 @@ KINDS: Final = (
     AwsKind(
         name="pseudonymisation_secret",
         type="AWS::SecretsManager::Secret",
-        find=partial(aws_listing.secrets, of_pseudonyms=True),
+        find=partial(aws_listing.list_secrets, of_pseudonyms=True),
         delete=_call("secretsmanager", "delete_secret", SecretId="{id}", RecoveryWindowInDays=_RECOVERY_DAYS),
         recognition=Recognition(custom=".*", description=f"^{PSEUDONYM_SECRET}<prefix>$"),
         is_data=True,
@@ -359,7 +359,7 @@ KINDS: Final = (
     AwsKind(
         name="kms_key",
         type="AWS::KMS::Key",
-        find=aws_listing.kms_keys,
+        find=aws_listing.list_kms_keys,
         delete=_call("kms", "schedule_key_deletion", KeyId="{id}", PendingWindowInDays=_RECOVERY_DAYS),
         recognition=_TAGGED,
         deletes_itself=True,

@@ -16,7 +16,7 @@ from botocore.exceptions import ClientError
 from config.aws_denials import DENIED
 from config.deployments.model import Deployment
 from lakeferry.deployment.context import DeploymentContext
-from lambdas.shared.aws import error_code
+from lambdas.shared.aws import read_error_code
 
 Tags = Mapping[str, str]
 #: Parts of the error codes for a resource that doesn't exist.
@@ -43,7 +43,7 @@ class AwsResource:
     kind: str = ""
 
 
-def kms_descriptions(deployment: Deployment) -> tuple[str, ...]:
+def list_kms_descriptions(deployment: Deployment) -> tuple[str, ...]:
     """Return the descriptions of a deployment's KMS keys.
 
     Those of keys for secrets don't name the deployment.
@@ -57,7 +57,9 @@ def kms_descriptions(deployment: Deployment) -> tuple[str, ...]:
     )
 
 
-def pages(ctx: DeploymentContext, service: str, operation: str, **query: Any) -> Iterator[dict[str, Any]]:
+def list_pages(
+    ctx: DeploymentContext, service: str, operation: str, **query: Any
+) -> Iterator[dict[str, Any]]:
     client = ctx.client(service)
     if client.can_paginate(operation):
         yield from client.get_paginator(operation).paginate(**query)
@@ -79,7 +81,7 @@ def parse_tags(answer: Mapping[str, Any]) -> Tags:
 
 
 def _list_rows(ctx: DeploymentContext, service: str, operation: str, key: str, **query: Any) -> Iterator[Any]:
-    for page in pages(ctx, service, operation, **query):
+    for page in list_pages(ctx, service, operation, **query):
         yield from page.get(key, [])
 
 
@@ -93,7 +95,7 @@ def _tag_reader(ctx: DeploymentContext, service: str, operation: str, **query: A
         try:
             return parse_tags(getattr(ctx.client(service), operation)(**query))
         except ClientError as error:
-            if any(sign in error_code(error) for sign in GONE):
+            if any(sign in read_error_code(error) for sign in GONE):
                 return {}
             raise
 
@@ -145,7 +147,7 @@ def log_groups(ctx: DeploymentContext) -> Iterator[AwsResource]:
             )
 
 
-def schedules(ctx: DeploymentContext) -> Iterator[AwsResource]:
+def list_schedules(ctx: DeploymentContext) -> Iterator[AwsResource]:
     """Yield schedules with the tags of their groups: EventBridge Scheduler tags only groups."""
     for row in _list_rows(
         ctx, "scheduler", "list_schedules", "Schedules", NamePrefix=f"{ctx.deployment.prefix}-"
@@ -155,7 +157,7 @@ def schedules(ctx: DeploymentContext) -> Iterator[AwsResource]:
         yield AwsResource(row["Name"], row["Name"], tags=tags, parents=(row["GroupName"],))
 
 
-def topics(ctx: DeploymentContext) -> Iterator[AwsResource]:
+def list_topics(ctx: DeploymentContext) -> Iterator[AwsResource]:
     for row in _list_rows(ctx, "sns", "list_topics", "Topics"):
         arn = row["TopicArn"]
         yield AwsResource(
@@ -165,7 +167,7 @@ def topics(ctx: DeploymentContext) -> Iterator[AwsResource]:
         )
 
 
-def queues(ctx: DeploymentContext) -> Iterator[AwsResource]:
+def list_queues(ctx: DeploymentContext) -> Iterator[AwsResource]:
     for url in _list_rows(
         ctx, "sqs", "list_queues", "QueueUrls", QueueNamePrefix=f"{ctx.deployment.prefix}-"
     ):
@@ -174,7 +176,7 @@ def queues(ctx: DeploymentContext) -> Iterator[AwsResource]:
         )
 
 
-def dashboards(ctx: DeploymentContext) -> Iterator[AwsResource]:
+def list_dashboards(ctx: DeploymentContext) -> Iterator[AwsResource]:
     query = {"DashboardNamePrefix": ctx.deployment.regional_prefix}
     for row in _list_rows(ctx, "cloudwatch", "list_dashboards", "DashboardEntries", **query):
         name = row["DashboardName"]
@@ -183,12 +185,12 @@ def dashboards(ctx: DeploymentContext) -> Iterator[AwsResource]:
         )
 
 
-def budgets(ctx: DeploymentContext) -> Iterator[AwsResource]:
+def list_budgets(ctx: DeploymentContext) -> Iterator[AwsResource]:
     for row in _list_rows(ctx, "budgets", "describe_budgets", "Budgets", AccountId=ctx.account):
         yield AwsResource(row["BudgetName"], row["BudgetName"], json.dumps(row.get("CostFilters", {})))
 
 
-def named_queries(ctx: DeploymentContext) -> Iterator[AwsResource]:
+def list_named_queries(ctx: DeploymentContext) -> Iterator[AwsResource]:
     """Yield the named queries of the deployment's workgroup."""
     prefix = ctx.deployment.prefix
     if any(workgroup.name == prefix for workgroup in workgroups(ctx)):
@@ -196,7 +198,7 @@ def named_queries(ctx: DeploymentContext) -> Iterator[AwsResource]:
             yield AwsResource(ctx.client("athena").get_named_query(NamedQueryId=id)["NamedQuery"]["Name"], id)
 
 
-def dynamodb_tables(ctx: DeploymentContext) -> Iterator[AwsResource]:
+def list_dynamodb_tables(ctx: DeploymentContext) -> Iterator[AwsResource]:
     for name in _list_rows(ctx, "dynamodb", "list_tables", "TableNames"):
         arn = f"arn:aws:dynamodb:{ctx.region}:{ctx.account}:table/{name}"
         yield AwsResource(
@@ -204,7 +206,7 @@ def dynamodb_tables(ctx: DeploymentContext) -> Iterator[AwsResource]:
         )
 
 
-def secrets(ctx: DeploymentContext, *, of_pseudonyms: bool) -> Iterator[AwsResource]:
+def list_secrets(ctx: DeploymentContext, *, of_pseudonyms: bool) -> Iterator[AwsResource]:
     for row in _list_rows(ctx, "secretsmanager", "list_secrets", "SecretList", IncludePlannedDeletion=True):
         description = row.get("Description", "")
         own = description == f"{PSEUDONYM_SECRET}{ctx.deployment.prefix}"
@@ -214,14 +216,14 @@ def secrets(ctx: DeploymentContext, *, of_pseudonyms: bool) -> Iterator[AwsResou
             )
 
 
-def kms_keys(ctx: DeploymentContext) -> Iterator[AwsResource]:
+def list_kms_keys(ctx: DeploymentContext) -> Iterator[AwsResource]:
     """Yield the keys with a description that a deployment gives its keys, because keys have no names.
 
     A key's policy may not let anybody read its description. If a stack has such a key, it counts as a key of
     data.
     """
     client = ctx.client("kms")
-    descriptions = kms_descriptions(ctx.deployment)
+    descriptions = list_kms_descriptions(ctx.deployment)
     refused = None
     is_any_described = False
     for row in _list_rows(ctx, "kms", "list_keys", "Keys"):
@@ -229,7 +231,7 @@ def kms_keys(ctx: DeploymentContext) -> Iterator[AwsResource]:
         try:
             key = client.describe_key(KeyId=id)["KeyMetadata"]
         except ClientError as error:
-            if error_code(error) not in DENIED:
+            if read_error_code(error) not in DENIED:
                 raise
             refused = error
             yield AwsResource(id, id, kind=PSEUDONYM_KMS_KEY)

@@ -16,7 +16,7 @@ from lakeferry.inventory.ownership import VendorNames
 from lambdas.confluent import crn
 from lambdas.confluent.client import Confluent
 from lambdas.confluent.properties import EnvironmentProps
-from lambdas.confluent.rest_client import path, text
+from lambdas.confluent.rest_client import build_path, get_text
 from lambdas.shared.errors import Denied, NotFound, Refused, Transient
 from lambdas.shared.redaction import ApiKey
 
@@ -71,8 +71,8 @@ class _Listing:
     def _list_environments(self) -> Iterator[Item]:
         given = self.ctx.deployment.confluent.environment_id
         for document in self.vendor.cloud.pages("/org/v2/environments"):
-            id = text(document, "id")
-            name = text(document, "display_name")
+            id = get_text(document, "id")
+            name = get_text(document, "display_name")
             ownership = self.names.ownership(name)
             if id == given:
                 yield retained("the deployment file names it; somebody else created it").item(
@@ -119,25 +119,25 @@ class _Listing:
         cloud = self.vendor.cloud
         query = {"environment": environment.id}
         for document in cloud.pages("/cmk/v2/clusters", **query):
-            if ownership := self._find_owner(environment, text(document, "spec", "display_name")):
+            if ownership := self._find_owner(environment, get_text(document, "spec", "display_name")):
                 yield ownership.item(
                     CONFLUENT, "kafka_cluster", *_identify(document, "spec"), (environment.id,)
                 )
                 if ownership.is_ours:
-                    yield from self._list_cluster(environment, text(document, "id"), ownership)
+                    yield from self._list_cluster(environment, get_text(document, "id"), ownership)
         for document in cloud.pages("/pim/v1/integrations", **query):
-            if ownership := self._find_owner(environment, text(document, "display_name")):
+            if ownership := self._find_owner(environment, get_text(document, "display_name")):
                 yield ownership.item(
                     CONFLUENT, "provider_integration", *_identify(document), (environment.id,)
                 )
         pools: dict[str, Ownership] = {}
         for document in cloud.pages("/fcpm/v2/compute-pools", **query):
-            if ownership := self._find_owner(environment, text(document, "spec", "display_name")):
+            if ownership := self._find_owner(environment, get_text(document, "spec", "display_name")):
                 yield ownership.item(
                     CONFLUENT, "flink_compute_pool", *_identify(document, "spec"), (environment.id,)
                 )
                 if ownership.is_ours:
-                    pools[text(document, "id")] = ownership
+                    pools[get_text(document, "id")] = ownership
         if pools:
             yield from self._with_key(
                 "flink", environment, lambda key: self._list_statements(key, environment, pools)
@@ -146,7 +146,7 @@ class _Listing:
     def _list_cluster(self, environment: _Environment, cluster: str, of_cluster: Ownership) -> Iterator[Item]:
         """List what is in a managed cluster. It has to be deleted before the cluster."""
         parents = (environment.id, cluster)
-        route = path("connect", "v1", "environments", environment.id, "clusters", cluster, "connectors")
+        route = build_path("connect", "v1", "environments", environment.id, "clusters", cluster, "connectors")
         for name in sorted(_list_connectors(self.vendor, route)):
             yield self._decide_within(of_cluster, name).item(CONFLUENT, "connector", name, name, parents)
         yield from self._with_key(
@@ -157,7 +157,7 @@ class _Listing:
         plane = self.vendor.tableflow(key)
         query = {"environment": parents[0], "spec.kafka_cluster": parents[1]}
         for document in plane.pages("/tableflow/v1/tableflow-topics", **query):
-            topic = text(document, "spec", "display_name")
+            topic = get_text(document, "spec", "display_name")
             yield of_cluster.item(CONFLUENT, "tableflow_topic", topic, topic, parents)
         for document in plane.pages("/tableflow/v1/catalog-integrations", **query):
             yield of_cluster.item(CONFLUENT, "catalog_integration", *_identify(document, "spec"), parents)
@@ -168,11 +168,11 @@ class _Listing:
         """List the statements of managed compute pools, and all statements of a managed environment."""
         parents = ("organizations", self.vendor.organization_id, "environments", environment.id)
         for document in self.vendor.flink(self.ctx.region, key).pages(
-            path("sql", "v1", *parents, "statements")
+            build_path("sql", "v1", *parents, "statements")
         ):
-            name = text(document, "name")
-            own = _OF_STATEMENT.sub("", text(document, "name"))
-            pool = pools.get(text(document, "spec", "compute_pool_id")) or environment.ownership
+            name = get_text(document, "name")
+            own = _OF_STATEMENT.sub("", get_text(document, "name"))
+            pool = pools.get(get_text(document, "spec", "compute_pool_id")) or environment.ownership
             if ownership := self._decide_within(pool, own) if pool else self.names.ownership(own):
                 yield ownership.item(CONFLUENT, "flink_statement", name, name, (environment.id,))
 
@@ -202,8 +202,8 @@ class _Listing:
 
     def _list_accounts(self) -> Iterator[Item]:
         for document in self.vendor.cloud.pages("/iam/v2/service-accounts"):
-            id = text(document, "id")
-            name = text(document, "display_name")
+            id = get_text(document, "id")
+            name = get_text(document, "display_name")
             if ownership := self.names.ownership(name):
                 yield ownership.item(CONFLUENT, "service_account", name, id)
                 if ownership.is_ours:
@@ -213,14 +213,14 @@ class _Listing:
         cloud = self.vendor.cloud
         for document in cloud.pages("/iam/v2/api-keys", **{"spec.owner": account}):
             yield ownership.item(CONFLUENT, "api_key", *_identify(document, "spec"), (account,))
-        organization = crn.organization(crn.CrnScope(self.vendor.organization_id))
+        organization = crn.build_organization_crn(crn.CrnScope(self.vendor.organization_id))
         for document in self.vendor.role_bindings(account):
-            scope = text(document, "crn_pattern").removeprefix(organization) or "/organization"
+            scope = get_text(document, "crn_pattern").removeprefix(organization) or "/organization"
             yield ownership.item(
                 CONFLUENT,
                 "role_binding",
-                f"{text(document, 'role_name')} on {scope}",
-                text(document, "id"),
+                f"{get_text(document, 'role_name')} on {scope}",
+                get_text(document, "id"),
                 (account,),
             )
 
@@ -248,4 +248,4 @@ def _list_connectors(vendor: Confluent, route: str) -> list[str]:
 
 
 def _identify(document: dict[str, Any], *within: str) -> tuple[str, str]:
-    return text(document, *within, "display_name"), text(document, "id")
+    return get_text(document, *within, "display_name"), get_text(document, "id")

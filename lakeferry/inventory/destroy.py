@@ -24,7 +24,7 @@ from lakeferry.inventory.known import Answer, Looker, read_known, require_same_t
 from lakeferry.inventory.ownership import GIVEN_UP
 from lakeferry.output import Reporter
 from lambdas import contract
-from lambdas.shared.aws import error_code
+from lambdas.shared.aws import read_error_code
 from lambdas.shared.errors import LakeferryError
 
 #: Kinds that hold data. They are kept if their stack was deployed with on_destroy = "keep".
@@ -130,7 +130,7 @@ def _read_policies(ctx: DeploymentContext) -> DeletionPolicies:
     retained = set[str]()
     protects_cluster = False
     with translate_aws_errors("reading the stacks"):
-        described = (stacks.describe(ctx, name, with_resources=True) for name in stacks.names(ctx))
+        described = (stacks.describe(ctx, name, with_resources=True) for name in stacks.list_names(ctx))
         current = tuple(stack for stack in described if stack)
         for stack in current:
             bodies: dict[str, Any] = (
@@ -154,7 +154,7 @@ def _read_policies(ctx: DeploymentContext) -> DeletionPolicies:
 
 def _order(ctx: DeploymentContext, item: Item) -> tuple[int, int]:
     """Sort stacks in the reverse order of their deployment, each before its resources; orphans come last."""
-    names = stacks.names(ctx)
+    names = stacks.list_names(ctx)
     stack = len(names) - names.index(item.owner) if item.owner in names else len(names) + 1
     if item.kind == STACK:
         return stack, -1
@@ -244,7 +244,7 @@ def destroy(ctx: DeploymentContext, planned: Planned, *, say: Reporter, report: 
         ]
         # The deletion of an existing stack removes its AWS resources. It calls its functions, which must
         # exist until then.
-        left = [item for item in removal.removable(items) if item.system != AWS or item.owner == ORPHAN]
+        left = [item for item in removal.list_removable(items) if item.system != AWS or item.owner == ORPHAN]
         has_stacks = any(item.kind == STACK and item.verdict is not Verdict.RETAINED for item in items)
         if not left and not has_stacks:
             break
@@ -312,7 +312,7 @@ class _StackDeletion:
                     StackName=stack.id, **({"DeletionMode": "FORCE_DELETE_STACK"} if force else {})
                 )
             except ClientError as error:
-                if error_code(error) != "ValidationError":
+                if read_error_code(error) != "ValidationError":
                     raise
                 yield f"{stack.name}: {error.response['Error']['Message']}"
                 return
@@ -333,7 +333,7 @@ class _StackDeletion:
         until = answered + _PATIENCE
         while True:
             try:
-                for event in islice(stacks.newest_events(client, stack.id), 1):
+                for event in islice(stacks.read_newest_events(client, stack.id), 1):
                     self.report(f"{stack.name}: {event.logical_id} {event.status}")
                 current = stacks.describe(self.ctx, stack.id)
                 if current is None or current.status != "DELETE_IN_PROGRESS" or clock.time() > until:
@@ -376,6 +376,6 @@ def _list_reasons(client: Any, stack: Stack) -> Iterator[str]:
         (described,) = client.describe_stacks(StackName=stack.id)["Stacks"]
         yield f"{stack.name} is {stack.status}: {described.get('StackStatusReason') or 'no reason given'}"
         return
-    latest = islice(stacks.newest_events(client, stack.id), _EVENTS)
+    latest = islice(stacks.read_newest_events(client, stack.id), _EVENTS)
     for event in islice((event for event in latest if event.status == "DELETE_FAILED"), _REASONS):
         yield f"{stack.name}: {event.logical_id}: {event.reason or 'no reason given'}"

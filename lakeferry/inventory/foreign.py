@@ -13,7 +13,7 @@ from lakeferry.errors import CommandFailed
 from lakeferry.inventory.confluent import BY_HAND
 from lakeferry.inventory.known import KnownResource, read_known
 from lakeferry.inventory.model import Item, Verdict
-from lambdas.confluent.rest_client import get_path, objects, path, text
+from lambdas.confluent.rest_client import get_path, get_objects, build_path, get_text
 from lambdas.shared.errors import LakeferryError
 
 #: Topics that Kafka, Schema Registry and connectors create for themselves.
@@ -87,6 +87,8 @@ def _list_topics(ctx: DeploymentContext, cluster: Item) -> Iterator[str]:
     """
     key = ctx.secrets.read_key(ctx.confluent_secret(_MANAGER))
     plane = ctx.confluent().kafka(cluster.parents[0], cluster.id, key)
-    for document in objects(plane.get(path("kafka", "v3", "clusters", cluster.id, "topics")), "data"):
+    for document in get_objects(
+        plane.get(build_path("kafka", "v3", "clusters", cluster.id, "topics")), "data"
+    ):
         if get_path(document, "is_internal") is not True:
-            yield text(document, "topic_name")
+            yield get_text(document, "topic_name")

@@ -13,7 +13,7 @@ from lakeferry.deployment.context import DeploymentContext
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lakeferry.inventory.known import Answer, Existence, KnownResource, Looker, open_states, read_known
-from lambdas.custom_resources.request import state_key
+from lambdas.custom_resources.request import build_state_key
 from lambdas.custom_resources.state import ResourceState, StateStore
 
 _VISIBLE = (Answer.THERE, Answer.STOPPED, Answer.RENAMED)
@@ -46,7 +46,7 @@ def find(ctx: DeploymentContext, stack_name: str, logical_id: str) -> Forgettabl
     read.
     """
     with translate_aws_errors(f"reading stack {stack_name}"):
-        is_own = stack_name in stacks.names(ctx)
+        is_own = stack_name in stacks.list_names(ctx)
         stack = stacks.describe(ctx, stack_name, with_resources=True) if is_own else None
     if stack is None:
         raise CommandFailed(
@@ -88,5 +88,5 @@ def forget(ctx: DeploymentContext, found: Forgettable, why: str) -> str:
             raise CommandFailed("STACK-BUSY", f"a function works on {found} at the moment")
         return attrs.evolve(state, facts=attrs.evolve(state.facts, forgotten=note))
 
-    found.states.change(state_key(found.known.stack.id, found.known.identity), change)
+    found.states.change(build_state_key(found.known.stack.id, found.known.identity), change)
     return note

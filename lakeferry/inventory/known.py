@@ -21,7 +21,7 @@ from lakeferry.deployment.stacks import Stack, StackResource
 from lakeferry.errors import CommandFailed
 from lakeferry.inventory.snowflake import KINDS as SHOWN
 from lambdas.confluent.client import Confluent
-from lambdas.confluent.rest_client import get_path, path, text
+from lambdas.confluent.rest_client import get_path, build_path, get_text
 from lambdas.custom_resources import registry, request
 from lambdas.custom_resources.request import Identity
 from lambdas.custom_resources.state import DynamoDocuments, ResourceState, StateStore
@@ -106,7 +106,7 @@ def read_known(ctx: DeploymentContext, stack: Stack) -> list[KnownResource]:
     states = open_states(ctx, stack)
     return [
         KnownResource(stack, identity, resource.status, _read_state(states, stack, identity))
-        for resource, identity in custom(stack)
+        for resource, identity in list_custom_resources(stack)
     ]
 
 
@@ -137,7 +137,7 @@ def find_other_tenants(
                 break
 
 
-def custom(stack: Stack) -> Iterator[tuple[StackResource, Identity]]:
+def list_custom_resources(stack: Stack) -> Iterator[tuple[StackResource, Identity]]:
     """Yield the stack's resources that are objects at a vendor."""
     for resource in stack.resources:
         identity = request.parse_physical_id(resource.physical_id)
@@ -152,7 +152,7 @@ def open_states(ctx: DeploymentContext, stack: Stack) -> StateStore | None:
 
 
 def _read_state(states: StateStore | None, stack: Stack, identity: Identity) -> ResourceState | None:
-    return states.read(request.state_key(stack.id, identity)) if states else None
+    return states.read(request.build_state_key(stack.id, identity)) if states else None
 
 
 @attrs.frozen
@@ -284,7 +284,7 @@ class Looker:
             clock=self.ctx.clock,
             notes=dict(state.facts.notes),
             deleting=self.deleting,
-            resource_uid=request.resource_uid(known.stack.id, known.identity.logical_id),
+            resource_uid=request.compute_resource_uid(known.stack.id, known.identity.logical_id),
             is_owned=lambda: state.facts.owned,
         )
 
@@ -307,14 +307,14 @@ class Looker:
         if kind == "connector":
             parents = ("environments", spec.environment_id, "clusters", spec.cluster_id)
             listed = self._confluent.cloud.get(
-                path("connect", "v1", *parents, "connectors"), expand="info,status,id"
+                build_path("connect", "v1", *parents, "connectors"), expand="info,status,id"
             )
-            state = text(get_path(listed, name), "status", "connector", "state")
+            state = get_text(get_path(listed, name), "status", "connector", "state")
             return state if state in ("PAUSED", "STOPPED") else ""
         if kind == "flink_statement":
             parents = ("organizations", self._confluent.organization_id, "environments", spec.environment_id)
             plane = self._confluent.flink(spec.region, self.ctx.secrets.read_key(spec.credentials))
-            actual = plane.read(path("sql", "v1", *parents, "statements", object_id))
-            phase = text(actual, "status", "phase")
+            actual = plane.read(build_path("sql", "v1", *parents, "statements", object_id))
+            phase = get_text(actual, "status", "phase")
             return phase if phase == "STOPPED" else ""
         return ""

@@ -49,7 +49,7 @@ class StackHistory:
         """Return None if no stack has or had the resource."""
         for stack in self.current:
             if _has(stack, resource_type, physical_id, GIVEN_UP):
-                return of_stack(stack)
+                return decide_by_stack(stack)
         if any(_has(stack, resource_type, physical_id) for stack in (*self.current, *self.deleted)):
             return orphaned(_FORMER)
         return None
@@ -77,12 +77,12 @@ class StackHistory:
 
 def read_history(ctx: DeploymentContext) -> StackHistory:
     """Raises ClientError, BotoCoreError."""
-    names = stacks.names(ctx)
+    names = stacks.list_names(ctx)
     current = tuple(stack for name in names if (stack := stacks.describe(ctx, name, with_resources=True)))
     return StackHistory(current, tuple(stacks.describe_deleted(ctx, names)))
 
 
-def of_stack(stack: Stack) -> Ownership:
+def decide_by_stack(stack: Stack) -> Ownership:
     """Return the ownership of a stack's resources. Those of a stack that isn't active are orphans."""
     if stack.is_active:
         return Ownership(stack.name, Verdict.MANAGED, stack.status if stack.is_in_progress else "")
@@ -92,7 +92,9 @@ def of_stack(stack: Stack) -> Ownership:
 def stack_items(ctx: DeploymentContext, history: StackHistory) -> Iterator[Item]:
     """Yield the stacks themselves, and the account's CDK bootstrap stack."""
     for stack in history.current:
-        ownership = of_stack(stack) if stack.is_active else orphaned(f"it is {stack.status}", stack.name)
+        ownership = (
+            decide_by_stack(stack) if stack.is_active else orphaned(f"it is {stack.status}", stack.name)
+        )
         yield ownership.item(AWS, STACK, stack.name, stack.id)
     if toolkit := stacks.describe(ctx, stacks.TOOLKIT):
         why = "the account's: CDK's bootstrap, with the code of all its apps"
@@ -136,7 +138,7 @@ class VendorNames:
             if identity := request.parse_physical_id(resource.physical_id):
                 name = self.object_name(stack.name, identity.logical_id, identity.generation)
                 exists = stack in self.history.current and resource.status != stacks.DELETED
-                ownerships.setdefault(name, of_stack(stack) if exists else orphaned(_FORMER))
+                ownerships.setdefault(name, decide_by_stack(stack) if exists else orphaned(_FORMER))
         return ownerships
 
     @cached_property
@@ -148,7 +150,7 @@ class VendorNames:
             self.object_name(
                 f"{self.deployment.prefix}-{part}", logical_id, _compute_generation(kind, values)
             )
-            for part, kind, logical_id, values in expected(self.deployment, self.account)
+            for part, kind, logical_id, values in list_expected(self.deployment, self.account)
         )
 
     def object_name(self, stack: str, logical_id: str, generation: str) -> str:
@@ -159,7 +161,7 @@ class VendorNames:
         )  # fmt: skip
 
 
-def expected(deployment: Deployment, account: str) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]:
+def list_expected(deployment: Deployment, account: str) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]:
     """Yield (part, resource type, logical id, properties whose change replaces it) of resources not inside
     another one.
     """
@@ -204,4 +206,4 @@ def _list_in_environment(
 
 def _compute_generation(kind: str, values: Mapping[str, Any]) -> str:
     handler = registry.RESOURCE_TYPES[kind].handler
-    return request.generation_of(handler, SimpleNamespace(**values))  # type: ignore[arg-type]
+    return request.compute_generation(handler, SimpleNamespace(**values))  # type: ignore[arg-type]

@@ -20,12 +20,12 @@ from lakeferry.inventory.aws_listing import GONE
 from lakeferry.inventory.model import AWS, CONFLUENT, SNOWFLAKE, Item, Verdict
 from lakeferry.output import Reporter
 from lambdas.confluent.client import Confluent
-from lambdas.confluent.rest_client import path
+from lambdas.confluent.rest_client import build_path
 from lambdas.custom_resources import registry
 from lambdas.custom_resources.reconcile import Reconciler
 from lambdas.custom_resources.request import DELETE
 from lambdas.custom_resources.state import ResourceState, StateStore, Versioned
-from lambdas.shared.aws import answer_to, error_code
+from lambdas.shared.aws import answer_to, read_error_code
 from lambdas.shared.errors import LakeferryError, Transient
 from lambdas.shared.redaction import redact
 from lambdas.shared.resource import Context
@@ -58,7 +58,7 @@ class Outcome:
     stuck: tuple[tuple[Item, str], ...] = ()
 
 
-def removable(items: Iterable[Item]) -> list[Item]:
+def list_removable(items: Iterable[Item]) -> list[Item]:
     """Return the orphans in the order of their removal.
 
     An environment is the last: it is only deleted once it is empty.
@@ -72,7 +72,7 @@ def removable(items: Iterable[Item]) -> list[Item]:
 
 def remove(ctx: DeploymentContext, items: Iterable[Item], report: Reporter) -> Outcome:
     """Remove all of one kind together, one kind after the other. Raises CommandFailed."""
-    wanted = removable(items)
+    wanted = list_removable(items)
     vendors = _VendorObjects(ctx)
     removed: list[Item] = []
     stuck: list[tuple[Item, str]] = []
@@ -115,7 +115,7 @@ def _delete_aws(ctx: DeploymentContext, item: Item) -> bool:
     try:
         return _AWS_KINDS[item.kind].delete(ctx, item) is not False
     except ClientError as error:
-        if any(sign in error_code(error) for sign in GONE):
+        if any(sign in read_error_code(error) for sign in GONE):
             return True
         raise
 
@@ -148,7 +148,7 @@ class _VendorObjects:
         Raises CommandFailed, LakeferryError.
         """
         if item.kind == "role_binding":
-            route = "/iam/v2/role-bindings" + path(item.id)
+            route = "/iam/v2/role-bindings" + build_path(item.id)
             self._confluent.cloud.delete(route)
             return self._confluent.cloud.read(route) is None
         key = f"{item.kind} {item.id} {item.name}"

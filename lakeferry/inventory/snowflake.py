@@ -97,6 +97,6 @@ class _Listing:
 
 #: Functions that read the IAM role of an object.
 _ROLES: Final[dict[str, Callable[[Snowflake, str], str]]] = {
-    "snowflake_external_volume": lambda vendor, name: trust.volume_side(vendor, name).role_arn,
-    "snowflake_catalog_integration": lambda vendor, name: trust.integration_side(vendor, name).role_arn,
+    "snowflake_external_volume": lambda vendor, name: trust.read_volume_side(vendor, name).role_arn,
+    "snowflake_catalog_integration": lambda vendor, name: trust.read_integration_side(vendor, name).role_arn,
 }

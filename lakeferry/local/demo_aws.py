@@ -25,7 +25,7 @@ TABLEFLOW_BUCKET: Final = "lakeferry-demo-tableflow"
 
 
 @contextmanager
-def fresh_demo() -> Iterator[ExportTarget]:
+def start_fresh_demo() -> Iterator[ExportTarget]:
     """Start an embedded AWS with empty buckets and a new pseudonymisation key."""
     with _lock_demo(), _start_embedded(fresh=True) as target:
         s3 = boto3.client("s3")
@@ -50,7 +50,7 @@ def _lock_demo() -> AbstractContextManager[None]:
     def in_use(process: str) -> CommandFailed:
         return CommandFailed("DEMO-IN-USE", f"process {process} is using the demo in this clone")
 
-    return lock.only_one(STATE / "demo.lock", in_use)
+    return lock.hold_lock(STATE / "demo.lock", in_use)
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from lakeferry.errors import CommandFailed
 from lakeferry.local import spark as local_spark
 from lakeferry.local.target import ExportTarget
 from lakeferry.output import Output
-from stacks.assets import BuildFailed, glue_zip
+from stacks.assets import BuildFailed, build_glue_zip
 
 #: Labels of the states of a window.
 STATES = {
@@ -40,18 +40,18 @@ STATES = {
 
 
 @contextmanager
-def spark(output: Output, master: str = local_spark.LOCAL) -> Iterator[None]:
+def open_spark(output: Output, master: str = local_spark.LOCAL) -> Iterator[None]:
     """Run exports in this block on the Spark master. Raises CommandFailed."""
     try:
         java_home = local_spark.prepare(
-            master=master, code=glue_zip if local_spark.is_cluster(master) else None
+            master=master, code=build_glue_zip if local_spark.is_cluster(master) else None
         )
     except local_spark.BadMaster as error:
         raise CommandFailed("SPARK-MASTER", str(error)) from None
     except (local_spark.NotSetUp, BuildFailed) as error:
         raise CommandFailed("NOT-SET-UP", str(error)) from None
     try:
-        with logged(output):
+        with show_log(output):
             yield
     finally:
         if local_spark.can_write_archive(java_home):
@@ -61,7 +61,7 @@ def spark(output: Output, master: str = local_spark.LOCAL) -> Iterator[None]:
 
 
 @contextmanager
-def logged(output: Output) -> Iterator[None]:
+def show_log(output: Output) -> Iterator[None]:
     """Show the job's log, which includes causes of unexpected errors, with --verbose only."""
     handler = logging.Handler()
     handler.emit = lambda record: output.debug(handler.format(record))  # type: ignore[method-assign]
@@ -158,7 +158,7 @@ def _has_bytes(path: Path, sha256: str) -> bool:
         return hashlib.file_digest(file, "sha256").hexdigest() == sha256
 
 
-def summary(record: RunRecord) -> list[list[str]]:
+def summarize(record: RunRecord) -> list[list[str]]:
     """Return export, window, state, rows and totals of each window."""
     return [
         [
@@ -172,7 +172,7 @@ def summary(record: RunRecord) -> list[list[str]]:
     ]
 
 
-def left_out(record: RunRecord) -> list[str]:
+def describe_left_out(record: RunRecord) -> list[str]:
     """Describe for each window how many events or lines did not become rows, and why."""
     windows = sorted(record.windows, key=lambda window: str(window["window"]))
     counted = [
@@ -199,12 +199,12 @@ def _describe_left_out(rows: dict[str, Any]) -> list[str]:
     return [f"{kind} {count:,}" for count, kind in counts if count]
 
 
-def notes(record: RunRecord) -> list[str]:
+def list_notes(record: RunRecord) -> list[str]:
     """Return the notes of the manifests: texts that were cut, bytes that were replaced."""
     return [f"{record.export} {w['window']}: {note}" for w in record.windows for note in w.get("notes", [])]
 
 
-def failure(record: RunRecord) -> CommandFailed | None:
+def find_failure(record: RunRecord) -> CommandFailed | None:
     """Return the error of a run whose windows failed, were blocked or are all waiting."""
     bad = [window for window in record.windows if window.get("exit_code")]
     if bad:

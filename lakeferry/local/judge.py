@@ -41,7 +41,7 @@ class NotReady(Exception):
 
 
 @contextmanager
-def judging() -> Iterator[SparkJudge]:
+def open_judge() -> Iterator[SparkJudge]:
     """Yield a judge for a command. Raises CommandFailed if Spark can't be asked."""
     try:
         with SparkJudge() as judge:

@@ -34,13 +34,13 @@ def main() -> None:
         for line in sys.stdin:
             request = json.loads(line)
             contract = CONVERTER.structure(request["contract"], Contract)
-            analysis, _ = analyse(contract, empty_table(spark, request["columns"]))
+            analysis, _ = analyse(contract, create_empty_table(spark, request["columns"]))
             _write(answers, {"analysis": analysis.document()})
     finally:
         local_spark.end(java_home)
 
 
-def empty_table(spark: SparkSession, columns: dict[str, Any]) -> DataFrame:
+def create_empty_table(spark: SparkSession, columns: dict[str, Any]) -> DataFrame:
     """Return a frame without rows. `columns` are as `config.exports.table_columns` describes them."""
     jvm: Any = spark._jvm
     schema = jvm.org.apache.spark.sql.types.DataType.fromJson(json.dumps(columns))

@@ -12,7 +12,7 @@ from lakeferry.errors import CommandFailed
 
 
 @contextmanager
-def only_one(file: Path, in_use: Callable[[str], CommandFailed]) -> Iterator[None]:
+def hold_lock(file: Path, in_use: Callable[[str], CommandFailed]) -> Iterator[None]:
     """Hold the lock. It ends with its process, also with a killed one.
 
     Raises what `in_use` returns for the id of the process that holds it.

@@ -121,7 +121,7 @@ def _ask_tableflow(sql: str, key: TableflowKey) -> Answer:
         return Answer([column[0] for column in answer.description or []], answer.fetchall())
 
 
-def tableflow_key(secret_id: str = "") -> TableflowKey:
+def read_tableflow_key(secret_id: str = "") -> TableflowKey:
     """Read the key from the secret, by default the one that the environment names. Raises CommandFailed."""
     name = secret_id or os.environ.get(TABLEFLOW_SECRET, "")
     if not name:

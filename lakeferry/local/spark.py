@@ -22,8 +22,8 @@ import pyspark
 from pyspark import SparkContext
 
 from glue_jobs.contract import RELEASES, SPARK_SETTINGS
-from lakeferry.local.bootstrap import ROOT, jar_file
-from lakeferry.local.java import base_archive, use_java
+from lakeferry.local.bootstrap import ROOT, locate_jar
+from lakeferry.local.java import locate_base_archive, use_java
 
 LOCAL: Final = "local[2]"
 #: The version of Glue with the Spark of this environment, which is .venv or .venv-glue6.
@@ -31,7 +31,7 @@ GLUE_VERSION: Final = next(
     version for version, release in RELEASES.items() if release.spark == pyspark.__version__
 )
 _RELEASE: Final = RELEASES[GLUE_VERSION]
-_JARS: Final = [jar_file(_RELEASE, jar) for jar in _RELEASE.jars]
+_JARS: Final = [locate_jar(_RELEASE, jar) for jar in _RELEASE.jars]
 _MASTER: Final = re.compile(
     r"local(\[(\d+|\*)(,\d+)?\])?|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]|spark://.+|k8s://.+|yarn"
 )
@@ -171,7 +171,11 @@ def can_write_archive(java_home: Path) -> bool:
     Without the archive of Java's own classes, it would not start.
     """
     archive = _archive(java_home)
-    return not archive.exists() and base_archive(java_home).exists() and os.access(archive.parent, os.W_OK)
+    return (
+        not archive.exists()
+        and locate_base_archive(java_home).exists()
+        and os.access(archive.parent, os.W_OK)
+    )
 
 
 def _archive(java_home: Path) -> Path:

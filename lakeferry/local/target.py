@@ -97,7 +97,7 @@ def replace_environment(values: Mapping[str, str]) -> None:
 
 
 @contextmanager
-def in_environment(values: Mapping[str, str]) -> Iterator[None]:
+def set_environment(values: Mapping[str, str]) -> Iterator[None]:
     """Replace this process's environment with `values` for the block."""
     before = dict(os.environ)
     replace_environment(values)
@@ -123,7 +123,7 @@ def require_writable(out: Path) -> None:
                 folder.rmdir()
 
 
-def relative(path: Path) -> str:
+def shorten_path(path: Path) -> str:
     """Return the path relative to the current folder, if it is below it."""
     try:
         return str(path.resolve().relative_to(Path.cwd()))

@@ -53,7 +53,7 @@ def build_plan(ctx: DeploymentContext, cdk: Cdk, report: Reporter) -> Plan:
     others = tenants.compare(ctx, active)
     with translate_aws_errors("reading the events of the last deployment"):
         phases = [
-            durations.phase(stack.name, changes, _find_last_duration(ctx, deployed.get(stack.name)))
+            durations.expect_phase(stack.name, changes, _find_last_duration(ctx, deployed.get(stack.name)))
             for stack in wanted
         ]
     return Plan(
@@ -82,7 +82,7 @@ def build_first_plan(ctx: DeploymentContext, cdk: Cdk) -> Plan:
     """Return the plan of a deployment of which nothing is known: everything is created."""
     wanted = templates.read_stacks(cdk.folder, ctx.stacks)
     changes = Comparison(wanted, {}).changes()
-    phases = [durations.phase(stack.name, changes) for stack in wanted]
+    phases = [durations.expect_phase(stack.name, changes) for stack in wanted]
     return Plan(
         prefix=ctx.deployment.prefix,
         account="",
@@ -98,7 +98,7 @@ def build_first_plan(ctx: DeploymentContext, cdk: Cdk) -> Plan:
 
 
 def _find_last_duration(ctx: DeploymentContext, deployed: Stack | None) -> float | None:
-    return durations.last(ctx.client("cloudformation"), deployed.id) if deployed else None
+    return durations.find_last(ctx.client("cloudformation"), deployed.id) if deployed else None
 
 
 def _settings(wanted: SynthesizedStack, deployed: Stack) -> Iterator[Setting]:
@@ -107,7 +107,7 @@ def _settings(wanted: SynthesizedStack, deployed: Stack) -> Iterator[Setting]:
         {
             **{f"tag {name}": value for name, value in stack.tags.items()},
             **{
-                f"output {name}": redact(references.shown(output.get("Value"), {}))
+                f"output {name}": redact(references.format_short(output.get("Value"), {}))
                 for name, output in stack.template.get("Outputs", {}).items()
             },
             "protection against deletion": "on" if stack.is_protected else "off",

@@ -80,7 +80,7 @@ class Estimate:
         """Return the prices that the estimate is based on, in the order of the price table."""
         behind: list[Line | Rate] = [*self.lines, *self.rates]
         names = {name for part in behind for name in part.prices}
-        return [price for name, price in price_table().items() if name in names]
+        return [price for name, price in load_prices().items() if name in names]
 
 
 def estimate(plan: LoadedDeployment) -> Estimate:
@@ -89,7 +89,7 @@ def estimate(plan: LoadedDeployment) -> Estimate:
     return Estimate(lines, list(_list_rates(deployment)))
 
 
-def runs_a_month(export: Export) -> int:
+def count_runs(export: Export) -> int:
     """Return how often the export's schedule starts it in thirty days."""
     schedule = cron.parse(export.cron, export.zone)
     end = _COUNTED_FROM + timedelta(days=_DAYS)
@@ -109,11 +109,13 @@ def _estimate_confluent(deployment: Deployment) -> Iterator[Line]:
         if wanted.max_ecku
         else "with one eCKU; it can scale further, up to max_ecku if that is set"
     )
-    high = max(usd("confluent_standard_month"), most * HOURS * usd("confluent_standard_ecku_hour"))
+    high = max(
+        read_price("confluent_standard_month"), most * HOURS * read_price("confluent_standard_ecku_hour")
+    )
     used = ("confluent_standard_month", "confluent_standard_ecku_hour")
-    yield Line("Kafka cluster, Standard", usd("confluent_standard_month"), high, limit, used)
+    yield Line("Kafka cluster, Standard", read_price("confluent_standard_month"), high, limit, used)
     if deployment.statements:
-        rate = HOURS * usd("flink_cfu_hour")
+        rate = HOURS * read_price("flink_cfu_hour")
         why = f"running all month, with between one CFU in total and flink_max_cfu = {wanted.flink_max_cfu}"
         yield Line(
             f"Flink statements ({len(deployment.statements)})",
@@ -129,16 +131,16 @@ def _estimate_exports(deployment: Deployment) -> Iterator[Line]:
     dpus = aws.glue_workers * _DPUS[aws.glue_worker_type]
     price = f"glue_{aws.glue_version}_dpu_hour"
     for export in deployment.exports:
-        runs = runs_a_month(export)
-        minute = runs * dpus * usd(price) / 60
+        runs = count_runs(export)
+        minute = runs * dpus * read_price(price) / 60
         why = f"{runs} runs of {dpus:g} DPU, from 1 minute to the time limit of {aws.glue_timeout_minutes}"
         yield Line(f"Glue job of {export.contract}", minute, minute * aws.glue_timeout_minutes, why, (price,))
 
 
 def _estimate_permanent(plan: LoadedDeployment) -> Iterator[Line]:
     """Yield what AWS bills for each month, whether or not it is used."""
-    secrets = counted_secrets(plan)
-    keys = counted_keys(plan)
+    secrets = count_secrets(plan)
+    keys = count_keys(plan)
     yield _estimate_month(
         "Secrets", secrets, "secret_month", "keys of service accounts and users, and the pseudonymisation key"
     )
@@ -147,13 +149,13 @@ def _estimate_permanent(plan: LoadedDeployment) -> Iterator[Line]:
     )
     yield _estimate_month(
         "Metrics of the monitoring function",
-        counted_metrics(plan.deployment),
+        count_metrics(plan.deployment),
         "metric_month",
         "one for each object and one for all",
     )
     yield _estimate_month(
         "Alarms",
-        counted_alarms(plan.deployment),
+        count_alarms(plan.deployment),
         "alarm_month",
         "one for each kind of metric, two for each function",
     )
@@ -168,34 +170,34 @@ def _estimate_month(what: str, count: int, price: str, why: str, most: int = 1) 
 
     It is 3 for KMS keys: AWS also bills the first two rotations of a key.
     """
-    amount = count * usd(price)
+    amount = count * read_price(price)
     return Line(f"{what} ({count})", amount, amount * most, why, (price,))
 
 
-def counted_secrets(plan: LoadedDeployment) -> int:
+def count_secrets(plan: LoadedDeployment) -> int:
     deployment = plan.deployment
     return (
-        confluent_keys(deployment)
+        count_confluent_keys(deployment)
         + int(deployment.uses_snowflake)
         + int(deployment.aws.pseudonym_secret is None)
     )
 
 
-def confluent_keys(deployment: Deployment) -> int:
+def count_confluent_keys(deployment: Deployment) -> int:
     """Count the API keys of accounts with work: always the manager's two and monitoring's two."""
     producers = any(not topic.statement for topic in deployment.topics)
     consumers_and_registry = 2 if deployment.topics else 0
     return 4 + int(producers) + consumers_and_registry + int(bool(deployment.statements))
 
 
-def counted_keys(plan: LoadedDeployment) -> int:
+def count_keys(plan: LoadedDeployment) -> int:
     """Count the KMS keys: for Confluent's keys, alarms, the logs of jobs, Snowflake's users and the
     pseudonymisation key.
     """
     return 3 + int(plan.deployment.uses_snowflake) + int(plan.deployment.aws.pseudonym_secret is None)
 
 
-def counted_alarms(deployment: Deployment) -> int:
+def count_alarms(deployment: Deployment) -> int:
     """Count the alarms: for each metric, for failed measurements, two for each function, and one for each
     dead-letter queue.
     """
@@ -205,7 +207,7 @@ def counted_alarms(deployment: Deployment) -> int:
     return len(set(_metrics(deployment))) + 1 + 2 * functions + queues
 
 
-def counted_metrics(deployment: Deployment) -> int:
+def count_metrics(deployment: Deployment) -> int:
     emitted = list(_metrics(deployment))
     return len(emitted) + len(set(emitted)) + 1  # one for failed measurements
 
@@ -220,7 +222,7 @@ def _metrics(deployment: Deployment) -> Iterator[str]:
             yield "SnowflakeAgeHours"
     for _ in deployment.exports:
         yield from ("ExportLateHours", "RecipientsUnconfirmed")
-    secrets = confluent_keys(deployment) + int(deployment.uses_snowflake)
+    secrets = count_confluent_keys(deployment) + int(deployment.uses_snowflake)
     yield from ["KeyAgeDays", "RotationOverdueDays"] * secrets
     yield from ["DeployerKeyAgeDays"] * (1 + int(deployment.uses_snowflake))
     yield "RowsSkipped"
@@ -233,12 +235,12 @@ def _list_rates(deployment: Deployment) -> Iterator[Rate]:
     if deployment.snowflake is not None and deployment.uses_snowflake:
         size = deployment.snowflake.warehouse_size
         used = ("snowflake_credit_low", "snowflake_credit_high")
-        low, high = (_CREDITS[size] * usd(price) for price in used)
+        low, high = (_CREDITS[size] * read_price(price) for price in used)
         yield Rate(f"an hour in which the Snowflake warehouse runs ({size})", low, high, used)
 
 
 def _build_rate(what: str, price: str) -> Rate:
-    return Rate(what, usd(price), usd(price), (price,))
+    return Rate(what, read_price(price), read_price(price), (price,))
 
 
 @attrs.frozen
@@ -253,11 +255,11 @@ class Price:
 
 
 @functools.cache
-def price_table() -> dict[str, Price]:
+def load_prices() -> dict[str, Price]:
     """Return the prices by id."""
     read = tomllib.loads(PRICES.read_text(encoding="utf-8"))["price"]
     return {entry["id"]: Price(**{**entry, "usd": float(entry["usd"])}) for entry in read}
 
 
-def usd(name: str) -> float:
-    return price_table()[name].usd
+def read_price(name: str) -> float:
+    return load_prices()[name].usd

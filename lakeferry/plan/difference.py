@@ -18,7 +18,7 @@ from lakeferry.deployment.stacks import Stack
 from lakeferry.plan import references, replacement
 from lakeferry.plan.references import Exports, ResourceId
 from lakeferry.plan.replacement import Rule
-from lakeferry.plan.templates import SynthesizedStack, TemplateResource, resources_of
+from lakeferry.plan.templates import SynthesizedStack, TemplateResource, list_resources
 from lambdas import contract
 from lambdas.shared.properties import RESERVED
 from lambdas.shared.redaction import redact
@@ -126,7 +126,7 @@ class Comparison:
         self, stack: SynthesizedStack, changed: Mapping[ResourceId, Change]
     ) -> Iterator[Change]:
         before = self._read_deployed(stack.name)
-        after = {resource.logical_id: resource for resource in resources_of(stack.name, stack.template)}
+        after = {resource.logical_id: resource for resource in list_resources(stack.name, stack.template)}
         for logical_id, resource in after.items():
             if logical_id not in before:
                 yield Change(resource, Action.CREATE)
@@ -144,7 +144,7 @@ class Comparison:
     def _read_deployed(self, stack: str) -> dict[str, TemplateResource]:
         deployed = self.deployed.get(stack)
         return (
-            {resource.logical_id: resource for resource in resources_of(stack, deployed.template)}
+            {resource.logical_id: resource for resource in list_resources(stack, deployed.template)}
             if deployed
             else {}
         )
@@ -152,7 +152,7 @@ class Comparison:
     def _pair_resources(self) -> Iterator[_Pair]:
         for stack in self.wanted:
             before = self._read_deployed(stack.name)
-            for resource in resources_of(stack.name, stack.template):
+            for resource in list_resources(stack.name, stack.template):
                 if resource.logical_id in before:
                     yield _Pair(before[resource.logical_id], resource)
 
@@ -177,7 +177,9 @@ class Comparison:
         action = min((reason.effect for reason in why), key=GRAVEST.index)
         stays = pair.before.stays_when_replaced
         lost = self._describe_loss(pair.before) if action.deletes and not stays else ""
-        return Change(pair.after, action, why, lost + replacement.had_instead(pair.before) if lost else "")
+        return Change(
+            pair.after, action, why, lost + replacement.describe_replacement(pair.before) if lost else ""
+        )
 
     def _describe_loss(self, resource: TemplateResource) -> str:
         """Return what is lost with a resource.
@@ -185,7 +187,7 @@ class Comparison:
         For a Flink statement whose undo.sql drops a topic, this includes the tables over the topic, although
         the template doesn't change these.
         """
-        lost = replacement.lost_with(resource)
+        lost = replacement.describe_loss(resource)
         if not lost or resource.kind != "flink_statement":
             return lost
         everything = [deployed for name in self.deployed for deployed in self._read_deployed(name).values()]
@@ -201,7 +203,7 @@ class Comparison:
 
     @cached_property
     def exports(self) -> Exports:
-        return references.exports({stack.name: stack.template for stack in self.wanted})
+        return references.list_exports({stack.name: stack.template for stack in self.wanted})
 
 
 @attrs.frozen
@@ -232,7 +234,7 @@ class _Difference:
             yield Why(OBJECT, "missing", "created again", Action.UPDATE)
 
     def _compare_property(self, name: str) -> Iterator[Why]:
-        fallback = replacement.default(self.pair.after, name)
+        fallback = replacement.find_default(self.pair.after, name)
         before, after = (
             resource_.properties.get(name, fallback) for resource_ in (self.pair.before, self.pair.after)
         )
@@ -240,7 +242,7 @@ class _Difference:
         is_same = replacement.is_same(self.pair.after, name, before, after)
         if is_same and not caused_by:
             return
-        rule = replacement.rule_of(self.pair.after)
+        rule = replacement.find_rule(self.pair.after)
         effect, conditional = self._decide_effect(name, before, after, rule)
         if is_same:
             yield attrs.evolve(
@@ -270,10 +272,10 @@ class _Difference:
         return Action.UPDATE, touched(rule.conditional)
 
     def _find_references(self, value: Any) -> Iterator[ResourceId]:
-        return references.of(self.pair.after.stack, value, self.given)
+        return references.find_references(self.pair.after.stack, value, self.given)
 
     def _build_why(self, path: str, before: Any, after: Any, effect: Action) -> Why:
-        old, new = references.both(before, after, self.given)
+        old, new = references.format_both(before, after, self.given)
         return Why(path, redact(old), redact(new), effect)
 
 

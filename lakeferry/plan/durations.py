@@ -52,7 +52,7 @@ class Phase:
         return estimate if self.last is None else f"{estimate}, last time {format_duration(self.last)}"
 
 
-def phase(stack: str, changes: Iterable[Change], last: float | None = None) -> Phase | None:
+def expect_phase(stack: str, changes: Iterable[Change], last: float | None = None) -> Phase | None:
     """Return the expected duration of a stack's deployment, None if the stack doesn't change.
 
     Kinds are assumed to be deployed one after the other, resources of the same kind at the same time.
@@ -73,15 +73,15 @@ def phase(stack: str, changes: Iterable[Change], last: float | None = None) -> P
     )
 
 
-def last(client: Any, stack_id: str) -> float | None:
+def find_last(client: Any, stack_id: str) -> float | None:
     """Return the duration in seconds of a stack's last successful deployment, None if there is none.
 
     Only the newest 1000 events are read. Raises ClientError, BotoCoreError.
     """
-    return took(islice(stacks.newest_events(client, stack_id), _MAX_EVENTS))
+    return measure(islice(stacks.read_newest_events(client, stack_id), _MAX_EVENTS))
 
 
-def took(events: Iterable[Event]) -> float | None:
+def measure(events: Iterable[Event]) -> float | None:
     """Return the duration in seconds of the last successful deployment, from events, the newest first; None
     if there is none.
     """

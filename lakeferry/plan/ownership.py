@@ -9,19 +9,21 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from lakeferry.plan.difference import Action, Change, Comparison
-from lakeferry.plan.templates import TemplateResource, resources_of
+from lakeferry.plan.templates import TemplateResource, list_resources
 
 _HAVE_RECORDS: Final = ("topic", "flink_statement")
 
 
-def refusals(comparison: Comparison, changes: Sequence[Change]) -> Iterator[tuple[TemplateResource, str]]:
+def list_refusals(
+    comparison: Comparison, changes: Sequence[Change]
+) -> Iterator[tuple[TemplateResource, str]]:
     """Yield the changes that would delete more than they name, each with the reason and a way forward."""
     yield from _refuse_environment_in_use(comparison, changes)
     yield from _refuse_protected_records(comparison, changes)
     yield from _refuse_topic_handed_over(comparison, changes)
 
 
-def adopted(changes: Sequence[Change]) -> list[TemplateResource]:
+def list_adopted(changes: Sequence[Change]) -> list[TemplateResource]:
     """Return the resources that take over an object that exists, because the deployment file says that it is
     its own.
 
@@ -44,7 +46,9 @@ def _refuse_environment_in_use(
     comparison: Comparison, changes: Sequence[Change]
 ) -> Iterator[tuple[TemplateResource, str]]:
     stay = {
-        resource.kind for stack in comparison.wanted for resource in resources_of(stack.name, stack.template)
+        resource.kind
+        for stack in comparison.wanted
+        for resource in list_resources(stack.name, stack.template)
     }
     for change in changes:
         if (
@@ -65,7 +69,7 @@ def _refuse_protected_records(
     comparison: Comparison, changes: Sequence[Change]
 ) -> Iterator[tuple[TemplateResource, str]]:
     wanted = [
-        resource for stack in comparison.wanted for resource in resources_of(stack.name, stack.template)
+        resource for stack in comparison.wanted for resource in list_resources(stack.name, stack.template)
     ]
     protects = any(
         resource.kind == "kafka_cluster"

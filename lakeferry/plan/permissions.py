@@ -13,7 +13,7 @@ import attrs
 from lakeferry.deployment.stacks import Stack
 from lakeferry.plan import references
 from lakeferry.plan.references import Exports
-from lakeferry.plan.templates import SynthesizedStack, TemplateResource, resources_of
+from lakeferry.plan.templates import SynthesizedStack, TemplateResource, list_resources
 
 _ALLOW: Final = "Allow"
 _DENY: Final = "Deny"
@@ -53,7 +53,7 @@ class PermissionChange:
 
 def compare(wanted: Sequence[SynthesizedStack], deployed: Mapping[str, Stack]) -> list[PermissionChange]:
     """Return the changes of permissions in all synthesised stacks."""
-    given = references.exports({stack.name: stack.template for stack in wanted})
+    given = references.list_exports({stack.name: stack.template for stack in wanted})
     return [change for stack in wanted for change in _compare_stack(stack, deployed.get(stack.name), given)]
 
 
@@ -61,11 +61,11 @@ def _compare_stack(
     stack: SynthesizedStack, deployed: Stack | None, given: Exports
 ) -> Iterator[PermissionChange]:
     before = (
-        {resource.logical_id: resource for resource in resources_of(stack.name, deployed.template)}
+        {resource.logical_id: resource for resource in list_resources(stack.name, deployed.template)}
         if deployed
         else {}
     )
-    after = {resource.logical_id: resource for resource in resources_of(stack.name, stack.template)}
+    after = {resource.logical_id: resource for resource in list_resources(stack.name, stack.template)}
     for logical_id in dict.fromkeys([*after, *before]):
         old, new = (_read_resource(resources.get(logical_id), given) for resources in (before, after))
         if old != new:
@@ -90,21 +90,26 @@ def _read_resource(resource: TemplateResource | None, given: Exports) -> set[Per
     if resource.type == _LAMBDA:
         source = properties.get("SourceArn")
         principal, function = (
-            references.without_assets(properties.get(name), given) for name in ("Principal", "FunctionName")
+            references.format_without_assets(properties.get(name), given)
+            for name in ("Principal", "FunctionName")
         )
         scope = f"to {principal} on {function}"
-        where = f" if it comes from {references.without_assets(source, given)}" if source else ""
+        where = f" if it comes from {references.format_without_assets(source, given)}" if source else ""
         permissions.add(
-            Permission(_ALLOW, scope + where, references.without_assets(properties.get("Action"), given))
+            Permission(
+                _ALLOW, scope + where, references.format_without_assets(properties.get("Action"), given)
+            )
         )
     for arn in properties.get("ManagedPolicyArns") or []:
         permissions.add(
-            Permission(_ALLOW, "", f"whatever policy {references.without_assets(arn, given)} allows")
+            Permission(_ALLOW, "", f"whatever policy {references.format_without_assets(arn, given)} allows")
         )
     if boundary := properties.get("PermissionsBoundary"):
         permissions.add(
             Permission(
-                _DENY, "", f"whatever boundary {references.without_assets(boundary, given)} doesn't allow"
+                _DENY,
+                "",
+                f"whatever boundary {references.format_without_assets(boundary, given)} doesn't allow",
             )
         )
     return permissions
@@ -148,7 +153,7 @@ def _read_statement(statement: Mapping[str, Any], given: Exports) -> Iterator[Pe
 def _write_values(value: Any, given: Exports) -> list[str]:
     if isinstance(value, Mapping) and not references.is_function(value):
         return [f"{name} {part}" for name, inner in value.items() for part in _write_values(inner, given)]
-    return [references.without_assets(item, given) for item in _as_list(value)]
+    return [references.format_without_assets(item, given) for item in _as_list(value)]
 
 
 def _as_list(value: Any) -> list[Any]:

@@ -20,7 +20,7 @@ _CONTEXT: Final = 15
 _HASH: Final = re.compile(r"\b[0-9a-f]{64}\b")
 
 
-def exports(templates: Mapping[str, Mapping[str, Any]]) -> dict[str, ResourceId]:
+def list_exports(templates: Mapping[str, Mapping[str, Any]]) -> dict[str, ResourceId]:
     """Return the resources with exported values, by the name of the export.
 
     `templates` has the template of each stack.
@@ -29,17 +29,17 @@ def exports(templates: Mapping[str, Mapping[str, Any]]) -> dict[str, ResourceId]
     for stack, template in templates.items():
         for output in template.get("Outputs", {}).values():
             name = output.get("Export", {}).get("Name")
-            resource = next(of(stack, output.get("Value"), {}), None)
+            resource = next(find_references(stack, output.get("Value"), {}), None)
             if isinstance(name, str) and resource:
                 exported[name] = resource
     return exported
 
 
-def of(stack: str, value: Any, given: Exports) -> Iterator[ResourceId]:
+def find_references(stack: str, value: Any, given: Exports) -> Iterator[ResourceId]:
     """Yield the resources that `value` refers to, in its own stack or in another one."""
     if isinstance(value, list):
         for item in value:
-            yield from of(stack, item, given)
+            yield from find_references(stack, item, given)
     elif isinstance(value, Mapping):
         for name, inner in value.items():
             yield from _resolve_function(stack, name, inner, given)
@@ -55,37 +55,37 @@ def _resolve_function(stack: str, name: str, value: Any, given: Exports) -> Iter
             yield given[value]
     elif name == "Fn::Sub":
         text, own = (value[0], value[1]) if isinstance(value, list) else (value, {})
-        yield from of(stack, list(own.values()), given)
+        yield from find_references(stack, list(own.values()), given)
         yield from (
             (stack, variable.partition(".")[0])
             for variable in _SUB_VARIABLE.findall(str(text))
             if variable not in own
         )
     else:
-        yield from of(stack, value, given)
+        yield from find_references(stack, value, given)
 
 
-def whole(value: Any, given: Exports) -> str:
+def format_whole(value: Any, given: Exports) -> str:
     """Return a value as one line of text, with hashes of assets shortened."""
     return _HASH.sub(lambda match: f"{match[0][:8]}…", " ".join(_format_text(value, given).split()))
 
 
-def without_assets(value: Any, given: Exports) -> str:
+def format_without_assets(value: Any, given: Exports) -> str:
     """Return a value as one line of text in which all assets have the same name: it changes with their
     content.
     """
     return _HASH.sub("‹hash›", " ".join(_format_text(value, given).split()))
 
 
-def shown(value: Any, given: Exports) -> str:
+def format_short(value: Any, given: Exports) -> str:
     """Return a value as one line of text, without its middle if it is long."""
-    return _shorten(whole(value, given))
+    return _shorten(format_whole(value, given))
 
 
-def both(before: Any, after: Any, given: Exports) -> tuple[str, str]:
+def format_both(before: Any, after: Any, given: Exports) -> tuple[str, str]:
     """Return two different values as text. Of long values, only the part around the difference is shown."""
-    old = whole(before, given)
-    new = whole(after, given)
+    old = format_whole(before, given)
+    new = format_whole(after, given)
     if len(old) <= _MAX_LENGTH and len(new) <= _MAX_LENGTH:
         return old, new
     begin = _measure_common_prefix(old, new)

@@ -14,7 +14,7 @@ import attrs
 from lakeferry.plan import ownership, references, replacement
 from lakeferry.plan.difference import Action, Change, Comparison
 from lakeferry.plan.references import ResourceId
-from lakeferry.plan.templates import TemplateResource, resources_of
+from lakeferry.plan.templates import TemplateResource, list_resources
 from lambdas.confluent import errors
 from lambdas.confluent.properties import CLUSTER_TYPES, MAX_CFU, STREAM_GOVERNANCE
 
@@ -59,7 +59,9 @@ def find(comparison: Comparison, changes: Sequence[Change]) -> list[Refusal]:
         if (before := comparison.before(change.resource))
         and (reason := _explain_refusal_of_confluent(before, change))
     ]
-    of_others = [Refusal(resource, reason) for resource, reason in ownership.refusals(comparison, changes)]
+    of_others = [
+        Refusal(resource, reason) for resource, reason in ownership.list_refusals(comparison, changes)
+    ]
     return [
         *_refuse_exports_in_use(comparison, changes),
         *_refuse_fixed_names(comparison, changes),
@@ -90,7 +92,7 @@ def _refuse_exports_in_use(comparison: Comparison, changes: Sequence[Change]) ->
     importers: dict[ResourceId, set[str]] = {}
     wanted = {stack.name: json.dumps(stack.template) for stack in comparison.wanted}
     still: dict[ResourceId, bool] = {}
-    for name, id in references.exports(
+    for name, id in references.list_exports(
         {name: stack.template for name, stack in comparison.deployed.items()}
     ).items():
         imported = json.dumps({"Fn::ImportValue": name})[1:-1]
@@ -192,7 +194,7 @@ def _refuse_for_tables_and_records(comparison: Comparison, changes: Sequence[Cha
     topic stays.
     """
     wanted = [
-        resource for stack in comparison.wanted for resource in resources_of(stack.name, stack.template)
+        resource for stack in comparison.wanted for resource in list_resources(stack.name, stack.template)
     ]
     stay = {
         (resource.kind, str(resource.properties.get("topic")))
@@ -222,5 +224,5 @@ def _refuse_for_tables_and_records(comparison: Comparison, changes: Sequence[Cha
 
 
 def _read_value(resource: TemplateResource, name: str) -> str:
-    value = resource.properties.get(name, replacement.default(resource, name))
+    value = resource.properties.get(name, replacement.find_default(resource, name))
     return "" if value is None else str(value)

@@ -89,7 +89,7 @@ def show(output: Output, plan: Plan) -> None:
     if plan.losses:
         output.print("DATA LOSS:", alarm=True)
         show_losses(output, plan)
-    for resource in ownership.adopted(plan.changes):
+    for resource in ownership.list_adopted(plan.changes):
         output.print(
             f"TAKEN OVER if it exists, because the file adopts it: {resource.what} {resource.name}",
             alarm=True,
@@ -110,7 +110,7 @@ def show(output: Output, plan: Plan) -> None:
         for phase in plan.phases:
             output.print(f"  {phase.stack}  {phase}")
     month = f"{plan.cost.low:,.0f} to {plan.cost.high:,.0f} USD a month"
-    output.print(f"\nEstimated cost: {month}, {a_day(plan.cost)}; `lakeferry cost` has the details")
+    output.print(f"\nEstimated cost: {month}, {format_day_cost(plan.cost)}; `lakeferry cost` has the details")
 
 
 def _show_heading(output: Output, plan: Plan) -> None:
@@ -121,7 +121,7 @@ def _show_heading(output: Output, plan: Plan) -> None:
             "NOT COMPARED: nobody is logged in to AWS, and it is unknown what is deployed. A first "
             "deployment would:"
         )
-    output.print(f"{plan.prefix} in {account}{plan.region}: {summary(plan)}")
+    output.print(f"{plan.prefix} in {account}{plan.region}: {summarize(plan)}")
     for sentence in plan.busy:
         output.print(f"OUT OF DATE: {sentence}: another deployment is changing it, and may fail", alarm=True)
     for refusal in plan.refusals:
@@ -130,7 +130,7 @@ def _show_heading(output: Output, plan: Plan) -> None:
         output.print(f"NOT CHECKED: {sentence}", alarm=True)
 
 
-def summary(plan: Plan) -> str:
+def summarize(plan: Plan) -> str:
     if plan.is_empty:
         return "no changes"
     return (
@@ -143,7 +143,7 @@ def _format_counts(counts: Counter[Action], order: Iterable[Action]) -> str:
     return ", ".join(f"{counts[action]} to {action}" for action in order if counts[action])
 
 
-def document(plan: Plan) -> dict[str, Any]:
+def build_document(plan: Plan) -> dict[str, Any]:
     changes = [_as_document(change) for change in plan.changes]
     return {
         "account": plan.account,
@@ -151,7 +151,7 @@ def document(plan: Plan) -> dict[str, Any]:
         "changes": changes,
         "settings": [attrs.asdict(setting) for setting in plan.settings],
         "losses": [_as_document(change) for change in plan.losses],
-        "adopted": [resource.name for resource in ownership.adopted(plan.changes)],
+        "adopted": [resource.name for resource in ownership.list_adopted(plan.changes)],
         "refused": [
             {"resource": refusal.resource.name, "reason": refusal.reason} for refusal in plan.refusals
         ],
@@ -164,7 +164,7 @@ def document(plan: Plan) -> dict[str, Any]:
     }
 
 
-def a_day(cost: Estimate) -> str:
+def format_day_cost(cost: Estimate) -> str:
     low, high = (amount / HOURS * _DAY_HOURS for amount in (cost.low, cost.high))
     return f"{low:,.0f} to {high:,.0f} USD a day"
 

@@ -16,7 +16,7 @@ import attrs
 
 from lakeferry.deployment import cdk
 from lakeferry.plan.templates import TemplateResource
-from lambdas.confluent.flink_sql import normalized
+from lambdas.confluent.flink_sql import normalize
 from lambdas.custom_resources import registry
 
 #: Properties that a vendor can't change. If one changes, the resource type deletes the object and creates it
@@ -77,7 +77,7 @@ class Rule:
     recreated: tuple[Path, ...] = ()
 
 
-def rule_of(resource: TemplateResource) -> Rule:
+def find_rule(resource: TemplateResource) -> Rule:
     """Return the rule for the resource's type. Resources of an unknown type count as never replaced."""
     if resource.kind:
         create_only = registry.RESOURCE_TYPES[resource.kind].handler.PROPERTIES.CREATE_ONLY
@@ -105,7 +105,7 @@ class _ServiceSpec:
 
 @functools.cache
 def _load_service_spec() -> _ServiceSpec:
-    with gzip.open(cdk.service_specification()) as file:
+    with gzip.open(cdk.find_service_specification()) as file:
         schema = json.load(file)["schema"]
     return _ServiceSpec(
         {entity["cloudFormationType"]: entity["properties"] for entity in schema["resource"]["entities"]},
@@ -132,11 +132,11 @@ def is_same(resource: TemplateResource, name: str, before: Any, after: Any) -> b
     CloudFormation passes numbers as strings.
     """
     if resource.kind == "flink_statement" and name in ("sql", "undo_sql"):
-        return normalized(str(before or "")) == normalized(str(after or ""))
+        return normalize(str(before or "")) == normalize(str(after or ""))
     return bool(as_strings(before) == as_strings(after))
 
 
-def default(resource: TemplateResource, name: str) -> Any:
+def find_default(resource: TemplateResource, name: str) -> Any:
     """Return the default of a custom resource's property, None if it has none and for AWS resource types."""
     if not resource.kind:
         return None
@@ -147,7 +147,7 @@ def default(resource: TemplateResource, name: str) -> Any:
     return value.factory() if hasattr(value, "factory") else value
 
 
-def lost_with(resource: TemplateResource) -> str:
+def describe_loss(resource: TemplateResource) -> str:
     """Return what is lost if the object is deleted, "" for nothing."""
     if resource.kind == "flink_statement" and (undo := resource.properties.get("undo_sql")):
         return _UNDO.format(undo=" ".join(str(undo).split()))
@@ -156,7 +156,7 @@ def lost_with(resource: TemplateResource) -> str:
     return _LOST.get(resource.kind or resource.type, "")
 
 
-def had_instead(resource: TemplateResource) -> str:
+def describe_replacement(resource: TemplateResource) -> str:
     """Return what the replacement of a lost object has, with a semicolon before it, "" for nothing."""
     text = _INSTEAD.get(resource.kind, "")
     return f"; {text}" if text else ""

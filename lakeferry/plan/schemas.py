@@ -13,7 +13,7 @@ from lakeferry.plan.difference import Action, Change, Comparison
 from lakeferry.plan.refusals import Refusal
 from lakeferry.plan.templates import TemplateResource
 from lambdas.confluent.errors import SCHEMA_INCOMPATIBLE
-from lambdas.confluent.rest_client import RestClient, path
+from lambdas.confluent.rest_client import RestClient, build_path
 from lambdas.shared.errors import SECRET_SHAPE, LakeferryError, NotFound
 
 _DEFAULT_TYPE: Final = "AVRO"
@@ -71,7 +71,7 @@ def _find_refused(registry: RestClient, schemas: Iterable[TemplateResource]) -> 
     The vendor's API file says that the call makes "the same compatibility check as register".
     """
     for schema in schemas:
-        route = path("compatibility", "subjects", str(schema.properties["subject"]), "versions")
+        route = build_path("compatibility", "subjects", str(schema.properties["subject"]), "versions")
         kind = schema.properties.get("schema_type") or _DEFAULT_TYPE
         body = {"schema": schema.properties["schema"], "schemaType": kind}
         answer = registry.post(route, body, repeatable=True, verbose="true")

@@ -92,12 +92,12 @@ class TemplateResource:
         return self.body.get("UpdateReplacePolicy") in _RETAINS
 
 
-def resources_of(stack: str, template: Mapping[str, Any]) -> Iterator[TemplateResource]:
+def list_resources(stack: str, template: Mapping[str, Any]) -> Iterator[TemplateResource]:
     for logical_id, body in template.get("Resources", {}).items():
         yield TemplateResource(stack, logical_id, body)
 
 
-def resource_of_event(event: Event) -> TemplateResource:
+def read_resource_of_event(event: Event) -> TemplateResource:
     """Return the resource that an event is about."""
     return TemplateResource(event.stack, event.logical_id, {"Type": event.type})
 

@@ -10,7 +10,7 @@ from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.stacks import Stack
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
-from lakeferry.inventory.known import custom, find_other_tenants
+from lakeferry.inventory.known import list_custom_resources, find_other_tenants
 from lakeferry.plan.refusals import Refusal
 from lakeferry.plan.schemas import Answers
 from lakeferry.plan.templates import TemplateResource
@@ -33,7 +33,7 @@ def compare(ctx: DeploymentContext, active: Mapping[str, Stack]) -> Answers:
     with translate_aws_errors("reading the stacks"):
         described = [stacks.describe(ctx, stack.id, with_resources=True) for stack in active.values()]
     for stack in described:
-        if stack is None or not any(custom(stack)):
+        if stack is None or not any(list_custom_resources(stack)):
             continue
         try:
             for known_object, other in find_other_tenants(ctx, [stack]):

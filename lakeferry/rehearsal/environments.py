@@ -160,13 +160,13 @@ def prepare(ctx: DeploymentContext, simulators: SimulatedEnvironment) -> None:
 def make_deployer(simulators: SimulatedEnvironment) -> KeyPair:
     """Run the admin's script and return the key pair of the user that it creates."""
     pair = keypair.make()
-    connection = admin(simulators)
+    connection = open_admin(simulators)
     for statement in snowflake_admin.script().replace(snowflake_admin.PUBLIC_KEY, pair.public).splitlines():
         connection.run(sql.Sql(statement.rstrip(";")))
     return pair
 
 
-def admin(simulators: SimulatedEnvironment) -> Snowflake:
+def open_admin(simulators: SimulatedEnvironment) -> Snowflake:
     announced = simulators.snowflake
     pair = keypair.load(Secret(Path(announced["private_key_file"]).read_text(encoding="ascii")))
     login = Login(announced["account"], announced["user"], announced["role"])

@@ -24,7 +24,7 @@ from lakeferry.inventory import Item, Verdict, destroy
 from lakeferry.output import Reporter
 from lakeferry.rehearsal.checks import lifecycle
 from lakeferry.rehearsal.environments import SimulatedEnvironment
-from lakeferry.rehearsal.harness import CheckFailed, Harness, require, until
+from lakeferry.rehearsal.harness import CheckFailed, Harness, require, wait_until
 from simulators.core.faults import FaultClient
 
 AWS: Final = "AWS"
@@ -208,7 +208,7 @@ class FaultRun:
         Destroy first if it can't update a stack in its present state.
         """
         ctx = self.harness.ctx
-        until(lambda: not _list_busy_stacks(ctx), "a stack is still in progress", _ROLLBACK_SECONDS)
+        wait_until(lambda: not _list_busy_stacks(ctx), "a stack is still in progress", _ROLLBACK_SECONDS)
         if _has_stuck_stack(self.harness):
             self._destroy(report)
         for stack in stacks.read(ctx).values():
@@ -221,13 +221,13 @@ class FaultRun:
         lifecycle.require_nothing_left(destroyed.items)
 
     def _compare(self, name: str) -> None:
-        actual = shape(inventory.collect(self.harness.ctx))
+        actual = count_shape(inventory.collect(self.harness.ctx))
         expected = self.baseline.expected[name]
         difference = f"unexpected {actual - expected}, missing {expected - actual}"
         require(actual == expected, f"seed {self.seed}, after {name}: {difference}")
 
 
-def shape(items: list[Item]) -> Shape:
+def count_shape(items: list[Item]) -> Shape:
     """Count the objects of each kind, without those that are retained by decision: their number may grow."""
     return Counter((item.system, str(item.kind)) for item in items if item.verdict is not Verdict.RETAINED)
 
@@ -242,7 +242,7 @@ def measure_baseline(harness: Harness, report: Reporter) -> Baseline:
         injector.count()
         cdk.deploy(report)
         baseline.calls[name], _ = injector.stop()
-        baseline.expected[name] = shape(inventory.collect(harness.ctx))
+        baseline.expected[name] = count_shape(inventory.collect(harness.ctx))
     injector.count()
     baseline.updated.destroy(report)
     baseline.calls["destroy"], _ = injector.stop()

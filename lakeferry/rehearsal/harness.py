@@ -26,7 +26,7 @@ from lakeferry.deployment.context import DeploymentContext
 from lakeferry.local.bootstrap import ROOT
 from lakeferry.rehearsal.environments import SimulatedEnvironment
 from lambdas.shared.clock import Deadline, SystemClock
-from stacks.assets import glue_zip
+from stacks.assets import build_glue_zip
 
 _PATIENCE_SECONDS: Final = 120.0
 _POLL_SECONDS: Final = 0.2
@@ -61,7 +61,7 @@ class Phase:
     failure: str = ""
 
 
-def until(poll: Callable[[], Any], message: str, seconds: float = _PATIENCE_SECONDS) -> Any:
+def wait_until(poll: Callable[[], Any], message: str, seconds: float = _PATIENCE_SECONDS) -> Any:
     """Return the first true answer of `poll`. Raises CheckFailed after `seconds`."""
     clock = SystemClock()
     deadline = Deadline(clock, clock.time() + seconds)
@@ -82,8 +82,8 @@ _COMMAND_SECONDS: Final = 1500.0
 
 
 def copy_project(root: Path) -> None:
-    cdk.command_line(node.find())  # fetches it unless it is installed
-    glue_zip()  # builds it into build/
+    cdk.ensure_command_line(node.find())  # fetches it unless it is installed
+    build_glue_zip()  # builds it into build/
     for part in _PARTS:
         if (ROOT / part).is_file():
             shutil.copy(ROOT / part, root / part)
@@ -135,7 +135,7 @@ class Project:
     def interrupt(self, words: str, begun: Callable[[], object], code: int) -> dict[str, Any]:
         """Send Ctrl-C to a command once `begun` returns true, and return its document. Raises CheckFailed."""
         process = self._start(words)
-        until(lambda: begun() or process.poll() is not None, f"lakeferry {words} has not begun")
+        wait_until(lambda: begun() or process.poll() is not None, f"lakeferry {words} has not begun")
         process.send_signal(signal.SIGINT)
         return self._document(process, words, code)
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 import fastavro
 
 from lakeferry.rehearsal.harness import Harness
-from lambdas.confluent.rest_client import path, require_text
+from lambdas.confluent.rest_client import build_path, require_text
 
 #: The first byte of a value whose schema is in Schema Registry, before the schema's id.
 _MAGIC: Final = 0
@@ -31,8 +31,8 @@ def write_to_each_partition(harness: Harness, topic: str, value: Mapping[str, An
     environment, cluster = (harness.output("confluent", name) for name in ("EnvironmentId", "KafkaClusterId"))
     registry = vendor.registry(environment, secrets.read_key(ctx.confluent_secret("schema_registry")))
     kafka = vendor.kafka(environment, cluster, secrets.read_key(ctx.confluent_secret("kafka/app_manager")))
-    data = _encode_value(registry.get(path("subjects", f"{topic}-value", "versions", "latest")), value)
-    route = path("kafka", "v3", "clusters", cluster, "topics", topic)
+    data = _encode_value(registry.get(build_path("subjects", f"{topic}-value", "versions", "latest")), value)
+    route = build_path("kafka", "v3", "clusters", cluster, "topics", topic)
     for partition in range(int(require_text(kafka.get(route), "partitions_count"))):
         body = {"partition_id": partition, "value": {"type": "BINARY", "data": data}}
         kafka.post(f"{route}/records", body)

@@ -48,11 +48,11 @@ def write(phases: Sequence[Phase], seconds: float, out: Path) -> dict[str, Any]:
     (out / "rehearsal.json").write_text(
         json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
     )
-    (out / "rehearsal.html").write_text(page(phases, seconds), encoding="utf-8")
+    (out / "rehearsal.html").write_text(render_page(phases, seconds), encoding="utf-8")
     return document
 
 
-def page(phases: Sequence[Phase], seconds: float) -> str:
+def render_page(phases: Sequence[Phase], seconds: float) -> str:
     checks = [(phase.name, check.claim, check.seen) for phase in phases for check in phase.checks]
     wrong = "".join(
         f"<p class=wrong>{html.escape(f'{phase.name}: {phase.failure}')}</p>"

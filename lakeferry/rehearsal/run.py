@@ -17,12 +17,12 @@ import attrs
 from botocore.exceptions import ClientError
 
 from config.deployments.deployment_file import LoadedDeployment
-from lakeferry.deployment.cdk import CliFailed, templates_of
+from lakeferry.deployment.cdk import CliFailed, open_templates
 from lakeferry.deployment.context import Addresses, DeploymentContext, load_deployment
 from lakeferry.errors import CommandFailed
 from lakeferry.local import bootstrap, target
 from lakeferry.local.bootstrap import SetupFailed
-from lakeferry.output import Output, Reporter, program_name
+from lakeferry.output import Output, Reporter, find_program_name
 from lakeferry.rehearsal import environments, faults, report
 from lakeferry.rehearsal.checks import commands, exports, health, lifecycle, rotation, tables
 from lakeferry.rehearsal.faults import FaultRun
@@ -124,8 +124,8 @@ def run_fault_campaign(output: Output, stage: str, seeds: Sequence[int], *, out:
                 try:
                     run.run(reporter)
                 except (CheckFailed, CliFailed) as error:
-                    log = target.relative(out / "rehearsal" / _LOG)
-                    again = f"{program_name()} rehearse --faults {seed}"
+                    log = target.shorten_path(out / "rehearsal" / _LOG)
+                    again = f"{find_program_name()} rehearse --faults {seed}"
                     hint = f"Look at {log}; the same faults again: {again}"
                     steps = [attrs.asdict(step) for step in run.steps]
                     raise CommandFailed("REHEARSAL-FAILED", str(error), hint, steps) from None
@@ -142,7 +142,7 @@ def run_fault_campaign(output: Output, stage: str, seeds: Sequence[int], *, out:
         f"{document['failed_first']} of {document['steps']} steps failed at first and succeeded when they "
         "were retried."
     )
-    output.print(f"Nothing is left over. Next: {target.relative(out / 'faults.json')}")
+    output.print(f"Nothing is left over. Next: {target.shorten_path(out / 'faults.json')}")
     return document
 
 
@@ -195,11 +195,11 @@ def open_harness(plan: LoadedDeployment, folder: Path, *, flink: bool = True) ->
         environments.open_environment(
             account, begins, region=deployment.aws.region, flink=flink
         ) as simulators,
-        target.in_environment(simulators.variables),
+        target.set_environment(simulators.variables),
     ):
         ctx = DeploymentContext(plan, Addresses.read(simulators.variables))
         environments.require_embedded(ctx)
-        with templates_of(ctx, folder / _LOG) as cdk:
+        with open_templates(ctx, folder / _LOG) as cdk:
             yield Harness(ctx, simulators, Project(project, ctx.stage), cdk, folder)
 
 
@@ -253,7 +253,7 @@ def _prepare_runs(harness: Harness, reporter: Reporter) -> None:
     harness.cdk.bootstrap(reporter)
 
 
-def environment_of(harness: Harness) -> dict[str, str]:
+def build_environment(harness: Harness) -> dict[str, str]:
     """Return the variables with which commands use the deployment, and the project whose files describe
     it.
     """
@@ -274,7 +274,7 @@ def _wait_for_interrupt(rehearsal: Rehearsal, harness: Harness) -> None:
     output = rehearsal.output
     file = rehearsal.out / "rehearsal" / "environment.sh"
     simulators = harness.simulators
-    own = sorted(environment_of(harness).items())
+    own = sorted(build_environment(harness).items())
     file.write_text("".join(f"export {name}={shlex.quote(value)}\n" for name, value in own), encoding="utf-8")
     for name, address in simulators.addresses().items():
         output.info(f"{name:22}{address}")
@@ -282,10 +282,12 @@ def _wait_for_interrupt(rehearsal: Rehearsal, harness: Harness) -> None:
     now = datetime.fromtimestamp(simulators.confluent_now(), UTC)
     output.info(f"Confluent's clock shows {now:%Y-%m-%d %H:%M} UTC, so `status` reports tables as that old.")
     output.info(
-        f"Everything is running. In another terminal: source {target.relative(file)}, then for example "
-        f"{program_name()} inventory"
+        f"Everything is running. In another terminal: source {target.shorten_path(file)}, then for example "
+        f"{find_program_name()} inventory"
     )
-    about = _ABOUT_PROJECT.format(project=target.relative(harness.project.root), stage=harness.project.stage)
+    about = _ABOUT_PROJECT.format(
+        project=target.shorten_path(harness.project.root), stage=harness.project.stage
+    )
     for line in about.splitlines():
         output.info(line)
     if rehearsal.failed:
@@ -311,14 +313,14 @@ def _finish_rehearsal(rehearsal: Rehearsal, seconds: float) -> dict[str, Any]:
     output.print("\nWhat a rehearsal doesn't cover:")
     for gap in report.NOT_COVERED:
         output.print(f"  - {gap}")
-    page = target.relative(rehearsal.out / "rehearsal.html")
+    page = target.shorten_path(rehearsal.out / "rehearsal.html")
     if rehearsal.failed:
         last = rehearsal.phases[-1]
-        hint = f"Look at {page} and {target.relative(rehearsal.out / 'rehearsal' / _LOG)}"
+        hint = f"Look at {page} and {target.shorten_path(rehearsal.out / 'rehearsal' / _LOG)}"
         raise CommandFailed("REHEARSAL-FAILED", f"{last.name}: {last.failure}", hint, document)
     output.print(f"\n{seconds:.0f} s. Everything was destroyed; {page}, rehearsal.json and the logs remain.")
     output.print(
-        f"Next: the same in your own accounts, docs/tutorial/in-your-own-accounts.md; {program_name()} "
+        f"Next: the same in your own accounts, docs/tutorial/in-your-own-accounts.md; {find_program_name()} "
         "cost estimates the costs."
     )
     return document

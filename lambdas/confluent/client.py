@@ -18,10 +18,10 @@ from lambdas.confluent import crn, sight
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.rest_client import (
     RestClient,
-    objects,
-    path,
+    get_objects,
+    build_path,
     require_text,
-    text,
+    get_text,
 )
 from lambdas.confluent.sight import ORGANIZATION, Container, Sight
 from lambdas.shared import errors
@@ -52,7 +52,7 @@ NEW_KEY_PATIENCE: Final = 1200.0
 
 def read_bootstrap_servers(cluster: dict[str, Any]) -> str:
     """Return the host and the port, without the scheme that Confluent adds."""
-    return text(cluster, "spec", "kafka_bootstrap_endpoint").removeprefix("SASL_SSL://")
+    return get_text(cluster, "spec", "kafka_bootstrap_endpoint").removeprefix("SASL_SSL://")
 
 
 class Confluent:
@@ -120,7 +120,7 @@ class Confluent:
     def _sight(self) -> Sight:
         """Return the lookup of keys' rights, which keeps its answers for the invocation."""
         owner_of = cache(
-            lambda key_id: require_text(self.cloud.get(_KEYS + path(key_id)), "spec", "owner", "id")
+            lambda key_id: require_text(self.cloud.get(_KEYS + build_path(key_id)), "spec", "owner", "id")
         )
         bindings_of = cache(lambda owner: tuple(self.role_bindings(owner)))
         return Sight(self.clock, lambda: self.organization_id, owner_of, bindings_of)
@@ -128,26 +128,26 @@ class Confluent:
     @cached_property
     def organization_id(self) -> str:
         """Return the organization's UUID."""
-        for organization in objects(self.cloud.get("/org/v2/organizations"), "data"):
+        for organization in get_objects(self.cloud.get("/org/v2/organizations"), "data"):
             return require_text(organization, "id")
         raise InProgress(confluent_errors.UNEXPECTED, "Confluent lists no organization")
 
     def is_environment_gone(self, environment_id: str) -> bool:
-        return self.cloud.read(path("org", "v2", "environments", environment_id)) is None
+        return self.cloud.read(build_path("org", "v2", "environments", environment_id)) is None
 
     def is_service_account_gone(self, service_account_id: str) -> bool:
-        return self.cloud.read(path("iam", "v2", "service-accounts", service_account_id)) is None
+        return self.cloud.read(build_path("iam", "v2", "service-accounts", service_account_id)) is None
 
     def role_bindings(self, principal_id: str) -> Iterable[dict[str, Any]]:
         """Return the role bindings of a user or service account in the whole organization."""
-        everywhere = crn.organization(crn.CrnScope(self.organization_id))
+        everywhere = crn.build_organization_crn(crn.CrnScope(self.organization_id))
         return self.cloud.pages(
             "/iam/v2/role-bindings", principal=f"User:{principal_id}", crn_pattern=everywhere
         )
 
     def cluster(self, environment_id: str, cluster_id: str) -> dict[str, Any] | None:
         """Return the cluster, or None if it is gone."""
-        return self.cloud.read(path("cmk", "v2", "clusters", cluster_id), environment=environment_id)
+        return self.cloud.read(build_path("cmk", "v2", "clusters", cluster_id), environment=environment_id)
 
     def schema_registry(self, environment_id: str) -> dict[str, Any]:
         """Return the environment's Schema Registry.
@@ -157,14 +157,14 @@ class Confluent:
         registries = self.cloud.pages("/srcm/v3/clusters", environment=environment_id)
         if not registries:
             self._require_governance(environment_id)
-        phase = text(registries[0], "status", "phase") if registries else "PROVISIONING"
+        phase = get_text(registries[0], "status", "phase") if registries else "PROVISIONING"
         if phase == "FAILED":
             raise ResourceFailed(
                 confluent_errors.CLUSTER_FAILED,
                 f"the Schema Registry of {environment_id} has failed",
                 patience=300.0,
             )
-        if phase != "PROVISIONED" or not text(registries[0], "spec", "http_endpoint"):
+        if phase != "PROVISIONED" or not get_text(registries[0], "spec", "http_endpoint"):
             raise InProgress(errors.WAITING, f"the Schema Registry of {environment_id} is {phase}")
         return registries[0]
 
@@ -172,8 +172,8 @@ class Confluent:
         """Raise ResourceFailed for an environment that gets no Schema Registry, because it has no Stream
         Governance package.
         """
-        environment = self.cloud.read(path("org", "v2", "environments", environment_id))
-        if environment is not None and not text(environment, "stream_governance_config", "package"):
+        environment = self.cloud.read(build_path("org", "v2", "environments", environment_id))
+        if environment is not None and not get_text(environment, "stream_governance_config", "package"):
             message = f"environment {environment_id} has no Stream Governance package, so no Schema Registry"
             raise ResourceFailed(confluent_errors.NO_GOVERNANCE, message, patience=120.0)
 
@@ -191,18 +191,18 @@ class Confluent:
         cluster = self.cluster(environment_id, cluster_id)
         if cluster is None:
             raise ParentMissing(errors.VANISHED, f"Kafka cluster {cluster_id} is gone")
-        return self._connect(text(cluster, "spec", "http_endpoint"), key, f"Kafka cluster {cluster_id}")
+        return self._connect(get_text(cluster, "spec", "http_endpoint"), key, f"Kafka cluster {cluster_id}")
 
     def registry(self, environment_id: str, key: ApiKey) -> RestClient:
         """Return a client of the Schema Registry's own API."""
         registry = self.schema_registry(environment_id)
         return self._connect(
-            text(registry, "spec", "http_endpoint"), key, f"the Schema Registry of {environment_id}"
+            get_text(registry, "spec", "http_endpoint"), key, f"the Schema Registry of {environment_id}"
         )
 
     def flink(self, region: str, key: ApiKey) -> RestClient:
         """Return a client of a region's Flink SQL gateway."""
-        return self._connect(text(self.flink_region(region), "http_endpoint"), key, f"Flink in {region}")
+        return self._connect(get_text(self.flink_region(region), "http_endpoint"), key, f"Flink in {region}")
 
     def tableflow(self, key: ApiKey) -> RestClient:
         """Return a client of Tableflow, which is on the control plane's host and accepts only Tableflow

@@ -42,48 +42,48 @@ class CrnScope:
     name: str = ""
 
 
-def organization(scope: CrnScope) -> str:
+def build_organization_crn(scope: CrnScope) -> str:
     return f"crn://confluent.cloud/organization={scope.organization_id}"
 
 
-def environment(scope: CrnScope) -> str:
-    return f"{organization(scope)}/environment={scope.environment_id}"
+def build_environment_crn(scope: CrnScope) -> str:
+    return f"{build_organization_crn(scope)}/environment={scope.environment_id}"
 
 
-def cluster(scope: CrnScope) -> str:
+def build_cluster_crn(scope: CrnScope) -> str:
     """Return the name as role bindings use it: without the `/kafka=` at the end of the cluster's resource
     name.
     """
-    return f"{environment(scope)}/cloud-cluster={scope.cluster_id}"
+    return f"{build_environment_crn(scope)}/cloud-cluster={scope.cluster_id}"
 
 
 def _name_in_kafka(kind: str) -> Callable[[CrnScope], str]:
-    return lambda scope: f"{cluster(scope)}/kafka={scope.cluster_id}/{kind}={scope.name}"
+    return lambda scope: f"{build_cluster_crn(scope)}/kafka={scope.cluster_id}/{kind}={scope.name}"
 
 
 def _name_in_environment(kind: str) -> Callable[[CrnScope], str]:
-    return lambda scope: f"{environment(scope)}/{kind}={scope.name}"
+    return lambda scope: f"{build_environment_crn(scope)}/{kind}={scope.name}"
 
 
 SCOPES: Final[dict[str, Callable[[CrnScope], str]]] = {
-    "organization": organization,
-    "environment": environment,
-    "cluster": cluster,
-    "service_account": lambda scope: f"{organization(scope)}/service-account={scope.name}",
+    "organization": build_organization_crn,
+    "environment": build_environment_crn,
+    "cluster": build_cluster_crn,
+    "service_account": lambda scope: f"{build_organization_crn(scope)}/service-account={scope.name}",
     "topic": _name_in_kafka("topic"),
     "group": _name_in_kafka("group"),
     "transactional_id": _name_in_kafka("transactional-id"),
-    "connector": lambda scope: f"{cluster(scope)}/connector={scope.name}",
+    "connector": lambda scope: f"{build_cluster_crn(scope)}/connector={scope.name}",
     "subject": lambda scope: (
-        f"{environment(scope)}/schema-registry={scope.schema_registry_id}/subject={scope.name}"
+        f"{build_environment_crn(scope)}/schema-registry={scope.schema_registry_id}/subject={scope.name}"
     ),
     "compute_pool": lambda scope: (
-        f"{environment(scope)}/flink-region=aws.{scope.region}/compute-pool={scope.name}"
+        f"{build_environment_crn(scope)}/flink-region=aws.{scope.region}/compute-pool={scope.name}"
     ),
     "provider_integration": _name_in_environment("provider-integration"),
 }
 
 
-def same(first: str, second: str) -> bool:
+def is_same(first: str, second: str) -> bool:
     """Return whether two resource names are equal. Confluent may percent-encode one of them."""
     return unquote(first) == unquote(second)

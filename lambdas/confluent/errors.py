@@ -15,9 +15,9 @@ from lambdas.shared.errors import (
     RateLimited,
     Refused,
     Transient,
-    shortened,
+    shorten_detail,
 )
-from lambdas.shared.http import Response, requested_wait
+from lambdas.shared.http import Response, read_requested_wait
 
 AUTH: Final = ErrorRow("CFL-AUTH")
 AUTH_SCOPE: Final = ErrorRow("CFL-AUTH-SCOPE")
@@ -76,17 +76,17 @@ _ROWS: dict[int, tuple[type[LakeferryError], ErrorRow]] = {
 }
 
 
-def error_from(answer: Response, call: str, clock: Clock, denied_patience: float) -> LakeferryError:
+def build_error(answer: Response, call: str, clock: Clock, denied_patience: float) -> LakeferryError:
     """Return the error of a response.
 
     `call` is method and path. The message has the request id for Confluent's support.
     """
-    text = detail(answer.body)
+    text = read_detail(answer.body)
     reason = f", {text}" if text else ""
     request_id = answer.request_id or "not given"
     message = f"{call}: HTTP {answer.status}{reason} (request id {request_id})"
     if answer.status == 429:
-        wait = requested_wait(answer.headers, clock)
+        wait = read_requested_wait(answer.headers, clock)
         if wait is None:
             wait = DEFAULT_WAIT
         return RateLimited(RATE, message, wait=wait)
@@ -102,7 +102,7 @@ def error_from(answer: Response, call: str, clock: Clock, denied_patience: float
     return Refused(UNEXPECTED, message)
 
 
-def detail(body: Any) -> str:
+def read_detail(body: Any) -> str:
     """Return the vendor's message, at most DETAIL_LENGTH characters; "" if there is none, or an HTML page."""
     message = ""
     if isinstance(body, str):
@@ -112,7 +112,7 @@ def detail(body: Any) -> str:
     elif isinstance(body, dict):
         error = body.get("error")
         message = _read_message(error) if isinstance(error, dict) else _read_message(body)
-    return shortened(message)
+    return shorten_detail(message)
 
 
 def _read_message(error: Any) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from lambdas.confluent.flink_properties import FlinkStatementProps
 from lambdas.confluent.flink_sql import fingerprint
 from lambdas.confluent.lookup import Ctx
-from lambdas.confluent.rest_client import RestClient, get_path, path, text
+from lambdas.confluent.rest_client import RestClient, get_path, build_path, get_text
 
 #: The fields of a statement that identify it and its version.
 _IDENTITY: Final = ("name", "organization_id", "environment_id", "metadata")
@@ -25,7 +25,7 @@ def put(context: Ctx, spec: FlinkStatementProps, actual: dict[str, Any], **chang
             new_spec[name] = value
     new_spec.update(changes)
     body["spec"] = new_spec
-    connect(context, spec).put(build_route(context, spec, text(actual, "name")), body)
+    connect(context, spec).put(build_route(context, spec, get_text(actual, "name")), body)
 
 
 def build_statement(context: Ctx, spec: FlinkStatementProps, name: str, sql: str) -> dict[str, Any]:
@@ -47,12 +47,12 @@ def _build_properties(context: Ctx, spec: FlinkStatementProps) -> dict[str, str]
     """Return the session's properties, with the names that environment and cluster have now: people may
     rename them.
     """
-    environment = context.vendor.cloud.read(path("org", "v2", "environments", spec.environment_id))
+    environment = context.vendor.cloud.read(build_path("org", "v2", "environments", spec.environment_id))
     cluster = context.vendor.cluster(spec.environment_id, spec.cluster_id) if spec.cluster_id else None
     return {
         **spec.properties,
-        "sql.current-catalog": text(environment, "display_name") or spec.catalog,
-        "sql.current-database": text(cluster, "spec", "display_name") or spec.database,
+        "sql.current-catalog": get_text(environment, "display_name") or spec.catalog,
+        "sql.current-database": get_text(cluster, "spec", "display_name") or spec.database,
     }
 
 
@@ -80,4 +80,4 @@ def connect(context: Ctx, spec: FlinkStatementProps) -> RestClient:
 
 def build_route(context: Ctx, spec: FlinkStatementProps, *name: str) -> str:
     parent = ("organizations", context.vendor.organization_id, "environments", spec.environment_id)
-    return path("sql", "v1", *parent, "statements", *name)
+    return build_path("sql", "v1", *parent, "statements", *name)

@@ -13,7 +13,7 @@ _PIECES: Final = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/|[
 _QUOTED: Final = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`")
 
 
-def normalized(sql: str) -> str:
+def normalize(sql: str) -> str:
     """Return `sql` without comments and the semicolons at its end, and with single spaces as white space."""
     pieces = []
     for piece in _PIECES.findall(sql):
@@ -38,10 +38,10 @@ def _join(pieces: list[str]) -> str:
 
 
 def has_several_statements(sql: str) -> bool:
-    return ";" in _QUOTED.sub("", normalized(sql))
+    return ";" in _QUOTED.sub("", normalize(sql))
 
 
 def fingerprint(sql: str, properties: Mapping[str, str]) -> str:
     """Return eight hexadecimal digits that differ if the statement or the properties differ."""
-    meaning = json.dumps([normalized(sql), sorted(properties.items())])
+    meaning = json.dumps([normalize(sql), sorted(properties.items())])
     return hashlib.sha256(meaning.encode()).hexdigest()[:8]

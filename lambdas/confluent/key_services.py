@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lambdas.confluent.client import Confluent
-from lambdas.confluent.rest_client import text
+from lambdas.confluent.rest_client import get_text
 from lambdas.confluent.services import SERVICES
 from lambdas.confluent.services.base import Connection, Target
 from lambdas.confluent.services.flink import Flink
@@ -33,12 +33,12 @@ def find_resource(vendor: Confluent, target: Target) -> dict[str, str] | None:
     return SERVICES[target.service].find_resource(vendor, target)
 
 
-def is_for(key: dict[str, Any], expected_resource: dict[str, str] | None) -> bool:
+def is_key_for(key: dict[str, Any], expected_resource: dict[str, str] | None) -> bool:
     """Return whether a listed key is for this resource.
 
     Confluent returns kind and version in a different format than it accepts.
     """
-    resource_id = text(key, "spec", "resource", "id").lower()
+    resource_id = get_text(key, "spec", "resource", "id").lower()
     if expected_resource is None:
         return resource_id in ("", "cloud")
     expected_id = expected_resource["id"].lower()
@@ -63,7 +63,7 @@ def find_connection(vendor: Confluent, target: Target) -> Connection:
     return SERVICES[target.service].complete_connection(vendor, target, common)
 
 
-def works(vendor: Confluent, target: Target, key: ApiKey) -> bool:
+def accepts_key(vendor: Confluent, target: Target, key: ApiKey) -> bool:
     """Return whether the service accepts the key now."""
     service = SERVICES[target.service]
     client, route = service.prepare_test(vendor, target, key)

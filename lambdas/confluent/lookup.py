@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import Confluent
-from lambdas.confluent.rest_client import get_path, text
+from lambdas.confluent.rest_client import get_path, get_text
 from lambdas.shared import errors
 from lambdas.shared.errors import Denied, LakeferryError, NotFound, ParentMissing, ResourceMissing
 from lambdas.shared.resource import Context
@@ -33,7 +33,7 @@ def find_by_id_or_name(
     is `name`.
     """
     ids = [known_id] if known_id and read(known_id) is not None else []
-    named_ids = [text(document, "id") for document in documents if text(document, *where) == name]
+    named_ids = [get_text(document, "id") for document in documents if get_text(document, *where) == name]
     return ids + [named_id for named_id in named_ids if named_id and named_id not in ids]
 
 

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 import attrs
 
 from lambdas.confluent import errors as confluent_errors
-from lambdas.confluent.errors import error_from
+from lambdas.confluent.errors import build_error
 from lambdas.confluent.sight import Container
 from lambdas.shared import errors
 from lambdas.shared.clock import Clock
@@ -35,7 +35,7 @@ def get_path(body: Any, *names: str) -> Any:
     return body
 
 
-def text(body: Any, *names: str) -> str:
+def get_text(body: Any, *names: str) -> str:
     """Return the value at a path of names as text; "" if there is none."""
     value = get_path(body, *names)
     return "" if value is None or isinstance(value, dict | list) else str(value)
@@ -43,13 +43,13 @@ def text(body: Any, *names: str) -> str:
 
 def require_text(body: Any, *names: str) -> str:
     """Return the text at a path of names. Raises Transient if there is none."""
-    value = text(body, *names)
+    value = get_text(body, *names)
     if value:
         return value
     raise Transient(confluent_errors.UNEXPECTED, f"an answer lacks {'.'.join(names)}")
 
 
-def objects(body: Any, *names: str) -> list[dict[str, Any]]:
+def get_objects(body: Any, *names: str) -> list[dict[str, Any]]:
     """Return the objects of the list at a path of names; none if there is no list."""
     value = get_path(body, *names)
     if not isinstance(value, list):
@@ -57,7 +57,7 @@ def objects(body: Any, *names: str) -> list[dict[str, Any]]:
     return [item for item in value if isinstance(item, dict)]
 
 
-def path(*parts: str) -> str:
+def build_path(*parts: str) -> str:
     """Return a path of quoted segments.
 
     Raises LakeferryError for a segment that would lead to another path.
@@ -132,9 +132,9 @@ class RestClient:
         """Return all objects of a list, each once, even if pages overlap or repeat."""
         items_by_id: dict[str, dict[str, Any]] = {}
         for page in self._list_pages(route, {"page_size": str(PAGE_SIZE), **params}):
-            for item in objects(page, "data"):
-                name = text(item, "name") or text(item, "spec", "display_name")
-                item_id = text(item, "id") or name or repr(item)
+            for item in get_objects(page, "data"):
+                name = get_text(item, "name") or get_text(item, "spec", "display_name")
+                item_id = get_text(item, "id") or name or repr(item)
                 items_by_id.setdefault(item_id, item)
         return list(items_by_id.values())
 
@@ -176,7 +176,7 @@ class RestClient:
         )
         if 200 <= answer.status < 300:
             return answer.body
-        raise error_from(answer, f"{method} {route}", self.clock, self.denied_patience)
+        raise build_error(answer, f"{method} {route}", self.clock, self.denied_patience)
 
     def _require_object(self, body: Any, route: str) -> dict[str, Any]:
         if isinstance(body, dict):
@@ -189,6 +189,6 @@ def _read_next_token(page: dict[str, Any]) -> str:
 
     The host of the page's URL is ignored: calls go to the configured host only.
     """
-    next_url = urlsplit(text(page, "metadata", "next"))
+    next_url = urlsplit(get_text(page, "metadata", "next"))
     tokens = parse_qs(next_url.query).get("page_token")
     return tokens[0] if tokens else ""

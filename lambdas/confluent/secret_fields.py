@@ -18,7 +18,7 @@ DISPLAY_NAME: Final = "displayName"
 SERVICES: Final = tuple(services.SERVICES)
 
 
-def fields(service: str, key: ApiKey, to: Connection) -> dict[str, str]:
+def build_plain_fields(service: str, key: ApiKey, to: Connection) -> dict[str, str]:
     """Return all fields of the secret as text, without those that are ""."""
     return reveal_fields(build_fields(service, key, to))
 

@@ -97,16 +97,16 @@ def _list_roles(organization_id: str, container: Container) -> list[tuple[str, s
     bound.
     """
     scope = CrnScope(organization_id, container.environment_id, container.cluster_id)
-    roles = [("OrganizationAdmin", crn.organization(scope))]
+    roles = [("OrganizationAdmin", crn.build_organization_crn(scope))]
     if container.environment_id:
-        roles.append(("EnvironmentAdmin", crn.environment(scope)))
+        roles.append(("EnvironmentAdmin", crn.build_environment_crn(scope)))
     if container.cluster_id:
-        roles.append(("CloudClusterAdmin", crn.cluster(scope)))
+        roles.append(("CloudClusterAdmin", crn.build_cluster_crn(scope)))
     return roles
 
 
 def _is_one_of(binding: dict[str, Any], sufficient_roles: list[tuple[str, str]]) -> bool:
     pattern = str(binding.get("crn_pattern", ""))
     return any(
-        binding.get("role_name") == role and crn.same(pattern, where) for role, where in sufficient_roles
+        binding.get("role_name") == role and crn.is_same(pattern, where) for role, where in sufficient_roles
     )

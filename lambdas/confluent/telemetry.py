@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from lambdas.confluent.rest_client import MAX_PAGES, RestClient, objects, text
+from lambdas.confluent.rest_client import MAX_PAGES, RestClient, get_objects, get_text
 
 TELEMETRY: Final = "https://api.telemetry.confluent.cloud"
 #: The Metrics API keeps hourly metrics for a week.
@@ -26,7 +26,7 @@ _TOPIC: Final = "metric.topic"
 _HOUR: Final = timedelta(hours=1)
 
 
-def last_received(plane: RestClient, cluster_id: str, now: float) -> Mapping[str, float]:
+def find_last_received(plane: RestClient, cluster_id: str, now: float) -> Mapping[str, float]:
     """Return the end of the last hour in which each topic received records, in seconds since 1970 and not
     after `now`.
 
@@ -43,7 +43,7 @@ def last_received(plane: RestClient, cluster_id: str, now: float) -> Mapping[str
     return times
 
 
-def recently_received(plane: RestClient, cluster_id: str, now: float) -> Mapping[str, float]:
+def count_recently_received(plane: RestClient, cluster_id: str, now: float) -> Mapping[str, float]:
     """Return the number of records in this hour and the one before, by topic. Raises LakeferryError."""
     sums: defaultdict[str, float] = defaultdict(float)
     for row in _query_rows(plane, _RECEIVED, cluster_id, _HOUR, now):
@@ -51,7 +51,7 @@ def recently_received(plane: RestClient, cluster_id: str, now: float) -> Mapping
     return sums
 
 
-def recently_skipped(plane: RestClient, cluster_id: str, now: float) -> float:
+def count_recently_skipped(plane: RestClient, cluster_id: str, now: float) -> float:
     """Return how many records Tableflow skipped in this hour and the one before, in all topics.
 
     Raises LakeferryError.
@@ -79,8 +79,8 @@ def _query_rows(
     page: dict[str, str] = {}
     for _ in range(MAX_PAGES):
         answer = plane.post(_QUERY, body, repeatable=True, **page)
-        rows += objects(answer, "data")
-        token = text(answer, "meta", "pagination", "next_page_token")
+        rows += get_objects(answer, "data")
+        token = get_text(answer, "meta", "pagination", "next_page_token")
         if not token:
             break
         page = {"page_token": token}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from lambdas.shared.aws import aws_call, error_for, raise_instead
+from lambdas.shared.aws import aws_call, translate_error, raise_instead
 from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import Refused
 
@@ -123,7 +123,7 @@ class Cleaner:
             )
             refused = answer.get("Errors", [])
             if refused:
-                raise error_for(f"removing an object of bucket {bucket}", refused[0])
+                raise translate_error(f"removing an object of bucket {bucket}", refused[0])
         uploads = s3.list_multipart_uploads(Bucket=bucket, ExpectedBucketOwner=owner).get("Uploads", [])
         for upload in uploads:
             with suppress(_Gone), _translate_errors("ending an upload"):

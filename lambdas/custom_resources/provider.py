@@ -28,13 +28,13 @@ from lambdas.custom_resources.request import (
     Identity,
     Request,
     Stacks,
-    generation_of,
+    compute_generation,
     is_replaced,
     parse_physical_id,
     parse_stack_arn,
     read_request,
-    resource_uid,
-    state_key,
+    compute_resource_uid,
+    build_state_key,
 )
 from lambdas.custom_resources.state import Lease, StateStore
 from lambdas.shared import errors
@@ -205,7 +205,7 @@ class Lifecycle:
             notes=lease.state.facts.notes,
             previous=_parse_previous(request, registered.handler.PROPERTIES),
             deleting=deleting,
-            resource_uid=resource_uid(request.stack_id, request.logical_id),
+            resource_uid=compute_resource_uid(request.stack_id, request.logical_id),
             rolling_back=lambda: self.stacks.is_rolling_back(request.stack_id),
             claim=lease.claim,
             is_owned=lambda: lease.state.facts.owned,
@@ -228,7 +228,7 @@ class Lifecycle:
             spec = parse(handler.PROPERTIES, request.given, strict=False)
         except BadProperties:
             return None
-        return Identity(request.kind, request.logical_id, generation_of(handler, spec))
+        return Identity(request.kind, request.logical_id, compute_generation(handler, spec))
 
     def _accept(self, request: Request, target: Identity) -> None:
         name = self._build_name(request, target)
@@ -286,7 +286,7 @@ def _choose_targets(
     """Return the object that should exist, and one that CloudFormation doesn't know of and that should be
     deleted.
     """
-    wanted = Identity(request.kind, request.logical_id, generation_of(handler, spec))
+    wanted = Identity(request.kind, request.logical_id, compute_generation(handler, spec))
     current = request.identity
     if request.verb != UPDATE or current is None:
         return wanted, None
@@ -295,7 +295,7 @@ def _choose_targets(
     # If both are the same, the replacement failed: this is the rollback to the object that CloudFormation
     # still has.
     return wanted, attrs.evolve(
-        wanted, generation=generation_of(handler, before)
+        wanted, generation=compute_generation(handler, before)
     ) if wanted == current else None
 
 
@@ -307,4 +307,4 @@ def _parse_previous(request: Request, spec: type[Properties[Any]]) -> Properties
 
 
 def _build_key(request: Request, target: Identity) -> str:
-    return state_key(request.stack_id, target)
+    return build_state_key(request.stack_id, target)

@@ -47,7 +47,7 @@ def parse_physical_id(physical_id: str) -> Identity | None:
     return Identity(*parts) if prefix == _PREFIX and len(parts) == 3 else None
 
 
-def generation_of(handler: ResourceHandler, spec: Properties[Any]) -> str:
+def compute_generation(handler: ResourceHandler, spec: Properties[Any]) -> str:
     """Return the generation.
 
     The algorithm must never change, because the ids of existing resources contain its result.
@@ -62,7 +62,7 @@ def is_replaced(handler: ResourceHandler, before: Properties[Any], after: Proper
     return any(getattr(before, name) != getattr(after, name) for name in handler.PROPERTIES.CREATE_ONLY)
 
 
-def resource_uid(stack_id: str, logical_id: str) -> str:
+def compute_resource_uid(stack_id: str, logical_id: str) -> str:
     """Return a hash that all generations of a resource share.
 
     The stack's id makes it unique among stacks of the same name.
@@ -70,7 +70,7 @@ def resource_uid(stack_id: str, logical_id: str) -> str:
     return hashlib.sha256(f"{stack_id}/{logical_id}".encode()).hexdigest()[:32]
 
 
-def state_key(stack_id: str, identity: Identity) -> str:
+def build_state_key(stack_id: str, identity: Identity) -> str:
     """Return the key of the object's item in the table of states."""
     return f"{stack_id}|{identity}"
 

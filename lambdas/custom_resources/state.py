@@ -23,7 +23,7 @@ from cattrs import Converter
 from lambdas import contract
 from lambdas.custom_resources.request import DELETE, UPDATE, Request, Stacks
 from lambdas.shared import errors
-from lambdas.shared.aws import aws_call, error_code
+from lambdas.shared.aws import aws_call, read_error_code
 from lambdas.shared.clock import Clock
 from lambdas.shared.errors import InProgress, LakeferryError, StaleRequest, Transient
 
@@ -87,7 +87,7 @@ class DynamoDocuments:
             try:
                 self.client.put_item(TableName=self.table, Item=item, **condition)
             except ClientError as error:
-                if error_code(error) == "ConditionalCheckFailedException":
+                if read_error_code(error) == "ConditionalCheckFailedException":
                     return False
                 raise
         return True

@@ -13,7 +13,13 @@ from botocore.config import Config
 from lambdas import contract
 from lambdas.custom_resources.cleanup import Cleaner
 from lambdas.custom_resources.request import STARTED, is_first_call
-from lambdas.handlers.runtime import LambdaContext, client, deadline, entry_point, require_own_stack
+from lambdas.handlers.runtime import (
+    LambdaContext,
+    get_client,
+    compute_deadline,
+    entry_point,
+    require_own_stack,
+)
 from lambdas.shared.clock import SystemClock
 from lambdas.shared.errors import Transient
 from lambdas.shared.log import Log
@@ -49,9 +55,9 @@ def _clean_up(event: dict[str, Any], context: LambdaContext, log: Log) -> bool:
     """Return whether nothing is left to do. The data of a stack that isn't being deleted is kept."""
     account = context.invoked_function_arn.split(":")[4]
     cleaner = Cleaner(
-        lambda service: client(service, _SLOW_CALLS),
+        lambda service: get_client(service, _SLOW_CALLS),
         account,
-        deadline(context, contract.HANDLER_MARGIN_SECONDS),
+        compute_deadline(context, contract.HANDLER_MARGIN_SECONDS),
     )
     try:
         if not cleaner.stack_is_deleting(event["StackId"]):

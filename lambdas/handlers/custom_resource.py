@@ -21,8 +21,8 @@ from lambdas.custom_resources.state import DynamoDocuments, StateStore
 from lambdas.handlers import cleanup
 from lambdas.handlers.runtime import (
     LambdaContext,
-    client,
-    deadline,
+    get_client,
+    compute_deadline,
     entry_point,
     require_own_stack,
 )
@@ -55,7 +55,7 @@ def on_event(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 
 def is_complete(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     with _open_invocation(event, context) as log:
-        lifecycle = build(os.environ, deadline(context, contract.HANDLER_MARGIN_SECONDS), log)
+        lifecycle = build(os.environ, compute_deadline(context, contract.HANDLER_MARGIN_SECONDS), log)
         return require_deliverable(lifecycle.is_complete(event))
 
 
@@ -77,19 +77,19 @@ def build(environment: Mapping[str, str], deadline: Deadline, log: Log) -> Lifec
     A vendor's variables are checked when its client is created.
     """
     settings = ResourceSettings.from_environment(environment)
-    store = SecretStore(client("secretsmanager"))
+    store = SecretStore(get_client("secretsmanager"))
     return Lifecycle(
         deployment=Deployment(settings.project, settings.stage),
-        states=StateStore(DynamoDocuments(client("dynamodb"), settings.state_table), deadline.clock),
-        stacks=CloudFormationStacks(client("cloudformation")),
+        states=StateStore(DynamoDocuments(get_client("dynamodb"), settings.state_table), deadline.clock),
+        stacks=CloudFormationStacks(get_client("cloudformation")),
         secrets=store,
-        vendors=vendor_clients(environment, store, deadline),
+        vendors=build_vendor_clients(environment, store, deadline),
         deadline=deadline,
         log=log,
     )
 
 
-def vendor_clients(
+def build_vendor_clients(
     environment: Mapping[str, str], store: SecretStore, deadline: Deadline
 ) -> Mapping[str, Callable[[], Any]]:
     """Return for each vendor a function that creates its client once.
@@ -112,8 +112,8 @@ def _open_confluent(environment: Mapping[str, str], store: SecretStore, deadline
 def _open_snowflake(environment: Mapping[str, str], store: SecretStore, deadline: Deadline) -> Snowflake:
     settings = SnowflakeSettings.from_environment(environment)
     key = secret_fields.read_pair(store, settings.key_secret)
-    role = sql.named(settings.role)
-    login = Login(settings.account, settings.user, role, sql.named(settings.warehouse))
+    role = sql.to_exact_name(settings.role)
+    login = Login(settings.account, settings.user, role, sql.to_exact_name(settings.warehouse))
     return Snowflake(Session(deadline), deadline.clock, login, key, settings.snowflake_url)
 
 

@@ -16,9 +16,9 @@ from lambdas.confluent.client import CONTROL_PLANE, Confluent
 from lambdas.confluent.rest_client import RestClient
 from lambdas.confluent.telemetry import TELEMETRY
 from lambdas.custom_resources.state import DynamoDocuments, StateStore
-from lambdas.handlers.runtime import LambdaContext, client, deadline, entry_point
+from lambdas.handlers.runtime import LambdaContext, get_client, compute_deadline, entry_point
 from lambdas.monitoring import errors as monitoring_errors
-from lambdas.monitoring.checks import OF_AWS, Clients, checks_of, emit, run_checks, unmeasured
+from lambdas.monitoring.checks import OF_AWS, Clients, list_checks, emit, run_checks, list_unmeasured
 from lambdas.monitoring.measurements import (
     Connection,
     ExportResults,
@@ -76,11 +76,11 @@ def on_schedule(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]
     with entry_point() as log:
         clock = SystemClock()
         settings = read_settings(os.environ, _client("s3"))
-        left = deadline(context, _MARGIN).left()
-        checks = checks_of(settings.monitored, clients(settings, clock, left))
+        left = compute_deadline(context, _MARGIN).left()
+        checks = list_checks(settings.monitored, build_clients(settings, clock, left))
         measured = run_checks(checks, log, time_left(clock, left))
         emit(_client("cloudwatch"), measured, settings.deployment, clock.time())
-        failed = unmeasured(measured)
+        failed = list_unmeasured(measured)
         return {"measured": len(measured) - sum(map(len, failed.values())), "unmeasured": failed}
 
 
@@ -100,15 +100,17 @@ def time_left(clock: Clock, left: float) -> Callable[[str], float]:
     return lambda metric: began + left * (_SHARE if metric in OF_AWS else 1.0) - clock.time()
 
 
-def clients(settings: Settings, clock: Clock, left: float) -> Clients:
+def build_clients(settings: Settings, clock: Clock, left: float) -> Clients:
     session = sessions(clock, left)
     return Clients(
         lake=lambda database: GlueTables(_client("glue"), _client("s3"), database, clock.time),
-        tableflow=TableflowTables(lambda: tableflow(settings, session(), clock)),
+        tableflow=TableflowTables(lambda: open_tableflow(settings, session(), clock)),
         topics=KafkaTopics(
-            lambda: telemetry(settings, session(), clock), settings.monitored.cluster, clock.time
+            lambda: open_telemetry(settings, session(), clock), settings.monitored.cluster, clock.time
         ),
-        snowflake=SnowflakeTables(functools.cache(lambda: snowflake(settings, session(), clock)), clock.time),
+        snowflake=SnowflakeTables(
+            functools.cache(lambda: open_snowflake(settings, session(), clock)), clock.time
+        ),
         exports=ExportResults(
             Objects(_client("s3"), settings.bucket), settings.prefix, _client("glue"), clock.time
         ),
@@ -118,7 +120,7 @@ def clients(settings: Settings, clock: Clock, left: float) -> Clients:
     )
 
 
-def telemetry(settings: Settings, session: Session, clock: Clock) -> RestClient:
+def open_telemetry(settings: Settings, session: Session, clock: Clock) -> RestClient:
     if not settings.metrics_key or not settings.monitored.cluster:
         raise LakeferryError(monitoring_errors.NOT_SET, f"{contract.CLOUD_KEY_SECRET} or {contract.CLUSTER}")
     key = SecretStore(_client("secretsmanager")).read_key(settings.metrics_key)
@@ -131,7 +133,7 @@ def telemetry(settings: Settings, session: Session, clock: Clock) -> RestClient:
     return RestClient(session, clock, settings.telemetry_url, key)
 
 
-def tableflow(settings: Settings, session: Session, clock: Clock) -> Connection:
+def open_tableflow(settings: Settings, session: Session, clock: Clock) -> Connection:
     """Connect with the key in the secret, to the environment that the secret names and the deployment's
     cluster.
 
@@ -146,7 +148,7 @@ def tableflow(settings: Settings, session: Session, clock: Clock) -> Connection:
     return Connection(plane, stored["environment.id"].reveal(), settings.monitored.cluster)
 
 
-def snowflake(settings: Settings, session: Session, clock: Clock) -> Snowflake:
+def open_snowflake(settings: Settings, session: Session, clock: Clock) -> Snowflake:
     """Connect as the user whose key is in the secret, without a warehouse."""
     if not settings.snowflake_secret:
         raise LakeferryError(monitoring_errors.NOT_SET, contract.SNOWFLAKE_SECRET)
@@ -156,7 +158,7 @@ def snowflake(settings: Settings, session: Session, clock: Clock) -> Snowflake:
         stored[name].reveal() if name in stored else ""
         for name in (secret_fields.ACCOUNT, secret_fields.USER, "role")
     )
-    login = Login(account, user, sql.named(role))
+    login = Login(account, user, sql.to_exact_name(role))
     pair = secret_fields.read_pair(store, settings.snowflake_secret)
     vendor = Snowflake(session, clock, login, pair, settings.snowflake_url)
     require_tenant(vendor, _read_tenants(settings.snowflake_state_table, clock))
@@ -198,4 +200,4 @@ def read_settings(environment: Mapping[str, str], s3: S3Client) -> Settings:
 
 def _client(service: str) -> Any:
     """Return a client with short timeouts, because every check has little time."""
-    return client(service, _QUICK_CALLS)
+    return get_client(service, _QUICK_CALLS)

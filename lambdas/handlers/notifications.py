@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 from botocore.config import Config
 
-from lambdas.handlers.runtime import LambdaContext, client, entry_point
+from lambdas.handlers.runtime import LambdaContext, get_client, entry_point
 from lambdas.notifications import errors as notification_errors
 from lambdas.notifications.mailer import Notifier
 from lambdas.notifications.message import Links
@@ -46,7 +46,9 @@ def on_state_change(event: dict[str, Any], context: LambdaContext) -> dict[str, 
     """
     with entry_point(event=event.get("id"), job=(event.get("detail") or {}).get("jobName")) as log:
         require_own_event(event, context.invoked_function_arn)
-        notifier = build(read_settings(os.environ, client("s3")), SystemClock(), log, context.aws_request_id)
+        notifier = build(
+            read_settings(os.environ, get_client("s3")), SystemClock(), log, context.aws_request_id
+        )
         detail = event["detail"]
         notifier.job_ended(str(detail["jobName"]), str(detail["jobRunId"]), str(detail["state"]))
         return {"job_run": detail["jobRunId"]}
@@ -64,9 +66,9 @@ def require_own_event(event: Mapping[str, Any], function_arn: str) -> None:
 
 def build(settings: Settings, clock: Clock, log: Log, request_id: str) -> Notifier:
     return Notifier(
-        objects=Objects(client("s3"), settings.bucket),
-        topics=SnsTopics(client("sns", SENT_ONCE)),
-        glue=client("glue"),
+        objects=Objects(get_client("s3"), settings.bucket),
+        topics=SnsTopics(get_client("sns", SENT_ONCE)),
+        glue=get_client("glue"),
         clock=clock,
         log=log,
         exports=settings.exports,

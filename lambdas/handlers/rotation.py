@@ -13,7 +13,7 @@ import attrs
 from lambdas import contract
 from lambdas.confluent.client import CONTROL_PLANE, Confluent
 from lambdas.custom_resources.state import DynamoDocuments, StateStore
-from lambdas.handlers.runtime import LambdaContext, client, deadline, entry_point
+from lambdas.handlers.runtime import LambdaContext, get_client, compute_deadline, entry_point
 from lambdas.rotation import age, strategy
 from lambdas.rotation import errors as rotation_errors
 from lambdas.rotation.confluent import ConfluentApiKey
@@ -48,11 +48,11 @@ def rotate(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     with entry_point(
         secret=str(event.get("SecretId") or event.get("secret") or ""), step=event.get("Step")
     ) as log:
-        end = deadline(context, contract.ROTATION_MARGIN_SECONDS)
+        end = compute_deadline(context, contract.ROTATION_MARGIN_SECONDS)
         settings = read_settings(os.environ)
         tenants = functools.cache(lambda: _tenants(settings, end))
         return answer(
-            build(settings, client("secretsmanager"), Session(end), end, log, tenants=tenants), event
+            build(settings, get_client("secretsmanager"), Session(end), end, log, tenants=tenants), event
         )
 
 
@@ -63,7 +63,7 @@ def _tenants(settings: Settings, end: Deadline) -> frozenset[str]:
     """
     if not settings.state_table:
         raise LakeferryError(errors.SETTINGS, f"{contract.STATE_TABLE} not set")
-    return StateStore(DynamoDocuments(client("dynamodb"), settings.state_table), end.clock).tenants()
+    return StateStore(DynamoDocuments(get_client("dynamodb"), settings.state_table), end.clock).tenants()
 
 
 def answer(rotation: Rotation, event: Mapping[str, Any]) -> dict[str, Any]:
@@ -140,5 +140,5 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
 
 _OPERATIONS: Final[Mapping[str, Callable[[Rotation, str], dict[str, Any]]]] = {
     "revoke": Rotation.revoke,
-    "status": lambda rotation, secret: attrs.asdict(age.age_of(*rotation.open(secret))),
+    "status": lambda rotation, secret: attrs.asdict(age.measure_age(*rotation.open(secret))),
 }

@@ -43,7 +43,7 @@ class Failed(Exception):
 
 
 @functools.cache
-def client(service: str, config: Config = AWS_CONFIG) -> Any:
+def get_client(service: str, config: Config = AWS_CONFIG) -> Any:
     """Return a client that is reused while the function stays warm, because creating one takes a tenth of a
     second.
     """
@@ -69,7 +69,7 @@ def entry_point(**fields: Any) -> Iterator[Log]:
             raise Failed(str(LakeferryError(errors.INTERNAL, type(error).__name__))) from None
 
 
-def deadline(context: LambdaContext, margin_seconds: float) -> Deadline:
+def compute_deadline(context: LambdaContext, margin_seconds: float) -> Deadline:
     """Return the end of this invocation's work, `margin_seconds` before Lambda ends it."""
     clock = SystemClock()
     return Deadline(clock, clock.time() + context.get_remaining_time_in_millis() / 1000 - margin_seconds)

@@ -73,7 +73,7 @@ class Clients:
     now: Callable[[], float]
 
 
-def checks_of(monitored: Monitored, clients: Clients) -> Iterator[Check]:
+def list_checks(monitored: Monitored, clients: Clients) -> Iterator[Check]:
     """Yield all checks.
 
     Those of AWS come first, because AWS answers fast; a slow vendor delays only the checks after it.
@@ -86,7 +86,7 @@ def checks_of(monitored: Monitored, clients: Clients) -> Iterator[Check]:
     for export in monitored.exports:
         yield Check("ExportLateHours", export.export, partial(clients.exports.late, export))
         if export.topic:
-            count = partial(measurements.unconfirmed, clients.sns, export.topic, export.recipients)
+            count = partial(measurements.count_unconfirmed, clients.sns, export.topic, export.recipients)
             yield Check("RecipientsUnconfirmed", export.export, count)
     yield from _list_hop_checks(monitored, clients)
 
@@ -100,15 +100,21 @@ def _list_hop_checks(monitored: Monitored, clients: Clients) -> Iterator[Check]:
             lake = clients.lake(table.database)
             topic = table.topic
             yield Check(
-                "GlueAgeHours", topic, partial(table_age, clients, topic, partial(lake.glue_age, topic))
+                "GlueAgeHours",
+                topic,
+                partial(measure_table_age, clients, topic, partial(lake.glue_age, topic)),
             )
             yield Check(
-                "IcebergAgeHours", topic, partial(table_age, clients, topic, partial(lake.iceberg_age, topic))
+                "IcebergAgeHours",
+                topic,
+                partial(measure_table_age, clients, topic, partial(lake.iceberg_age, topic)),
             )
     for topic in tables:
         yield Check("TableflowStopped", topic, partial(clients.tableflow.stopped, topic))
     for topic in tables:
-        yield Check("TopicAgeHours", topic, partial(table_age, clients, topic, partial(topics.age, topic)))
+        yield Check(
+            "TopicAgeHours", topic, partial(measure_table_age, clients, topic, partial(topics.age, topic))
+        )
     if tables:
         yield Check("RowsSkipped", monitored.cluster, topics.skipped)
     for error_log in monitored.error_logs:
@@ -116,10 +122,12 @@ def _list_hop_checks(monitored: Monitored, clients: Clients) -> Iterator[Check]:
     for table in monitored.tables:
         if table.snowflake:
             age = partial(clients.snowflake.age, table.snowflake)
-            yield Check("SnowflakeAgeHours", table.topic, partial(table_age, clients, table.topic, age))
+            yield Check(
+                "SnowflakeAgeHours", table.topic, partial(measure_table_age, clients, table.topic, age)
+            )
 
 
-def table_age(clients: Clients, topic: str, measure: Callable[[], float]) -> float:
+def measure_table_age(clients: Clients, topic: str, measure: Callable[[], float]) -> float:
     """Return an age in hours.
 
     A week or more is limited to the table's own age, so a new table without commits isn't stale.
@@ -156,7 +164,7 @@ def run_checks(
     return measured
 
 
-def unmeasured(measured: Measured) -> dict[str, list[str]]:
+def list_unmeasured(measured: Measured) -> dict[str, list[str]]:
     """Return what could not be measured, by metric."""
     failed: dict[str, list[str]] = {}
     for (metric, of), value in measured.items():
@@ -185,7 +193,7 @@ def _build_metric_data(measured: Measured, deployment: str, now: datetime) -> It
         if value is not None:
             own = {"Name": contract.METRIC_DIMENSIONS[metric], "Value": of}
             yield {"MetricName": metric, "Dimensions": [whole, own], "Timestamp": now, "Value": value}
-    failed = unmeasured(measured)
+    failed = list_unmeasured(measured)
     missing = []
     for metric in sorted({metric for metric, _ in measured}):
         missing.append(float(len(failed.get(metric, []))))

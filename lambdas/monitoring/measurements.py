@@ -17,10 +17,10 @@ from config.exports.contract import WindowRule
 from config.exports.windows import closed_windows
 from config.toml_model import BadFile
 from lambdas.confluent import telemetry
-from lambdas.confluent.rest_client import RestClient, get_path, objects, require_text, text
+from lambdas.confluent.rest_client import RestClient, get_path, get_objects, require_text, get_text
 from lambdas.monitoring import errors as monitoring_errors
 from lambdas.monitoring.settings import MonitoredExport
-from lambdas.shared.aws import aws_call, error_code
+from lambdas.shared.aws import aws_call, read_error_code
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.s3 import Objects
 from lambdas.shared.secrets import CURRENT
@@ -38,7 +38,7 @@ HOUR = 3600.0
 DAY = 24 * HOUR
 
 
-def once(call: Callable[[], T]) -> Callable[[], T]:
+def run_once(call: Callable[[], T]) -> Callable[[], T]:
     """Return a function that runs `call` only once, even with several threads.
 
     All callers get its result or LakeferryError.
@@ -93,7 +93,7 @@ class GlueTables:
                     "Parameters"
                 )
             except ClientError as error:
-                if error_code(error) != "EntityNotFoundException":
+                if read_error_code(error) != "EntityNotFoundException":
                     raise
                 parameters = None
         parts = urlsplit((parameters or {}).get("metadata_location", ""))
@@ -137,13 +137,13 @@ class TableflowTables:
 
     def __init__(self, connect: Callable[[], Connection]) -> None:
         self._connect = connect
-        self._listed = once(self._list)
+        self._listed = run_once(self._list)
 
     def stopped(self, topic: str) -> float:
         """Return 1 if Tableflow has stopped writing the table, 0 while it runs or starts."""
         table = self._read_table(topic)
-        failed = text(table, "status", "phase") == "FAILED" or bool(
-            objects(table, "status", "failing_table_formats")
+        failed = get_text(table, "status", "phase") == "FAILED" or bool(
+            get_objects(table, "status", "failing_table_formats")
         )
         return float(failed or get_path(table, "spec", "suspended") is True)
 
@@ -162,7 +162,7 @@ class TableflowTables:
     def _list(self) -> Mapping[str, Mapping[str, Any]]:
         plane, environment, cluster = self._connect()
         listed = plane.pages(ROUTE, **{"environment": environment, "spec.kafka_cluster": cluster})
-        return {text(table, "spec", "display_name"): table for table in listed}
+        return {get_text(table, "spec", "display_name"): table for table in listed}
 
 
 _STATUS: Final = "SELECT SYSTEM$AUTO_REFRESH_STATUS({table}) AS RESULT"
@@ -174,10 +174,10 @@ class KafkaTopics:
 
     def __init__(self, connect: Callable[[], RestClient], cluster_id: str, now: Callable[[], float]) -> None:
         self._now = now
-        plane = once(connect)
-        self._received = once(lambda: telemetry.last_received(plane(), cluster_id, now()))
-        self._skipped = once(lambda: telemetry.recently_skipped(plane(), cluster_id, now()))
-        self._logged = once(lambda: telemetry.recently_received(plane(), cluster_id, now()))
+        plane = run_once(connect)
+        self._received = run_once(lambda: telemetry.find_last_received(plane(), cluster_id, now()))
+        self._skipped = run_once(lambda: telemetry.count_recently_skipped(plane(), cluster_id, now()))
+        self._logged = run_once(lambda: telemetry.count_recently_received(plane(), cluster_id, now()))
 
     def age(self, topic: str) -> float:
         """Return the hours since the last record, or a week if there was none in the last week."""
@@ -318,7 +318,7 @@ class Unreached(NamedTuple):
     ended: int
 
 
-def unreached(sns: SNSClient, topic: str, recipients: int) -> Unreached:
+def find_unreached(sns: SNSClient, topic: str, recipients: int) -> Unreached:
     with aws_call(f"reading topic {topic}"):
         attributes = sns.get_topic_attributes(TopicArn=topic)["Attributes"]
     missing = max(0, recipients - int(attributes.get("SubscriptionsConfirmed") or 0))
@@ -326,9 +326,9 @@ def unreached(sns: SNSClient, topic: str, recipients: int) -> Unreached:
     return Unreached(pending, missing - pending)
 
 
-def unconfirmed(sns: SNSClient, topic: str, recipients: int) -> float:
+def count_unconfirmed(sns: SNSClient, topic: str, recipients: int) -> float:
     """Return how many recipients get no mail, for whatever reason."""
-    return float(sum(unreached(sns, topic, recipients)))
+    return float(sum(find_unreached(sns, topic, recipients)))
 
 
 def _build_rule(export: MonitoredExport) -> WindowRule:
@@ -365,7 +365,7 @@ class SecretKeys:
         return max(0.0, self.now() - float(due.timestamp())) / DAY if due else 0.0
 
 
-def name_of(arn: str) -> str:
+def read_name(arn: str) -> str:
     """Return the name in a secret's ARN, without the six characters that Secrets Manager adds."""
     name = arn.rsplit(":secret:", 1)[-1]
     return name[:-7] if len(name) > 7 and name[-7] == "-" else name

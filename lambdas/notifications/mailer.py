@@ -109,7 +109,9 @@ class Notifier:
         if record is None and state == SUCCEEDED:
             raise LakeferryError(notification_errors.NO_RECORD, f"run {job_run_id} of {job}, below {folder}")
         wrong = []
-        for news in outcome.of_record(record) if record else [outcome.of_dead_run(export.name, run.run_id)]:
+        for news in (
+            outcome.read_record(record) if record else [outcome.describe_dead_run(export.name, run.run_id)]
+        ):
             for audience in (RECIPIENTS, ENGINEERS) if self.alarm_topic else (RECIPIENTS,):
                 key = f"{contract.NOTICES}/{export.name}/{news.window}/{audience}.json"
                 try:

@@ -40,7 +40,7 @@ _TRACE: Final = re.compile(
 _UNSEEN: Final = ("Cc", "Cf", "Cs", "Co", "Cn")
 
 
-def one_line(text: object, length: int = LINE_LENGTH) -> str:
+def to_one_line(text: object, length: int = LINE_LENGTH) -> str:
     """Return the first line that is not blank, cut to `length` characters."""
     shown = next((line for line in str(text).splitlines() if line.strip()), "")
     visible = "".join(
@@ -50,28 +50,31 @@ def one_line(text: object, length: int = LINE_LENGTH) -> str:
     return one if len(one) <= length else one[: length - 1] + "…"
 
 
-def quoted(text: object) -> str:
+def quote_line(text: object) -> str:
     """Return one line without secrets, stack traces and text that looks like a person's address or number."""
-    shown = redact(one_line(text, 10 * LINE_LENGTH))
+    shown = redact(to_one_line(text, 10 * LINE_LENGTH))
     if trace := _TRACE.search(shown):
         shown = shown[: trace.start()]
-    return one_line(_PRIVATE.sub(HIDDEN, shown))
+    return to_one_line(_PRIVATE.sub(HIDDEN, shown))
 
 
-def ascii_line(text: object) -> str:
+def to_ascii_line(text: object) -> str:
     """Return one line with accents removed from letters, and without other characters that aren't ASCII."""
-    plain = unicodedata.normalize("NFKD", one_line(text)).encode("ascii", "ignore").decode()
+    plain = unicodedata.normalize("NFKD", to_one_line(text)).encode("ascii", "ignore").decode()
     return " ".join("".join(char for char in plain if char.isprintable()).split())
 
 
-def subject_line(title: str, rest: str) -> str:
+def build_subject(title: str, rest: str) -> str:
     """Return `[title] rest`.
 
     A long title is cut, so that the rest, which says what happened, stays readable.
     """
-    end = ascii_line(rest)[: SUBJECT_LENGTH - 8]
+    end = to_ascii_line(rest)[: SUBJECT_LENGTH - 8]
     start = (
-        ascii_line(quoted(title)).replace("[", "(").replace("]", ")")[: SUBJECT_LENGTH - 3 - len(end)].strip()
+        to_ascii_line(quote_line(title))
+        .replace("[", "(")
+        .replace("]", ")")[: SUBJECT_LENGTH - 3 - len(end)]
+        .strip()
     )
     return f"[{start}] {end}"
 
@@ -145,23 +148,23 @@ class Mail:
 def compose_notice(topic: str, news: RunOutcome, state: str, facts: Facts, links: Links) -> Mail:
     return Mail(
         topic,
-        headline(news, state, facts),
+        build_headline(news, state, facts),
         "\n".join(_trim_lines(_list_lines(news, state, facts, links))) + "\n",
     )
 
 
-def headline(news: RunOutcome, state: str, facts: Facts) -> str:
+def build_headline(news: RunOutcome, state: str, facts: Facts) -> str:
     """Return the subject.
 
     It ends with the state and, before it, the run's id, which shows that a second mail is a copy.
     """
-    window = "" if news.window == states.RUN else f"{quoted(news.window)[:_LABEL_LENGTH]}, "
+    window = "" if news.window == states.RUN else f"{quote_line(news.window)[:_LABEL_LENGTH]}, "
     rows = f"{_format_rows(news.document)}, " if news.has_file else ""
-    return subject_line(facts.title, f"{window}{rows}run {news.run_id} - {state}")
+    return build_subject(facts.title, f"{window}{rows}run {news.run_id} - {state}")
 
 
 def _list_lines(news: RunOutcome, state: str, facts: Facts, links: Links) -> Iterator[str]:
-    yield f"{quoted(facts.title)}{'' if news.window == states.RUN else ', ' + quoted(news.window)}: {state}."
+    yield f"{quote_line(facts.title)}{'' if news.window == states.RUN else ', ' + quote_line(news.window)}: {state}."
     yield ""
     yield from _describe_news(news, state)
     yield from _list_numbers(news, facts)
@@ -181,14 +184,14 @@ def _describe_news(news: RunOutcome, state: str) -> Iterator[str]:
     if news.state == states.BLOCKED:
         yield _explain_block(news)
     elif news.state == states.INCOMPLETE and news.reason:
-        yield f"Because {quoted(news.reason)}."
+        yield f"Because {quote_line(news.reason)}."
     yield ""
 
 
 def _explain_block(news: RunOutcome) -> str:
     """Return the check's message. Personal data is not quoted."""
     if news.code == "EXP-CHECK-BLOCKED":
-        return f"Why: {quoted(news.reason)}"
+        return f"Why: {quote_line(news.reason)}"
     if news.code == "EXP-PERSONAL-DATA":
         return "Why: it contains what looks like personal data."
     return "Why: the export's rules don't allow it."
@@ -199,10 +202,10 @@ def _list_numbers(news: RunOutcome, facts: Facts) -> Iterator[str]:
         return
     yield _format_rows(news.document)
     for number in (news.document.get("headline") or [])[:3]:
-        unit = f" {quoted(number['unit'])}" if number.get("unit") else ""
+        unit = f" {quote_line(number['unit'])}" if number.get("unit") else ""
         change = facts.change(number)
-        against = f" ({change[0]:+.1f} % against {quoted(change[1])})" if change else ""
-        yield f"{quoted(number['title'])}: {_group_digits(number['total'])}{unit}{against}"
+        against = f" ({change[0]:+.1f} % against {quote_line(change[1])})" if change else ""
+        yield f"{quote_line(number['title'])}: {_group_digits(number['total'])}{unit}{against}"
     if int(news.document.get("generation") or 1) > 1:
         yield (
             f"This is version {int(news.document['generation'])} of the file; use it instead of the "
@@ -217,8 +220,8 @@ def _list_sentences(news: RunOutcome) -> Iterator[str]:
     for check in news.document.get("checks") or []:
         if not check.get("passed"):
             rows = f" ({int(check.get('failed') or 0):,} rows)" if check.get("of") == "rows" else ""
-            lines.append(f"Check: {quoted(check['message'])}{rows}")
-    lines += [f"Note: {quoted(note)}" for note in news.document.get("notes") or []]
+            lines.append(f"Check: {quote_line(check['message'])}{rows}")
+    lines += [f"Note: {quote_line(note)}" for note in news.document.get("notes") or []]
     yield from lines[:_SENTENCES]
     if len(lines) > _SENTENCES:
         yield f"... and {len(lines) - _SENTENCES} more, in the report."
@@ -249,13 +252,13 @@ def _is_plain(key: str) -> bool:
     """Return whether a key looks as the job writes it: it needs no quoting, and `quoted` hides nothing in
     it.
     """
-    return bool(_KEY.fullmatch(key)) and quoted(key) == key
+    return bool(_KEY.fullmatch(key)) and quote_line(key) == key
 
 
 def _describe_last_file(facts: Facts, links: Links) -> Iterator[str]:
     """Yield the lines about the last file with rows, and about the next run."""
     if facts.last:
-        yield f"The last file with rows is of {quoted(facts.last['window']['label'])}:"
+        yield f"The last file with rows is of {quote_line(facts.last['window']['label'])}:"
         yield from _list_files(facts.last, links)
     if facts.next_run:
         yield f"The next try is on {_format_local(facts.next_run, facts.zone)}."
@@ -271,9 +274,9 @@ def _describe_window(facts: Facts) -> Iterator[str]:
 
 
 def _end(news: RunOutcome, facts: Facts) -> Iterator[str]:
-    yield f"Run: {one_line(news.run_id)}"
+    yield f"Run: {to_one_line(news.run_id)}"
     if facts.owner:
-        yield f"Questions: {quoted(facts.owner)}"
+        yield f"Questions: {quote_line(facts.owner)}"
     yield "To unsubscribe, use the link below this text."
 
 
@@ -284,7 +287,7 @@ def _format_rows(document: Mapping[str, Any]) -> str:
 
 def _group_digits(number: object) -> str:
     """Return 1142546.38 as 1,142,546.38, and anything else as quoted text."""
-    return f"{Decimal(str(number)):,f}" if _NUMBER.fullmatch(str(number)) else quoted(number)
+    return f"{Decimal(str(number)):,f}" if _NUMBER.fullmatch(str(number)) else quote_line(number)
 
 
 def _format_size(size: int) -> str:
@@ -325,33 +328,33 @@ def compose_alarm(
         *_list_places(news, links, export, job_run),
         *_describe_retry(news, export),
     ]
-    return Mail(topic, headline(news, state, facts), "\n".join(lines) + "\n")
+    return Mail(topic, build_headline(news, state, facts), "\n".join(lines) + "\n")
 
 
 def _describe_head(news: RunOutcome, state: str, export: ExportSettings) -> Iterator[str]:
-    window = "the run" if news.window == states.RUN else f"window {quoted(news.window)}"
-    yield f"Export {one_line(export.name)}, {window}: {state}."
+    window = "the run" if news.window == states.RUN else f"window {quote_line(news.window)}"
+    yield f"Export {to_one_line(export.name)}, {window}: {state}."
     if news.code:
-        yield f"{one_line(news.code)}  {quoted(news.reason)}"
+        yield f"{to_one_line(news.code)}  {quote_line(news.reason)}"
     elif news.reason:
-        yield quoted(news.reason)
+        yield quote_line(news.reason)
     if news.remedy:
-        yield f"What to do: {quoted(news.remedy)}"
+        yield f"What to do: {quote_line(news.remedy)}"
 
 
 def _list_places(
     news: RunOutcome, links: Links, export: ExportSettings, job_run: tuple[str, str]
 ) -> Iterator[str]:
     job_run_id, job_state = job_run
-    yield f"Run's record: {links.record(export.name, one_line(news.run_id))}"
+    yield f"Run's record: {links.record(export.name, to_one_line(news.run_id))}"
     yield f"Job's runs and logs: {links.run(export.job, job_run_id)}"
-    yield f"State of the job: {one_line(job_state)}"
+    yield f"State of the job: {to_one_line(job_state)}"
 
 
 def _describe_retry(news: RunOutcome, export: ExportSettings) -> Iterator[str]:
     if not news.code:
         yield "Nothing has to be done."
         return
-    yield f"Code explained: docs/reference/errors.md#{one_line(news.code).lower()}"
+    yield f"Code explained: docs/reference/errors.md#{to_one_line(news.code).lower()}"
     arguments = r'"{\"--as-of\": \"$(date -u +%FT%TZ)\"}"'
-    yield f"Run again: aws glue start-job-run --job-name {one_line(export.job)} --arguments {arguments}"
+    yield f"Run again: aws glue start-job-run --job-name {to_one_line(export.job)} --arguments {arguments}"

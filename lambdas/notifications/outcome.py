@@ -69,13 +69,13 @@ class RunOutcome:
         return bool(self.document.get("files"))
 
 
-def of_record(record: Mapping[str, Any]) -> list[RunOutcome]:
+def read_record(record: Mapping[str, Any]) -> list[RunOutcome]:
     """Return the news in a record: about each window, in the run's order, then about the run itself."""
     windows = [news for window in record.get("windows", []) if (news := _read_window(record, window))]
     return [*windows, _read_run(record)]
 
 
-def of_dead_run(export: str, run_id: str) -> RunOutcome:
+def describe_dead_run(export: str, run_id: str) -> RunOutcome:
     """Return the news about a run that wrote no record, or whose record has no end."""
     reason = "the run ended without a reason"
     return RunOutcome(
@@ -87,7 +87,7 @@ def _read_run(record: Mapping[str, Any]) -> RunOutcome:
     export = record["export"]
     run_id = record["id"]
     if record["state"] == "running":
-        return of_dead_run(export, run_id)
+        return describe_dead_run(export, run_id)
     code, _, what = str(record.get("reason") or "").partition("  ")
     of_windows = [window.get("code") for window in record.get("windows", []) if window.get("exit_code")]
     if record["state"] in FAILURE_STATES and code not in of_windows:

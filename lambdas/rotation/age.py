@@ -27,7 +27,7 @@ class Age:
     keys: tuple[LiveKey, ...]
 
 
-def age_of(context: RotationContext, strategy: Strategy) -> Age:
+def measure_age(context: RotationContext, strategy: Strategy) -> Age:
     """Return the ages. Raises LakeferryError if the vendor can't be called."""
     now = context.now()
     described = context.described

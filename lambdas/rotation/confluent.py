@@ -19,7 +19,7 @@ from lambdas.confluent import errors as confluent_rows
 from lambdas.confluent import key_services
 from lambdas.confluent.client import Confluent
 from lambdas.confluent.resources.api_key import ROTATED, is_managed
-from lambdas.confluent.rest_client import path, require_text, text
+from lambdas.confluent.rest_client import build_path, require_text, get_text
 from lambdas.confluent.secret_fields import DISPLAY_NAME, replace_key
 from lambdas.rotation import errors as rotation_errors
 from lambdas.rotation.strategy import LiveKey, Replaced
@@ -86,13 +86,13 @@ class ConfluentApiKey:
 
     def authenticates(self, version: Version) -> bool:
         key = ApiKey(version.get_text(KEY_ID), version.guarded[KEY_SECRET])
-        return key_services.works(self.connect(), key_services.read_target(version.fields), key)
+        return key_services.accepts_key(self.connect(), key_services.read_target(version.fields), key)
 
     def is_there(self, context: RotationContext, pending: Version) -> bool:
-        return self.connect().cloud.read(_ROUTE + path(pending.get_text(KEY_ID))) is not None
+        return self.connect().cloud.read(_ROUTE + build_path(pending.get_text(KEY_ID))) is not None
 
     def is_unusable(self, pending: Version) -> bool:
-        return self.connect().cloud.read(_ROUTE + path(pending.get_text(KEY_ID))) is None
+        return self.connect().cloud.read(_ROUTE + build_path(pending.get_text(KEY_ID))) is None
 
     def is_outdated(self, context: RotationContext, pending: Version) -> bool:
         identity = {name: pending.get_text(name) for name in ("serviceAccountId", DISPLAY_NAME)}
@@ -134,12 +134,16 @@ class ConfluentApiKey:
         stored = _list_ids(*context.labelled)
         vendor = self.connect()
         keys_of_owner = vendor.cloud.pages(_ROUTE, **{"spec.owner": owner})
-        listed_ids = {text(key, "id") for key in keys_of_owner}
+        listed_ids = {get_text(key, "id") for key in keys_of_owner}
         if context.current.get_text(KEY_ID) not in listed_ids:
             vendor.require_sight_of_all()
             _require_account(vendor, owner)
         keys = [
-            _Key(text(key, "id"), text(key, "spec", "display_name"), text(key, "metadata", "created_at"))
+            _Key(
+                get_text(key, "id"),
+                get_text(key, "spec", "display_name"),
+                get_text(key, "metadata", "created_at"),
+            )
             for key in keys_of_owner
         ]
         managed = [key for key in keys if key.id in stored or is_managed(key.name, name)]
@@ -181,7 +185,7 @@ class ConfluentApiKey:
         return self.connect().cloud.post(_ROUTE, body)
 
     def _find_owner(self, context: RotationContext) -> str:
-        key = self.connect().cloud.read(_ROUTE + path(context.current.get_text(KEY_ID)))
+        key = self.connect().cloud.read(_ROUTE + build_path(context.current.get_text(KEY_ID)))
         if key is None:
             raise Refused(
                 rotation_errors.FIELDS,
@@ -195,7 +199,7 @@ class ConfluentApiKey:
         It is no error if the key is gone: Confluent then answers 403, as for a key of another account.
         """
         cloud = self.connect().cloud
-        route = _ROUTE + path(key_id)
+        route = _ROUTE + build_path(key_id)
         try:
             cloud.delete(route)
         except Denied:
@@ -208,7 +212,7 @@ def _require_account(vendor: Confluent, owner: str) -> None:
     organization.
     """
     accounts = "/iam/v2/users" if owner.startswith("u-") else "/iam/v2/service-accounts"
-    if vendor.cloud.read(accounts + path(owner)) is None:
+    if vendor.cloud.read(accounts + build_path(owner)) is None:
         raise vendor.unseen(
             f"organization {vendor.organization_id} of Cloud key {vendor.cloud.key.id} has no account {owner}"
         )

@@ -107,8 +107,8 @@ class SnowflakeKeyPair:
         except UnusableKey as unusable:
             raise Refused(rotation_errors.BAD_KEY, f"a new key pair: {unusable}") from None
         return {
-            **secret_fields.without_key(_list_kept_fields(context.current)),
-            **secret_fields.fields(pair, _read_connection(context.current)),
+            **secret_fields.remove_key(_list_kept_fields(context.current)),
+            **secret_fields.build_fields(pair, _read_connection(context.current)),
         }
 
     def discard(self, context: RotationContext, fields: Mapping[str, str]) -> None:
@@ -147,8 +147,8 @@ class SnowflakeKeyPair:
         return self._keys.find_pair(pending) is None
 
     def is_outdated(self, context: RotationContext, pending: Version) -> bool:
-        expected_fields = secret_fields.without_key(_list_kept_fields(context.current))
-        return expected_fields != secret_fields.without_key(pending.fields)
+        expected_fields = secret_fields.remove_key(_list_kept_fields(context.current))
+        return expected_fields != secret_fields.remove_key(pending.fields)
 
     def list_replaced(self, context: RotationContext, *, in_grace: bool) -> Replaced:
         kept_fingerprints = {
@@ -202,7 +202,7 @@ class SnowflakeKeyPair:
             require_tenant(client, self.tenants())
             properties = {row.get("property", "").upper(): row.get("value", "") for row in rows}
             since = {slot: properties.get(f"{slot}_LAST_SET_TIME", "") for slot in SLOTS}
-            return _User(client, keypair.slot_fingerprints(properties), since)
+            return _User(client, keypair.read_slot_fingerprints(properties), since)
         raise Refused(rotation_errors.LOCKED_OUT, f"user {context.current.get_text(USER)}: {denied}")
 
     def _choose_slot(self, context: RotationContext, slots: Mapping[str, str]) -> str:
@@ -211,7 +211,7 @@ class SnowflakeKeyPair:
 
         Raises Refused.
         """
-        empty_slot = keypair.empty_slot(slots)
+        empty_slot = keypair.find_empty_slot(slots)
         if empty_slot:
             return empty_slot
         current = self._keys.read_fingerprint(context.current)
@@ -246,7 +246,7 @@ def _build_login(version: Version, role: str) -> Login:
 
 
 def _find_rotation_role(context: RotationContext) -> str:
-    return sql.named(
+    return sql.to_exact_name(
         context.described.tags.get(contract.ROTATION_ROLE_TAG, "")
         or context.current.get_text("role")
         or _PUBLIC

@@ -22,7 +22,7 @@ FINAL: Final = frozenset(
 )
 
 
-def error_code(error: ClientError) -> str:
+def read_error_code(error: ClientError) -> str:
     return str(error.response.get("Error", {}).get("Code", ""))
 
 
@@ -37,12 +37,12 @@ def raise_instead(codes: Container[str], error: Callable[[str], Exception]) -> I
     try:
         yield
     except ClientError as refused:
-        if error_code(refused) in codes:
+        if read_error_code(refused) in codes:
             raise error(answer_to(refused)) from None
         raise
 
 
-def error_for(doing: str, error: Mapping[str, Any]) -> LakeferryError:
+def translate_error(doing: str, error: Mapping[str, Any]) -> LakeferryError:
     """Return Refused for a final code, Denied for a missing permission, and Transient otherwise. `error` is
     boto3's `Error`.
 
@@ -60,6 +60,6 @@ def aws_call(doing: str) -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        raise error_for(doing, error.response.get("Error", {})) from None
+        raise translate_error(doing, error.response.get("Error", {})) from None
     except (BotoCoreError, ResponseParserError) as error:
         raise Transient(errors.STORAGE, f"{doing}: {type(error).__name__}") from None

@@ -35,7 +35,7 @@ from lambdas.shared.redaction import redact
 DETAIL_LENGTH = 300
 
 
-def shortened(text: str, length: int = DETAIL_LENGTH) -> str:
+def shorten_detail(text: str, length: int = DETAIL_LENGTH) -> str:
     """Return a vendor's text with at most `length` characters, its beginning and its end."""
     return shorten(text, length)
 

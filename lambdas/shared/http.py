@@ -99,7 +99,7 @@ class RetryPolicy:
             deadline.clock.sleep(wait)
 
     def _wait(self, attempt: int, outcome: Response | NotSent | ResponseLost, clock: Clock) -> float:
-        requested = requested_wait(outcome.headers, clock) if isinstance(outcome, Response) else None
+        requested = read_requested_wait(outcome.headers, clock) if isinstance(outcome, Response) else None
         grown = min(LONGEST_WAIT, self.first_wait * 2.0 ** (attempt - 1))
         return (
             grown * (0.5 + 0.5 * self.spread())
@@ -108,7 +108,7 @@ class RetryPolicy:
         )
 
 
-def requested_wait(headers: Mapping[str, str], clock: Clock) -> float | None:
+def read_requested_wait(headers: Mapping[str, str], clock: Clock) -> float | None:
     """Return the seconds that the vendor asks to wait; None if it doesn't say.
 
     Confluent's X-RateLimit-Reset is in seconds from now; other vendors use the same header for a time.

@@ -12,7 +12,7 @@ import attrs
 from botocore.exceptions import ClientError
 
 from lambdas.shared import errors
-from lambdas.shared.aws import aws_call, error_code
+from lambdas.shared.aws import aws_call, read_error_code
 from lambdas.shared.errors import LakeferryError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Objects:
                 content = _decompress(answer["Body"].read())
                 etag = str(answer["ETag"])
             except ClientError as error:
-                if error_code(error) in _GONE:
+                if read_error_code(error) in _GONE:
                     return None
                 raise
         try:
@@ -80,7 +80,7 @@ class Objects:
                         IfNoneMatch="*",
                     )
             except ClientError as error:
-                if error_code(error) in (*_CONFLICT, *_GONE):
+                if read_error_code(error) in (*_CONFLICT, *_GONE):
                     return None
                 raise
         return str(answer["ETag"])

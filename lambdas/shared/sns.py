@@ -11,7 +11,7 @@ import attrs
 from botocore.exceptions import BotoCoreError, ClientError, ConnectTimeoutError, EndpointConnectionError
 
 from lambdas.shared import errors
-from lambdas.shared.aws import answer_to, error_code
+from lambdas.shared.aws import answer_to, read_error_code
 from lambdas.shared.errors import Refused
 from lambdas.shared.http import NotSent, ResponseLost
 
@@ -36,7 +36,7 @@ class SnsTopics:
         try:
             self.client.publish(TopicArn=topic, Subject=subject, Message=body)
         except ClientError as error:
-            code = error_code(error)
+            code = read_error_code(error)
             status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
             if status >= 500:
                 raise ResponseLost(errors.STORAGE, f"{doing}: {answer_to(error)}") from None

@@ -24,7 +24,7 @@ from lambdas.shared.http import Response, Session, Timeouts, require_safe
 from lambdas.shared.redaction import Secret
 from lambdas.snowflake import errors as snowflake_errors
 from lambdas.snowflake import sql
-from lambdas.snowflake.errors import TRUNCATED_CODE, describe, error_from, field
+from lambdas.snowflake.errors import TRUNCATED_CODE, describe, read_error, read_field
 from lambdas.snowflake.keypair import KeyPair
 from lambdas.snowflake.sql import Sql
 
@@ -42,7 +42,7 @@ def require_account(account: str) -> str:
     raise LakeferryError(errors.ADDRESS, f"{account!r} is not the name of a Snowflake account")
 
 
-def account_claim(account: str) -> str:
+def to_account_claim(account: str) -> str:
     """Return the account as JWTs name it: in upper case, without region, cloud and dots.
 
     A part after a dot is a region if it has a hyphen (`xy12345.us-east-2.aws`), because an account's own name
@@ -60,7 +60,7 @@ def account_claim(account: str) -> str:
     return "-".join(own).upper()
 
 
-def account_url(account: str) -> str:
+def build_account_url(account: str) -> str:
     """Return the account's URL. Host names have hyphens instead of underscores."""
     first, *rest = require_account(account).lower().split(".")
     if rest and "-" not in rest[0] and rest[0] not in _LOCATIONS | {"global"}:
@@ -110,7 +110,7 @@ class Snowflake:
     NAMES_ARE_UNIQUE: Final = True
 
     def __init__(self, session: Session, clock: Clock, login: Login, key: KeyPair, url: str = "") -> None:
-        self.url = (url or account_url(login.account)).rstrip("/")
+        self.url = (url or build_account_url(login.account)).rstrip("/")
         require_safe(self.url)
         self.login = login
         self._session = session
@@ -186,7 +186,7 @@ class Snowflake:
             granted = [
                 row for row in rows if row.get("granted_on") == "ROLE" and row.get("privilege") == "USAGE"
             ]
-            roles += [sql.named(row.get("name", "")) for row in granted]
+            roles += [sql.to_exact_name(row.get("name", "")) for row in granted]
         return False
 
     def run(self, statement: Sql) -> list[Row]:
@@ -237,15 +237,15 @@ class Snowflake:
 
         Raises Transient for an incomplete answer: missing rows would look like missing objects.
         """
-        if field(answer.body, "code") == TRUNCATED_CODE:
+        if read_field(answer.body, "code") == TRUNCATED_CODE:
             raise Refused(snowflake_errors.TRUNCATED, describe(answer, label))
         meta = answer.body.get("resultSetMetaData") if isinstance(answer.body, dict) else None
-        names = [field(column, "name").lower() for column in _read_items(meta, "rowType")]
+        names = [read_field(column, "name").lower() for column in _read_items(meta, "rowType")]
         rows = list(_name_columns(names, _read_items(answer.body, "data")))
         for number in range(1, len(_read_items(meta, "partitionInfo"))):
             part = self._call("GET", _route(answer, label), label, {"partition": str(number)})
             rows += _name_columns(names, _read_items(part.body, "data"))
-        if not names or field(meta, "numRows") != str(len(rows)):
+        if not names or read_field(meta, "numRows") != str(len(rows)):
             raise Transient(
                 snowflake_errors.UNEXPECTED, f"{describe(answer, label)}: an answer without all of its rows"
             )
@@ -266,7 +266,7 @@ class Snowflake:
             if abs(self._skew) >= _SMALLEST_SKEW
             else ""
         )
-        raise error_from(answer, label, self._clock, skew)
+        raise read_error(answer, label, self._clock, skew)
 
     def _send(
         self, method: str, route: str, params: Mapping[str, str], again: Mapping[str, str], body: Any
@@ -290,7 +290,7 @@ class Snowflake:
         now = self._clock.time()
         if self._token is None or abs(now - self._token[0]) > _TOKEN_AGE:
             login = self.login
-            claims = account_claim(login.account), login.user.upper()
+            claims = to_account_claim(login.account), login.user.upper()
             self._token = now, self._key.token(*claims, now=now + self._skew, seconds=TOKEN_SECONDS)
         return self._token[1]
 
@@ -311,7 +311,7 @@ class Snowflake:
 
 def _route(answer: Response, label: str) -> str:
     """Return the route of a statement's status. Only the handle is taken from the answer, not its URL."""
-    handle = field(answer.body, "statementHandle")
+    handle = read_field(answer.body, "statementHandle")
     if not handle or handle in (".", ".."):
         raise Transient(snowflake_errors.UNEXPECTED, f"{label}: an answer without a statement handle")
     return f"{_STATEMENTS}/{quote(handle, safe='')}"

@@ -18,9 +18,9 @@ from lambdas.shared.errors import (
     RateLimited,
     Refused,
     Transient,
-    shortened,
+    shorten_detail,
 )
-from lambdas.shared.http import Response, requested_wait
+from lambdas.shared.http import Response, read_requested_wait
 
 AUTH: Final = ErrorRow("SNF-AUTH")
 NETWORK: Final = ErrorRow("SNF-NETWORK-POLICY")
@@ -85,15 +85,15 @@ _STATUSES: Final[Mapping[int, tuple[type[LakeferryError], ErrorRow]]] = {
 _USED: Final = ("used by", "in use", "being used", "is associated with", "depend")
 
 
-def error_from(answer: Response, label: str, clock: Clock, skew: str = "") -> LakeferryError:
+def read_error(answer: Response, label: str, clock: Clock, skew: str = "") -> LakeferryError:
     """Return the error of a response.
 
     `label` is the start of the statement, `skew` describes the clocks' difference.
     """
-    code = field(answer.body, "code")
+    code = read_field(answer.body, "code")
     what = describe(answer, label) + (skew if answer.status in (401, 403) else "")
     if answer.status == 429:
-        wait = requested_wait(answer.headers, clock)
+        wait = read_requested_wait(answer.headers, clock)
         return RateLimited(RATE, what, wait=DEFAULT_WAIT if wait is None else wait)
     if answer.status >= 500 and answer.status != 501:
         return Transient(UNAVAILABLE, what)
@@ -107,14 +107,14 @@ def error_from(answer: Response, label: str, clock: Clock, skew: str = "") -> La
 
 
 def describe(answer: Response, label: str) -> str:
-    code = field(answer.body, "code")
-    message = field(answer.body, "message")
-    details = " ".join(filter(None, (code, shortened(" ".join(message.split())))))
-    handle = field(answer.body, "statementHandle") or answer.request_id or "not given"
+    code = read_field(answer.body, "code")
+    message = read_field(answer.body, "message")
+    details = " ".join(filter(None, (code, shorten_detail(" ".join(message.split())))))
+    handle = read_field(answer.body, "statementHandle") or answer.request_id or "not given"
     return f"{label}: HTTP {answer.status}" + (f", {details}" if details else "") + f" (query id {handle})"
 
 
-def field(body: Any, name: str) -> str:
+def read_field(body: Any, name: str) -> str:
     """Return a field of a response as text; "" if there is none."""
     value = body.get(name) if isinstance(body, dict) else None
     return "" if value is None or isinstance(value, dict | list) else str(value)

@@ -143,7 +143,7 @@ UNSET_SLOT: Final = {
 _EMPTY: Final = ("", "null")
 
 
-def slot_fingerprints(described: Mapping[str, str]) -> dict[str, str]:
+def read_slot_fingerprints(described: Mapping[str, str]) -> dict[str, str]:
     """Return the fingerprints by slot, from DESC USER; "" for an empty slot.
 
     Raises Refused if Snowflake doesn't show a slot: if it were taken for empty, a key in use could be
@@ -157,7 +157,7 @@ def slot_fingerprints(described: Mapping[str, str]) -> dict[str, str]:
     return {slot: "" if text in _EMPTY else text for slot, text in fingerprints.items()}
 
 
-def empty_slot(slots: Mapping[str, str]) -> str | None:
+def find_empty_slot(slots: Mapping[str, str]) -> str | None:
     return next((slot for slot, fingerprint in slots.items() if not fingerprint), None)
 
 

@@ -28,25 +28,25 @@ from lambdas.snowflake.sql import Sql
 Ctx: TypeAlias = Context[Snowflake]
 
 
-def object_name(context: Ctx, chosen: str = "") -> str:
+def choose_object_name(context: Ctx, chosen: str = "") -> str:
     """Return the object's name: the one that the user chose, or else a generated one."""
-    return chosen.upper() if chosen else sql.plain_name(context.name)
+    return chosen.upper() if chosen else sql.to_plain_name(context.name)
 
 
-def ownership_tag(context: Ctx) -> str:
+def write_ownership_tag(context: Ctx) -> str:
     """Return the text that a managed object's comment contains. Somebody may have added more text."""
     return f"lakeferry {context.name}"
 
 
-def ownership_comment(context: Ctx) -> Sql:
-    return sql.literal(ownership_tag(context))
+def write_ownership_comment(context: Ctx) -> Sql:
+    return sql.literal(write_ownership_tag(context))
 
 
-def external_id(context: Ctx) -> str:
-    return sql.external_id_of(context.resource_uid)
+def choose_external_id(context: Ctx) -> str:
+    return sql.build_external_id(context.resource_uid)
 
 
-def shown(context: Ctx, show: Sql, name: str) -> Row | None:
+def find_shown(context: Ctx, show: Sql, name: str) -> Row | None:
     """Return the row with exactly this name, managed or not.
 
     SHOW may return more: patterns have wildcards and ignore case.
@@ -55,18 +55,18 @@ def shown(context: Ctx, show: Sql, name: str) -> Row | None:
 
 
 def is_managed(context: Ctx, row: Row) -> bool:
-    return ownership_tag(context) in row.get("comment", "")
+    return write_ownership_tag(context) in row.get("comment", "")
 
 
-def managed(context: Ctx, show: Sql, name: str) -> Row | None:
+def find_managed(context: Ctx, show: Sql, name: str) -> Row | None:
     """Return the managed object's row, or None. Raises LakeferryError for an unmanaged object.
 
     A delete returns None for an unmanaged object, unless this resource created one of that name.
     """
-    row = shown(context, show, name)
+    row = find_shown(context, show, name)
     if row is None or is_managed(context, row):
         return row
-    what = f"{name} exists, and its comment doesn't hold `{ownership_tag(context)}`"
+    what = f"{name} exists, and its comment doesn't hold `{write_ownership_tag(context)}`"
     if not context.deleting:
         raise Refused(snowflake_errors.FOREIGN, what)
     if context.owned:
@@ -74,27 +74,25 @@ def managed(context: Ctx, show: Sql, name: str) -> Row | None:
     return None
 
 
-def existing(context: Ctx, show: Sql, name: str) -> Row:
+def require_existing(context: Ctx, show: Sql, name: str) -> Row:
     """Return the managed object's row. Raises ResourceMissing if there is none."""
-    if row := managed(context, show, name):
+    if row := find_managed(context, show, name):
         return row
     raise ResourceMissing(errors.VANISHED, f"{name} is not there")
 
 
-def ids(context: Ctx, show: Sql, name: str, known: str | None, object_id: str = "") -> list[str]:
+def find_ids(context: Ctx, show: Sql, name: str, known: str | None, object_id: str = "") -> list[str]:
     """Return the managed object's id. Raises LakeferryError if a known object has another name now.
 
     A role that sees all objects doesn't see a renamed one under its old name. Its comment still tells whose
     it is.
     """
-    if managed(context, show, name):
+    if find_managed(context, show, name):
         return [object_id or name]
     if known:
         for row in context.vendor.run(sql.of_any_name(show, name)):
             if is_managed(context, row) and row.get("name") != name:
-                what = (
-                    f"{name} was renamed to {row.get('name')}, whose comment holds `{ownership_tag(context)}`"
-                )
+                what = f"{name} was renamed to {row.get('name')}, whose comment holds `{write_ownership_tag(context)}`"
                 raise LakeferryError(snowflake_errors.RENAMED, what)
     return []
 
@@ -102,11 +100,11 @@ def ids(context: Ctx, show: Sql, name: str, known: str | None, object_id: str = 
 def drop(context: Ctx, show: Sql, name: str, statement: Sql) -> None:
     """Drop a managed object. It is no error if the object is gone or unmanaged."""
     with contextlib.suppress(NotFound):
-        if managed(context, show, name):
+        if find_managed(context, show, name):
             context.vendor.run(statement)
 
 
-def in_container(
+def treat_gone_container_as_empty(
     context: Ctx, container_is_gone: Callable[[], bool], look: Callable[[], list[str]]
 ) -> list[str]:
     """Return what `look` returns. An object to delete counts as gone if its container is gone.
@@ -122,11 +120,11 @@ def in_container(
 
 
 def database_is_gone(context: Ctx, name: str) -> bool:
-    return shown(context, sql.by_name("SHOW DATABASES LIKE {pattern}", name), name) is None
+    return find_shown(context, sql.by_name("SHOW DATABASES LIKE {pattern}", name), name) is None
 
 
 def role_is_gone(context: Ctx, name: str) -> bool:
-    return shown(context, sql.by_name("SHOW ROLES LIKE {pattern}", name), name) is None
+    return find_shown(context, sql.by_name("SHOW ROLES LIKE {pattern}", name), name) is None
 
 
 def schema_is_gone(context: Ctx, database: str, name: str) -> bool:
@@ -137,4 +135,4 @@ def schema_is_gone(context: Ctx, database: str, name: str) -> bool:
         pattern=sql.literal(name),
         database=sql.identifier(database),
     )
-    return shown(context, show, name) is None
+    return find_shown(context, show, name) is None

@@ -48,7 +48,7 @@ class WarehouseProps(Properties[NameOutputs]):
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        yield from sql.name_problems(self.name)
+        yield from sql.list_name_problems(self.name)
         if self.auto_suspend_seconds < 1:
             yield (
                 "auto_suspend_seconds",
@@ -64,7 +64,7 @@ class DatabaseProps(Properties[NameOutputs]):
     name: str = prop(f"A name of your own: {sql.CHOSEN}.", default="")
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        yield from sql.name_problems(self.name)
+        yield from sql.list_name_problems(self.name)
 
 
 class SchemaOutputs(NamedTuple):
@@ -81,7 +81,7 @@ class SchemaProps(Properties[SchemaOutputs]):
     name: str = prop(f"A name of your own: {sql.CHOSEN}.", default="")
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        yield from sql.name_problems(self.name)
+        yield from sql.list_name_problems(self.name)
 
 
 @properties
@@ -92,7 +92,7 @@ class RoleProps(Properties[NameOutputs]):
     name: str = prop(f"A name of your own: {sql.CHOSEN}.", default="")
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        yield from sql.name_problems(self.name)
+        yield from sql.list_name_problems(self.name)
 
 
 ROLE: Final = "ROLE"
@@ -184,7 +184,7 @@ class UserProps(Properties[UserOutputs]):
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        yield from sql.name_problems(self.name)
+        yield from sql.list_name_problems(self.name)
         if self.namespace and len(sql.split(self.namespace)) not in (1, 2):
             yield "namespace", f"{self.namespace!r} is neither a database nor database.schema"
 
@@ -195,7 +195,7 @@ _URL: Final = re.compile(r"s3://[a-z0-9][a-z0-9-]{1,61}[a-z0-9]/([^\s'\"\\]*/)?"
 ROLE_ARN: Final = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[\w+=,.@/-]{1,512}")
 
 
-def role_problems(role_arn: str) -> Iterator[tuple[str, str]]:
+def list_role_problems(role_arn: str) -> Iterator[tuple[str, str]]:
     if not ROLE_ARN.fullmatch(role_arn):
         yield "role_arn", f"{role_arn!r} is not the ARN of an IAM role"
 
@@ -221,7 +221,7 @@ class ExternalVolumeProps(Properties[ExternalVolumeOutputs]):
                 f"{self.base_url!r} is not s3://bucket/prefix/; Snowflake takes no bucket with dots in its "
                 "name",
             )
-        yield from role_problems(self.role_arn)
+        yield from list_role_problems(self.role_arn)
 
 
 _REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
@@ -253,7 +253,7 @@ class CatalogIntegrationProps(Properties[CatalogIntegrationOutputs]):
             yield "account_id", f"{self.account_id!r} is not an AWS account id"
         if not 30 <= self.refresh_seconds <= 86400:
             yield "refresh_seconds", "must be 30 to 86400"
-        yield from role_problems(self.role_arn)
+        yield from list_role_problems(self.role_arn)
 
 
 class TrustOutputs(NamedTuple):
@@ -298,13 +298,13 @@ class IcebergTableProps(Properties[IcebergTableOutputs]):
     write_mode: str = prop("Tableflow's write mode of the table; UPSERT is refused.", default="APPEND")
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        yield from sql.name_problems(self.name)
+        yield from sql.list_name_problems(self.name)
         if reason := contract.snowflake_refuses(self.write_mode):
             yield "write_mode", reason
 
     @property
     def names(self) -> tuple[str, str, str]:
-        return sql.named(self.database), sql.named(self.schema), self.name.upper()
+        return sql.to_exact_name(self.database), sql.to_exact_name(self.schema), self.name.upper()
 
 
 @properties
@@ -321,7 +321,7 @@ class LinkedDatabaseProps(Properties[NameOutputs]):
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        yield from sql.name_problems(self.name)
+        yield from sql.list_name_problems(self.name)
         if not self.namespaces:
             yield "namespaces", "must have at least one: without any, Snowflake would show all"
         if not 30 <= self.sync_seconds <= 86400:

@@ -41,7 +41,7 @@ class Connection:
     namespace: str = ""
 
 
-def fields(pair: KeyPair, to: Connection) -> dict[str, str]:
+def build_fields(pair: KeyPair, to: Connection) -> dict[str, str]:
     """Return all fields of the secret."""
     pem = pair.private_pem.reveal()
     return {
@@ -54,7 +54,7 @@ def fields(pair: KeyPair, to: Connection) -> dict[str, str]:
     }
 
 
-def without_key(stored: Mapping[str, str]) -> dict[str, str]:
+def remove_key(stored: Mapping[str, str]) -> dict[str, str]:
     """Return the fields without those of the key: the connection and unknown fields."""
     return {name: value for name, value in stored.items() if name not in _OF_KEY}
 
@@ -70,7 +70,7 @@ def read_pair(store: SecretStore, secret_id: str) -> KeyPair:
 
     Raises NotFound if the secret, its value or its key is missing or can't be used.
     """
-    pair = held_pair(store, secret_id)
+    pair = read_held_pair(store, secret_id)
     if pair is None:
         raise NotFound(
             errors.SECRET_MISSING, f"secret {secret_id} has no value, or no {PRIVATE_KEY}", patience=60.0
@@ -78,7 +78,7 @@ def read_pair(store: SecretStore, secret_id: str) -> KeyPair:
     return pair
 
 
-def held_pair(store: SecretStore, secret_id: str, stage: str = CURRENT) -> KeyPair | None:
+def read_held_pair(store: SecretStore, secret_id: str, stage: str = CURRENT) -> KeyPair | None:
     """Return the key pair, or None if the secret has no private key yet.
 
     Raises NotFound for an unusable one.

@@ -58,7 +58,7 @@ def of_any_name(show: Sql, name: str) -> Sql:
 
 def identifier(name: str) -> Sql:
     """Return `name` in double quotes. Raises BadProperties for a name that Snowflake can't have."""
-    if problem := name_problem(name):
+    if problem := find_name_problem(name):
         raise BadProperties([("name", problem)])
     return Sql('"' + name.replace('"', '""') + '"')
 
@@ -80,7 +80,7 @@ def literal(text: str) -> Sql:
 
 def reference(*names: str) -> Sql:
     """Return a full name as a string literal, which EXTERNAL_VOLUME and the SYSTEM$ functions expect."""
-    return literal(dotted(names))
+    return literal(format_dotted(names))
 
 
 def number(value: int) -> Sql:
@@ -98,7 +98,7 @@ def listed(parts: Iterable[Sql], separator: str = ", ") -> Sql:
     return Sql(separator.join(part.text for part in parts))
 
 
-def dotted(names: Iterable[str]) -> str:
+def format_dotted(names: Iterable[str]) -> str:
     """Return a full name as Snowflake prints it, with quotes only where they are needed."""
     return ".".join(name if is_plain(name) else identifier(name).text for name in names)
 
@@ -111,7 +111,7 @@ def split(text: str) -> tuple[str, ...]:
         match = _PART.match(text, at)
         if not match:
             return ()
-        names.append(named(match[0]))
+        names.append(to_exact_name(match[0]))
         at = match.end()
         if at < len(text) and text[at] != ".":
             return ()
@@ -119,7 +119,7 @@ def split(text: str) -> tuple[str, ...]:
     return () if text.endswith(".") else tuple(names)
 
 
-def named(text: str) -> str:
+def to_exact_name(text: str) -> str:
     """Return the exact name that `text` means in SQL: upper case, unless it is in quotes or needs them."""
     if _UNQUOTED.fullmatch(text):
         return text.upper()
@@ -133,7 +133,7 @@ def is_plain(name: str) -> bool:
     return bool(_PLAIN.fullmatch(name)) and name not in _RESERVED
 
 
-def name_problem(name: str) -> str:
+def find_name_problem(name: str) -> str:
     """Return why `name` can't be a name; "" if it can."""
     if not name:
         return "is empty"
@@ -146,16 +146,16 @@ _CHOSEN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 CHOSEN: Final = "letters, digits and underscores; Snowflake shows them in upper case"
 
 
-def plain_name(name: str) -> str:
+def to_plain_name(name: str) -> str:
     """Return a resource's name as an identifier that needs no quotes."""
     plain = name.upper().replace("-", "_")
     return plain if plain[0].isalpha() else f"_{plain}"
 
 
-def name_problems(chosen: str) -> Iterator[tuple[str, str]]:
+def list_name_problems(chosen: str) -> Iterator[tuple[str, str]]:
     if chosen and (not _CHOSEN.fullmatch(chosen) or len(chosen) > NAME_LENGTH):
         yield "name", f"{chosen!r} can't be a name: {CHOSEN}"
 
 
-def external_id_of(origin: str) -> str:
+def build_external_id(origin: str) -> str:
     return f"lakeferry-{origin}"

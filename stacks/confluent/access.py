@@ -62,7 +62,9 @@ class KafkaCluster:
         return self.resource.outputs.id
 
 
-def kafka_cluster(scope: Construct, *, provider: VendorProvider, deployment: Deployment) -> KafkaCluster:
+def create_kafka_cluster(
+    scope: Construct, *, provider: VendorProvider, deployment: Deployment
+) -> KafkaCluster:
     confluent = deployment.confluent
     environment_id, name = _create_environment(scope, provider, confluent)
     resource = provider.create(
@@ -89,7 +91,7 @@ def _create_environment(scope: Construct, provider: VendorProvider, confluent: C
     return created.outputs.id, created.outputs.name
 
 
-def accounts_with_work(deployment: Deployment) -> list[str]:
+def list_accounts_with_work(deployment: Deployment) -> list[str]:
     """Return the accounts that something of the deployment acts as, or whose keys its clients use."""
     topics = deployment.topics
     has_work = {
@@ -233,16 +235,18 @@ class Key:
         return self.resource.outputs.secret
 
 
-def key_secrets(secrets: StackSecrets, accounts: Sequence[str]) -> dict[KeyUse, Secret]:
+def create_key_secrets(secrets: StackSecrets, accounts: Sequence[str]) -> dict[KeyUse, Secret]:
     """Create the secrets of the keys of `accounts`."""
     return {
-        use: secrets.empty(f"{use.id}Secret", secret_path(use), f"API key of {use.account} for {use.service}")
+        use: secrets.empty(
+            f"{use.id}Secret", build_secret_path(use), f"API key of {use.account} for {use.service}"
+        )
         for use in KEYS
         if use.account in accounts
     }
 
 
-def secret_path(use: KeyUse) -> str:
+def build_secret_path(use: KeyUse) -> str:
     return f"confluent/{use.path}"
 
 
@@ -291,7 +295,7 @@ class Keys(Construct):
         return list(self._keys.values())
 
 
-def subjects_of(role: Role, deployment: Deployment) -> list[str]:
+def list_subjects(role: Role, deployment: Deployment) -> list[str]:
     """Return a role's subjects: all in an environment that the deployment creates; in a shared one, those of
     its own topics.
     """
@@ -302,7 +306,7 @@ def subjects_of(role: Role, deployment: Deployment) -> list[str]:
     return [f"{topic.name}-{part}" for topic in deployment.topics for part in parts]
 
 
-def topics_of(acl: Acl, topics: list[Topic]) -> list[str]:
+def list_topics(acl: Acl, topics: list[Topic]) -> list[str]:
     """Return the topics of an ACL without a name.
 
     Connectors write Datagen's topics; only Flink writes its own.

@@ -22,17 +22,17 @@ from stacks.confluent.access import (
     KafkaCluster,
     Keys,
     Pool,
-    accounts_with_work,
-    kafka_cluster,
-    key_secrets,
-    secret_path,
-    subjects_of,
+    list_accounts_with_work,
+    create_kafka_cluster,
+    create_key_secrets,
+    build_secret_path,
+    list_subjects,
 )
 from stacks.confluent.streams import Streams
 from stacks.confluent.tables import Tableflow
 from stacks.constructs.cleanup import CleanupOnDestroy, may_drop_tables, may_empty
 from stacks.constructs.rotation import KeyRotation
-from stacks.constructs.secrets import StackSecrets, may_read_secret, named_secret
+from stacks.constructs.secrets import StackSecrets, may_read_secret, name_secret_arn
 from stacks.constructs.statements import allow, attach
 from stacks.constructs.vendor import VendorProvider
 from stacks.data import DataStack
@@ -68,10 +68,10 @@ class ConfluentStack(LakeferryStack):
         self.secrets = StackSecrets(
             self, "Secrets", prefix=deployment.prefix, purpose="Encrypts the keys of Confluent Cloud"
         )
-        accounts = accounts_with_work(deployment)
-        secret_of = key_secrets(self.secrets, accounts)
+        accounts = list_accounts_with_work(deployment)
+        secret_of = create_key_secrets(self.secrets, accounts)
         self.provider = self._create_provider()
-        self.kafka = kafka_cluster(self, provider=self.provider, deployment=deployment)
+        self.kafka = create_kafka_cluster(self, provider=self.provider, deployment=deployment)
         self.pool = self._create_pool() if deployment.statements else None
         self.accounts = Accounts(self, "Accounts", provider=self.provider, cluster=self.kafka, names=accounts)
         self.keys = Keys(
@@ -137,13 +137,16 @@ class ConfluentStack(LakeferryStack):
                 catalog_url=options.catalog_url,
             ),
             statements=[
-                *may_read_secret(self, "CloudKey", named_secret(self, cloud_key)),
+                *may_read_secret(self, "CloudKey", name_secret_arn(self, cloud_key)),
                 # Of all keys by name: after an update, a statement is deleted with a key that the stack no
                 # longer has.
                 allow(
                     "WriteKeys",
                     ["secretsmanager:GetSecretValue", "secretsmanager:PutSecretValue"],
-                    [named_secret(self, f"{self.deployment.prefix}/{secret_path(use)}") for use in KEYS],
+                    [
+                        name_secret_arn(self, f"{self.deployment.prefix}/{build_secret_path(use)}")
+                        for use in KEYS
+                    ],
                 ),
                 self.secrets.may_use_key(),
             ],
@@ -167,7 +170,9 @@ class ConfluentStack(LakeferryStack):
             named["service_account"] = self.accounts.id(FLINK)
         for role in [role for role in contract.ROLES if role.account in self.accounts]:
             names = (
-                subjects_of(role, self.deployment) if role.scope == "subject" else [named.get(role.scope, "")]
+                list_subjects(role, self.deployment)
+                if role.scope == "subject"
+                else [named.get(role.scope, "")]
             )
             for name in names:
                 self.accounts.add_role_binding(role, name)
@@ -231,7 +236,7 @@ class ConfluentStack(LakeferryStack):
                 confluent_url=options.confluent_url,
                 catalog_url=options.catalog_url,
             ),
-            statements=may_read_secret(self, "CloudKey", named_secret(self, cloud_key)),
+            statements=may_read_secret(self, "CloudKey", name_secret_arn(self, cloud_key)),
         )
         for key in self.keys.all:
             rotation.rotate(key.secret, key.resource)

@@ -28,7 +28,7 @@ from stacks.confluent.access import (
     KafkaCluster,
     Keys,
     Pool,
-    topics_of,
+    list_topics,
 )
 from stacks.constructs.vendor import VendorProvider, VendorResource
 
@@ -114,7 +114,7 @@ class Streams(Construct):
 
     def _create_acls(self) -> None:
         for acl in [acl for acl in contract.ACLS if acl.account in self._accounts]:
-            topics = [] if acl.name else topics_of(acl, self._loaded.deployment.topics)
+            topics = [] if acl.name else list_topics(acl, self._loaded.deployment.topics)
             if acl.name or topics:
                 self._accounts.add_acl(acl, credentials=self._keys[KAFKA].credentials, topics=topics)
 

@@ -18,9 +18,9 @@ from lambdas.confluent.properties import (
     ProviderIntegrationProps,
     TableflowTopicProps,
 )
-from stacks.base import own_arn
+from stacks.base import build_own_arn
 from stacks.confluent.access import TABLEFLOW, KafkaCluster, Keys
-from stacks.constructs.statements import ITS_KEYS, ONE_DATABASE, allow, glue_tables, role
+from stacks.constructs.statements import ITS_KEYS, ONE_DATABASE, allow, list_glue_table_arns, create_role
 from stacks.constructs.vendor import VendorProvider, VendorResource
 
 _DAY_MS: Final = 86_400_000
@@ -51,7 +51,7 @@ class Tableflow(Construct):
             "ProviderIntegration",
             ProviderIntegrationProps(
                 environment_id=cluster.environment_id,
-                role_arn=own_arn(self, "iam", deployment.role_resource("tableflow"), region=False),
+                role_arn=build_own_arn(self, "iam", deployment.role_resource("tableflow"), region=False),
             ),
         )
         self.role = self._create_role(deployment.role_name("tableflow"), bucket_arn)
@@ -64,7 +64,7 @@ class Tableflow(Construct):
         outputs = self.integration.outputs
         needs = contract.TABLEFLOW_NEEDS
         confluent = iam.ArnPrincipal(outputs.confluent_role_arn)
-        created = role(
+        created = create_role(
             self,
             "Role",
             role_name=name,
@@ -74,7 +74,10 @@ class Tableflow(Construct):
                 allow("UseBucket", needs["bucket"], [bucket_arn]),
                 allow("WriteTables", needs["objects"], [f"{bucket_arn}/*"], why=ITS_KEYS),
                 allow(
-                    "RegisterTables", needs["tables"], glue_tables(self, self._cluster.id), why=ONE_DATABASE
+                    "RegisterTables",
+                    needs["tables"],
+                    list_glue_table_arns(self, self._cluster.id),
+                    why=ONE_DATABASE,
                 ),
             ],
         )

@@ -8,8 +8,8 @@ from aws_cdk import CustomResource, Stack
 from constructs import Construct
 
 from lambdas import contract
-from stacks.base import own_arn
-from stacks.constructs.statements import ITS_STACK, Statement, allow, glue_tables
+from stacks.base import build_own_arn
+from stacks.constructs.statements import ITS_STACK, Statement, allow, list_glue_table_arns
 
 
 class CleanupOnDestroy(CustomResource):
@@ -47,7 +47,7 @@ def may_read_own_stack(scope: Construct, *calls: str) -> Statement:
     return allow(
         "ReadOwnStack",
         [f"cloudformation:{call}" for call in calls],
-        [own_arn(scope, "cloudformation", f"stack/{stack.stack_name}/*")],
+        [build_own_arn(scope, "cloudformation", f"stack/{stack.stack_name}/*")],
         why=ITS_STACK,
     )
 
@@ -76,7 +76,10 @@ def may_drop_tables(scope: Construct, database: str) -> list[Statement]:
         allow(
             "DropTables",
             ["glue:GetTables", "glue:DeleteTable", "glue:DeleteDatabase"],
-            [*glue_tables(scope, database), own_arn(scope, "glue", f"userDefinedFunction/{database}/*")],
+            [
+                *list_glue_table_arns(scope, database),
+                build_own_arn(scope, "glue", f"userDefinedFunction/{database}/*"),
+            ],
             why=(
                 "On destroy, the deployment's tables go, because the deployment file says so. Their names "
                 "are not known here."

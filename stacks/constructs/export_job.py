@@ -16,9 +16,9 @@ from config.deployments.model import Export, pascal_case
 from config.exports.contract import Contract
 from glue_jobs.contract import spark_settings
 from stacks import assets
-from stacks.base import own_arn
+from stacks.base import build_own_arn
 from stacks.constructs.function import log_group
-from stacks.constructs.secrets import encryption_key, may_read_secret, through
+from stacks.constructs.secrets import create_encryption_key, may_read_secret, through
 from stacks.constructs.statements import (
     ITS_KEYS,
     ONE_DATABASE,
@@ -26,8 +26,8 @@ from stacks.constructs.statements import (
     Statement,
     acknowledge,
     allow,
-    glue_tables,
-    role,
+    list_glue_table_arns,
+    create_role,
 )
 from stacks.lake import EXPORTS, TEMPORARY, WAREHOUSE, Lake
 
@@ -48,8 +48,8 @@ class ExportJobs(Construct):
         self._deployment = loaded.deployment
         self._lake = lake
         self._database = glue_database
-        self._script = s3_assets.Asset(self, "Script", path=str(assets.glue_script()))
-        self._zip = s3_assets.Asset(self, "Zip", path=str(assets.glue_zip()))
+        self._script = s3_assets.Asset(self, "Script", path=str(assets.locate_glue_script()))
+        self._zip = s3_assets.Asset(self, "Zip", path=str(assets.build_glue_zip()))
         self._log_prefix = f"/aws-glue/{self._deployment.prefix}"
         self._key = self._create_encryption_key()
         self._logs = [
@@ -138,10 +138,10 @@ class ExportJobs(Construct):
 
     def _create_encryption_key(self) -> kms.Key:
         """Create the key of logs and bookmarks. It is deleted with the stack, like the logs."""
-        key = encryption_key(
+        key = create_encryption_key(
             self, "Key", f"Encrypts logs and bookmarks of exports of {self._deployment.prefix}"
         )
-        groups = own_arn(self, "logs", f"log-group:{self._log_prefix}/*")
+        groups = build_own_arn(self, "logs", f"log-group:{self._log_prefix}/*")
         key.add_to_resource_policy(
             iam.PolicyStatement(
                 sid="LetLogsIn",
@@ -187,7 +187,7 @@ class ExportJobs(Construct):
         # For Glue, AWS documents aws:SourceAccount, but not that aws:SourceArn is the job's ARN.
         own = {"StringEquals": {"aws:SourceAccount": Stack.of(self).account}}
         glue_service = iam.ServicePrincipal("glue.amazonaws.com", conditions=own)
-        return role(
+        return create_role(
             self,
             "Role",
             trusts=glue_service,
@@ -203,7 +203,12 @@ class ExportJobs(Construct):
         bucket = f"arn:{Stack.of(self).partition}:s3:::{self._script.s3_bucket_name}"
         code = [f"{bucket}/{asset.s3_object_key}" for asset in (self._script, self._zip)]
         return [
-            allow("ReadTablesGlue", ["glue:GetTable"], glue_tables(self, self._database), why=ONE_DATABASE),
+            allow(
+                "ReadTablesGlue",
+                ["glue:GetTable"],
+                list_glue_table_arns(self, self._database),
+                why=ONE_DATABASE,
+            ),
             # Without ListBucket, S3 answers 403 instead of 404 for a file that Tableflow has removed.
             allow("ListTablesS3", ["s3:ListBucket"], [self._lake.tableflow_arn]),
             allow("ReadTablesS3", ["s3:GetObject"], [f"{self._lake.tableflow_arn}/*"], why=ITS_KEYS),
@@ -212,7 +217,7 @@ class ExportJobs(Construct):
 
     def _list_writes(self) -> list[Statement]:
         bucket_arn = self._lake.arn
-        aggregates = glue_tables(self, self._lake.aggregates)
+        aggregates = list_glue_table_arns(self, self._lake.aggregates)
         objects = ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"]
         return [
             allow("ListFiles", ["s3:ListBucket", "s3:ListBucketMultipartUploads"], [bucket_arn]),

@@ -17,9 +17,9 @@ from constructs import Construct
 
 from config.deployments.model import Deployment
 from stacks import assets
-from stacks.base import SynthOptions, own_arn
-from stacks.constructs.mail import alarm, alarm_topic
-from stacks.constructs.statements import TRACE, Statement, acknowledge, allow, role
+from stacks.base import SynthOptions, build_own_arn
+from stacks.constructs.mail import create_alarm, find_alarm_topic
+from stacks.constructs.statements import TRACE, Statement, acknowledge, allow, create_role
 
 #: AWS retries a throttled start by itself. An alarm goes off when it did not help for a quarter of an hour.
 _PERIODS: Final = 3
@@ -50,7 +50,7 @@ class PythonFunction(Construct):
             assets.LOCAL if SynthOptions.of(self).functions_local else assets.aws(settings.lambda_python)
         )
         logs = log_group(self, "Logs", days=settings.log_retention_days)
-        self.role = role(
+        self.role = create_role(
             self,
             "Role",
             trusts=iam.ServicePrincipal("lambda.amazonaws.com"),
@@ -61,7 +61,7 @@ class PythonFunction(Construct):
             self,
             "Function",
             code=lambda_.Code.from_asset(
-                str(assets.lambda_folder(platform)), exclude=["**/__pycache__", "*.pyc"]
+                str(assets.build_lambda_folder(platform)), exclude=["**/__pycache__", "*.pyc"]
             ),
             handler=handler,
             runtime=lambda_.Runtime(f"python{settings.lambda_python}", lambda_.RuntimeFamily.PYTHON),
@@ -89,8 +89,8 @@ class PythonFunction(Construct):
         """
         stack = Stack.of(self).stack_name
         name = "".join(self.node.path.split("/")[1:])
-        topic = alarm_topic(self, "AlarmTopic", deployment)
-        alarm(
+        topic = find_alarm_topic(self, "AlarmTopic", deployment)
+        create_alarm(
             self,
             "ErrorsAlarm",
             topic=topic,
@@ -98,7 +98,7 @@ class PythonFunction(Construct):
             description=f"Function {name} failed ({purpose}). `lakeferry logs` shows why",
             metric=self.function.metric_errors(period=Duration.minutes(5), statistic="Sum"),
         )
-        alarm(
+        create_alarm(
             self,
             "ThrottlesAlarm",
             topic=topic,
@@ -136,9 +136,9 @@ class FunctionSchedule(Construct):
         super().__init__(scope, id)
         schedules = {
             "aws:SourceAccount": Stack.of(self).account,
-            "aws:SourceArn": own_arn(self, "scheduler", "schedule-group/default"),
+            "aws:SourceArn": build_own_arn(self, "scheduler", "schedule-group/default"),
         }
-        caller = role(
+        caller = create_role(
             self,
             "Caller",
             trusts=iam.ServicePrincipal("scheduler.amazonaws.com", conditions={"StringEquals": schedules}),

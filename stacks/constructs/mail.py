@@ -15,8 +15,8 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from config.deployments.model import Deployment
-from stacks.base import own_arn
-from stacks.constructs.secrets import encryption_key
+from stacks.base import build_own_arn
+from stacks.constructs.secrets import create_encryption_key
 from stacks.constructs.statements import acknowledge
 
 
@@ -41,7 +41,7 @@ def mail_topic(
     return topic
 
 
-def alarm(
+def create_alarm(
     scope: Construct,
     id: str,
     *,
@@ -81,7 +81,7 @@ def alarm(
     return created
 
 
-def alarm_topic_name(deployment: Deployment) -> str:
+def build_alarm_topic_name(deployment: Deployment) -> str:
     """Return the topic's name.
 
     It is fixed, so that alarms of stacks that are deployed before the topic can name it.
@@ -89,15 +89,17 @@ def alarm_topic_name(deployment: Deployment) -> str:
     return f"{deployment.prefix}-alarms"
 
 
-def alarm_topic(scope: Construct, id: str, deployment: Deployment) -> sns.ITopic:
+def find_alarm_topic(scope: Construct, id: str, deployment: Deployment) -> sns.ITopic:
     """Return the topic of alarms by its name."""
-    return sns.Topic.from_topic_arn(scope, id, own_arn(scope, "sns", alarm_topic_name(deployment)))
+    return sns.Topic.from_topic_arn(
+        scope, id, build_own_arn(scope, "sns", build_alarm_topic_name(deployment))
+    )
 
 
 def alarm_on_dead_letters(
     scope: Construct, id: str, *, queue: sqs.IQueue, topic: sns.ITopic, name: str, what: str
 ) -> cloudwatch.Alarm:
-    return alarm(
+    return create_alarm(
         scope,
         id,
         topic=topic,
@@ -109,7 +111,7 @@ def alarm_on_dead_letters(
     )
 
 
-def dead_letter_queue(scope: Construct, id: str) -> sqs.Queue:
+def create_dead_letter_queue(scope: Construct, id: str) -> sqs.Queue:
     """Return a queue for events that could not be delivered. It keeps them for two weeks."""
     queue = sqs.Queue(
         scope,
@@ -129,14 +131,14 @@ class AlarmTopic(Construct):
     def __init__(self, scope: Construct, id: str, *, deployment: Deployment) -> None:
         super().__init__(scope, id)
         prefix = deployment.prefix
-        self.key = encryption_key(self, "Key", f"Encrypts alarms of {prefix}")
+        self.key = create_encryption_key(self, "Key", f"Encrypts alarms of {prefix}")
         self.topic = mail_topic(
             self,
             "Topic",
             title=f"Lakeferry {prefix} alarms",
             recipients=deployment.alerts.engineers,
             key=self.key,
-            topic_name=alarm_topic_name(deployment),
+            topic_name=build_alarm_topic_name(deployment),
         )
         service = iam.ServicePrincipal("cloudwatch.amazonaws.com")
         own = {"aws:SourceAccount": Stack.of(self).account}
@@ -157,7 +159,7 @@ class AlarmTopic(Construct):
                 resources=[self.topic.topic_arn],
                 conditions={
                     "StringEquals": own,
-                    "ArnLike": {"aws:SourceArn": own_arn(self, "cloudwatch", f"alarm:{prefix}-*")},
+                    "ArnLike": {"aws:SourceArn": build_own_arn(self, "cloudwatch", f"alarm:{prefix}-*")},
                 },
             )
         )

@@ -17,7 +17,7 @@ from constructs import Construct
 from config.deployments.model import Deployment
 from lambdas import contract
 from stacks.constructs.function import PythonFunction, log_group, may_write
-from stacks.constructs.statements import TRACE, Statement, acknowledge, any_version, role
+from stacks.constructs.statements import TRACE, Statement, acknowledge, any_version, create_role
 
 _FRAMEWORK: Final = ("framework-onEvent", "framework-isComplete", "framework-onTimeout")
 _WAITER: Final = (
@@ -60,7 +60,7 @@ class WaitingProvider(Construct):
         logs = log_group(self, "Logs", days=deployment.aws.log_retention_days)
         service = iam.ServicePrincipal("lambda.amazonaws.com")
         on_event, complete = (
-            role(
+            create_role(
                 self,
                 part,
                 trusts=service,

@@ -23,7 +23,7 @@ QUERIES: Final = {
 _LONGEST: Final = 128
 
 
-def named_queries(scope: Construct, *, deployment: Deployment, database: str, workgroup: str) -> None:
+def create_named_queries(scope: Construct, *, deployment: Deployment, database: str, workgroup: str) -> None:
     """Create the queries. Names are quoted, because the database's name has a hyphen."""
     for topic in deployment.tables_in_glue:
         for name, (title, text) in QUERIES.items():

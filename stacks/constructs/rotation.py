@@ -16,7 +16,7 @@ from config.deployments.model import Deployment
 from lambdas import contract
 from lambdas.shared.settings import RotationSettings
 from stacks.constructs.function import FunctionSchedule, PythonFunction
-from stacks.constructs.mail import alarm_on_dead_letters, alarm_topic, dead_letter_queue
+from stacks.constructs.mail import alarm_on_dead_letters, find_alarm_topic, create_dead_letter_queue
 from stacks.constructs.secrets import Secret, StackSecrets
 from stacks.constructs.statements import Statement, allow
 from stacks.constructs.vendor import VendorProvider, may_read_states
@@ -51,12 +51,12 @@ class KeyRotation(Construct):
     ) -> None:
         super().__init__(scope, id)
         self._every_days = deployment.rotation.every_days
-        dead_letters = dead_letter_queue(self, "Undelivered")
+        dead_letters = create_dead_letter_queue(self, "Undelivered")
         alarm_on_dead_letters(
             self,
             "UndeliveredAlarm",
             queue=dead_letters,
-            topic=alarm_topic(self, "AlarmTopic", deployment),
+            topic=find_alarm_topic(self, "AlarmTopic", deployment),
             name=f"{Stack.of(self).stack_name}-RevocationsUndelivered",
             what="A call that revokes replaced keys",
         )

@@ -14,11 +14,11 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
-from stacks.base import own_arn
+from stacks.base import build_own_arn
 from stacks.constructs.statements import Statement, allow
 
 
-def encryption_key(
+def create_encryption_key(
     scope: Construct, id: str, purpose: str, removal: RemovalPolicy = RemovalPolicy.DESTROY
 ) -> kms.Key:
     """Return a key that rotates each year. AWS keeps it for a week after its deletion, the minimum in KMS."""
@@ -48,7 +48,7 @@ class StackSecrets(Construct):
         super().__init__(scope, id)
         self._prefix = prefix
         self._removal = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if keep else RemovalPolicy.DESTROY
-        self.key = encryption_key(self, "Key", purpose, self._removal)
+        self.key = create_encryption_key(self, "Key", purpose, self._removal)
         #: Secrets whose values functions write.
         self.filled: list[Secret] = []
 
@@ -108,9 +108,9 @@ def through(scope: Construct, service: str) -> dict[str, Any]:
     return {"StringEquals": {"kms:ViaService": f"{service}.{stack.region}.{stack.url_suffix}"}}
 
 
-def named_secret(scope: Construct, name: str) -> str:
+def name_secret_arn(scope: Construct, name: str) -> str:
     """Return the pattern of a secret's ARN, for IAM only: Secrets Manager adds six characters to the name."""
-    return own_arn(scope, "secretsmanager", f"secret:{name}-??????")
+    return build_own_arn(scope, "secretsmanager", f"secret:{name}-??????")
 
 
 def may_read_secret(scope: Construct, what: str, arn: str) -> list[Statement]:
@@ -123,5 +123,5 @@ def may_read_secret(scope: Construct, what: str, arn: str) -> list[Statement]:
     why = "The conditions allow one secret, through Secrets Manager only."
     return [
         allow(f"Read{what}", ["secretsmanager:GetSecretValue"], [arn]),
-        allow(f"Decrypt{what}", ["kms:Decrypt"], [own_arn(scope, "kms", "key/*")], only, why=why),
+        allow(f"Decrypt{what}", ["kms:Decrypt"], [build_own_arn(scope, "kms", "key/*")], only, why=why),
     ]

@@ -10,7 +10,7 @@ from aws_cdk import Acknowledgment, Stack, Validations
 from aws_cdk import aws_iam as iam
 from constructs import Construct, IConstruct
 
-from stacks.base import own_arn
+from stacks.base import build_own_arn
 
 #: Reasons that several statements share.
 ONE_DATABASE: Final = "All tables of this one database: a topic or export may be added, and with it a table."
@@ -62,7 +62,7 @@ TRACE: Final = Statement(
 )
 
 
-def role(
+def create_role(
     scope: Construct,
     id: str,
     *,
@@ -120,10 +120,11 @@ def any_version(scope: Construct, function_arn: str) -> str:
     return f"AwsSolutions-IAM5[Resource::{_flatten_token(Stack.of(scope), function_arn)}:*]"
 
 
-def glue_tables(scope: Construct, database: str) -> list[str]:
+def list_glue_table_arns(scope: Construct, database: str) -> list[str]:
     """Return the ARNs that Glue checks for tables of `database`: catalog, database and tables."""
     return [
-        own_arn(scope, "glue", name) for name in ("catalog", f"database/{database}", f"table/{database}/*")
+        build_own_arn(scope, "glue", name)
+        for name in ("catalog", f"database/{database}", f"table/{database}/*")
     ]
 
 

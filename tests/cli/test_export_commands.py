@@ -200,7 +200,7 @@ def test_verbose_shows_the_cause_of_an_unexpected_error(capsys, verbose):
     try:
         raise LookupError(value)
     except LookupError as error:
-        with export.logged(Output(verbose=verbose)):
+        with export.show_log(Output(verbose=verbose)):
             errors.log_cause(error)
         failure = errors.translated(error)
     shown = capsys.readouterr()

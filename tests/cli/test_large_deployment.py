@@ -27,7 +27,7 @@ def operator(clone):
     region = plan.deployment.aws.region
     with (
         environments.open_environment(account, time.time() - 3600, region=region, flink=False) as opened,
-        target.in_environment(opened.variables),
+        target.set_environment(opened.variables),
     ):
         ctx = DeploymentContext(plan, Addresses.read(opened.variables))
         environments.prepare(ctx, opened)

@@ -42,7 +42,7 @@ def operator(request, clone):
     region = loaded.deployment.aws.region
     with (
         environments.open_environment(account, time.time() - 3600, region=region, flink=False) as opened,
-        target.in_environment(opened.variables),
+        target.set_environment(opened.variables),
     ):
         ctx = DeploymentContext(loaded, Addresses.read(opened.variables))
         yield Operator(clone, opened, ctx)

@@ -16,7 +16,7 @@ from lakeferry.plan import cost, refusals
 from lakeferry.plan.difference import Comparison
 from lakeferry.plan.templates import SynthesizedStack
 from lambdas import contract
-from stacks.confluent.access import KEYS, accounts_with_work
+from stacks.confluent.access import KEYS, list_accounts_with_work
 from tests.support import assembly_kit
 from tests.support.policies import Reader, allowed
 
@@ -54,7 +54,9 @@ def actors(assembly):
 def test_every_account_acts_and_nothing_acts_as_another(dev, prod, without_flink):
     for assembly in (dev, prod, without_flink):
         assert actors(assembly) == names(assembly, "ServiceAccount")
-        assert len(names(assembly, "ServiceAccount")) == len(accounts_with_work(assembly.plan.deployment))
+        assert len(names(assembly, "ServiceAccount")) == len(
+            list_accounts_with_work(assembly.plan.deployment)
+        )
 
 
 @pytest.mark.sampled(1)
@@ -76,19 +78,19 @@ def test_an_account_without_work_does_not_exist(request, stage, absent):
 
 def test_keys_and_alarms_are_counted_as_they_exist(dev, prod, without_flink):
     for assembly in (dev, prod, without_flink):
-        assert cost.counted_secrets(assembly.plan) == len(assembly.resources("AWS::SecretsManager::Secret"))
-        assert cost.confluent_keys(assembly.plan.deployment) == len(
+        assert cost.count_secrets(assembly.plan) == len(assembly.resources("AWS::SecretsManager::Secret"))
+        assert cost.count_confluent_keys(assembly.plan.deployment) == len(
             assembly.resources("Custom::LakeferryApiKey")
         )
-        assert cost.counted_alarms(assembly.plan.deployment) == len(
+        assert cost.count_alarms(assembly.plan.deployment) == len(
             assembly.resources("AWS::CloudWatch::Alarm")
         )
 
 
 def test_a_deployment_without_topics_has_only_the_accounts_of_its_cluster(dev):
     empty = attrs.evolve(dev.plan.deployment, topics=[], statements=[], exports=[])
-    assert accounts_with_work(empty) == ["app_manager", "watcher"]
-    assert cost.confluent_keys(empty) == len(
+    assert list_accounts_with_work(empty) == ["app_manager", "watcher"]
+    assert cost.count_confluent_keys(empty) == len(
         [use for use in KEYS if use.account in ("app_manager", "watcher")]
     )
 

@@ -40,33 +40,33 @@ PYTHONS = get_args(get_type_hints(Aws)["lambda_python"])
 
 @pytest.mark.parametrize("platform", [assets.aws(PYTHONS[0]), assets.LOCAL], ids=["aws", "here"])
 def test_two_builds_are_the_same_bytes(platform, tmp_path):
-    one, other = (assets.lambda_folder(platform, tmp_path / name) for name in ("one", "other"))
+    one, other = (assets.build_lambda_folder(platform, tmp_path / name) for name in ("one", "other"))
     assert one.name == other.name
     assert files(one) == files(other)
     assert filecmp.cmpfiles(one, other, files(one), shallow=False)[1:] == ([], [])
 
 
 def test_two_zips_are_the_same_bytes(tmp_path):
-    one, other = (assets.glue_zip(tmp_path / name) for name in ("one", "other"))
+    one, other = (assets.build_glue_zip(tmp_path / name) for name in ("one", "other"))
     assert one.read_bytes() == other.read_bytes()
 
 
 def test_an_asset_that_is_already_built_needs_no_network_and_no_uv(tmp_path, monkeypatch):
-    first = assets.lambda_folder(assets.LOCAL, tmp_path)
+    first = assets.build_lambda_folder(assets.LOCAL, tmp_path)
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    assert assets.lambda_folder(assets.LOCAL, tmp_path) == first
+    assert assets.build_lambda_folder(assets.LOCAL, tmp_path) == first
 
 
 def test_a_build_without_uv_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(assets.BuildFailed, match="make setup"):
-        assets.glue_zip(tmp_path / "build")
+        assets.build_glue_zip(tmp_path / "build")
 
 
 @pytest.mark.parametrize("python", PYTHONS)
 def test_only_wheels_for_the_platform_and_no_bytecode_ship(python):
-    names = [file.as_posix() for file in files(assets.lambda_folder(assets.aws(python)))]
+    names = [file.as_posix() for file in files(assets.build_lambda_folder(assets.aws(python)))]
     native = [name for name in names if name.endswith(".so")]
     assert native
     assert all("aarch64" in name or "abi3" in name for name in native)
@@ -86,7 +86,7 @@ def test_ci_runs_the_tests_of_the_functions_on_every_other_python_that_a_deploym
 
 
 def test_the_folder_is_small():
-    folder = assets.lambda_folder(assets.aws(PYTHONS[0]))
+    folder = assets.build_lambda_folder(assets.aws(PYTHONS[0]))
     assert sum((folder / file).stat().st_size for file in files(folder)) < MEGABYTES * 2**20
 
 
@@ -101,7 +101,7 @@ def test_versions_are_those_that_the_tests_run_with():
 @pytest.fixture(scope="module")
 def clean():
     """The asset for this machine, and an interpreter without other packages than boto3."""
-    folder = assets.lambda_folder(assets.LOCAL)
+    folder = assets.build_lambda_folder(assets.LOCAL)
     packages = Path(boto3.__file__).parents[1]
     boto = [packages / name for name in ("boto3", "botocore", "jmespath", "s3transfer", "dateutil", "six.py")]
     return folder, boto
@@ -147,7 +147,7 @@ def test_a_missing_dependency_is_found(clean, tmp_path):
 
 
 def test_the_zip_has_the_imports_of_the_script_and_fixed_timestamps():
-    with zipfile.ZipFile(assets.glue_zip()) as archive:
+    with zipfile.ZipFile(assets.build_glue_zip()) as archive:
         assert archive.testzip() is None
         assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
         names = archive.namelist()
@@ -163,13 +163,13 @@ def test_the_zip_has_the_imports_of_the_script_and_fixed_timestamps():
 
 
 def test_pure_python_only_in_the_zip():
-    with zipfile.ZipFile(assets.glue_zip()) as archive:
+    with zipfile.ZipFile(assets.build_glue_zip()) as archive:
         assert not [name for name in archive.namelist() if Path(name).suffix in (".so", ".pyd")]
 
 
 def test_the_zip_is_the_same_whatever_machine_built_it():
     """It has no compiled code, and no file that names the platform of a wheel."""
-    with zipfile.ZipFile(assets.glue_zip()) as archive:
+    with zipfile.ZipFile(assets.build_glue_zip()) as archive:
         names = archive.namelist()
     assert "markupsafe/_native.py" in names
     assert not [
@@ -178,7 +178,7 @@ def test_the_zip_is_the_same_whatever_machine_built_it():
 
 
 @pytest.mark.parametrize(
-    "names", [lambda: zipfile.ZipFile(assets.glue_zip()).namelist(), lambda: shipped(assets.LOCAL)]
+    "names", [lambda: zipfile.ZipFile(assets.build_glue_zip()).namelist(), lambda: shipped(assets.LOCAL)]
 )
 def test_checks_for_authors_ship_nowhere(names):
     assert "config/exports/contract.py" in names()
@@ -186,7 +186,7 @@ def test_checks_for_authors_ship_nowhere(names):
 
 
 def shipped(platform):
-    return [file.as_posix() for file in files(assets.lambda_folder(platform))]
+    return [file.as_posix() for file in files(assets.build_lambda_folder(platform))]
 
 
 def installed(folder):
@@ -204,11 +204,11 @@ def installed(folder):
 
 
 def test_each_bill_of_materials_lists_what_is_in_its_asset(tmp_path):
-    with zipfile.ZipFile(assets.glue_zip()) as archive:
+    with zipfile.ZipFile(assets.build_glue_zip()) as archive:
         archive.extractall(tmp_path)
     python = PYTHONS[0]
     for asset, folder in (
-        (sbom.functions(python), assets.lambda_folder(assets.aws(python))),
+        (sbom.functions(python), assets.build_lambda_folder(assets.aws(python))),
         (sbom.GLUE, tmp_path),
     ):
         bill = json.loads(sbom.document(asset))

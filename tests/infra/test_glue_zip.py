@@ -42,7 +42,7 @@ def glue():
 def run(glue, tmp_path, code):
     """Run code as Glue does: the zip is first on the path, and the script is a file of its own."""
     script = tmp_path / "script.py"
-    script.write_text(f"import sys\nsys.path.insert(0, {str(assets.glue_zip())!r})\n{code}")
+    script.write_text(f"import sys\nsys.path.insert(0, {str(assets.build_glue_zip())!r})\n{code}")
     return subprocess.run([glue, "-I", script], capture_output=True, text=True, cwd=tmp_path, timeout=120)
 
 
@@ -107,7 +107,7 @@ def test_the_script_runs_until_it_lacks_arguments(glue, tmp_path):
     done = run(
         glue,
         tmp_path,
-        f"import runpy\nsys.argv = ['export.py']\nrunpy.run_path({str(assets.glue_script())!r}, "
+        f"import runpy\nsys.argv = ['export.py']\nrunpy.run_path({str(assets.locate_glue_script())!r}, "
         "run_name='__main__')",
     )
     assert done.returncode != 0

@@ -111,7 +111,9 @@ def refused(types):
             spec = parse(kind.PROPERTIES, properties, strict=False)
             known = {prop: value for prop, value in properties.items() if hasattr(spec, prop)}
             resource = Resource(invocations, name, logical_id, **known)
-            resource.physical_id = str(request.Identity(name, logical_id, request.generation_of(kind, spec)))
+            resource.physical_id = str(
+                request.Identity(name, logical_id, request.compute_generation(kind, spec))
+            )
             for asked in (resource.event("Update", properties), resource.event("Delete")):
                 answer = invocations.on_event(asked)
                 assert answer["PhysicalResourceId"] == resource.physical_id

@@ -7,8 +7,8 @@ import attrs
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.stacks import Stack, StackResource
 from lakeferry.inventory import ownership, removal
-from lakeferry.inventory.aws_kinds import aws_kinds
-from lakeferry.inventory.aws_listing import kms_descriptions
+from lakeferry.inventory.aws_kinds import list_aws_kinds
+from lakeferry.inventory.aws_listing import list_kms_descriptions
 from lakeferry.inventory.ownership import StackHistory, VendorNames
 from lakeferry.inventory.recognition import matches
 
@@ -40,7 +40,7 @@ def test_resources_that_are_known_by_their_ids_have_them_in_the_templates(assemb
         assembly.plan.deployment.confluent, environment_id="env-1", environment_name="theirs"
     )
     deployment = attrs.evolve(assembly.plan.deployment, confluent=given)
-    found = {(part, kind, id) for part, kind, id, _ in ownership.expected(deployment, ACCOUNT)}
+    found = {(part, kind, id) for part, kind, id, _ in ownership.list_expected(deployment, ACCOUNT)}
     templates = {
         (part, resource["Properties"]["kind"], id)
         for part, template in assembly.templates.items()
@@ -57,7 +57,7 @@ def test_resources_that_are_known_by_their_ids_have_them_in_the_templates(assemb
 
 
 def test_every_type_in_the_templates_has_a_row(assembly):
-    listed = {kind.type for kind in aws_kinds(assembly.plan.deployment)}
+    listed = {kind.type for kind in list_aws_kinds(assembly.plan.deployment)}
     types = {
         resource["Type"]
         for template in assembly.templates.values()
@@ -68,7 +68,7 @@ def test_every_type_in_the_templates_has_a_row(assembly):
 
 
 def test_every_kind_of_aws_can_be_removed(assembly):
-    kinds = {kind.name for kind in aws_kinds(assembly.plan.deployment)}
+    kinds = {kind.name for kind in list_aws_kinds(assembly.plan.deployment)}
     assert kinds - set(removal.ORDER) == set()
 
 
@@ -79,13 +79,13 @@ def test_keys_of_kms_are_known_by_what_the_templates_say_of_them(assembly):
     described = {
         resource["Properties"]["Description"] for resource in resources if resource["Type"] == "AWS::KMS::Key"
     }
-    assert described == set(kms_descriptions(assembly.plan.deployment))
+    assert described == set(list_kms_descriptions(assembly.plan.deployment))
 
 
 def test_a_budget_is_recognised_by_its_name_in_the_template(assembly):
     """Also one of an earlier version, whose name had no digits at its end."""
     (pattern,) = (
-        kind.recognition.custom for kind in aws_kinds(assembly.plan.deployment) if kind.name == "budget"
+        kind.recognition.custom for kind in list_aws_kinds(assembly.plan.deployment) if kind.name == "budget"
     )
     (body,) = assembly.resources("AWS::Budgets::Budget").values()
     earlier = assembly.plan.deployment.regional_prefix

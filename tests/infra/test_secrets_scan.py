@@ -44,7 +44,7 @@ def test_an_assembly_has_no_secret(assembly):
 def test_assets_have_no_secret():
     ours = [
         leak
-        for leak in leaks(assets.lambda_folder(assets.aws("3.11")))
+        for leak in leaks(assets.build_lambda_folder(assets.aws("3.11")))
         if not any(word in leak for word in _EXPECTED)
     ]
     assert ours == []

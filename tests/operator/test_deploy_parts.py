@@ -177,7 +177,7 @@ def test_a_registry_that_cannot_be_asked_is_said_and_stops_nothing(ctx, assembly
         "NOT CHECKED: schema Custom0 (trades-value): Schema Registry could not be asked"
         in capsys.readouterr().out
     )
-    assert len(render.document(found)["not_checked"]) == 1
+    assert len(render.build_document(found)["not_checked"]) == 1
 
 
 def refused(ctx):
@@ -354,7 +354,7 @@ def test_a_deployment_that_is_refused_because_of_another_one_says_so(ctx, stacks
 
 def test_nothing_is_deployed_while_another_process_deploys_the_stage():
     with (
-        lock.only_one(target.STATE / "deploy-held.lock", AssertionError),
+        lock.hold_lock(target.STATE / "deploy-held.lock", AssertionError),
         pytest.raises(CommandFailed) as failure,
     ):
         run.run_deploy(Output(quiet=True), "held", yes=True)
@@ -448,7 +448,7 @@ def test_a_protected_stack_that_was_created_stays_protected(ctx, stacks):
 def test_a_changed_resource_is_drift_and_an_unchanged_one_is_not(ctx, stacks):
     stacks.make("data", {"Queue": {"Type": "AWS::SQS::Queue", "Properties": {"VisibilityTimeout": 30}}})
     assert [item for item in drift.detect(ctx) if item.status in ("MODIFIED", "DELETED")] == []
-    (queue,) = deployed.physical_ids(ctx, deployed.require_part(ctx, "data")).values()
+    (queue,) = deployed.read_physical_ids(ctx, deployed.require_part(ctx, "data")).values()
     boto3.client("sqs").set_queue_attributes(QueueUrl=queue, Attributes={"VisibilityTimeout": "60"})
     (found,) = [item for item in drift.detect(ctx) if item.status == "MODIFIED"]
     assert (found.type, found.name) == ("AWS::SQS::Queue", "Queue")
@@ -541,9 +541,9 @@ def test_the_log_of_a_function_is_found_and_reported_in_the_order_of_time(ctx, w
     now = int(time.time())
     wrote("a", (now - 30, "START RequestId: 1"), (now - 20, "second"), (now - 9, "fourth"))
     wrote("b", (now - 25, "first"), (now - 15, "third"), (now - 5, "END RequestId: 1"))
-    (run,) = logs.of(ctx, "notification", 3)
+    (run,) = logs.read_runs(ctx, "notification", 3)
     assert [line.text for line in run.lines] == ["second", "third", "fourth"]
-    (run,) = logs.of(ctx, "notification", 9, everything=True)
+    (run,) = logs.read_runs(ctx, "notification", 9, everything=True)
     assert run.lines[0].text == "START RequestId: 1"
     assert len(run.lines) == 6
 
@@ -567,7 +567,7 @@ def test_the_log_of_a_run_with_many_executors_is_complete(ctx, stacks):
             logStreamName=stream,
             logEvents=[{"timestamp": now, "message": f"of {stream}"}],
         )
-    (run,) = logs.of(ctx, "daily_trades", 1)
+    (run,) = logs.read_runs(ctx, "daily_trades", 1)
     assert {line.text for line in run.lines} >= {f"of {stream}" for stream in streams}
 
 
@@ -578,20 +578,20 @@ def test_json_lines_of_lambda_itself_are_not_shown(ctx, wrote):
     )
     ours = json.dumps({"level": "ERROR", "message": "failed"})
     wrote("a", (now - 9, report), (now - 8, ours), (now - 7, report.replace(" ", "")))
-    (run,) = logs.of(ctx, "notification", 9)
+    (run,) = logs.read_runs(ctx, "notification", 9)
     assert [line.text for line in run.lines] == [ours]
 
 
 def test_a_secret_in_a_log_is_not_shown(ctx, wrote):
     secret = "cflt" + "A1b2C3d4" * 8
     wrote("a", (int(time.time()), f"refused: {secret}"))
-    (run,) = logs.of(ctx, "notification", 9)
+    (run,) = logs.read_runs(ctx, "notification", 9)
     assert secret not in run.lines[0].text
 
 
 def test_a_name_without_a_log_is_reported_with_the_names_that_have_one(ctx):
     with pytest.raises(CommandFailed) as failure:
-        logs.of(ctx, "nosuch", 1)
+        logs.read_runs(ctx, "nosuch", 1)
     assert (failure.value.exit_code, failure.value.code) == (WRONG_INPUT, "LOGS-UNKNOWN")
     assert (
         failure.value.hint == "There are: daily_trades, confluent, snowflake, rotation, notification, watch"
@@ -600,7 +600,7 @@ def test_a_name_without_a_log_is_reported_with_the_names_that_have_one(ctx):
 
 def test_a_part_that_is_not_deployed_is_reported(ctx):
     with pytest.raises(CommandFailed) as failure:
-        logs.of(ctx, "notification", 1)
+        logs.read_runs(ctx, "notification", 1)
     assert (failure.value.exit_code, failure.value.code) == (WRONG_INPUT, "NOT-DEPLOYED")
 
 

@@ -57,7 +57,7 @@ def with_snowflake(ctx, **changed):
 
 
 def test_before_a_deployment_only_the_bootstrap_is_missing(ctx):
-    checks = runner.run(doctor.probes(ctx))
+    checks = runner.run(doctor.list_probes(ctx))
     assert [check.name for check in checks if check.result is Result.FAIL] == ["bootstrap"]
     assert {check.group for check in checks if check.result is Result.SKIPPED} == {
         "Confluent",
@@ -87,14 +87,14 @@ def test_a_failed_stack_does_not_count_as_a_deployment(ctx, stacks):
         "confluent", known=["lf1:environment:Environment:0"], refuses=["lf1:environment:Environment:0"]
     )
     assert stacks.delete(stack) == "DELETE_FAILED"
-    hops = [check for check in runner.run(doctor.probes(ctx)) if check.group == "Confluent → AWS"]
+    hops = [check for check in runner.run(doctor.list_probes(ctx)) if check.group == "Confluent → AWS"]
     assert {check.message for check in hops} == {f"not deployed: stack {stack} is DELETE_FAILED"}
 
 
 @pytest.mark.parametrize("silent", [AWS, CONFLUENT, SNOWFLAKE])
 def test_a_system_that_answers_with_errors_does_not_hide_others(ctx, broken, silent):
     broken(silent, status=500, shape="json")
-    checks = runner.run(doctor.probes(ctx))
+    checks = runner.run(doctor.list_probes(ctx))
     groups = {AWS: {"AWS", "storage"}, CONFLUENT: {"Confluent"}, SNOWFLAKE: {"Snowflake"}}
     failed = {check.group for check in checks if check.result is Result.FAIL}
     assert groups[silent] <= failed
@@ -109,7 +109,7 @@ def test_a_missing_login_is_reported_once_and_what_needs_it_is_skipped(ctx, monk
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
     fresh = context.DeploymentContext(ctx.loaded, ctx.addresses, ctx.clock)
-    checks = runner.run(doctor.probes(fresh))
+    checks = runner.run(doctor.list_probes(fresh))
     (failed,) = [check for check in checks if check.result is Result.FAIL]
     assert (failed.name, "nobody is logged in" in failed.message, "aws sso login" in failed.fix) == (
         "identity",
@@ -132,7 +132,11 @@ def test_a_missing_login_is_reported_once_and_what_needs_it_is_skipped(ctx, monk
 
 def test_another_account_than_the_files_is_reported(ctx):
     (check,) = runner.run(
-        [probe for probe in doctor.probes(with_aws(ctx, account="111122223333")) if probe.name == "identity"]
+        [
+            probe
+            for probe in doctor.list_probes(with_aws(ctx, account="111122223333"))
+            if probe.name == "identity"
+        ]
     )
     assert (check.result, "111122223333" in check.message, "000000000000" in check.message) == (
         Result.FAIL,
@@ -141,7 +145,7 @@ def test_another_account_than_the_files_is_reported(ctx):
     )
     others = {
         check.message
-        for check in runner.run(doctor.probes(with_aws(ctx, account="111122223333")))
+        for check in runner.run(doctor.list_probes(with_aws(ctx, account="111122223333")))
         if check.group == "storage"
     }
     assert others == {"not checked: logged in to another AWS account"}
@@ -151,14 +155,14 @@ def test_a_check_without_permission_is_a_warning(ctx, broken):
     broken(AWS, status=403, shape="aws-json", code="AccessDeniedException", path="/2015-03-31/*")
     broken(AWS, status=403, shape="aws-json", code="AccessDeniedException", path="/2016-08-19/*")
     (check,) = runner.run(
-        [probe for probe in doctor.probes(ctx) if probe.name == "Lambda concurrent executions"]
+        [probe for probe in doctor.list_probes(ctx) if probe.name == "Lambda concurrent executions"]
     )
     assert (check.result, "AccessDenied" in check.message, "role" in check.fix) == (Result.WARN, True, True)
 
 
 def test_a_region_that_the_sdk_does_not_know_is_a_warning(ctx):
-    assert of(aws.region(ctx))["region"][0] is Result.OK
-    result, found, _ = of(aws.region(with_aws(ctx, region="xx-nowhere-9")))["region"]
+    assert of(aws.check_region(ctx))["region"][0] is Result.OK
+    result, found, _ = of(aws.check_region(with_aws(ctx, region="xx-nowhere-9")))["region"]
     assert (result, "glue" in found) == (Result.WARN, True)
 
 
@@ -167,7 +171,7 @@ def test_a_region_that_the_sdk_does_not_know_is_a_warning(ctx):
 )
 def test_the_bootstraps_version_is_compared(ctx, version, result):
     with bootstrapped(version):
-        found = of(aws.bootstrap(ctx))["bootstrap"]
+        found = of(aws.check_bootstrap(ctx))["bootstrap"]
     assert found[0] is result
     assert (f"bootstrap aws://000000000000/{ctx.region}" in found[2]) == (result is Result.FAIL)
 
@@ -175,21 +179,21 @@ def test_the_bootstraps_version_is_compared(ctx, version, result):
 def test_the_bootstrap_is_that_of_the_files_qualifier(ctx):
     own = with_aws(ctx, bootstrap_qualifier="teamdata1")
     with bootstrapped("30"):
-        result, message, fix = of(aws.bootstrap(own))["bootstrap"]
+        result, message, fix = of(aws.check_bootstrap(own))["bootstrap"]
         assert (result, "teamdata1" in message) == (Result.FAIL, True)
         assert "bootstrap --qualifier teamdata1 --toolkit-stack-name CDKToolkit-teamdata1 aws://" in fix
     ssm = boto3.client("ssm")
     ssm.put_parameter(Name="/cdk-bootstrap/teamdata1/version", Value="30", Type="String")
-    assert of(aws.bootstrap(own))["bootstrap"][0] is Result.OK
-    result, _, fix = of(aws.bootstrap(ctx))["bootstrap"]
+    assert of(aws.check_bootstrap(own))["bootstrap"][0] is Result.OK
+    result, _, fix = of(aws.check_bootstrap(ctx))["bootstrap"]
     assert (result, "aws.bootstrap_qualifier" in fix) == (Result.FAIL, True)
     ssm.delete_parameter(Name="/cdk-bootstrap/teamdata1/version")
 
 
 def test_lake_formation_that_governs_new_tables_is_said(ctx, stand_ins):
-    assert of(aws.lake_formation(ctx))[aws.LAKE_FORMATION][0] is Result.OK
+    assert of(aws.check_lake_formation(ctx))[aws.LAKE_FORMATION][0] is Result.OK
     govern(stand_ins, governs=True)
-    result, message, fix = of(aws.lake_formation(ctx))[aws.LAKE_FORMATION]
+    result, message, fix = of(aws.check_lake_formation(ctx))[aws.LAKE_FORMATION]
     govern(stand_ins)
     assert (result, "databases and tables" in message, "prepare-aws.md" in fix) == (Result.WARN, True, True)
 
@@ -217,12 +221,12 @@ def test_an_existing_environment_needs_stream_governance(ctx):
     vendor = ctx.confluent()
     made = vendor.cloud.post("/org/v2/environments", {"display_name": "shared"})
     given = with_confluent(ctx, environment_id=made["id"], environment_name="shared")
-    check = confluent.environment(given, vendor)
+    check = confluent.check_environment(given, vendor)
     assert (check.result, "no Stream Governance" in check.message) == (Result.FAIL, True)
     vendor.cloud.patch(
         f"/org/v2/environments/{made['id']}", {"stream_governance_config": {"package": "ESSENTIALS"}}
     )
-    assert confluent.environment(given, vendor).result is Result.OK
+    assert confluent.check_environment(given, vendor).result is Result.OK
     vendor.cloud.delete(f"/org/v2/environments/{made['id']}")
 
 
@@ -250,7 +254,7 @@ def glue(**values):
 def test_glue_quotas_are_compared_with_the_needs_of_the_exports(ctx, broken, runs, dpus, results):
     named = {"Max concurrent job runs per account": runs, "Max task DPUs per account": dpus}
     broken(AWS, status=200, headers={"x-amz-target": "ServiceQuotas*"}, body=glue(**named))
-    checks = aws.glue_quotas(ctx)
+    checks = aws.check_glue_quotas(ctx)
     assert [check.result for check in checks] == results
     assert all(f"{value}" in check.message for check, value in zip(checks, named.values(), strict=True))
 
@@ -261,7 +265,7 @@ def test_quotas_that_are_enough_for_one_export_but_not_for_all_are_a_warning(ctx
     broken(AWS, status=200, headers={"x-amz-target": "ServiceQuotas*"}, body=glue(**{
         "Max concurrent job runs per account": 2, "Max task DPUs per account": 5,
     }))  # fmt: skip
-    checks = aws.glue_quotas(context.DeploymentContext(many, ctx.addresses, ctx.clock))
+    checks = aws.check_glue_quotas(context.DeploymentContext(many, ctx.addresses, ctx.clock))
     assert [(check.result, check.needed.split()[0]) for check in checks] == [
         (Result.WARN, "3"),
         (Result.WARN, "6"),
@@ -269,20 +273,20 @@ def test_quotas_that_are_enough_for_one_export_but_not_for_all_are_a_warning(ctx
 
 
 def test_unknown_quotas_are_a_warning(ctx, broken):
-    assert {check.result for check in aws.glue_quotas(ctx)} == {Result.WARN}
+    assert {check.result for check in aws.check_glue_quotas(ctx)} == {Result.WARN}
     broken(AWS, status=200, headers={"x-amz-target": "ServiceQuotas*"}, body=glue())
-    assert ["doesn't list" in check.message for check in aws.glue_quotas(ctx)] == [True, True]
+    assert ["doesn't list" in check.message for check in aws.check_glue_quotas(ctx)] == [True, True]
 
 
 def test_a_deployment_needs_more_concurrent_executions_than_a_new_account_has(ctx, broken):
-    assert aws.lambda_quota(ctx)[0].result is Result.OK
+    assert aws.check_lambda_quota(ctx)[0].result is Result.OK
     broken(
         AWS,
         status=200,
         path="/2016-08-19/account-settings",
         body=json.dumps({"AccountLimit": {"ConcurrentExecutions": 10}}),
     )
-    (check,) = aws.lambda_quota(ctx)
+    (check,) = aws.check_lambda_quota(ctx)
     assert (check.result, check.message.startswith("10,")) == (Result.FAIL, True)
 
 

@@ -40,7 +40,7 @@ class Standing:
     def had(self, kind, logical_id, object_id, **properties):
         """Take an object into the stack without creating it: it was there once."""
         handler = registry.RESOURCE_TYPES[kind].handler
-        generation = request.generation_of(handler, handler.PROPERTIES(**properties))
+        generation = request.compute_generation(handler, handler.PROPERTIES(**properties))
         self.objects.append((f"lf1:{kind}:{logical_id}:{generation}", object_id, properties))
         return object_id
 
@@ -57,11 +57,11 @@ def standing(ctx, stacks):
 
 
 def drifted(ctx):
-    return {item.name: item.status for item in drift.missing(ctx)}
+    return {item.name: item.status for item in drift.find_missing(ctx)}
 
 
 def details(ctx, name):
-    return next(item.details for item in drift.missing(ctx) if item.name == name)
+    return next(item.details for item in drift.find_missing(ctx) if item.name == name)
 
 
 def repaired(ctx):
@@ -77,7 +77,7 @@ def refused(ctx):
 def test_a_missing_object_at_a_vendor_is_drift_until_it_is_there_again(ctx, standing, capsys):
     standing.had("snowflake_warehouse", "Warehouse", "GONE")
     stack = standing.deploy("snowflake")
-    (found,) = drift.missing(ctx)
+    (found,) = drift.find_missing(ctx)
     # The deployer's role sees only what it owns, so it can't tell a dropped object from one that another role
     # owns now.
     assert (found.system, found.type, found.name, found.status) == (
@@ -93,7 +93,7 @@ def test_a_missing_object_at_a_vendor_is_drift_until_it_is_there_again(ctx, stan
     with pytest.raises(CommandFailed, match="Warehouse is unknown"):
         verify_repair(Output(quiet=True), ctx)
     Planter(ctx).make("snowflake_warehouse", "Warehouse")
-    assert drift.missing(ctx) == []
+    assert drift.find_missing(ctx) == []
     verify_repair(Output(quiet=True), ctx)
 
 
@@ -132,7 +132,7 @@ GONE_WITH = {
 def test_the_rights_on_a_dropped_object_are_repaired_with_it(stand_ins, ctx, standing, kind):
     names = with_rights(standing)
     stack = standing.deploy("snowflake")
-    assert drift.missing(ctx) == []
+    assert drift.find_missing(ctx) == []
     stand_ins.admin().run(sql.by_name(f"DROP {kind} {{name}}", names[kind]))
     assert drifted(ctx).keys() == GONE_WITH[kind]
     assert {name.removeprefix(f"{stack}/") for name in repaired(ctx)} == GONE_WITH[kind]
@@ -162,7 +162,7 @@ def test_an_object_that_somebody_renamed_at_confluent_is_still_the_same(stand_in
     environment = standing.make("environment", "Environment")
     standing.deploy("confluent")
     confluent(stand_ins, "PATCH", f"/org/v2/environments/{environment}", {"display_name": "renamed"})
-    assert drift.missing(ctx) == []
+    assert drift.find_missing(ctx) == []
 
 
 def confluent(stand_ins, method, path, body=None, **params):
@@ -189,7 +189,7 @@ def with_cluster(standing):
 def test_a_role_binding_that_somebody_removed_is_repaired(stand_ins, ctx, standing):
     *_, binding = with_cluster(standing)
     stack = standing.deploy("confluent")
-    assert drift.missing(ctx) == []
+    assert drift.find_missing(ctx) == []
     confluent(stand_ins, "DELETE", f"/iam/v2/role-bindings/{binding}")
     assert repaired(ctx) == [f"{stack}/Binding"]
 
@@ -227,7 +227,7 @@ def with_key(standing, name):
 def test_a_deleted_key_is_the_reason_why_a_topic_cannot_be_seen(stand_ins, ctx, standing):
     key, secret = with_key(standing, "confluent/kafka/app_manager")
     standing.deploy("confluent")
-    assert drift.missing(ctx) == []
+    assert drift.find_missing(ctx) == []
     confluent(stand_ins, "DELETE", f"/iam/v2/api-keys/{key}")
     ctx.clock.sleep(3600)
     assert drifted(ctx) == {"AppManagerKey": "DELETED", "Orders": "unknown"}
@@ -259,7 +259,7 @@ def test_a_paused_connector_is_drift_of_its_own_kind_and_repaired(stand_ins, ctx
     )
     name = standing.make("connector", "OrdersDatagen", quickstart="STOCK_TRADES", **given)
     stack = standing.deploy("confluent")
-    assert drift.missing(ctx) == []
+    assert drift.find_missing(ctx) == []
     confluent(stand_ins, "PUT", f"{route}/{name}/pause")
     ctx.clock.sleep(900)
     assert drifted(ctx) == {"OrdersDatagen": "STOPPED"}

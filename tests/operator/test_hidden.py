@@ -118,9 +118,9 @@ def test_after_its_stacks_are_gone_a_login_without_a_role_does_not_say_that_noth
 
 
 def test_what_a_login_without_a_role_does_not_see_is_not_missing(stand_ins, ctx, environment):
-    assert drift.missing(ctx) == []
+    assert drift.find_missing(ctx) == []
     narrow(stand_ins, ctx)
-    (found,) = drift.missing(ctx)
+    (found,) = drift.find_missing(ctx)
     assert (found.status, found.stack, "CFL-UNSEEN" in found.details) == (Verdict.UNKNOWN, "", True)
     with pytest.raises(CommandFailed) as failed:
         run.to_repair(Output(quiet=True), ctx)
@@ -131,7 +131,7 @@ def test_a_login_of_another_organization_is_refused(stand_ins, ctx, environment)
     other_organization(stand_ins, ctx)
     with pytest.raises(LakeferryError, match="CFL-OTHER-ORGANIZATION"):
         destroyed(ctx)
-    (found,) = drift.missing(ctx)
+    (found,) = drift.find_missing(ctx)
     assert (found.status, "CFL-OTHER-ORGANIZATION" in found.details) == (Verdict.UNKNOWN, True)
     assert exists(stand_ins, environment)
 
@@ -197,11 +197,11 @@ def watch_settings(ctx, table):
 
 def watch(ctx, table):
     """Connect as the monitoring function does to measure topics."""
-    runtime.client.cache_clear()
+    runtime.get_client.cache_clear()
     try:
-        return monitoring.telemetry(watch_settings(ctx, table), Session(ctx.deadline), ctx.clock)
+        return monitoring.open_telemetry(watch_settings(ctx, table), Session(ctx.deadline), ctx.clock)
     finally:
-        runtime.client.cache_clear()
+        runtime.get_client.cache_clear()
 
 
 def test_monitoring_refuses_a_key_of_another_organization(stand_ins, ctx, environment):
@@ -224,10 +224,10 @@ def test_monitoring_refuses_a_user_of_another_account(ctx, environment):
         snowflake_url=ctx.addresses.snowflake,
         snowflake_state_table=open_states(ctx, stack).documents.table,
     )
-    runtime.client.cache_clear()
+    runtime.get_client.cache_clear()
     with pytest.raises(LakeferryError, match="SNF-OTHER-ACCOUNT"):
-        monitoring.snowflake(settings, Session(ctx.deadline), ctx.clock)
-    runtime.client.cache_clear()
+        monitoring.open_snowflake(settings, Session(ctx.deadline), ctx.clock)
+    runtime.get_client.cache_clear()
 
 
 def stack_of(ctx):

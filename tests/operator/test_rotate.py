@@ -45,10 +45,10 @@ def test_a_secret_that_is_gone_does_not_hide_the_others(ctx):
     gone = RotatingSecret(
         "arn:aws:secretsmanager:eu-west-1:000000000000:secret:gone-abcdef", "confluent", FUNCTION
     )
-    (found,) = rotating_secrets.ages(ctx, [gone])
+    (found,) = rotating_secrets.read_ages(ctx, [gone])
     assert (found.age_days, found.secret) == (None, "gone")
     assert "rotation" in found.trouble
-    (trouble,) = rotation.troubles(ctx.deployment, found)
+    (trouble,) = rotation.list_troubles(ctx.deployment, found)
     assert trouble.startswith("its age could not be read: ")
 
 

@@ -33,7 +33,7 @@ from lakeferry.health.freshness import Readers, TableStatus
 from lakeferry.health.model import Observation, Result, State, format_hours, observe
 from lakeferry.health.tableflow import Tableflow
 from lakeferry.inventory import Verdict
-from lakeferry.inventory.aws_kinds import aws_kinds
+from lakeferry.inventory.aws_kinds import list_aws_kinds
 from lakeferry.output import Output
 from lambdas import contract
 from lambdas.handlers.monitoring import Settings
@@ -197,7 +197,9 @@ def test_a_record_that_cannot_be_written_suspends_the_table_and_is_named(readers
     assert (found.state, found.code) == (State.WRONG, "CFL-TABLEFLOW-SUSPENDED")
     assert f"partition {record['partition_id']}, offset {record['offset']}" in found.message
     assert watched_tables(readers).stopped(TOPIC) == 1
-    (trouble,) = [problem for problem in status.table_problems([TableStatus(TOPIC, {"tableflow": found})])]
+    (trouble,) = [
+        problem for problem in status.list_table_problems([TableStatus(TOPIC, {"tableflow": found})])
+    ]
     assert trouble.code == "CFL-TABLEFLOW-SUSPENDED"
     without_bad_records(deployed)
     deployed.resume()
@@ -484,7 +486,7 @@ def test_a_table_without_records_is_described_in_words(row, words):
 
     found = observe(empty)
     assert (found.state, found.code) == (State.WAITING, row.code)
-    (problem,) = status.table_problems([TableStatus("orders", {"iceberg": found})])
+    (problem,) = status.list_table_problems([TableStatus("orders", {"iceberg": found})])
     assert words in problem.message
     assert "s3://" not in problem.message
     assert row.code not in problem.message
@@ -522,7 +524,7 @@ def age(**more):
     ],
 )
 def test_problems_of_a_key_are_reported(deployed, of, expected_message):
-    found = list(rotation.troubles(deployed.ctx.deployment, of))
+    found = list(rotation.list_troubles(deployed.ctx.deployment, of))
     assert len(found) == len(expected_message)
     assert all(words in line for words, line in zip(expected_message, found, strict=True))
 
@@ -592,12 +594,12 @@ def results_of(readers, other):
     """
     ctx = readers.ctx
     other = DeploymentContext(other.loaded, other.addresses, other.clock)
-    probes = [probe for probe in doctor.probes(ctx) if probe.group is not tools.GROUP]
+    probes = [probe for probe in doctor.list_probes(ctx) if probe.group is not tools.GROUP]
     yield {(check.group, check.name, check.result) for check in runner.run(probes)}
     yield {(item.system, item.kind, item.name, item.verdict) for item in inventory.collect(ctx)}
     yield {
         (kind.name, found.name, *sorted(found.tags().items()))
-        for kind in aws_kinds(other.deployment)
+        for kind in list_aws_kinds(other.deployment)
         for found in kind.find(other)
     }
     yield {
@@ -610,7 +612,7 @@ def results_of(readers, other):
         for export in exports.read_exports(readers)
         for seen in export.observations
     }
-    yield {(one.secret, one.trouble) for one in rotating_secrets.by_hand(ctx)}
+    yield {(one.secret, one.trouble) for one in rotating_secrets.read_manual_ages(ctx)}
     yield {exports.observe_engineers(readers)}
 
 
@@ -629,7 +631,7 @@ def test_without_permission_to_read_keys_doctor_looks_at_aws_only(deployer):
 def test_the_role_for_ci_sees_what_the_root_user_sees(readers, deployer, deployed):
     other = deployed.stand_ins.deployment(prepared=False)
     kinds = {kind for kind, _ in plant_in_aws(other)}
-    assert {kind.name for kind in aws_kinds(other.deployment) if any(kind.find(other))} >= kinds - {
+    assert {kind.name for kind in list_aws_kinds(other.deployment) if any(kind.find(other))} >= kinds - {
         "glue_table"
     }
     as_root = list(results_of(readers, other))

@@ -15,7 +15,7 @@ import pytest
 
 from glue_jobs.contract import SPARK_SETTINGS
 from simulators.core.faults import FaultClient
-from stacks.assets import glue_zip
+from stacks.assets import build_glue_zip
 from tests.support.lake import AS_OF, MONDAY, column, contract, topic_of
 
 pytestmark = [pytest.mark.cluster(only=True), pytest.mark.slow]
@@ -62,7 +62,7 @@ def test_the_zip_that_ships_is_the_only_code_of_ours_there(spark):
         return glue_jobs.export.__file__, absent, "site" in sys.modules
 
     for file, absent, site in on_executors(spark, look):
-        assert file.endswith(f"{glue_zip().name}/glue_jobs/export.py")
+        assert file.endswith(f"{build_glue_zip().name}/glue_jobs/export.py")
         assert (absent, site) == (["lakeferry", "simulators", "stacks", "tests"], False)
 
 

@@ -60,8 +60,8 @@ def _new_job(aws: Clients, lake: Lake) -> str:
     name = numbered("shipped")
     script = "code/export.py"
     code = "code/lakeferry.zip"
-    lake.s3.upload_file(str(assets.glue_script()), lake.target.bucket, script)
-    lake.s3.upload_file(str(assets.glue_zip()), lake.target.bucket, code)
+    lake.s3.upload_file(str(assets.locate_glue_script()), lake.target.bucket, script)
+    lake.s3.upload_file(str(assets.build_glue_zip()), lake.target.bucket, code)
     command = properties["Command"] | {"ScriptLocation": f"s3://{lake.target.bucket}/{script}"}
     arguments = properties["DefaultArguments"] | {"--extra-py-files": f"s3://{lake.target.bucket}/{code}"}
     shared = {name: properties[name] for name in _PASSED_ON} | {

@@ -140,7 +140,7 @@ class Deployed:
             secrets=self.ctx.secrets,
             clock=self.ctx.clock,
             notes={},
-            resource_uid=request.resource_uid(self.stack_ids.get(part, ""), logical_id),
+            resource_uid=request.compute_resource_uid(self.stack_ids.get(part, ""), logical_id),
         )
         made = registered.handler.create(context, spec)
         outputs = None
@@ -198,7 +198,7 @@ class Deployed:
 
     def _identity(self, kind, logical_id, properties):
         module = registry.RESOURCE_TYPES[kind].handler
-        return Identity(kind, logical_id, request.generation_of(module, module.PROPERTIES(**properties)))
+        return Identity(kind, logical_id, request.compute_generation(module, module.PROPERTIES(**properties)))
 
     def _streams(self):
         """Create a topic with a schema, and the keys of its manager."""

@@ -100,7 +100,7 @@ class Deployment:
         to = base.Connection(
             account, cluster["id"], environment, display_name="reader-key", endpoint="127.0.0.1:9092"
         )
-        return confluent_fields.fields("kafka", ApiKey(key[0], Secret(key[1])), to)
+        return confluent_fields.build_plain_fields("kafka", ApiKey(key[0], Secret(key[1])), to)
 
     def _user(self):
         pair = keypair._pair(rsa.generate_private_key(public_exponent=65537, key_size=2048))
@@ -113,7 +113,7 @@ class Deployment:
             "GRANT ROLE ROTATES TO USER READS",
         ):
             execute(admin, statement, {})
-        return snowflake_fields.fields(
+        return snowflake_fields.build_fields(
             pair, snowflake_fields.Connection(account.identifier, "READS", "127.0.0.1")
         )
 

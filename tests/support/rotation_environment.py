@@ -225,7 +225,7 @@ class RotationEnvironment:
             self.run_sql(statement)
         to = secret_fields.Connection(account.identifier, USER, "127.0.0.1", "READS")
         tags = {"lakeferry:rotation-role": ROTATION_ROLE}
-        self.secrets.new("snowflake", json.dumps(secret_fields.fields(pair, to)), **tags)
+        self.secrets.new("snowflake", json.dumps(secret_fields.build_fields(pair, to)), **tags)
 
     def run_sql(self, statement):
         """Run a statement as the account's administrator."""

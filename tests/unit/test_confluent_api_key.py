@@ -169,7 +169,7 @@ def test_a_key_for_something_else_is_not_kept(server, resource):
     ],
 )
 def test_a_resource_is_recognised_in_confluents_other_form(found, service, same):
-    assert key_services.is_for(listed("K", resource=found), RESOURCES[service]) is same
+    assert key_services.is_key_for(listed("K", resource=found), RESOURCES[service]) is same
 
 
 @pytest.mark.parametrize(("status", "works"), [(200, True), (401, False), (400, None)])
@@ -179,9 +179,9 @@ def test_a_key_works_where_its_service_accepts_it_and_another_error_is_no_answer
     key = ApiKey("K", Secret("s"))
     if works is None:
         with pytest.raises(Refused):
-            key_services.works(cloud(server), target, key)
+            key_services.accepts_key(cloud(server), target, key)
     else:
-        assert key_services.works(cloud(server), target, key) is works
+        assert key_services.accepts_key(cloud(server), target, key) is works
 
 
 def test_all_keys_of_the_name_are_deleted_with_the_resource(server):
@@ -292,7 +292,7 @@ def test_every_service_has_fields_requirements_and_a_test_call():
     assert secret_fields.SERVICES == tuple(SERVICES) == tuple(KEY_SERVICES)
     key = ApiKey("id", Secret("canary"))
     for service in SERVICES:
-        held = secret_fields.fields(service, key, base.Connection(SA, "r"))
+        held = secret_fields.build_plain_fields(service, key, base.Connection(SA, "r"))
         assert held["apiSecret"] == "canary"
 
 

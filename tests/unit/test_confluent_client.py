@@ -11,8 +11,16 @@ from hypothesis import strategies as st
 from lakeferry.health import confluent as health
 from lambdas.confluent import crn
 from lambdas.confluent.client import Confluent
-from lambdas.confluent.errors import detail, error_from
-from lambdas.confluent.rest_client import MAX_PAGES, RestClient, get_path, objects, path, require_text, text
+from lambdas.confluent.errors import read_detail, build_error
+from lambdas.confluent.rest_client import (
+    MAX_PAGES,
+    RestClient,
+    get_path,
+    get_objects,
+    build_path,
+    require_text,
+    get_text,
+)
 from lambdas.shared.errors import (
     Conflict,
     Denied,
@@ -56,11 +64,11 @@ ERRORS = {
     ],
 )
 def test_error_messages_are_read_in_each_form(body, message):
-    assert detail(body) == message
+    assert read_detail(body) == message
 
 
 def test_a_long_message_is_truncated():
-    assert len(detail({"message": "x" * 5000})) == 300
+    assert len(read_detail({"message": "x" * 5000})) == 300
 
 
 @pytest.mark.parametrize(
@@ -82,7 +90,7 @@ def test_a_long_message_is_truncated():
 )
 def test_each_status_has_its_error(status, kind, code, server):
     vendor = cloud(server)
-    error = error_from(Response(status, {"X-Request-Id": "req-9"}, ERRORS), "GET /x", vendor.clock, 77.0)
+    error = build_error(Response(status, {"X-Request-Id": "req-9"}, ERRORS), "GET /x", vendor.clock, 77.0)
     assert type(error) is kind
     assert error.row.code == code
     assert f"GET /x: HTTP {status}, no role" in error.what
@@ -92,8 +100,8 @@ def test_each_status_has_its_error(status, kind, code, server):
 
 def test_a_429_has_the_seconds_to_wait(server):
     clock = cloud(server).clock
-    assert error_from(Response(429, {"Retry-After": "33"}, None), "x", clock, 0).wait == 33
-    assert error_from(Response(429, {}, None), "x", clock, 0).wait == 10
+    assert build_error(Response(429, {"Retry-After": "33"}, None), "x", clock, 0).wait == 33
+    assert build_error(Response(429, {}, None), "x", clock, 0).wait == 10
 
 
 def test_404_means_gone(server):
@@ -202,8 +210,8 @@ NAMES = st.sampled_from(["id", "data", "spec", "phase", "a", "b"])
     )
 )
 def test_any_error_body_can_be_read(body):
-    assert isinstance(text(body, "spec", "phase"), str)
-    assert all(isinstance(item, dict) for item in objects(body, "data"))
+    assert isinstance(get_text(body, "spec", "phase"), str)
+    assert all(isinstance(item, dict) for item in get_objects(body, "data"))
     get_path(body, "a", "b")
     with contextlib.suppress(Transient):
         assert require_text(body, "id")
@@ -313,7 +321,7 @@ def test_an_ip_filter_is_told_from_a_missing_role(server, status, said, row):
 )
 def test_doctor_names_the_quotas_that_are_used_up(server, answer, result, words):
     server.answers["GET /service-quota/v1/applied-quotas"] = answer
-    check = health.quotas(None, cloud(server))
+    check = health.check_quotas(None, cloud(server))
     assert (check.result, words in check.message) == (result, True)
     assert server.sent[-1].query["scope"] == "organization"
 
@@ -356,13 +364,13 @@ def test_the_catalog_s_address_is_the_vendor_s_documented_one_unless_set(server)
     [(("a", "b/c"), "/a/b%2Fc"), (("a b", "ü"), "/a%20b/%C3%BC"), (("configs:alter",), "/configs:alter")],
 )
 def test_a_segment_stays_one_segment(segments, written):
-    assert path(*segments) == written
+    assert build_path(*segments) == written
 
 
 @pytest.mark.parametrize("segment", ["", ".", ".."])
 def test_a_segment_that_changes_the_path_is_refused(segment):
     with pytest.raises(LakeferryError):
-        path("org", "v2", "environments", segment)
+        build_path("org", "v2", "environments", segment)
 
 
 PLACE = crn.CrnScope(ORG, ENV, LKC, "lsrc-1", "eu-west-1", "x")

@@ -14,7 +14,7 @@ import sqlglot
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lambdas.confluent.flink_sql import fingerprint, normalized
+from lambdas.confluent.flink_sql import fingerprint, normalize
 from lambdas.confluent.resources import flink_statement
 from lambdas.shared.errors import (
     BadProperties,
@@ -295,13 +295,13 @@ def test_a_semicolon_in_a_text_or_at_the_end_is_no_separator(sql):
     ],
 )
 def test_which_differences_of_a_text_matter(one, other, same):
-    assert (normalized(one) == normalized(other)) is same
+    assert (normalize(one) == normalize(other)) is same
     assert (fingerprint(one, {}) == fingerprint(other, {})) is same
 
 
 @given(st.text(st.sampled_from(list("ab '`-/*\n;")), max_size=30))
 def test_a_normalised_text_stays_the_same(sql):
-    assert normalized(normalized(sql)) == normalized(sql)
+    assert normalize(normalize(sql)) == normalize(sql)
 
 
 def test_the_mark_includes_properties_in_any_order():
@@ -330,8 +330,8 @@ def test_each_shipped_statement_creates_its_folders_table_and_undoes_only_that(f
     file = folder / "properties.toml"
     properties = tomllib.loads(file.read_text()) if file.exists() else {}
     assert statement_spec(sql=create, undo_sql=undo, properties=properties)
-    assert f"CREATE TABLE IF NOT EXISTS `{folder.name}`" in normalized(create)
-    assert normalized(undo) == f"DROP TABLE IF EXISTS `{folder.name}`"
+    assert f"CREATE TABLE IF NOT EXISTS `{folder.name}`" in normalize(create)
+    assert normalize(undo) == f"DROP TABLE IF EXISTS `{folder.name}`"
     options = dict(re.findall(r"'([\w.-]+)' = '([\w-]+)'", create))
     assert options == {
         "changelog.mode": "append",
@@ -353,7 +353,7 @@ def test_each_shipped_statement_creates_its_folders_table_and_undoes_only_that(f
     ],
 )
 def test_columns_of_the_shipped_statements(name, columns):
-    query = re.split(r"\)\s*AS\b", normalized((FLINK / name / "create.sql").read_text()), maxsplit=1)[1]
+    query = re.split(r"\)\s*AS\b", normalize((FLINK / name / "create.sql").read_text()), maxsplit=1)[1]
     # sqlglot doesn't know Flink's window functions; any table can replace them.
     parsed = sqlglot.parse_one(re.sub(r"TABLE\(TUMBLE\(.*?MINUTE\)\)", "windows", query), read="mysql")
     assert parsed.named_selects == columns.split()

@@ -34,8 +34,8 @@ def counted(kind):
 @pytest.mark.parametrize(
     ("counts", "kind"),
     [
-        (cost.counted_secrets, "AWS::SecretsManager::Secret"), (cost.counted_keys, "AWS::KMS::Key"),
-        (lambda plan: cost.counted_alarms(plan.deployment), "AWS::CloudWatch::Alarm"),
+        (cost.count_secrets, "AWS::SecretsManager::Secret"), (cost.count_keys, "AWS::KMS::Key"),
+        (lambda plan: cost.count_alarms(plan.deployment), "AWS::CloudWatch::Alarm"),
     ],
 )  # fmt: skip
 def test_resources_with_a_monthly_price_are_counted_as_in_the_stacks(dev, counts, kind):
@@ -50,7 +50,7 @@ def test_the_counted_metrics_are_those_of_the_watch(dev):
     made_by_hand = 2
     clusters = 1
     metrics_by_name = tables + exports + secrets + made_by_hand + clusters
-    assert cost.counted_metrics(dev.deployment) == metrics_by_name + len(
+    assert cost.count_metrics(dev.deployment) == metrics_by_name + len(
         [*contract.METRIC_DIMENSIONS, contract.UNMEASURED]
     )
 
@@ -75,7 +75,7 @@ def test_absent_resources_cost_nothing(dev):
     bare = changed(dev, statements=[], exports=[], snowflake=None)
     document = [item.what for item in (*cost.estimate(bare).lines, *cost.estimate(bare).rates)]
     assert not [name for name in document if "Flink" in name or "Glue job" in name or "Snowflake" in name]
-    assert cost.counted_secrets(bare) == cost.counted_secrets(dev) - 2  # Snowflake's and Flink's
+    assert cost.count_secrets(bare) == cost.count_secrets(dev) - 2  # Snowflake's and Flink's
     without = changed(dev, alerts=attrs.evolve(dev.deployment.alerts, dashboard=False))
     assert [item.what for item in cost.estimate(dev).lines if item not in cost.estimate(without).lines] == [
         "Dashboard (1)"
@@ -95,7 +95,7 @@ def test_absent_resources_cost_nothing(dev):
 def test_runs_are_counted_from_the_schedule(dev, cron, runs):
     """The thirty days start on the first of June 2026, a Monday, at midnight."""
     export = attrs.evolve(dev.deployment.exports[0], cron=cron, zone="UTC")
-    assert cost.runs_a_month(export) == runs
+    assert cost.count_runs(export) == runs
 
 
 def test_more_and_larger_workers_raise_the_cost(dev):
@@ -110,8 +110,8 @@ def test_an_hour_of_glue_6_costs_less(dev):
 
 def test_every_price_has_a_day_and_a_page_and_is_used():
     used = {price.id for stage in ("dev", "prod") for price in cost.estimate(shipped.load(stage)).used}
-    assert used | {"glue_6.0_dpu_hour"} == set(cost.price_table())
-    for price in cost.price_table().values():
+    assert used | {"glue_6.0_dpu_hour"} == set(cost.load_prices())
+    for price in cost.load_prices().values():
         assert price.usd > 0
         assert price.as_of >= date(2026, 1, 1)
         assert price.source.startswith("https://")

@@ -214,9 +214,9 @@ def test_a_secret_in_a_reason_is_redacted():
 
 @pytest.mark.parametrize("status", sorted(failure_causes.STATES))
 def test_every_status_has_a_description(status):
-    assert failure_causes.state("s", status)[0].islower()
+    assert failure_causes.describe_state("s", status)[0].islower()
 
 
 @pytest.mark.parametrize("status", ["UPDATE_ROLLBACK_IN_PROGRESS", "CREATE_IN_PROGRESS"])
 def test_a_stack_in_progress_is_reported(status):
-    assert "still working" in failure_causes.state("s", status)
+    assert "still working" in failure_causes.describe_state("s", status)

@@ -93,7 +93,7 @@ def test_without_an_earlier_failure_nothing_is_a_consequence():
     ("version", "result"), [((3, 11, 9), Result.OK), ((3, 12, 1), Result.FAIL), ((3, 10, 4), Result.FAIL)]
 )
 def test_python(version, result):
-    found = tools.python(version)
+    found = tools.check_python(version)
     assert found.result is result
     assert (result is Result.OK) == (found.fix == "")
 
@@ -121,14 +121,14 @@ def brought(root, version):
 
 def test_an_installed_pinned_command_line_passes(root):
     brought(root, "2.5.0")
-    assert tools.cdk_cli(npm(root / "bin", "", 1), root).result is Result.OK
+    assert tools.check_cdk_cli(npm(root / "bin", "", 1), root).result is Result.OK
 
 
 @pytest.mark.parametrize("here", ["", "3.0.0"])
 def test_without_the_pinned_command_line_a_download_must_be_possible(root, here):
     if here:
         brought(root, here)
-    found = tools.cdk_cli(npm(root / "bin", "2.5.0"), root)
+    found = tools.check_cdk_cli(npm(root / "bin", "2.5.0"), root)
     assert (found.result, "2.5.0 can be fetched" in found.message, (here or "none") in found.message) == (
         Result.OK,
         True,
@@ -138,7 +138,7 @@ def test_without_the_pinned_command_line_a_download_must_be_possible(root, here)
 
 @pytest.mark.parametrize(("text", "code"), [("no route to host", 1), ("2.4.0", 0)])
 def test_a_failed_download_is_reported_with_npms_message(root, text, code):
-    found = tools.cdk_cli(npm(root / "bin", text, code), root)
+    found = tools.check_cdk_cli(npm(root / "bin", text, code), root)
     assert (found.result, found.needed) == (Result.FAIL, "2.5.0")
     assert text in found.message
 
@@ -162,16 +162,16 @@ def test_how_node_was_found_is_reported(root):
 
 
 def test_java_is_only_for_runs_on_this_machine(tmp_path):
-    assert tools.java_runtime(lambda: FoundJava(tmp_path, ())).result is Result.OK
-    missing = tools.java_runtime(lambda: FoundJava(None, ("Java 21 at /opt",)))
+    assert tools.check_java(lambda: FoundJava(tmp_path, ())).result is Result.OK
+    missing = tools.check_java(lambda: FoundJava(None, ("Java 21 at /opt",)))
     assert (missing.result, "Java 21 at /opt" in missing.message) == (Result.WARN, True)
 
 
 def test_uv_is_needed_for_the_functions(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert tools.uv(tmp_path / "python").result is Result.FAIL
+    assert tools.check_uv(tmp_path / "python").result is Result.FAIL
     (tmp_path / "uv").touch()
-    assert tools.uv(tmp_path / "python").message == str(tmp_path / "uv")
+    assert tools.check_uv(tmp_path / "python").message == str(tmp_path / "uv")
 
 
 FILE = """
@@ -196,7 +196,9 @@ def test_fields_with_capitals_are_reported(tmp_path, field, result):
     (tmp_path / "topics").mkdir()
     schema = {"type": "record", "name": "Order", "fields": [{"name": field, "type": "string"}]}
     (tmp_path / "topics" / "orders.avsc").write_text(json.dumps(schema))
-    found = tools.field_names(deployment_file.parse(FILE, name="test.toml", root=tmp_path, judge=NOT_JUDGED))
+    found = tools.check_field_names(
+        deployment_file.parse(FILE, name="test.toml", root=tmp_path, judge=NOT_JUDGED)
+    )
     assert found.result is result
     assert (f"orders.{field}" in found.message) == (result is Result.WARN)
 
@@ -288,13 +290,13 @@ WANTED = Snowflake(account="a-b", key_secret="deployer")
 )
 def test_a_password_is_reported_with_the_way_to_remove_it(server, kind, password, fix):
     rows = ({"property": "TYPE", "value": kind}, {"property": "PASSWORD", "value": password})
-    found = snowflake.user(vendor(script(server, DESC=result(*rows))), WANTED)
+    found = snowflake.check_user(vendor(script(server, DESC=result(*rows))), WANTED)
     assert found.result is (Result.WARN if fix else Result.OK)
     assert found.fix.endswith(fix)
 
 
 def test_a_user_without_access_to_itself_is_no_failure(server):
-    found = snowflake.user(vendor(script(server, DESC=MISSING)), WANTED)
+    found = snowflake.check_user(vendor(script(server, DESC=MISSING)), WANTED)
     assert (found.result, "DESC USER" in found.fix) == (Result.WARN, True)
 
 
@@ -308,13 +310,13 @@ def test_a_user_without_access_to_itself_is_no_failure(server):
 )
 def test_privileges_count_on_the_account_only(granted, result_):
     rows = [{"privilege": privilege, "granted_on": on, "name": name} for privilege, on, name in granted]
-    found = snowflake.privileges(rows, WANTED)
+    found = snowflake.check_privileges(rows, WANTED)
     assert found.result is result_
     assert ("GRANT CREATE WAREHOUSE ON ACCOUNT TO ROLE LAKEFERRY;" in found.fix) == (result_ is Result.FAIL)
 
 
 def test_an_admin_s_role_is_more_than_is_needed():
-    assert snowflake.privileges([], attrs.evolve(WANTED, role="ACCOUNTADMIN")).result is Result.WARN
+    assert snowflake.check_privileges([], attrs.evolve(WANTED, role="ACCOUNTADMIN")).result is Result.WARN
 
 
 CHECKS = [
@@ -328,8 +330,8 @@ CHECKS = [
 
 
 def test_results_are_marks_on_a_terminal_and_words_elsewhere(capsys):
-    assert doctor.lines(CHECKS[0], marks=True) == ["  ✓ Python: 3.11.9"]
-    assert [doctor.lines(check, marks=True)[0][2] for check in CHECKS[1:4]] == ["✗", "!", "–"]
+    assert doctor.format_lines(CHECKS[0], marks=True) == ["  ✓ Python: 3.11.9"]
+    assert [doctor.format_lines(check, marks=True)[0][2] for check in CHECKS[1:4]] == ["✗", "!", "–"]
     doctor.show(Output(), CHECKS)
     printed = capsys.readouterr().out.splitlines()
     assert printed == [

@@ -50,22 +50,22 @@ def test_an_installed_command_line_is_not_fetched_again(tmp_path):
     (tmp_path / "package.json").write_text((ROOT / "package.json").read_text())
     there = tmp_path / "node_modules" / "aws-cdk"
     there.mkdir(parents=True)
-    (there / "package.json").write_text(json.dumps({"version": cdk.pinned()}))
+    (there / "package.json").write_text(json.dumps({"version": cdk.read_pinned()}))
     dead = node.Node(tmp_path / "node", ("/nowhere/npm",), 24)
-    assert cdk.command_line(dead, tmp_path) == there / "bin" / "cdk"
+    assert cdk.ensure_command_line(dead, tmp_path) == there / "bin" / "cdk"
 
 
 def test_a_failed_download_is_reported_in_one_sentence(tmp_path):
     (tmp_path / "package.json").write_text((ROOT / "package.json").read_text())
     offline = node.Node(tmp_path / "node", ("sh", "-c", "echo no route >&2; false"), 24)
     with pytest.raises(cdk.NoCommandLine, match="no route"):
-        cdk.command_line(offline, tmp_path)
+        cdk.ensure_command_line(offline, tmp_path)
 
 
 def test_the_pin_is_exact_and_the_lock_has_its_hash_and_no_registry():
     """The highest version was published by accident and doesn't work."""
     lock = json.loads((ROOT / "package-lock.json").read_text())["packages"]["node_modules/aws-cdk"]
-    assert lock["version"] == cdk.pinned()
-    assert cdk.pinned().startswith("2.")
+    assert lock["version"] == cdk.read_pinned()
+    assert cdk.read_pinned().startswith("2.")
     assert lock["integrity"].startswith("sha512-")
     assert "resolved" not in lock

@@ -14,7 +14,7 @@ from botocore.stub import Stubber
 
 from lambdas import contract
 from lambdas.handlers import notifications
-from lambdas.handlers.runtime import Failed, client
+from lambdas.handlers.runtime import Failed, get_client
 from lambdas.shared.errors import LakeferryError, Refused
 from lambdas.shared.http import NotSent, ResponseLost
 from lambdas.shared.sns import SnsTopics
@@ -62,7 +62,7 @@ class Mailbox:
 def _warm():
     """Share the function's clients and the tests' clients while this embedded AWS runs."""
     yield
-    client.cache_clear()
+    get_client.cache_clear()
     _client.cache_clear()
 
 
@@ -206,7 +206,7 @@ def test_all_missing_variables_are_reported_together():
     ],
 )
 def test_n4_each_response_of_sns_shows_whether_a_mail_may_have_been_sent(status, code, error, lake_aws):
-    sns = client("sns", notifications.SENT_ONCE)
+    sns = get_client("sns", notifications.SENT_ONCE)
     assert sns.meta.config.retries["total_max_attempts"] == 1
     with Stubber(sns) as stub:
         stub.add_client_error("publish", code, http_status_code=status)
@@ -216,10 +216,10 @@ def test_n4_each_response_of_sns_shows_whether_a_mail_may_have_been_sent(status,
 
 
 def test_n4_a_failed_connection_sent_nothing(lake_aws, monkeypatch):
-    client.cache_clear()
+    get_client.cache_clear()
     monkeypatch.setenv("AWS_ENDPOINT_URL_SNS", "http://127.0.0.1:9")
     with pytest.raises(NotSent):
-        SnsTopics(client("sns", notifications.SENT_ONCE)).publish(
+        SnsTopics(get_client("sns", notifications.SENT_ONCE)).publish(
             "arn:aws:sns:eu-west-1:111122223333:t", "s", "text"
         )
-    client.cache_clear()
+    get_client.cache_clear()

@@ -14,7 +14,7 @@ import pytest
 
 from dev.docs import samples
 from glue_jobs import arguments
-from lambdas.notifications.message import Links, subject_line
+from lambdas.notifications.message import Links, build_subject
 from tests.support.notification_environment import (
     ANALYSTS,
     ENGINEERS,
@@ -109,8 +109,8 @@ def test_a_file_that_replaces_another_says_so(generation, shown):
 
 def test_a_long_subject_keeps_the_beginning_of_the_title():
     rest = "x" * 200
-    assert subject_line("Weekly sales", rest) == "[Weekl] " + "x" * 91
-    assert subject_line("Weekly [x]" * 20, "rest").startswith("[Weekly (x)Weekly")
+    assert build_subject("Weekly sales", rest) == "[Weekl] " + "x" * 91
+    assert build_subject("Weekly [x]" * 20, "rest").startswith("[Weekly (x)Weekly")
 
 
 def test_empty_names_the_last_window_that_had_rows():

@@ -125,7 +125,7 @@ def test_every_state_of_a_window_is_listed(state):
     window = (
         published() if state in ("published", "unchanged", "superseded", "skipped", "dry_run") else blocked()
     )
-    found = outcome.of_record(record(window | {"state": state}))
+    found = outcome.read_record(record(window | {"state": state}))
     assert len(found) == (1 if state == "dry_run" else 2)
 
 

@@ -17,7 +17,7 @@ def test_n9_sns_accepts_every_subject(title, rest):
     """ASCII, fewer than 100 characters, no control character, and a letter, a digit or punctuation at the
     start.
     """
-    made = message.subject_line(title, rest)
+    made = message.build_subject(title, rest)
     assert made.isascii()
     assert 0 < len(made) < 100
     assert made.isprintable()
@@ -35,30 +35,30 @@ def test_n9_sns_accepts_every_subject(title, rest):
     ],
 )
 def test_n9_a_text_ends_at_a_line_break(planted):
-    assert message.subject_line(planted, "2026-W46 - complete") == "[Sales] 2026-W46 - complete"
-    assert message.quoted(planted) == "Sales"
+    assert message.build_subject(planted, "2026-W46 - complete") == "[Sales] 2026-W46 - complete"
+    assert message.quote_line(planted) == "Sales"
 
 
 def test_n9_a_long_title_leaves_the_window_the_run_and_the_state():
-    made = message.subject_line(
+    made = message.build_subject(
         "A title " * 40, "2026-W46, 15,249 rows, run 20261116T060009Z-5a0c9e12 - complete"
     )
     assert made.endswith("2026-W46, 15,249 rows, run 20261116T060009Z-5a0c9e12 - complete")
 
 
 def test_n9_letters_beyond_ascii_lose_their_accents_in_subjects_and_stay_in_texts():
-    assert message.subject_line("Verkäufe je Région", "fertig") == "[Verkaufe je Region] fertig"
-    assert message.quoted("Verkäufe je Région") == "Verkäufe je Région"
+    assert message.build_subject("Verkäufe je Région", "fertig") == "[Verkaufe je Region] fertig"
+    assert message.quote_line("Verkäufe je Région") == "Verkäufe je Région"
 
 
 def test_a_long_line_is_cut_to_its_length():
-    assert message.one_line("x" * 30, 10) == "x" * 9 + "…"
-    assert message.one_line("x" * 10, 10) == "x" * 10
+    assert message.to_one_line("x" * 30, 10) == "x" * 9 + "…"
+    assert message.to_one_line("x" * 10, 10) == "x" * 10
 
 
 @given(HOSTILE)
 def test_a_line_is_one_line_and_shows_hidden_characters(planted):
-    made = message.one_line(planted)
+    made = message.to_one_line(planted)
     assert len(made.splitlines()) <= 1
     assert len(made) <= message.LINE_LENGTH
     assert not any(message._is_unseen(char) for char in made)
@@ -72,7 +72,7 @@ def test_a_line_is_one_line_and_shows_hidden_characters(planted):
     ],
 )  # fmt: skip
 def test_n5_addresses_and_phone_numbers_of_people_are_hidden(personal):
-    made = message.quoted(f"the value {personal} is wrong")
+    made = message.quote_line(f"the value {personal} is wrong")
     assert personal not in made
     assert made == f"the value {message.HIDDEN} is wrong"
 
@@ -86,7 +86,7 @@ def test_n5_addresses_and_phone_numbers_of_people_are_hidden(personal):
     ],
 )
 def test_dates_and_counts_in_reasons_stay(harmless):
-    assert message.quoted(harmless) == harmless
+    assert message.quote_line(harmless) == harmless
 
 
 @pytest.mark.parametrize(
@@ -99,10 +99,12 @@ def test_dates_and_counts_in_reasons_stay(harmless):
     ],
 )
 def test_n5_a_trace_is_cut_off(trace):
-    assert message.quoted(trace) == "it failed"
+    assert message.quote_line(trace) == "it failed"
 
 
 def test_n5_no_secret_passes():
     secret = Secret("hunter2-and-then-some")
-    assert "hunter2" not in message.quoted(f"login with {secret.reveal()} failed")
-    assert "X-Amz" not in message.quoted("see https://b.s3.amazonaws.com/k?X-Amz-Signature=abc0123def&x=1")
+    assert "hunter2" not in message.quote_line(f"login with {secret.reveal()} failed")
+    assert "X-Amz" not in message.quote_line(
+        "see https://b.s3.amazonaws.com/k?X-Amz-Signature=abc0123def&x=1"
+    )

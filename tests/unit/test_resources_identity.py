@@ -47,8 +47,8 @@ def test_ids_of_living_objects_never_change():
         {"environment_id": "env-1", "cluster_id": "lkc-1", "credentials": "a", "topic": "t"},
         strict=True,
     )
-    assert request.generation_of(topic, spec) == "f1747aab"
-    assert request.generation_of(environment, parse(environment.PROPERTIES, {}, strict=True)) == "0"
+    assert request.compute_generation(topic, spec) == "f1747aab"
+    assert request.compute_generation(environment, parse(environment.PROPERTIES, {}, strict=True)) == "0"
     assert str(Identity("topic", "Trades", "f1747aab")) == "lf1:topic:Trades:f1747aab"
 
 
@@ -89,7 +89,9 @@ def test_an_id_is_read_back_and_a_foreign_one_is_not():
 def test_a_generation_depends_on_replacing_properties_only(shelves, sizes):
     one, other = (Spec(shelf=shelf, size=size) for shelf, size in zip(shelves, sizes, strict=True))
     same = shelves[0] == shelves[1]
-    assert (request.generation_of(ToyKind(), one) == request.generation_of(ToyKind(), other)) is same
+    assert (
+        request.compute_generation(ToyKind(), one) == request.compute_generation(ToyKind(), other)
+    ) is same
     assert request.is_replaced(ToyKind(), one, other) is not same
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from lambdas import contract
 from lambdas.handlers import rotation
-from lambdas.handlers.runtime import Failed, client
+from lambdas.handlers.runtime import Failed, get_client
 from lambdas.rotation.versions import DAY, Policy
 from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import LakeferryError
@@ -98,10 +98,10 @@ def test_an_unexpected_error_of_rotation_is_reported_by_its_class_only(capsys):
 def test_a_refusal_of_secrets_manager_is_reported_by_its_code(server, monkeypatch, capsys):
     server.answers["POST /"] = (400, {"__type": "InvalidParameterException", "message": "canary"})
     monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
-    client.cache_clear()
+    get_client.cache_clear()
     with pytest.raises(Failed, match="AWS-REFUSED  describing secret s: InvalidParameterException") as failed:
         rotation.rotate({"Step": "createSecret", "SecretId": "s", "ClientRequestToken": "t"}, Invocation())
-    client.cache_clear()
+    get_client.cache_clear()
     assert "canary" not in str(failed.value)
 
 

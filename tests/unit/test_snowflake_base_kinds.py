@@ -177,4 +177,4 @@ def test_a_schema_is_gone_with_its_database_and_only_then(server):
 
 def test_names_fit_into_snowflake_s_unquoted_form():
     for name, made in [(NAME, OWN), ("3m-dev-x-1", "_3M_DEV_X_1")]:
-        assert lookup.object_name(Context(None, name, None, None, {})) == made
+        assert lookup.choose_object_name(Context(None, name, None, None, {})) == made

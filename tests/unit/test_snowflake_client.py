@@ -26,7 +26,7 @@ from lambdas.shared.errors import (
 )
 from lambdas.shared.http import Response, Session
 from lambdas.snowflake import sql
-from lambdas.snowflake.client import Login, Snowflake, account_claim, account_url
+from lambdas.snowflake.client import Login, Snowflake, to_account_claim, build_account_url
 from tests.support.resource_environment import ManualClock
 from tests.support.scripted_server import cut_short, reset
 from tests.support.snowflake_context import DONE, POST, failure, pair, result, script, vendor
@@ -437,15 +437,15 @@ def test_no_error_holds_token_or_key(server):
     ],
 )
 def test_accounts_in_the_forms_that_users_write(given, claim, host):
-    assert account_claim(given) == claim
-    assert account_url(given) == f"https://{host}.snowflakecomputing.com"
+    assert to_account_claim(given) == claim
+    assert build_account_url(given) == f"https://{host}.snowflakecomputing.com"
 
 
 @pytest.mark.parametrize(
     "given", ["", "a b", "evil.example/#", "a@evil.example", "a..b", ".a", "a.", "a:1", "ü", "a\nb", "-a"]
 )
 def test_a_text_that_could_lead_to_another_host_is_no_account(given):
-    for read in (account_claim, account_url):
+    for read in (to_account_claim, build_account_url):
         with pytest.raises(LakeferryError):
             read(given)
 
@@ -453,13 +453,13 @@ def test_a_text_that_could_lead_to_another_host_is_no_account(given):
 @given(st.text(max_size=30))
 def test_every_account_leads_to_a_host_of_the_vendor(text):
     try:
-        url = account_url(text)
+        url = build_account_url(text)
     except LakeferryError:
         return
     host = url.removeprefix("https://")
     assert host.endswith(".snowflakecomputing.com")
     assert not set(host) & set("/@:#?\\ ")
-    assert "." not in account_claim(text)
+    assert "." not in to_account_claim(text)
 
 
 @pytest.mark.parametrize(

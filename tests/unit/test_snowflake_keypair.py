@@ -163,7 +163,7 @@ def test_a_pair_whose_text_is_of_another_key_is_refused():
 @pytest.mark.parametrize("shown", [{}, {"RSA_PUBLIC_KEY_FP": "null"}, {"RSA_PUBLIC_KEY_2_FP": "SHA256:a"}])
 def test_a_slot_that_snowflake_does_not_show_is_not_taken_for_empty(shown):
     with pytest.raises(Refused, match="Snowflake does not show RSA_PUBLIC_KEY"):
-        keypair.slot_fingerprints(shown)
+        keypair.read_slot_fingerprints(shown)
 
 
 def test_a_pair_shows_nothing_of_its_private_half():

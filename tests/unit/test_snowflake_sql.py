@@ -132,7 +132,7 @@ def test_a_name_stays_that_name(text):
 @given(st.lists(PIECES, min_size=1, max_size=3))
 def test_a_name_in_full_is_read_back(names):
     try:
-        written = sql.dotted(names)
+        written = sql.format_dotted(names)
     except BadProperties:
         return
     assert sql.split(written) == tuple(names)
@@ -304,12 +304,12 @@ def test_names_as_users_and_snowflake_write_them(written, meant):
 
 @pytest.mark.parametrize("written", ["", '"', "a b"])
 def test_what_is_not_a_whole_quoted_name_is_taken_as_it_is(written):
-    assert sql.named(written) == written
+    assert sql.to_exact_name(written) == written
 
 
 def test_a_name_is_written_bare_only_where_it_means_the_same():
-    assert sql.dotted(["SALES", "PUBLIC", "T1"]) == "SALES.PUBLIC.T1"
-    assert sql.dotted(["ORDER", "lkc-1", "t"]) == '"ORDER"."lkc-1"."t"'
+    assert sql.format_dotted(["SALES", "PUBLIC", "T1"]) == "SALES.PUBLIC.T1"
+    assert sql.format_dotted(["ORDER", "lkc-1", "t"]) == '"ORDER"."lkc-1"."t"'
     assert sql.reference("V").text == "'V'"
     assert sql.reference("a'b").text == "'\"a''b\"'"
 

@@ -49,7 +49,7 @@ AS_WANTED = {
 def held(of=None, name=OWN, **given):
     """Return what the secret has after the user is created."""
     to = Connection("myorg-acct", name, "127.0.0.1", "reader", "W", "SALES.PUBLIC")
-    return json.dumps({**secret_fields.fields(of or pair(), to), **given})
+    return json.dumps({**secret_fields.build_fields(of or pair(), to), **given})
 
 
 def described(**properties):

@@ -90,7 +90,7 @@ def test_an_empty_answer_shows_its_columns():
 
 
 def test_wide_characters_keep_columns_aligned():
-    first, second = output.aligned(["a", "b"], [["値段", "x"]])
+    first, second = output.align(["a", "b"], [["値段", "x"]])
     assert first.index("b") == 6
     assert cell_len(second[: second.index("x")]) == 6
 
@@ -109,7 +109,7 @@ def test_wide_characters_keep_columns_aligned():
     ],
 )
 def test_values_are_shown_as_they_are(value, shown):
-    assert output.text(value) == shown
+    assert output.to_text(value) == shown
 
 
 def test_an_answer_in_a_file_is_whole(capsys):

@@ -12,7 +12,7 @@ from test_resources_handler import CONFLUENT, ENVIRONMENT, SNOWFLAKE
 from lambdas import contract
 from lambdas.confluent.client import Confluent
 from lambdas.custom_resources import registry
-from lambdas.handlers.custom_resource import vendor_clients
+from lambdas.handlers.custom_resource import build_vendor_clients
 from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import LakeferryError, NotFound
 from lambdas.shared.secrets import SecretStore
@@ -26,7 +26,7 @@ KEY = json.dumps({"apiKey": "KEY", "apiSecret": "canary-of-the-cloud-key"})
 def connections(environment, **secrets):
     clock = ManualClock()
     store = SecretStore(MemorySecrets(**secrets))
-    return vendor_clients({**ENVIRONMENT, **environment}, store, Deadline(clock, clock.now + 90))
+    return build_vendor_clients({**ENVIRONMENT, **environment}, store, Deadline(clock, clock.now + 90))
 
 
 def snowflake_secret():

@@ -22,11 +22,11 @@ from lambdas import contract
 from lambdas.confluent import telemetry
 from lambdas.confluent.rest_client import RestClient
 from lambdas.handlers import monitoring
-from lambdas.handlers.runtime import Failed, client
+from lambdas.handlers.runtime import Failed, get_client
 from lambdas.monitoring import errors as monitoring_errors
 from lambdas.monitoring import measurements
-from lambdas.monitoring.checks import Check, checks_of, emit, run_checks
-from lambdas.monitoring.measurements import once
+from lambdas.monitoring.checks import Check, list_checks, emit, run_checks
+from lambdas.monitoring.measurements import run_once
 from lambdas.monitoring.settings import Monitored, MonitoredExport, MonitoredTable
 from lambdas.shared.clock import Deadline, SystemClock
 from lambdas.shared.errors import LakeferryError, OutOfTime
@@ -48,7 +48,7 @@ MONDAY = datetime(2026, 11, 16, 6, 0, tzinfo=UTC)  # 07:00 in Berlin: W46 is due
 @pytest.fixture(autouse=True, scope="module")
 def _warm():
     yield
-    client.cache_clear()
+    get_client.cache_clear()
     _client.cache_clear()
 
 
@@ -142,7 +142,7 @@ def test_n7_recipients_who_did_not_confirm_are_counted(lake_aws):
         for confirmed in ("1", "3", "4"):
             stub.add_response("get_topic_attributes", {"Attributes": {"SubscriptionsConfirmed": confirmed}})
         assert [
-            measurements.unconfirmed(_client("sns"), "arn:aws:sns:eu-west-1:1:t", 3) for _ in range(3)
+            measurements.count_unconfirmed(_client("sns"), "arn:aws:sns:eu-west-1:1:t", 3) for _ in range(3)
         ] == [2, 0, 0]
 
 
@@ -150,7 +150,7 @@ def test_recipients_who_can_confirm_are_told_from_those_whose_subscription_ended
     attributes = {"SubscriptionsConfirmed": "1", "SubscriptionsPending": "1", "SubscriptionsDeleted": "1"}
     with Stubber(_client("sns")) as stub:
         stub.add_response("get_topic_attributes", {"Attributes": attributes})
-        assert measurements.unreached(_client("sns"), "arn:aws:sns:eu-west-1:1:t", 3) == (1, 1)
+        assert measurements.find_unreached(_client("sns"), "arn:aws:sns:eu-west-1:1:t", 3) == (1, 1)
 
 
 # --- keys
@@ -180,7 +180,7 @@ def test_a_keys_age_is_that_of_the_value_that_readers_get(lake_aws):
     ],
 )
 def test_a_secrets_name_is_read_from_its_arn(arn, name):
-    assert measurements.name_of(arn) == name
+    assert measurements.read_name(arn) == name
 
 
 def test_a_rotation_that_did_not_happen_is_overdue_from_the_day_that_it_was_due(lake_aws):
@@ -222,7 +222,7 @@ def test_hours_without_records_and_all_pages_of_the_vendors_answer_are_read(serv
     clock = SystemClock()
     session = Session(Deadline(clock, clock.time() + 30))
     plane = RestClient(session, clock, server.url, ApiKey("K", Secret("s" * 40)))
-    found = telemetry.last_received(plane, "lkc-1", MONDAY.timestamp() + 60)
+    found = telemetry.find_last_received(plane, "lkc-1", MONDAY.timestamp() + 60)
     assert found == {"trades": datetime(2026, 11, 16, 4, 0, tzinfo=UTC).timestamp()}
     assert [sent.query for sent in server.sent] == [{}, {"page_token": "t"}]
     (asked, _) = (sent.body for sent in server.sent)
@@ -318,8 +318,8 @@ def test_every_metric_that_is_emitted_is_in_the_contract_with_the_stacks(lake_aw
         ["by-hand"],
         ["log"],
     )
-    connections = monitoring.clients(_settings(parsed), SystemClock(), 0)
-    assert {check.metric for check in checks_of(parsed, connections)} == set(contract.METRIC_DIMENSIONS)
+    connections = monitoring.build_clients(_settings(parsed), SystemClock(), 0)
+    assert {check.metric for check in list_checks(parsed, connections)} == set(contract.METRIC_DIMENSIONS)
 
 
 def test_no_vendor_gets_time_after_the_end():
@@ -415,7 +415,7 @@ def test_available_values_become_metrics_and_missing_ones_are_counted(environmen
 
 
 def test_the_login_to_snowflake_is_the_user_in_the_secret(lake_aws):
-    fields = secret_fields.fields(
+    fields = secret_fields.build_fields(
         keypair.make(), Connection("org-acct", "LAKE_READER", "h", "Reader role", "WH", "D.S")
     )
     name = f"lakeferry-dev/reader-{next(_numbers)}"
@@ -423,7 +423,7 @@ def test_the_login_to_snowflake_is_the_user_in_the_secret(lake_aws):
     clock = SystemClock()
     table = _new_state_table(name.replace("/", "-"))
     settings = attrs.evolve(_settings(Monitored()), snowflake_secret=name, snowflake_state_table=table)
-    made = monitoring.snowflake(settings, Session(Deadline(clock, clock.time() + 1)), clock)
+    made = monitoring.open_snowflake(settings, Session(Deadline(clock, clock.time() + 1)), clock)
     assert made.login == Login("org-acct", "LAKE_READER", "Reader role", "")
 
 
@@ -476,7 +476,7 @@ def test_threads_that_need_the_same_answer_share_one_call():
             both_wait.wait()  # a second call would wait here too
         return 7
 
-    answer = once(ask)
+    answer = run_once(ask)
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(lambda _: answer(), range(2))) == [7, 7]
     assert len(calls) == 1

@@ -41,7 +41,7 @@ def rotate(account, secret, name):
     client.run(sql.statement(statement, name=sql.identifier(name), key=sql.literal(pair.public)))
     fields = json.loads(secret.value(CURRENT))
     to = secret_fields.Connection(fields["account"], fields["user"], fields["host"])
-    value = json.dumps(secret_fields.fields(pair, to))
+    value = json.dumps(secret_fields.build_fields(pair, to))
     account.secrets.put_secret_value(SecretId="reader", ClientRequestToken=token(), SecretString=value)
 
 

@@ -284,7 +284,10 @@ def test_a_table_without_records_is_as_old_as_its_creation(org):
 
     made = tables(org).created("orders")
     clients = SimpleNamespace(now=lambda: made + 2 * HOUR, tableflow=tables(org))
-    ages = [checks.table_age(clients, "orders", measure) for measure in (nothing, lambda: 168.0, lambda: 3.0)]
+    ages = [
+        checks.measure_table_age(clients, "orders", measure)
+        for measure in (nothing, lambda: 168.0, lambda: 3.0)
+    ]
     assert ages == pytest.approx([2, 2, 3], abs=0.01)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from lakeferry.deployment import stacks
 from lakeferry.rehearsal import environments
-from lakeferry.rehearsal.harness import Check, Harness, require, until
+from lakeferry.rehearsal.harness import Check, Harness, require, wait_until
 from lambdas.snowflake import sql
 
 _ADMINS_STATEMENT: Final = re.compile(r"ALTER USER [^;\n]+")
@@ -37,7 +37,7 @@ def prepare(harness: Harness) -> list[Check]:
     project.show("secrets set confluent", stdin=json.dumps(key))
     proposed = project.show("secrets set snowflake", "--generate", ends=None)
     (statement,) = _ADMINS_STATEMENT.findall(proposed)
-    environments.admin(simulators).run(sql.Sql(statement))
+    environments.open_admin(simulators).run(sql.Sql(statement))
     project.show("secrets set snowflake", "--generate")
     harness.cdk.bootstrap(lambda _: None)
     project.show("doctor")
@@ -133,7 +133,9 @@ def _check_interrupted_rotation(harness: Harness, name: str) -> Check:
     _require_error(stopped, "ROTATE-STOPPED")
     require("continues in AWS" in stopped["message"], f"the interrupted command claims {stopped['message']}")
     (new,) = labels().keys() - before.keys()
-    until(lambda: "AWSCURRENT" in labels()[new], f"the interrupted rotation of {name} did not end in AWS")
+    wait_until(
+        lambda: "AWSCURRENT" in labels()[new], f"the interrupted rotation of {name} did not end in AWS"
+    )
     return Check("an interrupted rotate claims no result", f"{name}: Ctrl-C, and the rotation ended in AWS")
 
 

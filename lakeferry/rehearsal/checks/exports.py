@@ -15,7 +15,7 @@ import duckdb
 from config.deployments.model import Export
 from config.exports import contracts, cron
 from config.exports.windows import Window, window_of
-from lakeferry.rehearsal.harness import Check, CheckFailed, Harness, require, until
+from lakeferry.rehearsal.harness import Check, CheckFailed, Harness, require, wait_until
 
 EXPORT: Final = "daily_trades"
 _ENDED: Final = ("SUCCEEDED", "FAILED", "TIMEOUT", "STOPPED", "ERROR", "EXPIRED")
@@ -137,7 +137,7 @@ def _run_schedule(harness: Harness, window: Window) -> dict[str, Any]:
         raise CheckFailed(f"the schedule started nothing: {fired.get('invocation')}")
     run_id = started[0]["Id"]
     return dict(
-        until(lambda: _find_ended_run(harness, job, run_id), f"run {run_id} has not ended", _RUN_SECONDS)
+        wait_until(lambda: _find_ended_run(harness, job, run_id), f"run {run_id} has not ended", _RUN_SECONDS)
     )
 
 
@@ -232,5 +232,5 @@ def _mail(harness: Harness, recipients: list[str], about: str, claim: str, also:
             if mail["to"] in recipients and (about in mail["body"] or about in mail["subject"])
         ]
 
-    mails = until(matching, f"no mail to {', '.join(recipients)} about {about} {also}".rstrip())
+    mails = wait_until(matching, f"no mail to {', '.join(recipients)} about {about} {also}".rstrip())
     return Check(claim, f"to {mails[-1]['to']}: {mails[-1]['subject']}", {"mails": len(mails)})

@@ -13,7 +13,7 @@ from typing import Any
 from lakeferry.deployment import stacks
 from lakeferry.health import doctor, model, runner
 from lakeferry.health.model import Result
-from lakeferry.rehearsal.harness import Check, Harness, require, until
+from lakeferry.rehearsal.harness import Check, Harness, require, wait_until
 from lambdas import contract
 
 
@@ -49,7 +49,7 @@ def broken_trust_is_named(harness: Harness) -> list[Check]:
 
 
 def _run_doctor(harness: Harness) -> list[model.Check]:
-    return runner.run(doctor.probes(harness.ctx))
+    return runner.run(doctor.list_probes(harness.ctx))
 
 
 @contextmanager
@@ -86,7 +86,9 @@ def monitoring_measures(harness: Harness) -> list[Check]:
         harness.simulators.ask_aws("POST", "/schedules/fire", {"name": name})
     expected = set(contract.METRIC_DIMENSIONS)
     message = "the monitoring function didn't write all metrics"
-    metrics = until(lambda: now if (now := _count_metrics(harness)).keys() >= expected else None, message)
+    metrics = wait_until(
+        lambda: now if (now := _count_metrics(harness)).keys() >= expected else None, message
+    )
     seen = (
         f"{sum(metrics.values())} values of {len(metrics)} metrics, among them the age of each hop and of "
         "each key"

@@ -14,7 +14,7 @@ from lakeferry import inventory
 from lakeferry.deployment import stacks
 from lakeferry.deployment.cdk import Cdk
 from lakeferry.inventory import Item
-from lakeferry.rehearsal.harness import Check, Harness, require, until
+from lakeferry.rehearsal.harness import Check, Harness, require, wait_until
 
 _INTERVAL: Final = re.compile(r"^datagen_interval_ms = \d+$", re.MULTILINE)
 _NEW_INTERVAL: Final = 250
@@ -110,7 +110,7 @@ def update(harness: Harness) -> list[Check]:
         stopped["details"]["under_way"] == [stack],
         f"under way are {stopped['details']['under_way']}, not {stack}",
     )
-    until(
+    wait_until(
         lambda: not _read_statuses(harness)[stack].endswith("_IN_PROGRESS"), f"{stack} did not end its update"
     )
     require(

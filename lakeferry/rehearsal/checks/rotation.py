@@ -11,7 +11,7 @@ import attrs
 import requests
 
 from lakeferry.rehearsal.checks.tables import snowflake_reader
-from lakeferry.rehearsal.harness import Check, Harness, require, until
+from lakeferry.rehearsal.harness import Check, Harness, require, wait_until
 from lambdas.shared.errors import LakeferryError
 from lambdas.snowflake import sql
 
@@ -34,7 +34,7 @@ def secrets_rotate(harness: Harness) -> list[Check]:
     with _run_readers(harness) as reading:
         for arn in before:
             secrets.rotate_secret(SecretId=arn, RotateImmediately=True)
-        until(
+        wait_until(
             lambda: all(_read_version(harness, arn) != version for arn, version in before.items()),
             "not all rotated",
             _ROTATION_SECONDS,

@@ -10,7 +10,7 @@ from typing import Any, Final
 from lakeferry.local import query
 from lakeferry.local.target import ExportTarget
 from lakeferry.rehearsal import producer
-from lakeferry.rehearsal.harness import Check, CheckFailed, Harness, require, until
+from lakeferry.rehearsal.harness import Check, CheckFailed, Harness, require, wait_until
 from lambdas.shared.clock import Deadline, SystemClock
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.http import Session
@@ -53,7 +53,7 @@ def _check_glue(harness: Harness, table: str) -> Check:
     bad = [record for record in produced if "problem" in record]
     require(not bad, f"topic {table} has {len(bad)} records that can't be read")
     database = harness.output("confluent", "KafkaClusterId")
-    shown = until(
+    shown = wait_until(
         lambda: _find_glue_table(harness, database, table), f"Glue shows no table {database}.{table}"
     )
     location = str(shown["Parameters"]["metadata_location"])
@@ -109,7 +109,9 @@ def new_rows(harness: Harness) -> list[Check]:
     before = int(reader.value(count))
     harness.simulators.advance_confluent(_TABLEFLOW_COMMIT)
     harness.simulators.advance_snowflake(_REFRESH)
-    after = until(lambda: max(0, int(reader.value(count)) - before), f"Snowflake still shows {before} rows")
+    after = wait_until(
+        lambda: max(0, int(reader.value(count)) - before), f"Snowflake still shows {before} rows"
+    )
     return [
         Check(
             "Snowflake shows new rows after its refresh",
@@ -144,7 +146,10 @@ def snowflake_reader(harness: Harness) -> Snowflake:
     """Log in as the reader that the deployment created, with the key in its secret."""
     fields = harness.secret(harness.output("snowflake", "ReaderSecretArn"))
     login = Login(
-        fields["account"], fields["user"], sql.named(fields["role"]), sql.named(fields["warehouse"])
+        fields["account"],
+        fields["user"],
+        sql.to_exact_name(fields["role"]),
+        sql.to_exact_name(fields["warehouse"]),
     )
     clock = SystemClock()
     session = Session(Deadline(clock, clock.time() + 60))
@@ -194,7 +199,7 @@ def _query_athena(harness: Harness, query_text: str, database: str) -> list[list
         ]
         return status if status["State"] in ("SUCCEEDED", "FAILED", "CANCELLED") else None
 
-    status = until(ended, "Athena's query has not ended")
+    status = wait_until(ended, "Athena's query has not ended")
     if status["State"] != "SUCCEEDED":
         raise CheckFailed(f"Athena: {status.get('StateChangeReason')}")
     rows = athena.get_query_results(QueryExecutionId=query_id)["ResultSet"]["Rows"][1:]
@@ -210,7 +215,7 @@ def _ask_duckdb_over_glue(harness: Harness, moment: datetime) -> Answer:
 
 
 def _ask_duckdb_over_rest(harness: Harness, moment: datetime) -> Answer:
-    key = query.tableflow_key(harness.output("confluent", "TableflowKeySecretArn"))
+    key = query.read_tableflow_key(harness.output("confluent", "TableflowKeySecretArn"))
     return [
         (row[0], int(row[1]), int(row[2])) for row in query.query_tableflow(_query_duckdb(moment), key).rows
     ]

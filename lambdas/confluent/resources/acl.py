@@ -9,7 +9,7 @@ from typing import Final
 
 from lambdas.confluent.lookup import Ctx, require_existing, treat_gone_container_as_empty
 from lambdas.confluent.properties import AclProps
-from lambdas.confluent.rest_client import RestClient, objects, path, text
+from lambdas.confluent.rest_client import RestClient, get_objects, build_path, get_text
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = AclProps
@@ -72,9 +72,9 @@ def _list_existing_names(context: Ctx, spec: AclProps) -> set[str]:
     answer = _connect(context, spec).read(_build_route(spec), **entry)
     compared_fields = ("resource_type", "pattern_type", "host", "operation", "permission")
     names = set()
-    for acl in objects(answer, "data"):
-        if all(text(acl, field) == entry[field] for field in compared_fields):
-            names.add(text(acl, "resource_name"))
+    for acl in get_objects(answer, "data"):
+        if all(get_text(acl, field) == entry[field] for field in compared_fields):
+            names.add(get_text(acl, "resource_name"))
     return names
 
 
@@ -117,4 +117,4 @@ def _connect(context: Ctx, spec: AclProps) -> RestClient:
 
 
 def _build_route(spec: AclProps) -> str:
-    return path("kafka", "v3", "clusters", spec.cluster_id, "acls")
+    return build_path("kafka", "v3", "clusters", spec.cluster_id, "acls")

@@ -16,7 +16,7 @@ from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent import key_services
 from lambdas.confluent.key_properties import ApiKeyProps
 from lambdas.confluent.lookup import Ctx, treat_gone_container_as_empty
-from lambdas.confluent.rest_client import path, require_text, text
+from lambdas.confluent.rest_client import build_path, require_text, get_text
 from lambdas.confluent.secret_fields import build_fields, replace_key
 from lambdas.confluent.services.base import Connection, Target
 from lambdas.shared import errors
@@ -43,8 +43,8 @@ def create(context: Ctx, spec: ApiKeyProps) -> str:
     connection = _find_connection(context, spec)
     stored = context.secrets.read(spec.secret)
     for listed_key in _list_keys(context, spec):
-        if text(listed_key, "spec", "display_name") == context.name:
-            context.vendor.cloud.delete(_ROUTE + path(text(listed_key, "id")))
+        if get_text(listed_key, "spec", "display_name") == context.name:
+            context.vendor.cloud.delete(_ROUTE + build_path(get_text(listed_key, "id")))
     if _UNWRITABLE in context.notes:
         # Don't create a key at every retry only to delete it: first the secret must take a value.
         context.secrets.write(spec.secret, stored, version=f"{context.name}/{context.clock.time()}")
@@ -55,7 +55,7 @@ def create(context: Ctx, spec: ApiKeyProps) -> str:
         context.secrets.write(spec.secret, new_fields, version=key.id)
     except Refused:
         context.notes[_UNWRITABLE] = str(context.clock.time())
-        context.vendor.cloud.delete(_ROUTE + path(key.id))
+        context.vendor.cloud.delete(_ROUTE + build_path(key.id))
         raise
     return key.id
 
@@ -66,7 +66,7 @@ def is_ready(context: Ctx, spec: ApiKeyProps, object_id: str) -> Outputs | None:
     The test doesn't cover the roles of its owner, which may become effective later.
     """
     key = context.secrets.read_key(spec.secret)
-    if not key_services.works(context.vendor, _build_target(spec), key):
+    if not key_services.accepts_key(context.vendor, _build_target(spec), key):
         context.notes["successes"] = "0"
         raise InProgress(
             confluent_errors.KEY_NOT_READY, f"key {key.id} for {spec.service} is not accepted yet"
@@ -85,7 +85,7 @@ def update(context: Ctx, spec: ApiKeyProps, object_id: str) -> None:
     if live is None:
         raise ResourceMissing(errors.VANISHED, f"key {object_id} or its secret is not there")
     if isinstance(context.previous, ApiKeyProps) and context.previous.description != spec.description:
-        context.vendor.cloud.patch(_ROUTE + path(live.id), {"spec": {"description": spec.description}})
+        context.vendor.cloud.patch(_ROUTE + build_path(live.id), {"spec": {"description": spec.description}})
     stored = context.secrets.read(spec.secret)
     new_fields = _fill_fields(spec, stored, live, _find_connection(context, spec))
     if reveal_fields(stored) != reveal_fields(new_fields):
@@ -94,7 +94,7 @@ def update(context: Ctx, spec: ApiKeyProps, object_id: str) -> None:
 
 def delete(context: Ctx, spec: ApiKeyProps, object_id: str) -> None:
     """Delete the key. The secret stays: it belongs to the stack."""
-    context.vendor.cloud.delete(_ROUTE + path(object_id))
+    context.vendor.cloud.delete(_ROUTE + build_path(object_id))
 
 
 def find_existing(context: Ctx, spec: ApiKeyProps, known: str | None) -> list[str]:
@@ -106,11 +106,13 @@ def find_existing(context: Ctx, spec: ApiKeyProps, known: str | None) -> list[st
             live = _find_stored_key(context, spec, keys)
             return [live.id] if live else []
         managed_ids = [
-            text(key, "id") for key in keys if is_managed(text(key, "spec", "display_name"), context.name)
+            get_text(key, "id")
+            for key in keys
+            if is_managed(get_text(key, "spec", "display_name"), context.name)
         ]
         if not known or known in managed_ids:
             return managed_ids
-        exists = context.vendor.cloud.read(_ROUTE + path(known)) is not None
+        exists = context.vendor.cloud.read(_ROUTE + build_path(known)) is not None
         return [*managed_ids, known] if exists else managed_ids
 
     return treat_gone_container_as_empty(
@@ -144,7 +146,7 @@ def _find_stored_key(context: Ctx, spec: ApiKeyProps, keys: list[dict[str, Any]]
     stored_key = ApiKey(stored[KEY_ID].reveal(), stored[KEY_SECRET])
     resource = key_services.find_resource(context.vendor, _build_target(spec))
     for key in keys:
-        if text(key, "id") == stored_key.id and key_services.is_for(key, resource):
+        if get_text(key, "id") == stored_key.id and key_services.is_key_for(key, resource):
             return stored_key
     return None
 

@@ -10,9 +10,9 @@ from typing import Any, Final, TypeAlias
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.lookup import Ctx, find_by_id_or_name, require_existing, treat_gone_container_as_empty
 from lambdas.confluent.properties import CatalogIntegrationProps, TableflowTopicProps
-from lambdas.confluent.rest_client import RestClient, get_path, path, require_text, text
+from lambdas.confluent.rest_client import RestClient, get_path, build_path, require_text, get_text
 from lambdas.shared import errors
-from lambdas.shared.errors import Conflict, Refused, ReplacementRequired, ResourceFailed, shortened
+from lambdas.shared.errors import Conflict, Refused, ReplacementRequired, ResourceFailed, shorten_detail
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = CatalogIntegrationProps
@@ -36,10 +36,10 @@ def create(context: Ctx, spec: CatalogIntegrationProps) -> str:
         return require_text(tableflow.post(ROUTE, body), "id")
     except Conflict:
         for integration in tableflow.pages(ROUTE, **build_query(spec)):
-            display_name = text(integration, "spec", "display_name")
-            is_of_glue = text(integration, "spec", "config", "kind") == "AwsGlue"
+            display_name = get_text(integration, "spec", "display_name")
+            is_of_glue = get_text(integration, "spec", "config", "kind") == "AwsGlue"
             if is_of_glue and display_name != context.name:
-                name = f"{text(integration, 'id')} ({display_name})"
+                name = f"{get_text(integration, 'id')} ({display_name})"
                 message = (
                     f"Kafka cluster {spec.cluster_id} has catalog integration {name} with Glue already, "
                     "and can have only one"
@@ -57,7 +57,7 @@ def is_ready(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> Out
     require_working(context, spec, actual)
     return {
         "id": object_id,
-        "name": text(actual, "spec", "display_name"),
+        "name": get_text(actual, "spec", "display_name"),
         "database": spec.database or spec.cluster_id,
     }
 
@@ -69,8 +69,8 @@ def update(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
     again.
     """
     actual = require_existing(_read(context, spec, object_id), f"catalog integration {object_id}")
-    database = text(actual, "spec", "config", "custom_database")
-    provider_integration_id = text(actual, "spec", "config", "provider_integration_id")
+    database = get_text(actual, "spec", "config", "custom_database")
+    provider_integration_id = get_text(actual, "spec", "config", "provider_integration_id")
     has_other_role = provider_integration_id != spec.provider_integration_id
     loses_database = database and not spec.database
     if has_other_role or loses_database:
@@ -78,19 +78,19 @@ def update(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
             errors.OUTDATED, f"catalog integration {object_id} uses another role or database"
         )
     changes: dict[str, Any] = {}
-    if text(actual, "spec", "display_name") != context.name:
+    if get_text(actual, "spec", "display_name") != context.name:
         changes["display_name"] = context.name
     if database != spec.database:
         changes["config"] = {"kind": "AwsGlue", "custom_database": spec.database}
     if changes:
         connect(context, spec).patch(
-            ROUTE + path(object_id), {"spec": {**build_cluster_ref(spec), **changes}}
+            ROUTE + build_path(object_id), {"spec": {**build_cluster_ref(spec), **changes}}
         )
 
 
 def delete(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
     """Delete it. The database and the tables in Glue stay."""
-    connect(context, spec).delete(ROUTE + path(object_id), **build_query(spec))
+    connect(context, spec).delete(ROUTE + build_path(object_id), **build_query(spec))
 
 
 def find_existing(context: Ctx, spec: CatalogIntegrationProps, known: str | None) -> list[str]:
@@ -112,7 +112,7 @@ def _build_config(spec: CatalogIntegrationProps) -> dict[str, str]:
 
 
 def _read(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> dict[str, Any] | None:
-    return connect(context, spec).read(ROUTE + path(object_id), **build_query(spec))
+    return connect(context, spec).read(ROUTE + build_path(object_id), **build_query(spec))
 
 
 # --- shared with the resource type tableflow_topic
@@ -143,15 +143,15 @@ def require_working(context: Ctx, spec: InTableflow, integration: dict[str, Any]
     """Resume an integration that has failed or is suspended, and raise ResourceFailed with Confluent's
     reason.
     """
-    integration_id = text(integration, "id")
-    has_failed = text(integration, "status", "phase") == "FAILED"
+    integration_id = get_text(integration, "id")
+    has_failed = get_text(integration, "status", "phase") == "FAILED"
     if has_failed or get_path(integration, "spec", "suspended") is True:
-        resume(context, spec, ROUTE + path(integration_id))
+        resume(context, spec, ROUTE + build_path(integration_id))
         raise build_fault(
-            f"catalog integration {integration_id}", text(integration, "status", "error_message")
+            f"catalog integration {integration_id}", get_text(integration, "status", "error_message")
         )
 
 
 def build_fault(object_name: str, reason: str) -> ResourceFailed:
-    message = f"{object_name}: {shortened(reason) or 'no reason given'}"
+    message = f"{object_name}: {shorten_detail(reason) or 'no reason given'}"
     return ResourceFailed(confluent_errors.CATALOG_FAILED, message, patience=FAULT_PATIENCE)

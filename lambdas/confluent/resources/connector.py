@@ -9,8 +9,8 @@ from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.errors import mentions
 from lambdas.confluent.lookup import Ctx, require_existing, treat_gone_container_as_empty
 from lambdas.confluent.properties import ConnectorProps
-from lambdas.confluent.rest_client import get_path, objects, path, text
-from lambdas.shared.errors import Conflict, NeedsReplacement, Refused, Transient, shortened
+from lambdas.confluent.rest_client import get_path, get_objects, build_path, get_text
+from lambdas.shared.errors import Conflict, NeedsReplacement, Refused, Transient, shorten_detail
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = ConnectorProps
@@ -36,22 +36,22 @@ def create(context: Ctx, spec: ConnectorProps) -> str:
 def is_ready(context: Ctx, spec: ConnectorProps, object_id: str) -> Outputs | None:
     """Return the outputs once it is RUNNING and no task has failed. A paused connector is resumed."""
     actual = require_existing(_read(context, spec), f"connector {object_id}")
-    state = text(actual, "status", "connector", "state")
-    tasks = objects(actual, "status", "tasks")
-    failed_tasks = [task for task in tasks if text(task, "state") == "FAILED"]
+    state = get_text(actual, "status", "connector", "state")
+    tasks = get_objects(actual, "status", "tasks")
+    failed_tasks = [task for task in tasks if get_text(task, "state") == "FAILED"]
     if state == "FAILED" or failed_tasks:
-        reasons_of_tasks = "; ".join(text(task, "msg") for task in failed_tasks)
-        reason = text(actual, "status", "connector", "trace") or reasons_of_tasks
+        reasons_of_tasks = "; ".join(get_text(task, "msg") for task in failed_tasks)
+        reason = get_text(actual, "status", "connector", "trace") or reasons_of_tasks
         raise NeedsReplacement(
             confluent_errors.CONNECTOR_FAILED,
-            f"connector {object_id} failed: {shortened(reason)}",
+            f"connector {object_id} failed: {shorten_detail(reason)}",
             patience=_FAULT_PATIENCE,
         )
     if state == "PAUSED":
         context.vendor.cloud.put(_build_route(context, spec) + "/resume", None)
     if state != "RUNNING":
         return None
-    return {"name": object_id, "id": text(actual, "id", "id")}
+    return {"name": object_id, "id": get_text(actual, "id", "id")}
 
 
 def update(context: Ctx, spec: ConnectorProps, object_id: str) -> None:
@@ -59,8 +59,10 @@ def update(context: Ctx, spec: ConnectorProps, object_id: str) -> None:
     current = get_path(actual, "info", "config") or {}
     config = _build_config(context, spec)
     before = _build_config(context, context.previous) if isinstance(context.previous, ConnectorProps) else {}
-    removed_settings = [name for name in before if name not in config and text(current, name)]
-    changed_settings = [name for name, value in config.items() if not _is_same(text(current, name), value)]
+    removed_settings = [name for name in before if name not in config and get_text(current, name)]
+    changed_settings = [
+        name for name, value in config.items() if not _is_same(get_text(current, name), value)
+    ]
     if removed_settings or changed_settings:
         _validate(context, spec, config)
         context.vendor.cloud.put(_build_route(context, spec) + "/config", config)
@@ -111,7 +113,7 @@ def _build_config(context: Ctx, spec: ConnectorProps) -> dict[str, str]:
 
 
 def _validate(context: Ctx, spec: ConnectorProps, config: dict[str, str]) -> None:
-    plugin = path(
+    plugin = build_path(
         "connect", "v1", "environments", spec.environment_id, "clusters", spec.cluster_id,
         "connector-plugins", DATAGEN, "config", "validate",
     )  # fmt: skip
@@ -119,10 +121,10 @@ def _validate(context: Ctx, spec: ConnectorProps, config: dict[str, str]) -> Non
     if not get_path(result, "error_count"):
         return
     problems = []
-    for setting in objects(result, "configs"):
+    for setting in get_objects(result, "configs"):
         errors = get_path(setting, "value", "errors")
         if errors:
-            problems.append(f"{text(setting, 'value', 'name')}: {'; '.join(map(str, errors))}")
+            problems.append(f"{get_text(setting, 'value', 'name')}: {'; '.join(map(str, errors))}")
     details = "; ".join(problems)[:600]
     raise Refused(confluent_errors.CONNECTOR_CONFIG, f"connector {context.name}: {details}")
 
@@ -141,10 +143,10 @@ def _is_same(current: str, expected: str) -> bool:
 
 
 def _build_list_route(spec: ConnectorProps) -> str:
-    return path(
+    return build_path(
         "connect", "v1", "environments", spec.environment_id, "clusters", spec.cluster_id, "connectors"
     )
 
 
 def _build_route(context: Ctx, spec: ConnectorProps) -> str:
-    return _build_list_route(spec) + path(context.name)
+    return _build_list_route(spec) + build_path(context.name)

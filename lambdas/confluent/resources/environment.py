@@ -10,7 +10,7 @@ from typing import Any, Final
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.lookup import Ctx, find_by_id_or_name, require_existing
 from lambdas.confluent.properties import STREAM_GOVERNANCE, EnvironmentProps
-from lambdas.confluent.rest_client import path, require_text, text
+from lambdas.confluent.rest_client import build_path, require_text, get_text
 from lambdas.shared.errors import DETAIL_LENGTH, Denied, LakeferryError, NotFound, Refused
 from lambdas.shared.resource import Outputs
 
@@ -43,10 +43,10 @@ def is_ready(context: Ctx, spec: EnvironmentProps, object_id: str) -> Outputs | 
     actual = require_existing(context.vendor.cloud.read(_build_route(object_id)), f"environment {object_id}")
     return {
         "id": object_id,
-        "name": text(actual, "display_name"),
-        "resource_name": text(actual, "metadata", "resource_name"),
+        "name": get_text(actual, "display_name"),
+        "resource_name": get_text(actual, "metadata", "resource_name"),
         "organization_id": context.vendor.organization_id,
-        "stream_governance": text(actual, "stream_governance_config", "package"),
+        "stream_governance": get_text(actual, "stream_governance_config", "package"),
     }
 
 
@@ -61,9 +61,9 @@ def update(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
         )
         raise Refused(confluent_errors.CANT_CHANGE, message)
     changes: dict[str, object] = {}
-    if text(actual, "display_name") != context.name:
+    if get_text(actual, "display_name") != context.name:
         changes["display_name"] = context.name
-    package = text(actual, "stream_governance_config", "package")
+    package = get_text(actual, "stream_governance_config", "package")
     if package != spec.stream_governance and package != STREAM_GOVERNANCE[-1]:
         changes["stream_governance_config"] = {"package": spec.stream_governance}
     if changes:
@@ -80,7 +80,7 @@ def delete(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
     """
     for kind, (route, *name) in (_CONTENTS | _CONTENTS_OF_NEW_APIS).items():
         contents = _list_contents(context, kind, route, object_id)
-        names = [f"{text(item, 'id')} ({text(item, *name)})" for item in contents]
+        names = [f"{get_text(item, 'id')} ({get_text(item, *name)})" for item in contents]
         if names:
             shown_names = ", ".join(names)[:DETAIL_LENGTH]
             message = (
@@ -121,4 +121,4 @@ def _get_rank(spec: EnvironmentProps) -> int:
 
 
 def _build_route(object_id: str) -> str:
-    return _ROUTE + path(object_id)
+    return _ROUTE + build_path(object_id)

@@ -9,7 +9,7 @@ from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import CLOUD
 from lambdas.confluent.lookup import Ctx, find_by_id_or_name, require_existing, treat_gone_container_as_empty
 from lambdas.confluent.properties import FlinkComputePoolProps
-from lambdas.confluent.rest_client import get_path, path, require_text, text
+from lambdas.confluent.rest_client import get_path, build_path, require_text, get_text
 from lambdas.shared.errors import Refused, ResourceFailed
 from lambdas.shared.resource import Outputs
 
@@ -33,17 +33,17 @@ def create(context: Ctx, spec: FlinkComputePoolProps) -> str:
 
 def is_ready(context: Ctx, spec: FlinkComputePoolProps, object_id: str) -> Outputs | None:
     actual = require_existing(_read(context, spec, object_id), f"compute pool {object_id}")
-    if text(actual, "status", "phase") == "FAILED":
+    if get_text(actual, "status", "phase") == "FAILED":
         raise ResourceFailed(
             confluent_errors.POOL_FAILED, f"compute pool {object_id} is FAILED", patience=300.0
         )
-    if text(actual, "status", "phase") != "PROVISIONED":
+    if get_text(actual, "status", "phase") != "PROVISIONED":
         return None
     return {
         "id": object_id,
-        "name": text(actual, "spec", "display_name"),
-        "resource_name": text(actual, "metadata", "resource_name"),
-        "rest_endpoint": text(context.vendor.flink_region(spec.region), "http_endpoint"),
+        "name": get_text(actual, "spec", "display_name"),
+        "resource_name": get_text(actual, "metadata", "resource_name"),
+        "rest_endpoint": get_text(context.vendor.flink_region(spec.region), "http_endpoint"),
     }
 
 
@@ -58,18 +58,18 @@ def update(context: Ctx, spec: FlinkComputePoolProps, object_id: str) -> None:
         )
         raise Refused(confluent_errors.CANT_CHANGE, message)
     changes: dict[str, Any] = {}
-    if text(actual, "spec", "display_name") != context.name:
+    if get_text(actual, "spec", "display_name") != context.name:
         changes["display_name"] = context.name
     current_cfu = get_path(actual, "spec", "max_cfu")
     if isinstance(current_cfu, int) and current_cfu < spec.max_cfu:
         changes["max_cfu"] = spec.max_cfu
     if changes:
         changes["environment"] = {"id": spec.environment_id}
-        context.vendor.cloud.patch(_ROUTE + path(object_id), {"spec": changes})
+        context.vendor.cloud.patch(_ROUTE + build_path(object_id), {"spec": changes})
 
 
 def delete(context: Ctx, spec: FlinkComputePoolProps, object_id: str) -> None:
-    context.vendor.cloud.delete(_ROUTE + path(object_id), environment=spec.environment_id)
+    context.vendor.cloud.delete(_ROUTE + build_path(object_id), environment=spec.environment_id)
 
 
 def find_existing(context: Ctx, spec: FlinkComputePoolProps, known: str | None) -> list[str]:
@@ -84,4 +84,4 @@ def find_existing(context: Ctx, spec: FlinkComputePoolProps, known: str | None) 
 
 
 def _read(context: Ctx, spec: FlinkComputePoolProps, object_id: str) -> dict[str, Any] | None:
-    return context.vendor.cloud.read(_ROUTE + path(object_id), environment=spec.environment_id)
+    return context.vendor.cloud.read(_ROUTE + build_path(object_id), environment=spec.environment_id)

@@ -32,7 +32,7 @@ from lambdas.confluent.flink_gateway import (
 from lambdas.confluent.flink_properties import FlinkStatementProps
 from lambdas.confluent.flink_sql import fingerprint
 from lambdas.confluent.lookup import Ctx, require_existing, require_unprotected, treat_gone_container_as_empty
-from lambdas.confluent.rest_client import RestClient, path, text
+from lambdas.confluent.rest_client import RestClient, build_path, get_text
 from lambdas.shared import errors
 from lambdas.shared.errors import (
     Conflict,
@@ -42,7 +42,7 @@ from lambdas.shared.errors import (
     ReplacementRequired,
     ResourceFailed,
     ResourceMissing,
-    shortened,
+    shorten_detail,
 )
 from lambdas.shared.resource import Outputs
 
@@ -90,8 +90,8 @@ def is_ready(context: Ctx, spec: FlinkStatementProps, object_id: str) -> Outputs
     if actual is None and _has_ended(context, spec, object_id):
         return _build_ended_outputs(context, object_id)
     actual = require_existing(actual, f"statement {object_id}")
-    phase = text(actual, "status", "phase")
-    detail = shortened(text(actual, "status", "detail"))
+    phase = get_text(actual, "status", "phase")
+    detail = shorten_detail(get_text(actual, "status", "detail"))
     table_existed = "already exists" in detail.lower()
     if spec.topic and phase in ("FAILED", "FAILING", "COMPLETED") and table_existed:
         context.notes[_TABLE] = _NOT_PROVEN
@@ -137,13 +137,13 @@ def update(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
     context.notes[_TEXT] = f"{object_id} {fingerprint(spec.sql, spec.properties)}"
     if actual is None:
         return
-    if text(actual, "status", "phase") in _IDLE:
+    if get_text(actual, "status", "phase") in _IDLE:
         _require_not_undone(context, spec, object_id)
     expected_settings = {"compute_pool_id": spec.compute_pool_id, "principal": spec.service_account_id}
-    is_current = all(text(actual, "spec", name) == value for name, value in expected_settings.items())
+    is_current = all(get_text(actual, "spec", name) == value for name, value in expected_settings.items())
     if is_current:
         return
-    if text(actual, "status", "phase") not in _IDLE:
+    if get_text(actual, "status", "phase") not in _IDLE:
         put(context, spec, actual, stopped=True)
         raise InProgress(errors.WAITING, f"statement {object_id} is being stopped to move it")
     put(context, spec, actual, stopped=False, **expected_settings)
@@ -152,7 +152,7 @@ def update(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
 def delete(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
     plane = connect(context, spec)
     actual = plane.read(build_route(context, spec, object_id))
-    if actual is not None and text(actual, "status", "phase") not in (*_IDLE, "DELETING"):
+    if actual is not None and get_text(actual, "status", "phase") not in (*_IDLE, "DELETING"):
         put(context, spec, actual, stopped=True)
         raise InProgress(errors.WAITING, f"statement {object_id} is being stopped")
     if _needs_undo(context, spec, object_id):
@@ -190,7 +190,7 @@ def find_existing(context: Ctx, spec: FlinkStatementProps, known: str | None) ->
         managed_name = re.compile(re.escape(context.name) + "-[0-9a-f]{8}(-undo)?")
         names = set()
         for statement in plane.pages(build_route(context, spec)):
-            name = text(statement, "name")
+            name = get_text(statement, "name")
             if managed_name.fullmatch(name):
                 names.add(name.removesuffix("-undo"))
         if known and _needs_undo(context, spec, known):
@@ -320,7 +320,7 @@ def _require_no_table(context: Ctx, spec: FlinkStatementProps) -> None:
         spec.environment_id, context.secrets.read_key(spec.subject_credentials)
     )
     for subject in (f"{spec.topic}-value", f"{spec.topic}-key"):
-        if registry.read(path("subjects", subject, "versions", "latest")) is not None:
+        if registry.read(build_path("subjects", subject, "versions", "latest")) is not None:
             message = f"subject {subject} exists, and the statement did not create it"
             raise Refused(confluent_errors.FOREIGN_SUBJECT, message)
 
@@ -328,7 +328,9 @@ def _require_no_table(context: Ctx, spec: FlinkStatementProps) -> None:
 def _has_topic(context: Ctx, spec: FlinkStatementProps) -> bool:
     key = context.secrets.read_key(spec.topic_credentials)
     plane = context.vendor.kafka(spec.environment_id, spec.cluster_id, key)
-    return plane.read(path("kafka", "v3", "clusters", spec.cluster_id, "topics", spec.topic)) is not None
+    return (
+        plane.read(build_path("kafka", "v3", "clusters", spec.cluster_id, "topics", spec.topic)) is not None
+    )
 
 
 def _require_not_undone(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
@@ -347,10 +349,10 @@ def _undo(context: Ctx, spec: FlinkStatementProps, plane: RestClient, object_id:
     if actual is None:
         plane.post(build_route(context, spec), build_statement(context, spec, name, spec.undo_sql))
         raise InProgress(errors.WAITING, f"statement {name} runs")
-    phase = text(actual, "status", "phase")
+    phase = get_text(actual, "status", "phase")
     if phase == "FAILED":
         plane.delete(build_route(context, spec, name))
-        reason = shortened(text(actual, "status", "detail"))
+        reason = shorten_detail(get_text(actual, "status", "detail"))
         raise ResourceFailed(
             confluent_errors.FLINK_FAILED, f"statement {name} failed: {reason}", patience=_FAULT_PATIENCE
         )

@@ -14,7 +14,7 @@ from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import CLOUD, read_bootstrap_servers
 from lambdas.confluent.lookup import Ctx, find_by_id_or_name, require_existing, treat_gone_container_as_empty
 from lambdas.confluent.properties import KafkaClusterProps
-from lambdas.confluent.rest_client import get_path, path, require_text, text
+from lambdas.confluent.rest_client import get_path, build_path, require_text, get_text
 from lambdas.shared.errors import LakeferryError, Refused, ResourceFailed
 from lambdas.shared.resource import Outputs
 
@@ -52,23 +52,23 @@ def is_ready(context: Ctx, spec: KafkaClusterProps, object_id: str) -> Outputs |
     actual = require_existing(
         context.vendor.cluster(spec.environment_id, object_id), f"Kafka cluster {object_id}"
     )
-    if text(actual, "status", "phase") == "FAILED":
+    if get_text(actual, "status", "phase") == "FAILED":
         raise ResourceFailed(
             confluent_errors.CLUSTER_FAILED, f"Kafka cluster {object_id} is FAILED", patience=300.0
         )
-    if text(actual, "status", "phase") != "PROVISIONED" or not text(actual, "spec", "http_endpoint"):
+    if get_text(actual, "status", "phase") != "PROVISIONED" or not get_text(actual, "spec", "http_endpoint"):
         return None
     registry = context.vendor.schema_registry(spec.environment_id)
     scope = crn.CrnScope(context.vendor.organization_id, spec.environment_id, object_id)
     return {
         "id": object_id,
-        "name": text(actual, "spec", "display_name"),
+        "name": get_text(actual, "spec", "display_name"),
         "bootstrap_servers": read_bootstrap_servers(actual),
-        "rest_endpoint": text(actual, "spec", "http_endpoint"),
-        "resource_name": text(actual, "metadata", "resource_name"),
-        "rbac_resource_name": crn.cluster(scope),
-        "schema_registry_id": text(registry, "id"),
-        "schema_registry_endpoint": text(registry, "spec", "http_endpoint"),
+        "rest_endpoint": get_text(actual, "spec", "http_endpoint"),
+        "resource_name": get_text(actual, "metadata", "resource_name"),
+        "rbac_resource_name": crn.build_cluster_crn(scope),
+        "schema_registry_id": get_text(registry, "id"),
+        "schema_registry_endpoint": get_text(registry, "spec", "http_endpoint"),
     }
 
 
@@ -80,11 +80,11 @@ def update(context: Ctx, spec: KafkaClusterProps, object_id: str) -> None:
     if refused_change and not context.rolling_back():
         raise Refused(confluent_errors.CANT_CHANGE, refused_change)
     changes: dict[str, Any] = {}
-    if text(actual, "spec", "display_name") != context.name:
+    if get_text(actual, "spec", "display_name") != context.name:
         changes["display_name"] = context.name
     if bool(get_path(actual, "spec", "deletion_protection")) != spec.deletion_protection:
         changes["deletion_protection"] = spec.deletion_protection
-    current_type = text(actual, "spec", "config", "kind")
+    current_type = get_text(actual, "spec", "config", "kind")
     is_upgraded = current_type == "Basic" and spec.type == "Standard"
     is_resized = spec.max_ecku is not None and get_path(actual, "spec", "config", "max_ecku") != spec.max_ecku
     if is_upgraded:
@@ -93,7 +93,7 @@ def update(context: Ctx, spec: KafkaClusterProps, object_id: str) -> None:
         changes["config"] = {**_build_config(spec), "kind": current_type}
     if changes:
         changes["environment"] = {"id": spec.environment_id}
-        context.vendor.cloud.patch(_ROUTE + path(object_id), {"spec": changes})
+        context.vendor.cloud.patch(_ROUTE + build_path(object_id), {"spec": changes})
 
 
 def _find_refused_change(before: Any, spec: KafkaClusterProps, actual: Any, object_id: str) -> str:
@@ -103,7 +103,7 @@ def _find_refused_change(before: Any, spec: KafkaClusterProps, actual: Any, obje
     """
     if not isinstance(before, KafkaClusterProps):
         return ""
-    is_standard = text(actual, "spec", "config", "kind") == "Standard" and before.type == "Standard"
+    is_standard = get_text(actual, "spec", "config", "kind") == "Standard" and before.type == "Standard"
     if is_standard and spec.type == "Basic":
         return f"Kafka cluster {object_id} is Standard, and Confluent can't make it Basic"
     limit = get_path(actual, "spec", "config", "max_ecku")
@@ -128,8 +128,8 @@ def delete(context: Ctx, spec: KafkaClusterProps, object_id: str) -> None:
                 confluent_errors.DELETION_PROTECTED, f"Kafka cluster {object_id} is protected"
             )
         unprotected = {"spec": {"deletion_protection": False, "environment": {"id": spec.environment_id}}}
-        context.vendor.cloud.patch(_ROUTE + path(object_id), unprotected)
-    context.vendor.cloud.delete(_ROUTE + path(object_id), environment=spec.environment_id)
+        context.vendor.cloud.patch(_ROUTE + build_path(object_id), unprotected)
+    context.vendor.cloud.delete(_ROUTE + build_path(object_id), environment=spec.environment_id)
 
 
 def find_existing(context: Ctx, spec: KafkaClusterProps, known: str | None) -> list[str]:

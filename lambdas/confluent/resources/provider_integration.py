@@ -13,7 +13,7 @@ from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import CLOUD
 from lambdas.confluent.lookup import Ctx, find_by_id_or_name, require_existing, treat_gone_container_as_empty
 from lambdas.confluent.properties import ProviderIntegrationProps
-from lambdas.confluent.rest_client import get_path, path, require_text, text
+from lambdas.confluent.rest_client import get_path, build_path, require_text, get_text
 from lambdas.shared.errors import InProgress
 from lambdas.shared.principals import require_principal
 from lambdas.shared.resource import Outputs
@@ -37,7 +37,7 @@ def is_ready(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> Ou
     actual = require_existing(_read(context, spec, object_id), f"provider integration {object_id}")
     return {
         "id": object_id,
-        "name": text(actual, "display_name"),
+        "name": get_text(actual, "display_name"),
         "confluent_role_arn": require_principal(
             require_text(actual, "config", "iam_role_arn"), f"provider integration {object_id}"
         ),
@@ -60,7 +60,7 @@ def delete(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> None
         raise InProgress(
             confluent_errors.INTEGRATION_IN_USE, f"provider integration {object_id} is used by {names[:300]}"
         )
-    context.vendor.cloud.delete(_ROUTE + path(object_id), environment=spec.environment_id)
+    context.vendor.cloud.delete(_ROUTE + build_path(object_id), environment=spec.environment_id)
 
 
 def find_existing(context: Ctx, spec: ProviderIntegrationProps, known: str | None) -> list[str]:
@@ -75,4 +75,4 @@ def find_existing(context: Ctx, spec: ProviderIntegrationProps, known: str | Non
 
 
 def _read(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> dict[str, Any] | None:
-    return context.vendor.cloud.read(_ROUTE + path(object_id), environment=spec.environment_id)
+    return context.vendor.cloud.read(_ROUTE + build_path(object_id), environment=spec.environment_id)

@@ -12,7 +12,7 @@ import attrs
 from lambdas.confluent import crn
 from lambdas.confluent.lookup import Ctx, require_existing, treat_gone_container_as_empty
 from lambdas.confluent.properties import RoleBindingProps
-from lambdas.confluent.rest_client import path, require_text, text
+from lambdas.confluent.rest_client import build_path, require_text, get_text
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = RoleBindingProps
@@ -52,7 +52,7 @@ def find_existing(context: Ctx, spec: RoleBindingProps, known: str | None) -> li
         binding = _build_binding(context, spec)
         ids = [known] if known and context.vendor.cloud.read(_build_route(known)) is not None else []
         bindings = context.vendor.cloud.pages(_ROUTE, **binding)
-        ids += [text(actual, "id") for actual in bindings if _is_same(actual, binding)]
+        ids += [get_text(actual, "id") for actual in bindings if _is_same(actual, binding)]
         return list(dict.fromkeys(ids))
 
     def is_gone() -> bool:
@@ -64,9 +64,9 @@ def find_existing(context: Ctx, spec: RoleBindingProps, known: str | None) -> li
 
 
 def _is_same(actual: dict[str, Any], binding: dict[str, str]) -> bool:
-    if not crn.same(text(actual, "crn_pattern"), binding["crn_pattern"]):
+    if not crn.is_same(get_text(actual, "crn_pattern"), binding["crn_pattern"]):
         return False
-    return all(text(actual, name) == binding[name] for name in ("principal", "role_name"))
+    return all(get_text(actual, name) == binding[name] for name in ("principal", "role_name"))
 
 
 def _build_binding(context: Ctx, spec: RoleBindingProps) -> dict[str, str]:
@@ -86,4 +86,4 @@ def _build_binding(context: Ctx, spec: RoleBindingProps) -> dict[str, str]:
 
 
 def _build_route(object_id: str) -> str:
-    return _ROUTE + path(object_id)
+    return _ROUTE + build_path(object_id)

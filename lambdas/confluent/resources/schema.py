@@ -13,7 +13,7 @@ from typing import Any, Final
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.lookup import Ctx, require_existing, treat_gone_container_as_empty
 from lambdas.confluent.properties import SchemaProps
-from lambdas.confluent.rest_client import RestClient, path, text
+from lambdas.confluent.rest_client import RestClient, build_path, get_text
 from lambdas.shared.errors import Conflict, LakeferryError, NotFound, Refused
 from lambdas.shared.resource import Outputs
 
@@ -56,7 +56,7 @@ def is_ready(context: Ctx, spec: SchemaProps, object_id: str) -> Outputs | None:
     plane = _connect(context, spec)
     actual = require_existing(_read_latest(plane, spec), f"subject {object_id}")
     _set_compatibility(plane, spec)
-    return {"subject": object_id, "schema_id": text(actual, "id"), "version": text(actual, "version")}
+    return {"subject": object_id, "schema_id": get_text(actual, "id"), "version": get_text(actual, "version")}
 
 
 def update(context: Ctx, spec: SchemaProps, object_id: str) -> None:
@@ -79,7 +79,7 @@ def delete(context: Ctx, spec: SchemaProps, object_id: str) -> None:
     if _is_permanent(context, spec):
         plane.delete(_build_route(spec), permanent="true")
     if spec.compatibility:
-        plane.delete(path("config", spec.subject))
+        plane.delete(build_path("config", spec.subject))
 
 
 def find_existing(context: Ctx, spec: SchemaProps, known: str | None) -> list[str]:
@@ -132,12 +132,12 @@ def _read_latest(plane: RestClient, spec: SchemaProps) -> dict[str, Any] | None:
 
 
 def _is_same(actual: dict[str, Any], spec: SchemaProps) -> bool:
-    if (text(actual, "schemaType") or "AVRO") != spec.schema_type:
+    if (get_text(actual, "schemaType") or "AVRO") != spec.schema_type:
         return False
     if spec.schema_type == "PROTOBUF":
-        return text(actual, "schema").split() == spec.schema.split()
+        return get_text(actual, "schema").split() == spec.schema.split()
     try:
-        return bool(json.loads(text(actual, "schema")) == json.loads(spec.schema))
+        return bool(json.loads(get_text(actual, "schema")) == json.loads(spec.schema))
     except ValueError:
         return False
 
@@ -159,11 +159,11 @@ def _set_compatibility(plane: RestClient, spec: SchemaProps) -> None:
     if not spec.compatibility:
         return
     try:
-        level = text(plane.get(path("config", spec.subject)), "compatibilityLevel")
+        level = get_text(plane.get(build_path("config", spec.subject)), "compatibilityLevel")
     except NotFound:
         level = ""
     if level != spec.compatibility:
-        plane.put(path("config", spec.subject), {"compatibility": spec.compatibility})
+        plane.put(build_path("config", spec.subject), {"compatibility": spec.compatibility})
 
 
 def _connect(context: Ctx, spec: SchemaProps) -> RestClient:
@@ -171,4 +171,4 @@ def _connect(context: Ctx, spec: SchemaProps) -> RestClient:
 
 
 def _build_route(spec: SchemaProps) -> str:
-    return path("subjects", spec.subject)
+    return build_path("subjects", spec.subject)

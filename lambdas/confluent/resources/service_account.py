@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from lambdas.confluent.lookup import Ctx, find_by_id_or_name, require_existing
 from lambdas.confluent.properties import ServiceAccountProps
-from lambdas.confluent.rest_client import path, require_text, text
+from lambdas.confluent.rest_client import build_path, require_text, get_text
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = ServiceAccountProps
@@ -26,7 +26,7 @@ def is_ready(context: Ctx, spec: ServiceAccountProps, object_id: str) -> Outputs
     actual = require_existing(
         context.vendor.cloud.read(_build_route(object_id)), f"service account {object_id}"
     )
-    return {"id": object_id, "name": text(actual, "display_name"), "principal": f"User:{object_id}"}
+    return {"id": object_id, "name": get_text(actual, "display_name"), "principal": f"User:{object_id}"}
 
 
 def update(context: Ctx, spec: ServiceAccountProps, object_id: str) -> None:
@@ -34,7 +34,7 @@ def update(context: Ctx, spec: ServiceAccountProps, object_id: str) -> None:
         context.vendor.cloud.read(_build_route(object_id)), f"service account {object_id}"
     )
     expected = {"display_name": context.name, "description": spec.description}
-    changes = {name: value for name, value in expected.items() if text(actual, name) != value}
+    changes = {name: value for name, value in expected.items() if get_text(actual, name) != value}
     if changes:
         context.vendor.cloud.patch(_build_route(object_id), changes)
 
@@ -46,7 +46,7 @@ def delete(context: Ctx, spec: ServiceAccountProps, object_id: str) -> None:
     binding, and it can't be found once the account is gone.
     """
     for binding in list(context.vendor.role_bindings(object_id)):
-        context.vendor.cloud.delete(path("iam", "v2", "role-bindings", text(binding, "id")))
+        context.vendor.cloud.delete(build_path("iam", "v2", "role-bindings", get_text(binding, "id")))
     context.vendor.cloud.delete(_build_route(object_id))
 
 
@@ -61,4 +61,4 @@ def find_existing(context: Ctx, spec: ServiceAccountProps, known: str | None) ->
 
 
 def _build_route(object_id: str) -> str:
-    return _ROUTE + path(object_id)
+    return _ROUTE + build_path(object_id)

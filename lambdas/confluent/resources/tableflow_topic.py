@@ -21,9 +21,9 @@ from lambdas.confluent.resources.catalog_integration import (
     connect,
     resume,
 )
-from lambdas.confluent.rest_client import get_path, objects, path, text
+from lambdas.confluent.rest_client import get_path, get_objects, build_path, get_text
 from lambdas.shared import errors
-from lambdas.shared.errors import InProgress, Refused, ReplacementRequired, ResourceFailed, shortened
+from lambdas.shared.errors import InProgress, Refused, ReplacementRequired, ResourceFailed, shorten_detail
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = TableflowTopicProps
@@ -66,15 +66,15 @@ def is_ready(context: Ctx, spec: TableflowTopicProps, object_id: str) -> Outputs
     If it is suspended or has failed, resume it and raise an error with Confluent's reason.
     """
     actual = require_existing(_read(context, spec), f"Tableflow of topic {object_id}")
-    phase = text(actual, "status", "phase")
+    phase = get_text(actual, "status", "phase")
     if phase == "FAILED" or get_path(actual, "spec", "suspended") is True:
-        resume(context, spec, _ROUTE + path(spec.topic))
-        raise _build_topic_fault(spec, text(actual, "status", "error_message"), failed=phase == "FAILED")
-    failing_formats = objects(actual, "status", "failing_table_formats")
+        resume(context, spec, _ROUTE + build_path(spec.topic))
+        raise _build_topic_fault(spec, get_text(actual, "status", "error_message"), failed=phase == "FAILED")
+    failing_formats = get_objects(actual, "status", "failing_table_formats")
     if failing_formats:
-        reasons = [text(table_format, "error_message") for table_format in failing_formats]
+        reasons = [get_text(table_format, "error_message") for table_format in failing_formats]
         raise _build_topic_fault(spec, "; ".join(reasons), failed=True)
-    table_path = text(actual, "spec", "storage", "table_path")
+    table_path = get_text(actual, "spec", "storage", "table_path")
     if phase != "RUNNING" or not table_path:
         return None
     if spec.await_catalog:
@@ -84,7 +84,7 @@ def is_ready(context: Ctx, spec: TableflowTopicProps, object_id: str) -> Outputs
         "topic": object_id,
         "table_path": table_path,
         "table_base": base + middle,
-        "write_mode": text(actual, "status", "write_mode"),
+        "write_mode": get_text(actual, "status", "write_mode"),
     }
 
 
@@ -99,7 +99,7 @@ def update(context: Ctx, spec: TableflowTopicProps, object_id: str) -> None:
             confluent_errors.CANT_CHANGE, f"data_retention_ms of Tableflow topic {object_id} can't be removed"
         )
     expected = _build_storage(spec)
-    is_same_storage = all(text(actual, "spec", "storage", name) == expected[name] for name in expected)
+    is_same_storage = all(get_text(actual, "spec", "storage", name) == expected[name] for name in expected)
     if not is_same_storage:
         raise ReplacementRequired(errors.OUTDATED, f"Tableflow of topic {object_id} writes to other storage")
     changes: dict[str, Any] = {}
@@ -114,7 +114,7 @@ def update(context: Ctx, spec: TableflowTopicProps, object_id: str) -> None:
         changes["table_formats"] = _list_formats(spec)
     if changes:
         connect(context, spec).patch(
-            _ROUTE + path(spec.topic), {"spec": {**build_cluster_ref(spec), **changes}}
+            _ROUTE + build_path(spec.topic), {"spec": {**build_cluster_ref(spec), **changes}}
         )
 
 
@@ -127,7 +127,7 @@ def delete(context: Ctx, spec: TableflowTopicProps, object_id: str) -> None:
         require_unprotected(
             context, spec.environment_id, spec.cluster_id, f"the table of topic {object_id} has rows"
         )
-    connect(context, spec).delete(_ROUTE + path(spec.topic), **build_query(spec))
+    connect(context, spec).delete(_ROUTE + build_path(spec.topic), **build_query(spec))
 
 
 def find_existing(context: Ctx, spec: TableflowTopicProps, known: str | None) -> list[str]:
@@ -141,7 +141,7 @@ def find_existing(context: Ctx, spec: TableflowTopicProps, known: str | None) ->
         if actual is None:
             return []
         if not context.owned and not spec.adopt:
-            place = text(actual, "spec", "storage", "bucket_name") or "Confluent's storage"
+            place = get_text(actual, "spec", "storage", "bucket_name") or "Confluent's storage"
             message = (
                 f"topic {spec.topic} has Tableflow already, into {place}, and this deployment did not "
                 "enable it"
@@ -162,26 +162,26 @@ def _build_topic_fault(spec: TableflowTopicProps, reason: str, *, failed: bool) 
         row = confluent_errors.STORAGE_NOT_EMPTY
     return ResourceFailed(
         row,
-        f"Tableflow of topic {spec.topic}: {shortened(reason) or 'no reason given'}",
+        f"Tableflow of topic {spec.topic}: {shorten_detail(reason) or 'no reason given'}",
         patience=FAULT_PATIENCE,
     )
 
 
 def _require_synced(context: Ctx, spec: TableflowTopicProps, actual: dict[str, Any]) -> None:
     """Raise InProgress until all catalogs show the table, and ResourceFailed if one of them fails."""
-    statuses = objects(actual, "status", "catalog_sync_statuses")
-    if statuses and all(text(status, "sync_status") == "SYNCED" for status in statuses):
+    statuses = get_objects(actual, "status", "catalog_sync_statuses")
+    if statuses and all(get_text(status, "sync_status") == "SYNCED" for status in statuses):
         return
     integrations = connect(context, spec).pages(catalog_integration.ROUTE, **build_query(spec))
     for integration in integrations:
         catalog_integration.require_working(context, spec, integration)
     for status in statuses:
-        if text(status, "sync_status") == "FAILED":
-            raise catalog_integration.build_fault(f"topic {spec.topic}", text(status, "error_message"))
+        if get_text(status, "sync_status") == "FAILED":
+            raise catalog_integration.build_fault(f"topic {spec.topic}", get_text(status, "error_message"))
     states = []
     for integration in integrations:
-        phase = text(integration, "status", "phase")
-        states.append(f"catalog integration {text(integration, 'id')} is {phase}")
+        phase = get_text(integration, "status", "phase")
+        states.append(f"catalog integration {get_text(integration, 'id')} is {phase}")
     state = ", ".join(states) or "the cluster has no catalog integration"
     raise InProgress(errors.WAITING, f"no catalog shows the table of topic {spec.topic} yet: {state}")
 
@@ -194,7 +194,7 @@ def _is_same(current: Any, expected: Any) -> bool:
     if isinstance(expected, dict):
         if not isinstance(current, dict):
             return False
-        return all(text(current, name) == value for name, value in expected.items())
+        return all(get_text(current, name) == value for name, value in expected.items())
     return current is not None and str(current) == str(expected)
 
 
@@ -232,4 +232,4 @@ def _build_config(spec: TableflowTopicProps) -> dict[str, Any]:
 
 
 def _read(context: Ctx, spec: TableflowTopicProps) -> dict[str, Any] | None:
-    return connect(context, spec).read(_ROUTE + path(spec.topic), **build_query(spec))
+    return connect(context, spec).read(_ROUTE + build_path(spec.topic), **build_query(spec))

@@ -14,7 +14,7 @@ from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.errors import mentions
 from lambdas.confluent.lookup import Ctx, require_existing, require_unprotected, treat_gone_container_as_empty
 from lambdas.confluent.properties import TopicProps
-from lambdas.confluent.rest_client import RestClient, get_path, objects, path, text
+from lambdas.confluent.rest_client import RestClient, get_path, get_objects, build_path, get_text
 from lambdas.shared.errors import Conflict, InProgress, Refused
 from lambdas.shared.resource import Outputs
 
@@ -31,7 +31,7 @@ def create(context: Ctx, spec: TopicProps) -> str:
     plane = _connect(context, spec)
     context.claim()
     try:
-        plane.post(path("kafka", "v3", "clusters", spec.cluster_id, "topics"), body)
+        plane.post(build_path("kafka", "v3", "clusters", spec.cluster_id, "topics"), body)
     except Refused as refused:
         if mentions(refused, "already exists"):
             raise Conflict(confluent_errors.CONFLICT, refused.what) from None
@@ -43,7 +43,7 @@ def create(context: Ctx, spec: TopicProps) -> str:
 
 def is_ready(context: Ctx, spec: TopicProps, object_id: str) -> Outputs | None:
     actual = require_existing(_connect(context, spec).read(_build_route(spec)), f"topic {object_id}")
-    return {"name": object_id, "partitions": text(actual, "partitions_count")}
+    return {"name": object_id, "partitions": get_text(actual, "partitions_count")}
 
 
 def update(context: Ctx, spec: TopicProps, object_id: str) -> None:
@@ -59,8 +59,8 @@ def update(context: Ctx, spec: TopicProps, object_id: str) -> None:
             f"topic {object_id} has {partitions} partitions, and Kafka can't lower that to {spec.partitions}"
         )
         raise Refused(confluent_errors.CANT_CHANGE, message)
-    settings = objects(plane.read(_build_route(spec) + "/configs"), "data")
-    current = {text(setting, "name"): setting for setting in settings}
+    settings = get_objects(plane.read(_build_route(spec) + "/configs"), "data")
+    current = {get_text(setting, "name"): setting for setting in settings}
     changes = [*_list_changed_settings(spec, current), *_list_reset_settings(context, spec, current)]
     if changes:
         plane.post(_build_route(spec) + "/configs:alter", {"data": changes}, repeatable=True)
@@ -108,7 +108,7 @@ def find_existing(context: Ctx, spec: TopicProps, known: str | None) -> list[str
 
 def _list_changed_settings(spec: TopicProps, current: dict[str, dict[str, Any]]) -> Iterator[dict[str, str]]:
     for name, value in sorted(spec.config.items()):
-        if text(current.get(name), "value") != value:
+        if get_text(current.get(name), "value") != value:
             yield {"name": name, "value": value}
 
 
@@ -132,4 +132,4 @@ def _connect(context: Ctx, spec: TopicProps) -> RestClient:
 
 
 def _build_route(spec: TopicProps) -> str:
-    return path("kafka", "v3", "clusters", spec.cluster_id, "topics", spec.topic)
+    return build_path("kafka", "v3", "clusters", spec.cluster_id, "topics", spec.topic)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import attrs
 
 from lambdas.confluent.client import Confluent
-from lambdas.confluent.rest_client import RestClient, path, require_text, text
+from lambdas.confluent.rest_client import RestClient, build_path, require_text, get_text
 from lambdas.confluent.services.base import Connection, KeyService, Target
 from lambdas.shared.redaction import ApiKey, Secret
 
@@ -37,12 +37,12 @@ class Flink(KeyService):
 
     def complete_connection(self, vendor: Confluent, target: Target, connection: Connection) -> Connection:
         region = vendor.flink_region(target.region)
-        return attrs.evolve(connection, endpoint=text(region, "http_endpoint"))
+        return attrs.evolve(connection, endpoint=get_text(region, "http_endpoint"))
 
     def prepare_test(self, vendor: Confluent, target: Target, key: ApiKey) -> tuple[RestClient, str]:
         plane = vendor.flink(target.region, key)
         parent = ("organizations", vendor.organization_id, "environments", target.environment_id)
-        return plane, path("sql", "v1", *parent, "statements") + "?page_size=1"
+        return plane, build_path("sql", "v1", *parent, "statements") + "?page_size=1"
 
     def build_key_fields(self, key: ApiKey) -> dict[str, str | Secret]:
         return {"api.key": key.id, "api.key.secret": key.secret}

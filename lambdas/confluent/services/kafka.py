@@ -8,7 +8,7 @@ from typing import ClassVar
 import attrs
 
 from lambdas.confluent.client import Confluent, read_bootstrap_servers
-from lambdas.confluent.rest_client import RestClient, path
+from lambdas.confluent.rest_client import RestClient, build_path
 from lambdas.confluent.services.base import Connection, KeyService, Target
 from lambdas.shared import errors
 from lambdas.shared.errors import ResourceMissing
@@ -35,7 +35,7 @@ class Kafka(KeyService):
 
     def prepare_test(self, vendor: Confluent, target: Target, key: ApiKey) -> tuple[RestClient, str]:
         plane = vendor.kafka(target.environment_id, target.cluster_id, key)
-        return plane, path("kafka", "v3", "clusters", target.cluster_id, "topics")
+        return plane, build_path("kafka", "v3", "clusters", target.cluster_id, "topics")
 
     def build_key_fields(self, key: ApiKey) -> dict[str, str | Secret]:
         return {"sasl.username": key.id, "sasl.password": key.secret}

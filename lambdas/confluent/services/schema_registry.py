@@ -7,7 +7,7 @@ from typing import ClassVar
 import attrs
 
 from lambdas.confluent.client import Confluent
-from lambdas.confluent.rest_client import RestClient, require_text, text
+from lambdas.confluent.rest_client import RestClient, require_text, get_text
 from lambdas.confluent.services.base import Connection, KeyService, Target
 from lambdas.shared.redaction import ApiKey, Secret
 
@@ -24,7 +24,7 @@ class SchemaRegistry(KeyService):
 
     def complete_connection(self, vendor: Confluent, target: Target, connection: Connection) -> Connection:
         registry = vendor.schema_registry(target.environment_id)
-        return attrs.evolve(connection, endpoint=text(registry, "spec", "http_endpoint"))
+        return attrs.evolve(connection, endpoint=get_text(registry, "spec", "http_endpoint"))
 
     def prepare_test(self, vendor: Confluent, target: Target, key: ApiKey) -> tuple[RestClient, str]:
         return vendor.registry(target.environment_id, key), "/subjects"

@@ -34,7 +34,7 @@ _DROP: Final = "DROP CATALOG INTEGRATION IF EXISTS {name}"
 
 
 def create(context: Ctx, spec: CatalogIntegrationProps) -> str:
-    name = lookup.object_name(context)
+    name = lookup.choose_object_name(context)
     statement = sql.statement(
         _CREATE,
         name=sql.identifier(name),
@@ -43,9 +43,9 @@ def create(context: Ctx, spec: CatalogIntegrationProps) -> str:
         account=sql.literal(spec.account_id),
         role=sql.literal(spec.role_arn),
         region=sql.literal(spec.region),
-        external_id=sql.literal(lookup.external_id(context)),
+        external_id=sql.literal(lookup.choose_external_id(context)),
         seconds=sql.number(spec.refresh_seconds),
-        comment=lookup.ownership_comment(context),
+        comment=lookup.write_ownership_comment(context),
     )
     context.vendor.run(statement)
     return name
@@ -56,8 +56,8 @@ def is_ready(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> Out
 
     The type snowflake_trust checks the access, after the role exists.
     """
-    lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
-    side = trust.integration_side(context.vendor, object_id)
+    lookup.require_existing(context, sql.by_name(_SHOW, object_id), object_id)
+    side = trust.read_integration_side(context.vendor, object_id)
     if not side.principal:
         raise Transient(
             snowflake_errors.UNEXPECTED, f"catalog integration {object_id} is described without its IAM user"
@@ -65,17 +65,17 @@ def is_ready(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> Out
     return {
         "name": object_id,
         "iam_user_arn": require_principal(side.principal, side.what),
-        "external_id": side.external_id or lookup.external_id(context),
+        "external_id": side.external_id or lookup.choose_external_id(context),
     }
 
 
 def update(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
     """Update it. The external id is compared only if Snowflake shows it, which not every release does."""
-    lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
-    described = trust.described_integration(context.vendor, object_id)
-    side = trust.integration_side(context.vendor, object_id, described)
+    lookup.require_existing(context, sql.by_name(_SHOW, object_id), object_id)
+    described = trust.describe_integration(context.vendor, object_id)
+    side = trust.read_integration_side(context.vendor, object_id, described)
     if (
-        side.external_id not in ("", lookup.external_id(context))
+        side.external_id not in ("", lookup.choose_external_id(context))
         or described.get("CATALOG_NAMESPACE") != spec.namespace
     ):
         raise ReplacementRequired(
@@ -92,5 +92,5 @@ def delete(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
 
 
 def find_existing(context: Ctx, spec: CatalogIntegrationProps, known: str | None) -> list[str]:
-    name = lookup.object_name(context)
-    return lookup.ids(context, sql.by_name(_SHOW, name), name, known)
+    name = lookup.choose_object_name(context)
+    return lookup.find_ids(context, sql.by_name(_SHOW, name), name, known)

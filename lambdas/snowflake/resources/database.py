@@ -28,20 +28,20 @@ _EMPTY_PATIENCE: Final = 120.0
 
 
 def create(context: Ctx, spec: DatabaseProps) -> str:
-    name = lookup.object_name(context, spec.name)
+    name = lookup.choose_object_name(context, spec.name)
     context.vendor.run(
-        sql.statement(_CREATE, name=sql.identifier(name), comment=lookup.ownership_comment(context))
+        sql.statement(_CREATE, name=sql.identifier(name), comment=lookup.write_ownership_comment(context))
     )
     return name
 
 
 def is_ready(context: Ctx, spec: DatabaseProps, object_id: str) -> Outputs | None:
-    lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
+    lookup.require_existing(context, sql.by_name(_SHOW, object_id), object_id)
     return {"name": object_id}
 
 
 def update(context: Ctx, spec: DatabaseProps, object_id: str) -> None:
-    lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
+    lookup.require_existing(context, sql.by_name(_SHOW, object_id), object_id)
 
 
 def delete(context: Ctx, spec: DatabaseProps, object_id: str) -> None:
@@ -51,7 +51,7 @@ def delete(context: Ctx, spec: DatabaseProps, object_id: str) -> None:
     somebody's.
     """
     with contextlib.suppress(NotFound):
-        if lookup.managed(context, sql.by_name(_SHOW, object_id), object_id):
+        if lookup.find_managed(context, sql.by_name(_SHOW, object_id), object_id):
             rows = context.vendor.run(sql.by_name(_SCHEMAS, object_id))
             schemas = sorted({row.get("name", "") for row in rows} - _OWN_SCHEMAS)
             if schemas:
@@ -61,5 +61,5 @@ def delete(context: Ctx, spec: DatabaseProps, object_id: str) -> None:
 
 
 def find_existing(context: Ctx, spec: DatabaseProps, known: str | None) -> list[str]:
-    name = lookup.object_name(context, spec.name)
-    return lookup.ids(context, sql.by_name(_SHOW, name), name, known)
+    name = lookup.choose_object_name(context, spec.name)
+    return lookup.find_ids(context, sql.by_name(_SHOW, name), name, known)

@@ -32,15 +32,15 @@ _DROP: Final = "DROP EXTERNAL VOLUME IF EXISTS {name}"
 
 
 def create(context: Ctx, spec: ExternalVolumeProps) -> str:
-    name = lookup.object_name(context)
+    name = lookup.choose_object_name(context)
     statement = sql.statement(
         _CREATE,
         name=sql.identifier(name),
         location=sql.literal(name),
         url=sql.literal(spec.base_url),
         role=sql.literal(spec.role_arn),
-        external_id=sql.literal(lookup.external_id(context)),
-        comment=lookup.ownership_comment(context),
+        external_id=sql.literal(lookup.choose_external_id(context)),
+        comment=lookup.write_ownership_comment(context),
     )
     context.vendor.run(statement)
     return name
@@ -51,8 +51,8 @@ def is_ready(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> Outputs
 
     The type snowflake_trust checks the access, after the role exists.
     """
-    lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
-    side = trust.volume_side(context.vendor, object_id)
+    lookup.require_existing(context, sql.by_name(_SHOW, object_id), object_id)
+    side = trust.read_volume_side(context.vendor, object_id)
     if not side.principal or not side.external_id:
         raise Transient(
             snowflake_errors.UNEXPECTED, f"external volume {object_id} is described without its IAM user"
@@ -65,10 +65,10 @@ def is_ready(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> Outputs
 
 
 def update(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> None:
-    lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
-    described = trust.described_volume(context.vendor, object_id)
+    lookup.require_existing(context, sql.by_name(_SHOW, object_id), object_id)
+    described = trust.describe_volume(context.vendor, object_id)
     if [_parse_location(location) for location in described.locations] != [
-        (spec.base_url, spec.role_arn, lookup.external_id(context))
+        (spec.base_url, spec.role_arn, lookup.choose_external_id(context))
     ]:
         raise ReplacementRequired(
             errors.OUTDATED, f"external volume {object_id} has another location, role or external id"
@@ -83,8 +83,8 @@ def delete(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> None:
 
 
 def find_existing(context: Ctx, spec: ExternalVolumeProps, known: str | None) -> list[str]:
-    name = lookup.object_name(context)
-    return lookup.ids(context, sql.by_name(_SHOW, name), name, known)
+    name = lookup.choose_object_name(context)
+    return lookup.find_ids(context, sql.by_name(_SHOW, name), name, known)
 
 
 def _parse_location(location: dict[str, Any]) -> tuple[str, str, str]:

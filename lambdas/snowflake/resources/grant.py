@@ -64,7 +64,7 @@ def group_members(on: str, database: str, rows: list[Row]) -> list[tuple[str, ..
     return [(row.get("database_name", ""), row.get("schema_name", ""), row.get("name", "")) for row in rows]
 
 
-def member_type(on: str) -> str:
+def find_member_type(on: str) -> str:
     return _MEMBERS[on][0]
 
 
@@ -84,7 +84,7 @@ def is_granted_in_future(rows: list[Row], privilege: str, on: str, names: tuple[
     """
     return any(
         row.get("privilege") == privilege
-        and row.get("grant_on", "").replace("_", " ") in _SHOWN_AS.get(member_type(on), ())
+        and row.get("grant_on", "").replace("_", " ") in _SHOWN_AS.get(find_member_type(on), ())
         and sql.split(row.get("name", "").rpartition(".<")[0]) == names
         for row in rows
     )
@@ -128,8 +128,8 @@ def find_existing(context: Ctx, spec: GrantProps, known: str | None) -> list[str
         context.vendor.require_sight(spec)
         return lookup.role_is_gone(context, role)
 
-    role = spec.names[0] if spec.on == ROLE else sql.named(spec.to_role)
-    return lookup.in_container(context, role_is_gone, look)
+    role = spec.names[0] if spec.on == ROLE else sql.to_exact_name(spec.to_role)
+    return lookup.treat_gone_container_as_empty(context, role_is_gone, look)
 
 
 def _is_there(context: Ctx, spec: GrantProps) -> bool:
@@ -174,24 +174,28 @@ def _are_granted(context: Ctx, spec: GrantProps) -> list[bool]:
         raise
     members = group_members(spec.on, spec.names[0], rows)
     grants = _read_grants(context, spec) if members else []
-    kind = member_type(spec.on)
+    kind = find_member_type(spec.on)
     return [is_granted(grants, spec.privilege, kind, names) for names in members]
 
 
 def _read_grants(context: Ctx, spec: GrantProps) -> list[Row]:
-    role = sql.identifier(sql.named(spec.to_role))
+    role = sql.identifier(sql.to_exact_name(spec.to_role))
     return context.vendor.run(sql.statement("SHOW GRANTS TO ROLE {role}", role=role))
 
 
 def _has_future(context: Ctx, spec: GrantProps) -> bool:
-    role = sql.identifier(sql.named(spec.to_role))
+    role = sql.identifier(sql.to_exact_name(spec.to_role))
     rows = context.vendor.run(sql.statement("SHOW FUTURE GRANTS TO ROLE {role}", role=role))
     return is_granted_in_future(rows, spec.privilege, spec.on, spec.names)
 
 
 def _is_member(context: Ctx, spec: GrantProps) -> bool:
     rows = context.vendor.run(sql.statement("SHOW GRANTS OF ROLE {role}", role=_render_path(spec)))
-    wanted = ("ROLE", sql.named(spec.to_role)) if spec.to_role else ("USER", sql.named(spec.to_user))
+    wanted = (
+        ("ROLE", sql.to_exact_name(spec.to_role))
+        if spec.to_role
+        else ("USER", sql.to_exact_name(spec.to_user))
+    )
     return any((row.get("granted_to"), row.get("grantee_name")) == wanted for row in rows)
 
 
@@ -212,8 +216,8 @@ def _render_revocations(spec: GrantProps) -> list[Sql]:
 
 def _render_grantee(spec: GrantProps) -> Sql:
     if spec.to_role:
-        return sql.statement("ROLE {role}", role=sql.identifier(sql.named(spec.to_role)))
-    return sql.statement("USER {user}", user=sql.identifier(sql.named(spec.to_user)))
+        return sql.statement("ROLE {role}", role=sql.identifier(sql.to_exact_name(spec.to_role)))
+    return sql.statement("USER {user}", user=sql.identifier(sql.to_exact_name(spec.to_user)))
 
 
 def _render_path(spec: GrantProps) -> Sql:
@@ -221,5 +225,9 @@ def _render_path(spec: GrantProps) -> Sql:
 
 
 def _build_id(spec: GrantProps) -> str:
-    grantee = f"ROLE {sql.named(spec.to_role)}" if spec.to_role else f"USER {sql.named(spec.to_user)}"
-    return f"{spec.privilege} ON {spec.on} {sql.dotted(spec.names)} TO {grantee}"
+    grantee = (
+        f"ROLE {sql.to_exact_name(spec.to_role)}"
+        if spec.to_role
+        else f"USER {sql.to_exact_name(spec.to_user)}"
+    )
+    return f"{spec.privilege} ON {spec.on} {sql.format_dotted(spec.names)} TO {grantee}"

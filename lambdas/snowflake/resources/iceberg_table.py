@@ -43,21 +43,21 @@ def create(context: Ctx, spec: IcebergTableProps) -> str:
     statement = sql.statement(
         _CREATE,
         path=sql.path(spec.names),
-        volume=sql.reference(sql.named(spec.volume)),
-        integration=sql.reference(sql.named(spec.integration)),
+        volume=sql.reference(sql.to_exact_name(spec.volume)),
+        integration=sql.reference(sql.to_exact_name(spec.integration)),
         source=source,
-        comment=lookup.ownership_comment(context),
+        comment=lookup.write_ownership_comment(context),
     )
     try:
         context.vendor.run(statement)
     except Refused as refused:
         raise _find_cause(refused, spec) from None
-    return sql.dotted(spec.names)
+    return sql.format_dotted(spec.names)
 
 
 def is_ready(context: Ctx, spec: IcebergTableProps, object_id: str) -> Outputs | None:
     """Return the outputs once the refresh runs. A stopped refresh is restarted, at most every two minutes."""
-    lookup.existing(context, _show(spec), spec.names[-1])
+    lookup.require_existing(context, _show(spec), spec.names[-1])
     state, reason = _refresh_state(context, spec)
     if state == _RUNNING:
         return {"name": spec.names[-1], "full_name": object_id}
@@ -74,10 +74,10 @@ def update(context: Ctx, spec: IcebergTableProps, object_id: str) -> None:
 
     Streams on the old table are lost.
     """
-    actual = lookup.existing(context, _show(spec), spec.names[-1])
+    actual = lookup.require_existing(context, _show(spec), spec.names[-1])
     wanted = {
-        "external_volume_name": sql.named(spec.volume),
-        "catalog_name": sql.named(spec.integration),
+        "external_volume_name": sql.to_exact_name(spec.volume),
+        "catalog_name": sql.to_exact_name(spec.integration),
         "catalog_table_name": spec.table,
         **({"catalog_namespace": spec.namespace} if spec.namespace else {}),
     }
@@ -92,10 +92,12 @@ def delete(context: Ctx, spec: IcebergTableProps, object_id: str) -> None:
 
 def find_existing(context: Ctx, spec: IcebergTableProps, known: str | None) -> list[str]:
     def look() -> list[str]:
-        return lookup.ids(context, _show(spec), spec.names[-1], known, sql.dotted(spec.names))
+        return lookup.find_ids(context, _show(spec), spec.names[-1], known, sql.format_dotted(spec.names))
 
     database, schema, _ = spec.names
-    return lookup.in_container(context, lambda: lookup.schema_is_gone(context, database, schema), look)
+    return lookup.treat_gone_container_as_empty(
+        context, lambda: lookup.schema_is_gone(context, database, schema), look
+    )
 
 
 def _refresh_state(context: Ctx, spec: IcebergTableProps) -> tuple[str, str]:
@@ -108,7 +110,7 @@ def _refresh_state(context: Ctx, spec: IcebergTableProps) -> tuple[str, str]:
         return "", refused.what
     if not isinstance(status, dict):
         return "", "AUTO_REFRESH is off"
-    return str(status.get("executionState") or ""), errors.shortened(str(status))
+    return str(status.get("executionState") or ""), errors.shorten_detail(str(status))
 
 
 def _restart_refresh(context: Ctx, spec: IcebergTableProps, state: str) -> None:
@@ -149,7 +151,7 @@ def _find_cause(refused: Refused, spec: IcebergTableProps) -> Refused:
             snowflake_errors.TABLE_MISSING, f"{source}: {refused.what}", patience=_SOURCE_PATIENCE
         )
     if mentions(refused.what, "assume", "not authorized", "access denied", "accessdenied", "forbidden"):
-        return NotFound(trust.of_catalog(refused.what), refused.what, patience=_ACCESS_PATIENCE)
+        return NotFound(trust.choose_catalog_row(refused.what), refused.what, patience=_ACCESS_PATIENCE)
     return refused
 
 

@@ -42,15 +42,15 @@ _DROP: Final = "DROP DATABASE IF EXISTS {name}"
 
 
 def create(context: Ctx, spec: LinkedDatabaseProps) -> str:
-    name = lookup.object_name(context, spec.name)
+    name = lookup.choose_object_name(context, spec.name)
     statement = sql.statement(
         _CREATE,
         name=sql.identifier(name),
-        integration=sql.reference(sql.named(spec.integration)),
+        integration=sql.reference(sql.to_exact_name(spec.integration)),
         namespaces=_render_literals(spec.namespaces),
         seconds=sql.number(spec.sync_seconds),
-        volume=sql.reference(sql.named(spec.volume)),
-        comment=lookup.ownership_comment(context),
+        volume=sql.reference(sql.to_exact_name(spec.volume)),
+        comment=lookup.write_ownership_comment(context),
     )
     context.vendor.run(statement)
     return name
@@ -60,7 +60,7 @@ def is_ready(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> Outputs
     """Return the outputs once Snowflake reads the catalog without errors and shows the Glue databases as
     schemas.
     """
-    lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
+    lookup.require_existing(context, sql.by_name(_SHOW, object_id), object_id)
     try:
         status = _call_system(context, _STATUS, object_id)
     except NotFound:
@@ -72,7 +72,7 @@ def is_ready(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> Outputs
         _require_shown(context, spec, object_id)
         return {"name": object_id}
     reason = f"{status.get('executionstate') or 'no state'}: {failures or status.get('error', '')}"
-    reason = errors.shortened(reason)
+    reason = errors.shorten_detail(reason)
     raise ResourceFailed(
         snowflake_errors.LINK, f"linked database {object_id} is {reason}", patience=_FAULT_PATIENCE
     )
@@ -80,9 +80,12 @@ def is_ready(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> Outputs
 
 def update(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> None:
     """Update it. A change that needs a new database loses the grants on the schemas."""
-    lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
+    lookup.require_existing(context, sql.by_name(_SHOW, object_id), object_id)
     config = _call_system(context, _CONFIG, object_id)
-    links = {"catalogintegration": sql.named(spec.integration), "externalvolume": sql.named(spec.volume)}
+    links = {
+        "catalogintegration": sql.to_exact_name(spec.integration),
+        "externalvolume": sql.to_exact_name(spec.volume),
+    }
     if differing := [key for key, value in links.items() if str(config.get(key, value)) != value]:
         raise ReplacementRequired(
             errors.OUTDATED, f"linked database {object_id} has another {', '.join(differing)}"
@@ -97,8 +100,8 @@ def delete(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> None:
 
 
 def find_existing(context: Ctx, spec: LinkedDatabaseProps, known: str | None) -> list[str]:
-    name = lookup.object_name(context, spec.name)
-    return lookup.ids(context, sql.by_name(_SHOW, name), name, known)
+    name = lookup.choose_object_name(context, spec.name)
+    return lookup.find_ids(context, sql.by_name(_SHOW, name), name, known)
 
 
 def _require_shown(context: Ctx, spec: LinkedDatabaseProps, name: str) -> None:

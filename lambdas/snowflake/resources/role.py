@@ -17,20 +17,20 @@ _DROP: Final = "DROP ROLE IF EXISTS {name}"
 
 
 def create(context: Ctx, spec: RoleProps) -> str:
-    name = lookup.object_name(context, spec.name)
+    name = lookup.choose_object_name(context, spec.name)
     context.vendor.run(
-        sql.statement(_CREATE, name=sql.identifier(name), comment=lookup.ownership_comment(context))
+        sql.statement(_CREATE, name=sql.identifier(name), comment=lookup.write_ownership_comment(context))
     )
     return name
 
 
 def is_ready(context: Ctx, spec: RoleProps, object_id: str) -> Outputs | None:
-    lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
+    lookup.require_existing(context, sql.by_name(_SHOW, object_id), object_id)
     return {"name": object_id}
 
 
 def update(context: Ctx, spec: RoleProps, object_id: str) -> None:
-    lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
+    lookup.require_existing(context, sql.by_name(_SHOW, object_id), object_id)
 
 
 def delete(context: Ctx, spec: RoleProps, object_id: str) -> None:
@@ -39,5 +39,5 @@ def delete(context: Ctx, spec: RoleProps, object_id: str) -> None:
 
 
 def find_existing(context: Ctx, spec: RoleProps, known: str | None) -> list[str]:
-    name = lookup.object_name(context, spec.name)
-    return lookup.ids(context, sql.by_name(_SHOW, name), name, known)
+    name = lookup.choose_object_name(context, spec.name)
+    return lookup.find_ids(context, sql.by_name(_SHOW, name), name, known)

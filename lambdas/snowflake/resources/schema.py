@@ -22,14 +22,16 @@ _DROP: Final = "DROP SCHEMA IF EXISTS {path}"
 
 def create(context: Ctx, spec: SchemaProps) -> str:
     context.vendor.run(
-        sql.statement(_CREATE, path=_render_path(context, spec), comment=lookup.ownership_comment(context))
+        sql.statement(
+            _CREATE, path=_render_path(context, spec), comment=lookup.write_ownership_comment(context)
+        )
     )
     return _build_id(context, spec)
 
 
 def is_ready(context: Ctx, spec: SchemaProps, object_id: str) -> Outputs | None:
     _require_existing(context, spec)
-    return {"name": lookup.object_name(context, spec.name), "full_name": object_id}
+    return {"name": lookup.choose_object_name(context, spec.name), "full_name": object_id}
 
 
 def update(context: Ctx, spec: SchemaProps, object_id: str) -> None:
@@ -38,31 +40,33 @@ def update(context: Ctx, spec: SchemaProps, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: SchemaProps, object_id: str) -> None:
-    name = lookup.object_name(context, spec.name)
+    name = lookup.choose_object_name(context, spec.name)
     lookup.drop(context, _show(context, spec), name, sql.statement(_DROP, path=_render_path(context, spec)))
 
 
 def find_existing(context: Ctx, spec: SchemaProps, known: str | None) -> list[str]:
     def look() -> list[str]:
-        return lookup.ids(
+        return lookup.find_ids(
             context,
             _show(context, spec),
-            lookup.object_name(context, spec.name),
+            lookup.choose_object_name(context, spec.name),
             known,
             _build_id(context, spec),
         )
 
-    return lookup.in_container(
-        context, lambda: lookup.database_is_gone(context, sql.named(spec.database)), look
+    return lookup.treat_gone_container_as_empty(
+        context, lambda: lookup.database_is_gone(context, sql.to_exact_name(spec.database)), look
     )
 
 
 def _require_existing(context: Ctx, spec: SchemaProps) -> Row:
-    return lookup.existing(context, _show(context, spec), lookup.object_name(context, spec.name))
+    return lookup.require_existing(
+        context, _show(context, spec), lookup.choose_object_name(context, spec.name)
+    )
 
 
 def _choose_names(context: Ctx, spec: SchemaProps) -> tuple[str, str]:
-    return sql.named(spec.database), lookup.object_name(context, spec.name)
+    return sql.to_exact_name(spec.database), lookup.choose_object_name(context, spec.name)
 
 
 def _render_path(context: Ctx, spec: SchemaProps) -> Sql:
@@ -70,7 +74,7 @@ def _render_path(context: Ctx, spec: SchemaProps) -> Sql:
 
 
 def _build_id(context: Ctx, spec: SchemaProps) -> str:
-    return sql.dotted(_choose_names(context, spec))
+    return sql.format_dotted(_choose_names(context, spec))
 
 
 def _show(context: Ctx, spec: SchemaProps) -> Sql:

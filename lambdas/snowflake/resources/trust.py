@@ -21,7 +21,7 @@ from lambdas.shared.errors import (
     NotFound,
     Refused,
     ResourceFailed,
-    shortened,
+    shorten_detail,
 )
 from lambdas.shared.resource import Outputs
 from lambdas.snowflake import errors as snowflake_errors
@@ -67,10 +67,10 @@ def is_ready(context: Ctx, spec: TrustProps, object_id: str) -> Outputs | None:
     The check of the volume doesn't read: only creating a table shows whether the policy allows that.
     """
     vendor = context.vendor
-    volume = sql.named(spec.volume)
-    integration = sql.named(spec.integration)
-    storage = volume_side(vendor, volume)
-    catalog = integration_side(vendor, integration)
+    volume = sql.to_exact_name(spec.volume)
+    integration = sql.to_exact_name(spec.integration)
+    storage = read_volume_side(vendor, volume)
+    catalog = read_integration_side(vendor, integration)
     require_same(storage, spec.volume_principal, spec.volume_external_id)
     require_same(catalog, spec.integration_principal, spec.integration_external_id)
     verify_volume(vendor, volume, storage)
@@ -93,7 +93,7 @@ def find_existing(context: Ctx, spec: TrustProps, known: str | None) -> list[str
 
 
 def _build_id(spec: TrustProps) -> str:
-    return f"{sql.named(spec.volume)}/{sql.named(spec.integration)}"
+    return f"{sql.to_exact_name(spec.volume)}/{sql.to_exact_name(spec.integration)}"
 
 
 @attrs.frozen
@@ -125,7 +125,7 @@ class Volume:
     allow_writes: bool
 
 
-def described_volume(vendor: Snowflake, name: str) -> Volume:
+def describe_volume(vendor: Snowflake, name: str) -> Volume:
     rows = vendor.run(sql.statement(_DESC_VOLUME, name=sql.identifier(name)))
     properties = {row.get("property", "").upper(): row.get("property_value", "") for row in rows}
     texts = [text for key, text in sorted(properties.items()) if key.startswith("STORAGE_LOCATION_")]
@@ -134,24 +134,24 @@ def described_volume(vendor: Snowflake, name: str) -> Volume:
     )
 
 
-def volume_side(vendor: Snowflake, name: str) -> Side:
-    location = next(iter(described_volume(vendor, name).locations), {})
+def read_volume_side(vendor: Snowflake, name: str) -> Side:
+    location = next(iter(describe_volume(vendor, name).locations), {})
     url, role, external_id = (str(location.get(key) or "") for key in LOCATION)
     principal = str(location.get("STORAGE_AWS_IAM_USER_ARN") or "")
     return Side(f"external volume {name}", principal, external_id, role, url)
 
 
-def described_integration(vendor: Snowflake, name: str) -> dict[str, str]:
+def describe_integration(vendor: Snowflake, name: str) -> dict[str, str]:
     rows = vendor.run(sql.statement(_DESC_INTEGRATION, name=sql.identifier(name)))
     return {row.get("property", "").upper(): row.get("property_value", "") for row in rows}
 
 
-def integration_side(vendor: Snowflake, name: str, described: dict[str, str] | None = None) -> Side:
+def read_integration_side(vendor: Snowflake, name: str, described: dict[str, str] | None = None) -> Side:
     """Return the integration's side of the trust.
 
     Snowflake's releases have different names for the two values.
     """
-    integration = described if described is not None else described_integration(vendor, name)
+    integration = described if described is not None else describe_integration(vendor, name)
 
     def value(end: str) -> str:
         return next((integration[prefix + end] for prefix in _PREFIXES if integration.get(prefix + end)), "")
@@ -204,14 +204,14 @@ def verify_integration(vendor: Snowflake, name: str, side: Side) -> None:
     result = _call_system(vendor, _VERIFY_INTEGRATION, name)
     reason = " ".join(str(result[key]) for key in ("errorCode", "errorMessage", "error") if result.get(key))
     if reason or result.get("success") is False:
-        raise _build_failure(side, of_catalog(reason), reason)
+        raise _build_failure(side, choose_catalog_row(reason), reason)
 
 
 def require_namespace(vendor: Snowflake, name: str, side: Side, namespace: str) -> None:
     """Raise ResourceFailed until the catalog contains the Glue database."""
     result = _call_system(vendor, _LIST_NAMESPACES, name)
     if "error" in result:
-        raise _build_failure(side, of_catalog(str(result["error"])), str(result["error"]))
+        raise _build_failure(side, choose_catalog_row(str(result["error"])), str(result["error"]))
     listed = [str(name) for name in result.get("list", [])]
     if namespace in listed:
         return
@@ -221,7 +221,7 @@ def require_namespace(vendor: Snowflake, name: str, side: Side, namespace: str) 
     raise ResourceFailed(row, what, patience=_NAMESPACE_PATIENCE)
 
 
-def of_catalog(reason: str) -> ErrorRow:
+def choose_catalog_row(reason: str) -> ErrorRow:
     """Return the error row for Snowflake's message about a catalog."""
     if mentions(reason, "assumerole", "assume role", "assume_role"):
         return snowflake_errors.TRUST_ROLE
@@ -243,7 +243,8 @@ def require_unused(vendor: Snowflake, column: str, name: str) -> None:
     used = [row for row in vendor.run(sql.statement(_TABLES)) if row.get(column) == name]
     if used:
         names = [
-            sql.dotted(row.get(part, "") for part in ("database_name", "schema_name", "name")) for row in used
+            sql.format_dotted(row.get(part, "") for part in ("database_name", "schema_name", "name"))
+            for row in used
         ]
         raise Conflict(snowflake_errors.IN_USE, f"{name} is used by {', '.join(names)[:DETAIL_LENGTH]}")
 
@@ -261,7 +262,7 @@ def _choose_volume_row(reason: str, bad: dict[str, str]) -> ErrorRow:
 
 
 def _build_failure(side: Side, row: ErrorRow, reason: str) -> ResourceFailed:
-    words = shortened(" ".join(reason.split()), _REASON_LENGTH) or "no reason"
+    words = shorten_detail(" ".join(reason.split()), _REASON_LENGTH) or "no reason"
     return ResourceFailed(row, f"{side}: {side.presents}; Snowflake says: {words}", patience=_ROLE_PATIENCE)
 
 

@@ -40,7 +40,7 @@ _OPTIONAL: Final = ("role", "warehouse", "namespace")
 
 
 def create(context: Ctx, spec: UserProps) -> str:
-    name = lookup.object_name(context, spec.name)
+    name = lookup.choose_object_name(context, spec.name)
     own = _read_own_pair(context, spec, name)
     pair = own or keypair.make()
     _store(context, spec, name, pair, is_new=own is None)
@@ -49,7 +49,7 @@ def create(context: Ctx, spec: UserProps) -> str:
         name=sql.identifier(name),
         settings=sql.listed(_render_settings(spec).values(), " "),
         key=sql.literal(pair.public),
-        comment=lookup.ownership_comment(context),
+        comment=lookup.write_ownership_comment(context),
     )
     context.vendor.run(statement)
     return name
@@ -61,7 +61,7 @@ def is_ready(context: Ctx, spec: UserProps, object_id: str) -> Outputs | None:
     try:
         user = context.vendor.logged_in(object_id, pair, _PUBLIC).value(sql.statement(_WHO))
     except Denied as denied:
-        lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
+        lookup.require_existing(context, sql.by_name(_SHOW, object_id), object_id)
         raise InProgress(snowflake_errors.KEY_NOT_READY, denied.what) from None
     if user != object_id:
         raise InProgress(
@@ -72,7 +72,7 @@ def is_ready(context: Ctx, spec: UserProps, object_id: str) -> Outputs | None:
 
 
 def update(context: Ctx, spec: UserProps, object_id: str) -> None:
-    lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
+    lookup.require_existing(context, sql.by_name(_SHOW, object_id), object_id)
     described = _describe_user(context, object_id)
     name = sql.identifier(object_id)
     wanted = _render_settings(spec)
@@ -85,11 +85,11 @@ def update(context: Ctx, spec: UserProps, object_id: str) -> None:
         and context.previous.network_policy
     ):
         context.vendor.run(sql.statement(_UNSET_POLICY, name=name))
-    slots = keypair.slot_fingerprints(described)
+    slots = keypair.read_slot_fingerprints(described)
     own = _read_own_pair(context, spec, object_id)
     pair = _choose_pair(context, spec, object_id, own, slots)
     _store(context, spec, object_id, pair, is_new=pair is not own)
-    if pair.fingerprint not in slots.values() and (slot := keypair.empty_slot(slots)):
+    if pair.fingerprint not in slots.values() and (slot := keypair.find_empty_slot(slots)):
         context.vendor.run(sql.statement(keypair.SET_SLOT[slot], name=name, key=sql.literal(pair.public)))
 
 
@@ -99,8 +99,8 @@ def delete(context: Ctx, spec: UserProps, object_id: str) -> None:
 
 
 def find_existing(context: Ctx, spec: UserProps, known: str | None) -> list[str]:
-    name = lookup.object_name(context, spec.name)
-    return lookup.ids(context, sql.by_name(_SHOW, name), name, known)
+    name = lookup.choose_object_name(context, spec.name)
+    return lookup.find_ids(context, sql.by_name(_SHOW, name), name, known)
 
 
 def _read_own_pair(context: Ctx, spec: UserProps, name: str) -> KeyPair | None:
@@ -108,7 +108,7 @@ def _read_own_pair(context: Ctx, spec: UserProps, name: str) -> KeyPair | None:
     stored = context.secrets.read(spec.secret)
     if secret_fields.USER not in stored or stored[secret_fields.USER].reveal() != name:
         return None
-    return secret_fields.held_pair(context.secrets, spec.secret)
+    return secret_fields.read_held_pair(context.secrets, spec.secret)
 
 
 def _choose_pair(
@@ -119,7 +119,7 @@ def _choose_pair(
 
     The previous pair is the user's if a deployment that renamed the user is rolled back.
     """
-    is_free = keypair.empty_slot(slots) is not None
+    is_free = keypair.find_empty_slot(slots) is not None
     if own and (is_free or own.fingerprint in slots.values()):
         return own
     before = _read_previous_pair(context, spec)
@@ -133,7 +133,7 @@ def _choose_pair(
 def _read_previous_pair(context: Ctx, spec: UserProps) -> KeyPair | None:
     """Return the key pair of the secret's previous version; None if there is no usable one."""
     try:
-        return secret_fields.held_pair(context.secrets, spec.secret, PREVIOUS)
+        return secret_fields.read_held_pair(context.secrets, spec.secret, PREVIOUS)
     except NotFound:
         return None
 
@@ -146,10 +146,10 @@ def _store(context: Ctx, spec: UserProps, name: str, pair: KeyPair, *, is_new: b
     if is_new or not secret_fields.is_about(stored, to):
         kept = {
             field: value
-            for field, value in secret_fields.without_key(stored).items()
+            for field, value in secret_fields.remove_key(stored).items()
             if field not in _OPTIONAL
         }
-        wanted = {**kept, **secret_fields.fields(pair, to)}
+        wanted = {**kept, **secret_fields.build_fields(pair, to)}
         context.secrets.write(spec.secret, wanted, version=f"{pair.fingerprint}/{context.clock.time()}")
 
 

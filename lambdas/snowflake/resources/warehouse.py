@@ -23,18 +23,20 @@ _DROP: Final = "DROP WAREHOUSE IF EXISTS {name}"
 
 def create(context: Ctx, spec: WarehouseProps) -> str:
     context.vendor.run(
-        sql.statement(_CREATE, comment=lookup.ownership_comment(context), **_render_settings(context, spec))
+        sql.statement(
+            _CREATE, comment=lookup.write_ownership_comment(context), **_render_settings(context, spec)
+        )
     )
-    return lookup.object_name(context, spec.name)
+    return lookup.choose_object_name(context, spec.name)
 
 
 def is_ready(context: Ctx, spec: WarehouseProps, object_id: str) -> Outputs | None:
-    lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
+    lookup.require_existing(context, sql.by_name(_SHOW, object_id), object_id)
     return {"name": object_id}
 
 
 def update(context: Ctx, spec: WarehouseProps, object_id: str) -> None:
-    actual = lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
+    actual = lookup.require_existing(context, sql.by_name(_SHOW, object_id), object_id)
     wanted = {
         "size": WAREHOUSE_SIZES[spec.size],
         "auto_suspend": str(spec.auto_suspend_seconds),
@@ -49,13 +51,13 @@ def delete(context: Ctx, spec: WarehouseProps, object_id: str) -> None:
 
 
 def find_existing(context: Ctx, spec: WarehouseProps, known: str | None) -> list[str]:
-    name = lookup.object_name(context, spec.name)
-    return lookup.ids(context, sql.by_name(_SHOW, name), name, known)
+    name = lookup.choose_object_name(context, spec.name)
+    return lookup.find_ids(context, sql.by_name(_SHOW, name), name, known)
 
 
 def _render_settings(context: Ctx, spec: WarehouseProps) -> dict[str, Sql]:
     return {
-        "name": sql.identifier(lookup.object_name(context, spec.name)),
+        "name": sql.identifier(lookup.choose_object_name(context, spec.name)),
         "size": sql.literal(spec.size),
         "seconds": sql.number(spec.auto_suspend_seconds),
     }

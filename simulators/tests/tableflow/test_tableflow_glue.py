@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from glue_jobs.contract import DEFAULT_RELEASE
-from lakeferry.local.bootstrap import jar_file
+from lakeferry.local.bootstrap import locate_jar
 from lakeferry.local.java import find_java
 from simulators.data.generators import SalesMix, sales_orders, stock_trades
 from simulators.tableflow.kafka import Log
@@ -84,7 +84,7 @@ def spark(aws, filled):
         [sys.executable, str(Path(__file__).with_name("spark_reader.py"))],
         input=json.dumps(
             {
-                "jars": [str(jar_file(DEFAULT_RELEASE, jar)) for jar in DEFAULT_RELEASE.jars],
+                "jars": [str(locate_jar(DEFAULT_RELEASE, jar)) for jar in DEFAULT_RELEASE.jars],
                 "queries": queries,
             }
         ),
