@@ -16,7 +16,6 @@ DESCRIBE, on Iceberg tables and their "$snapshots".
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import struct
@@ -25,8 +24,6 @@ import threading
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, date, datetime, time
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -44,6 +41,8 @@ from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
+from simulators.aws.athena_values import Column, describe_column, text
+
 _EXTENSIONS: Final = {
     "avro": duckdb_extension_avro,
     "httpfs": duckdb_extension_httpfs,
@@ -58,13 +57,6 @@ _NOT_SIMULATED: Final = "NOT_SUPPORTED: not simulated"
 _UNKNOWN_COLUMN: Final = re.compile(
     r"Column '(?:[^']*\.)?\"?([^'\"]+)\"?' could not be resolved|Unknown column: \"?([^\".]+)"
 )
-#: By DuckDB type: the type name and precision in GetQueryResults.
-_TYPES: Final = {
-    "BOOLEAN": ("boolean", 0), "TINYINT": ("tinyint", 3), "SMALLINT": ("smallint", 5),
-    "INTEGER": ("integer", 10), "BIGINT": ("bigint", 19), "HUGEINT": ("bigint", 19), "FLOAT": ("float", 17),
-    "DOUBLE": ("double", 17), "DATE": ("date", 0), "TIME": ("time", 3), "TIMESTAMP": ("timestamp", 3),
-    "TIMESTAMP WITH TIME ZONE": ("timestamp with time zone", 3), "BLOB": ("varbinary", 1073741824),
-}  # fmt: skip
 #: The columns of "table$snapshots", from the table's metadata file.
 _SNAPSHOTS: Final = """
 SELECT make_timestamptz((s->>'timestamp-ms')::BIGINT * 1000) AS committed_at, (s->>'snapshot-id')::BIGINT AS snapshot_id,
@@ -86,15 +78,6 @@ class Query(NamedTuple):
     output: str
     cutoff: int | None
     put: dict[str, str]
-
-
-class Column(NamedTuple):
-    """A column as GetQueryResults describes it."""
-
-    name: str
-    type: str
-    precision: int = 0
-    scale: int = 0
 
 
 class Result(NamedTuple):
@@ -214,7 +197,9 @@ class Engine:
         described = self._view(
             "described", self._metadata_file(database, names["table"].lower()), snapshots=False
         )
-        lines = [f"{name:20}\t{_column(name, kind).type:20}\t{'':20}" for name, kind in described.items()]
+        lines = [
+            f"{name:20}\t{describe_column(name, kind).type:20}\t{'':20}" for name, kind in described.items()
+        ]
         header = [Column(name, "string") for name in ("col_name", "data_type", "comment")]
         return Result(header, [[line] for line in lines], header=False)
 
@@ -231,7 +216,7 @@ class Engine:
         scanned = int(
             json.loads(self._connection.get_profiling_information(format="json")).get("total_bytes_read", 0)
         )
-        columns = [_column(name.lower(), kind) for name, kind in described]
+        columns = [describe_column(name.lower(), kind) for name, kind in described]
         return Result(columns, [_texts(row, columns, 3 if only_snapshots else 6) for row in rows], scanned)
 
     def _bind_tables(self, tree: exp.Query) -> tuple[dict[str, dict[str, str]], bool]:
@@ -356,16 +341,6 @@ def _failure(error: duckdb.Error) -> Failed:
     return Failed(f"{_NOT_SIMULATED}: this query (DuckDB: {message.splitlines()[0]})")
 
 
-def _column(name: str, kind: str) -> Column:
-    if match := re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", kind):
-        return Column(name, "decimal", int(match[1]), int(match[2]))
-    if kind.endswith("]"):
-        return Column(name, "array")
-    if kind.startswith(("MAP(", "STRUCT(")):
-        return Column(name, "map" if kind.startswith("MAP(") else "row")
-    return Column(name, *_TYPES.get(kind, ("varchar", 2147483647)))
-
-
 def _texts(row: Sequence[Any], columns: list[Column], digits: int) -> list[str | None]:
     typed = zip(row, columns, strict=True)
     cells = [
@@ -378,42 +353,6 @@ def _shortest(value: float) -> float:
     """Return the number with the fewest digits that equals `value` as a 32-bit float."""
     numbers = (float(f"{value:.{digits}g}") for digits in range(1, 10))
     return next((number for number in numbers if struct.pack("f", number) == struct.pack("f", value)), value)
-
-
-def text(value: Any, digits: int = 6) -> str:  # noqa: PLR0911  (one line for each kind of value)
-    """Return a value as Athena writes it, with `digits` digits for fractions of a second."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float):
-        return _java_number(value)
-    if isinstance(value, Decimal):
-        return format(value, "f")
-    if isinstance(value, datetime | time):
-        moment = value.astimezone(UTC) if isinstance(value, datetime) and value.tzinfo else value
-        shown = moment.strftime("%H:%M:%S.%f" if isinstance(moment, time) else "%Y-%m-%d %H:%M:%S.%f")
-        return f"{shown[: len(shown) - 6 + digits]}{' UTC' if value.tzinfo else ''}"
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, bytes):
-        return value.hex(" ")
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{text(key, digits)}={text(item, digits)}' for key, item in value.items())}}}"
-    if isinstance(value, list):
-        return f"[{', '.join(text(item, digits) for item in value)}]"
-    return str(value)
-
-
-def _java_number(value: float) -> str:
-    """Return a number as Java writes it: 1.0, 1.0E10, NaN."""
-    if not math.isfinite(value):
-        return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[str(value)]
-    if value == 0 or 1e-3 <= abs(value) < 1e7:
-        plain = format(Decimal(repr(value)), "f")
-        return plain if "." in plain else f"{plain}.0"
-    digits, exponent = f"{Decimal(repr(value)).normalize():E}".split("E")
-    return f"{digits if '.' in digits else f'{digits}.0'}E{int(exponent)}"
 
 
 def _write(query: Query, result: Result) -> None:

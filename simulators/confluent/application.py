@@ -49,12 +49,14 @@ NOBODY: Final = ApiKey("", "", 0, 0, "", "", KeyKind.CLOUD, "", "", 0)
 class Application(server.Application):
     """The APIs of Confluent Cloud, and control endpoints of the simulator.
 
-    PUT  /_simulator/limit    {"calls": 5, "seconds": 60, "headers": true}; calls 0 removes the limit POST
-    /_simulator/organizations  starts another organization, and returns the credentials of its owner DELETE
-    /_simulator/roles  {"principal": "sa-…"}: the account's role bindings end, and lists show it less PUT
-    /_simulator/ip-filter {"planes": ["CLOUD", "KAFKA"]}: the groups of services that refuse every address;
-    none by default POST /_simulator/records  {"topic": name}: returns the decoded records of a topic;
-    consumers are not simulated
+    PUT    /_simulator/limit          {"calls": 5, "seconds": 60, "headers": true}; calls 0 removes the limit
+    POST   /_simulator/organizations  starts another organization, and returns the credentials of its owner
+    DELETE /_simulator/roles          {"principal": "sa-…"}: the account's role bindings end, and lists show
+                                      it less
+    PUT    /_simulator/ip-filter      {"planes": ["CLOUD", "KAFKA"]}: the groups of services that refuse every
+                                      address; none by default
+    POST   /_simulator/records        {"topic": name}: returns the decoded records of a topic; consumers are
+                                      not simulated
     """
 
     def __init__(self, simulation: Simulation, ports: Mapping[int, Plane]) -> None:

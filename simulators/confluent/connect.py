@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from simulators.confluent import access, datagen, kafka
+from simulators.confluent import access, datagen, kafka, kafka_access
 from simulators.confluent.datagen import Generator
 from simulators.confluent.errors import ApiError
 from simulators.confluent.http import CONNECT, Answer, Call, Route
@@ -272,9 +272,9 @@ def _missing_rights(org: Organization, cluster: Cluster, connector: Connector) -
     account = _principal(org, connector.config)
     if kafka.visible(org, cluster, name) is None:
         return f"Topic {name} does not exist"
-    if not kafka.may(org, cluster, account, "write", topic=name):
+    if not kafka_access.may(org, cluster, account, "write", topic=name):
         return f"Not authorized to access topics: [{name}]. User:{account} needs WRITE on the topic"
-    if not kafka.may(org, cluster, account, "describe"):
+    if not kafka_access.may(org, cluster, account, "describe"):
         return f"Cluster authorization failed. User:{account} needs DESCRIBE on the cluster"
     return ""
 

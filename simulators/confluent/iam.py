@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from urllib.parse import unquote
 
 from simulators.confluent.authorization import allowed, may_bind, require
@@ -78,7 +78,7 @@ class RoleBindings(Kind[RoleBinding]):
     id_prefix = "rb"
     spec = ""
     verbs = ("create", "list", "read", "delete")
-    instead = {"create": {422: 400}}
+    instead: ClassVar[Mapping[str, Mapping[int, int]]] = {"create": {422: 400}}
     fields = (
         Field("principal", "principal", required=True),
         Field("role_name", "role", required=True),

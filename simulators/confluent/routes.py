@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from simulators.confluent import connect, control_plane, iam, iceberg_rest, kafka, metrics, registry
+from simulators.confluent import (
+    connect,
+    control_plane,
+    iam,
+    iceberg_rest,
+    kafka,
+    kafka_acls,
+    metrics,
+    registry,
+)
 from simulators.confluent.flink import statements
 from simulators.confluent.http import Route
 from simulators.confluent.tableflow import topics
@@ -13,6 +22,7 @@ from simulators.confluent.tableflow.catalog_integrations import CatalogIntegrati
 ROUTES: Final[tuple[Route, ...]] = (
     *(route for kind in (*control_plane.KINDS, *iam.KINDS, CatalogIntegrations()) for route in kind.routes()),
     *kafka.ROUTES,
+    *kafka_acls.ROUTES,
     *registry.ROUTES,
     *connect.ROUTES,
     *statements.ROUTES,

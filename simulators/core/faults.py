@@ -1,22 +1,27 @@
 """Fault injection for all simulators: an ASGI middleware that is controlled over HTTP.
 
-    PUT    /_simulator/faults          {"rules": [{"fault": "error", "path": "/bucket/*", "nth": 2, "status":
-    503}, …]} GET    /_simulator/faults          rules with their counts of matches and hits, number of held
-    answers, trace of calls POST   /_simulator/faults/release  sends the held answers DELETE
-    /_simulator/faults          removes the rules, clears the trace, sends the held answers
+    PUT    /_simulator/faults          {"rules": [{"fault": "error", "path": "/bucket/*", "nth": 2}, …]}
+    GET    /_simulator/faults          rules with their counts of matches and hits, number of held answers,
+                                       trace of calls
+    POST   /_simulator/faults/release  sends the held answers
+    DELETE /_simulator/faults          removes the rules, clears the trace, sends the held answers
 
 A rule matches calls by `method`, `path`, `query` and `headers` (globs; the last two map a name to a glob). It
 hits the `nth` call that it matches, and after that every `every`-th one, `times` calls in all (0: no limit).
 Its `fault` is one of
 
-    error              the call has no effect; the answer is the rule's effect_then_error  the call has its
-    effect; the answer is the rule's reset              the call has no effect; the connection is reset
-    effect_then_reset  the call has its effect; the connection is reset hang               the call has its
-    effect; the answer's body is held at `after_bytes` until it is released truncate           the call has
-    its effect; the connection is closed at `after_bytes` of the answer's body cut                the call has
-    its effect; the answer is complete, but its body ends at `after_bytes` (default: half) stale
-    the call has no effect; the answer is that of the last call with the same method and URL since the
-                       rule was set. Without such an answer, the rule changes nothing
+    error              the call has no effect; the answer is the rule's
+    effect_then_error  the call has its effect; the answer is the rule's
+    reset              the call has no effect; the connection is reset
+    effect_then_reset  the call has its effect; the connection is reset
+    hang               the call has its effect; the answer's body is held at `after_bytes` until it is
+                       released
+    truncate           the call has its effect; the connection is closed at `after_bytes` of the answer's
+                       body
+    cut                the call has its effect; the answer is complete, but its body ends at `after_bytes`
+                       (default: half)
+    stale              the call has no effect; the answer is that of the last call with the same method and
+                       URL since the rule was set. Without such an answer, the rule changes nothing
     empty_list         the call has its effect; the JSON list at `list_field` of the answer is empty
     repeat_item        the call has its effect; that list has its first item twice
 
@@ -33,111 +38,15 @@ import socket
 import struct
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass, field, fields
-from fnmatch import fnmatchcase
-from html import escape
+from dataclasses import asdict, fields
 from typing import Any, Final, NamedTuple
-from urllib.parse import parse_qsl
 
 from simulators.core import control
 from simulators.core.control import App, Message, Receive, Send, answer, read
+from simulators.core.fault_rules import SHAPES, Call, Rule
 
 _PATH: Final = "/faults"
 _TRACE_CALLS: Final = 20_000
-_CODES = {
-    403: "AccessDenied",
-    404: "NoSuchKey",
-    409: "ConditionalRequestConflict",
-    412: "PreconditionFailed",
-    429: "ThrottlingException",
-    503: "SlowDown",
-}
-
-#: Content type and body of an error of S3, of AWS's JSON services, of a plain JSON API, and of a proxy.
-SHAPES: dict[str, Callable[[str, str], tuple[str, str]]] = {
-    "s3": lambda code, message: (
-        "application/xml",
-        '<?xml version="1.0" '
-        f'encoding="UTF-8"?>\n<Error><Code>{escape(code)}</Code><Message>{escape(message)}</Message></Error>',
-    ),
-    "aws-json": lambda code, message: (
-        "application/x-amz-json-1.1",
-        json.dumps({"__type": code, "message": message}),
-    ),
-    "json": lambda code, message: ("application/json", json.dumps({"error_code": code, "message": message})),
-    "html": lambda code, message: (
-        "text/html",
-        f"<html><body><h1>{escape(code)}</h1>{escape(message)}</body></html>",
-    ),
-}
-
-
-class Call(NamedTuple):
-    """The parts of a request that rules match. The trace has them without the headers."""
-
-    method: str
-    path: str
-    query: str
-    headers: dict[str, str]
-
-    @classmethod
-    def of(cls, scope: Message) -> Call:
-        headers = {
-            name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]
-        }
-        return cls(scope["method"], scope["path"], scope["query_string"].decode("latin-1"), headers)
-
-    def __str__(self) -> str:
-        return f"{self.method} {self.path}" + (f"?{self.query}" if self.query else "")
-
-
-@dataclass
-class Rule:
-    """`seen` and `hits` count the calls that it matched and hit since it was set."""
-
-    fault: str
-    method: str = "*"
-    path: str = "*"
-    query: dict[str, str] = field(default_factory=dict)
-    headers: dict[str, str] = field(default_factory=dict)
-    nth: int = 1
-    every: int = 1
-    times: int = 1
-    status: int = 503
-    shape: str = "json"
-    code: str = ""
-    message: str = "injected by the fault injector"
-    body: str | None = None
-    reply_headers: dict[str, str] = field(default_factory=dict)
-    after_bytes: int | None = None
-    list_field: str = "data"
-    seen: int = 0
-    hits: int = 0
-
-    def matches(self, call: Call) -> bool:
-        query = dict(parse_qsl(call.query, keep_blank_values=True))
-        return (
-            fnmatchcase(call.method, self.method)
-            and fnmatchcase(call.path, self.path)
-            and all(name in query and fnmatchcase(query[name], glob) for name, glob in self.query.items())
-            and all(
-                fnmatchcase(call.headers.get(name.lower(), ""), glob) for name, glob in self.headers.items()
-            )
-        )
-
-    def count(self) -> bool:
-        """Count one more call that matches. Return whether the rule hits it."""
-        self.seen += 1
-        past = self.seen - self.nth
-        hit = past >= 0 and past % self.every == 0 and (self.times == 0 or self.hits < self.times)
-        self.hits += hit
-        return hit
-
-    def answer(self) -> tuple[int, dict[str, str], bytes]:
-        kind, text = SHAPES[self.shape](self.code or _CODES.get(self.status, "InternalError"), self.message)
-        content = (text if self.body is None else self.body).encode()
-        own = {name.lower(): value for name, value in self.reply_headers.items()}
-        return self.status, {"content-type": kind, "content-length": str(len(content)), **own}, content
 
 
 class Exchange(NamedTuple):

@@ -19,7 +19,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
-from simulators.tableflow.avro_json import decoder, shown
+from simulators.tableflow.avro_json import decoder
+from simulators.tableflow.avro_scalars import show_value
 from simulators.tableflow.kafka import Log, Record, Sent
 from simulators.tableflow.topic import Topic
 
@@ -199,7 +200,7 @@ def _parsed(line: str, report: Callable[[str], None]) -> Any:
             if isinstance(value, list)
             else ""
         )
-        report(f"expected one event as a JSON object, found {shown(value)}{array}")
+        report(f"expected one event as a JSON object, found {show_value(value)}{array}")
     return None
 
 
@@ -208,7 +209,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise _RefusedError(f"names the field {shown(twice)} twice. Keep one of them")
+        raise _RefusedError(f"names the field {show_value(twice)} twice. Keep one of them")
     return fields
 
 

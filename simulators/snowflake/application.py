@@ -25,8 +25,7 @@ class Application(server.Application):
     """The SQL API, and control endpoints of the simulator.
 
     PUT /_simulator/account   {"name": "NEW"} renames the account, as its organization's administrator may;
-    {"locator": "XY98765"}
-                              makes it another account, with equal objects
+                              {"locator": "XY98765"} makes it another account, with equal objects
     PUT /_simulator/behavior  {"partition_rows": 2, "most_rows": 5, "prefix": "API",
                                "slow": [{"statement": "^CREATE", "seconds": 60, "times": 1}]}; changes only
                                what is given

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from simulators.snowflake import privileges, select
+from simulators.snowflake import privileges, select, show_grants
 from simulators.snowflake.errors import COMPILATION, SqlError, not_simulated, syntax, unsupported
 from simulators.snowflake.objects.catalog_integrations import CatalogIntegrations
 from simulators.snowflake.objects.databases import Databases, Schemas
@@ -107,9 +107,9 @@ def _create(session: Session, cursor: Cursor) -> Result:
 
 def _show(session: Session, cursor: Cursor) -> Result:
     if cursor.take("GRANTS"):
-        return privileges.show_grants(session, cursor)
+        return show_grants.show_grants(session, cursor)
     if cursor.take("FUTURE", "GRANTS"):
-        return privileges.show_future_grants(session, cursor)
+        return show_grants.show_future_grants(session, cursor)
     return _object_type(cursor, plural=True).show(session, cursor)
 
 

@@ -1,10 +1,7 @@
-"""GRANT and REVOKE for privileges, roles and ownership, also on future objects; SHOW GRANTS and SHOW FUTURE
-GRANTS.
-"""
+"""GRANT and REVOKE for privileges, roles and ownership, also on future objects."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 import attrs
@@ -20,10 +17,9 @@ from simulators.snowflake.model import (
     Name,
     Role,
     SnowflakeObject,
-    sql_name,
 )
 from simulators.snowflake.parser import Cursor, TokenType
-from simulators.snowflake.results import Result, status, table
+from simulators.snowflake.results import Result, status
 from simulators.snowflake.session import Session, inherited
 
 OWNERSHIP: Final = "OWNERSHIP"
@@ -73,12 +69,6 @@ PRIVILEGES: Final[dict[Domain, tuple[str, ...]]] = {
     ),
 }
 _PLURALS: Final = {"ICEBERG TABLES": Domain.ICEBERG_TABLE, "SCHEMAS": Domain.SCHEMA}
-_GRANT_COLUMNS: Final = (
-    "created_on privilege granted_on name granted_to grantee_name grant_option granted_by "
-    "granted_by_role_type"
-)
-_MEMBERSHIP_COLUMNS: Final = "created_on role granted_to grantee_name granted_by"
-_FUTURE_COLUMNS: Final = "created_on privilege grant_on name grant_to grantee_name grant_option"
 
 
 class Change(NamedTuple):
@@ -129,7 +119,7 @@ def change_grants(session: Session, cursor: Cursor, *, revoking: bool) -> Result
         return _change_future(change, cursor)
     if cursor.take("ALL"):
         return _change_all(change, cursor)
-    domain = _read_domain(cursor)
+    domain = read_domain(cursor)
     name = session.account.root.name if domain is Domain.ACCOUNT else cursor.name()
     grantee = _read_grantee(change, cursor)
     to = _existing_role(session, grantee.name)
@@ -168,7 +158,7 @@ def _valid(privileges: list[str], domain: Domain) -> list[str]:
     return privileges
 
 
-def _read_domain(cursor: Cursor) -> Domain:
+def read_domain(cursor: Cursor) -> Domain:
     """Read the object type before a name. TABLE means ICEBERG TABLE too."""
     for domain in Domain:
         if cursor.take(*domain.value.split()):
@@ -183,11 +173,11 @@ def _read_scope(cursor: Cursor) -> Scope:
     if of is None:
         raise _unknown_type(cursor, [f"{kind}S" for kind in _SCHEMA_OBJECTS])
     cursor.expect("IN")
-    domain = _read_container_domain(cursor)
+    domain = read_container_domain(cursor)
     return Scope(of, domain, cursor.name())
 
 
-def _read_container_domain(cursor: Cursor) -> Domain:
+def read_container_domain(cursor: Cursor) -> Domain:
     if cursor.take("DATABASE"):
         return Domain.DATABASE
     cursor.expect("SCHEMA")
@@ -352,130 +342,3 @@ def _change_membership(session: Session, cursor: Cursor, *, revoking: bool) -> R
     elif not same:
         account.memberships.append(Membership(role.label, member, session.role, account.clock.now()))
     return status()
-
-
-def show_grants(session: Session, cursor: Cursor) -> Result:
-    if cursor.take("ON"):
-        return _show_on(session, cursor)
-    if cursor.take("OF"):
-        cursor.expect("ROLE")
-        role = _read_role(session, cursor)
-        return _memberships(session, lambda membership: membership.role == role.label)
-    if cursor.take("TO", "USER"):
-        user = session.resolve(Domain.USER, cursor.name())
-        cursor.end()
-        return _memberships(session, lambda membership: membership.to == user.key)
-    if cursor.take("TO", "ROLE"):
-        return _show_to(session, _read_role(session, cursor))
-    if cursor.at("TO"):
-        raise not_simulated("SHOW GRANTS TO anything but a role or user")
-    cursor.end()
-    return _memberships(session, lambda membership: membership.to == session.user.key)
-
-
-def _read_role(session: Session, cursor: Cursor) -> Role:
-    role: Role = session.resolve(Domain.ROLE, cursor.name())
-    cursor.end()
-    return role
-
-
-def _show_on(session: Session, cursor: Cursor) -> Result:
-    domain = _read_domain(cursor)
-    on = (
-        session.account.root
-        if domain is Domain.ACCOUNT
-        else session.resolve(domain, cursor.name(), granting=True)
-    )
-    cursor.end()
-    owned = [_ownership(on)] if on.owner else []
-    return _grants(owned + [grant for grant in session.account.grants if grant.on == on.key])
-
-
-def _show_to(session: Session, role: Role) -> Result:
-    account = session.account
-    objects = account.all(SnowflakeObject)
-    owned = [
-        _ownership(object_)
-        for object_ in objects
-        if object_.owner == role.label and object_.domain is not Domain.ACCOUNT
-    ]
-    granted = [grant for grant in account.grants if grant.to == role.label]
-    roles = [
-        Grant(
-            "USAGE",
-            Key(Domain.ROLE, (membership.role,)),
-            role.label,
-            False,
-            membership.by,
-            membership.created,
-        )
-        for membership in account.memberships
-        if membership.to == role.key
-    ]
-    return _grants(owned + granted + roles)
-
-
-def _ownership(owned: SnowflakeObject) -> Grant:
-    return Grant(OWNERSHIP, owned.key, owned.owner, True, owned.owner, owned.created)
-
-
-def _grants(grants: Iterable[Grant]) -> Result:
-    rows = (
-        (
-            grant.created,
-            grant.privilege,
-            grant.on.domain.label,
-            sql_name(grant.on.name),
-            "ROLE",
-            grant.to,
-            grant.option,
-            grant.by,
-            "ROLE" if grant.by else "",
-        )
-        for grant in grants
-    )
-    return table(_GRANT_COLUMNS, rows)
-
-
-def _memberships(session: Session, wanted: Callable[[Membership], bool]) -> Result:
-    rows = (
-        (
-            membership.created,
-            membership.role,
-            membership.to.domain.value,
-            membership.to.name[0],
-            membership.by,
-        )
-        for membership in session.account.memberships
-        if wanted(membership)
-    )
-    return table(_MEMBERSHIP_COLUMNS, rows)
-
-
-def show_future_grants(session: Session, cursor: Cursor) -> Result:
-    if cursor.take("TO", "ROLE"):
-        role = _read_role(session, cursor)
-        return _future_grants(grant for grant in session.account.future if grant.to == role.label)
-    cursor.expect("IN")
-    domain = _read_container_domain(cursor)
-    container = session.resolve(domain, cursor.name())
-    cursor.end()
-    if not session.manages_grants and not session.has(OWNERSHIP, container):
-        raise denied(domain.value, container.name)
-    return _future_grants(grant for grant in session.account.future if grant.container == container.key)
-
-
-def _future_grants(grants: Iterable[FutureGrant]) -> Result:
-    rows = (
-        (
-            grant.created,
-            grant.privilege,
-            grant.domain.label,
-            f"{sql_name(grant.container.name)}.<{grant.domain.label}>",
-            "ROLE",
-            grant.to,
-            grant.option,
-        )
-        for grant in grants
-    )
-    return table(_FUTURE_COLUMNS, rows)

@@ -19,8 +19,8 @@
   and is rolled back. Stock checks this only when the exporting stack is deleted. Source: CloudFormation user
   guide, "Get exported outputs from a deployed CloudFormation stack".
 
-See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and
-cloudformation"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators
+-k "stock and cloudformation"`
 """
 
 from __future__ import annotations

@@ -13,24 +13,17 @@
 - cfn_properties: AWS::Scheduler::Schedule keeps ScheduleExpressionTimezone, StartDate, EndDate and KmsKeyArn,
   and fails if Scheduler refuses; AWS::Glue::Job keeps ExecutionProperty. Stock drops all of these, so that
   every schedule is in UTC. Source: template reference of these types.
-- cfn_buckets: Encryption, lifecycle rules, ownership controls and tags of a bucket are applied, changed and
-  removed; versioning is suspended when the template no longer has it. A bucket with any object, version or
-  delete marker is not deleted, and the deletion of the stack fails. Stock drops the properties, and deletes
-  the bucket with its content. Source: template reference, AWS::S3::Bucket; S3 API reference, DeleteBucket.
 
-Stricter than AWS: a lifecycle rule with a property that this module doesn't know is refused.
-
-See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and
-cloudformation_types"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators
+-k "stock and cloudformation_types"`
 """
 
 from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
-from xml.etree import ElementTree
 
 from simulators.aws.answers import Provisioned, ProvisioningFailed, call_service, typed
 from simulators.aws.hooks import Patch, ministack
@@ -308,141 +301,8 @@ def job_fields(original: Callable[..., dict[str, Any]], props: dict[str, Any]) -
     return fields
 
 
-BUCKETS = Patch("cfn_buckets")
-_BUCKET: Final = "AWS::S3::Bucket"
-_NAMESPACE: Final = "http://s3.amazonaws.com/doc/2006-03-01/"
-
-
-@BUCKETS.provisions(_BUCKET, "create", original=True)
-def create_bucket(
-    original: Callable[..., Provisioned], logical_id: str, props: dict[str, Any], stack_name: str
-) -> Provisioned:
-    created = original(logical_id, props, stack_name)
-    try:
-        _apply_settings(created[0], props, {})
-    except ValueError:
-        delete_bucket(original, created[0], props)
-        raise
-    return created
-
-
-@BUCKETS.provisions(_BUCKET, "update", original=True)
-def update(
-    original: Callable[..., Provisioned],
-    physical_id: str,
-    old: dict[str, Any],
-    new: dict[str, Any],
-    stack_name: str,
-    **given: Any,
-) -> Provisioned:
-    created = original(physical_id, old, new, stack_name, **given)
-    _apply_settings(created[0], new, old if created[0] == physical_id else {})
-    return created
-
-
-@BUCKETS.provisions(_BUCKET, "delete", original=True)
-def delete_bucket(_: Callable[..., Any], physical_id: str, props: dict[str, Any]) -> None:
-    """Delete the bucket with DeleteBucket. The bucket may be deleted already."""
-    s3 = ministack("services.s3")
-    if physical_id in s3._buckets:
-        _require_success(physical_id, s3._delete_bucket(physical_id))
-
-
-def _apply_settings(name: str, props: dict[str, Any], old: dict[str, Any]) -> None:
-    """Apply the bucket's properties, and remove those that only `old` has.
-
-    Raises ValueError if S3 refuses.
-    """
-    s3 = ministack("services.s3")
-    for prop, (document, api) in _SETTINGS.items():
-        if props.get(prop):
-            tag, content = document(props[prop])
-            _require_success(name, getattr(s3, f"_put_bucket_{api}")(name, _xml(tag, content)))
-        elif old.get(prop):
-            _require_success(name, getattr(s3, f"_delete_bucket_{api}")(name))
-    if old.get("VersioningConfiguration") and not props.get("VersioningConfiguration"):
-        s3._bucket_versioning[name] = "Suspended"
-
-
-def _require_success(name: str, answer: tuple[int, Any, Any]) -> None:
-    """Raise ValueError if S3 refused the request. The message becomes the ResourceStatusReason."""
-    if answer[0] >= 400:
-        root = ElementTree.fromstring(answer[2])  # noqa: S314  (our own server wrote it)
-        fields = {element.tag.rpartition("}")[2]: element.text for element in root.iter()}
-        raise ValueError(
-            f"{fields.get('Message')} (Service: S3, Status Code: {answer[0]}, {fields.get('Code')}): {name}"
-        )
-
-
-def _bucket_encryption(given: dict[str, Any]) -> tuple[str, Any]:
-    names = {"ServerSideEncryptionByDefault": "ApplyServerSideEncryptionByDefault"}
-    rules = [
-        {names.get(name, name): value for name, value in rule.items()}
-        for rule in given["ServerSideEncryptionConfiguration"]
-    ]
-    return "ServerSideEncryptionConfiguration", {"Rule": rules}
-
-
-def _lifecycle_rule(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the rule in the format of the S3 API. Raises ValueError for an unknown property."""
-    if unknown := given.keys() - _LIFECYCLE_FIELDS.keys() - {"Prefix"}:
-        raise ValueError(f"not simulated: {', '.join(sorted(unknown))} of a lifecycle rule")
-    rule: dict[str, Any] = {"Filter": {"Prefix": given.get("Prefix", "")}}
-    for name in given.keys() - {"Prefix"}:
-        key, inner = _LIFECYCLE_FIELDS[name]
-        if inner:
-            rule.setdefault(key, {})[inner] = given[name]
-        else:
-            rule[key] = given[name]
-    return rule
-
-
-_LIFECYCLE_FIELDS: Final[Mapping[str, tuple[str, str]]] = {
-    "Id": ("ID", ""),
-    "Status": ("Status", ""),
-    "ExpirationInDays": ("Expiration", "Days"),
-    "ExpirationDate": ("Expiration", "Date"),
-    "ExpiredObjectDeleteMarker": ("Expiration", "ExpiredObjectDeleteMarker"),
-    "NoncurrentVersionExpiration": ("NoncurrentVersionExpiration", ""),
-    "AbortIncompleteMultipartUpload": ("AbortIncompleteMultipartUpload", ""),
-}
-#: By property: the function that makes S3's request of it, and the name in MiniStack's S3 operations.
-_SETTINGS: Final[Mapping[str, tuple[Callable[[Any], tuple[str, Any]], str]]] = {
-    "BucketEncryption": (_bucket_encryption, "encryption"),
-    "LifecycleConfiguration": (
-        lambda value: (
-            "LifecycleConfiguration",
-            {"Rule": [_lifecycle_rule(rule) for rule in value["Rules"]]},
-        ),
-        "lifecycle",
-    ),
-    "OwnershipControls": (
-        lambda value: ("OwnershipControls", {"Rule": value["Rules"]}),
-        "ownership_controls",
-    ),
-    "Tags": (lambda value: ("Tagging", {"TagSet": {"Tag": value}}), "tagging"),
-}
-
-
-def _xml(tag: str, content: Any) -> bytes:
-    root = ElementTree.Element(tag, xmlns=_NAMESPACE)
-    _fill(root, content)
-    return ElementTree.tostring(root)
-
-
-def _fill(element: ElementTree.Element, content: Any) -> None:
-    """Add XML elements for a value. A list becomes several elements of the same name."""
-    if not isinstance(content, dict):
-        element.text = str(content).lower() if isinstance(content, bool) else str(content)
-        return
-    for tag, value in content.items():
-        for item in value if isinstance(value, list) else [value]:
-            _fill(ElementTree.SubElement(element, tag), item)
-
-
 PATCHES: Final = (
     SECRETS,
     TYPES,
     PROPERTIES,
-    BUCKETS,
 )

@@ -12,8 +12,8 @@
 Beyond AWS: alarms change state as soon as data arrives; POST alarms/evaluate {"seconds": n} under /_simulator
 evaluates all alarms as if n seconds had passed.
 
-See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and
-cloudwatch"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators
+-k "stock and cloudwatch"`
 """
 
 from __future__ import annotations

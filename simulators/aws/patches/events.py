@@ -18,8 +18,8 @@ Beyond AWS: POST schedules/fire {"group": "default", "name": …, "at": ISO time
 schedule as if it were due at that time, skips its earlier occurrences, and returns the result of the first
 attempt. Without `at`, the time is the next due time.
 
-See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and
-events"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators
+-k "stock and events"`
 """
 
 from __future__ import annotations

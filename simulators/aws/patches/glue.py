@@ -100,7 +100,11 @@ def fold(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _catalog_page(
-    answer: Answer, field: str, MaxResults: int | None, NextToken: str | None, Expression: str | None
+    answer: Answer,
+    field: str,
+    MaxResults: int | None,  # noqa: N803  (AWS's names)
+    NextToken: str | None,  # noqa: N803
+    Expression: str | None,  # noqa: N803
 ) -> Answer:
     try:
         after = base64.b64decode(NextToken or "", validate=True).decode()

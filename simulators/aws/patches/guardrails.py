@@ -15,8 +15,8 @@ Beyond AWS: POST guardrails {"denials": [{"by": "session policy", "action": "glu
 under /_simulator sets what is denied; an empty list ends it. Lake Formation has its own switch. They need
 `iam`.
 
-See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and
-guardrails"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators
+-k "stock and guardrails"`
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@
   group only if the role allows that. Stock creates /aws/lambda/<name> regardless of the role, so that the
   group outlives the stack. Source: Lambda developer guide, "Sending Lambda function logs to CloudWatch Logs".
 
-See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and
-lambda_functions"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators
+-k "stock and lambda_functions"`
 """
 
 from __future__ import annotations

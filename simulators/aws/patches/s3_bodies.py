@@ -7,8 +7,8 @@ of objects.
   chunks. `python -m dev.benchmarks growth` needs this: its exports have up to 20 million rows. GetObject
   supports Range together with VersionId; stock sends the whole version. Source: S3 API reference, GetObject.
 
-See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and
-s3_bodies"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators
+-k "stock and s3_bodies"`
 """
 
 from __future__ import annotations

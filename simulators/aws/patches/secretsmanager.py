@@ -15,8 +15,8 @@
   metrics. DescribeSecret has LastRotatedDate and NextRotationDate, but no rotation starts by schedule.
   Source: Secrets Manager user guide, "Rotation by Lambda function"; API reference, RotateSecret.
 
-See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and
-secretsmanager"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators
+-k "stock and secretsmanager"`
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
   custom resource. Source: Step Functions developer guide, "Standard workflows": an execution begins when
   StartExecution answers.
 
-See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and
-stepfunctions"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators
+-k "stock and stepfunctions"`
 """
 
 from __future__ import annotations

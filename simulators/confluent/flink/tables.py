@@ -9,7 +9,7 @@ from typing import Final
 
 import attrs
 
-from simulators.confluent import kafka
+from simulators.confluent import kafka, kafka_access
 from simulators.confluent.authorization import allowed
 from simulators.confluent.flink.sql import SqlError
 from simulators.confluent.kafka_log import KafkaTopic
@@ -50,7 +50,7 @@ def open_database(
 
 
 def _may(org: Organization, database: Database, action: str, table: str) -> bool:
-    on_topic = kafka.may(org, database.cluster, database.principal, action, topic=table)
+    on_topic = kafka_access.may(org, database.cluster, database.principal, action, topic=table)
     return on_topic and allowed(org, database.principal, action, database.registry.subject(f"{table}-value"))
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
-from simulators.confluent.control_plane import end_usage
 from simulators.confluent.errors import bad_request, conflict
 from simulators.confluent.fields import Fields
 from simulators.confluent.http import TABLEFLOW, Call
 from simulators.confluent.model import CatalogIntegration, Resource
 from simulators.confluent.organization import Organization
+from simulators.confluent.provider_integrations import end_usage
 from simulators.confluent.resources import CLUSTER, Field, Kind
 from simulators.confluent.tableflow import glue_sync
 from simulators.confluent.tableflow.topics import require_integration
@@ -30,7 +30,7 @@ class CatalogIntegrations(Kind[CatalogIntegration]):
     id_prefix = "tci"
     parent = CLUSTER
     created_status = 202
-    instead = {"create": {404: 403}}
+    instead: ClassVar[Mapping[str, Mapping[int, int]]] = {"create": {404: 403}}
     fields = (
         Field("config.kind", required=True, choices=("AwsGlue",), not_simulated=("Snowflake", "Unity")),
         Field("display_name", "name", required=True),

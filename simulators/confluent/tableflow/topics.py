@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from simulators.confluent import access, kafka
 from simulators.confluent.authorization import allowed
-from simulators.confluent.control_plane import end_usage
 from simulators.confluent.errors import (
     ApiError,
     bad_request,
@@ -24,6 +23,7 @@ from simulators.confluent.fields import Fields
 from simulators.confluent.http import TABLEFLOW, Answer, Call, Route
 from simulators.confluent.model import Cluster, TableflowTopic
 from simulators.confluent.organization import Organization
+from simulators.confluent.provider_integrations import end_usage
 from simulators.confluent.resources import header, page, reference
 from simulators.confluent.tableflow import run
 from simulators.tableflow.avro import SchemaError

@@ -1,0 +1,156 @@
+"""SHOW GRANTS and SHOW FUTURE GRANTS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from simulators.snowflake.errors import denied, not_simulated
+from simulators.snowflake.model import (
+    Domain,
+    FutureGrant,
+    Grant,
+    Key,
+    Membership,
+    Role,
+    SnowflakeObject,
+    sql_name,
+)
+from simulators.snowflake.parser import Cursor
+from simulators.snowflake.privileges import OWNERSHIP, read_container_domain, read_domain
+from simulators.snowflake.results import Result, table
+from simulators.snowflake.session import Session
+
+_GRANT_COLUMNS: Final = (
+    "created_on privilege granted_on name granted_to grantee_name grant_option granted_by "
+    "granted_by_role_type"
+)
+_MEMBERSHIP_COLUMNS: Final = "created_on role granted_to grantee_name granted_by"
+_FUTURE_COLUMNS: Final = "created_on privilege grant_on name grant_to grantee_name grant_option"
+
+
+def show_grants(session: Session, cursor: Cursor) -> Result:
+    if cursor.take("ON"):
+        return _show_on(session, cursor)
+    if cursor.take("OF"):
+        cursor.expect("ROLE")
+        role = _read_role(session, cursor)
+        return _memberships(session, lambda membership: membership.role == role.label)
+    if cursor.take("TO", "USER"):
+        user = session.resolve(Domain.USER, cursor.name())
+        cursor.end()
+        return _memberships(session, lambda membership: membership.to == user.key)
+    if cursor.take("TO", "ROLE"):
+        return _show_to(session, _read_role(session, cursor))
+    if cursor.at("TO"):
+        raise not_simulated("SHOW GRANTS TO anything but a role or user")
+    cursor.end()
+    return _memberships(session, lambda membership: membership.to == session.user.key)
+
+
+def _read_role(session: Session, cursor: Cursor) -> Role:
+    role: Role = session.resolve(Domain.ROLE, cursor.name())
+    cursor.end()
+    return role
+
+
+def _show_on(session: Session, cursor: Cursor) -> Result:
+    domain = read_domain(cursor)
+    on = (
+        session.account.root
+        if domain is Domain.ACCOUNT
+        else session.resolve(domain, cursor.name(), granting=True)
+    )
+    cursor.end()
+    owned = [_ownership(on)] if on.owner else []
+    return _grants(owned + [grant for grant in session.account.grants if grant.on == on.key])
+
+
+def _show_to(session: Session, role: Role) -> Result:
+    account = session.account
+    objects = account.all(SnowflakeObject)
+    owned = [
+        _ownership(object_)
+        for object_ in objects
+        if object_.owner == role.label and object_.domain is not Domain.ACCOUNT
+    ]
+    granted = [grant for grant in account.grants if grant.to == role.label]
+    roles = [
+        Grant(
+            "USAGE",
+            Key(Domain.ROLE, (membership.role,)),
+            role.label,
+            False,
+            membership.by,
+            membership.created,
+        )
+        for membership in account.memberships
+        if membership.to == role.key
+    ]
+    return _grants(owned + granted + roles)
+
+
+def _ownership(owned: SnowflakeObject) -> Grant:
+    return Grant(OWNERSHIP, owned.key, owned.owner, True, owned.owner, owned.created)
+
+
+def _grants(grants: Iterable[Grant]) -> Result:
+    rows = (
+        (
+            grant.created,
+            grant.privilege,
+            grant.on.domain.label,
+            sql_name(grant.on.name),
+            "ROLE",
+            grant.to,
+            grant.option,
+            grant.by,
+            "ROLE" if grant.by else "",
+        )
+        for grant in grants
+    )
+    return table(_GRANT_COLUMNS, rows)
+
+
+def _memberships(session: Session, wanted: Callable[[Membership], bool]) -> Result:
+    rows = (
+        (
+            membership.created,
+            membership.role,
+            membership.to.domain.value,
+            membership.to.name[0],
+            membership.by,
+        )
+        for membership in session.account.memberships
+        if wanted(membership)
+    )
+    return table(_MEMBERSHIP_COLUMNS, rows)
+
+
+def show_future_grants(session: Session, cursor: Cursor) -> Result:
+    if cursor.take("TO", "ROLE"):
+        role = _read_role(session, cursor)
+        return _future_grants(grant for grant in session.account.future if grant.to == role.label)
+    cursor.expect("IN")
+    domain = read_container_domain(cursor)
+    container = session.resolve(domain, cursor.name())
+    cursor.end()
+    if not session.manages_grants and not session.has(OWNERSHIP, container):
+        raise denied(domain.value, container.name)
+    return _future_grants(grant for grant in session.account.future if grant.container == container.key)
+
+
+def _future_grants(grants: Iterable[FutureGrant]) -> Result:
+    rows = (
+        (
+            grant.created,
+            grant.privilege,
+            grant.domain.label,
+            f"{sql_name(grant.container.name)}.<{grant.domain.label}>",
+            "ROLE",
+            grant.to,
+            grant.option,
+        )
+        for grant in grants
+    )
+    return table(_FUTURE_COLUMNS, rows)
