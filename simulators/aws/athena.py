@@ -110,8 +110,8 @@ def main() -> None:
     utility = isinstance(statement, re.Match)
     _reply(type="UTILITY" if utility else "DML", subtype="SHOW" if utility else "SELECT")
     if sys.stdin.readline():
-        threading.Thread(target=_end_with_stdin, daemon=True).start()
-        _reply(**_outcome(query, statement))
+        threading.Thread(target=_exit_when_stdin_ends, daemon=True).start()
+        _reply(**_run_statement(query, statement))
 
 
 def parse(sql: str) -> exp.Query | re.Match[str]:
@@ -136,7 +136,7 @@ def parse(sql: str) -> exp.Query | re.Match[str]:
     return statements[0]
 
 
-def _end_with_stdin() -> None:
+def _exit_when_stdin_ends() -> None:
     sys.stdin.read()
     os._exit(1)
 
@@ -146,13 +146,13 @@ def _reply(**fields: Any) -> None:
     sys.stdout.flush()
 
 
-def _outcome(query: Query, statement: exp.Query | re.Match[str]) -> dict[str, Any]:
+def _run_statement(query: Query, statement: exp.Query | re.Match[str]) -> dict[str, Any]:
     try:
         engine = Engine(query)
         result = engine.show(statement) if isinstance(statement, re.Match) else engine.select(statement)
         if query.cutoff is not None and result.scanned > query.cutoff:
             return {"state": "CANCELLED", "reason": "Bytes scanned limit was exceeded"}
-        _write(query, result)
+        _write_result(query, result)
     except Failed as failed:
         return {"state": "FAILED", "reason": str(failed)}
     except Exception as error:
@@ -178,10 +178,10 @@ class Engine:
             folder = Path(str(package.__file__)).parent / "extensions"
             self._connection.load_extension(str(next(folder.glob(f"*/{name}.duckdb_extension"))))
         names = ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN", "REGION")
-        key_id, secret, token, region = (_literal(os.environ.get(f"AWS_{name}", "")) for name in names)
+        key_id, secret, token, region = (_quote_literal(os.environ.get(f"AWS_{name}", "")) for name in names)
         self._connection.execute(
             f"CREATE SECRET (TYPE s3, KEY_ID {key_id}, SECRET {secret}, SESSION_TOKEN {token}, REGION "
-            f"{region}, ENDPOINT {_literal(urlsplit(os.environ['AWS_ENDPOINT_URL']).netloc)}, URL_STYLE "
+            f"{region}, ENDPOINT {_quote_literal(urlsplit(os.environ['AWS_ENDPOINT_URL']).netloc)}, URL_STYLE "
             "path, USE_SSL false)"
         )
         self._connection.execute("SET disabled_filesystems = 'LocalFileSystem'")
@@ -190,7 +190,7 @@ class Engine:
         names = statement.groupdict()
         database = (names.get("database") or self._query.database).lower()
         if statement.re is _SHOW_TABLES:
-            with _glue_errors(f"Schema '{database}' does not exist"):
+            with _translate_glue_errors(f"Schema '{database}' does not exist"):
                 pages = list(self._glue.get_paginator("get_tables").paginate(DatabaseName=database))
             tables = sorted(str(entry["Name"]) for page in pages for entry in page["TableList"])
             return Result([Column("tab_name", "string")], [[table] for table in tables], header=False)
@@ -212,12 +212,14 @@ class Engine:
             described = [(str(column[0]), str(column[1])) for column in answer.description or []]
             rows = answer.fetchall()
         except duckdb.Error as error:
-            raise _failure(error) from None
+            raise _explain_failure(error) from None
         scanned = int(
             json.loads(self._connection.get_profiling_information(format="json")).get("total_bytes_read", 0)
         )
         columns = [describe_column(name.lower(), kind) for name, kind in described]
-        return Result(columns, [_texts(row, columns, 3 if only_snapshots else 6) for row in rows], scanned)
+        return Result(
+            columns, [_format_row(row, columns, 3 if only_snapshots else 6) for row in rows], scanned
+        )
 
     def _bind_tables(self, tree: exp.Query) -> tuple[dict[str, dict[str, str]], bool]:
         """Replace each table by a view. Return each view's columns, and whether all tables are $snapshots."""
@@ -257,7 +259,7 @@ class Engine:
         return schemas, kinds == {"snapshots"}
 
     def _metadata_file(self, database: str, name: str, where: str = "") -> str:
-        with _glue_errors(f"{where}Schema '{database}' does not exist"):
+        with _translate_glue_errors(f"{where}Schema '{database}' does not exist"):
             try:
                 table = self._glue.get_table(DatabaseName=database, Name=name)["Table"]
             except self._glue.exceptions.EntityNotFoundException:
@@ -274,16 +276,18 @@ class Engine:
         """Create the view. Return DuckDB's types by column name, in lower case as in Athena."""
         source = _SNAPSHOTS if snapshots else "SELECT * FROM iceberg_scan({location})"
         try:
-            self._connection.execute(f'CREATE VIEW "{name}" AS {source.format(location=_literal(location))}')
+            self._connection.execute(
+                f'CREATE VIEW "{name}" AS {source.format(location=_quote_literal(location))}'
+            )
             return {
                 row[0].lower(): row[1] for row in self._connection.execute(f'DESCRIBE "{name}"').fetchall()
             }
         except duckdb.Error as error:
-            raise _failure(error) from None
+            raise _explain_failure(error) from None
 
 
 @contextmanager
-def _glue_errors(not_found: str) -> Iterator[None]:
+def _translate_glue_errors(not_found: str) -> Iterator[None]:
     try:
         yield
     except ClientError as error:
@@ -331,7 +335,7 @@ def _translate(tree: exp.Query, schemas: dict[str, dict[str, str]]) -> str:
     )
 
 
-def _failure(error: duckdb.Error) -> Failed:
+def _explain_failure(error: duckdb.Error) -> Failed:
     message = str(error)
     url = re.search(r"'https?://[^/]+/([^'?]+)", message)
     if url and "HTTP 403" in message:
@@ -341,21 +345,22 @@ def _failure(error: duckdb.Error) -> Failed:
     return Failed(f"{_NOT_SIMULATED}: this query (DuckDB: {message.splitlines()[0]})")
 
 
-def _texts(row: Sequence[Any], columns: list[Column], digits: int) -> list[str | None]:
+def _format_row(row: Sequence[Any], columns: list[Column], digits: int) -> list[str | None]:
     typed = zip(row, columns, strict=True)
     cells = [
-        _shortest(value) if column.type == "float" and value is not None else value for value, column in typed
+        _shorten_float(value) if column.type == "float" and value is not None else value
+        for value, column in typed
     ]
     return [None if cell is None else text(cell, digits) for cell in cells]
 
 
-def _shortest(value: float) -> float:
+def _shorten_float(value: float) -> float:
     """Return the number with the fewest digits that equals `value` as a 32-bit float."""
     numbers = (float(f"{value:.{digits}g}") for digits in range(1, 10))
     return next((number for number in numbers if struct.pack("f", number) == struct.pack("f", value)), value)
 
 
-def _write(query: Query, result: Result) -> None:
+def _write_result(query: Query, result: Result) -> None:
     """Write the result and its .metadata file to S3.
 
     That file is JSON: Athena's own format is not documented.
@@ -363,7 +368,7 @@ def _write(query: Query, result: Result) -> None:
     url = f"{query.output}.{'csv' if result.header else 'txt'}"
     if result.header:
         header: list[str | None] = [column.name for column in result.columns]
-        lines = [",".join(map(_quoted, row)) for row in (header, *result.rows)]
+        lines = [",".join(map(_quote_cell, row)) for row in (header, *result.rows)]
     else:
         lines = [str(row[0]) for row in result.rows]
     described = json.dumps({"ColumnInfo": [column._asdict() for column in result.columns]})
@@ -382,11 +387,11 @@ def _write(query: Query, result: Result) -> None:
             raise Failed(f"Writing output to url {url} failed: {code}: {message}") from None
 
 
-def _quoted(cell: str | None) -> str:
+def _quote_cell(cell: str | None) -> str:
     return "" if cell is None else '"' + cell.replace('"', '""') + '"'
 
 
-def _literal(value: str) -> str:
+def _quote_literal(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 

@@ -43,7 +43,7 @@ def text(value: Any, digits: int = 6) -> str:  # noqa: PLR0911  (one line for ea
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
-        return _java_number(value)
+        return _format_java_number(value)
     if isinstance(value, Decimal):
         return format(value, "f")
     if isinstance(value, datetime | time):
@@ -61,7 +61,7 @@ def text(value: Any, digits: int = 6) -> str:  # noqa: PLR0911  (one line for ea
     return str(value)
 
 
-def _java_number(value: float) -> str:
+def _format_java_number(value: float) -> str:
     """Return a number as Java writes it: 1.0, 1.0E10, NaN."""
     if not math.isfinite(value):
         return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[str(value)]

@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 
 from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 
-from simulators.aws.hooks import in_background
-from simulators.aws.identity import Credentials, client, endpoint
+from simulators.aws.hooks import run_in_background
+from simulators.aws.identity import Credentials, build_client, get_endpoint
 
 #: Errors that a retry can't fix: missing permissions, a missing target, an invalid call.
 _PERMANENT_ERRORS: Final = frozenset(
@@ -91,9 +91,9 @@ def deliver(attempt: Callable[[int], Any], policy: Policy, bury: Callable[[Outco
     """Make one attempt and return its outcome. Retries run in a thread. `bury` gets the outcome if the
     delivery fails for good."""
     began = time.monotonic()
-    first = _try(attempt, 1, policy, began)
+    first = _make_attempt(attempt, 1, policy, began)
     if first.goes_on:
-        in_background(_retry, attempt, policy, bury, began)
+        run_in_background(_retry, attempt, policy, bury, began)
     elif first.error:
         bury(first)
     return first
@@ -107,14 +107,14 @@ def _retry(
     last = Outcome(1, goes_on=True)
     while last.goes_on:
         time.sleep(pause)
-        last = _try(attempt, tries, policy, began)
+        last = _make_attempt(attempt, tries, policy, began)
         pause = min(2 * pause, _LONGEST_PAUSE)
         tries = tries + 1
     if last.error:
         bury(last)
 
 
-def _try(attempt: Callable[[int], Any], number: int, policy: Policy, began: float) -> Outcome:
+def _make_attempt(attempt: Callable[[int], Any], number: int, policy: Policy, began: float) -> Outcome:
     try:
         return Outcome(number, answer=attempt(number))
     except Undelivered as error:
@@ -127,7 +127,7 @@ def _try(attempt: Callable[[int], Any], number: int, policy: Policy, began: floa
         return Outcome(number, error=error, goes_on=True)
 
 
-def bury_in(
+def send_to_dead_letter_queue(
     queue_arn: str, credentials: Credentials, body: str, attributes: dict[str, dict[str, str]]
 ) -> None:
     """Send a message to the dead-letter queue.
@@ -135,14 +135,16 @@ def bury_in(
     If that fails, the message is lost, as on AWS; the log has the reason.
     """
     _, _, _, _, account, name = queue_arn.split(":")
-    url = f"{endpoint()}/{account}/{name}"
+    url = f"{get_endpoint()}/{account}/{name}"
     try:
-        client("sqs", credentials).send_message(QueueUrl=url, MessageBody=body, MessageAttributes=attributes)
+        build_client("sqs", credentials).send_message(
+            QueueUrl=url, MessageBody=body, MessageAttributes=attributes
+        )
     except (ClientError, BotoCoreError) as error:
         _log.error("a dead letter for %s is lost: %s", name, error)
 
 
-def undelivered(error: Exception) -> Undelivered:
+def describe_failure(error: Exception) -> Undelivered:
     if isinstance(error, ClientError):
         answer = error.response["Error"]
         return Undelivered(answer.get("Code", "Unknown"), answer.get("Message", "") or answer.get("Code", ""))

@@ -42,7 +42,7 @@ class Request(NamedTuple):
 
     def caller(self) -> tuple[str, str]:
         """Return the access key id and the region."""
-        router = ministack("core.router")
+        router = import_ministack("core.router")
         return router.extract_access_key_id(self.headers, self.query), router.extract_region(self.headers)
 
 
@@ -90,11 +90,11 @@ class ProvisionerHook(NamedTuple):
     original: bool
 
     def check(self) -> None:
-        if self.original and self.verb not in provisioners().get(self.resource_type, {}):
+        if self.original and self.verb not in get_provisioners().get(self.resource_type, {}):
             raise HookMissing(f"CloudFormation's {self.resource_type} has no {self.verb}. {_ADVICE}")
 
     def put(self, replacement: Replacement) -> None:
-        verbs = provisioners().setdefault(self.resource_type, {})
+        verbs = get_provisioners().setdefault(self.resource_type, {})
         verbs[self.verb] = functools.partial(replacement, verbs[self.verb]) if self.original else replacement
 
 
@@ -188,7 +188,7 @@ class Patch:
         """
 
         def register(naming: Naming) -> Naming:
-            self.replaces(*_RESOURCE_ARN)(functools.partial(_resource_arn, service, naming))
+            self.replaces(*_RESOURCE_ARN)(functools.partial(_build_resource_arn, service, naming))
             return naming
 
         return register
@@ -197,7 +197,7 @@ class Patch:
         return iter(self._replacements.items())
 
 
-def _resource_arn(  # noqa: PLR0917  (MiniStack's own parameters)
+def _build_resource_arn(  # noqa: PLR0917  (MiniStack's own parameters)
     own: str,
     naming: Naming,
     original: Callable[..., str],
@@ -215,7 +215,7 @@ def _resource_arn(  # noqa: PLR0917  (MiniStack's own parameters)
     return original(service, method, path, headers, body, query_params, region, account_id)
 
 
-def in_background(work: Callable[..., object], *args: Any) -> None:
+def run_in_background(work: Callable[..., object], *args: Any) -> None:
     """Run `work` in a thread, with the request's account and region.
 
     The event loop can't wait for a call to this server.
@@ -243,16 +243,18 @@ def apply(patches: Iterable[Patch]) -> None:
         entry.put(replacement)
 
 
-def provisioners() -> dict[str, dict[str, Any]]:
+def get_provisioners() -> dict[str, dict[str, Any]]:
     """Return the provisioners of CloudFormation types: by type, the functions
 
     create(logical_id, props, stack_name), update(id, old, new, stack_name) and delete(id, props).
     """
-    handlers: dict[str, dict[str, Any]] = ministack("services.cloudformation.provisioners")._RESOURCE_HANDLERS
+    handlers: dict[str, dict[str, Any]] = import_ministack(
+        "services.cloudformation.provisioners"
+    )._RESOURCE_HANDLERS
     return handlers
 
 
-def ministack(name: str) -> Any:
+def import_ministack(name: str) -> Any:
     """Return a module of MiniStack by its name in the package.
 
     It can be imported only in the server's process.

@@ -25,7 +25,7 @@ def main() -> int:
     try:
         runpy.run_path(script, run_name="__main__")
     except SystemExit as ended:
-        return _ended(ended, reason)
+        return _report_exit(ended, reason)
     except BaseException as error:
         traceback.print_exc()
         reason.write_text(f"{type(error).__name__}: {error}")
@@ -33,7 +33,7 @@ def main() -> int:
     return 0
 
 
-def _ended(ended: SystemExit, reason: Path) -> int:
+def _report_exit(ended: SystemExit, reason: Path) -> int:
     """Return the exit code after sys.exit.
 
     AWS doesn't document whether sys.exit(0) is a success, so here it fails the run.

@@ -20,7 +20,7 @@ from typing import Any, Final
 from botocore.exceptions import BotoCoreError, ClientError
 
 from simulators.aws import identity, job_process, settings
-from simulators.aws.delivery import undelivered
+from simulators.aws.delivery import describe_failure
 
 SERVICE: Final = "glue.amazonaws.com"
 _POLL_SECONDS: Final = 0.5
@@ -80,9 +80,9 @@ class JobRun:
     def _result(self, folder: Path) -> tuple[str, str]:
         try:
             credentials = identity.assume(
-                _role_arn(self._job), SERVICE, f"GlueJobRunnerSession-{self.record['Id'][-8:]}"
+                _build_role_arn(self._job), SERVICE, f"GlueJobRunnerSession-{self.record['Id'][-8:]}"
             )
-            return self._run(_fetched(folder, self._job, self._arguments, credentials), credentials)
+            return self._run(_download_script(folder, self._job, self._arguments, credentials), credentials)
         except identity.Refused:
             return (
                 "FAILED",
@@ -96,8 +96,8 @@ class JobRun:
     def _run(self, script: job_process.Script, credentials: identity.Credentials) -> tuple[str, str]:
         tails = self._tails(script, credentials)
         self._enter("RUNNING")
-        environment = credentials.environment() | settings.job_environment(identity.endpoint())
-        with job_process.started(script, environment) as process:
+        environment = credentials.environment() | settings.build_job_environment(identity.get_endpoint())
+        with job_process.start_process(script, environment) as process:
             code = self._watched(process, tails)
         for tail in tails:
             tail.ship(all_of_it=True)
@@ -144,17 +144,17 @@ class JobRun:
         self._on_end()
 
 
-def _role_arn(job: dict[str, Any]) -> str:
+def _build_role_arn(job: dict[str, Any]) -> str:
     """Return the ARN of the job's role, for which Glue also accepts a name."""
     role = str(job["Role"])
     return role if role.startswith("arn:") else f"arn:aws:iam::{settings.ACCOUNT}:role/{role}"
 
 
-def _fetched(
+def _download_script(
     folder: Path, job: dict[str, Any], arguments: dict[str, str], credentials: identity.Credentials
 ) -> job_process.Script:
     """Download the script and the zips of --extra-py-files with the role's credentials. Raises Failed."""
-    client = identity.client("s3", credentials)
+    client = identity.build_client("s3", credentials)
     zips = [location for location in arguments.get("--extra-py-files", "").split(",") if location]
     script = _fetch(client, job["Command"]["ScriptLocation"], folder / "script")
     fetched = tuple(_fetch(client, location, folder / "zips") for location in zips)
@@ -168,7 +168,7 @@ def _fetch(client: Any, location: str, folder: Path) -> Path:
     try:
         client.download_file(bucket, key, str(target))
     except (ClientError, BotoCoreError) as error:
-        refusal = undelivered(error)
+        refusal = describe_failure(error)
         raise Failed(
             f"Failed to download {location}: {refusal.message} (Error Code: {refusal.code})"
         ) from None
@@ -210,7 +210,7 @@ class Tail:
 
     def _put(self, lines: list[str]) -> None:
         if self._client is None:
-            self._client = identity.client("logs", self._credentials)
+            self._client = identity.build_client("logs", self._credentials)
             self._open()
         now = int(time.time() * 1000)
         events = [{"timestamp": now, "message": line[:_LINE_BYTES]} for line in lines if line]

@@ -78,7 +78,7 @@ def change(request: control.Request) -> control.Response:
     ACCOUNT.governs = given.governs
     ACCOUNT.administrators = given.administrators
     ACCOUNT.grants = given.grants
-    return control.as_json({"governs": ACCOUNT.governs})
+    return control.build_json_response({"governs": ACCOUNT.governs})
 
 
 class Settings:

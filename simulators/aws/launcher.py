@@ -59,17 +59,17 @@ def run(options: Options, announce: Callable[[dict[str, Any]], None]) -> None:
     if options.stop_with_stdin:
         threading.Thread(target=_stop_at_end_of_stdin, daemon=True).start()
     with ExitStack() as stack:
-        listener = stack.enter_context(_bound(options.port))
-        scratch = stack.enter_context(_scratch_folder(options.scratch))
+        listener = stack.enter_context(_bind_port(options.port))
+        scratch = stack.enter_context(_make_scratch_folder(options.scratch))
         if options.state_dir is not None:
-            stack.enter_context(_locked(options.state_dir))
+            stack.enter_context(_lock_folder(options.state_dir))
         port: int = listener.getsockname()[1]
-        _replace_environment(environment(port, scratch, options.state_dir, options.iam))
+        _replace_environment(build_environment(port, scratch, options.state_dir, options.iam))
         require_version(importlib.metadata.version("ministack"))
         serving = Patch("launcher")
-        ready = partial(announce, _credentials(port, options))
+        ready = partial(announce, _describe_credentials(port, options))
         serve = partial(
-            _serve, listener.detach(), ready, front=(lambda app: app) if options.stock else _front
+            _serve, listener.detach(), ready, front=(lambda app: app) if options.stock else _wrap_app
         )
         serving.replaces("hypercorn.asyncio", "serve", "app config shutdown_trigger mode")(serve)
         main = _MAIN.find()
@@ -80,7 +80,7 @@ def run(options: Options, announce: Callable[[dict[str, Any]], None]) -> None:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second SIGTERM must not interrupt the cleanup
 
 
-def environment(port: int, scratch: Path, state_dir: Path | None, iam: bool) -> dict[str, str]:
+def build_environment(port: int, scratch: Path, state_dir: Path | None, iam: bool) -> dict[str, str]:
     """Return the server's complete environment.
 
     S3 stores object bodies in files, with or without a state directory.
@@ -89,7 +89,7 @@ def environment(port: int, scratch: Path, state_dir: Path | None, iam: bool) -> 
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": str(scratch),
-        **settings.java_home(),
+        **settings.get_java_home(),
         "TMPDIR": str(scratch),
         "GATEWAY_PORT": str(port),
         "BIND_HOST": settings.HOST,
@@ -131,7 +131,7 @@ def _replace_environment(wanted: Mapping[str, str]) -> None:
     sys.argv = ["ministack"]  # MiniStack parses it
 
 
-def _credentials(port: int, options: Options) -> dict[str, Any]:
+def _describe_credentials(port: int, options: Options) -> dict[str, Any]:
     return {
         "url": f"http://{settings.HOST}:{port}",
         "account": settings.ACCOUNT,
@@ -144,19 +144,19 @@ def _credentials(port: int, options: Options) -> dict[str, Any]:
 
 
 @contextmanager
-def _bound(port: int) -> Iterator[socket.socket]:
+def _bind_port(port: int) -> Iterator[socket.socket]:
     """Bind the port. The server listens on this socket, so no other process can take the port in between."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((settings.HOST, port))
         except OSError as error:
-            raise StartFailed(cli.port_taken(port, error)) from None
+            raise StartFailed(cli.describe_port_taken(port, error)) from None
         yield listener
 
 
 @contextmanager
-def _scratch_folder(given: Path | None) -> Iterator[Path]:
+def _make_scratch_folder(given: Path | None) -> Iterator[Path]:
     scratch = given or Path(tempfile.mkdtemp(prefix="lakeferry-aws-"))
     try:
         yield scratch
@@ -165,7 +165,7 @@ def _scratch_folder(given: Path | None) -> Iterator[Path]:
 
 
 @contextmanager
-def _locked(state_dir: Path) -> Iterator[None]:
+def _lock_folder(state_dir: Path) -> Iterator[None]:
     """Lock the directory against other servers, and check that its files can be read.
 
     If MiniStack can't read its state, it starts empty and overwrites the state when it stops.
@@ -186,7 +186,7 @@ def _locked(state_dir: Path) -> Iterator[None]:
         yield
 
 
-def _front(app: Any) -> Any:
+def _wrap_app(app: Any) -> Any:
     return Controls(Settings(app))
 
 
@@ -202,22 +202,22 @@ async def _serve(
 ) -> None:
     config.bind = [f"fd://{descriptor}"]
     port = int(os.environ["GATEWAY_PORT"])
-    announcing = asyncio.create_task(_announce_when_it_answers(port, ready))
+    announcing = asyncio.create_task(_announce_when_answering(port, ready))
     try:
         await original(FaultInjector(front(app)), config, **options)
     finally:
         announcing.cancel()
 
 
-async def _announce_when_it_answers(port: int, ready: Callable[[], None]) -> None:
+async def _announce_when_answering(port: int, ready: Callable[[], None]) -> None:
     pause = 0.002
-    while not await _answers(port):
+    while not await _is_answering(port):
         await asyncio.sleep(pause)
         pause = min(2 * pause, 0.1)
     ready()
 
 
-async def _answers(port: int) -> bool:
+async def _is_answering(port: int) -> bool:
     try:
         reader, writer = await asyncio.open_connection(settings.HOST, port)
     except OSError:

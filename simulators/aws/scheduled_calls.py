@@ -19,8 +19,15 @@ from botocore import xform_name
 from botocore.exceptions import BotoCoreError, ClientError
 
 from simulators.aws import identity, settings
-from simulators.aws.delivery import Outcome, Policy, Undelivered, bury_in, deliver, undelivered
-from simulators.aws.hooks import ministack
+from simulators.aws.delivery import (
+    Outcome,
+    Policy,
+    Undelivered,
+    deliver,
+    describe_failure,
+    send_to_dead_letter_queue,
+)
+from simulators.aws.hooks import import_ministack
 
 SERVICE: Final = "scheduler.amazonaws.com"
 _UNIVERSAL: Final = re.compile(r"arn:aws:scheduler:::aws-sdk:(\w+):(\w+)")
@@ -51,7 +58,7 @@ class Occurrence:
 
     def credentials(self) -> identity.Credentials:
         """Assume the schedule's role. Raises Refused."""
-        group = ministack("services.scheduler")._group_arn(self.schedule["GroupName"])
+        group = import_ministack("services.scheduler")._group_arn(self.schedule["GroupName"])
         return identity.assume(self.target["RoleArn"], SERVICE, self.execution_id, source_arn=group)
 
     def _default_input(self) -> dict[str, Any]:
@@ -70,7 +77,7 @@ class Occurrence:
 
 def call(occurrence: Occurrence) -> Outcome:
     """Make the first attempt and return its outcome. Retries run in a thread."""
-    action = _action(occurrence)
+    action = _choose_action(occurrence)
 
     def attempt(number: int) -> Any:
         try:
@@ -78,22 +85,26 @@ def call(occurrence: Occurrence) -> Outcome:
         except identity.Refused as refused:
             raise Undelivered("AccessDeniedException", str(refused)) from None
         except (ClientError, BotoCoreError) as error:
-            raise undelivered(error) from None
+            raise describe_failure(error) from None
 
-    return deliver(attempt, Policy.of(occurrence.target), lambda outcome: bury(occurrence, outcome))
+    return deliver(
+        attempt,
+        Policy.of(occurrence.target),
+        lambda outcome: send_occurrence_to_dead_letter_queue(occurrence, outcome),
+    )
 
 
-def _action(occurrence: Occurrence) -> Callable[[int], Any]:
+def _choose_action(occurrence: Occurrence) -> Callable[[int], Any]:
     arn = occurrence.target["Arn"]
     if universal := _UNIVERSAL.fullmatch(arn):
-        return lambda number: _universal(occurrence, universal[1], universal[2], number)
+        return lambda number: _call_service_api(occurrence, universal[1], universal[2], number)
     if arn.split(":")[2] == "lambda":
-        return lambda number: _function(occurrence, number)
-    return lambda _: _by_ministack(occurrence)
+        return lambda number: _invoke_function(occurrence, number)
+    return lambda _: _call_through_ministack(occurrence)
 
 
-def _universal(occurrence: Occurrence, service: str, action: str, number: int) -> Any:
-    client = identity.client(_BOTO_NAMES.get(service, service), occurrence.credentials(), tries=1)
+def _call_service_api(occurrence: Occurrence, service: str, action: str, number: int) -> Any:
+    client = identity.build_client(_BOTO_NAMES.get(service, service), occurrence.credentials(), tries=1)
     method = getattr(client, xform_name(action[0].upper() + action[1:]))
     answer = method(**json.loads(occurrence.input(number)))
     return json.loads(
@@ -101,24 +112,24 @@ def _universal(occurrence: Occurrence, service: str, action: str, number: int) -
     )
 
 
-def _function(occurrence: Occurrence, number: int) -> Any:
-    client = identity.client("lambda", occurrence.credentials(), tries=1)
+def _invoke_function(occurrence: Occurrence, number: int) -> Any:
+    client = identity.build_client("lambda", occurrence.credentials(), tries=1)
     payload = occurrence.input(number).encode()
     answer = client.invoke(FunctionName=occurrence.target["Arn"], InvocationType="Event", Payload=payload)
     return {"StatusCode": answer["StatusCode"]}
 
 
-def _by_ministack(occurrence: Occurrence) -> Any:
+def _call_through_ministack(occurrence: Occurrence) -> Any:
     """Let MiniStack call a type of target that Lakeferry's schedules don't have.
 
     MiniStack doesn't assume the role.
     """
     target = {**occurrence.target, "Input": occurrence.input()}
     event = {"Source": "aws.scheduler", "DetailType": "Scheduled Event", "Detail": "{}"}
-    ministack("services.eventbridge")._invoke_target(target, event, occurrence.schedule)
+    import_ministack("services.eventbridge")._invoke_target(target, event, occurrence.schedule)
 
 
-def bury(occurrence: Occurrence, outcome: Outcome) -> None:
+def send_occurrence_to_dead_letter_queue(occurrence: Occurrence, outcome: Outcome) -> None:
     """Send the occurrence to the dead-letter queue, under the schedule's role.
 
     Without permission, it is lost.
@@ -137,22 +148,22 @@ def bury(occurrence: Occurrence, outcome: Outcome) -> None:
         credentials = occurrence.credentials()
     except identity.Refused:
         return
-    bury_in(queue, credentials, occurrence.input(outcome.tries), attributes)
+    send_to_dead_letter_queue(queue, credentials, occurrence.input(outcome.tries), attributes)
 
 
 _AT = re.compile(r"at\((.+)\)")
 
 
-def next_due(schedule: Mapping[str, Any], after: datetime) -> datetime | None:
+def find_next_due(schedule: Mapping[str, Any], after: datetime) -> datetime | None:
     """Return the first due time later than `after`, in UTC; None if there is none."""
-    start, end = (moment(schedule.get(name)) for name in ("StartDate", "EndDate"))
+    start, end = (parse_moment(schedule.get(name)) for name in ("StartDate", "EndDate"))
     if start is not None and after < start:
         after = start - timedelta(seconds=1)
-    due = _next(schedule, after)
+    due = _find_next_time(schedule, after)
     return None if due is None or (end is not None and due > end) else due
 
 
-def moment(value: Any) -> datetime | None:
+def parse_moment(value: Any) -> datetime | None:
     """Parse a time, given as seconds since 1970 or as ISO 8601 text, which is in UTC if it has no offset."""
     if value is None:
         return None
@@ -166,26 +177,26 @@ def is_once(schedule: Mapping[str, Any]) -> bool:
     return _AT.fullmatch(schedule["ScheduleExpression"].strip()) is not None
 
 
-def _next(schedule: Mapping[str, Any], after: datetime) -> datetime | None:
+def _find_next_time(schedule: Mapping[str, Any], after: datetime) -> datetime | None:
     expression = schedule["ScheduleExpression"].strip()
     zone = ZoneInfo(schedule.get("ScheduleExpressionTimezone") or "UTC")
     if once := _AT.fullmatch(expression):
         due = datetime.fromisoformat(once[1]).replace(tzinfo=zone).astimezone(UTC)
         return due if due > after else None
-    if seconds := ministack("services.eventbridge")._parse_rate_seconds(expression):
-        begins = moment(schedule.get("StartDate")) or moment(schedule["CreationDate"]) or after
+    if seconds := import_ministack("services.eventbridge")._parse_rate_seconds(expression):
+        begins = parse_moment(schedule.get("StartDate")) or parse_moment(schedule["CreationDate"]) or after
         return begins + timedelta(seconds=seconds) * max(
             1, (after - begins) // timedelta(seconds=seconds) + 1
         )
-    return _next_by_cron(expression, zone, after)
+    return _find_next_cron_time(expression, zone, after)
 
 
-def _next_by_cron(expression: str, zone: ZoneInfo, after: datetime) -> datetime | None:
+def _find_next_cron_time(expression: str, zone: ZoneInfo, after: datetime) -> datetime | None:
     """Return the next due time.
 
     MiniStack's cron has no time zones, so it is given the local time as if it were UTC.
     """
-    events = ministack("services.eventbridge")
+    events = import_ministack("services.eventbridge")
     fields = events._parse_cron_fields(expression)
     wall = after.astimezone(zone).replace(tzinfo=UTC)
     while fields and (wall := events._cron_next_fire(fields, wall)):

@@ -68,7 +68,7 @@ class EmbeddedAws:
                     *self._options,
                 ]
                 self._process = processes.start(
-                    [*command, "--scratch", str(self._scratch)], log, settings.java_home()
+                    [*command, "--scratch", str(self._scratch)], log, settings.get_java_home()
                 )
                 self._announced = processes.announcement(self._process, log)
         except BaseException as reason:

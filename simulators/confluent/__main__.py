@@ -21,7 +21,7 @@ WHAT = "simulator of Confluent Cloud"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = cli.vendor_parser("simulators.confluent", "A simulator of Confluent Cloud.", 8090)
+    parser = cli.build_vendor_parser("simulators.confluent", "A simulator of Confluent Cloud.", 8090)
     parser.add_argument(
         "--start",
         type=datetime.fromisoformat,
@@ -37,13 +37,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     if given.flink and not FLINK_PYTHON.exists():
         remedy = "Run `.venv/bin/python -m lakeferry.local.bootstrap flink`"
-        return cli.not_started(WHAT, f"Flink is not installed (.venv-flink is missing). {remedy}")
+        return cli.report_not_started(WHAT, f"Flink is not installed (.venv-flink is missing). {remedy}")
     region = given.region or REGION
     with ExitStack() as stack:
         try:
             listening = Listening(given.port, stack)
         except OSError as error:
-            return cli.not_started(WHAT, cli.port_taken(given.port, error))
+            return cli.report_not_started(WHAT, cli.describe_port_taken(given.port, error))
         worker = FlinkWorker() if given.flink else None
         simulation = Simulation(
             listening.addresses,

@@ -24,13 +24,13 @@ from simulators.confluent.http import (
     Call,
     Route,
     authenticate,
-    basic_credentials,
+    read_basic_credentials,
 )
 from simulators.confluent.limits import RateLimit
 from simulators.confluent.model import ApiKey, KeyKind, Plane
 from simulators.confluent.record_reader import BadRecord, Reader
 from simulators.confluent.routes import ROUTES
-from simulators.confluent.simulation import Simulation, credentials
+from simulators.confluent.simulation import Simulation, describe_credentials
 from simulators.core import control, server
 from simulators.tableflow.kafka import Record
 
@@ -84,16 +84,16 @@ class Application(server.Application):
             return self._answer(route, parameters, request, body, request_id)
         except ApiError as error:
             error.status = instead.get(error.status, error.status)
-            return _error(api, error, request_id)
+            return _render_error(api, error, request_id)
         except Exception:
-            return _error(api, ApiError(500, server.log_failure(request)), request_id)
+            return _render_error(api, ApiError(500, server.log_failure(request)), request_id)
 
     def _limit(self, request: control.Request) -> control.Response:
         limit = self._confluent.limit = RateLimit(**request.document())
-        return control.as_json({"calls": limit.calls, "seconds": limit.seconds})
+        return control.build_json_response({"calls": limit.calls, "seconds": limit.seconds})
 
     def _add_organization(self, request: control.Request) -> control.Response:
-        return control.as_json(credentials(*self._confluent.add_organization()))
+        return control.build_json_response(describe_credentials(*self._confluent.add_organization()))
 
     def _end_roles(self, request: control.Request) -> control.Response:
         bindings = self._confluent.organization.role_bindings
@@ -101,7 +101,7 @@ class Application(server.Application):
         ended = [binding for binding in bindings.values() if binding.principal == principal]
         for binding in ended:
             del bindings[binding.id]
-        return control.as_json({"ended": [binding.role for binding in ended]})
+        return control.build_json_response({"ended": [binding.role for binding in ended]})
 
     def _ip_filter(self, request: control.Request) -> control.Response:
         """Let groups of services refuse all addresses, as an IP filter of the organization does for its
@@ -113,7 +113,7 @@ class Application(server.Application):
         """
         filtered = {Plane[name] for name in request.document()["planes"]}
         self._confluent.organization.ip_filtered = filtered
-        return control.as_json({"planes": sorted(plane.name for plane in filtered)})
+        return control.build_json_response({"planes": sorted(plane.name for plane in filtered)})
 
     def _records(self, request: control.Request) -> control.Response:
         """Return the records of the topics with that name in all clusters.
@@ -130,7 +130,7 @@ class Application(server.Application):
             if registry and topic and (latest := registry.schemas.latest(f"{name}-value")):
                 reader = Reader(registry.schemas, json.loads(latest.text), upserts=False)
                 records += [_record(record) for record in reader.read(name, topic.messages)]
-        return control.as_json({"records": records})
+        return control.build_json_response({"records": records})
 
     def _answer(
         self, route: Route, parameters: dict[str, str], request: Request, body: bytes, request_id: str
@@ -138,7 +138,7 @@ class Application(server.Application):
         limit = self._confluent.limit
         api = route.api
         header = request.headers.get("authorization", "")
-        organization = self._confluent.organization_of(basic_credentials(header)[0])
+        organization = self._confluent.organization_of(read_basic_credentials(header)[0])
         if api.plane in organization.ip_filtered:
             raise forbidden("The source IP address is not allowed by the IP filters of the organization")
         key = authenticate(organization, api, header) if api.key else NOBODY
@@ -154,16 +154,16 @@ class Application(server.Application):
             parameters,
             dict(request.query_params),
             dict(request.headers),
-            _parsed(request, body),
+            _parse_body(request, body),
             body,
             key,
             organization.addresses[api.plane],
             request.url.path,
         )
-        return _rendered(route.handler(call), headers)
+        return _render_answer(route.handler(call), headers)
 
 
-def _error(api: Api, error: ApiError, request_id: str) -> Response:
+def _render_error(api: Api, error: ApiError, request_id: str) -> Response:
     content_type, content = api.render(error, request_id)
     return Response(content, error.status, error.headers | {"X-Request-Id": request_id}, content_type)
 
@@ -183,7 +183,7 @@ def _find(plane: Plane, request: Request) -> tuple[Route, dict[str, str]]:
     raise ApiError(404, "The requested resource was not found", code="resource_not_found")
 
 
-def _parsed(request: Request, body: bytes) -> dict[str, Any]:
+def _parse_body(request: Request, body: bytes) -> dict[str, Any]:
     kind = request.headers.get("content-type", "")
     if not body or request.method not in ("POST", "PUT", "PATCH") or "form" in kind:
         return {}
@@ -198,7 +198,7 @@ def _parsed(request: Request, body: bytes) -> dict[str, Any]:
     return document
 
 
-def _rendered(answer: Answer, headers: dict[str, str]) -> Response:
+def _render_answer(answer: Answer, headers: dict[str, str]) -> Response:
     headers = {**answer.headers, **headers}
     if answer.body is None:
         return Response(b"", answer.status, headers)
@@ -218,9 +218,9 @@ def _record(record: Record | BadRecord) -> dict[str, Any]:
     return position | {
         "value": None
         if record.value is None
-        else {name: _plain(value) for name, value in record.value.items()}
+        else {name: _to_plain_value(value) for name, value in record.value.items()}
     }
 
 
-def _plain(value: Any) -> Any:
+def _to_plain_value(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)

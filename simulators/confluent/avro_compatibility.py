@@ -15,12 +15,14 @@ _PROMOTED: Final = {
 _PRIMITIVES: Final = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 
 
-def unreadable(reader: Any, writer: Any) -> list[str]:
+def list_incompatibilities(reader: Any, writer: Any) -> list[str]:
     """Return the reasons, each with the path of the field.
 
     The list is empty if the reader can read the writer's data.
     """
-    return list(_Comparison(_names(reader), _names(writer)).problems(reader, writer, ""))
+    return list(
+        _Comparison(_collect_named_types(reader), _collect_named_types(writer)).problems(reader, writer, "")
+    )
 
 
 class _Comparison:
@@ -30,23 +32,23 @@ class _Comparison:
         self._seen: set[tuple[str, str]] = set()
 
     def problems(self, reader: Any, writer: Any, path: str) -> Iterator[str]:
-        reader = _resolved(reader, self._readers)
-        writer = _resolved(writer, self._writers)
+        reader = _resolve_type(reader, self._readers)
+        writer = _resolve_type(writer, self._writers)
         if isinstance(writer, list):
             for branch in writer:
                 yield from self.problems(reader, branch, path)
         elif isinstance(reader, list):
             comparison = _Comparison(self._readers, self._writers)
             if all(any(comparison.problems(branch, writer, "")) for branch in reader):
-                yield f"{path or '/'}: no branch of the reader's union takes {_kind(writer)}"
-        elif _kind(reader) != _kind(writer):
-            if _kind(reader) not in _PROMOTED.get(_kind(writer), ()):
-                yield f"{path or '/'}: the type {_kind(writer)} can't be read as {_kind(reader)}"
+                yield f"{path or '/'}: no branch of the reader's union takes {_get_kind(writer)}"
+        elif _get_kind(reader) != _get_kind(writer):
+            if _get_kind(reader) not in _PROMOTED.get(_get_kind(writer), ()):
+                yield f"{path or '/'}: the type {_get_kind(writer)} can't be read as {_get_kind(reader)}"
         else:
             yield from self._inside(reader, writer, path)
 
     def _inside(self, reader: Any, writer: Any, path: str) -> Iterator[str]:
-        match _kind(reader):
+        match _get_kind(reader):
             case "record" | "error":
                 yield from self._record(reader, writer, path)
             case "array":
@@ -79,11 +81,11 @@ class _Comparison:
                 yield f"{field_path}: the reader's field has no default, and the writer has no such field"
 
 
-def _kind(schema: Any) -> str:
+def _get_kind(schema: Any) -> str:
     return schema if isinstance(schema, str) else str(schema["type"])
 
 
-def _resolved(schema: Any, names: dict[str, Any]) -> Any:
+def _resolve_type(schema: Any, names: dict[str, Any]) -> Any:
     while isinstance(schema, dict) and not isinstance(schema["type"], str):
         schema = schema["type"]
     if isinstance(schema, str) and schema not in _PRIMITIVES:
@@ -91,12 +93,12 @@ def _resolved(schema: Any, names: dict[str, Any]) -> Any:
     return schema
 
 
-def _names(schema: Any) -> dict[str, Any]:
+def _collect_named_types(schema: Any) -> dict[str, Any]:
     """Return the named types of a schema, by name with and without namespace."""
     named: dict[str, Any] = {}
     if isinstance(schema, list):
         for branch in schema:
-            named |= _names(branch)
+            named |= _collect_named_types(branch)
     elif isinstance(schema, dict):
         if "name" in schema and schema.get("type") in ("record", "error", "enum", "fixed"):
             named |= {schema["name"]: schema, schema["name"].rpartition(".")[2]: schema}
@@ -106,5 +108,5 @@ def _names(schema: Any) -> dict[str, Any]:
             schema.get("values"),
             *[field["type"] for field in schema.get("fields", [])],
         ):
-            named |= _names(inner) if isinstance(inner, dict | list) else {}
+            named |= _collect_named_types(inner) if isinstance(inner, dict | list) else {}
     return named

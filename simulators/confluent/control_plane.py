@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from simulators.confluent import regions
-from simulators.confluent.authorization import allowed, require
+from simulators.confluent.authorization import is_allowed, require
 from simulators.confluent.environment_contents import Networks, PrivateLinkAttachments, ProviderIntegrationsV2
 from simulators.confluent.errors import ApiError, conflict, forbidden
 from simulators.confluent.http import TABLEFLOW, Call
@@ -59,7 +59,7 @@ class Environments(Kind[Environment]):
         require(call, "admin", record.crn if record else call.org.crn)
 
     def is_listed(self, call: Call, record: Environment) -> bool:
-        return allowed(call.org, call.principal, "admin", record.crn)
+        return is_allowed(call.org, call.principal, "admin", record.crn)
 
     def check(self, call: Call, values: dict[str, Any], current: Environment | None) -> None:
         if current and (current.package, values["package"]) == ("ADVANCED", "ESSENTIALS"):

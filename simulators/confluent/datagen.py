@@ -32,14 +32,14 @@ _LONG: Final = 1 << 31
 Make = Callable[[], Any]
 
 
-def without_steering(schema: Any) -> Any:
+def remove_steering(schema: Any) -> Any:
     """Return the schema as the connector registers it: without `arg.properties`."""
     if isinstance(schema, dict):
-        return {name: without_steering(value) for name, value in schema.items() if name != "arg.properties"}
-    return [without_steering(branch) for branch in schema] if isinstance(schema, list) else schema
+        return {name: remove_steering(value) for name, value in schema.items() if name != "arg.properties"}
+    return [remove_steering(branch) for branch in schema] if isinstance(schema, list) else schema
 
 
-def named_schema(config: dict[str, str]) -> tuple[dict[str, Any], str]:
+def read_named_schema(config: dict[str, str]) -> tuple[dict[str, Any], str]:
     """Return the schema with its `arg.properties`, and the name of the key field, which may be empty.
 
     Raises KeyError or ValueError, among others, for an invalid schema.
@@ -48,7 +48,7 @@ def named_schema(config: dict[str, str]) -> tuple[dict[str, Any], str]:
         file, key = QUICKSTARTS[quickstart.upper()]
         return json.loads(file.read_text()), key
     schema = json.loads(config["schema.string"])
-    fastavro.parse_schema(without_steering(schema))
+    fastavro.parse_schema(remove_steering(schema))
     key = config.get("schema.keyfield", "")
     if key and key not in {field["name"] for field in schema["fields"]}:
         raise ValueError(f"schema.keyfield {key!r} is not a field of the schema")
@@ -59,12 +59,12 @@ class Generator:
     """`time` is the timestamp of the last record, in seconds since 1970 UTC."""
 
     def __init__(self, config: dict[str, str], schema_id: int, rng: random.Random, time: float) -> None:
-        schema, self._key = named_schema(config)
+        schema, self._key = read_named_schema(config)
         self._values = Values(schema, rng)
         self._rng = rng
         self._schema_id = schema_id
         self.time = time
-        self._parsed = fastavro.parse_schema(without_steering(schema))
+        self._parsed = fastavro.parse_schema(remove_steering(schema))
         self._interval = int(config.get("max.interval", DEFAULT_INTERVAL)) / 1000
         self._count = 0
 
@@ -113,7 +113,7 @@ class Values:
         if options := properties.get("options"):
             return lambda: self._rng.choice(options)
         if iteration := properties.get("iteration"):
-            return _iterated(iteration)
+            return _make_iterator(iteration)
         if regex := properties.get("regex"):
             parsed = patterns.parse(regex)
             return lambda: self._matching(parsed)
@@ -167,7 +167,7 @@ class Values:
         """Return text that matches one operation of Python's own regular-expression parser."""
         choices: dict[str, Callable[[], str]] = {
             "LITERAL": lambda: chr(argument),
-            "IN": lambda: self._part(*_named(self._rng.choice(argument))),
+            "IN": lambda: self._part(*_split_operation(self._rng.choice(argument))),
             "RANGE": lambda: chr(self._rng.randint(*argument)),
             "MAX_REPEAT": lambda: self._repeated(*argument),
             "MIN_REPEAT": lambda: self._repeated(*argument),
@@ -181,11 +181,11 @@ class Values:
         return "".join(self._matching(inner) for _ in range(self._rng.randint(least, min(most, least + 8))))
 
 
-def _named(part: Any) -> tuple[str, Any]:
+def _split_operation(part: Any) -> tuple[str, Any]:
     return str(part[0]), part[1]
 
 
-def _iterated(iteration: dict[str, Any]) -> Make:
+def _make_iterator(iteration: dict[str, Any]) -> Make:
     state = {"value": iteration.get("start", 0)}
 
     def make() -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 from urllib.parse import unquote
 
-from simulators.confluent.authorization import allowed, may_bind, require
+from simulators.confluent.authorization import is_allowed, may_bind, require
 from simulators.confluent.errors import ApiError, bad_request, conflict, forbidden, invalid, over_quota
 from simulators.confluent.fields import Fields
 from simulators.confluent.http import ROLE_BINDINGS, Answer, Call
@@ -178,8 +178,8 @@ class ApiKeys(Kind[ApiKey]):
         owner = spec.reference("owner")
         if owner not in org.service_accounts and owner != org.owner:
             raise invalid("/spec/owner/id", f"owner {owner} does not exist")
-        kind, resource, scope = _key_resource(org, spec)
-        if call.principal != owner and not allowed(org, call.principal, "admin", scope):
+        kind, resource, scope = _read_key_resource(org, spec)
+        if call.principal != owner and not is_allowed(org, call.principal, "admin", scope):
             raise forbidden()
         delay = org.delays.kafka_key if kind is KeyKind.KAFKA else org.delays.other_key
         texts = (spec.text("display_name"), spec.text("description"))
@@ -193,7 +193,7 @@ class ApiKeys(Kind[ApiKey]):
             raise forbidden()
 
     def is_listed(self, call: Call, record: ApiKey) -> bool:
-        return call.principal == record.owner or allowed(call.org, call.principal, "admin", record.scope)
+        return call.principal == record.owner or is_allowed(call.org, call.principal, "admin", record.scope)
 
     def check(self, call: Call, values: dict[str, Any], current: ApiKey | None) -> None:
         spec = Fields(call.body).inside("spec", required=False)
@@ -210,10 +210,10 @@ class ApiKeys(Kind[ApiKey]):
         path, scope, kind = (
             ("users", "user", "User") if person else ("service-accounts", "service-account", "ServiceAccount")
         )
-        owner = _reference(org, record.owner, f"/iam/v2/{path}", f"{org.crn}/{scope}={record.owner}")
+        owner = _build_reference(org, record.owner, f"/iam/v2/{path}", f"{org.crn}/{scope}={record.owner}")
         api_version, path = _KEY_RESOURCES[record.kind]
         target = org.clusters.get(record.resource) or org.schema_registries.get(record.resource)
-        resource = _reference(
+        resource = _build_reference(
             org, record.resource, path, target.crn if target else f"{org.crn}/{record.resource}"
         )
         return {
@@ -222,11 +222,11 @@ class ApiKeys(Kind[ApiKey]):
         }
 
 
-def _reference(org: Organization, name: str, path: str, crn: str) -> dict[str, str]:
+def _build_reference(org: Organization, name: str, path: str, crn: str) -> dict[str, str]:
     return {"id": name, "related": f"{org.addresses[Plane.CLOUD]}{path}/{name}", "resource_name": crn}
 
 
-def _key_resource(org: Organization, spec: Fields) -> tuple[KeyKind, str, str]:
+def _read_key_resource(org: Organization, spec: Fields) -> tuple[KeyKind, str, str]:
     """Return the kind of the key, its resource, and the scope at which an administrator may create it for
     another account.
     """

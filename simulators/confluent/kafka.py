@@ -27,7 +27,7 @@ _TOPICS: Final = "/kafka/v3/clusters/{cluster_id}/topics"
 _TOPIC: Final = _TOPICS + "/{topic}"
 
 
-def _topic(call: Call, cluster: Cluster, topic: KafkaTopic) -> dict[str, Any]:
+def _build_topic(call: Call, cluster: Cluster, topic: KafkaTopic) -> dict[str, Any]:
     own = f"{call.address}/kafka/v3/clusters/{cluster.id}/topics/{topic.name}"
     return {
         "kind": "KafkaTopic",
@@ -68,45 +68,47 @@ def delete_topic(org: Organization, cluster: Cluster, topic: KafkaTopic) -> None
     org.clock.after(org.delays.topic_deletion, lambda: cluster.topics.pop(topic.name, None))
 
 
-def visible(org: Organization, cluster: Cluster, name: str) -> KafkaTopic | None:
+def find_visible_topic(org: Organization, cluster: Cluster, name: str) -> KafkaTopic | None:
     topic = cluster.topics.get(name)
     return topic if topic and not topic.deleting and topic.visible <= org.clock.now() else None
 
 
-def create(call: Call) -> Answer:
+def create_topic_by_call(call: Call) -> Answer:
     cluster = find_cluster(call)
     body = call.body
     name = str(body.get("topic_name") or "")
     if not _TOPIC_NAME.fullmatch(name) or name in (".", ".."):
         raise ApiError(400, f"Topic name '{name}' is invalid", code=40002)
     require_permission(call, cluster, "create", topic=name)
-    partitions = _partitions(body.get("partitions_count", DEFAULT_PARTITIONS))
+    partitions = _check_partitions(body.get("partitions_count", DEFAULT_PARTITIONS))
     if body.get("replication_factor", _REPLICAS) != _REPLICAS:
         raise ApiError(400, f"Topic replication factor must be {_REPLICAS}", code=40002)
-    settings = _settings({config["name"]: config.get("value") for config in body.get("configs", [])})
+    settings = _check_settings({config["name"]: config.get("value") for config in body.get("configs", [])})
     if body.get("validate_only"):
-        return Answer(200, _topic(call, cluster, KafkaTopic(name, partitions, settings, 0, 0)))
-    return Answer(201, _topic(call, cluster, create_topic(call.org, cluster, name, partitions, settings)))
+        return Answer(200, _build_topic(call, cluster, KafkaTopic(name, partitions, settings, 0, 0)))
+    return Answer(
+        201, _build_topic(call, cluster, create_topic(call.org, cluster, name, partitions, settings))
+    )
 
 
-def _partitions(given: Any) -> int:
+def _check_partitions(given: Any) -> int:
     if not isinstance(given, int) or isinstance(given, bool) or given < 1:
         raise ApiError(400, "Number of partitions must be larger than 0.", code=40002)
     return given
 
 
-def _settings(given: dict[str, Any]) -> dict[str, str]:
+def _check_settings(given: dict[str, Any]) -> dict[str, str]:
     for name, value in given.items():
         if name not in DEFAULTS:
             raise ApiError(400, f"Unknown topic config name: {name}", code=40002)
         if name in READ_ONLY:
             raise ApiError(400, f"Config property '{name}' is read-only", code=40002)
-        if not isinstance(value, str) or not _fits(name, value):
+        if not isinstance(value, str) or not _is_valid_setting(name, value):
             raise ApiError(400, f"Invalid value {value!r} for configuration {name}", code=40002)
     return dict(given)
 
 
-def _fits(name: str, value: str) -> bool:
+def _is_valid_setting(name: str, value: str) -> bool:
     if name in _NUMBERS:
         return re.fullmatch(r"-1|\d+", value) is not None
     if name == "cleanup.policy":
@@ -123,34 +125,34 @@ def list_topics(call: Call) -> Answer:
     topics = [
         topic
         for name in sorted(cluster.topics)
-        if (topic := visible(call.org, cluster, name))
+        if (topic := find_visible_topic(call.org, cluster, name))
         and may(call.org, cluster, call.principal, "describe", topic=name)
     ]
-    return build_list(call, "KafkaTopicList", [_topic(call, cluster, topic) for topic in topics])
+    return build_list(call, "KafkaTopicList", [_build_topic(call, cluster, topic) for topic in topics])
 
 
-def read(call: Call) -> Answer:
-    return Answer(200, _topic(call, *_existing(call, "describe")))
+def read_topic(call: Call) -> Answer:
+    return Answer(200, _build_topic(call, *_find_topic(call, "describe")))
 
 
-def grow(call: Call) -> Answer:
-    cluster, topic = _existing(call, "alter")
-    wanted = _partitions(call.body.get("partitions_count"))
+def add_partitions(call: Call) -> Answer:
+    cluster, topic = _find_topic(call, "alter")
+    wanted = _check_partitions(call.body.get("partitions_count"))
     if wanted <= topic.partitions:
         reason = (
             f"Topic currently has {topic.partitions} partitions, which is higher than the requested {wanted}."
         )
         raise ApiError(400, reason, code=40002)
     topic.partitions = wanted
-    return Answer(200, _topic(call, cluster, topic))
+    return Answer(200, _build_topic(call, cluster, topic))
 
 
-def delete(call: Call) -> Answer:
+def delete_topic_by_call(call: Call) -> Answer:
     """Delete a topic.
 
     One with Tableflow is refused: whether the vendor does so isn't known, but losing a table is worse.
     """
-    cluster, topic = _existing(call, "delete")
+    cluster, topic = _find_topic(call, "delete")
     if (cluster.id, topic.name) in call.org.tableflow_topics:
         raise ApiError(400, f"Topic '{topic.name}' has Tableflow enabled. Disable it first", code=40002)
     delete_topic(call.org, cluster, topic)
@@ -158,28 +160,30 @@ def delete(call: Call) -> Answer:
 
 
 def list_settings(call: Call) -> Answer:
-    cluster, topic = _existing(call, "describe")
+    cluster, topic = _find_topic(call, "describe")
     return build_list(
-        call, "KafkaTopicConfigList", [_setting(call, cluster, topic, name) for name in sorted(DEFAULTS)]
+        call,
+        "KafkaTopicConfigList",
+        [_build_setting(call, cluster, topic, name) for name in sorted(DEFAULTS)],
     )
 
 
 def read_setting(call: Call) -> Answer:
-    cluster, topic = _existing(call, "describe")
+    cluster, topic = _find_topic(call, "describe")
     if call.parameters["name"] not in DEFAULTS:
         raise ApiError(
             404, f"Config {call.parameters['name']} cannot be found for TOPIC {topic.name}", code=404
         )
-    return Answer(200, _setting(call, cluster, topic, call.parameters["name"]))
+    return Answer(200, _build_setting(call, cluster, topic, call.parameters["name"]))
 
 
 def alter_settings(call: Call) -> Answer:
-    _, topic = _existing(call, "alter")
+    _, topic = _find_topic(call, "alter")
     changes = call.body.get("data")
     if not isinstance(changes, list):
         raise ApiError(400, "data must be a list", code=40002)
     removed = [change["name"] for change in changes if change.get("operation") == "DELETE"]
-    settings = _settings(
+    settings = _check_settings(
         {change["name"]: change.get("value") for change in changes if change["name"] not in removed}
     )
     if not call.body.get("validate_only"):
@@ -189,7 +193,7 @@ def alter_settings(call: Call) -> Answer:
     return Answer(204)
 
 
-def _setting(call: Call, cluster: Cluster, topic: KafkaTopic, name: str) -> dict[str, Any]:
+def _build_setting(call: Call, cluster: Cluster, topic: KafkaTopic, name: str) -> dict[str, Any]:
     value = topic.setting(name)
     source = "DYNAMIC_TOPIC_CONFIG" if name in topic.settings else "DEFAULT_CONFIG"
     own = f"{call.address}/kafka/v3/clusters/{cluster.id}/topics/{topic.name}/configs/{name}"
@@ -208,26 +212,26 @@ def _setting(call: Call, cluster: Cluster, topic: KafkaTopic, name: str) -> dict
     }
 
 
-def _existing(call: Call, action: str) -> tuple[Cluster, KafkaTopic]:
+def _find_topic(call: Call, action: str) -> tuple[Cluster, KafkaTopic]:
     cluster = find_cluster(call)
     name = call.parameters["topic"]
     require_permission(call, cluster, action, topic=name)
-    topic = visible(call.org, cluster, name)
+    topic = find_visible_topic(call.org, cluster, name)
     if topic is None:
         raise ApiError(404, "This server does not host this topic-partition.", code=40403)
     return cluster, topic
 
 
 def produce(call: Call) -> Answer:
-    cluster, topic = _existing(call, "write")
+    cluster, topic = _find_topic(call, "write")
     partition = call.body.get("partition_id")
     if partition is not None and partition not in range(topic.partitions):
         raise ApiError(400, f"partition {partition} does not exist", code=40002)
     headers = tuple(
-        (header["name"], _decoded(header.get("value") or "")) for header in call.body.get("headers", [])
+        (header["name"], _decode_base64(header.get("value") or "")) for header in call.body.get("headers", [])
     )
-    key = _bytes(call.body.get("key"))
-    value = _bytes(call.body.get("value"))
+    key = _read_bytes(call.body.get("key"))
+    value = _read_bytes(call.body.get("value"))
     now = call.org.clock.now()
     message = topic.append(int(now * 1000), key, value, headers, partition)
     sizes = {
@@ -244,13 +248,13 @@ def produce(call: Call) -> Answer:
     return Answer(200, head | position | sizes)
 
 
-def _bytes(given: dict[str, Any] | None) -> bytes | None:
+def _read_bytes(given: dict[str, Any] | None) -> bytes | None:
     if not given or given.get("data") is None:
         return None
     data = given["data"]
     match given.get("type"):
         case "BINARY":
-            return _decoded(data)
+            return _decode_base64(data)
         case "STRING":
             return str(data).encode()
         case "JSON":
@@ -258,7 +262,7 @@ def _bytes(given: dict[str, Any] | None) -> bytes | None:
     raise ApiError(400, f"type {given.get('type')!r} is not one of BINARY, JSON, STRING", code=40002)
 
 
-def _decoded(text: str) -> bytes:
+def _decode_base64(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (ValueError, TypeError):
@@ -266,11 +270,11 @@ def _decoded(text: str) -> bytes:
 
 
 ROUTES: Final = (
-    Route(KAFKA, "POST", _TOPICS, create, {404: 403}),
+    Route(KAFKA, "POST", _TOPICS, create_topic_by_call, {404: 403}),
     Route(KAFKA, "GET", _TOPICS, list_topics, {404: 403}),
-    Route(KAFKA, "GET", _TOPIC, read),
-    Route(KAFKA, "PATCH", _TOPIC, grow, {404: 400}),
-    Route(KAFKA, "DELETE", _TOPIC, delete),
+    Route(KAFKA, "GET", _TOPIC, read_topic),
+    Route(KAFKA, "PATCH", _TOPIC, add_partitions, {404: 400}),
+    Route(KAFKA, "DELETE", _TOPIC, delete_topic_by_call),
     Route(KAFKA, "GET", _TOPIC + "/configs", list_settings),
     Route(KAFKA, "GET", _TOPIC + "/configs/{name}", read_setting),
     Route(KAFKA, "POST", _TOPIC + "/configs:alter", alter_settings),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from simulators.confluent.authorization import allowed
+from simulators.confluent.authorization import is_allowed
 from simulators.confluent.errors import ApiError
 from simulators.confluent.http import Answer, Call
 from simulators.confluent.model import Cluster
@@ -37,10 +37,10 @@ def may(org: Organization, cluster: Cluster, principal: str, action: str, *, top
 
     Either an ACL or a role can allow it. An ACL with DENY overrides both.
     """
-    matching = [acl["permission"] for acl in cluster.acls if _applies(acl, principal, action, topic)]
+    matching = [acl["permission"] for acl in cluster.acls if _is_applicable(acl, principal, action, topic)]
     if "DENY" in matching:
         return False
-    return "ALLOW" in matching or allowed(
+    return "ALLOW" in matching or is_allowed(
         org, principal, action, cluster.inside("topic", topic) if topic else cluster.scope
     )
 
@@ -50,7 +50,7 @@ def require_permission(call: Call, cluster: Cluster, action: str, *, topic: str 
         raise ApiError(403, f"{'Topic' if topic else 'Cluster'} authorization failed.", code=40301)
 
 
-def _applies(acl: dict[str, str], principal: str, action: str, topic: str) -> bool:
+def _is_applicable(acl: dict[str, str], principal: str, action: str, topic: str) -> bool:
     kind, name, named = (
         ("TOPIC", topic, acl["resource_name"])
         if topic

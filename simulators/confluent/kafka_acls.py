@@ -38,17 +38,17 @@ _ACLS: Final = "/kafka/v3/clusters/{cluster_id}/acls"
 
 
 def create_acl(call: Call) -> Answer:
-    cluster = _alterable(call)
-    _add_acl(cluster, _checked_acl(call, call.body))
+    cluster = _find_alterable_cluster(call)
+    _add_acl(cluster, _check_acl(call, call.body))
     return Answer(201)
 
 
 def create_acls(call: Call) -> Answer:
-    cluster = _alterable(call)
+    cluster = _find_alterable_cluster(call)
     data = call.body.get("data")
     if not isinstance(data, list) or not data or not all(isinstance(entry, dict) for entry in data):
         raise ApiError(400, "data must be a list of at least one ACL", code=40002)
-    for acl in [_checked_acl(call, entry) for entry in data]:
+    for acl in [_check_acl(call, entry) for entry in data]:
         _add_acl(cluster, acl)
     return Answer(201)
 
@@ -58,7 +58,7 @@ def _add_acl(cluster: Cluster, acl: dict[str, str]) -> None:
         cluster.acls.append(acl)
 
 
-def _checked_acl(call: Call, given: dict[str, Any]) -> dict[str, str]:
+def _check_acl(call: Call, given: dict[str, Any]) -> dict[str, str]:
     for name in _ACL_FIELDS:
         value = given.get(name)
         if (
@@ -78,16 +78,16 @@ def _checked_acl(call: Call, given: dict[str, Any]) -> dict[str, str]:
 def list_acls(call: Call) -> Answer:
     cluster = find_cluster(call)
     require_permission(call, cluster, "describe")
-    return _acls(call, cluster, [acl for acl in cluster.acls if _matches_query(call, acl)])
+    return _build_acl_list(call, cluster, [acl for acl in cluster.acls if _matches_query(call, acl)])
 
 
 def delete_acls(call: Call) -> Answer:
-    cluster = _alterable(call)
+    cluster = _find_alterable_cluster(call)
     if missing := [name for name in _REQUIRED_TO_DELETE if not call.query.get(name)]:
         raise ApiError(400, f"query parameters {', '.join(missing)} are required", code=40002)
     deleted = [acl for acl in cluster.acls if _matches_query(call, acl)]
     cluster.acls[:] = [acl for acl in cluster.acls if acl not in deleted]
-    return _acls(call, cluster, deleted)
+    return _build_acl_list(call, cluster, deleted)
 
 
 def _matches_query(call: Call, acl: dict[str, str]) -> bool:
@@ -95,16 +95,18 @@ def _matches_query(call: Call, acl: dict[str, str]) -> bool:
     if wanted["pattern_type"] == "MATCH":
         wanted["pattern_type"] = ""
     principal = wanted.pop("principal")
-    return _is_of(acl, principal) and all(value in (*_ANY, acl[name]) for name, value in wanted.items())
+    return _is_for_principal(acl, principal) and all(
+        value in (*_ANY, acl[name]) for name, value in wanted.items()
+    )
 
 
-def _is_of(acl: dict[str, str], principal: str) -> bool:
+def _is_for_principal(acl: dict[str, str], principal: str) -> bool:
     if principal.startswith(_WITH_IDS):
         return principal in (f"{_WITH_IDS}*", acl["principal"].replace("User:", _WITH_IDS, 1))
-    return principal in (*_ANY, acl["principal"], _numbered(acl["principal"]))
+    return principal in (*_ANY, acl["principal"], _to_numeric_principal(acl["principal"]))
 
 
-def _numbered(principal: str) -> str:
+def _to_numeric_principal(principal: str) -> str:
     """Return the principal with the numeric id of a service account.
 
     It is computed from the id, so it is stable and unique.
@@ -114,20 +116,22 @@ def _numbered(principal: str) -> str:
     return f"User:{int(principal.removeprefix(_SERVICE_ACCOUNT), 36)}"
 
 
-def _alterable(call: Call) -> Cluster:
+def _find_alterable_cluster(call: Call) -> Cluster:
     cluster = find_cluster(call)
     require_permission(call, cluster, "alter")
     return cluster
 
 
-def _acls(call: Call, cluster: Cluster, acls: list[dict[str, str]]) -> Answer:
+def _build_acl_list(call: Call, cluster: Cluster, acls: list[dict[str, str]]) -> Answer:
     """Answer with ACLs.
 
     Whether principals are numeric ids or ids follows the vendor's OpenAPI file on getKafkaAcls.
     """
     head = {"kind": "KafkaAcl", "metadata": {"self": f"{call.address}{call.path}"}, "cluster_id": cluster.id}
     with_ids = call.query.get("principal", "").startswith(_WITH_IDS)
-    shown = [acl if with_ids else acl | {"principal": _numbered(acl["principal"])} for acl in acls]
+    shown = [
+        acl if with_ids else acl | {"principal": _to_numeric_principal(acl["principal"])} for acl in acls
+    ]
     return build_list(call, "KafkaAclList", [head | acl for acl in shown])
 
 

@@ -22,7 +22,7 @@ _HOUR: Final = 3600
 _MOST_ROWS: Final = 1000
 
 
-def query(call: Call) -> Answer:
+def query_metrics(call: Call) -> Answer:
     body = call.body
     metrics = [aggregation.get("metric") for aggregation in body.get("aggregations", [])]
     if metrics not in ([_RECEIVED], [_SKIPPED]) or body.get("granularity") != "PT1H":
@@ -38,7 +38,7 @@ def query(call: Call) -> Answer:
     if cluster is None:
         raise forbidden()
     require(call, "metrics", cluster.scope)
-    start, end = _interval(body)
+    start, end = _read_interval(body)
     if grouped:
         events = [
             (message.timestamp / 1000, topic.name)
@@ -60,7 +60,7 @@ def query(call: Call) -> Answer:
     return Answer(200, {"data": rows[: min(_MOST_ROWS, body.get("limit", 100))], "meta": {"pagination": {}}})
 
 
-def _interval(body: dict[str, Any]) -> tuple[float, float]:
+def _read_interval(body: dict[str, Any]) -> tuple[float, float]:
     try:
         (interval,) = body["intervals"]
         start, end = (datetime.fromisoformat(instant).timestamp() for instant in interval.split("/"))
@@ -69,4 +69,4 @@ def _interval(body: dict[str, Any]) -> tuple[float, float]:
     return start, end
 
 
-ROUTES: Final = (Route(CONTROL, "POST", "/v2/metrics/cloud/query", query),)
+ROUTES: Final = (Route(CONTROL, "POST", "/v2/metrics/cloud/query", query_metrics),)

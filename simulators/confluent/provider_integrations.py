@@ -65,10 +65,10 @@ class ProviderIntegrations(Kind[ProviderIntegration]):
 
     def read_only(self, org: Organization, record: ProviderIntegration) -> dict[str, Any]:
         config = {"config.iam_role_arn": record.vendor_role_arn, "config.external_id": record.external_id}
-        return {**config, "usages": usages(org, record)}
+        return {**config, "usages": list_usages(org, record)}
 
     def check_deletable(self, org: Organization, record: ProviderIntegration) -> None:
-        if users := usages(org, record):
+        if users := list_usages(org, record):
             raise bad_request(f"The integration is in use by {', '.join(users)}")
 
     def erase(self, org: Organization, record: ProviderIntegration) -> None:
@@ -78,7 +78,7 @@ class ProviderIntegrations(Kind[ProviderIntegration]):
         super().erase(org, record)
 
 
-def usages(org: Organization, integration: ProviderIntegration) -> list[str]:
+def list_usages(org: Organization, integration: ProviderIntegration) -> list[str]:
     """Return the CRNs of the objects that use the integration, or stopped using it less than `Delays.usage`
     seconds ago.
     """

@@ -94,8 +94,8 @@ class Parent:
     of_body: Callable[[Call, Fields], Resource]
 
 
-ENVIRONMENT: Final = Parent("environment", access.environment_of_query, access.environment_of_body)
-CLUSTER: Final = Parent("cluster", access.cluster_of_query, access.cluster_of_body)
+ENVIRONMENT: Final = Parent("environment", access.find_environment_of_query, access.find_environment_of_body)
+CLUSTER: Final = Parent("cluster", access.find_cluster_of_query, access.find_cluster_of_body)
 CLOUD_FIELD: Final = Field("cloud", choices=(CLOUD,), required=True, immutable=True)
 
 
@@ -185,7 +185,7 @@ class Kind(Generic[R]):
         self._require_quota(org, parent)
         values = {field.attribute: field.read(org, body) for field in self.fields}
         values.pop("", None)
-        values |= _parents(parent)
+        values |= _list_parents(parent)
         self.check(call, values, None)
         new = org.new_id(self.id_prefix)
         now = org.clock.now()
@@ -276,7 +276,7 @@ class Kind(Generic[R]):
         query = f"?environment={getattr(record, 'environment', '')}" if self.parent else ""
         if self.parent is CLUSTER:
             query += f"&spec.kafka_cluster={getattr(record, 'cluster', '')}"
-        return header(org, self.api_version, self.name, self.path, record, query=query)
+        return build_header(org, self.api_version, self.name, self.path, record, query=query)
 
     def _body(self, call: Call, *, required: bool) -> Fields:
         body = Fields(call.body)
@@ -297,14 +297,16 @@ class Kind(Generic[R]):
         references: dict[str, Any] = {}
         if self.parent:
             environment = org.environments[getattr(record, "environment", "")]
-            references["environment"] = reference(org, environment, "/org/v2/environments")
+            references["environment"] = build_reference(org, environment, "/org/v2/environments")
         if self.parent is CLUSTER:
             cluster = org.clusters[getattr(record, "cluster", "")]
-            references["kafka_cluster"] = reference(org, cluster, "/cmk/v2/clusters", cluster.environment)
+            references["kafka_cluster"] = build_reference(
+                org, cluster, "/cmk/v2/clusters", cluster.environment
+            )
         return references
 
 
-def _parents(parent: Resource | None) -> dict[str, str]:
+def _list_parents(parent: Resource | None) -> dict[str, str]:
     """Return the attributes of a record in `parent`: for a cluster, its environment too."""
     if parent is None:
         return {}
@@ -319,7 +321,7 @@ def _put(body: dict[str, Any], path: str, value: Any) -> None:
     body[name] = value
 
 
-def header(
+def build_header(
     org: Organization, api_version: str, name: str, path: str, record: Resource, *, query: str = ""
 ) -> dict[str, Any]:
     metadata = {
@@ -331,7 +333,9 @@ def header(
     return {"api_version": api_version, "kind": name, "id": record.id, "metadata": metadata}
 
 
-def reference(org: Organization, resource: Resource, path: str, environment: str = "") -> dict[str, str]:
+def build_reference(
+    org: Organization, resource: Resource, path: str, environment: str = ""
+) -> dict[str, str]:
     """Return a complete object reference. Of the client's own reference, only the id is used."""
     inside = {"environment": environment} if environment else {}
     related = f"{org.addresses[Plane.CLOUD]}{path}/{resource.id}"
@@ -353,11 +357,11 @@ def page(
     ordered = sorted(records, key=lambda record: record.created)
     size = _page_size(call)
     after = call.query.get("page_token", "")
-    if after and after not in {_token(record) for record in ordered}:
+    if after and after not in {_encode_page_token(record) for record in ordered}:
         raise bad_request("page_token is not valid", parameter="page_token")
-    start = next((n for n, record in enumerate(ordered, 1) if _token(record) == after), 0)
+    start = next((n for n, record in enumerate(ordered, 1) if _encode_page_token(record) == after), 0)
     chosen = ordered[start : start + size]
-    following = _token(chosen[-1]) if start + size < len(ordered) else ""
+    following = _encode_page_token(chosen[-1]) if start + size < len(ordered) else ""
     metadata = {
         "first": _link(call, ""),
         "next": _link(call, following) if following else "",
@@ -369,7 +373,7 @@ def page(
     )
 
 
-def _token(resource: Resource) -> str:
+def _encode_page_token(resource: Resource) -> str:
     return resource.id.encode().hex()
 
 

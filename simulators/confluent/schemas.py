@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 import fastavro
 
-from simulators.confluent.avro_compatibility import unreadable
+from simulators.confluent.avro_compatibility import list_incompatibilities
 from simulators.confluent.errors import ApiError
 
 LEVELS: Final = (
@@ -37,10 +37,10 @@ class Schema:
         return cls("AVRO", json.dumps(document))
 
     def same_as(self, other: Schema) -> bool:
-        return (self.kind, self.references, _canonical(self)) == (
+        return (self.kind, self.references, _normalize_schema(self)) == (
             other.kind,
             other.references,
-            _canonical(other),
+            _normalize_schema(other),
         )
 
 
@@ -51,7 +51,7 @@ class Version:
     deleted: bool = False
 
 
-def _canonical(schema: Schema) -> Any:
+def _normalize_schema(schema: Schema) -> Any:
     return schema.text.strip() if schema.kind == "PROTOBUF" else json.loads(schema.text)
 
 
@@ -128,8 +128,8 @@ class Schemas:
                 return [f"the type {before.kind} can't become {schema.kind}"]
             old = json.loads(before.text)
             new = json.loads(schema.text)
-            problems += unreadable(new, old) if not level.startswith("FORWARD") else []
-            problems += unreadable(old, new) if not level.startswith("BACKWARD") else []
+            problems += list_incompatibilities(new, old) if not level.startswith("FORWARD") else []
+            problems += list_incompatibilities(old, new) if not level.startswith("BACKWARD") else []
         return problems
 
     def delete(self, subject: str, *, permanent: bool) -> list[int]:

@@ -24,12 +24,12 @@ class Listening:
     def __init__(self, port: int, stack: ExitStack) -> None:
         self.sockets: dict[Plane, socket.socket] = {}
         for plane in Plane:
-            self.sockets[plane] = stack.enter_context(server.bound(port if plane is Plane.CLOUD else 0))
-        self.addresses = {plane: server.address(socket_) for plane, socket_ in self.sockets.items()}
+            self.sockets[plane] = stack.enter_context(server.bind_socket(port if plane is Plane.CLOUD else 0))
+        self.addresses = {plane: server.get_address(socket_) for plane, socket_ in self.sockets.items()}
 
     def server(self, simulation: Simulation) -> uvicorn.Server:
         ports = {socket_.getsockname()[1]: plane for plane, socket_ in self.sockets.items()}
-        return server.web_server(Application(simulation, ports))
+        return server.build_web_server(Application(simulation, ports))
 
 
 class ConfluentCloud(server.InThread):

@@ -105,7 +105,7 @@ class Simulation:
 
     @property
     def credentials(self) -> dict[str, str]:
-        return credentials(self.organization, self.cloud_key)
+        return describe_credentials(self.organization, self.cloud_key)
 
     def state(self) -> dict[str, Any]:
         """Return the time and the ids of all objects, by type."""
@@ -131,7 +131,7 @@ class Simulation:
         return {"now": organization.clock.text(), "objects": objects}
 
 
-def credentials(organization: Organization, key: ApiKey) -> dict[str, str]:
+def describe_credentials(organization: Organization, key: ApiKey) -> dict[str, str]:
     """Return what a client needs. The secret is only valid for this simulator."""
     return {
         "cloud_api_key": key.id,

@@ -14,7 +14,7 @@ import attrs
 from botocore.exceptions import ClientError
 
 from simulators.confluent.vendor_catalog import VendorCatalog
-from simulators.core.aws_access import DENIED, POLICY, VENDOR_PATH, Access, AwsRefused, allow, refused
+from simulators.core.aws_access import DENIED, POLICY, VENDOR_PATH, Access, AwsRefused, allow, call_aws
 
 _SESSION: Final = "confluent-tableflow"
 
@@ -71,7 +71,7 @@ class Lake:
         """
         vendor = self.root.assume(vendor_role, _SESSION)
         what = f"Confluent's role {vendor_role} can't assume {role}"
-        customer = refused_as(what, vendor.assume, role, _SESSION, ExternalId=external_id)
+        customer = call_or_refuse(what, vendor.assume, role, _SESSION, ExternalId=external_id)
         try:
             vendor.assume(role, _SESSION, ExternalId=f"not-{external_id}")
         except AwsRefused:
@@ -82,7 +82,7 @@ class Lake:
             )
         tags = [{"Key": "confluent", "Value": "tableflow"}]
         what = f"Confluent's role {vendor_role} may not tag its session of {role} (sts:TagSession)"
-        refused_as(what, vendor.assume, role, _SESSION, ExternalId=external_id, Tags=tags)
+        call_or_refuse(what, vendor.assume, role, _SESSION, ExternalId=external_id, Tags=tags)
         return attrs.evolve(customer, region=region)
 
     def managed_bucket(self) -> str:
@@ -122,13 +122,13 @@ class Lake:
         return arn
 
 
-def refused_as(what: str, call: Callable[..., T], *arguments: Any, **named: Any) -> T:
+def call_or_refuse(what: str, call: Callable[..., T], *arguments: Any, **named: Any) -> T:
     """Return the result of `call`.
 
     Raises LakeRefused, with `what` and AWS's error code, if AWS refuses or can't be reached.
     """
     try:
-        return refused(call, *arguments, **named)
+        return call_aws(call, *arguments, **named)
     except AwsRefused as error:
         raise LakeRefused(f"{what}: {error.code}") from None
 

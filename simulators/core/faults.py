@@ -91,17 +91,17 @@ class Exchange(NamedTuple):
         await self.app(self.scope, self.receive, counted)
 
 
-async def _error(exchange: Exchange) -> None:
+async def _answer_with_error(exchange: Exchange) -> None:
     await read(exchange.receive)
     await answer(exchange.send, *exchange.rule.answer())
 
 
-async def _effect_then_error(exchange: Exchange) -> None:
+async def _take_effect_then_answer(exchange: Exchange) -> None:
     await exchange.effect()
     await answer(exchange.send, *exchange.rule.answer())
 
 
-async def _reset(exchange: Exchange) -> None:
+async def _reset_connection(exchange: Exchange) -> None:
     """Reset the connection. ASGI has no message for this, so the transport is taken from `send`, as Hypercorn
     and Uvicorn bind it."""
     owner: Any = exchange.connection
@@ -118,12 +118,12 @@ async def _reset(exchange: Exchange) -> None:
     )
 
 
-async def _effect_then_reset(exchange: Exchange) -> None:
+async def _take_effect_then_reset(exchange: Exchange) -> None:
     await exchange.effect()
-    await _reset(exchange)
+    await _reset_connection(exchange)
 
 
-async def _hang(exchange: Exchange) -> None:
+async def _hang_in_body(exchange: Exchange) -> None:
     held_once = False
 
     async def held(message: Message) -> None:
@@ -136,7 +136,7 @@ async def _hang(exchange: Exchange) -> None:
     await exchange.up_to_limit(held)
 
 
-async def _truncate(exchange: Exchange) -> None:
+async def _truncate_body(exchange: Exchange) -> None:
     """Begin the answer and don't complete it, so that the server closes the connection."""
 
     async def dropped(message: Message) -> None:
@@ -145,14 +145,14 @@ async def _truncate(exchange: Exchange) -> None:
     await exchange.up_to_limit(dropped)
 
 
-async def _stale(exchange: Exchange) -> None:
+async def _answer_with_last(exchange: Exchange) -> None:
     if exchange.last_answer:
         await read(exchange.receive)
     for message in exchange.last_answer or await exchange.effect():
         await exchange.send(message)
 
 
-def _edited(edit: Callable[[Rule, bytes], bytes]) -> Callable[[Exchange], Awaitable[None]]:
+def _edit_body(edit: Callable[[Rule, bytes], bytes]) -> Callable[[Exchange], Awaitable[None]]:
     async def fault(exchange: Exchange) -> None:
         start, *bodies = await exchange.effect()
         content = edit(exchange.rule, b"".join(message.get("body", b"") for message in bodies))
@@ -166,7 +166,7 @@ def _edited(edit: Callable[[Rule, bytes], bytes]) -> Callable[[Exchange], Awaita
     return fault
 
 
-def _cut(rule: Rule, body: bytes) -> bytes:
+def _cut_body(rule: Rule, body: bytes) -> bytes:
     return body[: len(body) // 2 if rule.after_bytes is None else rule.after_bytes]
 
 
@@ -181,16 +181,16 @@ def _repeat_item(rule: Rule, body: bytes) -> bytes:
 
 
 FAULTS: dict[str, Callable[[Exchange], Awaitable[None]]] = {
-    "error": _error,
-    "effect_then_error": _effect_then_error,
-    "reset": _reset,
-    "effect_then_reset": _effect_then_reset,
-    "hang": _hang,
-    "truncate": _truncate,
-    "cut": _edited(_cut),
-    "stale": _stale,
-    "empty_list": _edited(_empty_list),
-    "repeat_item": _edited(_repeat_item),
+    "error": _answer_with_error,
+    "effect_then_error": _take_effect_then_answer,
+    "reset": _reset_connection,
+    "effect_then_reset": _take_effect_then_reset,
+    "hang": _hang_in_body,
+    "truncate": _truncate_body,
+    "cut": _edit_body(_cut_body),
+    "stale": _answer_with_last,
+    "empty_list": _edit_body(_empty_list),
+    "repeat_item": _edit_body(_repeat_item),
 }
 
 

@@ -58,7 +58,7 @@ class Application:
         self._simulation = simulation
         self._lock = asyncio.Lock()
         self._controls: control.Controls = {
-            ("GET", ""): lambda _: control.as_json(simulation.state()),
+            ("GET", ""): lambda _: control.build_json_response(simulation.state()),
             ("POST", "/clock"): self._advance,
             ("POST", "/reset"): self._reset,
             **controls,
@@ -85,11 +85,11 @@ class Application:
 
     def _advance(self, request: control.Request) -> control.Response:
         self._simulation.clock.advance(float(request.document()["advance"]))
-        return control.as_json(self._simulation.state())
+        return control.build_json_response(self._simulation.state())
 
     def _reset(self, _: control.Request) -> control.Response:
         self._simulation.reset()
-        return control.as_json(self._simulation.credentials)
+        return control.build_json_response(self._simulation.credentials)
 
 
 def log_failure(request: requests.Request) -> str:
@@ -98,7 +98,7 @@ def log_failure(request: requests.Request) -> str:
     return "The simulator failed; its log has the reason"
 
 
-def bound(port: int = 0) -> socket.socket:
+def bind_socket(port: int = 0) -> socket.socket:
     """Return a socket that already listens on loopback, so no other process can take the port; 0 picks one.
 
     Raises OSError.
@@ -116,11 +116,11 @@ def bound(port: int = 0) -> socket.socket:
     return listener
 
 
-def address(listener: socket.socket) -> str:
+def get_address(listener: socket.socket) -> str:
     return f"http://{HOST}:{listener.getsockname()[1]}"
 
 
-def web_server(app: Application, *, own_date: bool = False) -> uvicorn.Server:
+def build_web_server(app: Application, *, own_date: bool = False) -> uvicorn.Server:
     """Return a server of `app` behind a fault injector.
 
     With `own_date`, the application sets the Date header.

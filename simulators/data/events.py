@@ -60,11 +60,11 @@ class EventsError(Exception):
         self.mistakes = list(mistakes)
         self.more = more
         lines = [f"{file}: some events can't be read, so nothing was written:"]
-        lines += [f"  {mistake}{_more_like_it(count)}" for mistake, count in mistakes.items()]
+        lines += [f"  {mistake}{_count_more(count)}" for mistake, count in mistakes.items()]
         super().__init__("\n".join(lines + [f"  and {more} more"] * bool(more)))
 
 
-def _more_like_it(count: int) -> str:
+def _count_more(count: int) -> str:
     return f" (and {count - 1} more like it)" if count > 1 else ""
 
 
@@ -105,8 +105,8 @@ def read_json_lines(file: Path, topic: Topic, *, ignore_unknown: bool = False) -
     mistakes = Mistakes(file.name)
     decode = decoder(topic.root, ignore_unknown)
     values = []
-    for number, line in text_lines(file, mistakes):
-        parsed = _parsed(line, partial(mistakes.add, number, "")) if line.strip() else None
+    for number, line in read_text_lines(file, mistakes):
+        parsed = _parse_line(line, partial(mistakes.add, number, "")) if line.strip() else None
         if parsed is not None:
             values.append(decode(parsed, "", partial(mistakes.add, number)))
     mistakes.settle()
@@ -119,22 +119,22 @@ def to_records(topic: Topic, values: Iterable[dict[str, Any]], received_at: date
     Their timestamps are the event times, or `received_at` (aware) where there is none.
     """
     received = (received_at - _EPOCH) // _MILLISECOND
-    return Log(topic.name).append(_sent(topic, value, received) for value in values)
+    return Log(topic.name).append(_build_sent(topic, value, received) for value in values)
 
 
-def text_lines(file: Path, mistakes: Mistakes) -> Iterator[tuple[int, str]]:
+def read_text_lines(file: Path, mistakes: Mistakes) -> Iterator[tuple[int, str]]:
     """Yield the lines with their numbers and line endings.
 
     Lines that aren't UTF-8 are added to `mistakes` instead.
     """
     number = 0
-    with _opened(file) as stream:
+    with _open_file(file) as stream:
         try:
             for number, raw in enumerate(stream, start=1):
-                if number == 1 and (problem := _why_no_text(raw)):
+                if number == 1 and (problem := _explain_no_text(raw)):
                     mistakes.add(number, "", problem)
                     return
-                line = _decoded(
+                line = _decode_line(
                     raw.removeprefix(_BOM) if number == 1 else raw, partial(mistakes.add, number, "")
                 )
                 if line is not None:
@@ -144,7 +144,7 @@ def text_lines(file: Path, mistakes: Mistakes) -> Iterator[tuple[int, str]]:
 
 
 @contextmanager
-def _opened(file: Path) -> Iterator[Iterable[bytes]]:
+def _open_file(file: Path) -> Iterator[Iterable[bytes]]:
     with file.open("rb") as plain:
         zipped = plain.read(2) == _GZIP
         plain.seek(0)
@@ -155,7 +155,7 @@ def _opened(file: Path) -> Iterator[Iterable[bytes]]:
             yield stream
 
 
-def _decoded(raw: bytes, report: Callable[[str], None]) -> str | None:
+def _decode_line(raw: bytes, report: Callable[[str], None]) -> str | None:
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
@@ -163,7 +163,7 @@ def _decoded(raw: bytes, report: Callable[[str], None]) -> str | None:
     return None
 
 
-def _why_no_text(first_line: bytes) -> str | None:
+def _explain_no_text(first_line: bytes) -> str | None:
     """Return why the file can't be read as text at all, or None."""
     if first_line.startswith(_UTF16):
         return "the file is text in UTF-16. Save it as UTF-8"
@@ -175,13 +175,16 @@ def _why_no_text(first_line: bytes) -> str | None:
     return None
 
 
-def _parsed(line: str, report: Callable[[str], None]) -> Any:
+def _parse_line(line: str, report: Callable[[str], None]) -> Any:
     """Return the JSON object of a line, with fractional numbers as exact Decimals; None if a mistake was
     reported.
     """
     try:
         value = json.loads(
-            line.rstrip(), parse_float=decimal.Decimal, parse_constant=_no_number, object_pairs_hook=_object
+            line.rstrip(),
+            parse_float=decimal.Decimal,
+            parse_constant=_refuse_number,
+            object_pairs_hook=_build_object,
         )
     except json.JSONDecodeError as error:
         why = error.msg.removesuffix(" starting at")
@@ -204,7 +207,7 @@ def _parsed(line: str, report: Callable[[str], None]) -> Any:
     return None
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
@@ -213,17 +216,17 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-def _no_number(name: str) -> NoReturn:
+def _refuse_number(name: str) -> NoReturn:
     raise _RefusedError(f"has {name}, which JSON does not know and no field takes. Leave it out, or use null")
 
 
-def _sent(topic: Topic, value: dict[str, Any], received: int) -> Sent:
+def _build_sent(topic: Topic, value: dict[str, Any], received: int) -> Sent:
     time = value[topic.time_field] if topic.time_field else None
     key = value[topic.key_field] if topic.key_field else None
-    return Sent(received if time is None else (time - _EPOCH) // _MILLISECOND, _key(key), value)
+    return Sent(received if time is None else (time - _EPOCH) // _MILLISECOND, _encode_key(key), value)
 
 
-def _key(value: Any) -> bytes | None:
+def _encode_key(value: Any) -> bytes | None:
     if value is None or isinstance(value, bytes):
         return value
     return str(value).encode()

@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from simulators.data import sales_words as words
-from simulators.data.sales_people import SMALLEST_CROWD, people, products
+from simulators.data.sales_people import SMALLEST_CROWD, generate_people, generate_products
 from simulators.tableflow.kafka import DEFAULT_PARTITIONS, Log, Record, Sent
 
 _MILLISECOND: Final = timedelta(milliseconds=1)
@@ -37,12 +37,12 @@ def stock_trades(count: int, *, seed: int, start: datetime, end: datetime) -> li
     aware.
     """
     rng = random.Random(seed)  # noqa: S311 - must be repeatable, not secure
-    first, span = _span(start, end)
+    first, span = _measure_span(start, end)
     times = sorted(first + rng.randrange(span) for _ in range(count))
-    return Log("stock_trades").append(_trade(rng, time, number) for number, time in enumerate(times))
+    return Log("stock_trades").append(_generate_trade(rng, time, number) for number, time in enumerate(times))
 
 
-def _trade(rng: random.Random, time: int, iteration: int) -> Sent:
+def _generate_trade(rng: random.Random, time: int, iteration: int) -> Sent:
     symbol = rng.choice(_SYMBOLS)
     value = {
         "side": rng.choice(_SIDES),
@@ -103,7 +103,7 @@ def sales_orders(
     """
     rng = random.Random(seed)  # noqa: S311 - must be repeatable, not secure
     events = list(_Sales(mix, rng, start, end).events())
-    again = rng.sample(range(len(events)), _share(mix.duplicates, len(events)))
+    again = rng.sample(range(len(events)), _count_share(mix.duplicates, len(events)))
     events += [
         events[n]._replace(timestamp=events[n].timestamp + rng.randrange(_SECOND, 2 * _HOUR)) for n in again
     ]
@@ -114,11 +114,11 @@ class _Sales:
     def __init__(self, mix: SalesMix, rng: random.Random, start: datetime, end: datetime) -> None:
         self._mix = mix
         self._rng = rng
-        self._first, self._length = _span(start, end)
-        self._people = people(rng, mix.customers, start)
-        self._products = products()
+        self._first, self._length = _measure_span(start, end)
+        self._people = generate_people(rng, mix.customers, start)
+        self._products = generate_products()
         self._chosen = {
-            name: set(rng.sample(range(mix.orders), _share(getattr(mix, name), mix.orders)))
+            name: set(rng.sample(range(mix.orders), _count_share(getattr(mix, name), mix.orders)))
             for name in ("amended", "cancelled", "returned", "late", "guests", "awkward")
         }
 
@@ -139,7 +139,7 @@ class _Sales:
         yield self._sent(order, time)
         if self._is("amended", number):
             time += rng.randrange(10 * _MINUTE, 2 * _DAY)
-            order = {**order, "status": "amended", "order_lines": _amended(rng, order["order_lines"])}
+            order = {**order, "status": "amended", "order_lines": _amend_lines(rng, order["order_lines"])}
             yield self._sent(order, time)
         for status, soonest, latest in (("cancelled", _HOUR, _DAY), ("returned", 2 * _DAY, 10 * _DAY)):
             if self._is(status, number):
@@ -202,7 +202,7 @@ class _Sales:
         return number in self._chosen[what]
 
 
-def _amended(rng: random.Random, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _amend_lines(rng: random.Random, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     changed = rng.randrange(len(lines))
     return [
         {**line, "quantity": line["quantity"] + rng.randrange(1, 4)} if number == changed else line
@@ -210,11 +210,11 @@ def _amended(rng: random.Random, lines: list[dict[str, Any]]) -> list[dict[str, 
     ]
 
 
-def _share(share: float, count: int) -> int:
+def _count_share(share: float, count: int) -> int:
     return round(share * count)
 
 
-def _span(start: datetime, end: datetime) -> tuple[int, int]:
+def _measure_span(start: datetime, end: datetime) -> tuple[int, int]:
     """Return the start in milliseconds since 1970 UTC, and the length in milliseconds."""
     first, after = ((instant - _EPOCH) // _MILLISECOND for instant in (start, end))
     if after <= first:

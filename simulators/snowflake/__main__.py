@@ -11,20 +11,20 @@ from pathlib import Path
 from simulators.aws import settings
 from simulators.core import cli, server
 from simulators.snowflake.lake import Lake
-from simulators.snowflake.server import web_server
+from simulators.snowflake.server import build_web_server
 from simulators.snowflake.simulation import REGION, Simulation
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = cli.vendor_parser("simulators.snowflake", "A simulator of a Snowflake account.", 8091)
+    parser = cli.build_vendor_parser("simulators.snowflake", "A simulator of a Snowflake account.", 8091)
     parser.add_argument(
         "--account", default="", help="the account identifier, ORGANIZATION-ACCOUNT (default: generated)"
     )
     given = parser.parse_args(arguments)
     try:
-        listener = server.bound(given.port)
+        listener = server.bind_socket(given.port)
     except OSError as error:
-        return cli.not_started("simulator of Snowflake", cli.port_taken(given.port, error))
+        return cli.report_not_started("simulator of Snowflake", cli.describe_port_taken(given.port, error))
     if given.stop_with_stdin:
         cli.stop_with_stdin()
     signal.signal(
@@ -41,8 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             aws=lake,
             name=given.account,
         )
-        announcement = {"url": server.address(listener), **simulation.credentials, "region": region}
-        server.serve(web_server(simulation), [listener], announcement, as_json=given.json)
+        announcement = {"url": server.get_address(listener), **simulation.credentials, "region": region}
+        server.serve(build_web_server(simulation), [listener], announcement, as_json=given.json)
     return 0
 
 

@@ -51,13 +51,13 @@ class Application(server.Application):
             self._snowflake.clock.run_due()
             return self._answer(request, body)
         except CallRefused as refused:
-            return answers.refusal(refused)
+            return answers.answer_refusal(refused)
         except Exception:
-            return answers.refusal(CallRefused(500, "390500", server.log_failure(request)))
+            return answers.answer_refusal(CallRefused(500, "390500", server.log_failure(request)))
 
     def _behavior(self, request: control.Request) -> control.Response:
         self._snowflake.account.behavior.change(request.document())
-        return control.as_json({})
+        return control.build_json_response({})
 
     def _account(self, request: control.Request) -> control.Response:
         account = self._snowflake.account
@@ -66,7 +66,7 @@ class Application(server.Application):
             changed.get("name", account.name),
             changed.get("locator", account.locator),
         )
-        return control.as_json({"name": account.name, "locator": account.locator})
+        return control.build_json_response({"name": account.name, "locator": account.locator})
 
     def _answer(self, request: Request, body: bytes) -> Response:
         path = request.url.path
@@ -83,11 +83,13 @@ class Application(server.Application):
         token_type = request.headers.get("x-snowflake-authorization-token-type", "")
         user = authenticate(account, request.headers.get("authorization", ""), token_type)
         if one is None:
-            sent = Sent.read(_parsed(request, body), query)
-            return answers.of(statements.send(user, sent), account.behavior, wait=sent.asynchronous)
+            sent = Sent.read(_parse_body(request, body), query)
+            return answers.answer_statement(
+                statements.send(user, sent), account.behavior, wait=sent.asynchronous
+            )
         if one[2]:
-            return answers.canceled(statements.cancel(user, one[1]))
-        return answers.of(
+            return answers.answer_cancellation(statements.cancel(user, one[1]))
+        return answers.answer_statement(
             statements.find(user, one[1]), account.behavior, partition=_number(query.get("partition", "0"))
         )
 
@@ -100,7 +102,7 @@ def _require_headers(request: Request) -> None:
         raise CallRefused(400, "391903", "User-Agent header is missing.")
 
 
-def _parsed(request: Request, body: bytes) -> Any:
+def _parse_body(request: Request, body: bytes) -> Any:
     if "application/json" not in request.headers.get("content-type", ""):
         raise CallRefused(415, "391901", "Content-Type must be application/json")
     try:

@@ -64,20 +64,20 @@ def execute(session: Session, text: str, bindings: dict[str, Any], wanted: int =
         return select.run(session, text, bindings)
     if bindings:
         raise not_simulated("bindings outside SELECT")
-    return _run(session, cursor)
+    return _run_verb(session, cursor)
 
 
-def _run(session: Session, cursor: Cursor) -> Result:  # noqa: PLR0911  (one line per verb)
+def _run_verb(session: Session, cursor: Cursor) -> Result:  # noqa: PLR0911  (one line per verb)
     if cursor.take("CREATE"):
-        return _create(session, cursor)
+        return _create_object(session, cursor)
     if cursor.take("ALTER"):
-        return _object_type(cursor).alter(session, cursor)
+        return _read_object_type(cursor).alter(session, cursor)
     if cursor.take("DROP"):
-        return _object_type(cursor).drop(session, cursor)
+        return _read_object_type(cursor).drop(session, cursor)
     if cursor.take("DESC") or cursor.take("DESCRIBE"):
-        return _object_type(cursor).describe(session, cursor)
+        return _read_object_type(cursor).describe(session, cursor)
     if cursor.take("SHOW"):
-        return _show(session, cursor)
+        return _show_objects(session, cursor)
     if cursor.take("GRANT"):
         return privileges.change_grants(session, cursor, revoking=False)
     if cursor.take("REVOKE"):
@@ -90,7 +90,7 @@ def _run(session: Session, cursor: Cursor) -> Result:  # noqa: PLR0911  (one lin
     raise cursor.unexpected()
 
 
-def _create(session: Session, cursor: Cursor) -> Result:
+def _create_object(session: Session, cursor: Cursor) -> Result:
     or_replace = cursor.take("OR", "REPLACE")
     if cursor.take("OR"):
         raise (
@@ -98,22 +98,22 @@ def _create(session: Session, cursor: Cursor) -> Result:
             if cursor.at("ALTER")
             else syntax("syntax error unexpected 'OR'.")
         )
-    object_type = _object_type(cursor)
+    object_type = _read_object_type(cursor)
     if_not_exists = cursor.take("IF", "NOT", "EXISTS")
     if or_replace and if_not_exists:
         raise syntax("options IF NOT EXISTS and OR REPLACE are incompatible.")
     return object_type.create(session, cursor, CreateOptions(or_replace, if_not_exists))
 
 
-def _show(session: Session, cursor: Cursor) -> Result:
+def _show_objects(session: Session, cursor: Cursor) -> Result:
     if cursor.take("GRANTS"):
         return show_grants.show_grants(session, cursor)
     if cursor.take("FUTURE", "GRANTS"):
         return show_grants.show_future_grants(session, cursor)
-    return _object_type(cursor, plural=True).show(session, cursor)
+    return _read_object_type(cursor, plural=True).show(session, cursor)
 
 
-def _object_type(cursor: Cursor, *, plural: bool = False) -> ObjectType[Any]:
+def _read_object_type(cursor: Cursor, *, plural: bool = False) -> ObjectType[Any]:
     for object_type in OBJECT_TYPES:
         if cursor.take(*(object_type.plural if plural else object_type.words).split()):
             return object_type

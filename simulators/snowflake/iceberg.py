@@ -51,7 +51,7 @@ _SQL_TYPES: Final[dict[type[types.IcebergType], str]] = {
 # --- one snapshot
 
 
-def columns_of(table: IcebergTable) -> list[TableColumn]:
+def list_columns(table: IcebergTable) -> list[TableColumn]:
     """Return the columns. Their names are in upper case, except in a catalog-linked database."""
     return [
         column if table.linked else TableColumn(column.name.upper(), column.sql_type)
@@ -59,18 +59,18 @@ def columns_of(table: IcebergTable) -> list[TableColumn]:
     ]
 
 
-def _sql_type(iceberg: types.IcebergType) -> str:
+def _to_sql_type(iceberg: types.IcebergType) -> str:
     match iceberg:
         case types.DecimalType():
             return f"NUMBER({iceberg.precision},{iceberg.scale})"
         case types.FixedType():
             return f"BINARY({len(iceberg)})"
         case types.ListType():
-            return f"ARRAY({_sql_type(iceberg.element_type)})"
+            return f"ARRAY({_to_sql_type(iceberg.element_type)})"
         case types.MapType():
-            return f"MAP({_sql_type(iceberg.key_type)}, {_sql_type(iceberg.value_type)})"
+            return f"MAP({_to_sql_type(iceberg.key_type)}, {_to_sql_type(iceberg.value_type)})"
         case types.StructType():
-            return f"OBJECT({', '.join(f'{field.name} {_sql_type(field.field_type)}' for field in iceberg.fields)})"
+            return f"OBJECT({', '.join(f'{field.name} {_to_sql_type(field.field_type)}' for field in iceberg.fields)})"
     return _SQL_TYPES.get(type(iceberg), "VARIANT")
 
 
@@ -82,11 +82,11 @@ def refresh(account: Account, table: IcebergTable) -> None:
     if account.lake is None:
         return
     integration: Integration = account.find(Domain.INTEGRATION, table.catalog)
-    location = _current_metadata(account, integration, table)
+    location = _find_current_metadata(account, integration, table)
     if location != table.metadata:
         opened = _open_readable(account, table, location)
         table.columns = tuple(
-            TableColumn(field.name, _sql_type(field.field_type)) for field in opened.schema().fields
+            TableColumn(field.name, _to_sql_type(field.field_type)) for field in opened.schema().fields
         )
         if newest := opened.current_snapshot():
             table.snapshot_id = newest.snapshot_id
@@ -95,9 +95,9 @@ def refresh(account: Account, table: IcebergTable) -> None:
     table.fault = ""
 
 
-def _current_metadata(account: Account, integration: Integration, table: IcebergTable) -> str:
+def _find_current_metadata(account: Account, integration: Integration, table: IcebergTable) -> str:
     try:
-        return trust.metadata_location(account, integration, table.namespace, table.catalog_table)
+        return trust.find_metadata_location(account, integration, table.namespace, table.catalog_table)
     except AwsRefused as error:
         if error.code in _NOT_FOUND:
             raise SqlError(
@@ -106,7 +106,7 @@ def _current_metadata(account: Account, integration: Integration, table: Iceberg
                 f"{COMPILATION}Table '{table.catalog_table}' in namespace '{table.namespace}' is not found "
                 f"in catalog integration {integration.label}: {error}",
             ) from None
-        raise SqlError("004155", "22000", trust.failed_access(integration, error)) from None
+        raise SqlError("004155", "22000", trust.describe_failed_access(integration, error)) from None
 
 
 def _open_readable(account: Account, table: IcebergTable, location: str) -> StaticTable:
@@ -131,14 +131,14 @@ def _open(account: Account, table: IcebergTable, location: str) -> StaticTable:
     try:
         access = trust.assume_for_location(account, volume.locations[0])
     except AwsRefused as error:
-        raise _unreadable(volume, f"Error assuming AWS_ROLE:\n{error}") from None
+        raise _build_unreadable_error(volume, f"Error assuming AWS_ROLE:\n{error}") from None
     try:
         return StaticTable.from_metadata(location, access.properties())
     except (OSError, ValueError, NoSuchNamespaceError) as error:
-        raise _unreadable(volume, str(error)) from None
+        raise _build_unreadable_error(volume, str(error)) from None
 
 
-def _unreadable(volume: Volume, why: str) -> SqlError:
+def _build_unreadable_error(volume: Volume, why: str) -> SqlError:
     return SqlError(
         "091301",
         "22000",
@@ -208,7 +208,7 @@ def try_refresh(account: Account, table: IcebergTable) -> None:
         table.fault = f"{error.code} {error.message}"
 
 
-def _state(table: IcebergTable) -> str:
+def _get_execution_state(table: IcebergTable) -> str:
     """Return the execution state.
 
     STALLED: refreshes are still tried; STOPPED: they aren't, because of equality deletes.
@@ -225,7 +225,7 @@ def refresh_status(table: IcebergTable) -> dict[str, Any] | None:
     if not table.auto_refresh:
         return None
     answer: dict[str, Any] = {
-        "executionState": _state(table),
+        "executionState": _get_execution_state(table),
         "pendingSnapshotCount": 0,
         "oldestSnapshotTime": 0,
     }
@@ -261,12 +261,12 @@ def _sync(account: Account, database: Database, link: CatalogLink) -> None:
     integration: Integration = account.find(Domain.INTEGRATION, link.catalog)
     try:
         namespaces = (
-            trust.namespaces(account, integration)
+            trust.list_namespaces(account, integration)
             if account.lake
             else link.allowed or [integration.namespace]
         )
     except AwsRefused as error:
-        link.failures = [trust.failed_access(integration, error)]
+        link.failures = [trust.describe_failed_access(integration, error)]
         return
     wanted = [namespace for namespace in namespaces if not link.allowed or namespace in link.allowed]
     for schema in list(account.contents(database.name, Domain.SCHEMA)):
@@ -283,9 +283,9 @@ def _sync_namespace(account: Account, database: Database, link: CatalogLink, nam
     if account.find(Domain.SCHEMA, name) is None:
         account.add(Schema(name=name, owner=database.owner, created=now))
     try:
-        tables = trust.iceberg_tables(account, integration, namespace) if account.lake else []
+        tables = trust.list_iceberg_tables(account, integration, namespace) if account.lake else []
     except AwsRefused as error:
-        link.failures.append(trust.failed_access(integration, error))
+        link.failures.append(trust.describe_failed_access(integration, error))
         return
     for table in list(account.contents(name, Domain.ICEBERG_TABLE)):
         if table.label not in tables:

@@ -20,7 +20,7 @@ from simulators.core.aws_access import POLICY, VENDOR_PATH, Access, AwsRefused, 
 _SESSION: Final = "snowflake"
 
 
-def iceberg_config(access: Access, warehouse: str) -> None:
+def call_iceberg_config(access: Access, warehouse: str) -> None:
     """Call /v1/config of Glue's Iceberg REST endpoint, a client's first call, which needs glue:GetCatalog.
 
     Raises AwsRefused.

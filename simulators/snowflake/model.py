@@ -17,7 +17,7 @@ Name = tuple[str, ...]
 _UNQUOTED: Final = re.compile(r"[A-Z_][A-Z0-9_$]*")
 
 
-def sql_name(name: Name) -> str:
+def to_sql_name(name: Name) -> str:
     """Return the name as SQL text, with quotes around the parts that need them."""
     return ".".join(
         part if _UNQUOTED.fullmatch(part) else '"' + part.replace('"', '""') + '"' for part in name

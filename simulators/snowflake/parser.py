@@ -63,26 +63,28 @@ RESERVED: Final = frozenset(
 )
 
 
-def tokens(text: str) -> list[Token]:
+def read_tokens(text: str) -> list[Token]:
     """Return the tokens; the last one has type END. Raises SqlError for text that isn't a token."""
     result = []
     position = 0
     while position < len(text):
         match = _PATTERN.match(text, position)
         if match is None:
-            raise syntax(f"parse error {_position(text, position)} near '{text[position : position + 10]}'.")
+            raise syntax(
+                f"parse error {_describe_position(text, position)} near '{text[position : position + 10]}'."
+            )
         if match.lastgroup != "blank":
-            result.append(_token(str(match.lastgroup), match[0], position))
+            result.append(_build_token(str(match.lastgroup), match[0], position))
         position = match.end()
     return [*result, Token(TokenType.END, "<EOF>", "", len(text))]
 
 
-def _position(text: str, index: int) -> str:
+def _describe_position(text: str, index: int) -> str:
     before = text[:index]
     return f"line {before.count(chr(10)) + 1} at position {index - (before.rfind(chr(10)) + 1)}"
 
 
-def _token(group: str, text: str, start: int) -> Token:
+def _build_token(group: str, text: str, start: int) -> Token:
     match group:
         case "word":
             return Token(TokenType.WORD, text, text.upper(), start)
@@ -112,7 +114,7 @@ def count_statements(text: str) -> int:
     """Return the number of non-empty statements in the text."""
     count = 0
     anything = False
-    for token in tokens(text):
+    for token in read_tokens(text):
         if token.type is TokenType.END or token.text == ";":
             count = count + anything
             anything = False
@@ -121,7 +123,7 @@ def count_statements(text: str) -> int:
     return count
 
 
-def like_pattern(pattern: str) -> re.Pattern[str]:
+def compile_like_pattern(pattern: str) -> re.Pattern[str]:
     """Compile the pattern of SHOW … LIKE, which is case-insensitive."""
     parts = re.findall(r"\\.|.", pattern, re.DOTALL)
     regex = "".join({"%": ".*", "_": "."}.get(part) or re.escape(part[-1]) for part in parts)
@@ -151,7 +153,7 @@ class Cursor:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._tokens = tokens(text)
+        self._tokens = read_tokens(text)
         self._index = 0
 
     @property
@@ -187,7 +189,9 @@ class Cursor:
             self.refuse()
 
     def unexpected(self) -> SqlError:
-        return syntax(f"syntax error {_position(self.text, self.next.start)} unexpected '{self.next.text}'.")
+        return syntax(
+            f"syntax error {_describe_position(self.text, self.next.start)} unexpected '{self.next.text}'."
+        )
 
     def refuse(self) -> NoReturn:
         raise self.unexpected()
@@ -288,7 +292,7 @@ class Options:
         self._given = given
         for name in given:
             if name not in known.split():
-                raise unknown_property(name, object_type, others)
+                raise refuse_unknown_property(name, object_type, others)
 
     def __contains__(self, name: str) -> bool:
         return name in self._given
@@ -347,17 +351,17 @@ class Options:
     def inside(self, name: str, known: str, others: str = "") -> Options:
         """Return the properties in brackets; none if the property isn't given."""
         value = self._given.get(name)
-        return Options(name, {} if value is None else _bracketed_options(name, value), known, others)
+        return Options(name, {} if value is None else _read_bracketed_options(name, value), known, others)
 
     def each_inside(self, name: str, known: str, others: str = "") -> list[Options]:
         """Return the properties of each item of a list in brackets. The property must be given."""
         value = self._given[name]
         if value.items is None:
             raise invalid_value(value.text, name)
-        return [Options(name, _bracketed_options(name, item), known, others) for item in value.items]
+        return [Options(name, _read_bracketed_options(name, item), known, others) for item in value.items]
 
 
-def unknown_property(name: str, object_type: str, others: str) -> SqlError:
+def refuse_unknown_property(name: str, object_type: str, others: str) -> SqlError:
     """Return the error for a property that isn't implemented: "not simulated" if it is in `others`, else
     "invalid property".
     """
@@ -368,7 +372,7 @@ def unknown_property(name: str, object_type: str, others: str) -> SqlError:
     )
 
 
-def _bracketed_options(name: str, value: Value) -> dict[str, Value]:
+def _read_bracketed_options(name: str, value: Value) -> dict[str, Value]:
     if value.options is None:
         raise invalid_value(value.text, name)
     return value.options

@@ -19,8 +19,8 @@ from simulators.snowflake.model import (
     SnowflakeObject,
 )
 from simulators.snowflake.parser import Cursor, TokenType
-from simulators.snowflake.results import Result, status
-from simulators.snowflake.session import Session, inherited
+from simulators.snowflake.results import Result, build_status
+from simulators.snowflake.session import Session, list_inherited_roles
 
 OWNERSHIP: Final = "OWNERSHIP"
 _SCHEMA_OBJECTS: Final = (
@@ -122,12 +122,12 @@ def change_grants(session: Session, cursor: Cursor, *, revoking: bool) -> Result
     domain = read_domain(cursor)
     name = session.account.root.name if domain is Domain.ACCOUNT else cursor.name()
     grantee = _read_grantee(change, cursor)
-    to = _existing_role(session, grantee.name)
+    to = _find_role(session, grantee.name)
     on = session.account.root if domain is Domain.ACCOUNT else session.resolve(domain, name, granting=True)
     if change.privileges == [OWNERSHIP]:
         return _change_owner(change, grantee, on, to)
-    _apply(change, on, _valid(change.privileges, domain), to, option=grantee.option)
-    return status()
+    _apply(change, on, _expand_privileges(change.privileges, domain), to, option=grantee.option)
+    return build_status()
 
 
 def _read_privileges(cursor: Cursor) -> list[str]:
@@ -145,7 +145,7 @@ def _read_privileges(cursor: Cursor) -> list[str]:
             return ["ALL" if name == "ALL PRIVILEGES" else name for name in names]
 
 
-def _valid(privileges: list[str], domain: Domain) -> list[str]:
+def _expand_privileges(privileges: list[str], domain: Domain) -> list[str]:
     """Return the privileges, with ALL expanded.
 
     Raises SqlError if objects of the domain have no such privilege.
@@ -165,13 +165,13 @@ def read_domain(cursor: Cursor) -> Domain:
             return domain
     if cursor.take("TABLE"):
         return Domain.ICEBERG_TABLE
-    raise _unknown_type(cursor, _SCHEMA_OBJECTS)
+    raise _build_unknown_type_error(cursor, _SCHEMA_OBJECTS)
 
 
 def _read_scope(cursor: Cursor) -> Scope:
     of = next((domain for words, domain in _PLURALS.items() if cursor.take(*words.split())), None)
     if of is None:
-        raise _unknown_type(cursor, [f"{kind}S" for kind in _SCHEMA_OBJECTS])
+        raise _build_unknown_type_error(cursor, [f"{kind}S" for kind in _SCHEMA_OBJECTS])
     cursor.expect("IN")
     domain = read_container_domain(cursor)
     return Scope(of, domain, cursor.name())
@@ -184,7 +184,7 @@ def read_container_domain(cursor: Cursor) -> Domain:
     return Domain.SCHEMA
 
 
-def _unknown_type(cursor: Cursor, others: list[str]) -> SqlError:
+def _build_unknown_type_error(cursor: Cursor, others: list[str]) -> SqlError:
     for privilege in others:
         if cursor.at(*privilege.split()):
             return not_simulated(f"grants on {privilege}")
@@ -213,7 +213,7 @@ def _read_grantee(change: Change, cursor: Cursor) -> Grantee:
     return Grantee(name, option, current)
 
 
-def _existing_role(session: Session, name: Name) -> str:
+def _find_role(session: Session, name: Name) -> str:
     if session.account.find(Domain.ROLE, name) is None:
         raise missing("ROLE", name)
     return name[0]
@@ -254,13 +254,13 @@ def _change_all(change: Change, cursor: Cursor) -> Result:
     session = change.session
     scope = _read_scope(cursor)
     grantee = _read_grantee(change, cursor)
-    to = _existing_role(session, grantee.name)
+    to = _find_role(session, grantee.name)
     container = session.resolve(scope.domain, scope.name, granting=True)
-    privileges = _valid(change.privileges, scope.of)
+    privileges = _expand_privileges(change.privileges, scope.of)
     contents = list(session.account.contents(container.name, scope.of))
     for object_ in contents:
         _apply(change, object_, privileges, to, option=grantee.option)
-    return status(f"Statement executed successfully. {len(contents)} objects affected.")
+    return build_status(f"Statement executed successfully. {len(contents)} objects affected.")
 
 
 def _change_future(change: Change, cursor: Cursor) -> Result:
@@ -268,14 +268,14 @@ def _change_future(change: Change, cursor: Cursor) -> Result:
     account = change.session.account
     scope = _read_scope(cursor)
     grantee = _read_grantee(change, cursor)
-    to = _existing_role(session, grantee.name)
+    to = _find_role(session, grantee.name)
     container = session.resolve(scope.domain, scope.name, granting=True)
     managed = (
         container.domain is Domain.SCHEMA and container.managed_access and session.has(OWNERSHIP, container)
     )
     if not (managed or session.manages_grants):
         raise denied(container.domain.value, container.name)
-    for privilege in _valid(change.privileges, scope.of):
+    for privilege in _expand_privileges(change.privileges, scope.of):
         same = (privilege, scope.of, container.key, to)
         account.future = [
             grant
@@ -284,7 +284,7 @@ def _change_future(change: Change, cursor: Cursor) -> Result:
         ]
         if not change.revoking:
             account.future.append(FutureGrant(*same, grantee.option, account.clock.now()))
-    return status()
+    return build_status()
 
 
 def _change_owner(change: Change, grantee: Grantee, on: SnowflakeObject, to: str) -> Result:
@@ -308,7 +308,7 @@ def _change_owner(change: Change, grantee: Grantee, on: SnowflakeObject, to: str
         if grantee.current == "COPY" or grant.on != on.key
     ]
     on.owner = to
-    return status()
+    return build_status()
 
 
 def _change_membership(session: Session, cursor: Cursor, *, revoking: bool) -> Result:
@@ -327,7 +327,7 @@ def _change_membership(session: Session, cursor: Cursor, *, revoking: bool) -> R
         raise syntax("role PUBLIC is granted to every user and can't be granted or revoked")
     if not session.manages_grants:
         session.require(OWNERSHIP, role)
-    if domain is Domain.ROLE and not revoking and name[0] in inherited(account, [role.label]):
+    if domain is Domain.ROLE and not revoking and name[0] in list_inherited_roles(account, [role.label]):
         raise SqlError(
             "003013", "42501", f"Cannot grant role {role.label} to {name[0]}: it would make a cycle of roles."
         )
@@ -341,4 +341,4 @@ def _change_membership(session: Session, cursor: Cursor, *, revoking: bool) -> R
         account.memberships = [membership for membership in account.memberships if membership not in same]
     elif not same:
         account.memberships.append(Membership(role.label, member, session.role, account.clock.now()))
-    return status()
+    return build_status()

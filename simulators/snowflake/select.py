@@ -15,7 +15,7 @@ from sqlglot.schema import MappingSchema
 from simulators.snowflake import functions
 from simulators.snowflake.account import Account
 from simulators.snowflake.errors import COMPILATION, SqlError, missing, not_simulated, syntax
-from simulators.snowflake.iceberg import columns_of, read_rows
+from simulators.snowflake.iceberg import list_columns, read_rows
 from simulators.snowflake.model import Domain, IcebergTable, Name
 from simulators.snowflake.results import Column, Result, from_arrow
 from simulators.snowflake.session import Session
@@ -32,9 +32,9 @@ def run(session: Session, text: str, bindings: dict[str, Any]) -> Result:
     tables = _replace_tables(session, tree)
     if tables:
         session.running_warehouse()
-    elif literals := _literals(tree):
+    elif literals := _select_literals(tree):
         return literals
-    _qualify(tree, tables)
+    _qualify_columns(tree, tables)
     return _execute(session.account, tree, tables)
 
 
@@ -66,10 +66,10 @@ def _bind(tree: exp.Query, bindings: dict[str, Any]) -> None:
 def _name_columns(tree: exp.Query) -> None:
     """Give each expression without an alias its SQL text as an alias."""
     for select in tree.find_all(exp.Select):
-        select.set("expressions", [_named(projection) for projection in select.expressions])
+        select.set("expressions", [_name_projection(projection) for projection in select.expressions])
 
 
-def _named(projection: exp.Expr) -> exp.Expr:
+def _name_projection(projection: exp.Expr) -> exp.Expr:
     if isinstance(projection, exp.Alias | exp.Star | exp.Column) or projection.is_star:
         return projection
     return exp.alias_(projection, projection.sql(dialect=_DIALECT).upper(), quoted=True)
@@ -90,7 +90,7 @@ def _replace_session_functions(session: Session, tree: exp.Query) -> None:
         node.replace(exp.Null() if value is None else exp.Literal.string(value))
 
 
-def _literals(tree: exp.Query) -> Result | None:
+def _select_literals(tree: exp.Query) -> Result | None:
     """Return the result of a query that selects only literals, which DuckDB needn't run; None for other
     queries.
     """
@@ -99,12 +99,12 @@ def _literals(tree: exp.Query) -> Result | None:
     values = [projection.unalias() for projection in projections]
     if clauses or not values or not all(isinstance(value, exp.Literal | exp.Null) for value in values):
         return None
-    names = [_part(projection.args["alias"]) for projection in projections]
-    columns = tuple(_literal_column(name, value) for name, value in zip(names, values, strict=True))
+    names = [_normalize_identifier(projection.args["alias"]) for projection in projections]
+    columns = tuple(_describe_literal(name, value) for name, value in zip(names, values, strict=True))
     return Result(columns, [[value.name if isinstance(value, exp.Literal) else None for value in values]])
 
 
-def _literal_column(name: str, value: exp.Expr) -> Column:
+def _describe_literal(name: str, value: exp.Expr) -> Column:
     if isinstance(value, exp.Literal) and not value.is_string:
         return Column(name, "fixed", len(value.name), len(value.name.partition(".")[2]))
     return Column(name)
@@ -113,25 +113,25 @@ def _literal_column(name: str, value: exp.Expr) -> Column:
 def _replace_tables(session: Session, tree: exp.Query) -> dict[str, IcebergTable]:
     """Replace the names of tables with short ones, and return the tables by short name."""
     tables: dict[str, IcebergTable] = {}
-    common = {_part(expression.args["alias"].this) for expression in tree.find_all(exp.CTE)}
+    common = {_normalize_identifier(expression.args["alias"].this) for expression in tree.find_all(exp.CTE)}
     for node in list(tree.find_all(exp.Table)):
         if not isinstance(node.this, exp.Identifier) or node.args.get("when") or node.args.get("joins"):
             raise not_simulated(f"reading from {node.sql(dialect=_DIALECT)}")
-        name = tuple(_part(part) for part in node.parts)
+        name = tuple(_normalize_identifier(part) for part in node.parts)
         if len(name) == 1 and name[0] in common:
             continue
         short = f"table {len(tables)}"
-        tables[short] = _readable(session, name)
+        tables[short] = _find_readable_table(session, name)
         alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name[-1], quoted=True))
         node.replace(exp.Table(this=exp.to_identifier(short, quoted=True), alias=alias))
     return tables
 
 
-def _part(identifier: Any) -> str:
+def _normalize_identifier(identifier: Any) -> str:
     return str(identifier.name if identifier.args.get("quoted") else identifier.name.upper())
 
 
-def _readable(session: Session, name: Name) -> IcebergTable:
+def _find_readable_table(session: Session, name: Name) -> IcebergTable:
     if len(name) > 1 and name[-2] in ("INFORMATION_SCHEMA", "ACCOUNT_USAGE"):
         raise not_simulated(f"views of {name[-2]}")
     try:
@@ -148,10 +148,10 @@ def _readable(session: Session, name: Name) -> IcebergTable:
     return table
 
 
-def _qualify(tree: exp.Query, tables: dict[str, IcebergTable]) -> None:
+def _qualify_columns(tree: exp.Query, tables: dict[str, IcebergTable]) -> None:
     """Qualify the columns with their tables. Raises SqlError 000904 for a column that doesn't exist."""
     known = {
-        short: {column.name: column.sql_type for column in columns_of(table)}
+        short: {column.name: column.sql_type for column in list_columns(table)}
         for short, table in tables.items()
     }
     linked = {name.lower(): name for short, table in tables.items() if table.linked for name in known[short]}
@@ -166,10 +166,10 @@ def _qualify(tree: exp.Query, tables: dict[str, IcebergTable]) -> None:
     try:
         qualify(tree, dialect=_DIALECT, schema=schema)
     except (OptimizeError, SqlglotError) as error:
-        raise _unresolved(str(error)) from None
+        raise _build_unresolved_error(str(error)) from None
 
 
-def _unresolved(message: str) -> SqlError:
+def _build_unresolved_error(message: str) -> SqlError:
     name = re.search(
         r"Column '\"?(?:[^']*\.)?\"?([^'\"]+)\"?' could not be resolved|Unknown column: (.+?)\.?$", message
     )
@@ -186,7 +186,8 @@ def _execute(account: Account, tree: exp.Query, tables: dict[str, IcebergTable])
     with duckdb.connect(config={"threads": 1, "enable_external_access": False}) as engine:
         for short, table in tables.items():
             engine.register(
-                short, read_rows(account, table).rename_columns([column.name for column in columns_of(table)])
+                short,
+                read_rows(account, table).rename_columns([column.name for column in list_columns(table)]),
             )
         try:
             answer = engine.execute(tree.sql(dialect="duckdb")).to_arrow_table()

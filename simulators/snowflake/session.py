@@ -41,15 +41,15 @@ class Session:
 
     @property
     def roles(self) -> set[str]:
-        others = granted_to(self.account, self.user) if self.user.secondary_roles else []
-        return inherited(self.account, [self.role, *others])
+        others = list_granted_roles(self.account, self.user) if self.user.secondary_roles else []
+        return list_inherited_roles(self.account, [self.role, *others])
 
     def has(self, privilege: str, on: SnowflakeObject, *, primary: bool = False) -> bool:
         """Return whether a role has the privilege by ownership or by a grant.
 
         With `primary`, secondary roles don't count.
         """
-        roles = inherited(self.account, [self.role]) if primary else self.roles
+        roles = list_inherited_roles(self.account, [self.role]) if primary else self.roles
         return on.owner in roles or any(
             grant.on == on.key and grant.privilege == privilege and grant.to in roles
             for grant in self.account.grants
@@ -168,7 +168,7 @@ class Session:
         return warehouse
 
 
-def inherited(account: Account, roles: Iterable[str]) -> set[str]:
+def list_inherited_roles(account: Account, roles: Iterable[str]) -> set[str]:
     """Return the roles with all roles that are granted to them, directly or indirectly, and PUBLIC, which
     every user has.
     """
@@ -184,5 +184,5 @@ def inherited(account: Account, roles: Iterable[str]) -> set[str]:
     return result
 
 
-def granted_to(account: Account, user: User) -> list[str]:
+def list_granted_roles(account: Account, user: User) -> list[str]:
     return [membership.role for membership in account.memberships if membership.to == user.key]

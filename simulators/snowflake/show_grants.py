@@ -14,11 +14,11 @@ from simulators.snowflake.model import (
     Membership,
     Role,
     SnowflakeObject,
-    sql_name,
+    to_sql_name,
 )
 from simulators.snowflake.parser import Cursor
 from simulators.snowflake.privileges import OWNERSHIP, read_container_domain, read_domain
-from simulators.snowflake.results import Result, table
+from simulators.snowflake.results import Result, build_table
 from simulators.snowflake.session import Session
 
 _GRANT_COLUMNS: Final = (
@@ -35,17 +35,17 @@ def show_grants(session: Session, cursor: Cursor) -> Result:
     if cursor.take("OF"):
         cursor.expect("ROLE")
         role = _read_role(session, cursor)
-        return _memberships(session, lambda membership: membership.role == role.label)
+        return _build_memberships_table(session, lambda membership: membership.role == role.label)
     if cursor.take("TO", "USER"):
         user = session.resolve(Domain.USER, cursor.name())
         cursor.end()
-        return _memberships(session, lambda membership: membership.to == user.key)
+        return _build_memberships_table(session, lambda membership: membership.to == user.key)
     if cursor.take("TO", "ROLE"):
         return _show_to(session, _read_role(session, cursor))
     if cursor.at("TO"):
         raise not_simulated("SHOW GRANTS TO anything but a role or user")
     cursor.end()
-    return _memberships(session, lambda membership: membership.to == session.user.key)
+    return _build_memberships_table(session, lambda membership: membership.to == session.user.key)
 
 
 def _read_role(session: Session, cursor: Cursor) -> Role:
@@ -62,15 +62,15 @@ def _show_on(session: Session, cursor: Cursor) -> Result:
         else session.resolve(domain, cursor.name(), granting=True)
     )
     cursor.end()
-    owned = [_ownership(on)] if on.owner else []
-    return _grants(owned + [grant for grant in session.account.grants if grant.on == on.key])
+    owned = [_build_ownership(on)] if on.owner else []
+    return _build_grants_table(owned + [grant for grant in session.account.grants if grant.on == on.key])
 
 
 def _show_to(session: Session, role: Role) -> Result:
     account = session.account
     objects = account.all(SnowflakeObject)
     owned = [
-        _ownership(object_)
+        _build_ownership(object_)
         for object_ in objects
         if object_.owner == role.label and object_.domain is not Domain.ACCOUNT
     ]
@@ -87,20 +87,20 @@ def _show_to(session: Session, role: Role) -> Result:
         for membership in account.memberships
         if membership.to == role.key
     ]
-    return _grants(owned + granted + roles)
+    return _build_grants_table(owned + granted + roles)
 
 
-def _ownership(owned: SnowflakeObject) -> Grant:
+def _build_ownership(owned: SnowflakeObject) -> Grant:
     return Grant(OWNERSHIP, owned.key, owned.owner, True, owned.owner, owned.created)
 
 
-def _grants(grants: Iterable[Grant]) -> Result:
+def _build_grants_table(grants: Iterable[Grant]) -> Result:
     rows = (
         (
             grant.created,
             grant.privilege,
             grant.on.domain.label,
-            sql_name(grant.on.name),
+            to_sql_name(grant.on.name),
             "ROLE",
             grant.to,
             grant.option,
@@ -109,10 +109,10 @@ def _grants(grants: Iterable[Grant]) -> Result:
         )
         for grant in grants
     )
-    return table(_GRANT_COLUMNS, rows)
+    return build_table(_GRANT_COLUMNS, rows)
 
 
-def _memberships(session: Session, wanted: Callable[[Membership], bool]) -> Result:
+def _build_memberships_table(session: Session, wanted: Callable[[Membership], bool]) -> Result:
     rows = (
         (
             membership.created,
@@ -124,33 +124,35 @@ def _memberships(session: Session, wanted: Callable[[Membership], bool]) -> Resu
         for membership in session.account.memberships
         if wanted(membership)
     )
-    return table(_MEMBERSHIP_COLUMNS, rows)
+    return build_table(_MEMBERSHIP_COLUMNS, rows)
 
 
 def show_future_grants(session: Session, cursor: Cursor) -> Result:
     if cursor.take("TO", "ROLE"):
         role = _read_role(session, cursor)
-        return _future_grants(grant for grant in session.account.future if grant.to == role.label)
+        return _build_future_grants_table(grant for grant in session.account.future if grant.to == role.label)
     cursor.expect("IN")
     domain = read_container_domain(cursor)
     container = session.resolve(domain, cursor.name())
     cursor.end()
     if not session.manages_grants and not session.has(OWNERSHIP, container):
         raise denied(domain.value, container.name)
-    return _future_grants(grant for grant in session.account.future if grant.container == container.key)
+    return _build_future_grants_table(
+        grant for grant in session.account.future if grant.container == container.key
+    )
 
 
-def _future_grants(grants: Iterable[FutureGrant]) -> Result:
+def _build_future_grants_table(grants: Iterable[FutureGrant]) -> Result:
     rows = (
         (
             grant.created,
             grant.privilege,
             grant.domain.label,
-            f"{sql_name(grant.container.name)}.<{grant.domain.label}>",
+            f"{to_sql_name(grant.container.name)}.<{grant.domain.label}>",
             "ROLE",
             grant.to,
             grant.option,
         )
         for grant in grants
     )
-    return table(_FUTURE_COLUMNS, rows)
+    return build_table(_FUTURE_COLUMNS, rows)

@@ -37,44 +37,48 @@ def decoder(node: Node, ignore_unknown: bool = False) -> Decoder:
 
     With `ignore_unknown`, fields that a record's schema doesn't have are left out instead of reported.
     """
-    decode = _decoder(node, partial(decoder, ignore_unknown=ignore_unknown), ignore_unknown)
-    return _NullableDecoder(node, decode) if node.nullable else partial(_not_null, decode)
+    decode = _build_value_decoder(node, partial(decoder, ignore_unknown=ignore_unknown), ignore_unknown)
+    return _NullableDecoder(node, decode) if node.nullable else partial(_decode_required, decode)
 
 
-def _default_decoder(node: Node) -> Decoder:
+def _build_default_decoder(node: Node) -> Decoder:
     """Return a decoder of Avro's defaults: a union's is a value of its first branch, and a decimal's are
     bytes.
     """
     match node:
         case Union(branches):
             decode: Decoder = partial(
-                _first_branch, branches[0].avro_name, _default_decoder(branches[0].node)
+                _decode_first_branch, branches[0].avro_name, _build_default_decoder(branches[0].node)
             )
         case Decimal():
-            decode = partial(_plain, partial(read_decimal_bytes, node))
+            decode = partial(_decode_scalar, partial(read_decimal_bytes, node))
         case _:
-            decode = _decoder(node, _default_decoder)
+            decode = _build_value_decoder(node, _build_default_decoder)
     return lambda value, path, report: None if value is None else decode(value, path, report)
 
 
-def _decoder(node: Node, decoder_of: Callable[[Node], Decoder], ignore_unknown: bool = False) -> Decoder:
+def _build_value_decoder(
+    node: Node, decoder_of: Callable[[Node], Decoder], ignore_unknown: bool = False
+) -> Decoder:
     """Return the decoder of a value that isn't null. `decoder_of` makes those of the values inside it."""
     match node:
         case Struct():
             return _RecordDecoder(node, decoder_of, ignore_unknown)
         case Array(items):
-            return partial(_array, decoder_of(items))
+            return partial(_decode_array, decoder_of(items))
         case Map(values):
             return (
-                partial(_array, decoder_of(node.entry)) if node.entry else partial(_map, decoder_of(values))
+                partial(_decode_array, decoder_of(node.entry))
+                if node.entry
+                else partial(_decode_map, decoder_of(values))
             )
         case Union():
             return _UnionDecoder(node, decoder_of)
         case _:
-            return partial(_plain, find_reader(node))
+            return partial(_decode_scalar, find_reader(node))
 
 
-def _not_null(decode: Decoder, value: Any, path: str, report: Report) -> Any:
+def _decode_required(decode: Decoder, value: Any, path: str, report: Report) -> Any:
     return (
         report(path, "is null, and the schema requires a value")
         if value is None
@@ -88,7 +92,9 @@ class _NullableDecoder:
     def __init__(self, node: Node, decode: Decoder) -> None:
         self._decode = decode
         self._decode_encoded = (
-            partial(_plain, partial(read_encoded_decimal, node)) if isinstance(node, Decimal) else decode
+            partial(_decode_scalar, partial(read_encoded_decimal, node))
+            if isinstance(node, Decimal)
+            else decode
         )
         fields = [field.name for field in node.fields] if isinstance(node, Struct) else []
         #: Avro's name of the type. A named type may also be called by its name without the namespace.
@@ -109,7 +115,7 @@ class _NullableDecoder:
         return self._decode_encoded(encoded, path, report)
 
 
-def _first_branch(name: str, decode: Decoder, value: Any, path: str, report: Report) -> Any:
+def _decode_first_branch(name: str, decode: Decoder, value: Any, path: str, report: Report) -> Any:
     return name, decode(value, path, report)
 
 
@@ -136,16 +142,16 @@ class _RecordDecoder:
             return decode(value[name], prefix + name, report)
         if not field.has_default:
             return report(prefix + name, "is missing, and the schema has no default for it")
-        return _default_decoder(field.node)(field.default, prefix + name, report)
+        return _build_default_decoder(field.node)(field.default, prefix + name, report)
 
 
-def _array(decode: Decoder, value: Any, path: str, report: Report) -> Any:
+def _decode_array(decode: Decoder, value: Any, path: str, report: Report) -> Any:
     if not isinstance(value, list):
         return report(path, f"expected an array, found {show_value(value)}")
     return [decode(item, f"{path}[{number}]", report) for number, item in enumerate(value)]
 
 
-def _map(decode: Decoder, value: Any, path: str, report: Report) -> Any:
+def _decode_map(decode: Decoder, value: Any, path: str, report: Report) -> Any:
     if not isinstance(value, Mapping):
         return report(path, f"expected an object, found {show_value(value)}")
     return {key: decode(item, f"{path}{{{show_value(key)}}}", report) for key, item in value.items()}
@@ -171,7 +177,7 @@ class _UnionDecoder:
         return branch.avro_name, decode(inner, path, report)
 
 
-def _plain(read: Callable[[Any], Any], value: Any, path: str, report: Report) -> Any:
+def _decode_scalar(read: Callable[[Any], Any], value: Any, path: str, report: Report) -> Any:
     try:
         return read(value)
     except Invalid as wrong:

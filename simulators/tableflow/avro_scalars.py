@@ -41,19 +41,19 @@ def show_value(value: Any) -> str:
 def find_reader(node: Plain) -> Callable[[Any], Any]:
     match node:
         case Enum(symbols):
-            return partial(_symbol, frozenset(symbols), ", ".join(symbols))
+            return partial(_read_symbol, frozenset(symbols), ", ".join(symbols))
         case Decimal():
-            return partial(_decimal, node)
+            return partial(_read_decimal, node)
         case Fixed(size):
-            return partial(_bytes, size)
+            return partial(_read_bytes, size)
     if node.kind in _TIME_KINDS:
-        return partial(_time, node.kind)
+        return partial(_read_time_or_explain, node.kind)
     if node.kind in _INTEGERS:
-        return partial(_integer, node.kind)
-    return _OTHERS.get(node.kind, _text)
+        return partial(_read_integer, node.kind)
+    return _OTHERS.get(node.kind, _read_text)
 
 
-def _text(value: Any) -> str:
+def _read_text(value: Any) -> str:
     if not isinstance(value, str):
         raise Invalid(f"expected a string, found {show_value(value)}")
     if not value.isascii():
@@ -66,19 +66,19 @@ def _text(value: Any) -> str:
     return value
 
 
-def _symbol(symbols: frozenset[str], listed: str, value: Any) -> str:
+def _read_symbol(symbols: frozenset[str], listed: str, value: Any) -> str:
     if not isinstance(value, str) or value not in symbols:
         raise Invalid(f"expected one of {listed}, found {show_value(value)}")
     return value
 
 
-def _boolean(value: Any) -> bool:
+def _read_boolean(value: Any) -> bool:
     if not isinstance(value, bool):
         raise Invalid(f"expected true or false, found {show_value(value)}")
     return value
 
 
-def _integer(kind: str, value: Any) -> int:
+def _read_integer(kind: str, value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise Invalid(f"expected a whole number, found {show_value(value)}")
     if not -(1 << _INTEGERS[kind]) <= value < 1 << _INTEGERS[kind]:
@@ -86,7 +86,7 @@ def _integer(kind: str, value: Any) -> int:
     return value
 
 
-def _double(value: Any) -> float:
+def _read_double(value: Any) -> float:
     if not isinstance(value, int | decimal.Decimal) or isinstance(value, bool):
         raise Invalid(f"expected a number, found {show_value(value)}")
     try:
@@ -98,8 +98,8 @@ def _double(value: Any) -> float:
     return number
 
 
-def _float(value: Any) -> float:
-    number = _double(value)
+def _read_float(value: Any) -> float:
+    number = _read_double(value)
     try:
         struct.pack("<f", number)
     except OverflowError:
@@ -107,7 +107,7 @@ def _float(value: Any) -> float:
     return number
 
 
-def _decimal(node: Decimal, value: Any) -> decimal.Decimal:
+def _read_decimal(node: Decimal, value: Any) -> decimal.Decimal:
     if not isinstance(value, int | str | decimal.Decimal) or isinstance(value, bool):
         raise Invalid(f"expected a number, or a number as text, found {show_value(value)}")
     try:
@@ -116,12 +116,12 @@ def _decimal(node: Decimal, value: Any) -> decimal.Decimal:
         if not isinstance(value, str) or (value.isprintable() and value.isascii()):
             raise Invalid(f"expected a number, or a number as text, found {show_value(value)}") from None
         return read_decimal_bytes(node, value)
-    return _exact(node, number, value)
+    return _fit_decimal(node, number, value)
 
 
 def read_encoded_decimal(node: Decimal, value: Any) -> decimal.Decimal:
     return (
-        _decimal(node, value)
+        _read_decimal(node, value)
         if not isinstance(value, str) or "." in value
         else read_decimal_bytes(node, value)
     )
@@ -129,11 +129,11 @@ def read_encoded_decimal(node: Decimal, value: Any) -> decimal.Decimal:
 
 def read_decimal_bytes(node: Decimal, value: Any) -> decimal.Decimal:
     """Read the bytes of a decimal's digits, the most significant one first, in two's complement."""
-    unscaled = int.from_bytes(_bytes(None, value), "big", signed=True)
-    return _exact(node, decimal.Decimal(unscaled).scaleb(-node.scale, context=_WIDE), value)
+    unscaled = int.from_bytes(_read_bytes(None, value), "big", signed=True)
+    return _fit_decimal(node, decimal.Decimal(unscaled).scaleb(-node.scale, context=_WIDE), value)
 
 
-def _exact(node: Decimal, number: decimal.Decimal, value: Any) -> decimal.Decimal:
+def _fit_decimal(node: Decimal, number: decimal.Decimal, value: Any) -> decimal.Decimal:
     if not number.is_finite() or (number and number.adjusted() >= node.precision - node.scale):
         raise Invalid(f"{show_value(value)} does not fit decimal({node.precision}, {node.scale})")
     exact = (number or decimal.Decimal(0)).quantize(decimal.Decimal(1).scaleb(-node.scale), context=_WIDE)
@@ -145,9 +145,9 @@ def _exact(node: Decimal, number: decimal.Decimal, value: Any) -> decimal.Decima
     return exact
 
 
-def _bytes(size: int | None, value: Any) -> bytes:
+def _read_bytes(size: int | None, value: Any) -> bytes:
     try:
-        data = _text(value).encode("latin-1")
+        data = _read_text(value).encode("latin-1")
     except UnicodeEncodeError:
         raise Invalid(
             f"expected bytes as characters up to U+00FF (Avro's JSON encoding), found {show_value(value)}"
@@ -157,9 +157,9 @@ def _bytes(size: int | None, value: Any) -> bytes:
     return data
 
 
-def _uuid(value: Any) -> str:
+def _read_uuid(value: Any) -> str:
     """Return the text as it was sent: the column is text, and nothing rewrites it."""
-    text = _text(value)
+    text = _read_text(value)
     try:
         uuid.UUID(text)
     except ValueError:
@@ -167,7 +167,7 @@ def _uuid(value: Any) -> str:
     return text
 
 
-def _time(kind: str, value: Any) -> Any:
+def _read_time_or_explain(kind: str, value: Any) -> Any:
     try:
         return _read_time(kind, value)
     except (ValueError, OverflowError) as error:
@@ -175,11 +175,11 @@ def _time(kind: str, value: Any) -> Any:
 
 
 _OTHERS: Final[dict[str, Callable[[Any], Any]]] = {
-    "boolean": _boolean,
-    "float": _float,
-    "double": _double,
-    "bytes": partial(_bytes, None),
-    "uuid": _uuid,
+    "boolean": _read_boolean,
+    "float": _read_float,
+    "double": _read_double,
+    "bytes": partial(_read_bytes, None),
+    "uuid": _read_uuid,
 }
 
 
@@ -189,8 +189,8 @@ def _read_time(kind: str, value: Any) -> Any:
     Instants are returned in UTC. Raises ValueError with what was expected.
     """
     if kind == "date":
-        return _read(
-            value, date.fromisoformat, _date, "expected a date such as 2026-11-02, or days since 1970"
+        return _read_text_or_number(
+            value, date.fromisoformat, _read_days, "expected a date such as 2026-11-02, or days since 1970"
         )
     what, _, unit = kind.rpartition("-")
     step = _UNITS[unit]
@@ -198,25 +198,31 @@ def _read_time(kind: str, value: Any) -> Any:
     match what:
         case "time":
             wanted = f"expected a time such as 10:15:00, without an offset, or {unit} since midnight"
-            parsed = _read(value, _clock, lambda number: _time_of_day(number * step), wanted)
+            parsed = _read_text_or_number(
+                value, _parse_clock_time, lambda number: _to_time_of_day(number * step), wanted
+            )
         case "timestamp":
             wanted = (
                 f"expected a timestamp {years}, with Z or an offset, such as 2026-11-02T10:15:00Z, or "
                 f"{unit} since 1970"
             )
-            parsed = _read(value, _instant, lambda number: _EPOCH + number * step, wanted)
+            parsed = _read_text_or_number(
+                value, _parse_instant, lambda number: _EPOCH + number * step, wanted
+            )
         case _:
             wanted = (
                 f"expected a timestamp {years}, without an offset, such as 2026-11-02T10:15:00, or {unit} "
                 "since 1970"
             )
-            parsed = _read(
-                value, _local, lambda number: (_EPOCH + number * step).replace(tzinfo=None), wanted
+            parsed = _read_text_or_number(
+                value, _parse_local_time, lambda number: (_EPOCH + number * step).replace(tzinfo=None), wanted
             )
     return parsed if unit == "micros" else parsed.replace(microsecond=parsed.microsecond // 1000 * 1000)
 
 
-def _read(value: Any, from_text: Callable[[str], Any], from_number: Callable[[int], Any], wanted: str) -> Any:
+def _read_text_or_number(
+    value: Any, from_text: Callable[[str], Any], from_number: Callable[[int], Any], wanted: str
+) -> Any:
     try:
         if isinstance(value, str):
             return from_text(value)
@@ -227,31 +233,31 @@ def _read(value: Any, from_text: Callable[[str], Any], from_number: Callable[[in
     raise ValueError(wanted)
 
 
-def _date(days: int) -> date:
+def _read_days(days: int) -> date:
     return (_EPOCH + days * _DAY).date()
 
 
-def _clock(text: str) -> time:
+def _parse_clock_time(text: str) -> time:
     parsed = time.fromisoformat(text)
     if parsed.tzinfo is not None:
         raise ValueError
     return parsed
 
 
-def _time_of_day(since_midnight: timedelta) -> time:
+def _to_time_of_day(since_midnight: timedelta) -> time:
     if not timedelta(0) <= since_midnight < _DAY:
         raise ValueError
     return (_EPOCH + since_midnight).time()
 
 
-def _instant(text: str) -> datetime:
+def _parse_instant(text: str) -> datetime:
     parsed = datetime.fromisoformat(text)
     if parsed.tzinfo is None:
         raise ValueError
     return parsed.astimezone(UTC)
 
 
-def _local(text: str) -> datetime:
+def _parse_local_time(text: str) -> datetime:
     parsed = datetime.fromisoformat(text)
     if parsed.tzinfo is not None:
         raise ValueError

@@ -19,7 +19,7 @@ from pyiceberg.table.update import AddSchemaUpdate, AssertCurrentSchemaId, SetCu
 
 from simulators.tableflow.avro import Array, Field, Map, Node, SchemaError, Struct, Union
 from simulators.tableflow.iceberg_table import apply
-from simulators.tableflow.layout import iceberg_type
+from simulators.tableflow.layout import to_iceberg_type
 from simulators.tableflow.topic import Topic
 
 
@@ -59,7 +59,7 @@ class _Merge:
         self, old: Sequence[types.NestedField], new: Struct | Union, path: str
     ) -> list[types.NestedField]:
         known = {field.name: field for field in old}
-        wanted = {field.name: field for field in _fields(new)}
+        wanted = {field.name: field for field in _list_fields(new)}
         for name in known.keys() - wanted.keys():
             self._refuse(f"{path}{name}", "removed or renamed")
         kept = [name for name in wanted if name in known]
@@ -76,7 +76,9 @@ class _Merge:
                 )
             required = False
         if old is None:
-            return types.NestedField(next(self._ids), new.name, iceberg_type(new.node, self._ids), required)
+            return types.NestedField(
+                next(self._ids), new.name, to_iceberg_type(new.node, self._ids), required
+            )
         return types.NestedField(old.field_id, old.name, self._type(old.field_type, new.node, path), required)
 
     def _type(self, old: types.IcebergType, new: Node, path: str) -> types.IcebergType:
@@ -92,8 +94,8 @@ class _Merge:
                 return types.MapType(old.key_id, old.key_type, old.value_id, value, required)
             case types.StructType(), Struct() | Union():
                 return types.StructType(*self.fields(old.fields, new, f"{path}."))
-        plain = iceberg_type(new, count())
-        if old != plain and not _widens(old, plain):
+        plain = to_iceberg_type(new, count())
+        if old != plain and not _is_widening(old, plain):
             self._refuse(path, f"{old} can't become {plain}")
         return plain
 
@@ -106,13 +108,13 @@ class _Merge:
         self.refused.append(f"{path}: {problem}")
 
 
-def _fields(node: Struct | Union) -> Sequence[Field]:
+def _list_fields(node: Struct | Union) -> Sequence[Field]:
     if isinstance(node, Struct):
         return node.fields
     return [Field(branch.column, replace(branch.node, nullable=True)) for branch in node.branches]
 
 
-def _widens(old: types.IcebergType, new: types.IcebergType) -> bool:
+def _is_widening(old: types.IcebergType, new: types.IcebergType) -> bool:
     match old, new:
         case (types.IntegerType(), types.LongType()) | (types.FloatType(), types.DoubleType()):
             return True

@@ -90,11 +90,11 @@ def add_files(table: Table, operation: Operation, files: Sequence[DataFile]) -> 
 def replace_files(table: Table, files: Sequence[DataFile]) -> Table:
     """Commit `files` in place of all files of the table, in a snapshot of the operation `replace`."""
     return _Commit(table, Operation.REPLACE).publish(
-        added=files, removed=live_entries(table.metadata, table.io)
+        added=files, removed=list_live_entries(table.metadata, table.io)
     )
 
 
-def live_entries(metadata: TableMetadata, io: FileIO) -> list[ManifestEntry]:
+def list_live_entries(metadata: TableMetadata, io: FileIO) -> list[ManifestEntry]:
     """Return entries of the current snapshot's data and delete files, in the order of their commits."""
     snapshot = metadata.current_snapshot()
     manifests = snapshot.manifests(io) if snapshot else []
@@ -242,19 +242,19 @@ def _write(table: Table, schema: Schema, rows: pa.Table, content: DataFileConten
     return file
 
 
-def live_rows(table: Table, key_columns: Sequence[str]) -> pa.Table:
+def read_live_rows(table: Table, key_columns: Sequence[str]) -> pa.Table:
     """Return the rows of the current snapshot, oldest commit first, with equality deletes on `key_columns`
     applied.
 
     Columns have their Parquet names and field ids, ready to be written again.
     """
-    entries = live_entries(table.metadata, table.io)
+    entries = list_live_entries(table.metadata, table.io)
     data = [entry for entry in entries if entry.data_file.content is DataFileContent.DATA]
-    deleted = _newest_deletes(table, [entry for entry in entries if entry not in data])
+    deleted = _find_newest_deletes(table, [entry for entry in entries if entry not in data])
     files = (
-        [_rows(table, data)]
+        [_read_rows(table, data)]
         if not deleted
-        else [_surviving(table, entry, deleted, key_columns) for entry in data]
+        else [_select_surviving_rows(table, entry, deleted, key_columns) for entry in data]
     )
     arrow = schema_to_pyarrow(sanitize_column_names(table.schema()))
     return pa.concat_tables(
@@ -262,7 +262,7 @@ def live_rows(table: Table, key_columns: Sequence[str]) -> pa.Table:
     )
 
 
-def expire(table: Table, keep: int) -> Table:
+def expire_snapshots(table: Table, keep: int) -> Table:
     """Expire all but the newest `keep` snapshots, and delete the files that only expired snapshots refer
     to.
     """
@@ -272,17 +272,17 @@ def expire(table: Table, keep: int) -> Table:
     outdated = [snapshot.snapshot_id for snapshot in newest_first[keep:]]
     if not outdated:
         return table
-    before = _files(table)
+    before = _list_files(table)
     table = apply(
         table,
         (RemoveSnapshotsUpdate.model_validate({"action": "remove-snapshots", "snapshot-ids": outdated}),),
     )
-    for path in sorted(before - _files(table)):
+    for path in sorted(before - _list_files(table)):
         table.io.delete(path)
     return table
 
 
-def _files(table: Table) -> set[str]:
+def _list_files(table: Table) -> set[str]:
     """Return the paths of all files that the table's snapshots refer to."""
     files = set()
     manifests = {}
@@ -294,12 +294,12 @@ def _files(table: Table) -> set[str]:
     return files
 
 
-def _rows(table: Table, entries: Sequence[ManifestEntry]) -> pa.Table:
+def _read_rows(table: Table, entries: Sequence[ManifestEntry]) -> pa.Table:
     scan = ArrowScan(table.metadata, table.io, table.schema(), AlwaysTrue())
     return scan.to_table([FileScanTask(entry.data_file) for entry in entries])
 
 
-def _newest_deletes(table: Table, entries: Sequence[ManifestEntry]) -> dict[tuple[object, ...], int]:
+def _find_newest_deletes(table: Table, entries: Sequence[ManifestEntry]) -> dict[tuple[object, ...], int]:
     """Return the sequence number of the newest delete of each key."""
     newest: dict[tuple[object, ...], int] = {}
     for entry in entries:
@@ -310,10 +310,10 @@ def _newest_deletes(table: Table, entries: Sequence[ManifestEntry]) -> dict[tupl
     return newest
 
 
-def _surviving(
+def _select_surviving_rows(
     table: Table, entry: ManifestEntry, deleted: dict[tuple[object, ...], int], key_columns: Sequence[str]
 ) -> pa.Table:
-    rows = _rows(table, [entry])
+    rows = _read_rows(table, [entry])
     written = entry.sequence_number or 0
     keys = zip(*rows.select(list(key_columns)).to_pydict().values(), strict=True)
     return rows.filter(pa.array([deleted.get(key, 0) <= written for key in keys], pa.bool_()))

@@ -32,14 +32,14 @@ from simulators.tableflow.avro import SchemaError
 from simulators.tableflow.iceberg_evolution import evolve
 from simulators.tableflow.iceberg_table import (
     add_files,
-    expire,
-    live_rows,
+    expire_snapshots,
+    read_live_rows,
     replace_files,
     write_equality_deletes,
     write_rows,
 )
 from simulators.tableflow.kafka import Record
-from simulators.tableflow.layout import KEY_COLUMN, Naming, has_key_column, metadata_column, table_schema
+from simulators.tableflow.layout import KEY_COLUMN, Naming, has_key_column, name_metadata_column, table_schema
 from simulators.tableflow.topic import Topic
 
 WriteMode = Literal["append", "upsert"]
@@ -143,7 +143,9 @@ class Tableflow:
         """
         _require_one(name, "files to a commit", files)
         entry = self._entry(name)
-        rows, deletes = self._upserted(entry, records) if entry.upserts else (_with_values(name, records), [])
+        rows, deletes = (
+            self._upserted(entry, records) if entry.upserts else (_require_values(name, records), [])
+        )
         added = list(self._write(entry, rows, files)) + deletes
         if added:
             operation = Operation.APPEND if not deletes else Operation.OVERWRITE if rows else Operation.DELETE
@@ -154,9 +156,9 @@ class Tableflow:
         """Rewrite the table's data and delete files as `files` data files with the same rows."""
         _require_one(name, "files after compaction", files)
         entry = self._entry(name)
-        rows = live_rows(entry.table, self._key_columns)
+        rows = read_live_rows(entry.table, self._key_columns)
         entry.table = replace_files(
-            entry.table, [write_rows(entry.table, part) for part in _slices(rows, files)]
+            entry.table, [write_rows(entry.table, part) for part in _slice_rows(rows, files)]
         )
         return entry.table
 
@@ -166,7 +168,7 @@ class Tableflow:
         """
         _require_one(name, "snapshots to keep", keep)
         entry = self._entry(name)
-        entry.table = expire(entry.table, keep)
+        entry.table = expire_snapshots(entry.table, keep)
         return entry.table
 
     def evolve(self, topic: Topic) -> Table:
@@ -185,7 +187,7 @@ class Tableflow:
 
         This includes upsert tables, whose equality deletes PyIceberg can't read.
         """
-        return live_rows(self._entry(name).table, self._key_columns)
+        return read_live_rows(self._entry(name).table, self._key_columns)
 
     def drop(self, name: str) -> None:
         """Remove the table from the catalog. Its files stay, as at the vendor."""
@@ -211,7 +213,7 @@ class Tableflow:
         """
         _require_one(topic.name, "commits", commits)
         self.create_table(topic)
-        for number, batch in enumerate(_spans(records, commits), start=1):
+        for number, batch in enumerate(_split_into_spans(records, commits), start=1):
             self.append(topic.name, batch, files)
             if compact_every and number % compact_every == 0:
                 self.compact(topic.name)
@@ -224,7 +226,7 @@ class Tableflow:
 
     @property
     def _key_columns(self) -> tuple[str, str]:
-        return KEY_COLUMN, metadata_column("partition", self.location.naming)
+        return KEY_COLUMN, name_metadata_column("partition", self.location.naming)
 
     def _upserted(
         self, entry: _Materialised, records: Sequence[Record]
@@ -255,7 +257,7 @@ class Tableflow:
         if not records:
             return
         rows = to_arrow(entry.topic, entry.table.schema(), self.location.naming, records, entry.schema_id)
-        parts = _slices(rows, files) if files else _by_partition(rows, records)
+        parts = _slice_rows(rows, files) if files else _split_by_partition(rows, records)
         yield from ExecutorFactory.get_or_create().map(partial(write_rows, entry.table), parts)
 
 
@@ -264,7 +266,7 @@ def _require_one(name: str, what: str, count: int | None) -> None:
         raise ValueError(f"topic {name}: {count} {what}, but there must be at least 1")
 
 
-def _with_values(name: str, records: Sequence[Record]) -> Sequence[Record]:
+def _require_values(name: str, records: Sequence[Record]) -> Sequence[Record]:
     for record in records:
         if record.value is None:
             position = f"partition {record.partition}, offset {record.offset}"
@@ -274,18 +276,18 @@ def _with_values(name: str, records: Sequence[Record]) -> Sequence[Record]:
     return records
 
 
-def _slices(rows: pa.Table, files: int) -> Iterator[pa.Table]:
+def _slice_rows(rows: pa.Table, files: int) -> Iterator[pa.Table]:
     length = max(1, -(-len(rows) // files))
     yield from (rows.slice(start, length) for start in range(0, len(rows), length))
 
 
-def _by_partition(rows: pa.Table, records: Sequence[Record]) -> Iterator[pa.Table]:
+def _split_by_partition(rows: pa.Table, records: Sequence[Record]) -> Iterator[pa.Table]:
     partitions = pa.array([record.partition for record in records], pa.int32())
     for partition in sorted(set(partitions.to_pylist())):
         yield rows.filter(pc.equal(partitions, partition))
 
 
-def _spans(records: Sequence[Record], count: int) -> Iterator[list[Record]]:
+def _split_into_spans(records: Sequence[Record], count: int) -> Iterator[list[Record]]:
     """Split `records` into spans by arrival time. A late record arrives with the records before it."""
     if not records:
         return

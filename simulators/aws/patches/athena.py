@@ -32,8 +32,8 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from simulators.aws import settings
-from simulators.aws.answers import json_answer, json_error
-from simulators.aws.hooks import Answer, Original, OriginalRequest, Patch, Request, ministack
+from simulators.aws.answers import build_json_answer, build_json_error
+from simulators.aws.hooks import Answer, Original, OriginalRequest, Patch, Request, import_ministack
 from simulators.aws.patches.athena_workgroups import ATHENA, PRIMARY, Refused, build_invalid_request
 
 QUERIES = Patch("athena_queries")
@@ -83,7 +83,7 @@ class Results(NamedTuple):
     def check(self, access_key: str, region: str) -> None:
         """Raise Refused if the bucket doesn't exist or the caller may not read its location."""
         name = urlsplit(self.location).netloc
-        exists = name in ministack("services.s3")._buckets
+        exists = name in import_ministack("services.s3")._buckets
         if not exists or not _is_allowed(access_key, "s3:GetBucketLocation", region, f"arn:aws:s3:::{name}"):
             raise build_invalid_request(f"Unable to verify/create output bucket {name}")
 
@@ -102,12 +102,12 @@ async def handle_request(original: OriginalRequest, request: Request) -> Answer:
     action = request.headers.get("x-amz-target", "").rpartition(".")[2]
     if action not in ("StartQueryExecution", "GetQueryResults"):
         return await original()
-    ministack("services.athena")._ensure_default_workgroup()
+    import_ministack("services.athena")._ensure_default_workgroup()
     fields = json.loads(request.body or b"{}")
     try:
         if action == "GetQueryResults":
-            return json_answer(_results_page(fields, *request.caller()))
-        return json_answer({"QueryExecutionId": await _start(fields, *request.caller())})
+            return build_json_answer(_read_results_page(fields, *request.caller()))
+        return build_json_answer({"QueryExecutionId": await _start_query(fields, *request.caller())})
     except Refused as refused:
         return refused.answer
 
@@ -120,9 +120,9 @@ def stop_query_execution(original: Original, data: dict[str, Any]) -> Answer:
     return answer
 
 
-async def _start(request: dict[str, Any], access_key: str, region: str) -> str:
+async def _start_query(request: dict[str, Any], access_key: str, region: str) -> str:
     """Return the id of the execution once the statement is parsed. Raises Refused."""
-    athena = ministack("services.athena")
+    athena = import_ministack("services.athena")
     token = request.get("ClientRequestToken")
     name = request.get("WorkGroup") or PRIMARY
     for query_id, execution in athena._executions.items():
@@ -147,8 +147,8 @@ async def _start(request: dict[str, Any], access_key: str, region: str) -> str:
         "cutoff": (group.get("Configuration") or {}).get("BytesScannedCutoffPerQuery"),
         "put": results.encryption(),
     }
-    process, accepted = await _accepted(
-        query, _credentials(access_key) | settings.client_environment(_endpoint()), region
+    process, accepted = await _start_engine(
+        query, _build_credentials(access_key) | settings.client_environment(_build_endpoint()), region
     )
     suffix = "csv" if accepted["type"] == "DML" else "txt"
     execution = {
@@ -166,13 +166,13 @@ async def _start(request: dict[str, Any], access_key: str, region: str) -> str:
         "_result": None,
     }
     athena._executions[query_id], _processes[query_id] = execution, process
-    task = asyncio.create_task(_run(execution, process))
+    task = asyncio.create_task(_run_query(execution, process))
     _tasks.add(task)
     task.add_done_callback(_tasks.discard)
     return query_id
 
 
-async def _accepted(
+async def _start_engine(
     query: dict[str, Any], environment: dict[str, str], region: str
 ) -> tuple[asyncio.subprocess.Process, dict[str, Any]]:
     """Start the engine and have it parse the statement. Raises Refused."""
@@ -186,7 +186,7 @@ async def _accepted(
         env=kept | environment | {"AWS_REGION": region, "AWS_DEFAULT_REGION": region},
         limit=_LINE_BYTES,
     )
-    accepted = await _exchange(process, query)
+    accepted = await _exchange_lines(process, query)
     if "type" not in accepted:
         await process.wait()
         reason = accepted.get("malformed", "the engine did not start; its reason is in the server's log")
@@ -194,7 +194,7 @@ async def _accepted(
     return process, accepted
 
 
-async def _exchange(process: asyncio.subprocess.Process, fields: dict[str, Any]) -> dict[str, Any]:
+async def _exchange_lines(process: asyncio.subprocess.Process, fields: dict[str, Any]) -> dict[str, Any]:
     """Send the fields to the engine and return its reply; empty if the engine has ended."""
     assert process.stdin is not None
     assert process.stdout is not None
@@ -207,20 +207,20 @@ async def _exchange(process: asyncio.subprocess.Process, fields: dict[str, Any])
     return answer
 
 
-async def _run(execution: Execution, process: asyncio.subprocess.Process) -> None:
+async def _run_query(execution: Execution, process: asyncio.subprocess.Process) -> None:
     queued = time.monotonic()
     status = execution["Status"]
-    async with _query_slots():
+    async with _get_query_slots():
         began = time.monotonic()
         if status["State"] == "QUEUED":
             status["State"] = "RUNNING"
-        outcome = await _exchange(process, {})
+        outcome = await _exchange_lines(process, {})
     if process.returncode is None:
         process.kill()
     await process.wait()
     del _processes[execution["QueryExecutionId"]]
     if status["State"] != "CANCELLED":
-        _end(
+        _end_query(
             execution,
             outcome
             or {"state": "FAILED", "reason": "GENERIC_INTERNAL_ERROR: the engine ended without an answer"},
@@ -235,7 +235,7 @@ async def _run(execution: Execution, process: asyncio.subprocess.Process) -> Non
     }
 
 
-def _end(execution: Execution, outcome: dict[str, Any]) -> None:
+def _end_query(execution: Execution, outcome: dict[str, Any]) -> None:
     status, execution["_result"] = execution["Status"], outcome
     if reason := outcome.get("reason"):
         status["StateChangeReason"] = reason
@@ -245,16 +245,16 @@ def _end(execution: Execution, outcome: dict[str, Any]) -> None:
 
 
 @cache
-def _query_slots() -> asyncio.Semaphore:
+def _get_query_slots() -> asyncio.Semaphore:
     return asyncio.Semaphore(_CONCURRENT)
 
 
-def _credentials(access_key: str) -> dict[str, str]:
+def _build_credentials(access_key: str) -> dict[str, str]:
     """Return the caller's credentials as environment variables.
 
     If IAM is enforced, MiniStack has checked the signature.
     """
-    known = ministack("core.iam_evaluator").resolve_credential(access_key)
+    known = import_ministack("core.iam_evaluator").resolve_credential(access_key)
     if not hasattr(known, "secret_access_key"):
         return {
             "AWS_ACCESS_KEY_ID": settings.ACCESS_KEY_ID,
@@ -264,14 +264,14 @@ def _credentials(access_key: str) -> dict[str, str]:
     return {"AWS_ACCESS_KEY_ID": access_key, "AWS_SECRET_ACCESS_KEY": known.secret_access_key} | token
 
 
-def _endpoint() -> str:
+def _build_endpoint() -> str:
     return f"http://{settings.HOST}:{os.environ['GATEWAY_PORT']}"
 
 
-def _results_page(request: dict[str, Any], access_key: str, region: str) -> dict[str, Any]:
+def _read_results_page(request: dict[str, Any], access_key: str, region: str) -> dict[str, Any]:
     """Return a page of the results. Raises Refused."""
     query_id = request.get("QueryExecutionId")
-    execution = ministack("services.athena")._executions.get(query_id)
+    execution = import_ministack("services.athena")._executions.get(query_id)
     if execution is None:
         raise build_invalid_request(f"QueryExecution {query_id} was not found")
     state = execution["Status"]["State"]
@@ -288,14 +288,16 @@ def _results_page(request: dict[str, Any], access_key: str, region: str) -> dict
     bucket, _, key = execution["ResultConfiguration"]["OutputLocation"].removeprefix("s3://").partition("/")
     if not _is_allowed(access_key, "s3:GetObject", region, f"arn:aws:s3:::{bucket}/{key}"):
         raise Refused(
-            json_error("AccessDeniedException", f"Not authorized to read the result at s3://{bucket}/{key}")
+            build_json_error(
+                "AccessDeniedException", f"Not authorized to read the result at s3://{bucket}/{key}"
+            )
         )
-    if key not in ministack("services.s3")._buckets.get(bucket, {"objects": {}})["objects"]:
+    if key not in import_ministack("services.s3")._buckets.get(bucket, {"objects": {}})["objects"]:
         raise build_invalid_request("Could not find results")
-    return _page(execution["_result"], size, int(token))
+    return _build_page(execution["_result"], size, int(token))
 
 
-def _page(result: dict[str, Any], size: int, start: int) -> dict[str, Any]:
+def _build_page(result: dict[str, Any], size: int, start: int) -> dict[str, Any]:
     columns = [
         dict(zip(("name", "type", "precision", "scale"), column, strict=True)) for column in result["columns"]
     ]
@@ -328,6 +330,6 @@ def _page(result: dict[str, Any], size: int, start: int) -> dict[str, Any]:
 
 def _is_allowed(access_key: str, action: str, region: str, arn: str) -> bool:
     """Return whether the caller may do this in S3. True if IAM is not enforced."""
-    return not ministack("app").AUTH or not ministack("core.iam_evaluator").enforce(
+    return not import_ministack("app").AUTH or not import_ministack("core.iam_evaluator").enforce(
         access_key, action, "s3", region, arn, None
     )

@@ -18,8 +18,8 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
-from simulators.aws.answers import json_answer
-from simulators.aws.hooks import Answer, Original, Patch, ministack
+from simulators.aws.answers import build_json_answer
+from simulators.aws.hooks import Answer, Original, Patch, import_ministack
 
 WORKGROUPS = Patch("athena_workgroups")
 PATCHES: Final = (WORKGROUPS,)
@@ -41,7 +41,7 @@ class Refused(Exception):
 
 
 def build_invalid_request(message: str, **extra: str) -> Refused:
-    answer = ministack("core.responses").error_response_json(
+    answer = import_ministack("core.responses").error_response_json(
         "InvalidRequestException", message, 400, extra=extra or None
     )
     return Refused(answer)
@@ -49,7 +49,7 @@ def build_invalid_request(message: str, **extra: str) -> Refused:
 
 @WORKGROUPS.replaces(ATHENA, "_delete_workgroup", "data")
 def delete_workgroup(original: Original, data: dict[str, Any]) -> Answer:
-    athena = ministack("services.athena")
+    athena = import_ministack("services.athena")
     name = str(data.get("WorkGroup"))
     if name == PRIMARY:
         return original(data)
@@ -58,7 +58,7 @@ def delete_workgroup(original: Original, data: dict[str, Any]) -> Answer:
     held = [
         (store, query_id)
         for store in (athena._named_queries, athena._executions)
-        for query_id in _ids_in(store, name)
+        for query_id in _list_ids(store, name)
     ]
     if held and not data.get("RecursiveDeleteOption"):
         return build_invalid_request(f"WorkGroup {name} is not empty").answer
@@ -68,13 +68,13 @@ def delete_workgroup(original: Original, data: dict[str, Any]) -> Answer:
 
 
 @WORKGROUPS.provisions("AWS::Athena::WorkGroup", "delete", original=True)
-def delete_of_stack(original: Callable[..., None], physical_id: str, props: dict[str, Any]) -> None:
+def delete_workgroup_of_stack(original: Callable[..., None], physical_id: str, props: dict[str, Any]) -> None:
     """Delete the workgroup.
 
     Raises ValueError if it isn't empty; stock ignores the refusal of DeleteWorkGroup.
     """
-    athena = ministack("services.athena")
-    holds = [*_ids_in(athena._named_queries, physical_id), *_ids_in(athena._executions, physical_id)]
+    athena = import_ministack("services.athena")
+    holds = [*_list_ids(athena._named_queries, physical_id), *_list_ids(athena._executions, physical_id)]
     if physical_id in athena._workgroups and holds and not props.get("RecursiveDeleteOption"):
         raise ValueError(f"WorkGroup {physical_id} is not empty")
     original(physical_id, props)
@@ -82,7 +82,7 @@ def delete_of_stack(original: Callable[..., None], physical_id: str, props: dict
 
 @WORKGROUPS.replaces(ATHENA, "_create_named_query", "data")
 def create_named_query(original: Original, data: dict[str, Any]) -> Answer:
-    athena = ministack("services.athena")
+    athena = import_ministack("services.athena")
     athena._ensure_default_workgroup()
     if (data.get("WorkGroup") or PRIMARY) not in athena._workgroups:
         return build_invalid_request("WorkGroup is not found.").answer
@@ -91,32 +91,32 @@ def create_named_query(original: Original, data: dict[str, Any]) -> Answer:
 
 @WORKGROUPS.replaces(ATHENA, "_list_named_queries", "data")
 def list_named_queries(original: Original, data: dict[str, Any]) -> Answer:
-    return _listed(
+    return _build_page(
         "NamedQueryIds",
-        _ids_in(ministack("services.athena")._named_queries, data.get("WorkGroup") or PRIMARY),
+        _list_ids(import_ministack("services.athena")._named_queries, data.get("WorkGroup") or PRIMARY),
         data,
     )
 
 
 @WORKGROUPS.replaces(ATHENA, "_list_query_executions", "data")
 def list_query_executions(original: Original, data: dict[str, Any]) -> Answer:
-    ids = _ids_in(ministack("services.athena")._executions, data.get("WorkGroup") or PRIMARY)
-    return _listed("QueryExecutionIds", ids[::-1], data)
+    ids = _list_ids(import_ministack("services.athena")._executions, data.get("WorkGroup") or PRIMARY)
+    return _build_page("QueryExecutionIds", ids[::-1], data)
 
 
 @WORKGROUPS.names_resources("athena")
-def workgroup_resource(target: str, body: bytes) -> str | None:
+def name_workgroup(target: str, body: bytes) -> str | None:
     """Return the call's workgroup; None if it concerns none, or a query that doesn't exist."""
-    name = _workgroup_of(target.rpartition(".")[2], body)
+    name = _find_workgroup(target.rpartition(".")[2], body)
     return f"workgroup/{name}" if name else None
 
 
-def _workgroup_of(action: str, body: bytes) -> str | None:
+def _find_workgroup(action: str, body: bytes) -> str | None:
     try:
         fields = json.loads(body or b"{}")
     except ValueError:
         return None
-    athena = ministack("services.athena")
+    athena = import_ministack("services.athena")
     for store, field in ((athena._executions, "QueryExecutionId"), (athena._named_queries, "NamedQueryId")):
         for query_id in [fields.get(field), *fields.get(f"{field}s", [])]:
             if query_id in store:
@@ -124,12 +124,12 @@ def _workgroup_of(action: str, body: bytes) -> str | None:
     return fields.get("WorkGroup") or (PRIMARY if action in _NEEDS_WORKGROUP else None)
 
 
-def _ids_in(store: Any, name: str) -> list[str]:
+def _list_ids(store: Any, name: str) -> list[str]:
     return [query_id for query_id, held in store.items() if held.get("WorkGroup") == name]
 
 
-def _listed(field: str, ids: list[str], data: dict[str, Any]) -> Answer:
+def _build_page(field: str, ids: list[str], data: dict[str, Any]) -> Answer:
     start = int(data.get("NextToken") or 0)
     size = min(int(data.get("MaxResults") or _LIST_PAGE), _LIST_PAGE)
     more = {"NextToken": str(start + size)} if start + size < len(ids) else {}
-    return json_answer({field: ids[start : start + size], **more})
+    return build_json_answer({field: ids[start : start + size], **more})

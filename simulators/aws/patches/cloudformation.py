@@ -29,7 +29,7 @@ import contextvars
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from simulators.aws.hooks import Answer, Original, Patch, ministack
+from simulators.aws.hooks import Answer, Original, Patch, import_ministack
 
 DELETE_ORDER = Patch("cfn_delete_order")
 _STACKS: Final = "ministack.services.cloudformation.stacks"
@@ -63,7 +63,7 @@ def delete_resource(  # noqa: PLR0917  (MiniStack's own parameters)
         return
     undeleted = _undeleted.setdefault(stack_name, set())
     try:
-        if remaining := _dependents(stack_name, logical_id) & undeleted:
+        if remaining := _list_dependents(stack_name, logical_id) & undeleted:
             raise StillNeeded(f"needed by {', '.join(sorted(remaining))}, which could not be deleted")
         original(resource_type, physical_id, props, stack_name, logical_id)
     except Exception:
@@ -72,13 +72,13 @@ def delete_resource(  # noqa: PLR0917  (MiniStack's own parameters)
     undeleted.discard(logical_id)
 
 
-def _dependents(stack_name: str, logical_id: str) -> set[str]:
+def _list_dependents(stack_name: str, logical_id: str) -> set[str]:
     """Return the resources that depend on this one directly.
 
     An undeleted indirect dependent keeps these, too.
     """
-    engine = ministack("services.cloudformation.engine")
-    stacks = ministack("services.cloudformation")._stacks
+    engine = import_ministack("services.cloudformation.engine")
+    stacks = import_ministack("services.cloudformation")._stacks
     stack = stacks.get(stack_name) or {}
     defined: dict[str, Any] = (stack.get("_template") or {}).get("Resources", {})
     return {
@@ -166,7 +166,7 @@ IN_PROGRESS = Patch("cfn_in_progress")
     "ministack.services.cloudformation.handlers", "_ACTION_HANDLERS", "DescribeStackResource"
 )
 def describe_stack_resource(original: Original, params: dict[str, Any]) -> Answer:
-    handlers = ministack("services.cloudformation.handlers")
+    handlers = import_ministack("services.cloudformation.handlers")
     logical_id = handlers._p(params, "LogicalResourceId")
     stack = handlers._resolve_stack(handlers._p(params, "StackName"))
     if not stack or logical_id in stack.get("_resources", {}):
@@ -183,7 +183,7 @@ def describe_stack_resource(original: Original, params: dict[str, Any]) -> Answe
 
 def _record_in_progress(stack_id: str, logical_id: str) -> dict[str, Any]:
     """Return the resource's record if its last event is *_IN_PROGRESS, else an empty dict."""
-    events = ministack("services.cloudformation")._stack_events.get(stack_id, [])
+    events = import_ministack("services.cloudformation")._stack_events.get(stack_id, [])
     last = next((event for event in reversed(events) if event["LogicalResourceId"] == logical_id), None)
     if not last or not last["ResourceStatus"].endswith("_IN_PROGRESS"):
         return {}
@@ -220,7 +220,7 @@ def execute_function(original: Callable[..., Any], func: dict[str, Any], event: 
     """Invoke asynchronously for CloudFormation. Other callers, such as Step Functions, need the result."""
     if not _is_cloudformation.get():
         return original(func, event)
-    ministack("services.lambda_svc").invoke_async_with_retry(func, event)
+    import_ministack("services.lambda_svc").invoke_async_with_retry(func, event)
     return {}
 
 
@@ -237,8 +237,8 @@ def resolve_stack_outputs(
 ) -> tuple[list[Any], dict[str, Any]]:
     """Raise ValueError, which fails the update, if an imported export would change or be removed."""
     outputs, exports = original(*given)
-    cloudformation = ministack("services.cloudformation")
-    handlers = ministack("services.cloudformation.handlers")
+    cloudformation = import_ministack("services.cloudformation")
+    handlers = import_ministack("services.cloudformation.handlers")
     stack_id = given[-1]
     for name, before in cloudformation._exports.items():
         after = exports.get(name)

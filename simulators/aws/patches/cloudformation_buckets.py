@@ -18,7 +18,7 @@ from typing import Any, Final
 from xml.etree import ElementTree
 
 from simulators.aws.answers import Provisioned
-from simulators.aws.hooks import Patch, ministack
+from simulators.aws.hooks import Patch, import_ministack
 
 BUCKETS = Patch("cfn_buckets")
 PATCHES: Final = (BUCKETS,)
@@ -40,7 +40,7 @@ def create_bucket(
 
 
 @BUCKETS.provisions(_BUCKET, "update", original=True)
-def update(
+def update_bucket(
     original: Callable[..., Provisioned],
     physical_id: str,
     old: dict[str, Any],
@@ -56,7 +56,7 @@ def update(
 @BUCKETS.provisions(_BUCKET, "delete", original=True)
 def delete_bucket(_: Callable[..., Any], physical_id: str, props: dict[str, Any]) -> None:
     """Delete the bucket with DeleteBucket. The bucket may be deleted already."""
-    s3 = ministack("services.s3")
+    s3 = import_ministack("services.s3")
     if physical_id in s3._buckets:
         _require_success(physical_id, s3._delete_bucket(physical_id))
 
@@ -66,11 +66,11 @@ def _apply_settings(name: str, props: dict[str, Any], old: dict[str, Any]) -> No
 
     Raises ValueError if S3 refuses.
     """
-    s3 = ministack("services.s3")
+    s3 = import_ministack("services.s3")
     for prop, (document, api) in _SETTINGS.items():
         if props.get(prop):
             tag, content = document(props[prop])
-            _require_success(name, getattr(s3, f"_put_bucket_{api}")(name, _xml(tag, content)))
+            _require_success(name, getattr(s3, f"_put_bucket_{api}")(name, _build_xml(tag, content)))
         elif old.get(prop):
             _require_success(name, getattr(s3, f"_delete_bucket_{api}")(name))
     if old.get("VersioningConfiguration") and not props.get("VersioningConfiguration"):
@@ -87,7 +87,7 @@ def _require_success(name: str, answer: tuple[int, Any, Any]) -> None:
         )
 
 
-def _bucket_encryption(given: dict[str, Any]) -> tuple[str, Any]:
+def _convert_encryption(given: dict[str, Any]) -> tuple[str, Any]:
     names = {"ServerSideEncryptionByDefault": "ApplyServerSideEncryptionByDefault"}
     rules = [
         {names.get(name, name): value for name, value in rule.items()}
@@ -96,7 +96,7 @@ def _bucket_encryption(given: dict[str, Any]) -> tuple[str, Any]:
     return "ServerSideEncryptionConfiguration", {"Rule": rules}
 
 
-def _lifecycle_rule(given: dict[str, Any]) -> dict[str, Any]:
+def _convert_lifecycle_rule(given: dict[str, Any]) -> dict[str, Any]:
     """Return the rule in the format of the S3 API. Raises ValueError for an unknown property."""
     if unknown := given.keys() - _LIFECYCLE_FIELDS.keys() - {"Prefix"}:
         raise ValueError(f"not simulated: {', '.join(sorted(unknown))} of a lifecycle rule")
@@ -121,11 +121,11 @@ _LIFECYCLE_FIELDS: Final[Mapping[str, tuple[str, str]]] = {
 }
 #: By property: the function that makes S3's request of it, and the name in MiniStack's S3 operations.
 _SETTINGS: Final[Mapping[str, tuple[Callable[[Any], tuple[str, Any]], str]]] = {
-    "BucketEncryption": (_bucket_encryption, "encryption"),
+    "BucketEncryption": (_convert_encryption, "encryption"),
     "LifecycleConfiguration": (
         lambda value: (
             "LifecycleConfiguration",
-            {"Rule": [_lifecycle_rule(rule) for rule in value["Rules"]]},
+            {"Rule": [_convert_lifecycle_rule(rule) for rule in value["Rules"]]},
         ),
         "lifecycle",
     ),
@@ -137,17 +137,17 @@ _SETTINGS: Final[Mapping[str, tuple[Callable[[Any], tuple[str, Any]], str]]] = {
 }
 
 
-def _xml(tag: str, content: Any) -> bytes:
+def _build_xml(tag: str, content: Any) -> bytes:
     root = ElementTree.Element(tag, xmlns=_NAMESPACE)
-    _fill(root, content)
+    _fill_element(root, content)
     return ElementTree.tostring(root)
 
 
-def _fill(element: ElementTree.Element, content: Any) -> None:
+def _fill_element(element: ElementTree.Element, content: Any) -> None:
     """Add XML elements for a value. A list becomes several elements of the same name."""
     if not isinstance(content, dict):
         element.text = str(content).lower() if isinstance(content, bool) else str(content)
         return
     for tag, value in content.items():
         for item in value if isinstance(value, list) else [value]:
-            _fill(ElementTree.SubElement(element, tag), item)
+            _fill_element(ElementTree.SubElement(element, tag), item)

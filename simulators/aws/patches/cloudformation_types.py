@@ -25,8 +25,8 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
-from simulators.aws.answers import Provisioned, ProvisioningFailed, call_service, typed
-from simulators.aws.hooks import Patch, ministack
+from simulators.aws.answers import Provisioned, ProvisioningFailed, call_service, parse_number_or_boolean
+from simulators.aws.hooks import Patch, import_ministack
 
 SECRETS = Patch("cfn_secrets")
 _CLOUDFORMATION: Final = "ministack.services.cloudformation"
@@ -36,11 +36,13 @@ _TEMPLATE: Final = ("SecretStringTemplate", "GenerateStringKey")
 
 
 @SECRETS.replaces(f"{_CLOUDFORMATION}.provisioners", "_sm_secret_string", "props")
-def secret_string(original: Callable[..., str], props: dict[str, Any]) -> str:
+def build_secret_string(original: Callable[..., str], props: dict[str, Any]) -> str:
     generate = props.get("GenerateSecretString")
     if props.get("SecretString") or not generate:
         return original(props)
-    wanted = {name: typed(value) for name, value in generate.items() if name not in _TEMPLATE}
+    wanted = {
+        name: parse_number_or_boolean(value) for name, value in generate.items() if name not in _TEMPLATE
+    }
     value = call_service("secretsmanager", "_get_random_password", wanted)["RandomPassword"]
     if "SecretStringTemplate" not in generate:
         return str(value)
@@ -51,7 +53,7 @@ def secret_string(original: Callable[..., str], props: dict[str, Any]) -> str:
 def create_secret(
     original: Callable[..., Provisioned], logical_id: str, props: dict[str, Any], stack_name: str
 ) -> Provisioned:
-    service = ministack("services.secretsmanager")
+    service = import_ministack("services.secretsmanager")
     if "Name" in props and props["Name"] in service._secrets:
         raise ProvisioningFailed(f"The operation failed because the secret {props['Name']} already exists.")
     name, attributes = original(logical_id, props, stack_name)
@@ -69,24 +71,24 @@ def update_secret(  # noqa: PLR0917  (MiniStack's own parameters)
     stack_name: str,
     logical_id: str,
 ) -> Provisioned:
-    _, attributes = original(_secret_name(physical_id), old, new, stack_name, logical_id)
+    _, attributes = original(_find_secret_name(physical_id), old, new, stack_name, logical_id)
     return attributes["Arn"], attributes
 
 
 @SECRETS.provisions(_SECRET, "delete", original=True)
 def delete_secret(original: Callable[..., None], physical_id: str, props: dict[str, Any]) -> None:
-    original(_secret_name(physical_id), props)
+    original(_find_secret_name(physical_id), props)
 
 
 @SECRETS.provisions(_ROTATION_SCHEDULE, "create")
 def create_rotation(logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
-    rules = {name: typed(value) for name, value in props.get("RotationRules", {}).items()}
+    rules = {name: parse_number_or_boolean(value) for name, value in props.get("RotationRules", {}).items()}
     wanted = {
         "SecretId": props["SecretId"],
         "RotationLambdaARN": props.get("RotationLambdaARN"),
         "RotationRules": rules,
     }
-    at_once = typed(props.get("RotateImmediatelyOnUpdate", True))
+    at_once = parse_number_or_boolean(props.get("RotateImmediatelyOnUpdate", True))
     call_service("secretsmanager", "_rotate_secret", wanted | {"RotateImmediately": at_once})
     return str(props["SecretId"]), {}
 
@@ -102,13 +104,13 @@ def update_rotation(
 @SECRETS.provisions(_ROTATION_SCHEDULE, "delete")
 def delete_rotation(physical_id: str, props: dict[str, Any]) -> None:
     """Cancel the rotation, as CancelRotateSecret does. The secret may be deleted already."""
-    _, secret = ministack("services.secretsmanager")._resolve(physical_id)
+    _, secret = import_ministack("services.secretsmanager")._resolve(physical_id)
     if secret:
         secret["RotationEnabled"] = False
 
 
 @SECRETS.replaces(f"{_CLOUDFORMATION}.drift", "detect_resource_drift", "stack logical_id record timestamp")
-def resource_drift(
+def detect_resource_drift(
     original: Callable[..., dict[str, Any]],
     stack: dict[str, Any],
     logical_id: str,
@@ -119,13 +121,13 @@ def resource_drift(
         return original(stack, logical_id, record, timestamp)
     physical_id = record["PhysicalResourceId"]
     result = original(
-        stack, logical_id, {**record, "PhysicalResourceId": _secret_name(physical_id)}, timestamp
+        stack, logical_id, {**record, "PhysicalResourceId": _find_secret_name(physical_id)}, timestamp
     )
     return {**result, "PhysicalResourceId": physical_id}
 
 
-def _secret_name(arn: str) -> str:
-    name, _ = ministack("services.secretsmanager")._resolve(arn)
+def _find_secret_name(arn: str) -> str:
+    name, _ = import_ministack("services.secretsmanager")._resolve(arn)
     return name or arn
 
 
@@ -146,13 +148,13 @@ def create_query(logical_id: str, props: dict[str, Any], stack_name: str) -> Pro
 
 @TYPES.provisions(_QUERY, "delete")
 def delete_query(physical_id: str, props: dict[str, Any]) -> None:
-    if physical_id in ministack("services.athena")._named_queries:
+    if physical_id in import_ministack("services.athena")._named_queries:
         call_service("athena", "_delete_named_query", {"NamedQueryId": physical_id})
 
 
 @TYPES.provisions(_BUDGET, "create")
 def create_budget(logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
-    wanted = _budget_request(logical_id, props, stack_name)
+    wanted = _build_budget_request(logical_id, props, stack_name)
     call_service("budgets", "_create_budget", wanted)
     return wanted["Budget"]["BudgetName"], {}
 
@@ -167,13 +169,15 @@ def update_budget(physical_id: str, old: dict[str, Any], new: dict[str, Any], st
         created: Provisioned = create_budget(physical_id, new, stack_name)
         return created
     named = {**new, "Budget": {"BudgetName": physical_id} | new["Budget"]}
-    call_service("budgets", "_update_budget", {"NewBudget": _budget_request("", named, stack_name)["Budget"]})
+    call_service(
+        "budgets", "_update_budget", {"NewBudget": _build_budget_request("", named, stack_name)["Budget"]}
+    )
     return physical_id, {}
 
 
 @TYPES.provisions(_BUDGET, "delete")
 def delete_budget(physical_id: str, props: dict[str, Any]) -> None:
-    if physical_id in ministack("services.budgets")._budgets:
+    if physical_id in import_ministack("services.budgets")._budgets:
         call_service("budgets", "_delete_budget", {"BudgetName": physical_id})
 
 
@@ -181,7 +185,7 @@ def delete_budget(physical_id: str, props: dict[str, Any]) -> None:
 def create_alarm(
     original: Callable[..., Provisioned], logical_id: str, props: dict[str, Any], stack_name: str
 ) -> Provisioned:
-    if props.get("AlarmName") in ministack("services.cloudwatch")._alarms:
+    if props.get("AlarmName") in import_ministack("services.cloudwatch")._alarms:
         raise ProvisioningFailed(
             f"Resource of type 'AWS::CloudWatch::Alarm' with identifier '{props['AlarmName']}' already "
             "exists."
@@ -199,18 +203,18 @@ def create_security(logical_id: str, props: dict[str, Any], stack_name: str) -> 
     call_service(
         "glue",
         "_create_security_configuration",
-        {"Name": name, "EncryptionConfiguration": _security_encryption(props)},
+        {"Name": name, "EncryptionConfiguration": _convert_encryption(props)},
     )
     return name, {}
 
 
 @TYPES.provisions(_SECURITY, "delete")
 def delete_security(physical_id: str, props: dict[str, Any]) -> None:
-    if physical_id in ministack("services.glue")._security_configs:
+    if physical_id in import_ministack("services.glue")._security_configs:
         call_service("glue", "_delete_security_configuration", {"Name": physical_id})
 
 
-def _security_encryption(props: dict[str, Any]) -> dict[str, Any]:
+def _convert_encryption(props: dict[str, Any]) -> dict[str, Any]:
     """Return the EncryptionConfiguration for CreateSecurityConfiguration, which has another name for
     S3Encryptions.
     """
@@ -219,7 +223,7 @@ def _security_encryption(props: dict[str, Any]) -> dict[str, Any]:
     return dict(encryption)
 
 
-def _budget_request(logical_id: str, props: dict[str, Any], stack_name: str) -> dict[str, Any]:
+def _build_budget_request(logical_id: str, props: dict[str, Any], stack_name: str) -> dict[str, Any]:
     """Return the request of CreateBudget. Its amounts are strings, those of templates are numbers."""
     wanted = copy.deepcopy(props)
     budget = wanted["Budget"]
@@ -255,7 +259,7 @@ def update_function(
 
 
 def _keep_dead_letters(name: str, props: dict[str, Any]) -> None:
-    config = ministack("services.lambda_svc")._functions[name]["config"]
+    config = import_ministack("services.lambda_svc")._functions[name]["config"]
     if "DeadLetterConfig" in props:
         config["DeadLetterConfig"] = dict(props["DeadLetterConfig"])
     else:
@@ -270,7 +274,7 @@ _SCHEDULE: Final = "AWS::Scheduler::Schedule"
 def create_schedule(
     _: Callable[..., Provisioned], logical_id: str, props: dict[str, Any], stack_name: str
 ) -> Provisioned:
-    make_name = ministack("services.cloudformation.provisioners")._physical_name
+    make_name = import_ministack("services.cloudformation.provisioners")._physical_name
     name = props.get("Name") or make_name(stack_name, logical_id, max_len=64)
     return name, {"Arn": call_service("scheduler", "_create_schedule", name, props)["ScheduleArn"]}
 
@@ -292,11 +296,11 @@ def update_schedule(
 
 
 @PROPERTIES.replaces("ministack.services.cloudformation.provisioners", "_glue_job_fields", "props")
-def job_fields(original: Callable[..., dict[str, Any]], props: dict[str, Any]) -> dict[str, Any]:
+def convert_job_fields(original: Callable[..., dict[str, Any]], props: dict[str, Any]) -> dict[str, Any]:
     fields = original(props)
     if "ExecutionProperty" in props:
         fields["ExecutionProperty"] = {
-            name: typed(value) for name, value in props["ExecutionProperty"].items()
+            name: parse_number_or_boolean(value) for name, value in props["ExecutionProperty"].items()
         }
     return fields
 

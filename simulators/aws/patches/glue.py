@@ -39,8 +39,8 @@ import uuid
 from typing import Any, Final
 
 from simulators.aws import controls
-from simulators.aws.answers import json_answer, json_error
-from simulators.aws.hooks import Answer, Original, Patch, in_background, ministack
+from simulators.aws.answers import build_json_answer, build_json_error
+from simulators.aws.hooks import Answer, Original, Patch, import_ministack, run_in_background
 from simulators.aws.job_run import JobRun
 from simulators.core import control
 
@@ -79,11 +79,16 @@ def handle_request(  # noqa: PLR0917  (MiniStack's own parameters)
     if action == "UpdateTable":
         request["TableInput"] = {**_EMPTY_TABLE, **request.get("TableInput", {})}
     with _catalog_lock:
-        if action == "GetTables" and request.get("DatabaseName") not in ministack("services.glue")._databases:
-            return json_error("EntityNotFoundException", f"Database {request.get('DatabaseName')} not found.")
+        if (
+            action == "GetTables"
+            and request.get("DatabaseName") not in import_ministack("services.glue")._databases
+        ):
+            return build_json_error(
+                "EntityNotFoundException", f"Database {request.get('DatabaseName')} not found."
+            )
         answer: Answer = original(method, path, headers, json.dumps(request).encode(), query_params)
     if action in _LISTS and answer[0] == 200:
-        return _catalog_page(answer, _LISTS[action], **listing)
+        return _build_catalog_page(answer, _LISTS[action], **listing)
     return answer
 
 
@@ -99,7 +104,7 @@ def fold(request: dict[str, Any]) -> dict[str, Any]:
     return folded
 
 
-def _catalog_page(
+def _build_catalog_page(
     answer: Answer,
     field: str,
     MaxResults: int | None,  # noqa: N803  (AWS's names)
@@ -110,7 +115,7 @@ def _catalog_page(
         after = base64.b64decode(NextToken or "", validate=True).decode()
         wanted = re.compile(Expression or ".*")
     except (ValueError, re.error) as error:
-        return json_error("InvalidInputException", str(error))
+        return build_json_error("InvalidInputException", str(error))
     entries = sorted(json.loads(answer[2])[field], key=lambda entry: str(entry["Name"]))
     left = [entry for entry in entries if entry["Name"] > after and wanted.fullmatch(entry["Name"])]
     page = left[: min(MaxResults or MAX_RESULTS, MAX_RESULTS)]
@@ -196,7 +201,7 @@ _runs_lock: Final = threading.Lock()
 def create_job(original: Original, data: dict[str, Any]) -> Answer:
     answer = original(data)
     if answer[0] == 200:
-        job = ministack("services.glue")._jobs[data["Name"]]
+        job = import_ministack("services.glue")._jobs[data["Name"]]
         job["ExecutionProperty"] = data.get("ExecutionProperty") or {"MaxConcurrentRuns": 1}
         job["Timeout"] = data.get("Timeout") or _DEFAULT_TIMEOUT
     return answer
@@ -207,13 +212,13 @@ def update_job(original: Original, data: dict[str, Any]) -> Answer:
     answer = original(data)
     given = data.get("JobUpdate", {}).get("ExecutionProperty")
     if answer[0] == 200 and given:
-        ministack("services.glue")._jobs[data["JobName"]]["ExecutionProperty"] = given
+        import_ministack("services.glue")._jobs[data["JobName"]]["ExecutionProperty"] = given
     return answer
 
 
 @RUNS.replaces(_GLUE, "_start_job_run", "data")
 def start_job_run(original: Original, data: dict[str, Any]) -> Answer:
-    glue = ministack("services.glue")
+    glue = import_ministack("services.glue")
     job = glue._jobs.get(data.get("JobName"))
     if job is None:
         return original(data)
@@ -221,16 +226,16 @@ def start_job_run(original: Original, data: dict[str, Any]) -> Answer:
         runs = glue._job_runs.setdefault(job["Name"], [])
         limit = job.get("ExecutionProperty", {}).get("MaxConcurrentRuns", 1)
         if sum(run["Id"] in _active_runs for run in runs) >= limit:
-            return json_error(
+            return build_json_error(
                 "ConcurrentRunsExceededException", f"Concurrent runs exceeded for {job['Name']}"
             )
         run = _begin(dict(job), data)
         runs.append(run.record)
-    return json_answer({"JobRunId": run.record["Id"]})
+    return build_json_answer({"JobRunId": run.record["Id"]})
 
 
 @RUNS.replaces(_GLUE, "_batch_stop_job_run", "data")
-def batch_stop_job_run(original: Original, data: dict[str, Any]) -> Answer:
+def stop_job_runs(original: Original, data: dict[str, Any]) -> Answer:
     """Stop the active runs, which are STOPPING until they end.
 
     MiniStack returns the errors for the other runs.
@@ -245,17 +250,17 @@ def batch_stop_job_run(original: Original, data: dict[str, Any]) -> Answer:
     response["SuccessfulSubmissions"] += [
         {"JobName": data.get("JobName"), "JobRunId": run} for run in stopping
     ]
-    return json_answer(response)
+    return build_json_answer(response)
 
 
 @controls.register("POST", "/job-runs/expire")
-def expire(request: control.Request) -> control.Response:
+def expire_job_run(request: control.Request) -> control.Response:
     given = json.loads(request.body)
     job = given.get("job", "")
     run = given.get("run", "")
     if _request_end(job, run, "TIMEOUT"):
-        return control.as_json({"job": job, "run": run})
-    return control.as_json({"error": f"job {job!r} has no active run {run!r}"}, 404)
+        return control.build_json_response({"job": job, "run": run})
+    return control.build_json_response({"error": f"job {job!r} has no active run {run!r}"}, 404)
 
 
 def _request_end(job_name: str, run_id: str, state: str) -> bool:
@@ -278,7 +283,7 @@ def _begin(job: dict[str, Any], data: dict[str, Any]) -> JobRun:
     record = _record(job, data, run_id, given)
     reserved = {"--JOB_NAME": job["Name"], "--JOB_ID": f"j_{run_id[3:35]}", "--JOB_RUN_ID": run_id}
     run = _active_runs[run_id] = JobRun(job, record, {**given, **reserved}, lambda: _put_event(record))
-    in_background(run.carry_out)
+    run_in_background(run.carry_out)
     return run
 
 
@@ -314,7 +319,7 @@ def _put_event(record: dict[str, Any]) -> None:
         "message": record.get("ErrorMessage") or _MESSAGE.get(state, ""),
     }
     entry = {"Source": "aws.glue", "DetailType": "Glue Job State Change", "Detail": json.dumps(detail)}
-    ministack("services.eventbridge")._put_events({"Entries": [entry]}, allow_aws_source=True)
+    import_ministack("services.eventbridge")._put_events({"Entries": [entry]}, allow_aws_source=True)
 
 
 PATCHES: Final = (

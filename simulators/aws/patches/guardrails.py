@@ -25,7 +25,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final, NamedTuple
 
 from simulators.aws import controls, lake_formation
-from simulators.aws.hooks import Patch, ministack
+from simulators.aws.hooks import Patch, import_ministack
 from simulators.core import control
 
 GUARDRAILS = Patch("guardrails")
@@ -66,7 +66,7 @@ def change(request: control.Request) -> control.Response:
     if unknown := {denial.by for denial in denials}.difference(KINDS):
         raise ValueError(f"{', '.join(unknown)}: give {', '.join(KINDS)}")
     _denials[:] = denials
-    return control.as_json({"denials": len(_denials)})
+    return control.build_json_response({"denials": len(_denials)})
 
 
 @GUARDRAILS.replaces(
@@ -86,15 +86,17 @@ def enforce(  # noqa: PLR0917  (MiniStack's own parameters)
     denied = original(access_key_id, iam_action, service, region, resource_arn, service_context)
     if denied or not (_denials or lake_formation.ACCOUNT.governs):
         return denied
-    evaluator = ministack("core.iam_evaluator")
+    evaluator = import_ministack("core.iam_evaluator")
     principal = str(
-        evaluator.resolve_principal(access_key_id or "", ministack("core.responses").get_account_id()).arn
+        evaluator.resolve_principal(
+            access_key_id or "", import_ministack("core.responses").get_account_id()
+        ).arn
     )
-    message = _refusal(iam_action, principal, resource_arn)
+    message = _find_refusal(iam_action, principal, resource_arn)
     return evaluator.AuthError("AccessDeniedException", message) if message else None
 
 
-def _refusal(action: str, principal: str, resource: str) -> str:
+def _find_refusal(action: str, principal: str, resource: str) -> str:
     for denial in _denials:
         if fnmatchcase(action, denial.action) and fnmatchcase(principal, denial.principal):
             return (

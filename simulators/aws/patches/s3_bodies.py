@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from xml.sax.saxutils import escape
 
-from simulators.aws.hooks import Answer, Original, OriginalRequest, Patch, Request, ministack
+from simulators.aws.hooks import Answer, Original, OriginalRequest, Patch, Request, import_ministack
 
 CHUNK = 256 * 1024
 
@@ -117,7 +117,7 @@ class Completion(NamedTuple):
     checksum: str | None
 
     def publish(self, host: str) -> Answer:
-        s3 = ministack("services.s3")
+        s3 = import_ministack("services.s3")
         names = (self.bucket_name, self.key)
         path = Path(s3._object_disk_path(*names))
         assembled = self._assembled(path)
@@ -161,7 +161,7 @@ class Completion(NamedTuple):
             **{name: self.upload.get(name) for name in taken_over},
             "body": None,
             "etag": f'"{hashlib.md5(digests, usedforsecurity=False).hexdigest()}-{len(self.parts)}"',
-            "last_modified": ministack("services.s3").now_iso(),
+            "last_modified": import_ministack("services.s3").now_iso(),
             "size": sum(sizes),
             "parts": [
                 {"PartNumber": part.number, "Size": size}
@@ -208,9 +208,9 @@ def get_object(
     finally:
         _getting.reset(token)
     if status == 200 and "versionId" in (query_params or {}):
-        status, body = _in_range(headers.get("range", ""), answer, body)
+        status, body = _select_range(headers.get("range", ""), answer, body)
     if isinstance(body, Extent):
-        body = ministack("core.responses").StreamingResponse(partial(_send_chunks, body))
+        body = import_ministack("core.responses").StreamingResponse(partial(_send_chunks, body))
     return status, answer, body
 
 
@@ -218,7 +218,7 @@ def get_object(
 def read_body(original: Any, bucket_name: str, key: str, obj: dict[str, Any]) -> Any:
     if not _getting.get() or obj.get("body") is not None or obj["size"] < _STREAM_FROM:
         return original(bucket_name, key, obj)
-    return Extent.whole(Path(ministack("services.s3")._object_disk_path(bucket_name, key)))
+    return Extent.whole(Path(import_ministack("services.s3")._object_disk_path(bucket_name, key)))
 
 
 @BODIES.replaces(_S3, "_record_object_version", "bucket_name key prior_obj obj data")
@@ -243,7 +243,7 @@ def upload_part(  # noqa: PLR0917  (MiniStack's own parameters)
     query_params: dict[str, Any],
     headers: dict[str, str],
 ) -> Answer:
-    s3 = ministack("services.s3")
+    s3 = import_ministack("services.s3")
     upload = s3._multipart_uploads.get(s3._qp(query_params, "uploadId"))
     answer = original(bucket_name, key, body, query_params, headers)
     if answer[0] == 200:
@@ -263,9 +263,9 @@ async def handle_request(original: OriginalRequest, request: Request) -> Answer:
     return await answering
 
 
-def _in_range(wanted: str, answer: dict[str, str], body: Any) -> tuple[int, Any]:
+def _select_range(wanted: str, answer: dict[str, str], body: Any) -> tuple[int, Any]:
     total = len(body)
-    result = ministack("services.s3")._parse_range(wanted, total) if wanted else None
+    result = import_ministack("services.s3")._parse_range(wanted, total) if wanted else None
     if result is None:
         return 200, body
     start, end = result

@@ -33,7 +33,7 @@ from typing import Any, Final
 from urllib.parse import parse_qs, urlencode
 
 from simulators.aws import controls, settings
-from simulators.aws.hooks import Answer, Original, OriginalRequest, Patch, Request, ministack
+from simulators.aws.hooks import Answer, Original, OriginalRequest, Patch, Request, import_ministack
 from simulators.core import control
 
 _MAX_MAILS: Final = 10_000
@@ -67,25 +67,25 @@ _mails: deque[Mail] = deque(maxlen=_MAX_MAILS)
 
 
 @controls.register("GET", "/mail")
-def mails(request: control.Request) -> control.Response:
-    return control.as_json([asdict(mail) for mail in _chosen(request)])
+def list_mails(request: control.Request) -> control.Response:
+    return control.build_json_response([asdict(mail) for mail in _select_mails(request)])
 
 
 @controls.register("GET", "/mail.html")
 def page(request: control.Request) -> control.Response:
     """Show the mails, the newest first."""
-    articles = [_article(mail) for mail in reversed(_chosen(request))]
+    articles = [_render_mail(mail) for mail in reversed(_select_mails(request))]
     shown = "\n".join(articles) or "<p>No mail yet.</p>"
     head = f"<meta charset=utf-8><title>Mails ({len(articles)})</title><style>{_STYLE}</style>"
-    return control.as_html(f"<!doctype html><html lang=en>{head}<h1>Mails</h1>\n{shown}\n")
+    return control.build_html_response(f"<!doctype html><html lang=en>{head}<h1>Mails</h1>\n{shown}\n")
 
 
-def _chosen(request: control.Request) -> list[Mail]:
+def _select_mails(request: control.Request) -> list[Mail]:
     wanted = {name: request.query[name] for name in ("to", "topic") if name in request.query}
     return [mail for mail in _mails if all(getattr(mail, name) == value for name, value in wanted.items())]
 
 
-def _article(mail: Mail) -> str:
+def _render_mail(mail: Mail) -> str:
     head = html.escape(f"{mail.at} · from {mail.sender} · to {mail.to}")
     parts = [html.escape(part) for part in _LINK.split(mail.body)]
     body = "".join(
@@ -106,15 +106,15 @@ Subscription = dict[str, Any]
 
 @MAIL.replaces(_SNS, "_subscribe", "params")
 def subscribe(original: Original, params: dict[str, Any]) -> Answer:
-    sns = ministack("services.sns")
+    sns = import_ministack("services.sns")
     protocol = sns._p(params, "Protocol")
     endpoint = sns._p(params, "Endpoint")
     topic = sns._topic_by_arn_any_scope(sns._normalize_arn(sns._p(params, "TopicArn")))
-    known = _subscription_of(topic, protocol, endpoint) if topic else None
+    known = _find_subscription(topic, protocol, endpoint) if topic else None
     answer = original(params)
     if answer[0] != 200 or protocol not in _MAIL_PROTOCOLS:
         return answer
-    result = _subscription_of(topic, protocol, endpoint)
+    result = _find_subscription(topic, protocol, endpoint)
     if known is None or not known["confirmed"]:
         _request_confirmation(topic, result)
     shown = result["arn"]
@@ -132,7 +132,7 @@ def create_of_stack(
     original: Callable[..., Any], logical_id: str, props: dict[str, Any], stack_name: str
 ) -> Any:
     created = original(logical_id, props, stack_name)
-    topic = ministack("services.sns")._topics.get(props.get("TopicArn"))
+    topic = import_ministack("services.sns")._topics.get(props.get("TopicArn"))
     subscriptions = topic["subscriptions"] if topic else []
     result = next((subscription for subscription in subscriptions if subscription["arn"] == created[0]), None)
     if result and result["protocol"] in _MAIL_PROTOCOLS:
@@ -142,7 +142,7 @@ def create_of_stack(
 
 @MAIL.replaces(_SNS, "_confirm_subscription", "params")
 def confirm_subscription(original: Original, params: dict[str, Any]) -> Answer:
-    sns = ministack("services.sns")
+    sns = import_ministack("services.sns")
     token = sns._p(params, "Token")
     topic = sns._topic_by_arn_any_scope(sns._normalize_arn(sns._p(params, "TopicArn")))
     for subscription in topic["subscriptions"] if topic and token else []:
@@ -158,7 +158,7 @@ def confirm_subscription(original: Original, params: dict[str, Any]) -> Answer:
 def list_subscriptions(original: Original, params: dict[str, Any]) -> Answer:
     status, headers, body = original(params)
     text = body.decode()
-    for topic in ministack("services.sns")._topics.values():
+    for topic in import_ministack("services.sns")._topics.values():
         for subscription in topic["subscriptions"]:
             if not subscription["confirmed"]:
                 text = text.replace(
@@ -169,7 +169,7 @@ def list_subscriptions(original: Original, params: dict[str, Any]) -> Answer:
 
 @MAIL.replaces(_SNS, "_publish", "params")
 def publish(original: Original, params: dict[str, Any]) -> Answer:
-    sns = ministack("services.sns")
+    sns = import_ministack("services.sns")
     subject = sns._p(params, "Subject")
     if len(subject) > _MAX_SUBJECT or not subject.isprintable():
         return sns._error("InvalidParameter", "Invalid parameter: Subject", 400)  # type: ignore[no-any-return]
@@ -181,7 +181,7 @@ def publish(original: Original, params: dict[str, Any]) -> Answer:
     "_fanout",
     "topic_arn msg_id message subject message_structure message_attributes message_group_id message_dedup_id",
 )
-def fanout(  # noqa: PLR0917  (MiniStack's own parameters)
+def publish_to_mails(  # noqa: PLR0917  (MiniStack's own parameters)
     original: Callable[..., None],
     topic_arn: str,
     msg_id: str,
@@ -192,7 +192,7 @@ def fanout(  # noqa: PLR0917  (MiniStack's own parameters)
     **fifo: str,
 ) -> None:
     original(topic_arn, msg_id, message, subject, message_structure, message_attributes, **fifo)
-    sns = ministack("services.sns")
+    sns = import_ministack("services.sns")
     topic = sns._topic_by_arn_any_scope(topic_arn)
     attributes = message_attributes or {}
     for subscription in topic["subscriptions"] if topic else []:
@@ -229,7 +229,7 @@ def _request_confirmation(topic: dict[str, Any], subscription: Subscription) -> 
             _PENDING: "true",
         }
     )
-    ministack("services.sns")._refresh_subscription_counts(topic)
+    import_ministack("services.sns")._refresh_subscription_counts(topic)
     link = _link("ConfirmSubscription", TopicArn=arn, Token=token)
     text = (
         f"This address was subscribed to the topic\n{arn}\n\nTo confirm that you want its mails, follow "
@@ -259,7 +259,7 @@ def _link(action: str, **given: str) -> str:
     return f"http://{settings.HOST}:{os.environ['GATEWAY_PORT']}/?{urlencode({'Action': action, **given})}"
 
 
-def _subscription_of(topic: dict[str, Any], protocol: str, endpoint: str) -> Any:
+def _find_subscription(topic: dict[str, Any], protocol: str, endpoint: str) -> Any:
     subscriptions = topic["subscriptions"]
     wanted = (protocol, endpoint)
     return next(
@@ -279,34 +279,34 @@ _AWS_MANAGED_KEY: Final = "alias/aws/sns"
 
 @KEYS.handles("ministack.services.sns")
 async def handle_request(original: OriginalRequest, request: Request) -> Answer:
-    sns = ministack("services.sns")
+    sns = import_ministack("services.sns")
     fields = {**request.query, **parse_qs(request.body.decode("utf-8", errors="replace"))}
     if sns._p(fields, "Action") in ("Publish", "PublishBatch"):
         arn = sns._normalize_arn(sns._p(fields, "TopicArn") or sns._p(fields, "TargetArn"))
         topic = sns._topic_by_arn_any_scope(arn)
-        if topic and (refused := _refused(topic, request)):
+        if topic and (refused := _find_refusal(topic, request)):
             return sns._error(*refused, 400)  # type: ignore[no-any-return]
     return await original()
 
 
-def _refused(topic: dict[str, Any], request: Request) -> tuple[str, str] | None:
+def _find_refusal(topic: dict[str, Any], request: Request) -> tuple[str, str] | None:
     """Return an error code and message, or None if the caller may use the topic's key."""
     named = topic["attributes"].get("KmsMasterKeyId") or _AWS_MANAGED_KEY
     if named.endswith(_AWS_MANAGED_KEY):
         return None
-    key = ministack("services.kms")._resolve_key(named)
+    key = import_ministack("services.kms")._resolve_key(named)
     if key is None:
         return "KMSNotFound", f"Key {named} is not found."
     if key["KeyState"] != "Enabled":
         code = "KMSDisabled" if key["KeyState"] == "Disabled" else "KMSInvalidState"
         return code, f"{key['Arn']} is {key['KeyState']}."
-    return _not_allowed(key["Arn"], *request.caller())
+    return _find_denial(key["Arn"], *request.caller())
 
 
-def _not_allowed(key_arn: str, access_key: str, region: str) -> tuple[str, str] | None:
-    if not ministack("app").AUTH:
+def _find_denial(key_arn: str, access_key: str, region: str) -> tuple[str, str] | None:
+    if not import_ministack("app").AUTH:
         return None
-    evaluator = ministack("core.iam_evaluator")
+    evaluator = import_ministack("core.iam_evaluator")
     for action in _KMS_ACTIONS:
         denied = evaluator.enforce(access_key, action, "kms", region, key_arn, None)
         if denied:

@@ -22,7 +22,7 @@ import attrs
 import fastavro
 
 from simulators.confluent.flink.sql import SqlError
-from simulators.confluent.flink.types import UnknownType, as_json, avro_schema, columns, from_json
+from simulators.confluent.flink.types import UnknownType, build_avro_schema, from_json, list_columns, to_json
 from simulators.confluent.kafka_log import KafkaTopic, framed
 from simulators.confluent.model import Database, Form, ParsedStatement
 from simulators.confluent.record_reader import BadRecord, Reader
@@ -113,7 +113,7 @@ class FlinkPlan:
 
     def schema(self, table: str) -> Schema:
         try:
-            return Schema.avro(avro_schema(table, self.columns))
+            return Schema.avro(build_avro_schema(table, self.columns))
         except UnknownType as error:
             raise SqlError(f"{error} can't be in an Avro schema") from None
 
@@ -146,7 +146,7 @@ class FlinkEngine:
         for name in sources:
             schema = database.schema(name)
             try:
-                described = columns(schema) if schema else [("key", "BYTES"), ("val", "BYTES")]
+                described = list_columns(schema) if schema else [("key", "BYTES"), ("val", "BYTES")]
             except UnknownType:
                 continue
             folder = self.worker.folder / database.cluster.id / name
@@ -219,7 +219,7 @@ class FlinkRun:
                 if isinstance(record, BadRecord):
                     raise SqlError(f"Failed to deserialize a record of '{name}': {record.problem}")
                 time = datetime.fromtimestamp(record.timestamp / 1000, UTC)
-                out.write(as_json({**(record.value or {}), "$rowtime": time}) + "\n")
+                out.write(to_json({**(record.value or {}), "$rowtime": time}) + "\n")
 
     def _until(self, newest: int) -> int:
         """Return the timestamp in milliseconds before which records are read.

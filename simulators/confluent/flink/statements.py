@@ -9,7 +9,7 @@ import re
 from typing import Any, Final
 
 from simulators.confluent import kafka
-from simulators.confluent.authorization import allowed
+from simulators.confluent.authorization import is_allowed
 from simulators.confluent.errors import (
     ApiError,
     bad_request,
@@ -45,7 +45,7 @@ _KINDS: Final = {
 _ENDED: Final = ("STOPPED", "COMPLETED", "FAILED")
 
 
-def document(org: Organization, statement: Statement) -> dict[str, Any]:
+def build_document(org: Organization, statement: Statement) -> dict[str, Any]:
     own = _PATH.format(organization=org.organization_id, environment=statement.environment)
     metadata = {
         "self": f"{org.addresses[Plane.FLINK]}{own}/{statement.name}",
@@ -70,11 +70,11 @@ def document(org: Organization, statement: Statement) -> dict[str, Any]:
         "organization_id": org.organization_id,
         "environment_id": statement.environment,
         "spec": spec,
-        "status": {"phase": statement.phase, "detail": statement.detail} | _traits(statement),
+        "status": {"phase": statement.phase, "detail": statement.detail} | _build_traits(statement),
     }
 
 
-def _traits(statement: Statement) -> dict[str, Any]:
+def _build_traits(statement: Statement) -> dict[str, Any]:
     """Return the traits of a statement. A statement that isn't planned yet has none."""
     if not statement.kind:
         return {}
@@ -84,7 +84,7 @@ def _traits(statement: Statement) -> dict[str, Any]:
 
 def create(call: Call) -> Answer:
     org = call.org
-    environment = _environment(call)
+    environment = _find_environment(call)
     body = Fields(call.body)
     name = body.text("name", required=True)
     spec = body.inside("spec")
@@ -108,7 +108,7 @@ def create(call: Call) -> Answer:
     )
     org.statements[environment, name] = statement
     org.clock.after(org.delays.statement, lambda: _begin(org, statement))
-    return Answer(201, document(org, statement))
+    return Answer(201, build_document(org, statement))
 
 
 def _require_assignable(call: Call, principal: str) -> None:
@@ -116,19 +116,19 @@ def _require_assignable(call: Call, principal: str) -> None:
         return
     if principal not in call.org.service_accounts:
         raise invalid("/spec/principal", f"principal {principal} does not exist")
-    if not allowed(call.org, call.principal, "assign", f"{call.org.crn}/service-account={principal}"):
+    if not is_allowed(call.org, call.principal, "assign", f"{call.org.crn}/service-account={principal}"):
         raise forbidden(f"Assigner on {principal} is needed to run statements as it")
 
 
 def list_statements(call: Call) -> Answer:
-    environment = _environment(call)
+    environment = _find_environment(call)
     pool = call.query.get("spec.compute_pool_id")
     statements = [
         statement
         for statement in call.org.statements.values()
         if statement.environment == environment and pool in (None, statement.pool)
     ]
-    answer = page(call, "sql/v1", "Statement", statements, document)
+    answer = page(call, "sql/v1", "Statement", statements, build_document)
     metadata = {"self": f"{call.address}{call.path}"} | answer.body["metadata"]
     return Answer(
         200,
@@ -137,7 +137,7 @@ def list_statements(call: Call) -> Answer:
 
 
 def read(call: Call) -> Answer:
-    return Answer(200, document(call.org, _existing(call)))
+    return Answer(200, build_document(call.org, _find_statement(call)))
 
 
 def replace(call: Call) -> Answer:
@@ -146,7 +146,7 @@ def replace(call: Call) -> Answer:
     The SQL text can't change.
     """
     org = call.org
-    statement = _existing(call)
+    statement = _find_statement(call)
     spec = Fields(call.body).inside("spec")
     version = Fields(call.body).inside("metadata", required=False).text("resource_version")
     if version and version != str(statement.version):
@@ -169,15 +169,15 @@ def replace(call: Call) -> Answer:
 def delete(call: Call) -> Answer:
     """Stop and delete the statement. The tables that it created remain."""
     org = call.org
-    statement = _existing(call)
+    statement = _find_statement(call)
     statement.phase = "DELETING"
     key = (statement.environment, statement.name)
     org.clock.after(org.delays.statement_deletion, lambda: org.statements.pop(key, None))
     return Answer(202)
 
 
-def results(call: Call) -> Answer:
-    statement = _existing(call)
+def read_results(call: Call) -> Answer:
+    statement = _find_statement(call)
     if statement.kind != "SELECT" or statement.run is None:
         raise bad_request("The statement has no results")
     token = call.query.get("page_token", "0")
@@ -194,8 +194,8 @@ def results(call: Call) -> Answer:
     )
 
 
-def exceptions(call: Call) -> Answer:
-    statement = _existing(call)
+def list_exceptions(call: Call) -> Answer:
+    statement = _find_statement(call)
     problem = {
         "name": "SqlException",
         "message": statement.detail,
@@ -208,7 +208,7 @@ def exceptions(call: Call) -> Answer:
     )
 
 
-def _environment(call: Call) -> str:
+def _find_environment(call: Call) -> str:
     """Return the id of the environment in the path. Raises ApiError if the API key is for another one."""
     environment = call.org.environments.get(call.parameters["environment"])
     if call.parameters["organization"] != call.org.organization_id or environment is None:
@@ -216,7 +216,7 @@ def _environment(call: Call) -> str:
     named, _, region = call.key.resource.partition(".")
     if named != environment.id:
         raise ApiError(401, "invalid API key for this environment and region", code="unauthorized")
-    if not allowed(call.org, call.principal, "flink", f"{environment.crn}/flink-region={region}"):
+    if not is_allowed(call.org, call.principal, "flink", f"{environment.crn}/flink-region={region}"):
         raise forbidden()
     _remove_ended(call.org)
     return environment.id
@@ -230,8 +230,8 @@ def _remove_ended(org: Organization) -> None:
             del org.statements[key]
 
 
-def _existing(call: Call) -> Statement:
-    statement = call.org.statements.get((_environment(call), call.parameters["name"]))
+def _find_statement(call: Call) -> Statement:
+    statement = call.org.statements.get((_find_environment(call), call.parameters["name"]))
     if statement is None:
         raise not_found("Statement", call.parameters["name"])
     return statement
@@ -277,7 +277,7 @@ def _require_pool(org: Organization, statement: Statement) -> None:
     pool = org.compute_pools.get(statement.pool)
     if pool is None or pool.environment != statement.environment or pool.phase != "PROVISIONED":
         raise SqlError(f"Compute pool '{statement.pool}' is not available")
-    if not allowed(org, statement.principal, "flink", pool.crn):
+    if not is_allowed(org, statement.principal, "flink", pool.crn):
         raise SqlError(
             f"Not authorized: User:{statement.principal} needs FlinkDeveloper on compute pool '{pool.id}'"
         )
@@ -287,7 +287,7 @@ def _create_table(
     org: Organization, statement: Statement, parsed: ParsedStatement, database: Database
 ) -> None:
     table = parsed.table[-1]
-    if kafka.visible(org, database.cluster, table) is not None:
+    if kafka.find_visible_topic(org, database.cluster, table) is not None:
         if parsed.lenient:
             statement.phase = "COMPLETED"
             statement.detail = f"Table '{table}' already exists"
@@ -300,7 +300,7 @@ def _create_table(
 
 
 def _require_sink(org: Organization, database: Database, table: str) -> None:
-    if kafka.visible(org, database.cluster, table) is None or database.schema(table) is None:
+    if kafka.find_visible_topic(org, database.cluster, table) is None or database.schema(table) is None:
         raise SqlError(f"Cannot find table '{table}' in any of the catalogs")
     tables.require(org, database, "write", table)
 
@@ -309,10 +309,10 @@ def _run(org: Organization, statement: Statement, parsed: ParsedStatement, datab
     statement.run = org.engine.start(parsed, database, bounded=statement.bounded)
     statement.phase = "RUNNING"
     statement.detail = ""
-    _tick(org, statement)
+    _process_records(org, statement)
 
 
-def _tick(org: Organization, statement: Statement) -> None:
+def _process_records(org: Organization, statement: Statement) -> None:
     """Process new records and schedule the next tick, until the statement is stopped, fails, completes or is
     deleted.
     """
@@ -332,13 +332,13 @@ def _tick(org: Organization, statement: Statement) -> None:
     if statement.bounded:
         statement.phase = "COMPLETED"
         return
-    org.clock.after(_TICK, lambda: _tick(org, statement))
+    org.clock.after(_TICK, lambda: _process_records(org, statement))
 
 
 def _resume(org: Organization, statement: Statement) -> None:
     statement.phase = "RUNNING" if statement.run else "PENDING"
     if statement.run:
-        _tick(org, statement)
+        _process_records(org, statement)
     else:
         _begin(org, statement)
 
@@ -349,6 +349,6 @@ ROUTES: Final = (
     Route(FLINK, "GET", _ONE, read),
     Route(FLINK, "PUT", _ONE, replace, {422: 400}),
     Route(FLINK, "DELETE", _ONE, delete),
-    Route(FLINK, "GET", _ONE + "/results", results),
-    Route(FLINK, "GET", _ONE + "/exceptions", exceptions),
+    Route(FLINK, "GET", _ONE + "/results", read_results),
+    Route(FLINK, "GET", _ONE + "/exceptions", list_exceptions),
 )

@@ -10,7 +10,7 @@ from typing import Final
 import attrs
 
 from simulators.confluent import kafka, kafka_access
-from simulators.confluent.authorization import allowed
+from simulators.confluent.authorization import is_allowed
 from simulators.confluent.flink.sql import SqlError
 from simulators.confluent.kafka_log import KafkaTopic
 from simulators.confluent.model import Database, ParsedStatement
@@ -44,14 +44,16 @@ def open_database(
     readable = {
         name: topic
         for name in cluster.topics
-        if (topic := kafka.visible(org, cluster, name)) and _may(org, database, "read", name)
+        if (topic := kafka.find_visible_topic(org, cluster, name)) and _may(org, database, "read", name)
     }
     return attrs.evolve(database, readable=readable)
 
 
 def _may(org: Organization, database: Database, action: str, table: str) -> bool:
     on_topic = kafka_access.may(org, database.cluster, database.principal, action, topic=table)
-    return on_topic and allowed(org, database.principal, action, database.registry.subject(f"{table}-value"))
+    return on_topic and is_allowed(
+        org, database.principal, action, database.registry.subject(f"{table}-value")
+    )
 
 
 def require(org: Organization, database: Database, action: str, table: str) -> None:
@@ -79,7 +81,7 @@ def create_table(org: Organization, database: Database, table: str, parsed: Pars
 
 def drop_table(org: Organization, database: Database, table: str, *, lenient: bool) -> None:
     """Delete the topic and its subjects."""
-    topic = kafka.visible(org, database.cluster, table)
+    topic = kafka.find_visible_topic(org, database.cluster, table)
     if topic is None:
         if lenient:
             return

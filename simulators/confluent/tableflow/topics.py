@@ -9,7 +9,7 @@ import re
 from typing import Any, Final
 
 from simulators.confluent import access, kafka
-from simulators.confluent.authorization import allowed
+from simulators.confluent.authorization import is_allowed
 from simulators.confluent.errors import (
     ApiError,
     bad_request,
@@ -24,7 +24,7 @@ from simulators.confluent.http import TABLEFLOW, Answer, Call, Route
 from simulators.confluent.model import Cluster, TableflowTopic
 from simulators.confluent.organization import Organization
 from simulators.confluent.provider_integrations import end_usage
-from simulators.confluent.resources import header, page, reference
+from simulators.confluent.resources import build_header, build_reference, page
 from simulators.confluent.tableflow import run
 from simulators.tableflow.avro import SchemaError
 
@@ -35,7 +35,7 @@ _LOG_TARGET: Final = r"[a-zA-Z0-9_-]{1,249}"
 _PATH: Final = "/tableflow/v1/tableflow-topics"
 
 
-def document(org: Organization, topic: TableflowTopic) -> dict[str, Any]:
+def build_document(org: Organization, topic: TableflowTopic) -> dict[str, Any]:
     environment = org.environments[topic.environment]
     cluster = org.clusters[topic.cluster]
     path = {"table_path": topic.table_path} if topic.table_path else {}
@@ -53,16 +53,16 @@ def document(org: Organization, topic: TableflowTopic) -> dict[str, Any]:
         "config": {"enable_compaction": True, "enable_partitioning": True} | topic.config,
         "storage": storage | path,
         "table_formats": ["ICEBERG"],
-        "environment": reference(org, environment, "/org/v2/environments"),
-        "kafka_cluster": reference(org, cluster, "/cmk/v2/clusters", environment.id),
+        "environment": build_reference(org, environment, "/org/v2/environments"),
+        "kafka_cluster": build_reference(org, cluster, "/cmk/v2/clusters", environment.id),
     }
     query = f"?environment={environment.id}&spec.kafka_cluster={cluster.id}"
-    head = header(org, "tableflow/v1", "TableflowTopic", _PATH, topic, query=query)
+    head = build_header(org, "tableflow/v1", "TableflowTopic", _PATH, topic, query=query)
     del head["id"]
-    return head | {"spec": spec, "status": _status(org, topic)}
+    return head | {"spec": spec, "status": _describe_status(org, topic)}
 
 
-def _status(org: Organization, topic: TableflowTopic) -> dict[str, Any]:
+def _describe_status(org: Organization, topic: TableflowTopic) -> dict[str, Any]:
     synced = [
         {"catalog_integration_id": name, "catalog_type": "AWS_GLUE", "sync_status": state}
         | ({"error_message": why} if why else {})
@@ -83,14 +83,14 @@ def create(call: Call) -> Answer:
     org = call.org
     spec = Fields(call.body).inside("spec")
     name = spec.text("display_name", required=True)
-    cluster = access.cluster_of_body(call, spec)
+    cluster = access.find_cluster_of_body(call, spec)
     if (cluster.id, name) in org.tableflow_topics:
         raise conflict(f"Tableflow is already enabled on topic {name}")
-    config, (bucket, integration) = _config(spec, {}), _storage(call, spec)
-    _formats(spec)
+    config, (bucket, integration) = _read_config(spec, {}), _read_storage(call, spec)
+    _check_formats(spec)
     if spec.flag("suspended"):
         raise invalid("/spec/suspended", "A topic can't be suspended on demand")
-    kafka_topic = kafka.visible(org, cluster, name)
+    kafka_topic = kafka.find_visible_topic(org, cluster, name)
     if kafka_topic is None or kafka_topic.visible + org.delays.tableflow_sees_topic > org.clock.now():
         raise ApiError(404, "topic not found", code="resource_not_found")
     mode = "UPSERT" if "compact" in kafka_topic.setting("cleanup.policy") else "APPEND"
@@ -100,15 +100,15 @@ def create(call: Call) -> Answer:
         name, crn, now, now, cluster.environment, cluster.id, bucket, integration, config, mode
     )
     try:
-        topic.schema = dict(run.table_topic(org, topic).schema)
+        topic.schema = dict(run.build_table_topic(org, topic).schema)
     except SchemaError as error:
         raise bad_request(f"The topic's schema can't be a table: {error}") from None
     org.tableflow_topics[topic.key] = topic
     org.clock.after(org.delays.tableflow_topic, lambda: run.begin(org, topic))
-    return Answer(202, document(org, topic))
+    return Answer(202, build_document(org, topic))
 
 
-def _storage(call: Call, spec: Fields) -> tuple[str, str]:
+def _read_storage(call: Call, spec: Fields) -> tuple[str, str]:
     """Return the bucket and the id of the provider integration. Both are empty for managed storage."""
     storage = spec.inside("storage")
     match storage.choice("kind", ("ByobAws", "Managed", "AzureDataLakeStorageGen2")):
@@ -129,19 +129,19 @@ def require_integration(call: Call, name: str, environment: str, pointer: str) -
     integration = call.org.provider_integrations.get(name)
     if integration is None or integration.environment != environment:
         raise invalid(pointer, f"provider integration {name} does not exist in the environment")
-    if not allowed(call.org, call.principal, "assign", integration.crn):
+    if not is_allowed(call.org, call.principal, "assign", integration.crn):
         raise forbidden(f"Assigner or ResourceOwner on provider integration {name} is needed")
 
 
-def _config(spec: Fields, current: dict[str, Any]) -> dict[str, Any]:
+def _read_config(spec: Fields, current: dict[str, Any]) -> dict[str, Any]:
     given = spec.inside("config", required=False)
     handling = current.get("error_handling", {"mode": "SUSPEND"})
     if "error_handling" in given:
-        handling = _error_handling(given)
+        handling = _read_error_handling(given)
     if "record_failure_strategy" in given and given.text("record_failure_strategy") != handling["mode"]:
         raise bad_request("record_failure_strategy contradicts error_handling")
     config = {
-        "retention_ms": _duration(
+        "retention_ms": _read_duration(
             given, "retention_ms", current.get("retention_ms", str(_WEEK_MS)), _LEAST_RETENTION_MS
         ),
         "error_handling": handling,
@@ -151,13 +151,13 @@ def _config(spec: Fields, current: dict[str, Any]) -> dict[str, Any]:
     config["metadata_column_naming_scheme"] = given.choice(
         "metadata_column_naming_scheme", ("DEFAULT", "PORTABLE"), naming
     )
-    retention = _duration(
+    retention = _read_duration(
         given, "data_retention_ms", current.get("data_retention_ms", ""), _LEAST_DATA_RETENTION_MS
     )
     return config | ({"data_retention_ms": retention} if retention else {})
 
 
-def _error_handling(given: Fields) -> dict[str, str]:
+def _read_error_handling(given: Fields) -> dict[str, str]:
     handling = given.inside("error_handling")
     mode = handling.choice("mode", ("SUSPEND", "SKIP", "LOG"))
     return {"mode": mode} | (
@@ -165,14 +165,14 @@ def _error_handling(given: Fields) -> dict[str, str]:
     )
 
 
-def _duration(given: Fields, name: str, default: str, least: int) -> str:
+def _read_duration(given: Fields, name: str, default: str, least: int) -> str:
     value = given.text(name, default)
     if value and (not re.fullmatch(r"\d+", value) or int(value) < least):
         raise invalid(given.at(name), f"{name} must be a whole number of at least {least}")
     return value
 
 
-def _formats(spec: Fields) -> None:
+def _check_formats(spec: Fields) -> None:
     if "DELTA" in spec.texts("table_formats", ["ICEBERG"], ("ICEBERG", "DELTA")):
         raise invalid("/spec/table_formats", "DELTA is not simulated")
 
@@ -182,23 +182,25 @@ def list_topics(call: Call) -> Answer:
 
     CloudClusterOperator may do this, but not change them (Confluent's page on roles for Tableflow).
     """
-    cluster = access.cluster_of_query(call, "describe")
+    cluster = access.find_cluster_of_query(call, "describe")
     topics = [topic for topic in call.org.tableflow_topics.values() if topic.cluster == cluster.id]
-    return page(call, "tableflow/v1", "TableflowTopic", topics, document)
+    return page(call, "tableflow/v1", "TableflowTopic", topics, build_document)
 
 
 def read(call: Call) -> Answer:
-    return Answer(200, document(call.org, _existing(call, access.cluster_of_query(call, "describe"))))
+    return Answer(
+        200, build_document(call.org, _find_topic(call, access.find_cluster_of_query(call, "describe")))
+    )
 
 
 def update(call: Call) -> Answer:
     org = call.org
     spec = Fields(call.body).inside("spec")
-    topic = _existing(call, access.cluster_of_body(call, spec))
+    topic = _find_topic(call, access.find_cluster_of_body(call, spec))
     if "storage" in spec:
         _require_same_storage(spec.inside("storage"), topic)
-    _formats(spec)
-    config = _config(spec, topic.config)
+    _check_formats(spec)
+    config = _read_config(spec, topic.config)
     if config["metadata_column_naming_scheme"] != topic.config["metadata_column_naming_scheme"]:
         raise immutable("/spec/config/metadata_column_naming_scheme")
     if spec.flag("suspended", topic.suspended) and not topic.suspended:
@@ -210,7 +212,7 @@ def update(call: Call) -> Answer:
         topic.phase = "PENDING"
         topic.message = ""
         org.clock.after(org.delays.tableflow_topic, lambda: run.begin(org, topic))
-    return Answer(200, document(org, topic))
+    return Answer(200, build_document(org, topic))
 
 
 def _require_same_storage(storage: Fields, topic: TableflowTopic) -> None:
@@ -225,21 +227,21 @@ def delete(call: Call) -> Answer:
     Its files remain in the customer's bucket, and its table remains in Glue.
     """
     org = call.org
-    topic = _existing(call, access.cluster_of_query(call))
+    topic = _find_topic(call, access.find_cluster_of_query(call))
     if not topic.deleting:
         topic.deleting = True
-        org.clock.after(org.delays.tableflow_topic_deletion, lambda: _deleted(org, topic))
+        org.clock.after(org.delays.tableflow_topic_deletion, lambda: _finish_deletion(org, topic))
     return Answer(204)
 
 
-def _deleted(org: Organization, topic: TableflowTopic) -> None:
+def _finish_deletion(org: Organization, topic: TableflowTopic) -> None:
     if org.tableflow_topics.pop(topic.key, None):
         end_usage(org, topic.integration, topic.crn)
         if org.lake:
             org.lake.catalog.drop_table(topic.key)
 
 
-def _existing(call: Call, cluster: Cluster) -> TableflowTopic:
+def _find_topic(call: Call, cluster: Cluster) -> TableflowTopic:
     topic = call.org.tableflow_topics.get((cluster.id, call.parameters["name"]))
     if topic is None:
         raise not_found("Tableflow topic", call.parameters["name"])

@@ -11,9 +11,15 @@ from simulators.snowflake.account import Account
 from simulators.snowflake.errors import invalid_value, not_simulated, syntax
 from simulators.snowflake.model import Integration
 from simulators.snowflake.objects.external_volumes import ROLE_ARN, require_unused
-from simulators.snowflake.objects.object_type import COMMENT, ObjectType, Properties, boolean, integer
+from simulators.snowflake.objects.object_type import (
+    COMMENT,
+    ObjectType,
+    Properties,
+    read_boolean,
+    read_integer,
+)
 from simulators.snowflake.parser import Options
-from simulators.snowflake.results import Result, table
+from simulators.snowflake.results import Result, build_table
 from simulators.snowflake.session import Session
 
 #: Properties that are only valid with CATALOG_SOURCE = GLUE.
@@ -36,8 +42,8 @@ class CatalogIntegrations(ObjectType[Integration]):
     title = "Integration"
     create_privilege = "CREATE INTEGRATION"
     properties: ClassVar[Properties] = {
-        "ENABLED": boolean("enabled"),
-        "REFRESH_INTERVAL_SECONDS": integer("refresh_seconds", 30, 86_400),
+        "ENABLED": read_boolean("enabled"),
+        "REFRESH_INTERVAL_SECONDS": read_integer("refresh_seconds", 30, 86_400),
         "COMMENT": COMMENT,
     }
     create_only = f"CATALOG_SOURCE TABLE_FORMAT CATALOG_NAMESPACE REST_CONFIG REST_AUTHENTICATION {_GLUE}"
@@ -82,12 +88,12 @@ class CatalogIntegrations(ObjectType[Integration]):
             ("TABLE_FORMAT", "String", "ICEBERG", ""),
             ("REST_CONFIG", "Object", json.dumps(rest), ""),
             ("REST_AUTHENTICATION", "Object", json.dumps(signing), ""),
-            (f"{prefix}_AWS_IAM_USER_ARN", "String", trust.user_arn(session.account), ""),
+            (f"{prefix}_AWS_IAM_USER_ARN", "String", trust.get_user_arn(session.account), ""),
             (f"{prefix}_AWS_EXTERNAL_ID", "String", described.external_id, ""),
             ("REFRESH_INTERVAL_SECONDS", "Integer", described.refresh_seconds, "30"),
             ("COMMENT", "String", described.comment, ""),
         ]
-        return table("property property_type property_value property_default", rows)
+        return build_table("property property_type property_value property_default", rows)
 
 
 def _require_simulated(options: Options) -> None:
@@ -129,6 +135,6 @@ def _read_signing(account: Account, options: Options) -> dict[str, Any]:
         raise invalid_value(role, "SIGV4_IAM_ROLE")
     return {
         "role_arn": role,
-        "external_id": signing.string("SIGV4_EXTERNAL_ID") or trust.new_external_id(account),
+        "external_id": signing.string("SIGV4_EXTERNAL_ID") or trust.create_external_id(account),
         "signing_region": signing.string("SIGV4_SIGNING_REGION", account.region),
     }

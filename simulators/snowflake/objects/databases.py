@@ -14,7 +14,7 @@ from simulators.snowflake.model import (
     Name,
     Schema,
     Volume,
-    sql_name,
+    to_sql_name,
 )
 from simulators.snowflake.objects.object_type import ObjectType
 from simulators.snowflake.parser import Cursor, Options
@@ -202,7 +202,7 @@ def _read_namespaces(cursor: Cursor, preposition: str) -> list[str]:
 def link_status(database: str, link: CatalogLink) -> dict[str, Any]:
     """Return the result of SYSTEM$CATALOG_LINK_STATUS."""
     failure = {
-        "qualifiedEntityName": sql_name((database,)),
+        "qualifiedEntityName": to_sql_name((database,)),
         "entityDomain": "DATABASE",
         "operation": "DISCOVER",
     }
@@ -216,8 +216,8 @@ def link_status(database: str, link: CatalogLink) -> dict[str, Any]:
 def link_configuration(link: CatalogLink) -> dict[str, Any]:
     """Return the result of SYSTEM$GET_CATALOG_LINKED_DATABASE_CONFIG."""
     return {
-        "catalog": sql_name(link.catalog),
-        "externalVolume": sql_name(link.volume),
+        "catalog": to_sql_name(link.catalog),
+        "externalVolume": to_sql_name(link.volume),
         "allowedNamespaces": link.allowed,
         "blockedNamespaces": [],
         "allowedWriteOperations": "NONE",

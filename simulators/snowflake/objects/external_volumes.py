@@ -12,10 +12,10 @@ from typing import Any, ClassVar, Final
 from simulators.snowflake import trust
 from simulators.snowflake.account import Account
 from simulators.snowflake.errors import SqlError, exists, in_use, invalid_value, missing, not_simulated
-from simulators.snowflake.model import Database, IcebergTable, Integration, Location, Volume, sql_name
-from simulators.snowflake.objects.object_type import COMMENT, ObjectType, Properties, boolean
+from simulators.snowflake.model import Database, IcebergTable, Integration, Location, Volume, to_sql_name
+from simulators.snowflake.objects.object_type import COMMENT, ObjectType, Properties, read_boolean
 from simulators.snowflake.parser import Cursor, Options
-from simulators.snowflake.results import Result, table
+from simulators.snowflake.results import Result, build_table
 from simulators.snowflake.session import Session
 
 #: ARNs that volumes and integrations accept for IAM roles.
@@ -43,8 +43,8 @@ def require_unused(account: Account, existing: Volume | Integration, words: str)
         for database in account.all(Database)
         if database.link and name in (database.link.volume, database.link.catalog)
     ]
-    users = [f"Iceberg table {sql_name(table.name)}" for table in tables]
-    users += [f"database {sql_name(database.name)}" for database in linked]
+    users = [f"Iceberg table {to_sql_name(table.name)}" for table in tables]
+    users += [f"database {to_sql_name(database.name)}" for database in linked]
     if users:
         raise in_use(words, name, users)
 
@@ -54,7 +54,7 @@ class ExternalVolumes(ObjectType[Volume]):
     words = "EXTERNAL VOLUME"
     title = "External volume"
     create_privilege = "CREATE EXTERNAL VOLUME"
-    properties: ClassVar[Properties] = {"ALLOW_WRITES": boolean("allow_writes"), "COMMENT": COMMENT}
+    properties: ClassVar[Properties] = {"ALLOW_WRITES": read_boolean("allow_writes"), "COMMENT": COMMENT}
     create_only = "STORAGE_LOCATIONS"
     unset = ""
     alter_not_simulated = "UPDATE"
@@ -95,13 +95,13 @@ class ExternalVolumes(ObjectType[Volume]):
         return {"allow_writes": shown.allow_writes}
 
     def description(self, session: Session, described: Volume) -> Result:
-        arn = trust.user_arn(session.account)
+        arn = trust.get_user_arn(session.account)
         locations = [
             (
                 "STORAGE_LOCATIONS",
                 f"STORAGE_LOCATION_{number}",
                 "String",
-                json.dumps(_document(location, arn)),
+                json.dumps(_describe_location(location, arn)),
                 "",
             )
             for number, location in enumerate(described.locations, 1)
@@ -112,7 +112,7 @@ class ExternalVolumes(ObjectType[Volume]):
             ("STORAGE_LOCATIONS", "ACTIVE", "String", described.locations[0].label, ""),
             ("", "COMMENT", "String", described.comment, ""),
         ]
-        return table("parent_property property property_type property_value property_default", rows)
+        return build_table("parent_property property property_type property_value property_default", rows)
 
 
 def _read_location(account: Account, options: Options) -> Location:
@@ -135,7 +135,7 @@ def _read_location(account: Account, options: Options) -> Location:
         options.string("NAME"),
         url,
         role,
-        options.string("STORAGE_AWS_EXTERNAL_ID") or trust.new_external_id(account),
+        options.string("STORAGE_AWS_EXTERNAL_ID") or trust.create_external_id(account),
         encryption.choice("TYPE", "AWS_SSE_S3 AWS_SSE_KMS NONE", "NONE"),
         encryption.string("KMS_KEY_ID"),
     )
@@ -152,7 +152,7 @@ def _remove_location(volume: Volume, label: str) -> None:
     volume.locations.remove(location)
 
 
-def _document(location: Location, user_arn: str) -> dict[str, Any]:
+def _describe_location(location: Location, user_arn: str) -> dict[str, Any]:
     return {
         "NAME": location.label,
         "STORAGE_PROVIDER": "S3",

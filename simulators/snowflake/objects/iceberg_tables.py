@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from simulators.snowflake import iceberg
 from simulators.snowflake.errors import COMPILATION, SqlError, not_simulated, syntax, unsupported
-from simulators.snowflake.model import Domain, IcebergTable, Integration, Name, Volume, sql_name
-from simulators.snowflake.objects.object_type import COMMENT, ObjectType, Properties, boolean
+from simulators.snowflake.model import Domain, IcebergTable, Integration, Name, Volume, to_sql_name
+from simulators.snowflake.objects.object_type import COMMENT, ObjectType, Properties, read_boolean
 from simulators.snowflake.parser import Cursor, Options
-from simulators.snowflake.results import Result, table
+from simulators.snowflake.results import Result, build_table
 from simulators.snowflake.session import Session
 
 
@@ -19,7 +19,7 @@ class IcebergTables(ObjectType[IcebergTable]):
     words = "ICEBERG TABLE"
     title = "Table"
     create_privilege = "CREATE ICEBERG TABLE"
-    properties: ClassVar[Properties] = {"AUTO_REFRESH": boolean("auto_refresh"), "COMMENT": COMMENT}
+    properties: ClassVar[Properties] = {"AUTO_REFRESH": read_boolean("auto_refresh"), "COMMENT": COMMENT}
     create_only = "EXTERNAL_VOLUME CATALOG CATALOG_TABLE_NAME CATALOG_NAMESPACE"
     not_simulated = (
         "BASE_LOCATION METADATA_FILE_PATH REPLACE_INVALID_CHARACTERS CATALOG_SYNC "
@@ -112,8 +112,8 @@ class IcebergTables(ObjectType[IcebergTable]):
         return {
             "database_name": shown.name[0],
             "schema_name": shown.name[1],
-            "external_volume_name": sql_name(shown.volume),
-            "catalog_name": sql_name(shown.catalog),
+            "external_volume_name": to_sql_name(shown.volume),
+            "catalog_name": to_sql_name(shown.catalog),
             "iceberg_table_type": "UNMANAGED",
             "catalog_table_name": shown.catalog_table,
             "catalog_namespace": shown.namespace,
@@ -127,8 +127,8 @@ class IcebergTables(ObjectType[IcebergTable]):
             "name type kind null? default primary~key unique~key check expression comment policy~name "
             "privacy~domain"
         )
-        columns = iceberg.columns_of(described)
-        return table(
+        columns = iceberg.list_columns(described)
+        return build_table(
             names,
             (
                 (column.name, column.sql_type, "COLUMN", "Y", None, "N", "N", *[None] * 5)

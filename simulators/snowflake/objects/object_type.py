@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
 import attrs
 
 from simulators.snowflake.errors import SqlError, exists, not_simulated
-from simulators.snowflake.model import Domain, Name, SnowflakeObject, sql_name
-from simulators.snowflake.parser import Cursor, Options, like_pattern, unknown_property
-from simulators.snowflake.results import Result, records, status
+from simulators.snowflake.model import Domain, Name, SnowflakeObject, to_sql_name
+from simulators.snowflake.parser import Cursor, Options, compile_like_pattern, refuse_unknown_property
+from simulators.snowflake.results import Result, build_status, build_table_of_records
 from simulators.snowflake.session import Session
 
 T = TypeVar("T", bound=SnowflakeObject)
@@ -41,11 +41,11 @@ Properties = Mapping[str, Property]
 COMMENT: Final = Property("comment", Options.string)
 
 
-def boolean(attribute: str) -> Property:
+def read_boolean(attribute: str) -> Property:
     return Property(attribute, Options.boolean)
 
 
-def integer(attribute: str, low: int, high: int) -> Property:
+def read_integer(attribute: str, low: int, high: int) -> Property:
     return Property(attribute, lambda options, name: options.integer(name, low, low, high))
 
 
@@ -98,7 +98,7 @@ class ObjectType(Generic[T]):
         session.require(self.create_privilege, session.container(self.domain, name), primary=True)
         existing = session.account.find(self.domain, name)
         if existing is not None and given.if_not_exists:
-            return status(f"{sql_name(name[-1:])} already exists, statement succeeded.")
+            return build_status(f"{to_sql_name(name[-1:])} already exists, statement succeeded.")
         if existing is not None and not given.or_replace:
             raise exists(name)
         if existing is not None:
@@ -109,7 +109,7 @@ class ObjectType(Generic[T]):
             session.account.remove(existing)
         session.account.add(new)
         self.created(session, new)
-        return status(f"{self.title} {sql_name(name[-1:])} successfully created.")
+        return build_status(f"{self.title} {to_sql_name(name[-1:])} successfully created.")
 
     def read_clauses(self, cursor: Cursor) -> dict[str, Any]:
         """Read the clauses between the name and the properties, as attributes.
@@ -149,7 +149,7 @@ class ObjectType(Generic[T]):
         if_exists = cursor.take("IF", "EXISTS")
         altered = self._existing(session, cursor.name(), if_exists=if_exists)
         if altered is None or self.alter_otherwise(session, cursor, altered):
-            return status()
+            return build_status()
         for word in self.alter_not_simulated.split():
             if cursor.at(word):
                 raise not_simulated(f"ALTER {self.words} … {word}")
@@ -160,7 +160,7 @@ class ObjectType(Generic[T]):
         else:
             cursor.expect("SET")
             self._set(session, cursor, altered)
-        return status()
+        return build_status()
 
     def alter_otherwise(self, session: Session, cursor: Cursor, altered: T) -> bool:
         """Run a form of ALTER that only this type has. Return False if the statement isn't one."""
@@ -198,7 +198,7 @@ class ObjectType(Generic[T]):
         cursor.end()
         for name in names:
             if name not in self.unset.split():
-                raise unknown_property(name, self.words, self.not_simulated)
+                raise refuse_unknown_property(name, self.words, self.not_simulated)
         self.require_alter(session, altered, names)
         for name in names:
             self.restore(altered, name)
@@ -220,12 +220,14 @@ class ObjectType(Generic[T]):
         cursor.end()
         dropped = self._existing(session, name, if_exists=if_exists)
         if dropped is None:
-            return status(f"Drop statement executed successfully ({sql_name(name[-1:])} already dropped).")
+            return build_status(
+                f"Drop statement executed successfully ({to_sql_name(name[-1:])} already dropped)."
+            )
         session.require("OWNERSHIP", dropped)
         self.require_unused(session, dropped)
         self.before_drop(session, dropped)
         session.account.remove(dropped)
-        return status(f"{sql_name(dropped.name[-1:])} successfully dropped.")
+        return build_status(f"{to_sql_name(dropped.name[-1:])} successfully dropped.")
 
     def require_unused(self, session: Session, existing: T) -> None:
         """Raise SqlError if the object can be neither dropped nor replaced."""
@@ -237,7 +239,7 @@ class ObjectType(Generic[T]):
 
     def show(self, session: Session, cursor: Cursor) -> Result:
         rows = (self._row(session, object_) for object_ in self._listed(session, cursor))
-        return records(self.columns, rows)
+        return build_table_of_records(self.columns, rows)
 
     def _row(self, session: Session, shown: T) -> dict[str, Any]:
         common = {
@@ -276,8 +278,8 @@ class ObjectType(Generic[T]):
         """Read the filters of SHOW, and return the matching objects that the session may see, sorted by
         name.
         """
-        pattern = like_pattern(cursor.string() if cursor.take("LIKE") else "%")
-        within = _scope(session, cursor) if self.domain.depth > 1 else ()
+        pattern = compile_like_pattern(cursor.string() if cursor.take("LIKE") else "%")
+        within = _read_scope(session, cursor) if self.domain.depth > 1 else ()
         prefix = cursor.string() if cursor.take("STARTS", "WITH") else ""
         limit = cursor.number() if cursor.take("LIMIT") else None
         if limit is not None and cursor.at("FROM"):
@@ -294,7 +296,7 @@ class ObjectType(Generic[T]):
         return sorted(listed, key=lambda object_: object_.name)[:limit]
 
 
-def _scope(session: Session, cursor: Cursor) -> Name:
+def _read_scope(session: Session, cursor: Cursor) -> Name:
     """Read IN, and return the name of its database or schema, by default the session's; () for the whole
     account.
     """

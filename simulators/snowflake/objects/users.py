@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Final
 from simulators.snowflake import keys
 from simulators.snowflake.errors import SqlError, denied, invalid_value, missing
 from simulators.snowflake.model import Domain, Name, Role, SnowflakeObject, User
-from simulators.snowflake.objects.object_type import ObjectType, Properties, Property, boolean
+from simulators.snowflake.objects.object_type import ObjectType, Properties, Property, read_boolean
 from simulators.snowflake.parser import Cursor, Options
-from simulators.snowflake.results import Result, format_time, table
-from simulators.snowflake.session import Session, inherited
+from simulators.snowflake.results import Result, build_table, format_time
+from simulators.snowflake.session import Session, list_inherited_roles
 
 _SLOTS: Final = {"RSA_PUBLIC_KEY": 1, "RSA_PUBLIC_KEY_2": 2}
 #: This privilege on a user only lets a role change the user's public keys.
@@ -47,7 +47,7 @@ class Roles(ObjectType[Role]):
             "is_default": "Y" if shown.label == session.user.default_role else "N",
             "is_current": "Y" if shown.label == session.role else "N",
             "is_inherited": "Y"
-            if shown.label in inherited(session.account, [session.role]) - {session.role}
+            if shown.label in list_inherited_roles(session.account, [session.role]) - {session.role}
             else "N",
             "assigned_to_users": holders.count(Domain.USER),
             "granted_to_roles": holders.count(Domain.ROLE),
@@ -58,12 +58,12 @@ class Roles(ObjectType[Role]):
         cursor.refuse()
 
 
-def _type(options: Options, name: str) -> str:
+def _read_type(options: Options, name: str) -> str:
     chosen = options.choice(name, "PERSON SERVICE LEGACY_SERVICE NULL")
     return "" if chosen == "NULL" else chosen
 
 
-def _secondary_roles(options: Options, name: str) -> bool:
+def _read_secondary_roles(options: Options, name: str) -> bool:
     roles = [role.upper() for role in options.strings(name)]
     if roles not in ([], ["ALL"]):
         raise invalid_value(", ".join(roles), name)
@@ -84,9 +84,9 @@ class Users(ObjectType[User]):
         "DEFAULT_NAMESPACE": Property("default_namespace", Options.text),
         "NETWORK_POLICY": Property("network_policy", Options.text),
         "COMMENT": Property("comment", Options.text),
-        "TYPE": Property("type", _type),
-        "DISABLED": boolean("disabled"),
-        "DEFAULT_SECONDARY_ROLES": Property("secondary_roles", _secondary_roles),
+        "TYPE": Property("type", _read_type),
+        "DISABLED": read_boolean("disabled"),
+        "DEFAULT_SECONDARY_ROLES": Property("secondary_roles", _read_secondary_roles),
         "RSA_PUBLIC_KEY": Property("key_1", Options.string),
         "RSA_PUBLIC_KEY_2": Property("key_2", Options.string),
     }
@@ -166,8 +166,8 @@ class Users(ObjectType[User]):
         """
         if described is not session.user and not session.manages_grants:
             session.require_any(("MONITOR", "OWNERSHIP"), described)
-        rows = ((name, value, "null", "") for name, value in _described(described))
-        return table("property value default description", rows)
+        rows = ((name, value, "null", "") for name, value in _list_properties(described))
+        return build_table("property value default description", rows)
 
 
 def _require_policy(session: Session, name: str) -> None:
@@ -180,7 +180,7 @@ def _require_policy(session: Session, name: str) -> None:
         raise missing("NETWORK POLICY", name)
 
 
-def _described(user: User) -> Iterator[tuple[str, str]]:
+def _list_properties(user: User) -> Iterator[tuple[str, str]]:
     """Yield (property, value). The value of a property that isn't set is the text `null`, as at Snowflake."""
     yield "NAME", user.label
     yield "TYPE", user.type or "null"

@@ -11,8 +11,8 @@ from simulators.snowflake.objects.object_type import (
     ObjectType,
     Properties,
     Property,
-    boolean,
-    integer,
+    read_boolean,
+    read_integer,
 )
 from simulators.snowflake.parser import Cursor, Options
 from simulators.snowflake.session import Session
@@ -27,7 +27,7 @@ _SIZES: Final = {
 }
 
 
-def _size(options: Options, name: str) -> str:
+def _read_size(options: Options, name: str) -> str:
     size = options.text(name).upper()
     if size not in _SIZES:
         raise invalid_value(size, name)
@@ -41,9 +41,9 @@ class Warehouses(ObjectType[Warehouse]):
     create_privilege = "CREATE WAREHOUSE"
     alter_privilege = "MODIFY"
     properties: ClassVar[Properties] = {
-        "WAREHOUSE_SIZE": Property("size", _size),
-        "AUTO_SUSPEND": integer("auto_suspend", 0, 2**31),
-        "AUTO_RESUME": boolean("auto_resume"),
+        "WAREHOUSE_SIZE": Property("size", _read_size),
+        "AUTO_SUSPEND": read_integer("auto_suspend", 0, 2**31),
+        "AUTO_RESUME": read_boolean("auto_resume"),
         "COMMENT": COMMENT,
     }
     create_only = "INITIALLY_SUSPENDED"
