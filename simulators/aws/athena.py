@@ -194,8 +194,8 @@ class Engine:
                 pages = list(self._glue.get_paginator("get_tables").paginate(DatabaseName=database))
             tables = sorted(str(entry["Name"]) for page in pages for entry in page["TableList"])
             return Result([Column("tab_name", "string")], [[table] for table in tables], header=False)
-        described = self._view(
-            "described", self._metadata_file(database, names["table"].lower()), snapshots=False
+        described = self._create_view(
+            "described", self._find_metadata_file(database, names["table"].lower()), snapshots=False
         )
         lines = [
             f"{name:20}\t{describe_column(name, kind).type:20}\t{'':20}" for name, kind in described.items()
@@ -246,8 +246,8 @@ class Engine:
                 raise Failed(f"{_NOT_SIMULATED}: metadata table {name[-1]}")
             kinds.add(kind)
             view = f"table {len(schemas)}"
-            schemas[view] = self._view(
-                view, self._metadata_file(database, table, where), snapshots=bool(kind)
+            schemas[view] = self._create_view(
+                view, self._find_metadata_file(database, table, where), snapshots=bool(kind)
             )
             node.set(
                 "alias",
@@ -258,7 +258,7 @@ class Engine:
             node.set("catalog", None)
         return schemas, kinds == {"snapshots"}
 
-    def _metadata_file(self, database: str, name: str, where: str = "") -> str:
+    def _find_metadata_file(self, database: str, name: str, where: str = "") -> str:
         with _translate_glue_errors(f"{where}Schema '{database}' does not exist"):
             try:
                 table = self._glue.get_table(DatabaseName=database, Name=name)["Table"]
@@ -272,7 +272,7 @@ class Engine:
             raise Failed(f"{_NOT_SIMULATED}: {database}.{name} is not an Iceberg table")
         return str(parameters["metadata_location"])
 
-    def _view(self, name: str, location: str, *, snapshots: bool) -> dict[str, str]:
+    def _create_view(self, name: str, location: str, *, snapshots: bool) -> dict[str, str]:
         """Create the view. Return DuckDB's types by column name, in lower case as in Athena."""
         source = _SNAPSHOTS if snapshots else "SELECT * FROM iceberg_scan({location})"
         try:

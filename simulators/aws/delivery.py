@@ -53,7 +53,7 @@ class Policy(NamedTuple):
     age: float
 
     @classmethod
-    def of(cls, target: Mapping[str, Any]) -> Policy:
+    def from_target(cls, target: Mapping[str, Any]) -> Policy:
         given = target.get("RetryPolicy") or {}
         retries = given.get("MaximumRetryAttempts", _DEFAULT_RETRIES)
         return cls(int(retries), float(given.get("MaximumEventAgeInSeconds", _DEFAULT_AGE)))
@@ -71,7 +71,7 @@ class Outcome(NamedTuple):
     goes_on: bool = False
     exhausted: str = ""
 
-    def attributes(self, **others: str) -> dict[str, dict[str, str]]:
+    def build_attributes(self, **others: str) -> dict[str, dict[str, str]]:
         """Return the attributes of the message for the dead-letter queue."""
         assert self.error is not None
         answer = {

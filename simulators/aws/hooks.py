@@ -40,7 +40,7 @@ class Request(NamedTuple):
     body: bytes
     query: dict[str, Any]
 
-    def caller(self) -> tuple[str, str]:
+    def read_caller(self) -> tuple[str, str]:
         """Return the access key id and the region."""
         router = import_ministack("core.router")
         return router.extract_access_key_id(self.headers, self.query), router.extract_region(self.headers)
@@ -106,14 +106,14 @@ class EntryHook(NamedTuple):
     key: str
 
     def check(self) -> None:
-        if self.key not in self._table():
+        if self.key not in self._get_table():
             raise HookMissing(f"{self.module}.{self.table} has no {self.key}. {_ADVICE}")
 
     def put(self, replacement: Replacement) -> None:
-        table = self._table()
+        table = self._get_table()
         table[self.key] = functools.partial(replacement, table[self.key])
 
-    def _table(self) -> dict[str, Any]:
+    def _get_table(self) -> dict[str, Any]:
         table: dict[str, Any] = getattr(importlib.import_module(self.module), self.table, {})
         return table
 

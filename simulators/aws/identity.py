@@ -34,7 +34,7 @@ class Credentials(NamedTuple):
     secret_access_key: str
     session_token: str | None
 
-    def environment(self) -> dict[str, str]:
+    def build_environment(self) -> dict[str, str]:
         token = {"AWS_SESSION_TOKEN": self.session_token} if self.session_token else {}
         return {
             "AWS_ACCESS_KEY_ID": self.access_key_id,

@@ -64,7 +64,7 @@ class Script(NamedTuple):
     def error(self) -> Path:
         return self.folder / "error"
 
-    def reason(self) -> str:
+    def read_reason(self) -> str:
         """Return why the run failed, if job_driver.py could write it; else an empty string."""
         file = self.folder / "reason"
         return file.read_text() if file.exists() else ""

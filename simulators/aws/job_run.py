@@ -59,7 +59,7 @@ class JobRun:
     def carry_out(self) -> None:
         folder = Path(tempfile.mkdtemp(prefix="glue-run-"))
         try:
-            state, message = self._result_in_slot(folder)
+            state, message = self._run_in_slot(folder)
         except Exception as error:  # every run must end, or its job could never start again
             _log.exception("a job run failed unexpectedly")
             state = "FAILED"
@@ -68,16 +68,16 @@ class JobRun:
             shutil.rmtree(folder, ignore_errors=True)
         self._end(state, message)
 
-    def _result_in_slot(self, folder: Path) -> tuple[str, str]:
+    def _run_in_slot(self, folder: Path) -> tuple[str, str]:
         while not _slots.acquire(timeout=_POLL_SECONDS):
             if self._requested_state:
-                return self._requested_result()
+                return self._build_requested_result()
         try:
-            return self._requested_result() if self._requested_state else self._result(folder)
+            return self._build_requested_result() if self._requested_state else self._run_with_role(folder)
         finally:
             _slots.release()
 
-    def _result(self, folder: Path) -> tuple[str, str]:
+    def _run_with_role(self, folder: Path) -> tuple[str, str]:
         try:
             credentials = identity.assume(
                 _build_role_arn(self._job), SERVICE, f"GlueJobRunnerSession-{self.record['Id'][-8:]}"
@@ -94,25 +94,27 @@ class JobRun:
             return "FAILED", f"The embedded AWS could not start the run: {error}"
 
     def _run(self, script: job_process.Script, credentials: identity.Credentials) -> tuple[str, str]:
-        tails = self._tails(script, credentials)
+        tails = self._build_tails(script, credentials)
         self._enter("RUNNING")
-        environment = credentials.environment() | settings.build_job_environment(identity.get_endpoint())
+        environment = credentials.build_environment() | settings.build_job_environment(
+            identity.get_endpoint()
+        )
         with job_process.start_process(script, environment) as process:
-            code = self._watched(process, tails)
+            code = self._wait_for_exit(process, tails)
         for tail in tails:
             tail.ship(all_of_it=True)
         if code is None:
-            return self._requested_result()
+            return self._build_requested_result()
         return (
-            ("FAILED", script.reason() or f"Command failed with exit code {code}")
+            ("FAILED", script.read_reason() or f"Command failed with exit code {code}")
             if code
             else ("SUCCEEDED", "")
         )
 
-    def _requested_result(self) -> tuple[str, str]:
+    def _build_requested_result(self) -> tuple[str, str]:
         return self._requested_state, {"TIMEOUT": "Job run timed out"}.get(self._requested_state, "")
 
-    def _watched(self, process: subprocess.Popen[bytes], tails: list[Tail]) -> int | None:
+    def _wait_for_exit(self, process: subprocess.Popen[bytes], tails: list[Tail]) -> int | None:
         """Return the exit code, or None if the run was stopped or timed out."""
         deadline = time.monotonic() + 60 * self.record["Timeout"]
         while True:
@@ -126,7 +128,7 @@ class JobRun:
             for tail in tails:
                 tail.ship()
 
-    def _tails(self, script: job_process.Script, credentials: identity.Credentials) -> list[Tail]:
+    def _build_tails(self, script: job_process.Script, credentials: identity.Credentials) -> list[Tail]:
         prefix = self._arguments.get(PREFIX_ARGUMENT, DEFAULT_PREFIX)
         stream = self.record["Id"]
         files = (("output", script.output), ("error", script.error))

@@ -48,7 +48,7 @@ class LakeFormation:
     administrators: list[str] = field(default_factory=list)
     grants: dict[str, list[str]] = field(default_factory=dict)
 
-    def refusal(self, action: str, principal: str, resource: str) -> str:
+    def find_refusal(self, action: str, principal: str, resource: str) -> str:
         """Return why a call is refused, "" if it is not. `principal` is an ARN."""
         needed = REQUIRED.get(action, "")
         parts = principal.split("/")
@@ -60,7 +60,7 @@ class LakeFormation:
             f"Insufficient Lake Formation permission(s): Required {needed} on {resource.rpartition('/')[2]}"
         )
 
-    def settings(self) -> dict[str, Any]:
+    def describe_settings(self) -> dict[str, Any]:
         defaults = [] if self.governs else [_IAM]
         return {
             "DataLakeAdmins": [{"DataLakePrincipalIdentifier": arn} for arn in self.administrators],
@@ -74,7 +74,7 @@ ACCOUNT: Final = LakeFormation()
 
 @controls.register("POST", "/lake-formation")
 def change(request: control.Request) -> control.Response:
-    given = LakeFormation(**request.document())
+    given = LakeFormation(**request.read_document())
     ACCOUNT.governs = given.governs
     ACCOUNT.administrators = given.administrators
     ACCOUNT.grants = given.grants
@@ -95,5 +95,5 @@ class Settings:
             await self._app(scope, receive, send)
             return
         await read(receive)
-        document = json.dumps({"DataLakeSettings": ACCOUNT.settings()}).encode()
+        document = json.dumps({"DataLakeSettings": ACCOUNT.describe_settings()}).encode()
         await answer(send, 200, {"content-type": "application/json"}, document)

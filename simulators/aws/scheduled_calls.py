@@ -44,8 +44,8 @@ class Occurrence:
         self.scheduled_time = due.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         self.execution_id = str(uuid.uuid4())
 
-    def input(self, attempt: int = 1) -> str:
-        text = str(self.target.get("Input") or json.dumps(self._default_input()))
+    def build_input(self, attempt: int = 1) -> str:
+        text = str(self.target.get("Input") or json.dumps(self._build_default_input()))
         context = {
             "schedule-arn": self.schedule["Arn"],
             "scheduled-time": self.scheduled_time,
@@ -56,12 +56,12 @@ class Occurrence:
             text = text.replace(f"<aws.scheduler.{name}>", value)
         return text
 
-    def credentials(self) -> identity.Credentials:
+    def assume_credentials(self) -> identity.Credentials:
         """Assume the schedule's role. Raises Refused."""
         group = import_ministack("services.scheduler")._group_arn(self.schedule["GroupName"])
         return identity.assume(self.target["RoleArn"], SERVICE, self.execution_id, source_arn=group)
 
-    def _default_input(self) -> dict[str, Any]:
+    def _build_default_input(self) -> dict[str, Any]:
         return {
             "version": "0",
             "id": self.execution_id,
@@ -89,7 +89,7 @@ def call(occurrence: Occurrence) -> Outcome:
 
     return deliver(
         attempt,
-        Policy.of(occurrence.target),
+        Policy.from_target(occurrence.target),
         lambda outcome: send_occurrence_to_dead_letter_queue(occurrence, outcome),
     )
 
@@ -104,17 +104,19 @@ def _choose_action(occurrence: Occurrence) -> Callable[[int], Any]:
 
 
 def _call_service_api(occurrence: Occurrence, service: str, action: str, number: int) -> Any:
-    client = identity.build_client(_BOTO_NAMES.get(service, service), occurrence.credentials(), tries=1)
+    client = identity.build_client(
+        _BOTO_NAMES.get(service, service), occurrence.assume_credentials(), tries=1
+    )
     method = getattr(client, xform_name(action[0].upper() + action[1:]))
-    answer = method(**json.loads(occurrence.input(number)))
+    answer = method(**json.loads(occurrence.build_input(number)))
     return json.loads(
         json.dumps({name: value for name, value in answer.items() if name != "ResponseMetadata"}, default=str)
     )
 
 
 def _invoke_function(occurrence: Occurrence, number: int) -> Any:
-    client = identity.build_client("lambda", occurrence.credentials(), tries=1)
-    payload = occurrence.input(number).encode()
+    client = identity.build_client("lambda", occurrence.assume_credentials(), tries=1)
+    payload = occurrence.build_input(number).encode()
     answer = client.invoke(FunctionName=occurrence.target["Arn"], InvocationType="Event", Payload=payload)
     return {"StatusCode": answer["StatusCode"]}
 
@@ -124,7 +126,7 @@ def _call_through_ministack(occurrence: Occurrence) -> Any:
 
     MiniStack doesn't assume the role.
     """
-    target = {**occurrence.target, "Input": occurrence.input()}
+    target = {**occurrence.target, "Input": occurrence.build_input()}
     event = {"Source": "aws.scheduler", "DetailType": "Scheduled Event", "Detail": "{}"}
     import_ministack("services.eventbridge")._invoke_target(target, event, occurrence.schedule)
 
@@ -137,7 +139,7 @@ def send_occurrence_to_dead_letter_queue(occurrence: Occurrence, outcome: Outcom
     queue = (occurrence.target.get("DeadLetterConfig") or {}).get("Arn")
     if not queue:
         return
-    attributes = outcome.attributes(
+    attributes = outcome.build_attributes(
         EXECUTION_ID=occurrence.execution_id,
         IS_PAYLOAD_TRUNCATED="false",
         SCHEDULED_TIME=occurrence.scheduled_time,
@@ -145,10 +147,10 @@ def send_occurrence_to_dead_letter_queue(occurrence: Occurrence, outcome: Outcom
         TARGET_ARN=occurrence.target["Arn"],
     )
     try:
-        credentials = occurrence.credentials()
+        credentials = occurrence.assume_credentials()
     except identity.Refused:
         return
-    send_to_dead_letter_queue(queue, credentials, occurrence.input(outcome.tries), attributes)
+    send_to_dead_letter_queue(queue, credentials, occurrence.build_input(outcome.tries), attributes)
 
 
 _AT = re.compile(r"at\((.+)\)")

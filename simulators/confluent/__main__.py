@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             listening.addresses,
             time_scale=given.time_scale,
             start=given.start.timestamp() if given.start else None,
-            delays=Delays().scaled(given.delays),
+            delays=Delays().scale(given.delays),
             region=region,
             seed=given.seed,
             lake=Lake(given.aws, region, settings.ACCESS_KEY_ID, settings.SECRET_ACCESS_KEY)
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         }
         announcement = {**addresses, **simulation.credentials, "region": region}
         sockets = list(listening.sockets.values())
-        server.serve(listening.server(simulation), sockets, announcement, as_json=given.json)
+        server.serve(listening.build_server(simulation), sockets, announcement, as_json=given.json)
     return 0
 
 

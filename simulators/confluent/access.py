@@ -21,16 +21,16 @@ def find_environment_of_query(call: Call) -> Environment:
 
     Raises ApiError: like the vendor, with 403 for an environment that doesn't exist.
     """
-    name = call.required("environment")
+    name = call.require_parameter("environment")
     if name not in call.org.environments:
         raise forbidden(f"Environment {name} not found or access is denied")
     return find_environment(call, name)
 
 
 def find_environment_of_body(call: Call, spec: Fields) -> Environment:
-    name = spec.reference("environment")
+    name = spec.read_reference("environment")
     if name not in call.org.environments:
-        raise bad_request(f"environment {name} does not exist", spec.at("environment"))
+        raise bad_request(f"environment {name} does not exist", spec.build_pointer("environment"))
     return find_environment(call, name)
 
 
@@ -50,16 +50,16 @@ def find_cluster_of_query(call: Call, action: str = "admin") -> Cluster:
     """Return the cluster for Tableflow, which requires the ids of both environment and cluster in every
     call.
     """
-    environment_id = call.required("environment")
-    name = call.required("spec.kafka_cluster")
+    environment_id = call.require_parameter("environment")
+    name = call.require_parameter("spec.kafka_cluster")
     _require_cluster(call, name, environment_id)
     return find_cluster(call, name, environment_id, action)
 
 
 def find_cluster_of_body(call: Call, spec: Fields) -> Cluster:
     """Return the cluster for a call that creates or updates a Tableflow topic or a catalog integration."""
-    name = spec.reference("kafka_cluster")
-    environment_id = spec.reference("environment")
+    name = spec.read_reference("kafka_cluster")
+    environment_id = spec.read_reference("environment")
     _require_cluster(call, name, environment_id)
     return find_cluster(call, name, environment_id)
 

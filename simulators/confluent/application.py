@@ -61,11 +61,11 @@ class Application(server.Application):
 
     def __init__(self, simulation: Simulation, ports: Mapping[int, Plane]) -> None:
         controls = {
-            ("PUT", "/limit"): self._limit,
-            ("POST", "/records"): self._records,
+            ("PUT", "/limit"): self._set_limit,
+            ("POST", "/records"): self._read_records,
             ("POST", "/organizations"): self._add_organization,
             ("DELETE", "/roles"): self._end_roles,
-            ("PUT", "/ip-filter"): self._ip_filter,
+            ("PUT", "/ip-filter"): self._set_ip_filter,
         }
         super().__init__(simulation, controls)
         self._confluent = simulation
@@ -88,8 +88,8 @@ class Application(server.Application):
         except Exception:
             return _render_error(api, ApiError(500, server.log_failure(request)), request_id)
 
-    def _limit(self, request: control.Request) -> control.Response:
-        limit = self._confluent.limit = RateLimit(**request.document())
+    def _set_limit(self, request: control.Request) -> control.Response:
+        limit = self._confluent.limit = RateLimit(**request.read_document())
         return control.build_json_response({"calls": limit.calls, "seconds": limit.seconds})
 
     def _add_organization(self, request: control.Request) -> control.Response:
@@ -97,13 +97,13 @@ class Application(server.Application):
 
     def _end_roles(self, request: control.Request) -> control.Response:
         bindings = self._confluent.organization.role_bindings
-        principal = f"User:{request.document()['principal']}"
+        principal = f"User:{request.read_document()['principal']}"
         ended = [binding for binding in bindings.values() if binding.principal == principal]
         for binding in ended:
             del bindings[binding.id]
         return control.build_json_response({"ended": [binding.role for binding in ended]})
 
-    def _ip_filter(self, request: control.Request) -> control.Response:
+    def _set_ip_filter(self, request: control.Request) -> control.Response:
         """Let groups of services refuse all addresses, as an IP filter of the organization does for its
         operation groups.
 
@@ -111,21 +111,21 @@ class Application(server.Application):
         filter includes are denied, each operation group by its own filters. It names neither status nor
         message; both are assumptions.
         """
-        filtered = {Plane[name] for name in request.document()["planes"]}
+        filtered = {Plane[name] for name in request.read_document()["planes"]}
         self._confluent.organization.ip_filtered = filtered
         return control.build_json_response({"planes": sorted(plane.name for plane in filtered)})
 
-    def _records(self, request: control.Request) -> control.Response:
+    def _read_records(self, request: control.Request) -> control.Response:
         """Return the records of the topics with that name in all clusters.
 
         Timestamps are milliseconds since 1970 UTC.
         """
         organization = self._confluent.organization
-        name = str(request.document()["topic"])
+        name = str(request.read_document()["topic"])
         records = []
         organization.clock.run_due()
         for cluster in organization.clusters.values():
-            registry = organization.registry_of(cluster.environment)
+            registry = organization.find_registry(cluster.environment)
             topic = cluster.topics.get(name)
             if registry and topic and (latest := registry.schemas.latest(f"{name}-value")):
                 reader = Reader(registry.schemas, json.loads(latest.text), upserts=False)
@@ -138,13 +138,13 @@ class Application(server.Application):
         limit = self._confluent.limit
         api = route.api
         header = request.headers.get("authorization", "")
-        organization = self._confluent.organization_of(read_basic_credentials(header)[0])
+        organization = self._confluent.find_organization(read_basic_credentials(header)[0])
         if api.plane in organization.ip_filtered:
             raise forbidden("The source IP address is not allowed by the IP filters of the organization")
         key = authenticate(organization, api, header) if api.key else NOBODY
         now = organization.clock.now()
         within = limit.take(key.id, now)
-        headers = limit.rate_headers(api, key.id, now) | {"X-Request-Id": request_id}
+        headers = limit.build_headers(api, key.id, now) | {"X-Request-Id": request_id}
         if not within:
             return Response(
                 b"", 429, headers | limit.retry_after(api, now), "text/html" if api is KAFKA else None

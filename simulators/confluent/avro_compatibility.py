@@ -21,7 +21,9 @@ def list_incompatibilities(reader: Any, writer: Any) -> list[str]:
     The list is empty if the reader can read the writer's data.
     """
     return list(
-        _Comparison(_collect_named_types(reader), _collect_named_types(writer)).problems(reader, writer, "")
+        _Comparison(_collect_named_types(reader), _collect_named_types(writer)).list_problems(
+            reader, writer, ""
+        )
     )
 
 
@@ -31,30 +33,30 @@ class _Comparison:
         self._writers = writers
         self._seen: set[tuple[str, str]] = set()
 
-    def problems(self, reader: Any, writer: Any, path: str) -> Iterator[str]:
+    def list_problems(self, reader: Any, writer: Any, path: str) -> Iterator[str]:
         reader = _resolve_type(reader, self._readers)
         writer = _resolve_type(writer, self._writers)
         if isinstance(writer, list):
             for branch in writer:
-                yield from self.problems(reader, branch, path)
+                yield from self.list_problems(reader, branch, path)
         elif isinstance(reader, list):
             comparison = _Comparison(self._readers, self._writers)
-            if all(any(comparison.problems(branch, writer, "")) for branch in reader):
+            if all(any(comparison.list_problems(branch, writer, "")) for branch in reader):
                 yield f"{path or '/'}: no branch of the reader's union takes {_get_kind(writer)}"
         elif _get_kind(reader) != _get_kind(writer):
             if _get_kind(reader) not in _PROMOTED.get(_get_kind(writer), ()):
                 yield f"{path or '/'}: the type {_get_kind(writer)} can't be read as {_get_kind(reader)}"
         else:
-            yield from self._inside(reader, writer, path)
+            yield from self._compare_inside(reader, writer, path)
 
-    def _inside(self, reader: Any, writer: Any, path: str) -> Iterator[str]:
+    def _compare_inside(self, reader: Any, writer: Any, path: str) -> Iterator[str]:
         match _get_kind(reader):
             case "record" | "error":
-                yield from self._record(reader, writer, path)
+                yield from self._compare_record(reader, writer, path)
             case "array":
-                yield from self.problems(reader["items"], writer["items"], f"{path}/[]")
+                yield from self.list_problems(reader["items"], writer["items"], f"{path}/[]")
             case "map":
-                yield from self.problems(reader["values"], writer["values"], f"{path}/{{}}")
+                yield from self.list_problems(reader["values"], writer["values"], f"{path}/{{}}")
             case "fixed" if reader["size"] != writer["size"]:
                 yield (
                     f"{path or '/'}: a fixed of {writer['size']} bytes can't be read as one of "
@@ -65,7 +67,7 @@ class _Comparison:
                 if lacking and "default" not in reader:
                     yield f"{path or '/'}: the reader's enum lacks {', '.join(sorted(lacking))}"
 
-    def _record(self, reader: Any, writer: Any, path: str) -> Iterator[str]:
+    def _compare_record(self, reader: Any, writer: Any, path: str) -> Iterator[str]:
         pair = (str(reader["name"]), str(writer["name"]))
         if pair in self._seen:
             return
@@ -76,7 +78,7 @@ class _Comparison:
             match = next((written[name] for name in names if name in written), None)
             field_path = f"{path}/{field['name']}"
             if match is not None:
-                yield from self.problems(field["type"], match["type"], field_path)
+                yield from self.list_problems(field["type"], match["type"], field_path)
             elif "default" not in field:
                 yield f"{field_path}: the reader's field has no default, and the writer has no such field"
 

@@ -61,11 +61,11 @@ def _require_valid(org: Organization, cluster: Cluster, config: dict[str, Any]) 
 
 def _start(org: Organization, cluster: Cluster, name: str, config: dict[str, Any]) -> Connector:
     _require_valid(org, cluster, config)
-    new = org.new_id("lcc")
+    new = org.create_id("lcc")
     now = org.clock.now()
     connector = Connector(new, f"{cluster.scope}/connector={name}", now, now, cluster.id, name, dict(config))
     org.connectors[new] = connector
-    org.clock.after(org.delays.connector, lambda: _begin(org, cluster, connector))
+    org.clock.call_later(org.delays.connector, lambda: _begin(org, cluster, connector))
     return connector
 
 
@@ -116,7 +116,7 @@ def put_config(call: Call) -> Answer:
     connector.state = "PROVISIONING"
     connector.generator = None
     connector.trace = ""
-    org.clock.after(org.delays.connector, lambda: _begin(org, cluster, connector))
+    org.clock.call_later(org.delays.connector, lambda: _begin(org, cluster, connector))
     return Answer(200, _describe_connector(connector))
 
 
@@ -224,7 +224,7 @@ def _check_datagen(org: Organization, cluster: Cluster, config: dict[str, str]) 
         yield "output.data.format", f"must be one of {', '.join(_FORMATS)}"
     elif config.get("output.data.format") != "AVRO":
         yield "output.data.format", "only AVRO is simulated"
-    elif org.registry_of(cluster.environment) is None:
+    elif org.find_registry(cluster.environment) is None:
         yield "output.data.format", "AVRO needs Schema Registry, which the environment doesn't have"
     if not config.get("max.interval", "1").isdecimal() or not config.get("tasks.max", "1").isdecimal():
         yield "max.interval", "max.interval and tasks.max must be whole numbers"
@@ -253,9 +253,9 @@ def _begin(org: Organization, cluster: Cluster, connector: Connector) -> None:
         connector.state = "FAILED"
         connector.trace = problem
         return
-    registry = org.registry_of(cluster.environment)
+    registry = org.find_registry(cluster.environment)
     assert registry is not None, "a connector with AVRO is refused in an environment without Schema Registry"
-    schema = Schema.avro(datagen.remove_steering(datagen.read_named_schema(connector.config)[0]))
+    schema = Schema.from_avro(datagen.remove_steering(datagen.read_named_schema(connector.config)[0]))
     try:
         version = registry.schemas.register(f"{connector.config['kafka.topic']}-value", schema)
     except ApiError as error:
@@ -300,7 +300,7 @@ def _produce_due_records(
         return
     org.clock.catch_up()
     generator.fill(topic, org.clock.now())
-    org.clock.after(_TICK, lambda: _produce_due_records(org, cluster, connector, generator))
+    org.clock.call_later(_TICK, lambda: _produce_due_records(org, cluster, connector, generator))
 
 
 _DENIED: Final = {403: 401}

@@ -24,7 +24,7 @@ class Organizations(Kind[Resource]):
     spec = ""
     verbs = ("list", "read")
 
-    def objects(self, org: Organization) -> dict[str, Resource]:
+    def list_objects(self, org: Organization) -> dict[str, Resource]:
         return {org.organization_id: Resource(org.organization_id, org.crn, 0, 0)}
 
     def read_only(self, org: Organization, record: Resource) -> dict[str, Any]:
@@ -65,7 +65,9 @@ class Environments(Kind[Environment]):
         if current and (current.package, values["package"]) == ("ADVANCED", "ESSENTIALS"):
             raise conflict("A Stream Governance package can't be downgraded")
 
-    def crn(self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]) -> str:
+    def build_crn(
+        self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]
+    ) -> str:
         return f"{org.crn}/environment={new_id}"
 
     def check_deletable(self, org: Organization, record: Environment) -> None:
@@ -74,7 +76,7 @@ class Environments(Kind[Environment]):
 
     def erase(self, org: Organization, record: Environment) -> None:
         """Delete the environment with everything in it."""
-        for cluster in org.clusters_of(record.id):
+        for cluster in org.list_clusters(record.id):
             erase_cluster(org, cluster)
         integrations = list(org.provider_integrations.values())
         for integration in [
@@ -128,14 +130,16 @@ class Clusters(Kind[Cluster]):
         Field("deletion_protection", "protected", type=bool, default=False),
     )
 
-    def crn(self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]) -> str:
+    def build_crn(
+        self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]
+    ) -> str:
         return f"{org.environments[values['environment']].crn}/cloud-cluster={new_id}/kafka={new_id}"
 
     def check(self, call: Call, values: dict[str, Any], current: Cluster | None) -> None:
         if current and (current.type, values["type"]) == ("Standard", "Basic"):
             raise conflict("A Standard cluster can't become Basic")
 
-    def created(self, org: Organization, record: Cluster) -> None:
+    def start_lifecycle(self, org: Organization, record: Cluster) -> None:
         """Provision the cluster.
 
         The first one in an environment with Stream Governance also creates its Schema Registry.
@@ -146,7 +150,7 @@ class Clusters(Kind[Cluster]):
                 record.phase = "PROVISIONED"
                 _create_registry(org, org.environments[record.environment], record.region)
 
-        org.clock.after(org.delays.cluster, provisioned)
+        org.clock.call_later(org.delays.cluster, provisioned)
 
     def read_only(self, org: Organization, record: Cluster) -> dict[str, Any]:
         """Return the endpoints of a provisioned cluster.
@@ -161,7 +165,7 @@ class Clusters(Kind[Cluster]):
         }
         return {**endpoints, "endpoints": {"PUBLIC": {**endpoints, "connection_type": "PUBLIC"}}}
 
-    def status(self, org: Organization, record: Cluster) -> dict[str, Any]:
+    def describe_status(self, org: Organization, record: Cluster) -> dict[str, Any]:
         return {"phase": record.phase}
 
     def is_gone(self, record: Cluster) -> bool:
@@ -170,7 +174,7 @@ class Clusters(Kind[Cluster]):
     def is_listed(self, call: Call, record: Cluster) -> bool:
         return not record.deleting
 
-    def missing(self, name: str) -> ApiError:
+    def build_missing_error(self, name: str) -> ApiError:
         return forbidden("Forbidden Access")
 
     def check_deletable(self, org: Organization, record: Cluster) -> None:
@@ -183,7 +187,7 @@ class Clusters(Kind[Cluster]):
 
     def erase(self, org: Organization, record: Cluster) -> None:
         record.deleting = True
-        org.clock.after(org.delays.cluster_deletion, lambda: erase_cluster(org, record))
+        org.clock.call_later(org.delays.cluster_deletion, lambda: erase_cluster(org, record))
 
 
 def erase_cluster(org: Organization, cluster: Cluster) -> None:
@@ -222,21 +226,21 @@ class SchemaRegistries(Kind[SchemaRegistry]):
             "region": record.region,
         }
 
-    def status(self, org: Organization, record: SchemaRegistry) -> dict[str, Any]:
+    def describe_status(self, org: Organization, record: SchemaRegistry) -> dict[str, Any]:
         return {"phase": record.phase}
 
 
 def _create_registry(org: Organization, environment: Environment, region: str) -> None:
     """Create a Schema Registry, unless the environment already has one or has no Stream Governance."""
-    if org.registry_of(environment.id) or not environment.package:
+    if org.find_registry(environment.id) or not environment.package:
         return
-    new = org.new_id("lsrc")
+    new = org.create_id("lsrc")
     now = org.clock.now()
     registry = SchemaRegistry(
         new, f"{environment.crn}/schema-registry={new}", now, now, environment.id, region
     )
     org.schema_registries[new] = registry
-    org.clock.after(org.delays.schema_registry, lambda: setattr(registry, "phase", "PROVISIONED"))
+    org.clock.call_later(org.delays.schema_registry, lambda: setattr(registry, "phase", "PROVISIONED"))
 
 
 class ComputePools(Kind[ComputePool]):
@@ -258,7 +262,9 @@ class ComputePools(Kind[ComputePool]):
     )
     filters = (("spec.region", "region"),)
 
-    def crn(self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]) -> str:
+    def build_crn(
+        self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]
+    ) -> str:
         environment = org.environments[values["environment"]]
         return f"{environment.crn}/flink-region=aws.{values['region']}/compute-pool={new_id}"
 
@@ -272,10 +278,10 @@ class ComputePools(Kind[ComputePool]):
         if values["default"] and any(pool.default and pool is not current for pool in others):
             raise conflict("The environment has a default compute pool in this region")
 
-    def created(self, org: Organization, record: ComputePool) -> None:
-        org.clock.after(org.delays.compute_pool, lambda: setattr(record, "phase", "PROVISIONED"))
+    def start_lifecycle(self, org: Organization, record: ComputePool) -> None:
+        org.clock.call_later(org.delays.compute_pool, lambda: setattr(record, "phase", "PROVISIONED"))
 
-    def status(self, org: Organization, record: ComputePool) -> dict[str, Any]:
+    def describe_status(self, org: Organization, record: ComputePool) -> dict[str, Any]:
         running = sum(
             statement.pool == record.id and statement.phase == "RUNNING"
             for statement in org.statements.values()
@@ -296,7 +302,7 @@ class _Regions(Kind[Resource]):
     verbs = ("list",)
     scope: str
 
-    def objects(self, org: Organization) -> dict[str, Resource]:
+    def list_objects(self, org: Organization) -> dict[str, Resource]:
         names = [f"aws.{region}" for region in org.flink_regions]
         return {name: Resource(name, f"{org.crn}/{self.scope}={name}", 0, 0) for name in names}
 
@@ -354,7 +360,7 @@ KINDS: Final[tuple[Kind[Any], ...]] = (
 
 def create_environment(org: Organization, name: str) -> Environment:
     """Create an environment without Stream Governance."""
-    new = org.new_id("env")
+    new = org.create_id("env")
     now = org.clock.now()
     org.environments[new] = Environment(new, f"{org.crn}/environment={new}", now, now, name, "")
     return org.environments[new]

@@ -92,23 +92,25 @@ class Values:
     def __init__(self, schema: dict[str, Any], rng: random.Random) -> None:
         self._rng = rng
         self._named: dict[str, Any] = {}
-        self.next = self._maker(schema)
+        self.next = self._build_maker(schema)
 
-    def _maker(self, schema: Any) -> Make:
+    def _build_maker(self, schema: Any) -> Make:
         if isinstance(schema, list):
-            return partial(self._one_of, [self._maker(branch) for branch in schema])
+            return partial(self._make_one_of, [self._build_maker(branch) for branch in schema])
         if isinstance(schema, str):
-            return self._maker(self._named.get(schema, {"type": schema}))
+            return self._build_maker(self._named.get(schema, {"type": schema}))
         if not isinstance(schema["type"], str):
-            return self._maker(schema["type"])
+            return self._build_maker(schema["type"])
         if "name" in schema:
             self._named[schema["name"]] = schema
-        return self._controlled(schema.get("arg.properties", {}), schema) or self._plain(schema)
+        return self._build_controlled_maker(
+            schema.get("arg.properties", {}), schema
+        ) or self._build_plain_maker(schema)
 
-    def _one_of(self, makers: list[Make]) -> Any:
+    def _make_one_of(self, makers: list[Make]) -> Any:
         return self._rng.choice(makers)()
 
-    def _controlled(self, properties: dict[str, Any], schema: dict[str, Any]) -> Make | None:
+    def _build_controlled_maker(self, properties: dict[str, Any], schema: dict[str, Any]) -> Make | None:
         kind = schema["type"]
         if options := properties.get("options"):
             return lambda: self._rng.choice(options)
@@ -116,31 +118,31 @@ class Values:
             return _make_iterator(iteration)
         if regex := properties.get("regex"):
             parsed = patterns.parse(regex)
-            return lambda: self._matching(parsed)
+            return lambda: self._draw_matching_text(parsed)
         if (bounds := properties.get("range")) and kind in ("int", "long"):
             return lambda: self._rng.randrange(bounds.get("min", 0), bounds.get("max", _LONG))
         if bounds:
             return lambda: self._rng.uniform(bounds.get("min", 0.0), bounds.get("max", 1.0))
         return None
 
-    def _plain(self, schema: dict[str, Any]) -> Make:
+    def _build_plain_maker(self, schema: dict[str, Any]) -> Make:
         match schema["type"]:
             case "record":
-                fields = [(field["name"], self._maker(field["type"])) for field in schema["fields"]]
+                fields = [(field["name"], self._build_maker(field["type"])) for field in schema["fields"]]
                 return lambda: {name: make() for name, make in fields}
             case "array":
-                make = self._maker(schema["items"])
-                return lambda: [make() for _ in range(self._length(schema))]
+                make = self._build_maker(schema["items"])
+                return lambda: [make() for _ in range(self._draw_length(schema))]
             case "map":
-                value = self._maker(schema["values"])
-                return lambda: {self._word(8): value() for _ in range(self._length(schema))}
+                value = self._build_maker(schema["values"])
+                return lambda: {self._draw_word(8): value() for _ in range(self._draw_length(schema))}
             case "enum":
                 return lambda: self._rng.choice(schema["symbols"])
             case "fixed":
                 return lambda: self._rng.randbytes(schema["size"])
-        return self._scalar(schema)
+        return self._build_scalar_maker(schema)
 
-    def _scalar(self, schema: dict[str, Any]) -> Make:
+    def _build_scalar_maker(self, schema: dict[str, Any]) -> Make:
         makers: dict[str, Make] = {
             "null": lambda: None,
             "boolean": lambda: self._rng.random() < 0.5,
@@ -149,36 +151,38 @@ class Values:
             "float": self._rng.random,
             "double": self._rng.random,
             "bytes": lambda: self._rng.randbytes(8),
-            "string": lambda: self._word(self._length(schema)),
+            "string": lambda: self._draw_word(self._draw_length(schema)),
         }
         return makers[schema["type"]]
 
-    def _length(self, schema: dict[str, Any]) -> int:
+    def _draw_length(self, schema: dict[str, Any]) -> int:
         length = schema.get("arg.properties", {}).get("length", {"min": 1, "max": 6})
         return length if isinstance(length, int) else self._rng.randrange(length["min"], length["max"])
 
-    def _word(self, length: int) -> str:
+    def _draw_word(self, length: int) -> str:
         return "".join(self._rng.choices(_LETTERS, k=length))
 
-    def _matching(self, pattern: Any) -> str:
-        return "".join(self._part(str(operation), argument) for operation, argument in pattern)
+    def _draw_matching_text(self, pattern: Any) -> str:
+        return "".join(self._draw_part(str(operation), argument) for operation, argument in pattern)
 
-    def _part(self, operation: str, argument: Any) -> str:
+    def _draw_part(self, operation: str, argument: Any) -> str:
         """Return text that matches one operation of Python's own regular-expression parser."""
         choices: dict[str, Callable[[], str]] = {
             "LITERAL": lambda: chr(argument),
-            "IN": lambda: self._part(*_split_operation(self._rng.choice(argument))),
+            "IN": lambda: self._draw_part(*_split_operation(self._rng.choice(argument))),
             "RANGE": lambda: chr(self._rng.randint(*argument)),
-            "MAX_REPEAT": lambda: self._repeated(*argument),
-            "MIN_REPEAT": lambda: self._repeated(*argument),
-            "SUBPATTERN": lambda: self._matching(argument[-1]),
-            "BRANCH": lambda: self._matching(self._rng.choice(argument[1])),
+            "MAX_REPEAT": lambda: self._draw_repeated(*argument),
+            "MIN_REPEAT": lambda: self._draw_repeated(*argument),
+            "SUBPATTERN": lambda: self._draw_matching_text(argument[-1]),
+            "BRANCH": lambda: self._draw_matching_text(self._rng.choice(argument[1])),
             "CATEGORY": lambda: self._rng.choice(string.digits),
         }
-        return choices.get(operation, partial(self._word, 1))()
+        return choices.get(operation, partial(self._draw_word, 1))()
 
-    def _repeated(self, least: int, most: int, inner: Any) -> str:
-        return "".join(self._matching(inner) for _ in range(self._rng.randint(least, min(most, least + 8))))
+    def _draw_repeated(self, least: int, most: int, inner: Any) -> str:
+        return "".join(
+            self._draw_matching_text(inner) for _ in range(self._rng.randint(least, min(most, least + 8)))
+        )
 
 
 def _split_operation(part: Any) -> tuple[str, Any]:

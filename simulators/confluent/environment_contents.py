@@ -17,7 +17,9 @@ class _Contents(Kind[Content]):
     parent = ENVIRONMENT
     verbs = ("create", "list", "read", "delete")
 
-    def crn(self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]) -> str:
+    def build_crn(
+        self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]
+    ) -> str:
         return (
             f"{org.environments[values['environment']].crn}/{self.label.lower().replace(' ', '-')}={new_id}"
         )

@@ -156,7 +156,7 @@ class Call(NamedTuple):
         """Return the id of the account that the caller's key belongs to."""
         return self.key.owner
 
-    def required(self, parameter: str) -> str:
+    def require_parameter(self, parameter: str) -> str:
         if value := self.query.get(parameter, ""):
             return value
         raise ApiError(400, f"query parameter {parameter!r} is required", parameter=parameter)

@@ -53,10 +53,12 @@ class ServiceAccounts(Kind[ServiceAccount]):
         ):
             raise conflict("Service name is already in use")
 
-    def crn(self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]) -> str:
+    def build_crn(
+        self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]
+    ) -> str:
         return f"{org.crn}/service-account={new_id}"
 
-    def missing(self, name: str) -> ApiError:
+    def build_missing_error(self, name: str) -> ApiError:
         return forbidden("Forbidden Access")
 
     def erase(self, org: Organization, record: ServiceAccount) -> None:
@@ -110,13 +112,15 @@ class RoleBindings(Kind[RoleBinding]):
         ):
             raise conflict("Role binding already exists")
 
-    def computed(self, org: Organization, new_id: str) -> dict[str, Any]:
+    def compute_attributes(self, org: Organization, new_id: str) -> dict[str, Any]:
         return {"effective": org.clock.now() + org.delays.role_binding}
 
-    def crn(self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]) -> str:
+    def build_crn(
+        self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]
+    ) -> str:
         return f"{org.crn}/role-binding={new_id}"
 
-    def missing(self, name: str) -> ApiError:
+    def build_missing_error(self, name: str) -> ApiError:
         return forbidden(f"Role binding {name} not found or access is denied")
 
     def is_listed(self, call: Call, record: RoleBinding) -> bool:
@@ -127,7 +131,7 @@ class RoleBindings(Kind[RoleBinding]):
         """List the bindings. The first one is that of the person who created the organization, whom Confluent
         makes its OrganizationAdmin (docs.confluent.io, "Predefined RBAC roles").
         """
-        call.required("crn_pattern")
+        call.require_parameter("crn_pattern")
         org = call.org
         first = RoleBinding(
             "rb-owner",
@@ -148,12 +152,12 @@ class RoleBindings(Kind[RoleBinding]):
                 for name, attribute in self.filters
             )
         ]
-        return page(call, self.api_version, self.name, records, self.document)
+        return page(call, self.api_version, self.name, records, self.build_document)
 
     def delete(self, call: Call) -> Answer:
         record = self.find(call, None)
         super().delete(call)
-        return Answer(200, self.document(call.org, record))
+        return Answer(200, self.build_document(call.org, record))
 
 
 class ApiKeys(Kind[ApiKey]):
@@ -172,19 +176,19 @@ class ApiKeys(Kind[ApiKey]):
 
     def create(self, call: Call) -> Answer:
         org = call.org
-        spec = Fields(call.body).inside("spec")
+        spec = Fields(call.body).read_object("spec")
         if len(org.api_keys) >= org.quotas.api_keys:
             raise over_quota("apikeys_per_org", org.quotas.api_keys)
-        owner = spec.reference("owner")
+        owner = spec.read_reference("owner")
         if owner not in org.service_accounts and owner != org.owner:
             raise invalid("/spec/owner/id", f"owner {owner} does not exist")
         kind, resource, scope = _read_key_resource(org, spec)
         if call.principal != owner and not is_allowed(org, call.principal, "admin", scope):
             raise forbidden()
         delay = org.delays.kafka_key if kind is KeyKind.KAFKA else org.delays.other_key
-        texts = (spec.text("display_name"), spec.text("description"))
+        texts = (spec.read_text("display_name"), spec.read_text("description"))
         key = issue_key(org, owner, kind, resource, scope, delay=delay, texts=texts)
-        document = self.document(org, key)
+        document = self.build_document(org, key)
         return Answer(202, document | {"spec": document["spec"] | {"secret": key.secret}})
 
     def authorize(self, call: Call, verb: str, record: ApiKey | None) -> None:
@@ -196,13 +200,13 @@ class ApiKeys(Kind[ApiKey]):
         return call.principal == record.owner or is_allowed(call.org, call.principal, "admin", record.scope)
 
     def check(self, call: Call, values: dict[str, Any], current: ApiKey | None) -> None:
-        spec = Fields(call.body).inside("spec", required=False)
+        spec = Fields(call.body).read_object("spec", required=False)
         if current:
             spec.require_same_reference("owner", current.owner)
             if "resource" in spec:
-                spec.inside("resource").require_same("id", current.resource)
+                spec.read_object("resource").require_same("id", current.resource)
 
-    def missing(self, name: str) -> ApiError:
+    def build_missing_error(self, name: str) -> ApiError:
         return forbidden("Forbidden Access")
 
     def read_only(self, org: Organization, record: ApiKey) -> dict[str, Any]:
@@ -232,18 +236,18 @@ def _read_key_resource(org: Organization, spec: Fields) -> tuple[KeyKind, str, s
     """
     if "resource" not in spec:
         return KeyKind.CLOUD, "cloud", org.crn
-    resource = spec.inside("resource")
-    name = resource.text("id", required=True)
+    resource = spec.read_object("resource")
+    name = resource.read_text("id", required=True)
     if cluster := org.clusters.get(name):
         return KeyKind.KAFKA, name, cluster.scope
     if registry := org.schema_registries.get(name):
         return KeyKind.REGISTRY, name, registry.crn
     if name == "tableflow":
-        resource.choice("kind", ["Tableflow"], "Tableflow")
+        resource.read_choice("kind", ["Tableflow"], "Tableflow")
         return KeyKind.TABLEFLOW, name, org.crn
     if name.removeprefix("aws.") not in org.flink_regions:
         raise invalid("/spec/resource/id", f"resource {name} does not exist")
-    environment = org.environments.get(resource.text("environment", required=True))
+    environment = org.environments.get(resource.read_text("environment", required=True))
     if environment is None:
         raise invalid("/spec/resource/environment", "environment does not exist")
     return KeyKind.FLINK, f"{environment.id}.{name}", environment.crn

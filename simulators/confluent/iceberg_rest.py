@@ -85,7 +85,7 @@ def list_namespaces(call: Call) -> Answer:
     key = _find_reader(call)
     names = [
         cluster.id
-        for cluster in call.org.clusters_of(call.parameters["environment"])
+        for cluster in call.org.list_clusters(call.parameters["environment"])
         if _find_readable_tables(call, key, cluster)
     ]
     return Answer(200, {"namespaces": [[name] for name in sorted(names)]})
@@ -115,7 +115,7 @@ def load(call: Call) -> Answer:
             "No AWS is attached to the simulator, so there are no tables to read",
             code="UnsupportedOperationException",
         )
-    lake.catalog.act_as(lake.root.properties())
+    lake.catalog.act_as(lake.root.build_properties())
     table: Table = lake.catalog.load_table(topic.key)
     body: dict[str, Any] = {
         "metadata-location": table.metadata_location,
@@ -124,7 +124,7 @@ def load(call: Call) -> Answer:
     vends = not topic.integration and "vended-credentials" in call.headers.get(
         "x-iceberg-access-delegation", ""
     )
-    vended = lake.vend(table.location()).properties() if vends else {}
+    vended = lake.vend(table.location()).build_properties() if vends else {}
     return Answer(200, body | {"config": vended})
 
 
@@ -156,7 +156,7 @@ def _find_readable_tables(call: Call, key: ApiKey, cluster: Cluster) -> dict[str
     return {
         name: topic
         for name, topic in tables.items()
-        if is_allowed(call.org, key.owner, "read", cluster.inside("topic", name))
+        if is_allowed(call.org, key.owner, "read", cluster.build_crn("topic", name))
     }
 
 

@@ -31,7 +31,7 @@ def _build_topic(call: Call, cluster: Cluster, topic: KafkaTopic) -> dict[str, A
     own = f"{call.address}/kafka/v3/clusters/{cluster.id}/topics/{topic.name}"
     return {
         "kind": "KafkaTopic",
-        "metadata": {"self": own, "resource_name": cluster.inside("topic", topic.name)},
+        "metadata": {"self": own, "resource_name": cluster.build_crn("topic", topic.name)},
         "cluster_id": cluster.id,
         "topic_name": topic.name,
         "is_internal": False,
@@ -65,7 +65,7 @@ def create_topic(
 
 def delete_topic(org: Organization, cluster: Cluster, topic: KafkaTopic) -> None:
     topic.deleting = True
-    org.clock.after(org.delays.topic_deletion, lambda: cluster.topics.pop(topic.name, None))
+    org.clock.call_later(org.delays.topic_deletion, lambda: cluster.topics.pop(topic.name, None))
 
 
 def find_visible_topic(org: Organization, cluster: Cluster, name: str) -> KafkaTopic | None:
@@ -194,12 +194,12 @@ def alter_settings(call: Call) -> Answer:
 
 
 def _build_setting(call: Call, cluster: Cluster, topic: KafkaTopic, name: str) -> dict[str, Any]:
-    value = topic.setting(name)
+    value = topic.get_setting(name)
     source = "DYNAMIC_TOPIC_CONFIG" if name in topic.settings else "DEFAULT_CONFIG"
     own = f"{call.address}/kafka/v3/clusters/{cluster.id}/topics/{topic.name}/configs/{name}"
     return {
         "kind": "KafkaTopicConfig",
-        "metadata": {"self": own, "resource_name": f"{cluster.inside('topic', topic.name)}/config={name}"},
+        "metadata": {"self": own, "resource_name": f"{cluster.build_crn('topic', topic.name)}/config={name}"},
         "cluster_id": cluster.id,
         "topic_name": topic.name,
         "name": name,
@@ -242,7 +242,7 @@ def produce(call: Call) -> Answer:
     position = {
         "partition_id": message.partition,
         "offset": message.offset,
-        "timestamp": call.org.clock.text(now),
+        "timestamp": call.org.clock.format_time(now),
     }
     head = {"error_code": 200, "cluster_id": cluster.id, "topic_name": topic.name}
     return Answer(200, head | position | sizes)

@@ -41,7 +41,7 @@ def may(org: Organization, cluster: Cluster, principal: str, action: str, *, top
     if "DENY" in matching:
         return False
     return "ALLOW" in matching or is_allowed(
-        org, principal, action, cluster.inside("topic", topic) if topic else cluster.scope
+        org, principal, action, cluster.build_crn("topic", topic) if topic else cluster.scope
     )
 
 

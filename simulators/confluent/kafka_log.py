@@ -68,7 +68,7 @@ class KafkaTopic:
     _next: dict[int, int] = attrs.Factory(dict)
     _keyless: int = 0
 
-    def setting(self, name: str) -> str:
+    def get_setting(self, name: str) -> str:
         return self.settings.get(name, DEFAULTS.get(name, ""))
 
     def append(

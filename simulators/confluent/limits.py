@@ -36,7 +36,7 @@ class RateLimit:
         self._counted[key] += 1
         return self._counted[key] <= self.calls
 
-    def rate_headers(self, api: Api, key: str, now: float) -> dict[str, str]:
+    def build_headers(self, api: Api, key: str, now: float) -> dict[str, str]:
         """Return the rate limit headers that every response has. X-RateLimit-Reset is in seconds from now."""
         if not self.calls or not self.headers or api not in _ALL_HEADERS:
             return {}

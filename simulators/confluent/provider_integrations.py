@@ -41,7 +41,9 @@ class ProviderIntegrations(Kind[ProviderIntegration]):
         Field("display_name", "name", required=True, pattern=r".{1,60}"),
     )
 
-    def crn(self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]) -> str:
+    def build_crn(
+        self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]
+    ) -> str:
         return f"{org.environments[values['environment']].crn}/provider-integration={new_id}"
 
     def check(self, call: Call, values: dict[str, Any], current: ProviderIntegration | None) -> None:
@@ -50,18 +52,22 @@ class ProviderIntegrations(Kind[ProviderIntegration]):
         if any((integration.environment, integration.role_arn) == wanted for integration in integrations):
             raise conflict("customer_iam_role_arn is in use by another integration of the environment")
 
-    def computed(self, org: Organization, new_id: str) -> dict[str, Any]:
+    def compute_attributes(self, org: Organization, new_id: str) -> dict[str, Any]:
         vendor_role = (
-            org.lake.vendor_role(new_id) if org.lake else f"arn:aws:iam::{_NO_ACCOUNT}:role/vendor/{new_id}"
+            org.lake.create_vendor_role(new_id)
+            if org.lake
+            else f"arn:aws:iam::{_NO_ACCOUNT}:role/vendor/{new_id}"
         )
-        return {"vendor_role_arn": vendor_role, "external_id": str(org.new_uuid())}
+        return {"vendor_role_arn": vendor_role, "external_id": str(org.create_uuid())}
 
     def is_listed(self, call: Call, record: ProviderIntegration) -> bool:
         return call.query.get("provider", CLOUD).upper() == CLOUD
 
-    def header(self, org: Organization, record: ProviderIntegration) -> dict[str, Any]:
+    def build_header(self, org: Organization, record: ProviderIntegration) -> dict[str, Any]:
         """Return the header without metadata, which the vendor's document doesn't have either."""
-        return {name: value for name, value in super().header(org, record).items() if name != "metadata"}
+        return {
+            name: value for name, value in super().build_header(org, record).items() if name != "metadata"
+        }
 
     def read_only(self, org: Organization, record: ProviderIntegration) -> dict[str, Any]:
         config = {"config.iam_role_arn": record.vendor_role_arn, "config.external_id": record.external_id}

@@ -30,7 +30,7 @@ def _find_registry(call: Call) -> SchemaRegistry:
 def _find_subject(call: Call, action: str) -> tuple[SchemaRegistry, str]:
     registry = _find_registry(call)
     subject = call.parameters["subject"]
-    if not is_allowed(call.org, call.principal, action, registry.subject(subject)):
+    if not is_allowed(call.org, call.principal, action, registry.build_subject_crn(subject)):
         raise ApiError(
             403, f"User is denied operation {action.capitalize()} on Subject: {subject}", code=40301
         )
@@ -73,7 +73,9 @@ def list_subjects(call: Call) -> Answer:
     names = registry.schemas.subjects(deleted=_read_flag(call, "deleted"))
     prefix = call.query.get("subjectPrefix", "")
     visible = [
-        name for name in names if is_allowed(call.org, call.principal, "describe", registry.subject(name))
+        name
+        for name in names
+        if is_allowed(call.org, call.principal, "describe", registry.build_subject_crn(name))
     ]
     return _build_answer([name for name in visible if name.startswith(prefix)])
 
@@ -108,7 +110,7 @@ def list_versions(call: Call) -> Answer:
 
 def read_version(call: Call) -> Answer:
     registry, subject = _find_subject(call, "read")
-    version = registry.schemas.version(
+    version = registry.schemas.find_version(
         subject, call.parameters["version"], deleted=_read_flag(call, "deleted")
     )
     return _build_answer(_describe_version(registry, subject, version))
@@ -137,8 +139,8 @@ def check_compatibility(call: Call) -> Answer:
     """
     registry, subject = _find_subject(call, "read")
     number = call.parameters.get("version")
-    against = registry.schemas.version(subject, number) if number else None
-    problems = registry.schemas.problems(subject, _read_schema(call), against)
+    against = registry.schemas.find_version(subject, number) if number else None
+    problems = registry.schemas.list_problems(subject, _read_schema(call), against)
     return _build_answer(
         {"is_compatible": not problems} | ({"messages": problems} if _read_flag(call, "verbose") else {})
     )

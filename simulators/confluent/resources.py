@@ -45,7 +45,7 @@ class Field:
     immutable: bool = False
     omit_empty: bool = False
 
-    def shown(self, record: Resource) -> Any:
+    def get_value(self, record: Resource) -> Any:
         return getattr(record, self.attribute) if self.attribute else next(iter(self.choices))  # type: ignore[arg-type]
 
     def read(self, org: Organization, body: Fields, current: Any = _NEW) -> Any:
@@ -57,29 +57,29 @@ class Field:
         for part in objects:
             if part not in body and (current is not _NEW or self.optional_object):
                 return self.default if current is _NEW else current
-            body = body.inside(part)
+            body = body.read_object(part)
         if self.immutable and current is not _NEW:
-            if name in body and self.synonyms.get(body.raw(name), body.raw(name)) != current:
-                raise immutable(body.at(name))
+            if name in body and self.synonyms.get(body.get_raw(name), body.get_raw(name)) != current:
+                raise immutable(body.build_pointer(name))
             return current
         required = self.required and (current is _NEW or bool(objects) or name in body)
-        value = self._value(
+        value = self._read_value(
             org, body, name, None if required else self.default if current is _NEW else current
         )
         if value in self.not_simulated:
-            raise invalid(body.at(name), f"{value} is not simulated")
+            raise invalid(body.build_pointer(name), f"{value} is not simulated")
         return self.synonyms.get(value, value)
 
-    def _value(self, org: Organization, body: Fields, name: str, default: Any) -> Any:
+    def _read_value(self, org: Organization, body: Fields, name: str, default: Any) -> Any:
         """Return the checked value. `default` is None for a required field."""
         choices = self.choices(org) if callable(self.choices) else self.choices
         if self.type is bool:
-            return body.flag(name, default)
+            return body.read_flag(name, default)
         if self.type is int:
-            return body.whole(name, default, among=choices or None)
+            return body.read_integer(name, default, among=choices or None)
         if choices or self.synonyms:
-            return body.choice(name, (*choices, *self.synonyms, *self.not_simulated), default)
-        return body.text(name, default or "", required=default is None, pattern=self.pattern)
+            return body.read_choice(name, (*choices, *self.synonyms, *self.not_simulated), default)
+        return body.read_text(name, default or "", required=default is None, pattern=self.pattern)
 
 
 @attrs.frozen
@@ -140,26 +140,28 @@ class Kind(Generic[R]):
         `current` is None for a new resource. Raises ApiError.
         """
 
-    def computed(self, org: Organization, new_id: str) -> dict[str, Any]:
+    def compute_attributes(self, org: Organization, new_id: str) -> dict[str, Any]:
         """Return the attributes of a new record that aren't fields."""
         return {}
 
-    def crn(self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]) -> str:
+    def build_crn(
+        self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]
+    ) -> str:
         raise NotImplementedError
 
-    def created(self, org: Organization, record: R) -> None:
+    def start_lifecycle(self, org: Organization, record: R) -> None:
         """Start the lifecycle of a new record."""
 
-    def updated(self, org: Organization, record: R, body: Fields) -> None:
+    def act_on_update(self, org: Organization, record: R, body: Fields) -> None:
         """Act on an update. `record` already has its new values."""
 
     def check_deletable(self, org: Organization, record: R) -> None:
         """Raise ApiError if the record can't be deleted."""
 
     def erase(self, org: Organization, record: R) -> None:
-        del self.objects(org)[record.id]
+        del self.list_objects(org)[record.id]
 
-    def missing(self, name: str) -> ApiError:
+    def build_missing_error(self, name: str) -> ApiError:
         return not_found(self.label, name)
 
     def is_gone(self, record: R) -> bool:
@@ -168,7 +170,7 @@ class Kind(Generic[R]):
     def is_listed(self, call: Call, record: R) -> bool:
         return True
 
-    def status(self, org: Organization, record: R) -> dict[str, Any]:
+    def describe_status(self, org: Organization, record: R) -> dict[str, Any]:
         return {}
 
     def read_only(self, org: Organization, record: R) -> dict[str, Any]:
@@ -179,7 +181,7 @@ class Kind(Generic[R]):
 
     def create(self, call: Call) -> Answer:
         org = call.org
-        body = self._body(call, required=True)
+        body = self._read_body(call, required=True)
         parent = self.parent.of_body(call, body) if self.parent else None
         self.authorize(call, "create", None)
         self._require_quota(org, parent)
@@ -187,21 +189,21 @@ class Kind(Generic[R]):
         values.pop("", None)
         values |= _list_parents(parent)
         self.check(call, values, None)
-        new = org.new_id(self.id_prefix)
+        new = org.create_id(self.id_prefix)
         now = org.clock.now()
-        crn = self.crn(org, parent, new, values)
+        crn = self.build_crn(org, parent, new, values)
         record: R = self.record(
-            id=new, crn=crn, created=now, updated=now, **values, **self.computed(org, new)
+            id=new, crn=crn, created=now, updated=now, **values, **self.compute_attributes(org, new)
         )
-        self.objects(org)[new] = record
-        self.created(org, record)
-        return Answer(self.created_status, self.document(org, record))
+        self.list_objects(org)[new] = record
+        self.start_lifecycle(org, record)
+        return Answer(self.created_status, self.build_document(org, record))
 
     def list(self, call: Call) -> Answer:
         parent = self.parent.of_query(call) if self.parent else None
         records = [
             record
-            for record in self.objects(call.org).values()
+            for record in self.list_objects(call.org).values()
             if self._is_in(record, parent)
             and self.is_listed(call, record)
             and all(
@@ -209,26 +211,26 @@ class Kind(Generic[R]):
                 for name, attribute in self.filters
             )
         ]
-        return page(call, self.api_version, self.name, records, self.document)
+        return page(call, self.api_version, self.name, records, self.build_document)
 
     def read(self, call: Call) -> Answer:
         record = self.find(call, self.parent.of_query(call) if self.parent else None)
         self.authorize(call, "read", record)
-        return Answer(200, self.document(call.org, record))
+        return Answer(200, self.build_document(call.org, record))
 
     def update(self, call: Call) -> Answer:
         org = call.org
-        body = self._body(call, required=self.parent is not None)
+        body = self._read_body(call, required=self.parent is not None)
         record = self.find(call, self.parent.of_body(call, body) if self.parent else None)
         self.authorize(call, "update", record)
-        values = {field.attribute: field.read(org, body, field.shown(record)) for field in self.fields}
+        values = {field.attribute: field.read(org, body, field.get_value(record)) for field in self.fields}
         values.pop("", None)
         self.check(call, values, record)
         for name, value in values.items():
             setattr(record, name, value)
         record.updated = org.clock.now()
-        self.updated(org, record, body)
-        return Answer(200, self.document(org, record))
+        self.act_on_update(org, record, body)
+        return Answer(200, self.build_document(org, record))
 
     def delete(self, call: Call) -> Answer:
         record = self.find(call, self.parent.of_query(call) if self.parent else None)
@@ -237,7 +239,7 @@ class Kind(Generic[R]):
         self.erase(call.org, record)
         return Answer(204)
 
-    def routes(self) -> tuple[Route, ...]:
+    def build_routes(self) -> tuple[Route, ...]:
         one = self.path + "/{id}"
         table = {
             "create": ("POST", self.path, self.create),
@@ -248,39 +250,39 @@ class Kind(Generic[R]):
         }
         return tuple(Route(self.api, *table[verb], self.instead.get(verb, {})) for verb in self.verbs)
 
-    def objects(self, org: Organization) -> dict[str, R]:
+    def list_objects(self, org: Organization) -> dict[str, R]:
         objects: dict[str, R] = getattr(org, self.store)
         return objects
 
     def find(self, call: Call, parent: Resource | None) -> R:
-        record = self.objects(call.org).get(call.parameters["id"])
+        record = self.list_objects(call.org).get(call.parameters["id"])
         if record is None or not self._is_in(record, parent) or self.is_gone(record):
-            raise self.missing(call.parameters["id"])
+            raise self.build_missing_error(call.parameters["id"])
         return record
 
-    def document(self, org: Organization, record: R) -> dict[str, Any]:
+    def build_document(self, org: Organization, record: R) -> dict[str, Any]:
         body: dict[str, Any] = {}
         for field in self.fields:
-            if (value := field.shown(record)) or not field.omit_empty:
+            if (value := field.get_value(record)) or not field.omit_empty:
                 _put(body, field.path, value)
-        for path, value in (self._references(org, record) | self.read_only(org, record)).items():
+        for path, value in (self._build_references(org, record) | self.read_only(org, record)).items():
             _put(body, path, value)
-        status = self.status(org, record)
+        status = self.describe_status(org, record)
         return (
-            self.header(org, record)
+            self.build_header(org, record)
             | ({self.spec: body} if self.spec else body)
             | ({"status": status} if status else {})
         )
 
-    def header(self, org: Organization, record: R) -> dict[str, Any]:
+    def build_header(self, org: Organization, record: R) -> dict[str, Any]:
         query = f"?environment={getattr(record, 'environment', '')}" if self.parent else ""
         if self.parent is CLUSTER:
             query += f"&spec.kafka_cluster={getattr(record, 'cluster', '')}"
         return build_header(org, self.api_version, self.name, self.path, record, query=query)
 
-    def _body(self, call: Call, *, required: bool) -> Fields:
+    def _read_body(self, call: Call, *, required: bool) -> Fields:
         body = Fields(call.body)
-        return body.inside(self.spec, required=required) if self.spec else body
+        return body.read_object(self.spec, required=required) if self.spec else body
 
     def _is_in(self, record: R, parent: Resource | None) -> bool:
         return self.parent is None or parent is None or getattr(record, self.parent.attribute) == parent.id
@@ -290,10 +292,10 @@ class Kind(Generic[R]):
             name, attribute = self.quota
             within = parent if self.quota_within_parent else None
             limit: int = getattr(org.quotas, attribute)
-            if sum(self._is_in(record, within) for record in self.objects(org).values()) >= limit:
+            if sum(self._is_in(record, within) for record in self.list_objects(org).values()) >= limit:
                 raise over_quota(name, limit)
 
-    def _references(self, org: Organization, record: R) -> dict[str, Any]:
+    def _build_references(self, org: Organization, record: R) -> dict[str, Any]:
         references: dict[str, Any] = {}
         if self.parent:
             environment = org.environments[getattr(record, "environment", "")]
@@ -327,8 +329,8 @@ def build_header(
     metadata = {
         "self": f"{org.addresses[Plane.CLOUD]}{path}/{record.id}{query}",
         "resource_name": record.crn,
-        "created_at": org.clock.text(record.created),
-        "updated_at": org.clock.text(record.updated),
+        "created_at": org.clock.format_time(record.created),
+        "updated_at": org.clock.format_time(record.updated),
     }
     return {"api_version": api_version, "kind": name, "id": record.id, "metadata": metadata}
 

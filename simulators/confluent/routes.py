@@ -20,7 +20,11 @@ from simulators.confluent.tableflow import topics
 from simulators.confluent.tableflow.catalog_integrations import CatalogIntegrations
 
 ROUTES: Final[tuple[Route, ...]] = (
-    *(route for kind in (*control_plane.KINDS, *iam.KINDS, CatalogIntegrations()) for route in kind.routes()),
+    *(
+        route
+        for kind in (*control_plane.KINDS, *iam.KINDS, CatalogIntegrations())
+        for route in kind.build_routes()
+    ),
     *kafka.ROUTES,
     *kafka_acls.ROUTES,
     *registry.ROUTES,

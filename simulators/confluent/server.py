@@ -27,7 +27,7 @@ class Listening:
             self.sockets[plane] = stack.enter_context(server.bind_socket(port if plane is Plane.CLOUD else 0))
         self.addresses = {plane: server.get_address(socket_) for plane, socket_ in self.sockets.items()}
 
-    def server(self, simulation: Simulation) -> uvicorn.Server:
+    def build_server(self, simulation: Simulation) -> uvicorn.Server:
         ports = {socket_.getsockname()[1]: plane for plane, socket_ in self.sockets.items()}
         return server.build_web_server(Application(simulation, ports))
 
@@ -45,7 +45,7 @@ class ConfluentCloud(server.InThread):
         listening = Listening(0, stack)
         self._simulation = Simulation(listening.addresses, **self._options)
         self.catalog_url = listening.addresses[Plane.CATALOG]  # no answer of the control plane has it
-        web_server = listening.server(self._simulation)
+        web_server = listening.build_server(self._simulation)
         return web_server, list(listening.sockets.values()), listening.addresses[Plane.CLOUD]
 
     @property

@@ -38,7 +38,7 @@ class Lake:
         self._readers: dict[str, str] = {}
         self._managed = ""
 
-    def vendor_role(self, name: str) -> str:
+    def create_vendor_role(self, name: str) -> str:
         """Create Confluent's role for one provider integration and return its ARN."""
         identity = self.root.client("sts").get_caller_identity()
         trust = allow(
@@ -85,7 +85,7 @@ class Lake:
         call_or_refuse(what, vendor.assume, role, _SESSION, ExternalId=external_id, Tags=tags)
         return attrs.evolve(customer, region=region)
 
-    def managed_bucket(self) -> str:
+    def get_managed_bucket(self) -> str:
         """Return Confluent's own bucket, which is created on the first call."""
         if not self._managed:
             name = f"confluent-managed-{uuid.uuid4().hex[:12]}"
@@ -97,14 +97,14 @@ class Lake:
     def vend(self, location: str) -> Access:
         """Return credentials that can only read what is below `location`."""
         if location not in self._readers:
-            self._readers[location] = self._reader(location)
+            self._readers[location] = self._create_reader_role(location)
         return self.root.assume(self._readers[location], _SESSION)
 
-    def _reader(self, location: str) -> str:
+    def _create_reader_role(self, location: str) -> str:
         """Create a role of Confluent's that can read what is below `location`, and return its ARN."""
         bucket, _, prefix = location.removeprefix("s3://").partition("/")
         name = f"reader-{uuid.uuid4().hex[:12]}"
-        arn = self.vendor_role(name)
+        arn = self.create_vendor_role(name)
         objects = {
             "Effect": "Allow",
             "Action": "s3:GetObject",

@@ -48,7 +48,7 @@ class Access:
     def client(self, service: str) -> Any:
         return _build_client(self, service)
 
-    def properties(self) -> dict[str, str]:
+    def build_properties(self) -> dict[str, str]:
         """Return the credentials as properties of PyIceberg's FileIO, which clients of an Iceberg REST
         catalog use too.
         """

@@ -25,7 +25,7 @@ class Request(NamedTuple):
     query: Mapping[str, str]
     body: bytes
 
-    def document(self) -> Any:
+    def read_document(self) -> Any:
         """Return the body's JSON; {} for an empty body. Raises ValueError."""
         return json.loads(self.body or b"{}")
 

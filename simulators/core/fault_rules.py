@@ -50,7 +50,7 @@ class Call(NamedTuple):
     headers: dict[str, str]
 
     @classmethod
-    def of(cls, scope: Message) -> Call:
+    def from_scope(cls, scope: Message) -> Call:
         headers = {
             name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]
         }

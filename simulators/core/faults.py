@@ -61,7 +61,7 @@ class Exchange(NamedTuple):
     hold: Callable[[], Awaitable[None]]
     last_answer: list[Message]
 
-    async def effect(self) -> list[Message]:
+    async def take_effect(self) -> list[Message]:
         """Call the app, and return its answer without sending it to the client."""
         messages: list[Message] = []
 
@@ -71,7 +71,7 @@ class Exchange(NamedTuple):
         await self.app(self.scope, self.receive, keep)
         return messages
 
-    async def up_to_limit(self, beyond: Send) -> None:
+    async def send_up_to_limit(self, beyond: Send) -> None:
         """Send the app's answer up to `after_bytes` of its body, and the rest to `beyond`."""
         left = self.rule.after_bytes or 0
 
@@ -97,7 +97,7 @@ async def _answer_with_error(exchange: Exchange) -> None:
 
 
 async def _take_effect_then_answer(exchange: Exchange) -> None:
-    await exchange.effect()
+    await exchange.take_effect()
     await answer(exchange.send, *exchange.rule.answer())
 
 
@@ -119,7 +119,7 @@ async def _reset_connection(exchange: Exchange) -> None:
 
 
 async def _take_effect_then_reset(exchange: Exchange) -> None:
-    await exchange.effect()
+    await exchange.take_effect()
     await _reset_connection(exchange)
 
 
@@ -133,7 +133,7 @@ async def _hang_in_body(exchange: Exchange) -> None:
             await exchange.hold()
         await exchange.send(message)
 
-    await exchange.up_to_limit(held)
+    await exchange.send_up_to_limit(held)
 
 
 async def _truncate_body(exchange: Exchange) -> None:
@@ -142,19 +142,19 @@ async def _truncate_body(exchange: Exchange) -> None:
     async def dropped(message: Message) -> None:
         pass
 
-    await exchange.up_to_limit(dropped)
+    await exchange.send_up_to_limit(dropped)
 
 
 async def _answer_with_last(exchange: Exchange) -> None:
     if exchange.last_answer:
         await read(exchange.receive)
-    for message in exchange.last_answer or await exchange.effect():
+    for message in exchange.last_answer or await exchange.take_effect():
         await exchange.send(message)
 
 
 def _edit_body(edit: Callable[[Rule, bytes], bytes]) -> Callable[[Exchange], Awaitable[None]]:
     async def fault(exchange: Exchange) -> None:
-        start, *bodies = await exchange.effect()
+        start, *bodies = await exchange.take_effect()
         content = edit(exchange.rule, b"".join(message.get("body", b"") for message in bodies))
         headers = {
             name.decode("latin-1").lower(): value.decode("latin-1") for name, value in start["headers"]
@@ -229,13 +229,15 @@ class FaultInjector:
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         path = scope.get("path", "")
         if scope["type"] == "http" and path.startswith(control.PREFIX + _PATH):
-            await self._control(scope["method"] + path.removeprefix(control.PREFIX + _PATH), receive, send)
+            await self._answer_control(
+                scope["method"] + path.removeprefix(control.PREFIX + _PATH), receive, send
+            )
         elif scope["type"] == "http" and not path.startswith("/_"):
             await self._handle(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
-    async def _control(self, request: str, receive: Receive, send: Send) -> None:
+    async def _answer_control(self, request: str, receive: Receive, send: Send) -> None:
         status = 200
         error = ""
         body = await read(receive)
@@ -261,7 +263,7 @@ class FaultInjector:
             self._released = asyncio.Event()
 
     async def _handle(self, scope: Message, receive: Receive, send: Send) -> None:
-        call = Call.of(scope)
+        call = Call.from_scope(scope)
         entry: dict[str, Any] = {"call": str(call), "operation": call.headers.get("x-amz-target", "")}
         self._trace.append(entry)
 
@@ -281,7 +283,7 @@ class FaultInjector:
                 Exchange(hits[0], self._app, scope, receive, recording, send, self._hold, last)
             )
         elif any(rule.fault == "stale" for rule in matching):
-            await self._app(scope, receive, self._recording_answer(str(call), recording))
+            await self._app(scope, receive, self._record_answer(str(call), recording))
         else:
             await self._app(scope, receive, recording)
 
@@ -292,7 +294,7 @@ class FaultInjector:
         finally:
             self._held -= 1
 
-    def _recording_answer(self, call: str, send: Send) -> Send:
+    def _record_answer(self, call: str, send: Send) -> Send:
         kept = self._answers[call] = []
 
         async def keep_and_send(message: Message) -> None:

@@ -70,13 +70,13 @@ class Application:
         request = requests.Request(scope, receive)
         body = await request.body()
         async with self._lock:
-            response = await asyncio.to_thread(self._response, request, body)
+            response = await asyncio.to_thread(self._build_response, request, body)
         await response(scope, receive, send)
 
     def respond(self, request: requests.Request, body: bytes) -> Response:
         raise NotImplementedError
 
-    def _response(self, request: requests.Request, body: bytes) -> Response:
+    def _build_response(self, request: requests.Request, body: bytes) -> Response:
         if request.url.path.startswith(control.PREFIX):
             called = control.find(self._controls, request.method, request.url.path)
             answer = control.run(called, control.Request(request.query_params, body))
@@ -84,7 +84,7 @@ class Application:
         return self.respond(request, body)
 
     def _advance(self, request: control.Request) -> control.Response:
-        self._simulation.clock.advance(float(request.document()["advance"]))
+        self._simulation.clock.advance(float(request.read_document()["advance"]))
         return control.build_json_response(self._simulation.state())
 
     def _reset(self, _: control.Request) -> control.Response:

@@ -102,7 +102,7 @@ def sales_orders(
     than `end`.
     """
     rng = random.Random(seed)  # noqa: S311 - must be repeatable, not secure
-    events = list(_Sales(mix, rng, start, end).events())
+    events = list(_Sales(mix, rng, start, end).generate_events())
     again = rng.sample(range(len(events)), _count_share(mix.duplicates, len(events)))
     events += [
         events[n]._replace(timestamp=events[n].timestamp + rng.randrange(_SECOND, 2 * _HOUR)) for n in again
@@ -122,31 +122,31 @@ class _Sales:
             for name in ("amended", "cancelled", "returned", "late", "guests", "awkward")
         }
 
-    def events(self) -> Iterator[Sent]:
+    def generate_events(self) -> Iterator[Sent]:
         for number in range(self._mix.orders):
-            yield from self._order(number)
+            yield from self._generate_order(number)
 
-    def _order(self, number: int) -> Iterator[Sent]:
+    def _generate_order(self, number: int) -> Iterator[Sent]:
         rng = self._rng
-        placed = self._moment()
-        order = self._first_event(number, placed)
+        placed = self._draw_moment()
+        order = self._generate_first_event(number, placed)
         delay = (
             rng.randrange(_HOUR + 1, self._mix.late_days * _DAY)
             if self._is("late", number)
             else rng.randrange(50, 5_000)
         )
         time = placed + delay
-        yield self._sent(order, time)
+        yield self._build_sent(order, time)
         if self._is("amended", number):
             time += rng.randrange(10 * _MINUTE, 2 * _DAY)
             order = {**order, "status": "amended", "order_lines": _amend_lines(rng, order["order_lines"])}
-            yield self._sent(order, time)
+            yield self._build_sent(order, time)
         for status, soonest, latest in (("cancelled", _HOUR, _DAY), ("returned", 2 * _DAY, 10 * _DAY)):
             if self._is(status, number):
                 time += rng.randrange(soonest, latest)
-                yield self._sent({**order, "status": status}, time)
+                yield self._build_sent({**order, "status": status}, time)
 
-    def _first_event(self, number: int, placed: int) -> dict[str, Any]:
+    def _generate_first_event(self, number: int, placed: int) -> dict[str, Any]:
         rng = self._rng
         region, customer, address = rng.choice(self._people)
         (channel, _, stores) = rng.choices(words.CHANNELS, [weight for _, weight, _ in words.CHANNELS])[0]
@@ -168,10 +168,10 @@ class _Sales:
             "coupon_code": rng.choice(words.COUPONS) if rng.random() < 0.15 else None,
             "customer": customer,
             "ship_to": address,
-            "order_lines": self._lines(awkward),
+            "order_lines": self._generate_lines(awkward),
         }
 
-    def _lines(self, awkward: bool) -> list[dict[str, Any]]:
+    def _generate_lines(self, awkward: bool) -> list[dict[str, Any]]:
         rng = self._rng
         products = rng.sample(self._products, rng.choice((1, 1, 2, 2, 3, 4, 5)))
         lines = [
@@ -187,11 +187,11 @@ class _Sales:
             lines[0]["product"] = rng.choice(words.AWKWARD_PRODUCTS)
         return lines
 
-    def _sent(self, order: dict[str, Any], time: int) -> Sent:
+    def _build_sent(self, order: dict[str, Any], time: int) -> Sent:
         event = {**order, "event_id": f"{self._rng.getrandbits(128):032x}"}
         return Sent(time, event["order_id"].encode(), event, (("source", event["channel"].encode()),))
 
-    def _moment(self) -> int:
+    def _draw_moment(self) -> int:
         """Draw a time in milliseconds since 1970 UTC, weighted by the hour of the day."""
         while True:
             moment = self._first + self._rng.randrange(self._length)

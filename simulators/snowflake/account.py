@@ -113,7 +113,7 @@ class Account:
         """Return the object, whose class depends on the domain, or None. `name` is case-sensitive."""
         return self._objects.get(Key(domain, name))
 
-    def lookup(self, domain: Domain, name: Name) -> Any:
+    def look_up(self, domain: Domain, name: Name) -> Any:
         """Return the object or None.
 
         The case of names is ignored in a catalog-linked database that is case-insensitive.
@@ -123,7 +123,7 @@ class Account:
         if existing or not (domain.depth > 1 and database and database.link and database.link.insensitive):
             return existing
         folded = [part.lower() for part in name]
-        objects = self.contents(name[:1], domain)
+        objects = self.list_contents(name[:1], domain)
         return next(
             (object_ for object_ in objects if [part.lower() for part in object_.name] == folded), None
         )
@@ -131,7 +131,7 @@ class Account:
     def all(self, model: type[T]) -> list[T]:
         return [object_ for object_ in self._objects.values() if isinstance(object_, model)]
 
-    def contents(self, name: Name, domain: Domain | None = None) -> Iterator[SnowflakeObject]:
+    def list_contents(self, name: Name, domain: Domain | None = None) -> Iterator[SnowflakeObject]:
         """Yield the objects in a database or schema."""
         for object_ in list(self._objects.values()):
             if (
@@ -144,7 +144,9 @@ class Account:
     def remove(self, removed: SnowflakeObject) -> None:
         """Remove an object and its contents, with all grants on them and to them."""
         contents = (
-            list(self.contents(removed.name)) if removed.domain in (Domain.DATABASE, Domain.SCHEMA) else []
+            list(self.list_contents(removed.name))
+            if removed.domain in (Domain.DATABASE, Domain.SCHEMA)
+            else []
         )
         keys = {object_.key for object_ in [removed, *contents]}
         self._objects = {key: object_ for key, object_ in self._objects.items() if key not in keys}
@@ -196,5 +198,5 @@ class Account:
         ]
         return {label: sorted(listed) for label, listed in names.items()}
 
-    def random_text(self, length: int) -> str:
+    def create_random_text(self, length: int) -> str:
         return "".join(self.random.choices(string.ascii_uppercase + string.digits, k=length))

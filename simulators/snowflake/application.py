@@ -33,7 +33,8 @@ class Application(server.Application):
 
     def __init__(self, simulation: Simulation) -> None:
         super().__init__(
-            simulation, {("PUT", "/behavior"): self._behavior, ("PUT", "/account"): self._account}
+            simulation,
+            {("PUT", "/behavior"): self._change_behavior, ("PUT", "/account"): self._change_account},
         )
         self._snowflake = simulation
 
@@ -55,13 +56,13 @@ class Application(server.Application):
         except Exception:
             return answers.answer_refusal(CallRefused(500, "390500", server.log_failure(request)))
 
-    def _behavior(self, request: control.Request) -> control.Response:
-        self._snowflake.account.behavior.change(request.document())
+    def _change_behavior(self, request: control.Request) -> control.Response:
+        self._snowflake.account.behavior.change(request.read_document())
         return control.build_json_response({})
 
-    def _account(self, request: control.Request) -> control.Response:
+    def _change_account(self, request: control.Request) -> control.Response:
         account = self._snowflake.account
-        changed = request.document()
+        changed = request.read_document()
         account.name, account.locator = (
             changed.get("name", account.name),
             changed.get("locator", account.locator),

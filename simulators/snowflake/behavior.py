@@ -59,7 +59,7 @@ class Behavior:
         if slow is not None:
             self.slow = [Slowness(**entry) for entry in slow]
 
-    def seconds_of(self, statement: str) -> float:
+    def count_seconds(self, statement: str) -> float:
         """Return how many seconds the statement takes, and count it as one of its `times`."""
         for slowness in self.slow:
             if slowness.times > 0 and re.search(slowness.statement, statement):

@@ -60,7 +60,7 @@ def execute(session: Session, text: str, bindings: dict[str, Any], wanted: int =
     if count > 1:
         raise not_simulated("several statements in one call")
     cursor = Cursor(text)
-    if cursor.at("SELECT") or cursor.at("WITH") or cursor.at_sign("("):
+    if cursor.is_at("SELECT") or cursor.is_at("WITH") or cursor.is_at_sign("("):
         return select.run(session, text, bindings)
     if bindings:
         raise not_simulated("bindings outside SELECT")
@@ -87,7 +87,7 @@ def _run_verb(session: Session, cursor: Cursor) -> Result:  # noqa: PLR0911  (on
         raise unsupported(word)
     if word in _OTHER_VERBS:
         raise not_simulated(word)
-    raise cursor.unexpected()
+    raise cursor.build_unexpected_error()
 
 
 def _create_object(session: Session, cursor: Cursor) -> Result:
@@ -95,7 +95,7 @@ def _create_object(session: Session, cursor: Cursor) -> Result:
     if cursor.take("OR"):
         raise (
             not_simulated("CREATE OR ALTER")
-            if cursor.at("ALTER")
+            if cursor.is_at("ALTER")
             else syntax("syntax error unexpected 'OR'.")
         )
     object_type = _read_object_type(cursor)
@@ -119,4 +119,4 @@ def _read_object_type(cursor: Cursor, *, plural: bool = False) -> ObjectType[Any
             return object_type
     if cursor.next.value in _OTHER_TYPES:
         raise not_simulated(cursor.next.value)
-    raise cursor.unexpected()
+    raise cursor.build_unexpected_error()

@@ -133,7 +133,7 @@ def _open(account: Account, table: IcebergTable, location: str) -> StaticTable:
     except AwsRefused as error:
         raise _build_unreadable_error(volume, f"Error assuming AWS_ROLE:\n{error}") from None
     try:
-        return StaticTable.from_metadata(location, access.properties())
+        return StaticTable.from_metadata(location, access.build_properties())
     except (OSError, ValueError, NoSuchNamespaceError) as error:
         raise _build_unreadable_error(volume, str(error)) from None
 
@@ -183,7 +183,7 @@ def start_refreshing(account: Account, table: IcebergTable) -> None:
     table.refresh_series += 1
     series = table.refresh_series
     integration: Integration = account.find(Domain.INTEGRATION, table.catalog)
-    account.clock.after(integration.refresh_seconds, lambda: _refresh_when_due(account, table, series))
+    account.clock.call_later(integration.refresh_seconds, lambda: _refresh_when_due(account, table, series))
 
 
 def _refresh_when_due(account: Account, table: IcebergTable, series: int) -> None:
@@ -239,7 +239,7 @@ def refresh_status(table: IcebergTable) -> dict[str, Any] | None:
 
 def start_syncing(account: Account, database: Database, seconds: float) -> None:
     """Sync the database after `seconds`, and then at the sync interval of its link."""
-    account.clock.after(seconds, lambda: _sync_when_due(account, database))
+    account.clock.call_later(seconds, lambda: _sync_when_due(account, database))
 
 
 def _sync_when_due(account: Account, database: Database) -> None:
@@ -269,7 +269,7 @@ def _sync(account: Account, database: Database, link: CatalogLink) -> None:
         link.failures = [trust.describe_failed_access(integration, error)]
         return
     wanted = [namespace for namespace in namespaces if not link.allowed or namespace in link.allowed]
-    for schema in list(account.contents(database.name, Domain.SCHEMA)):
+    for schema in list(account.list_contents(database.name, Domain.SCHEMA)):
         if schema.label not in wanted:
             account.remove(schema)
     for namespace in wanted:
@@ -287,7 +287,7 @@ def _sync_namespace(account: Account, database: Database, link: CatalogLink, nam
     except AwsRefused as error:
         link.failures.append(trust.describe_failed_access(integration, error))
         return
-    for table in list(account.contents(name, Domain.ICEBERG_TABLE)):
+    for table in list(account.list_contents(name, Domain.ICEBERG_TABLE)):
         if table.label not in tables:
             account.remove(table)
     for label in tables:

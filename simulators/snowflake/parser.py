@@ -160,21 +160,21 @@ class Cursor:
     def next(self) -> Token:
         return self._tokens[self._index]
 
-    def at(self, *words: str) -> bool:
+    def is_at(self, *words: str) -> bool:
         ahead = self._tokens[self._index : self._index + len(words)]
         return [token.value for token in ahead if token.type is TokenType.WORD] == list(words)
 
-    def at_sign(self, sign: str) -> bool:
+    def is_at_sign(self, sign: str) -> bool:
         return self.next.type is TokenType.SIGN and self.next.text == sign
 
     def take(self, *words: str) -> bool:
-        if not self.at(*words):
+        if not self.is_at(*words):
             return False
         self._index += len(words)
         return True
 
     def take_sign(self, sign: str) -> bool:
-        if not self.at_sign(sign):
+        if not self.is_at_sign(sign):
             return False
         self._index += 1
         return True
@@ -188,13 +188,13 @@ class Cursor:
         if not self.take_sign(sign):
             self.refuse()
 
-    def unexpected(self) -> SqlError:
+    def build_unexpected_error(self) -> SqlError:
         return syntax(
             f"syntax error {_describe_position(self.text, self.next.start)} unexpected '{self.next.text}'."
         )
 
     def refuse(self) -> NoReturn:
-        raise self.unexpected()
+        raise self.build_unexpected_error()
 
     def end(self) -> None:
         while self.take_sign(";"):
@@ -202,21 +202,21 @@ class Cursor:
         if self.next.type is not TokenType.END:
             self.refuse()
 
-    def word(self) -> str:
+    def read_word(self) -> str:
         if self.next.type is not TokenType.WORD:
             self.refuse()
         return self._advance().value
 
     def identifier(self) -> str:
         """Read an identifier, and convert it to upper case unless it is quoted."""
-        if self.at("IDENTIFIER") and self._tokens[self._index + 1].text == "(":
+        if self.is_at("IDENTIFIER") and self._tokens[self._index + 1].text == "(":
             raise not_simulated("IDENTIFIER()")
         reserved = self.next.type is TokenType.WORD and self.next.value in RESERVED
         if self.next.type not in (TokenType.WORD, TokenType.QUOTED) or reserved:
             self.refuse()
         return self._advance().value
 
-    def name(self) -> Name:
+    def read_name(self) -> Name:
         """Read identifiers that are separated by dots."""
         parts = [self.identifier()]
         while self.take_sign("."):
@@ -233,24 +233,24 @@ class Cursor:
             self.refuse()
         return int(self._advance().value)
 
-    def options(self) -> dict[str, Value]:
+    def read_options(self) -> dict[str, Value]:
         """Read any number of `KEY = value`, with or without commas between them.
 
         Raises SqlError for a duplicate key.
         """
         options: dict[str, Value] = {}
         while self.next.type is TokenType.WORD and self._tokens[self._index + 1].text == "=":
-            key = self.word()
+            key = self.read_word()
             self.expect_sign("=")
             if key in options:
                 raise syntax(f"duplicate property '{key}'")
-            options[key] = self.value()
+            options[key] = self.read_value()
             self.take_sign(",")
         return options
 
-    def value(self) -> Value:
-        if self.at_sign("("):
-            return self._bracketed()
+    def read_value(self) -> Value:
+        if self.is_at_sign("("):
+            return self._read_bracketed()
         negative = self.take_sign("-")
         if self.next.type in (TokenType.SIGN, TokenType.END):
             self.refuse()
@@ -260,16 +260,16 @@ class Cursor:
             text += "." + self.identifier()
         return Value(text, token)
 
-    def _bracketed(self) -> Value:
+    def _read_bracketed(self) -> Value:
         start = self.next
         self.expect_sign("(")
         if self.next.type is TokenType.WORD and self._tokens[self._index + 1].text == "=":
-            options = self.options()
+            options = self.read_options()
             self.expect_sign(")")
             return Value("(…)", start, options=options)
         items = []
-        while not self.at_sign(")"):
-            items.append(self.value())
+        while not self.is_at_sign(")"):
+            items.append(self.read_value())
             if not self.take_sign(","):
                 break
         self.expect_sign(")")
@@ -304,15 +304,15 @@ class Options:
         if absent := [name for name in names if name not in self._given]:
             raise missing_options(", ".join(absent))
 
-    def string(self, name: str, default: str = "") -> str:
+    def read_string(self, name: str, default: str = "") -> str:
         """Return a string, which must be in quotes."""
-        return self._single(name, default, TokenType.STRING)
+        return self._read_single(name, default, TokenType.STRING)
 
-    def text(self, name: str, default: str = "") -> str:
+    def read_text(self, name: str, default: str = "") -> str:
         """Return a string or a name."""
-        return self._single(name, default, TokenType.STRING, TokenType.WORD, TokenType.QUOTED)
+        return self._read_single(name, default, TokenType.STRING, TokenType.WORD, TokenType.QUOTED)
 
-    def _single(self, name: str, default: str, *types: TokenType) -> str:
+    def _read_single(self, name: str, default: str, *types: TokenType) -> str:
         if name not in self:
             return default
         value = self._given[name]
@@ -320,18 +320,18 @@ class Options:
             raise invalid_value(value.text, name)
         return value.text
 
-    def choice(self, name: str, choices: str, default: str = "") -> str:
+    def read_choice(self, name: str, choices: str, default: str = "") -> str:
         """Return the value in upper case, which must be one of `choices`. Quotes are optional."""
-        text = self.text(name, default).upper()
+        text = self.read_text(name, default).upper()
         if name in self and text not in choices.split():
             raise invalid_value(self._given[name].text, name)
         return text
 
-    def boolean(self, name: str) -> bool:
+    def read_boolean(self, name: str) -> bool:
         """Return the value; False if the property isn't given."""
-        return self.choice(name, "TRUE FALSE", "FALSE") == "TRUE"
+        return self.read_choice(name, "TRUE FALSE", "FALSE") == "TRUE"
 
-    def integer(self, name: str, default: int, low: int, high: int) -> int:
+    def read_integer(self, name: str, default: int, low: int, high: int) -> int:
         if name not in self:
             return default
         text = self._given[name].text
@@ -339,7 +339,7 @@ class Options:
             raise invalid_value(text, name)
         return int(text)
 
-    def strings(self, name: str) -> tuple[str, ...]:
+    def read_strings(self, name: str) -> tuple[str, ...]:
         """Return a list of strings in brackets."""
         if name not in self:
             return ()
@@ -348,7 +348,7 @@ class Options:
             raise invalid_value(value.text, name)
         return tuple(item.text for item in value.items)
 
-    def inside(self, name: str, known: str, others: str = "") -> Options:
+    def read_nested(self, name: str, known: str, others: str = "") -> Options:
         """Return the properties in brackets; none if the property isn't given."""
         value = self._given.get(name)
         return Options(name, {} if value is None else _read_bracketed_options(name, value), known, others)

@@ -109,7 +109,7 @@ def change_grants(session: Session, cursor: Cursor, *, revoking: bool) -> Result
         ("GRANT", "OPTION"),
         ("CALLER",),
     ):
-        if cursor.at(*words):
+        if cursor.is_at(*words):
             raise not_simulated(f"grants of {' '.join(words)}")
     if cursor.take("ROLE"):
         return _change_membership(session, cursor, revoking=revoking)
@@ -120,7 +120,7 @@ def change_grants(session: Session, cursor: Cursor, *, revoking: bool) -> Result
     if cursor.take("ALL"):
         return _change_all(change, cursor)
     domain = read_domain(cursor)
-    name = session.account.root.name if domain is Domain.ACCOUNT else cursor.name()
+    name = session.account.root.name if domain is Domain.ACCOUNT else cursor.read_name()
     grantee = _read_grantee(change, cursor)
     to = _find_role(session, grantee.name)
     on = session.account.root if domain is Domain.ACCOUNT else session.resolve(domain, name, granting=True)
@@ -137,9 +137,9 @@ def _read_privileges(cursor: Cursor) -> list[str]:
     """
     names = []
     while True:
-        words = [cursor.word()]
-        while cursor.next.type is TokenType.WORD and not cursor.at("ON"):
-            words.append(cursor.word())
+        words = [cursor.read_word()]
+        while cursor.next.type is TokenType.WORD and not cursor.is_at("ON"):
+            words.append(cursor.read_word())
         names.append(" ".join(words))
         if not cursor.take_sign(","):
             return ["ALL" if name == "ALL PRIVILEGES" else name for name in names]
@@ -174,7 +174,7 @@ def _read_scope(cursor: Cursor) -> Scope:
         raise _build_unknown_type_error(cursor, [f"{kind}S" for kind in _SCHEMA_OBJECTS])
     cursor.expect("IN")
     domain = read_container_domain(cursor)
-    return Scope(of, domain, cursor.name())
+    return Scope(of, domain, cursor.read_name())
 
 
 def read_container_domain(cursor: Cursor) -> Domain:
@@ -186,9 +186,9 @@ def read_container_domain(cursor: Cursor) -> Domain:
 
 def _build_unknown_type_error(cursor: Cursor, others: list[str]) -> SqlError:
     for privilege in others:
-        if cursor.at(*privilege.split()):
+        if cursor.is_at(*privilege.split()):
             return not_simulated(f"grants on {privilege}")
-    return cursor.unexpected()
+    return cursor.build_unexpected_error()
 
 
 def _read_grantee(change: Change, cursor: Cursor) -> Grantee:
@@ -197,10 +197,10 @@ def _read_grantee(change: Change, cursor: Cursor) -> Grantee:
     """
     cursor.expect("FROM" if change.revoking else "TO")
     for scope in ("USER", "SHARE", "DATABASE", "APPLICATION"):
-        if cursor.at(scope):
+        if cursor.is_at(scope):
             raise not_simulated(f"privileges of a {scope}")
     cursor.take("ROLE")
-    name = cursor.name()
+    name = cursor.read_name()
     option = False
     current = ""
     if change.revoking:
@@ -257,7 +257,7 @@ def _change_all(change: Change, cursor: Cursor) -> Result:
     to = _find_role(session, grantee.name)
     container = session.resolve(scope.domain, scope.name, granting=True)
     privileges = _expand_privileges(change.privileges, scope.of)
-    contents = list(session.account.contents(container.name, scope.of))
+    contents = list(session.account.list_contents(container.name, scope.of))
     for object_ in contents:
         _apply(change, object_, privileges, to, option=grantee.option)
     return build_status(f"Statement executed successfully. {len(contents)} objects affected.")
@@ -313,12 +313,12 @@ def _change_owner(change: Change, grantee: Grantee, on: SnowflakeObject, to: str
 
 def _change_membership(session: Session, cursor: Cursor, *, revoking: bool) -> Result:
     account = session.account
-    granted = cursor.name()
+    granted = cursor.read_name()
     cursor.expect("FROM" if revoking else "TO")
     domain = Domain.USER if cursor.take("USER") else Domain.ROLE
     if domain is Domain.ROLE:
         cursor.expect("ROLE")
-    name = cursor.name()
+    name = cursor.read_name()
     cursor.end()
     role: Role = session.resolve(Domain.ROLE, granted, granting=True)
     if account.find(domain, name) is None:

@@ -42,7 +42,7 @@ class Column:
     precision: int | None = None
     scale: int | None = None
 
-    def document(self) -> dict[str, Any]:
+    def build_document(self) -> dict[str, Any]:
         length = _TEXT_LENGTH if self.type == "text" else None
         return {
             "name": self.name,

@@ -31,7 +31,7 @@ def run(session: Session, text: str, bindings: dict[str, Any]) -> Result:
     _replace_session_functions(session, tree)
     tables = _replace_tables(session, tree)
     if tables:
-        session.running_warehouse()
+        session.get_running_warehouse()
     elif literals := _select_literals(tree):
         return literals
     _qualify_columns(tree, tables)

@@ -70,7 +70,7 @@ class Session:
     def manages_grants(self) -> bool:
         return self.has(_MANAGE, self.account.root)
 
-    def sees(self, each: SnowflakeObject) -> bool:
+    def can_see(self, each: SnowflakeObject) -> bool:
         roles = self.roles
         return (
             each.owner in roles
@@ -86,7 +86,7 @@ class Session:
         """
         if self.has(privilege, on, primary=primary):
             return
-        if on.domain is not Domain.ACCOUNT and not self.sees(on):
+        if on.domain is not Domain.ACCOUNT and not self.can_see(on):
             raise missing(on.domain.value, on.name)
         raise denied(on.domain.value, on.name)
 
@@ -95,7 +95,7 @@ class Session:
         if not any(self.has(privilege, on) for privilege in others):
             self.require(last, on)
 
-    def full_name(self, domain: Domain, name: Name) -> Name:
+    def qualify_name(self, domain: Domain, name: Name) -> Name:
         """Qualify the name with the session's database and schema if necessary.
 
         Raises SqlError if the session has none.
@@ -118,10 +118,10 @@ class Session:
         Raises SqlError 002003 if it doesn't exist, or the session may not see it or its containers. With
         `granting`, a session with MANAGE GRANTS sees all containers.
         """
-        name = self.full_name(domain, name)
-        self.container(domain, name, granting=granting)
-        existing: SnowflakeObject | None = self.account.lookup(domain, name)
-        if existing is None or not self.sees(existing):
+        name = self.qualify_name(domain, name)
+        self.find_container(domain, name, granting=granting)
+        existing: SnowflakeObject | None = self.account.look_up(domain, name)
+        if existing is None or not self.can_see(existing):
             raise missing(domain.value, name)
         return existing
 
@@ -131,25 +131,25 @@ class Session:
         Raises SqlError.
         """
         cursor = Cursor(text)
-        name = cursor.name()
+        name = cursor.read_name()
         cursor.end()
         return self.resolve(domain, name)
 
-    def container(self, domain: Domain, name: Name, *, granting: bool = False) -> SnowflakeObject:
+    def find_container(self, domain: Domain, name: Name, *, granting: bool = False) -> SnowflakeObject:
         """Return the container of the object with this name: the account, a database or a schema.
 
         Raises SqlError 002003.
         """
         container: SnowflakeObject = self.account.root
         for depth, container_domain in enumerate((Domain.DATABASE, Domain.SCHEMA)[: domain.depth - 1], 1):
-            outer: SnowflakeObject | None = self.account.lookup(container_domain, name[:depth])
+            outer: SnowflakeObject | None = self.account.look_up(container_domain, name[:depth])
             visible = granting and self.manages_grants
             if outer is None or not (visible or any(self.has(privilege, outer) for privilege in _TRAVERSE)):
                 raise missing(container_domain.value, name[:depth])
             container = outer
         return container
 
-    def running_warehouse(self) -> Warehouse:
+    def get_running_warehouse(self) -> Warehouse:
         """Return the session's warehouse, resumed if necessary. Raises SqlError 000606."""
         warehouse: Warehouse | None = self.account.find(Domain.WAREHOUSE, (self.warehouse,))
         now = self.account.clock.now()

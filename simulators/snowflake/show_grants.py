@@ -37,19 +37,19 @@ def show_grants(session: Session, cursor: Cursor) -> Result:
         role = _read_role(session, cursor)
         return _build_memberships_table(session, lambda membership: membership.role == role.label)
     if cursor.take("TO", "USER"):
-        user = session.resolve(Domain.USER, cursor.name())
+        user = session.resolve(Domain.USER, cursor.read_name())
         cursor.end()
         return _build_memberships_table(session, lambda membership: membership.to == user.key)
     if cursor.take("TO", "ROLE"):
         return _show_to(session, _read_role(session, cursor))
-    if cursor.at("TO"):
+    if cursor.is_at("TO"):
         raise not_simulated("SHOW GRANTS TO anything but a role or user")
     cursor.end()
     return _build_memberships_table(session, lambda membership: membership.to == session.user.key)
 
 
 def _read_role(session: Session, cursor: Cursor) -> Role:
-    role: Role = session.resolve(Domain.ROLE, cursor.name())
+    role: Role = session.resolve(Domain.ROLE, cursor.read_name())
     cursor.end()
     return role
 
@@ -59,7 +59,7 @@ def _show_on(session: Session, cursor: Cursor) -> Result:
     on = (
         session.account.root
         if domain is Domain.ACCOUNT
-        else session.resolve(domain, cursor.name(), granting=True)
+        else session.resolve(domain, cursor.read_name(), granting=True)
     )
     cursor.end()
     owned = [_build_ownership(on)] if on.owner else []
@@ -133,7 +133,7 @@ def show_future_grants(session: Session, cursor: Cursor) -> Result:
         return _build_future_grants_table(grant for grant in session.account.future if grant.to == role.label)
     cursor.expect("IN")
     domain = read_container_domain(cursor)
-    container = session.resolve(domain, cursor.name())
+    container = session.resolve(domain, cursor.read_name())
     cursor.end()
     if not session.manages_grants and not session.has(OWNERSHIP, container):
         raise denied(domain.value, container.name)

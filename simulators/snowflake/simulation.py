@@ -51,7 +51,7 @@ class Simulation:
         # Not reset, so that names are never reused. Keys don't use it.
         self._random = random.Random(seed)  # noqa: S311
         self._key_file = folder / _KEY_FILE
-        self._public = self._new_key()
+        self._public = self._create_key()
         self.account: Account
         self._begin()
 
@@ -66,7 +66,7 @@ class Simulation:
     def state(self) -> dict[str, Any]:
         """Return the time, and the names of all objects by type, without the predefined ones."""
         self.clock.run_due()
-        return {"now": self.clock.text(), "objects": self.account.objects()}
+        return {"now": self.clock.format_time(), "objects": self.account.objects()}
 
     @property
     def credentials(self) -> dict[str, str]:
@@ -107,7 +107,7 @@ class Simulation:
         self.account.add(user)
         self.account.memberships.append(Membership(ADMIN, user.key, "", now))
 
-    def _new_key(self) -> str:
+    def _create_key(self) -> str:
         """Write a new private key, which only the file's owner can read, and return the public key as SQL
         takes it.
         """

@@ -144,7 +144,7 @@ class Statements:
         earlier = self._by_request.get((user.label, sent.request_id))
         if sent.retry and earlier is not None:
             return earlier
-        session = self._session(user, sent)
+        session = self._open_session(user, sent)
         handle = str(uuid.UUID(int=self._account.random.getrandbits(128), version=4))
         statement = Statement(handle, user, sent.request_id, self._account.clock.now(), sent.nullable)
         self._by_handle[handle] = statement
@@ -173,19 +173,19 @@ class Statements:
 
     def _start(self, session: Session, sent: Sent, statement: Statement) -> None:
         clock = self._account.clock
-        seconds = self._account.behavior.seconds_of(sent.text)
+        seconds = self._account.behavior.count_seconds(sent.text)
         if seconds > sent.timeout:
             message = (
                 f"Statement reached its statement or warehouse timeout of {sent.timeout:.0f} second(s) and "
                 "was canceled."
             )
-            clock.after(sent.timeout, lambda: statement.fail(SqlError(_TIMED_OUT, "57014", message)))
+            clock.call_later(sent.timeout, lambda: statement.fail(SqlError(_TIMED_OUT, "57014", message)))
         elif seconds > 0:
-            clock.after(seconds, lambda: statement.run(session, sent))
+            clock.call_later(seconds, lambda: statement.run(session, sent))
         else:
             statement.run(session, sent)
 
-    def _session(self, user: User, sent: Sent) -> Session:
+    def _open_session(self, user: User, sent: Sent) -> Session:
         role = sent.role or user.default_role or "PUBLIC"
         if self._account.find(Domain.ROLE, (role,)) is None:
             raise CallRefused(403, "390189", _describe_missing_role(role, "does not exist or not authorized"))
@@ -273,7 +273,7 @@ def _build_metadata(result: Result, parts: list[list[Row]]) -> dict[str, Any]:
     return {
         "numRows": sum(len(part) for part in parts),
         "format": "jsonv2",
-        "rowType": [column.document() for column in result.columns],
+        "rowType": [column.build_document() for column in result.columns],
         "partitionInfo": [
             {"rowCount": len(part), "uncompressedSize": len(json.dumps(part))} for part in parts
         ],

@@ -23,7 +23,9 @@ _PROBE: Final = "snowflake-read-probe"
 def get_user_arn(account: Account) -> str:
     name = _name_user(account)
     return (
-        account.lake.vendor_user(name) if account.lake else f"arn:aws:iam::{_NO_ACCOUNT}:user/vendor/{name}"
+        account.lake.create_vendor_user(name)
+        if account.lake
+        else f"arn:aws:iam::{_NO_ACCOUNT}:user/vendor/{name}"
     )
 
 
@@ -39,7 +41,7 @@ def _name_user(account: Account) -> str:
 
 def create_external_id(account: Account) -> str:
     """Return a new external id in Snowflake's format."""
-    return f"{account.name}_SFCRole=2_{account.random_text(26)}="
+    return f"{account.name}_SFCRole=2_{account.create_random_text(26)}="
 
 
 def assume_for_location(account: Account, location: Location) -> Access:

@@ -146,7 +146,7 @@ def resolve(schema: Mapping[str, Any]) -> Struct:
         raise SchemaError("not a valid Avro schema: it is nested too deep") from None
     except (fastavro.schema.SchemaParseException, AttributeError, KeyError, TypeError, ValueError) as error:
         raise SchemaError(f"not a valid Avro schema: {type(error).__name__} {error}") from error
-    root = _Resolver().node(parsed, ())
+    root = _Resolver().resolve(parsed, ())
     if not isinstance(root, Struct):
         raise SchemaError("a topic's value must be a record at the top, so that its fields can be columns")
     return root
@@ -194,26 +194,26 @@ class _Resolver:
         self._named: dict[str, Any] = {}
         self._open: list[str] = []
 
-    def node(self, schema: Any, path: tuple[str, ...]) -> Node:
+    def resolve(self, schema: Any, path: tuple[str, ...]) -> Node:
         if isinstance(schema, list):
-            return self._union(schema, path)
+            return self._resolve_union(schema, path)
         if isinstance(schema, str):
             schema = self._named.get(schema, {"type": schema})
         if "name" in schema:
             if not all(map(_AVRO_NAME.fullmatch, schema["name"].split("."))):
                 raise _build_refusal(path, f"{schema['name']} is no name of a type: {_NAMES}")
             self._named[schema["name"]] = schema
-        return self._nested(schema, path) or _read_plain_type(schema, path)
+        return self._resolve_nested(schema, path) or _read_plain_type(schema, path)
 
-    def _nested(self, schema: Mapping[str, Any], path: tuple[str, ...]) -> Node | None:
+    def _resolve_nested(self, schema: Mapping[str, Any], path: tuple[str, ...]) -> Node | None:
         match schema["type"]:
             case "record" | "error":
-                return self._record(schema, path)
+                return self._resolve_record(schema, path)
             case "array":
-                items = self.node(schema["items"], (*path, "[]"))
+                items = self.resolve(schema["items"], (*path, "[]"))
                 return _map(items, path) if self._is_map(schema) else Array(items)
             case "map":
-                return Map(self.node(schema["values"], (*path, "{}")))
+                return Map(self.resolve(schema["values"], (*path, "{}")))
         return None
 
     def _is_map(self, array: Mapping[str, Any]) -> bool:
@@ -225,14 +225,14 @@ class _Resolver:
         marked = entry.get("connect.internal.type") == "MapEntry" or array.get("logicalType") == "map"
         return marked or entry["name"] == _MAP_ENTRY
 
-    def _record(self, schema: Mapping[str, Any], path: tuple[str, ...]) -> Struct:
+    def _resolve_record(self, schema: Mapping[str, Any], path: tuple[str, ...]) -> Struct:
         name = schema["name"]
         if name in self._open:
             raise _build_refusal(
                 path, f"record {name} contains itself, and a table has no recursive types. Flatten it first"
             )
         self._open.append(name)
-        fields = tuple(self._field(field, path) for field in schema["fields"])
+        fields = tuple(self._resolve_field(field, path) for field in schema["fields"])
         self._open.pop()
         names = [field.name for field in fields]
         if not fields or len(set(names)) < len(names):
@@ -241,15 +241,15 @@ class _Resolver:
             )
         return Struct(fields)
 
-    def _field(self, schema: Mapping[str, Any], path: tuple[str, ...]) -> Field:
+    def _resolve_field(self, schema: Mapping[str, Any], path: tuple[str, ...]) -> Field:
         path = (*path, schema["name"])
         if not _AVRO_NAME.fullmatch(schema["name"]):
             raise _build_refusal(path, _NAMES)
         return Field(
-            schema["name"], self.node(schema["type"], path), schema.get("default"), "default" in schema
+            schema["name"], self.resolve(schema["type"], path), schema.get("default"), "default" in schema
         )
 
-    def _union(self, schemas: list[Any], path: tuple[str, ...]) -> Node:
+    def _resolve_union(self, schemas: list[Any], path: tuple[str, ...]) -> Node:
         names = [_name_of(branch) for branch in schemas]
         if len(set(names)) < len(names) or any(isinstance(branch, list) for branch in schemas):
             raise _build_refusal(path, "a union can't have another union in it, or two branches of one type")
@@ -257,7 +257,7 @@ class _Resolver:
         nullable = len(wanted) < len(schemas)
         if not wanted:
             raise _build_refusal(path, "the type is null alone, which no column can hold")
-        nodes = [self.node(branch, path) for branch in wanted]
+        nodes = [self.resolve(branch, path) for branch in wanted]
         if len(nodes) == 1:
             return replace(nodes[0], nullable=nullable, branch=_name_of(wanted[0]))
         names = [_name_of(branch) for branch in wanted]

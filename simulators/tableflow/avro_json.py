@@ -134,9 +134,9 @@ class _RecordDecoder:
                     prefix + ascii(unknown)[1:-1],
                     f"is not in the schema, which has {', '.join(self._fields)} here",
                 )
-        return {name: self._field(name, value, prefix, report) for name in self._fields}
+        return {name: self._decode_field(name, value, prefix, report) for name in self._fields}
 
-    def _field(self, name: str, value: Mapping[str, Any], prefix: str, report: Report) -> Any:
+    def _decode_field(self, name: str, value: Mapping[str, Any], prefix: str, report: Report) -> Any:
         decode, field = self._fields[name]
         if name in value:
             return decode(value[name], prefix + name, report)

@@ -28,7 +28,7 @@ def evolve(table: Table, before: Topic, after: Topic) -> Table:
     columns = table.schema().fields
     owned = {field.name for field in before.root.fields}
     merge = _Merge(count(table.metadata.last_column_id + 1))
-    merged = merge.fields([column for column in columns if column.name in owned], after.root, "")
+    merged = merge.merge_fields([column for column in columns if column.name in owned], after.root, "")
     others = {column.name for column in columns} - owned
     merge.refused += [
         f"{field.name}: Tableflow has a column of this name" for field in merged if field.name in others
@@ -55,7 +55,7 @@ class _Merge:
         self._ids = ids
         self.refused: list[str] = []
 
-    def fields(
+    def merge_fields(
         self, old: Sequence[types.NestedField], new: Struct | Union, path: str
     ) -> list[types.NestedField]:
         known = {field.name: field for field in old}
@@ -65,9 +65,11 @@ class _Merge:
         kept = [name for name in wanted if name in known]
         if kept != [name for name in known if name in wanted]:
             self._refuse(path.rstrip(".") or "(top)", f"reordered to {', '.join(kept)}")
-        return [self._field(known.get(field.name), field, path + field.name) for field in wanted.values()]
+        return [
+            self._merge_field(known.get(field.name), field, path + field.name) for field in wanted.values()
+        ]
 
-    def _field(self, old: types.NestedField | None, new: Field, path: str) -> types.NestedField:
+    def _merge_field(self, old: types.NestedField | None, new: Field, path: str) -> types.NestedField:
         required = not new.node.nullable
         if required and (old is None or old.optional):
             if not (isinstance(new.node, Array | Map) and new.default in ([], {})):
@@ -79,27 +81,29 @@ class _Merge:
             return types.NestedField(
                 next(self._ids), new.name, to_iceberg_type(new.node, self._ids), required
             )
-        return types.NestedField(old.field_id, old.name, self._type(old.field_type, new.node, path), required)
+        return types.NestedField(
+            old.field_id, old.name, self._merge_type(old.field_type, new.node, path), required
+        )
 
-    def _type(self, old: types.IcebergType, new: Node, path: str) -> types.IcebergType:
+    def _merge_type(self, old: types.IcebergType, new: Node, path: str) -> types.IcebergType:
         match old, new:
             case types.ListType(), Array(items):
-                element = self._type(old.element_type, items, f"{path}[]")
+                element = self._merge_type(old.element_type, items, f"{path}[]")
                 return types.ListType(
-                    old.element_id, element, self._stays_required(old.element_required, items, f"{path}[]")
+                    old.element_id, element, self._keep_required(old.element_required, items, f"{path}[]")
                 )
             case types.MapType(), Map(values):
-                value = self._type(old.value_type, values, f"{path}{{}}")
-                required = self._stays_required(old.value_required, values, f"{path}{{}}")
+                value = self._merge_type(old.value_type, values, f"{path}{{}}")
+                required = self._keep_required(old.value_required, values, f"{path}{{}}")
                 return types.MapType(old.key_id, old.key_type, old.value_id, value, required)
             case types.StructType(), Struct() | Union():
-                return types.StructType(*self.fields(old.fields, new, f"{path}."))
+                return types.StructType(*self.merge_fields(old.fields, new, f"{path}."))
         plain = to_iceberg_type(new, count())
         if old != plain and not _is_widening(old, plain):
             self._refuse(path, f"{old} can't become {plain}")
         return plain
 
-    def _stays_required(self, required: bool, new: Node, path: str) -> bool:
+    def _keep_required(self, required: bool, new: Node, path: str) -> bool:
         if not required and not new.nullable:
             self._refuse(path, "nullable until now, and no longer")
         return required and not new.nullable

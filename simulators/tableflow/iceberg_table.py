@@ -111,7 +111,7 @@ class _Commit:
         self._id = uuid.uuid4()
 
     def publish(self, added: Sequence[DataFile], removed: Sequence[ManifestEntry] = ()) -> Table:
-        manifests = list(self._new_manifests(added, removed))
+        manifests = list(self._write_manifests(added, removed))
         if not removed and self._parent:
             before = self._parent.manifests(self._table.io)
             manifests += [
@@ -123,7 +123,7 @@ class _Commit:
             "parent-snapshot-id": parent,
             "manifest-list": self._write_list(manifests, parent),
             "sequence-number": self._table.metadata.next_sequence_number(),
-            "summary": self._summary(added, [entry.data_file for entry in removed]),
+            "summary": self._build_summary(added, [entry.data_file for entry in removed]),
             "schema-id": self._table.metadata.current_schema_id,
         }
         main = {"ref-name": MAIN_BRANCH, "type": SnapshotRefType.BRANCH, "snapshot-id": self._snapshot_id}
@@ -134,11 +134,13 @@ class _Commit:
         unchanged = {"type": "assert-ref-snapshot-id", "ref": MAIN_BRANCH, "snapshot-id": parent}
         return apply(self._table, updates, (AssertRefSnapshotId.model_validate(unchanged),))
 
-    def _new_manifests(
+    def _write_manifests(
         self, added: Sequence[DataFile], removed: Sequence[ManifestEntry]
     ) -> Iterator[ManifestFile]:
-        entries = [self._entry(ManifestEntryStatus.ADDED, file) for file in added]
-        entries += [self._entry(ManifestEntryStatus.DELETED, entry.data_file, entry) for entry in removed]
+        entries = [self._build_entry(ManifestEntryStatus.ADDED, file) for file in added]
+        entries += [
+            self._build_entry(ManifestEntryStatus.DELETED, entry.data_file, entry) for entry in removed
+        ]
         data = [entry for entry in entries if entry.data_file.content is DataFileContent.DATA]
         deletes = [entry for entry in entries if entry.data_file.content is not DataFileContent.DATA]
         for number, (writer, chosen) in enumerate(
@@ -147,7 +149,7 @@ class _Commit:
             if chosen:
                 yield self._write_manifest(writer, chosen, number)
 
-    def _entry(
+    def _build_entry(
         self, status: ManifestEntryStatus, file: DataFile, was: ManifestEntry | None = None
     ) -> ManifestEntry:
         return ManifestEntry.from_args(
@@ -179,7 +181,7 @@ class _Commit:
             writer.add_manifests(manifests)
         return location
 
-    def _summary(self, added: Sequence[DataFile], removed: Sequence[DataFile]) -> Summary:
+    def _build_summary(self, added: Sequence[DataFile], removed: Sequence[DataFile]) -> Summary:
         collector = SnapshotSummaryCollector()
         for file in added:
             collector.add_file(file, self._table.schema())

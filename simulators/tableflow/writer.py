@@ -81,7 +81,7 @@ class TableLocation:
         if self.naming not in ("DEFAULT", "PORTABLE"):
             raise ValueError(f"naming {self.naming!r}: metadata columns are named DEFAULT or PORTABLE")
 
-    def table_path(self, table: uuid.UUID) -> str:
+    def build_table_path(self, table: uuid.UUID) -> str:
         # In real buckets, two strings of binary digits precede the ids. How they are made isn't published.
         checksum = zlib.crc32(self.cluster_id.encode())
         entropy = f"{checksum & 0x7F:07b}/{checksum >> 7 & 0xFF:08b}"
@@ -129,7 +129,7 @@ class Tableflow:
                 )
         else:
             schema = table_schema(topic, self.location.naming)
-            location = self.location.table_path(uuid.uuid4())
+            location = self.location.build_table_path(uuid.uuid4())
             properties = {**_PROPERTIES, _MODE_PROPERTY: mode}
             table = self.catalog.create_table(identifier, schema, location, properties=properties)
         self._topics[topic.name] = _Materialised(topic, table)
@@ -142,9 +142,9 @@ class Tableflow:
         RecordError.
         """
         _require_one(name, "files to a commit", files)
-        entry = self._entry(name)
+        entry = self._find_entry(name)
         rows, deletes = (
-            self._upserted(entry, records) if entry.upserts else (_require_values(name, records), [])
+            self._apply_upserts(entry, records) if entry.upserts else (_require_values(name, records), [])
         )
         added = list(self._write(entry, rows, files)) + deletes
         if added:
@@ -155,7 +155,7 @@ class Tableflow:
     def compact(self, name: str, files: int = 1) -> Table:
         """Rewrite the table's data and delete files as `files` data files with the same rows."""
         _require_one(name, "files after compaction", files)
-        entry = self._entry(name)
+        entry = self._find_entry(name)
         rows = read_live_rows(entry.table, self._key_columns)
         entry.table = replace_files(
             entry.table, [write_rows(entry.table, part) for part in _slice_rows(rows, files)]
@@ -167,7 +167,7 @@ class Tableflow:
         to.
         """
         _require_one(name, "snapshots to keep", keep)
-        entry = self._entry(name)
+        entry = self._find_entry(name)
         entry.table = expire_snapshots(entry.table, keep)
         return entry.table
 
@@ -176,7 +176,7 @@ class Tableflow:
 
         Raises SchemaError, naming every field, if Tableflow refuses it.
         """
-        entry = self._entry(topic.name)
+        entry = self._find_entry(topic.name)
         entry.table = evolve(entry.table, entry.topic, topic)
         entry.topic = topic
         entry.schema_id = entry.schema_id + 1
@@ -187,11 +187,11 @@ class Tableflow:
 
         This includes upsert tables, whose equality deletes PyIceberg can't read.
         """
-        return read_live_rows(self._entry(name).table, self._key_columns)
+        return read_live_rows(self._find_entry(name).table, self._key_columns)
 
     def drop(self, name: str) -> None:
         """Remove the table from the catalog. Its files stay, as at the vendor."""
-        self._entry(name)
+        self._find_entry(name)
         self.catalog.drop_table((self.location.cluster_id, name))
         del self._topics[name]
 
@@ -219,7 +219,7 @@ class Tableflow:
                 self.compact(topic.name)
         return self.expire(topic.name, keep)
 
-    def _entry(self, name: str) -> _Materialised:
+    def _find_entry(self, name: str) -> _Materialised:
         if name not in self._topics:
             raise LookupError(f"topic {name}: it has no table here. Call create_table first")
         return self._topics[name]
@@ -228,7 +228,7 @@ class Tableflow:
     def _key_columns(self) -> tuple[str, str]:
         return KEY_COLUMN, name_metadata_column("partition", self.location.naming)
 
-    def _upserted(
+    def _apply_upserts(
         self, entry: _Materialised, records: Sequence[Record]
     ) -> tuple[list[Record], list[DataFile]]:
         """Return the last record of each key, without tombstones, and a file that deletes the keys' rows of

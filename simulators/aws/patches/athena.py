@@ -63,7 +63,7 @@ class Results(NamedTuple):
     configuration: dict[str, Any]
 
     @classmethod
-    def of(cls, group: dict[str, Any], request: dict[str, Any]) -> Results:
+    def from_request(cls, group: dict[str, Any], request: dict[str, Any]) -> Results:
         """Return the request's configuration if it has a location and the workgroup's isn't enforced, else
         the workgroup's.
 
@@ -87,7 +87,7 @@ class Results(NamedTuple):
         if not exists or not _is_allowed(access_key, "s3:GetBucketLocation", region, f"arn:aws:s3:::{name}"):
             raise build_invalid_request(f"Unable to verify/create output bucket {name}")
 
-    def encryption(self) -> dict[str, str]:
+    def build_encryption(self) -> dict[str, str]:
         """Return the arguments of PutObject."""
         encryption = self.configuration.get("EncryptionConfiguration") or {}
         option = encryption.get("EncryptionOption", "")
@@ -106,8 +106,8 @@ async def handle_request(original: OriginalRequest, request: Request) -> Answer:
     fields = json.loads(request.body or b"{}")
     try:
         if action == "GetQueryResults":
-            return build_json_answer(_read_results_page(fields, *request.caller()))
-        return build_json_answer({"QueryExecutionId": await _start_query(fields, *request.caller())})
+            return build_json_answer(_read_results_page(fields, *request.read_caller()))
+        return build_json_answer({"QueryExecutionId": await _start_query(fields, *request.read_caller())})
     except Refused as refused:
         return refused.answer
 
@@ -135,7 +135,7 @@ async def _start_query(request: dict[str, Any], access_key: str, region: str) ->
         raise build_invalid_request("WorkGroup is not found.")
     if group.get("State") == "DISABLED":
         raise build_invalid_request(f"WorkGroup {name} is disabled.")
-    results = Results.of(group, request)
+    results = Results.from_request(group, request)
     results.check(access_key, region)
     query_id = str(uuid.uuid4())
     context = request.get("QueryExecutionContext") or {}
@@ -145,7 +145,7 @@ async def _start_query(request: dict[str, Any], access_key: str, region: str) ->
         "catalog": context.get("Catalog") or "AwsDataCatalog",
         "output": f"{results.location}{query_id}",
         "cutoff": (group.get("Configuration") or {}).get("BytesScannedCutoffPerQuery"),
-        "put": results.encryption(),
+        "put": results.build_encryption(),
     }
     process, accepted = await _start_engine(
         query, _build_credentials(access_key) | settings.client_environment(_build_endpoint()), region

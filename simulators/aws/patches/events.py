@@ -196,7 +196,7 @@ def dispatch_to_lambda(_: Callable[..., None], arn: str, payload: str) -> None:
     match = _matched.get()
     deliver(
         lambda _: _call(arn, payload, match.rule_arn),
-        Policy.of(match.target),
+        Policy.from_target(match.target),
         lambda outcome: _send_to_dead_letter_queue(match, outcome),
     )
 
@@ -224,7 +224,7 @@ def _send_to_dead_letter_queue(match: _Match, outcome: Outcome) -> None:
     body = json.dumps(
         import_ministack("services.eventbridge")._pattern_event_view(match.event).event_with_detail()
     )
-    attributes = outcome.attributes(RULE_ARN=match.rule_arn, TARGET_ARN=match.target["Arn"])
+    attributes = outcome.build_attributes(RULE_ARN=match.rule_arn, TARGET_ARN=match.target["Arn"])
     run_in_background(send_to_dead_letter_queue, queue, identity.ROOT, body, attributes)
 
 

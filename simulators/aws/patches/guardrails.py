@@ -49,7 +49,7 @@ class Guardrail(NamedTuple):
     principal: str = "*"
     explicit: bool = True
 
-    def why(self, action: str) -> str:
+    def explain(self, action: str) -> str:
         return (
             f"with an explicit deny in a {self.by}"
             if self.explicit
@@ -62,7 +62,7 @@ _denials: list[Guardrail] = []
 
 @controls.register("POST", "/guardrails")
 def change(request: control.Request) -> control.Response:
-    denials = [Guardrail(**denial) for denial in request.document()["denials"]]
+    denials = [Guardrail(**denial) for denial in request.read_document()["denials"]]
     if unknown := {denial.by for denial in denials}.difference(KINDS):
         raise ValueError(f"{', '.join(unknown)}: give {', '.join(KINDS)}")
     _denials[:] = denials
@@ -101,9 +101,9 @@ def _find_refusal(action: str, principal: str, resource: str) -> str:
         if fnmatchcase(action, denial.action) and fnmatchcase(principal, denial.principal):
             return (
                 f"User: {principal} is not authorized to perform: {action} on resource: {resource} "
-                f"{denial.why(action)}"
+                f"{denial.explain(action)}"
             )
-    return lake_formation.ACCOUNT.refusal(action, principal, resource)
+    return lake_formation.ACCOUNT.find_refusal(action, principal, resource)
 
 
 PATCHES = (GUARDRAILS,)

@@ -120,7 +120,7 @@ class Completion(NamedTuple):
         s3 = import_ministack("services.s3")
         names = (self.bucket_name, self.key)
         path = Path(s3._object_disk_path(*names))
-        assembled = self._assembled(path)
+        assembled = self._assemble(path)
         obj = self._record()
         objects = s3._buckets[self.bucket_name]["objects"]
         prior, objects[self.key] = objects.get(self.key), obj
@@ -135,13 +135,13 @@ class Completion(NamedTuple):
         s3._fire_s3_event_async(*names, "s3:ObjectCreated:CompleteMultipartUpload", **event)
         version = {"x-amz-version-id": version_id} if version_id else {}
         headers = {"Content-Type": "application/xml", **s3._stored_sse_headers(obj), **version}
-        return 200, headers, self._result(obj, host)
+        return 200, headers, self._build_result(obj, host)
 
     @property
     def _stored(self) -> list[dict[str, Any]]:
         return [self.upload["parts"][part.number] for part in self.parts]
 
-    def _assembled(self, path: Path) -> Path:
+    def _assemble(self, path: Path) -> Path:
         """Write the object to a .tmp file, which MiniStack ignores.
 
         Copied parts (UploadPartCopy) are bytes, not extents.
@@ -171,7 +171,7 @@ class Completion(NamedTuple):
             "checksum_type": "COMPOSITE" if self.checksum else None,
         }
 
-    def _result(self, obj: dict[str, Any], host: str) -> bytes:
+    def _build_result(self, obj: dict[str, Any], host: str) -> bytes:
         fields = {
             "Location": f"http://{host}/{self.bucket_name}/{self.key}",
             "Bucket": self.bucket_name,

@@ -300,7 +300,7 @@ def _find_refusal(topic: dict[str, Any], request: Request) -> tuple[str, str] | 
     if key["KeyState"] != "Enabled":
         code = "KMSDisabled" if key["KeyState"] == "Disabled" else "KMSInvalidState"
         return code, f"{key['Arn']} is {key['KeyState']}."
-    return _find_denial(key["Arn"], *request.caller())
+    return _find_denial(key["Arn"], *request.read_caller())
 
 
 def _find_denial(key_arn: str, access_key: str, region: str) -> tuple[str, str] | None:

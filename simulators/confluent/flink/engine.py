@@ -64,7 +64,7 @@ class FlinkWorker:
         Raises RuntimeError if the process has ended.
         """
         with self._turn:
-            process = self._running()
+            process = self._start_process()
             assert process.stdin is not None
             assert process.stdout is not None
             process.stdin.write(json.dumps(request) + "\n")
@@ -78,7 +78,7 @@ class FlinkWorker:
             raise SqlError(answer["error"])
         return answer
 
-    def _running(self) -> subprocess.Popen[str]:
+    def _start_process(self) -> subprocess.Popen[str]:
         if self._process is None:
             environment = {
                 "PATH": os.environ.get("PATH", os.defpath),
@@ -111,9 +111,9 @@ class FlinkWorker:
 class FlinkPlan:
     columns: list[dict[str, Any]]
 
-    def schema(self, table: str) -> Schema:
+    def build_schema(self, table: str) -> Schema:
         try:
-            return Schema.avro(build_avro_schema(table, self.columns))
+            return Schema.from_avro(build_avro_schema(table, self.columns))
         except UnknownType as error:
             raise SqlError(f"{error} can't be in an Avro schema") from None
 
@@ -126,14 +126,14 @@ class FlinkEngine:
 
     def plan(self, parsed: ParsedStatement, database: Database) -> FlinkPlan:
         return FlinkPlan(
-            self.worker.ask(self.request(parsed, database, self._sources(parsed, database)))["columns"]
+            self.worker.ask(self.request(parsed, database, self._list_sources(parsed, database)))["columns"]
         )
 
     def start(self, parsed: ParsedStatement, database: Database, *, bounded: bool) -> FlinkRun:
         plan = self.plan(parsed, database)
-        sources = self._sources(parsed, database)
+        sources = self._list_sources(parsed, database)
         if parsed.form is not Form.SELECT:
-            sink = database.schema(parsed.table[-1])
+            sink = database.find_schema(parsed.table[-1])
             if sink is None or len(sink["fields"]) != len(plan.columns):
                 problem = "Column types of query result and sink do not match"
                 raise SqlError(f"{problem}: {len(plan.columns)} columns for table '{parsed.table[-1]}'")
@@ -144,7 +144,7 @@ class FlinkEngine:
     ) -> dict[str, Any]:
         tables: dict[str, Any] = {}
         for name in sources:
-            schema = database.schema(name)
+            schema = database.find_schema(name)
             try:
                 described = list_columns(schema) if schema else [("key", "BYTES"), ("val", "BYTES")]
             except UnknownType:
@@ -159,7 +159,7 @@ class FlinkEngine:
             "query": parsed.query,
         }
 
-    def _sources(self, parsed: ParsedStatement, database: Database) -> dict[str, KafkaTopic]:
+    def _list_sources(self, parsed: ParsedStatement, database: Database) -> dict[str, KafkaTopic]:
         """Return the readable topics whose names occur in the query."""
         return {name: topic for name, topic in database.readable.items() if name in parsed.query}
 
@@ -205,14 +205,14 @@ class FlinkRun:
         """Write the topic's records in the order of their timestamps, each with its timestamp as
         `$rowtime`.
         """
-        schema = self.database.schema(name)
+        schema = self.database.find_schema(name)
         if schema is None:
             raise SqlError(f"Table '{name}' has no schema")
         messages = sorted(
             self.sources[name].messages,
             key=lambda message: (message.timestamp, message.partition, message.offset),
         )
-        until = self._until(messages[-1].timestamp) if messages else 0
+        until = self._compute_end(messages[-1].timestamp) if messages else 0
         reader = Reader(self.database.registry.schemas, schema, upserts=False)
         with file.open("w") as out:
             for record in reader.read(name, (message for message in messages if message.timestamp < until)):
@@ -221,7 +221,7 @@ class FlinkRun:
                 time = datetime.fromtimestamp(record.timestamp / 1000, UTC)
                 out.write(to_json({**(record.value or {}), "$rowtime": time}) + "\n")
 
-    def _until(self, newest: int) -> int:
+    def _compute_end(self, newest: int) -> int:
         """Return the timestamp in milliseconds before which records are read.
 
         An unbounded query reads no record of a window that is still open, because the window emits no rows
@@ -249,8 +249,8 @@ class FlinkRun:
         table = self.parsed.table[-1]
         schemas = self.database.registry.schemas
         topic = self.database.cluster.topics.get(table)
-        schema = self.database.schema(table)
-        version = schemas.version(f"{table}-value", "latest")
+        schema = self.database.find_schema(table)
+        version = schemas.find_version(f"{table}-value", "latest")
         if topic is None or topic.deleting or schema is None:
             raise SqlError(f"Table '{table}' is gone")
         parsed = fastavro.parse_schema(schema)

@@ -36,8 +36,8 @@ _TEXT: Final = {"type": "VARCHAR", "nullable": True}
 class PaperPlan:
     columns: list[dict[str, Any]]
 
-    def schema(self, table: str) -> Schema:
-        return Schema.avro(build_avro_schema(table, self.columns))
+    def build_schema(self, table: str) -> Schema:
+        return Schema.from_avro(build_avro_schema(table, self.columns))
 
 
 @attrs.define
@@ -51,7 +51,9 @@ class PaperRun:
 
 class PaperEngine:
     def plan(self, parsed: ParsedStatement, database: Database) -> PaperPlan:
-        tables: dict[str, object] = {name: _list_columns(database.schema(name)) for name in database.readable}
+        tables: dict[str, object] = {
+            name: _list_columns(database.find_schema(name)) for name in database.readable
+        }
         try:
             query: Any = sqlglot.parse_one(
                 _WINDOW.sub(_FLAT, parsed.query).replace("$rowtime", _ROWTIME), dialect="spark"

@@ -50,8 +50,8 @@ def build_document(org: Organization, statement: Statement) -> dict[str, Any]:
     metadata = {
         "self": f"{org.addresses[Plane.FLINK]}{own}/{statement.name}",
         "resource_name": statement.crn,
-        "created_at": org.clock.text(statement.created),
-        "updated_at": org.clock.text(statement.updated),
+        "created_at": org.clock.format_time(statement.created),
+        "updated_at": org.clock.format_time(statement.updated),
         "resource_version": str(statement.version),
         "uid": statement.id,
     }
@@ -86,28 +86,28 @@ def create(call: Call) -> Answer:
     org = call.org
     environment = _find_environment(call)
     body = Fields(call.body)
-    name = body.text("name", required=True)
-    spec = body.inside("spec")
+    name = body.read_text("name", required=True)
+    spec = body.read_object("spec")
     if len(name) > _LONGEST_NAME or not _NAME.fullmatch(name):
         rule = f"must be at most {_LONGEST_NAME} lower-case letters, digits, '-' and '.'"
         raise invalid("/name", f"Statement name {name!r} {rule}")
     if (environment, name) in org.statements:
         raise conflict(f"Statement {name} already exists")
-    if spec.flag("stopped"):
+    if spec.read_flag("stopped"):
         raise invalid("/spec/stopped", "A statement can't be created stopped")
-    sql = spec.text("statement", required=True, pattern=r"[\s\S]{1,131072}")
-    principal = spec.text("principal", call.principal)
+    sql = spec.read_text("statement", required=True, pattern=r"[\s\S]{1,131072}")
+    principal = spec.read_text("principal", call.principal)
     _require_assignable(call, principal)
-    pool = spec.text("compute_pool_id", required=True)
+    pool = spec.read_text("compute_pool_id", required=True)
     properties = dict(call.body["spec"].get("properties") or {})
     now = org.clock.now()
     region = call.key.resource.partition(".")[2]
     crn = f"{org.environments[environment].crn}/flink-region={region}/statement={name}"
     statement = Statement(
-        str(org.new_uuid()), crn, now, now, environment, name, sql, properties, pool, principal
+        str(org.create_uuid()), crn, now, now, environment, name, sql, properties, pool, principal
     )
     org.statements[environment, name] = statement
-    org.clock.after(org.delays.statement, lambda: _begin(org, statement))
+    org.clock.call_later(org.delays.statement, lambda: _begin(org, statement))
     return Answer(201, build_document(org, statement))
 
 
@@ -147,17 +147,17 @@ def replace(call: Call) -> Answer:
     """
     org = call.org
     statement = _find_statement(call)
-    spec = Fields(call.body).inside("spec")
-    version = Fields(call.body).inside("metadata", required=False).text("resource_version")
+    spec = Fields(call.body).read_object("spec")
+    version = Fields(call.body).read_object("metadata", required=False).read_text("resource_version")
     if version and version != str(statement.version):
         raise conflict(f"resource_version is {statement.version}, not {version}")
     spec.require_same("statement", statement.sql)
     if call.body["spec"].get("properties", statement.properties) != statement.properties:
         raise immutable("/spec/properties")
-    principal = spec.text("principal", statement.principal)
+    principal = spec.read_text("principal", statement.principal)
     _require_assignable(call, principal)
-    statement.principal, statement.pool = principal, spec.text("compute_pool_id", statement.pool)
-    stopped = spec.flag("stopped")
+    statement.principal, statement.pool = principal, spec.read_text("compute_pool_id", statement.pool)
+    stopped = spec.read_flag("stopped")
     if stopped and statement.phase in ("PENDING", "RUNNING"):
         statement.phase = "STOPPED"
     elif not stopped and statement.phase == "STOPPED":
@@ -172,7 +172,7 @@ def delete(call: Call) -> Answer:
     statement = _find_statement(call)
     statement.phase = "DELETING"
     key = (statement.environment, statement.name)
-    org.clock.after(org.delays.statement_deletion, lambda: org.statements.pop(key, None))
+    org.clock.call_later(org.delays.statement_deletion, lambda: org.statements.pop(key, None))
     return Answer(202)
 
 
@@ -186,7 +186,7 @@ def read_results(call: Call) -> Answer:
     own = f"{call.address}{call.path}"
     over = statement.phase not in ("PENDING", "RUNNING") and not rows
     following = "" if over else f"{own}?page_token={start + len(rows)}"
-    metadata = {"self": own, "created_at": call.org.clock.text(), "next": following}
+    metadata = {"self": own, "created_at": call.org.clock.format_time(), "next": following}
     data = [{"op": 0, "row": row} for row in rows]
     return Answer(
         200,
@@ -199,7 +199,7 @@ def list_exceptions(call: Call) -> Answer:
     problem = {
         "name": "SqlException",
         "message": statement.detail,
-        "timestamp": call.org.clock.text(statement.updated),
+        "timestamp": call.org.clock.format_time(statement.updated),
     }
     data = [{"kind": "StatementException"} | problem] if statement.phase == "FAILED" else []
     metadata = {"self": f"{call.address}{call.path}"}
@@ -295,12 +295,12 @@ def _create_table(
         raise SqlError(f"Table '{table}' already exists")
     plan = org.engine.plan(parsed, database)
     tables.create_table(org, database, table, parsed)
-    database.registry.schemas.register(f"{table}-value", plan.schema(table))
+    database.registry.schemas.register(f"{table}-value", plan.build_schema(table))
     _run(org, statement, parsed, database)
 
 
 def _require_sink(org: Organization, database: Database, table: str) -> None:
-    if kafka.find_visible_topic(org, database.cluster, table) is None or database.schema(table) is None:
+    if kafka.find_visible_topic(org, database.cluster, table) is None or database.find_schema(table) is None:
         raise SqlError(f"Cannot find table '{table}' in any of the catalogs")
     tables.require(org, database, "write", table)
 
@@ -332,7 +332,7 @@ def _process_records(org: Organization, statement: Statement) -> None:
     if statement.bounded:
         statement.phase = "COMPLETED"
         return
-    org.clock.after(_TICK, lambda: _process_records(org, statement))
+    org.clock.call_later(_TICK, lambda: _process_records(org, statement))
 
 
 def _resume(org: Organization, statement: Statement) -> None:

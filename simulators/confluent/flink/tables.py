@@ -35,8 +35,10 @@ def open_database(
     name = properties.get("sql.current-database", "")
     if catalog not in (environment.id, environment.name):
         raise SqlError(f"A catalog with name or id '{catalog}' cannot be resolved")
-    clusters = [cluster for cluster in org.clusters_of(environment_id) if name in (cluster.id, cluster.name)]
-    registry = org.registry_of(environment_id)
+    clusters = [
+        cluster for cluster in org.list_clusters(environment_id) if name in (cluster.id, cluster.name)
+    ]
+    registry = org.find_registry(environment_id)
     if len(clusters) != 1 or registry is None:
         raise SqlError(f"A database with name or id '{name}' cannot be resolved in the catalog '{catalog}'")
     (cluster,) = clusters
@@ -52,7 +54,7 @@ def open_database(
 def _may(org: Organization, database: Database, action: str, table: str) -> bool:
     on_topic = kafka_access.may(org, database.cluster, database.principal, action, topic=table)
     return on_topic and is_allowed(
-        org, database.principal, action, database.registry.subject(f"{table}-value")
+        org, database.principal, action, database.registry.build_subject_crn(f"{table}-value")
     )
 
 

@@ -30,7 +30,7 @@ def build_table_topic(org: Organization, topic: TableflowTopic) -> Topic:
 
     Raises ApiError if there is no Avro schema, and SchemaError if a table can't have it.
     """
-    registry = org.registry_of(topic.environment)
+    registry = org.find_registry(topic.environment)
     latest = registry.schemas.latest(f"{topic.id}-value") if registry else None
     if latest is None:
         raise bad_request(f"{_SCHEMALESS} for topic {topic.id}")
@@ -47,9 +47,9 @@ def begin(org: Organization, topic: TableflowTopic) -> None:
         if org.lake:
             _create_table(org, topic, org.lake)
         else:
-            topic.table_path = topic.table_path or _build_location(org, topic, "no-aws-attached").table_path(
-                org.new_uuid()
-            )
+            topic.table_path = topic.table_path or _build_location(
+                org, topic, "no-aws-attached"
+            ).build_table_path(org.create_uuid())
     except LakeRefused as error:
         topic.phase = "FAILED"
         topic.message = str(error)
@@ -80,9 +80,9 @@ def _get_access(org: Organization, topic: TableflowTopic, lake: Lake) -> Access:
 
 def _build_writer(org: Organization, topic: TableflowTopic, lake: Lake) -> Tableflow:
     """Return a writer with new credentials, for which the table is created if necessary."""
-    lake.catalog.act_as(_get_access(org, topic, lake).properties())
+    lake.catalog.act_as(_get_access(org, topic, lake).build_properties())
     writer = Tableflow(
-        lake.catalog, _build_location(org, topic, "" if topic.integration else lake.managed_bucket())
+        lake.catalog, _build_location(org, topic, "" if topic.integration else lake.get_managed_bucket())
     )
     writer.create_table(Topic(topic.id, topic.schema), "upsert" if topic.write_mode == "UPSERT" else "append")
     return writer
@@ -124,7 +124,7 @@ def _commit_records(org: Organization, topic: TableflowTopic) -> None:
             topic.suspended = True
             return
     glue_sync.sync(org, topic)
-    org.clock.after(org.delays.tableflow_commit, lambda: _commit_records(org, topic))
+    org.clock.call_later(org.delays.tableflow_commit, lambda: _commit_records(org, topic))
 
 
 def _commit(org: Organization, topic: TableflowTopic, lake: Lake) -> None:
@@ -141,7 +141,7 @@ def _commit(org: Organization, topic: TableflowTopic, lake: Lake) -> None:
     if newest.schema != topic.schema:
         writer.evolve(newest)
         topic.schema = dict(newest.schema)
-    registry = org.registry_of(topic.environment)
+    registry = org.find_registry(topic.environment)
     assert registry is not None, "a topic without a registry has no schema"
     reader = Reader(registry.schemas, topic.schema, upserts=topic.write_mode == "UPSERT")
     writer.append(topic.id, _accept_records(org, topic, reader.read(topic.id, waiting)))

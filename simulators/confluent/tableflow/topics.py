@@ -81,21 +81,21 @@ def _describe_status(org: Organization, topic: TableflowTopic) -> dict[str, Any]
 
 def create(call: Call) -> Answer:
     org = call.org
-    spec = Fields(call.body).inside("spec")
-    name = spec.text("display_name", required=True)
+    spec = Fields(call.body).read_object("spec")
+    name = spec.read_text("display_name", required=True)
     cluster = access.find_cluster_of_body(call, spec)
     if (cluster.id, name) in org.tableflow_topics:
         raise conflict(f"Tableflow is already enabled on topic {name}")
     config, (bucket, integration) = _read_config(spec, {}), _read_storage(call, spec)
     _check_formats(spec)
-    if spec.flag("suspended"):
+    if spec.read_flag("suspended"):
         raise invalid("/spec/suspended", "A topic can't be suspended on demand")
     kafka_topic = kafka.find_visible_topic(org, cluster, name)
     if kafka_topic is None or kafka_topic.visible + org.delays.tableflow_sees_topic > org.clock.now():
         raise ApiError(404, "topic not found", code="resource_not_found")
-    mode = "UPSERT" if "compact" in kafka_topic.setting("cleanup.policy") else "APPEND"
+    mode = "UPSERT" if "compact" in kafka_topic.get_setting("cleanup.policy") else "APPEND"
     now = org.clock.now()
-    crn = f"{cluster.inside('topic', name)}/tableflow=iceberg"
+    crn = f"{cluster.build_crn('topic', name)}/tableflow=iceberg"
     topic = TableflowTopic(
         name, crn, now, now, cluster.environment, cluster.id, bucket, integration, config, mode
     )
@@ -104,22 +104,22 @@ def create(call: Call) -> Answer:
     except SchemaError as error:
         raise bad_request(f"The topic's schema can't be a table: {error}") from None
     org.tableflow_topics[topic.key] = topic
-    org.clock.after(org.delays.tableflow_topic, lambda: run.begin(org, topic))
+    org.clock.call_later(org.delays.tableflow_topic, lambda: run.begin(org, topic))
     return Answer(202, build_document(org, topic))
 
 
 def _read_storage(call: Call, spec: Fields) -> tuple[str, str]:
     """Return the bucket and the id of the provider integration. Both are empty for managed storage."""
-    storage = spec.inside("storage")
-    match storage.choice("kind", ("ByobAws", "Managed", "AzureDataLakeStorageGen2")):
+    storage = spec.read_object("storage")
+    match storage.read_choice("kind", ("ByobAws", "Managed", "AzureDataLakeStorageGen2")):
         case "Managed":
             return "", ""
         case "AzureDataLakeStorageGen2":
             raise invalid("/spec/storage/kind", "Azure storage is not simulated")
-    bucket = storage.text("bucket_name", required=True, pattern=r"[a-z0-9.-]{3,63}")
-    integration = storage.text("provider_integration_id", required=True)
+    bucket = storage.read_text("bucket_name", required=True, pattern=r"[a-z0-9.-]{3,63}")
+    integration = storage.read_text("provider_integration_id", required=True)
     require_integration(
-        call, integration, spec.reference("environment"), "/spec/storage/provider_integration_id"
+        call, integration, spec.read_reference("environment"), "/spec/storage/provider_integration_id"
     )
     return bucket, integration
 
@@ -134,11 +134,11 @@ def require_integration(call: Call, name: str, environment: str, pointer: str) -
 
 
 def _read_config(spec: Fields, current: dict[str, Any]) -> dict[str, Any]:
-    given = spec.inside("config", required=False)
+    given = spec.read_object("config", required=False)
     handling = current.get("error_handling", {"mode": "SUSPEND"})
     if "error_handling" in given:
         handling = _read_error_handling(given)
-    if "record_failure_strategy" in given and given.text("record_failure_strategy") != handling["mode"]:
+    if "record_failure_strategy" in given and given.read_text("record_failure_strategy") != handling["mode"]:
         raise bad_request("record_failure_strategy contradicts error_handling")
     config = {
         "retention_ms": _read_duration(
@@ -148,7 +148,7 @@ def _read_config(spec: Fields, current: dict[str, Any]) -> dict[str, Any]:
         "record_failure_strategy": "SKIP" if handling["mode"] == "LOG" else handling["mode"],
     }
     naming = current.get("metadata_column_naming_scheme", "DEFAULT")
-    config["metadata_column_naming_scheme"] = given.choice(
+    config["metadata_column_naming_scheme"] = given.read_choice(
         "metadata_column_naming_scheme", ("DEFAULT", "PORTABLE"), naming
     )
     retention = _read_duration(
@@ -158,22 +158,22 @@ def _read_config(spec: Fields, current: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_error_handling(given: Fields) -> dict[str, str]:
-    handling = given.inside("error_handling")
-    mode = handling.choice("mode", ("SUSPEND", "SKIP", "LOG"))
+    handling = given.read_object("error_handling")
+    mode = handling.read_choice("mode", ("SUSPEND", "SKIP", "LOG"))
     return {"mode": mode} | (
-        {"target": handling.text("target", "error_log", pattern=_LOG_TARGET)} if mode == "LOG" else {}
+        {"target": handling.read_text("target", "error_log", pattern=_LOG_TARGET)} if mode == "LOG" else {}
     )
 
 
 def _read_duration(given: Fields, name: str, default: str, least: int) -> str:
-    value = given.text(name, default)
+    value = given.read_text(name, default)
     if value and (not re.fullmatch(r"\d+", value) or int(value) < least):
-        raise invalid(given.at(name), f"{name} must be a whole number of at least {least}")
+        raise invalid(given.build_pointer(name), f"{name} must be a whole number of at least {least}")
     return value
 
 
 def _check_formats(spec: Fields) -> None:
-    if "DELTA" in spec.texts("table_formats", ["ICEBERG"], ("ICEBERG", "DELTA")):
+    if "DELTA" in spec.read_texts("table_formats", ["ICEBERG"], ("ICEBERG", "DELTA")):
         raise invalid("/spec/table_formats", "DELTA is not simulated")
 
 
@@ -195,23 +195,27 @@ def read(call: Call) -> Answer:
 
 def update(call: Call) -> Answer:
     org = call.org
-    spec = Fields(call.body).inside("spec")
+    spec = Fields(call.body).read_object("spec")
     topic = _find_topic(call, access.find_cluster_of_body(call, spec))
     if "storage" in spec:
-        _require_same_storage(spec.inside("storage"), topic)
+        _require_same_storage(spec.read_object("storage"), topic)
     _check_formats(spec)
     config = _read_config(spec, topic.config)
     if config["metadata_column_naming_scheme"] != topic.config["metadata_column_naming_scheme"]:
         raise immutable("/spec/config/metadata_column_naming_scheme")
-    if spec.flag("suspended", topic.suspended) and not topic.suspended:
+    if spec.read_flag("suspended", topic.suspended) and not topic.suspended:
         raise bad_request("A topic can't be suspended on demand", "/spec/suspended")
     topic.config = config
     topic.updated = org.clock.now()
-    if "suspended" in spec and not spec.flag("suspended") and (topic.suspended or topic.phase == "FAILED"):
+    if (
+        "suspended" in spec
+        and not spec.read_flag("suspended")
+        and (topic.suspended or topic.phase == "FAILED")
+    ):
         topic.suspended = False
         topic.phase = "PENDING"
         topic.message = ""
-        org.clock.after(org.delays.tableflow_topic, lambda: run.begin(org, topic))
+        org.clock.call_later(org.delays.tableflow_topic, lambda: run.begin(org, topic))
     return Answer(200, build_document(org, topic))
 
 
@@ -230,7 +234,7 @@ def delete(call: Call) -> Answer:
     topic = _find_topic(call, access.find_cluster_of_query(call))
     if not topic.deleting:
         topic.deleting = True
-        org.clock.after(org.delays.tableflow_topic_deletion, lambda: _finish_deletion(org, topic))
+        org.clock.call_later(org.delays.tableflow_topic_deletion, lambda: _finish_deletion(org, topic))
     return Answer(204)
 
 

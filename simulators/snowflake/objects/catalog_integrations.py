@@ -53,7 +53,7 @@ class CatalogIntegrations(ObjectType[Integration]):
 
     def read_create(self, session: Session, options: Options) -> dict[str, Any]:
         _require_simulated(options)
-        namespace = {"namespace": options.string("CATALOG_NAMESPACE")}
+        namespace = {"namespace": options.read_string("CATALOG_NAMESPACE")}
         return (
             _read_endpoint(options)
             | _read_signing(session.account, options)
@@ -64,10 +64,10 @@ class CatalogIntegrations(ObjectType[Integration]):
     def require_unused(self, session: Session, existing: Integration) -> None:
         require_unused(session.account, existing, self.words)
 
-    def row(self, session: Session, shown: Integration) -> dict[str, Any]:
+    def build_row(self, session: Session, shown: Integration) -> dict[str, Any]:
         return {"type": "CATALOG", "category": "CATALOG", "enabled": shown.enabled}
 
-    def description(self, session: Session, described: Integration) -> Result:
+    def build_description(self, session: Session, described: Integration) -> Result:
         session.require("USAGE", described)
         rest = {
             "CATALOG_URI": described.catalog_uri,
@@ -98,10 +98,10 @@ class CatalogIntegrations(ObjectType[Integration]):
 
 def _require_simulated(options: Options) -> None:
     options.require("CATALOG_SOURCE", "TABLE_FORMAT", "ENABLED")
-    source = options.choice("CATALOG_SOURCE", "GLUE OBJECT_STORE POLARIS ICEBERG_REST SAP_BDC")
+    source = options.read_choice("CATALOG_SOURCE", "GLUE OBJECT_STORE POLARIS ICEBERG_REST SAP_BDC")
     if source != "ICEBERG_REST":
         raise not_simulated(f"CATALOG_SOURCE {source}")
-    if options.choice("TABLE_FORMAT", "ICEBERG DELTA") != "ICEBERG":
+    if options.read_choice("TABLE_FORMAT", "ICEBERG DELTA") != "ICEBERG":
         raise not_simulated("TABLE_FORMAT DELTA")
     for name in _GLUE.split():
         if name in options:
@@ -110,31 +110,34 @@ def _require_simulated(options: Options) -> None:
 
 
 def _read_endpoint(options: Options) -> dict[str, Any]:
-    config = options.inside("REST_CONFIG", _REST, _REST_NOT_SIMULATED)
+    config = options.read_nested("REST_CONFIG", _REST, _REST_NOT_SIMULATED)
     config.require("CATALOG_URI")
-    api = config.choice("CATALOG_API_TYPE", _API_TYPES, "PUBLIC")
+    api = config.read_choice("CATALOG_API_TYPE", _API_TYPES, "PUBLIC")
     if api != "AWS_GLUE":
         raise not_simulated(f"CATALOG_API_TYPE {api}")
-    if config.choice("ACCESS_DELEGATION_MODE", _MODES, "EXTERNAL_VOLUME_CREDENTIALS") == "VENDED_CREDENTIALS":
+    if (
+        config.read_choice("ACCESS_DELEGATION_MODE", _MODES, "EXTERNAL_VOLUME_CREDENTIALS")
+        == "VENDED_CREDENTIALS"
+    ):
         raise not_simulated("ACCESS_DELEGATION_MODE VENDED_CREDENTIALS")
     config.require("CATALOG_NAME")
-    uri = config.string("CATALOG_URI")
+    uri = config.read_string("CATALOG_URI")
     if not _CATALOG_URI.fullmatch(uri):
         raise invalid_value(uri, "CATALOG_URI")
-    return {"catalog_uri": uri, "catalog_name": config.string("CATALOG_NAME")}
+    return {"catalog_uri": uri, "catalog_name": config.read_string("CATALOG_NAME")}
 
 
 def _read_signing(account: Account, options: Options) -> dict[str, Any]:
-    signing = options.inside("REST_AUTHENTICATION", _SIGNING, _SIGNING_NOT_SIMULATED)
-    method = signing.choice("TYPE", "SIGV4 OAUTH BEARER WORKLOAD_IDENTITY")
+    signing = options.read_nested("REST_AUTHENTICATION", _SIGNING, _SIGNING_NOT_SIMULATED)
+    method = signing.read_choice("TYPE", "SIGV4 OAUTH BEARER WORKLOAD_IDENTITY")
     if method != "SIGV4":
         raise not_simulated(f"REST_AUTHENTICATION of TYPE {method}")
     signing.require("SIGV4_IAM_ROLE")
-    role = signing.string("SIGV4_IAM_ROLE")
+    role = signing.read_string("SIGV4_IAM_ROLE")
     if not ROLE_ARN.fullmatch(role):
         raise invalid_value(role, "SIGV4_IAM_ROLE")
     return {
         "role_arn": role,
-        "external_id": signing.string("SIGV4_EXTERNAL_ID") or trust.create_external_id(account),
-        "signing_region": signing.string("SIGV4_SIGNING_REGION", account.region),
+        "external_id": signing.read_string("SIGV4_EXTERNAL_ID") or trust.create_external_id(account),
+        "signing_region": signing.read_string("SIGV4_SIGNING_REGION", account.region),
     }

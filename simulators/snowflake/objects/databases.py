@@ -50,7 +50,7 @@ class Schemas(ObjectType[Schema]):
     )
 
     def read_clauses(self, cursor: Cursor) -> dict[str, Any]:
-        if cursor.at("CLONE"):
+        if cursor.is_at("CLONE"):
             raise not_simulated("CREATE SCHEMA … CLONE")
         return {"managed_access": cursor.take("WITH", "MANAGED", "ACCESS")}
 
@@ -68,7 +68,7 @@ class Schemas(ObjectType[Schema]):
         altered.managed_access = enable
         return True
 
-    def row(self, session: Session, shown: Schema) -> dict[str, Any]:
+    def build_row(self, session: Session, shown: Schema) -> dict[str, Any]:
         return {
             "is_default": "N",
             "is_current": "Y" if shown.name == (session.database, session.schema) else "N",
@@ -93,16 +93,16 @@ class Databases(ObjectType[Database]):
     )
 
     def read_clauses(self, cursor: Cursor) -> dict[str, Any]:
-        if cursor.at("CLONE") or cursor.at("FROM") or cursor.at("AS"):
-            raise not_simulated(f"CREATE DATABASE … {cursor.word()}")
+        if cursor.is_at("CLONE") or cursor.is_at("FROM") or cursor.is_at("AS"):
+            raise not_simulated(f"CREATE DATABASE … {cursor.read_word()}")
         return {}
 
     def read_create(self, session: Session, options: Options) -> dict[str, Any]:
         fields = self.read(session, options)
         if "LINKED_CATALOG" in options:
-            fields["link"] = _read_link(options.inside("LINKED_CATALOG", _LINK, _LINK_NOT_SIMULATED))
+            fields["link"] = _read_link(options.read_nested("LINKED_CATALOG", _LINK, _LINK_NOT_SIMULATED))
             options.require("EXTERNAL_VOLUME")
-            fields["volume"] = options.text("EXTERNAL_VOLUME")
+            fields["volume"] = options.read_text("EXTERNAL_VOLUME")
         elif "EXTERNAL_VOLUME" in options:
             raise not_simulated("EXTERNAL_VOLUME of DATABASE")
         return fields
@@ -116,7 +116,7 @@ class Databases(ObjectType[Database]):
             fields["link"] = CatalogLink(catalog=catalog.name, volume=volume.name, **fields["link"])
         return super().build(session, name, fields)
 
-    def created(self, session: Session, new: Database) -> None:
+    def act_on_creation(self, session: Session, new: Database) -> None:
         """Create the schema PUBLIC.
 
         A catalog-linked database gets its schemas from the catalog instead, in its first sync.
@@ -139,7 +139,7 @@ class Databases(ObjectType[Database]):
         cursor.take("IN", "ACCOUNT")
         return super().show(session, cursor)
 
-    def row(self, session: Session, shown: Database) -> dict[str, Any]:
+    def build_row(self, session: Session, shown: Database) -> dict[str, Any]:
         return {
             "is_default": "N",
             "is_current": "Y" if shown.label == session.database else "N",
@@ -151,20 +151,20 @@ class Databases(ObjectType[Database]):
 
 def _read_link(link: Options) -> dict[str, Any]:
     link.require("CATALOG")
-    if link.choice("ALLOWED_WRITE_OPERATIONS", _WRITES, "ALL") != "NONE":
+    if link.read_choice("ALLOWED_WRITE_OPERATIONS", _WRITES, "ALL") != "NONE":
         raise not_simulated(
             "a linked database that Snowflake may write to: set ALLOWED_WRITE_OPERATIONS = NONE"
         )
     if (
-        link.choice("NAMESPACE_MODE", "IGNORE_NESTED_NAMESPACE FLATTEN_NESTED_NAMESPACE")
+        link.read_choice("NAMESPACE_MODE", "IGNORE_NESTED_NAMESPACE FLATTEN_NESTED_NAMESPACE")
         == "FLATTEN_NESTED_NAMESPACE"
     ):
         raise not_simulated("NAMESPACE_MODE FLATTEN_NESTED_NAMESPACE")
     return {
-        "catalog": link.text("CATALOG"),
-        "allowed": list(link.strings("ALLOWED_NAMESPACES")),
-        "seconds": link.integer("SYNC_INTERVAL_SECONDS", 30, *_SYNC_SECONDS),
-        "insensitive": link.choice("CATALOG_CASE_SENSITIVITY", "CASE_SENSITIVE CASE_INSENSITIVE")
+        "catalog": link.read_text("CATALOG"),
+        "allowed": list(link.read_strings("ALLOWED_NAMESPACES")),
+        "seconds": link.read_integer("SYNC_INTERVAL_SECONDS", 30, *_SYNC_SECONDS),
+        "insensitive": link.read_choice("CATALOG_CASE_SENSITIVITY", "CASE_SENSITIVE CASE_INSENSITIVE")
         != "CASE_SENSITIVE",
     }
 
@@ -180,12 +180,12 @@ def _alter_link(cursor: Cursor, link: CatalogLink) -> None:
     else:
         cursor.expect("SET")
         options = Options(
-            "LINKED_CATALOG", cursor.options(), "SYNC_INTERVAL_SECONDS ALLOWED_WRITE_OPERATIONS"
+            "LINKED_CATALOG", cursor.read_options(), "SYNC_INTERVAL_SECONDS ALLOWED_WRITE_OPERATIONS"
         )
         cursor.end()
-        if options.choice("ALLOWED_WRITE_OPERATIONS", _WRITES, "NONE") != "NONE":
+        if options.read_choice("ALLOWED_WRITE_OPERATIONS", _WRITES, "NONE") != "NONE":
             raise not_simulated("ALLOWED_WRITE_OPERATIONS ALL")
-        link.seconds = options.integer("SYNC_INTERVAL_SECONDS", link.seconds, *_SYNC_SECONDS)
+        link.seconds = options.read_integer("SYNC_INTERVAL_SECONDS", link.seconds, *_SYNC_SECONDS)
 
 
 def _read_namespaces(cursor: Cursor, preposition: str) -> list[str]:

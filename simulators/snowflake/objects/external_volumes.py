@@ -75,11 +75,11 @@ class ExternalVolumes(ObjectType[Volume]):
             session.require("OWNERSHIP", altered)
             _remove_location(altered, label)
         elif cursor.take("ADD"):
-            options = Options(self.words, cursor.options(), "STORAGE_LOCATION")
+            options = Options(self.words, cursor.read_options(), "STORAGE_LOCATION")
             cursor.end()
             options.require("STORAGE_LOCATION")
             session.require("OWNERSHIP", altered)
-            given = options.inside("STORAGE_LOCATION", _LOCATION, _LOCATION_NOT_SIMULATED)
+            given = options.read_nested("STORAGE_LOCATION", _LOCATION, _LOCATION_NOT_SIMULATED)
             location = _read_location(session.account, given)
             if location.label in [location.label for location in altered.locations]:
                 raise exists(location.label)
@@ -91,10 +91,10 @@ class ExternalVolumes(ObjectType[Volume]):
     def require_unused(self, session: Session, existing: Volume) -> None:
         require_unused(session.account, existing, self.words)
 
-    def row(self, session: Session, shown: Volume) -> dict[str, Any]:
+    def build_row(self, session: Session, shown: Volume) -> dict[str, Any]:
         return {"allow_writes": shown.allow_writes}
 
-    def description(self, session: Session, described: Volume) -> Result:
+    def build_description(self, session: Session, described: Volume) -> Result:
         arn = trust.get_user_arn(session.account)
         locations = [
             (
@@ -116,28 +116,28 @@ class ExternalVolumes(ObjectType[Volume]):
 
 
 def _read_location(account: Account, options: Options) -> Location:
-    provider = options.string("STORAGE_PROVIDER").upper()
+    provider = options.read_string("STORAGE_PROVIDER").upper()
     if provider in ("GCS", "AZURE", "S3GOV", "S3CHINA", "S3COMPAT"):
         raise not_simulated(f"STORAGE_PROVIDER {provider}")
     options.require("NAME", "STORAGE_PROVIDER", "STORAGE_BASE_URL", "STORAGE_AWS_ROLE_ARN")
     if provider != "S3":
         raise invalid_value(provider, "STORAGE_PROVIDER")
-    url = options.string("STORAGE_BASE_URL")
-    role = options.string("STORAGE_AWS_ROLE_ARN")
+    url = options.read_string("STORAGE_BASE_URL")
+    role = options.read_string("STORAGE_AWS_ROLE_ARN")
     for value, name, pattern in (
         (url, "STORAGE_BASE_URL", _BASE_URL),
         (role, "STORAGE_AWS_ROLE_ARN", ROLE_ARN),
     ):
         if not pattern.fullmatch(value):
             raise invalid_value(value, name)
-    encryption = options.inside("ENCRYPTION", "TYPE KMS_KEY_ID")
+    encryption = options.read_nested("ENCRYPTION", "TYPE KMS_KEY_ID")
     return Location(
-        options.string("NAME"),
+        options.read_string("NAME"),
         url,
         role,
-        options.string("STORAGE_AWS_EXTERNAL_ID") or trust.create_external_id(account),
-        encryption.choice("TYPE", "AWS_SSE_S3 AWS_SSE_KMS NONE", "NONE"),
-        encryption.string("KMS_KEY_ID"),
+        options.read_string("STORAGE_AWS_EXTERNAL_ID") or trust.create_external_id(account),
+        encryption.read_choice("TYPE", "AWS_SSE_S3 AWS_SSE_KMS NONE", "NONE"),
+        encryption.read_string("KMS_KEY_ID"),
     )
 
 

@@ -35,17 +35,17 @@ class IcebergTables(ObjectType[IcebergTable]):
     )
 
     def read_clauses(self, cursor: Cursor) -> dict[str, Any]:
-        if cursor.at_sign("("):
+        if cursor.is_at_sign("("):
             raise not_simulated("Iceberg tables of Snowflake's own catalog")
         return {}
 
     def read_create(self, session: Session, options: Options) -> dict[str, Any]:
         options.require("CATALOG", "CATALOG_TABLE_NAME", "EXTERNAL_VOLUME")
         return self.read(session, options) | {
-            "volume": options.text("EXTERNAL_VOLUME"),
-            "catalog": options.text("CATALOG"),
-            "catalog_table": options.string("CATALOG_TABLE_NAME"),
-            "namespace": options.string("CATALOG_NAMESPACE"),
+            "volume": options.read_text("EXTERNAL_VOLUME"),
+            "catalog": options.read_text("CATALOG"),
+            "catalog_table": options.read_string("CATALOG_TABLE_NAME"),
+            "namespace": options.read_string("CATALOG_NAMESPACE"),
         }
 
     def build(self, session: Session, name: Name, fields: dict[str, Any]) -> IcebergTable:
@@ -67,11 +67,11 @@ class IcebergTables(ObjectType[IcebergTable]):
             raise syntax(f"Neither the table nor integration {catalog.label} has a CATALOG_NAMESPACE")
         references = {"volume": volume.name, "catalog": catalog.name, "namespace": namespace}
         new = super().build(session, name, fields | references)
-        session.running_warehouse()
+        session.get_running_warehouse()
         iceberg.refresh(session.account, new)
         return new
 
-    def created(self, session: Session, new: IcebergTable) -> None:
+    def act_on_creation(self, session: Session, new: IcebergTable) -> None:
         if new.auto_refresh:
             iceberg.start_refreshing(session.account, new)
 
@@ -86,7 +86,7 @@ class IcebergTables(ObjectType[IcebergTable]):
                 "enabled."
             )
             raise SqlError("091337", "22000", message)
-        session.running_warehouse()
+        session.get_running_warehouse()
         iceberg.refresh(session.account, altered)
         return True
 
@@ -103,11 +103,11 @@ class IcebergTables(ObjectType[IcebergTable]):
         if not altered.auto_refresh:
             altered.fault = ""
 
-    def before_drop(self, session: Session, dropped: IcebergTable) -> None:
+    def prepare_drop(self, session: Session, dropped: IcebergTable) -> None:
         if dropped.linked:
             raise unsupported("DROP in a catalog-linked database whose writes are not allowed")
 
-    def row(self, session: Session, shown: IcebergTable) -> dict[str, Any]:
+    def build_row(self, session: Session, shown: IcebergTable) -> dict[str, Any]:
         state = iceberg.refresh_status(shown)
         return {
             "database_name": shown.name[0],
@@ -121,7 +121,7 @@ class IcebergTables(ObjectType[IcebergTable]):
             "auto_refresh_status": json.dumps(state) if state else None,
         }
 
-    def description(self, session: Session, described: IcebergTable) -> Result:
+    def build_description(self, session: Session, described: IcebergTable) -> Result:
         session.require_any(("SELECT", "REFERENCES", "OWNERSHIP"), described)
         names = (
             "name type kind null? default primary~key unique~key check expression comment policy~name "

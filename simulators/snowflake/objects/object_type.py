@@ -38,15 +38,15 @@ class Property(NamedTuple):
 
 Properties = Mapping[str, Property]
 
-COMMENT: Final = Property("comment", Options.string)
+COMMENT: Final = Property("comment", Options.read_string)
 
 
 def read_boolean(attribute: str) -> Property:
-    return Property(attribute, Options.boolean)
+    return Property(attribute, Options.read_boolean)
 
 
 def read_integer(attribute: str, low: int, high: int) -> Property:
-    return Property(attribute, lambda options, name: options.integer(name, low, low, high))
+    return Property(attribute, lambda options, name: options.read_integer(name, low, low, high))
 
 
 class ObjectType(Generic[T]):
@@ -84,18 +84,18 @@ class ObjectType(Generic[T]):
     # --- CREATE
 
     def create(self, session: Session, cursor: Cursor, given: CreateOptions) -> Result:
-        name = cursor.name()
+        name = cursor.read_name()
         fields = self.read_clauses(cursor)
         options = Options(
             self.words,
-            cursor.options(),
+            cursor.read_options(),
             f"{' '.join(self.properties)} {self.create_only}",
             self.not_simulated,
         )
         cursor.end()
         fields |= self.read_create(session, options)
-        name = session.full_name(self.domain, name)
-        session.require(self.create_privilege, session.container(self.domain, name), primary=True)
+        name = session.qualify_name(self.domain, name)
+        session.require(self.create_privilege, session.find_container(self.domain, name), primary=True)
         existing = session.account.find(self.domain, name)
         if existing is not None and given.if_not_exists:
             return build_status(f"{to_sql_name(name[-1:])} already exists, statement succeeded.")
@@ -108,7 +108,7 @@ class ObjectType(Generic[T]):
         if existing is not None:
             session.account.remove(existing)
         session.account.add(new)
-        self.created(session, new)
+        self.act_on_creation(session, new)
         return build_status(f"{self.title} {to_sql_name(name[-1:])} successfully created.")
 
     def read_clauses(self, cursor: Cursor) -> dict[str, Any]:
@@ -140,18 +140,18 @@ class ObjectType(Generic[T]):
         """Return a new object. Raises SqlError if it refers to an object that the session may not use."""
         return self.model(name=name, owner=session.role, created=session.account.clock.now(), **fields)
 
-    def created(self, session: Session, new: T) -> None:
+    def act_on_creation(self, session: Session, new: T) -> None:
         """Act on the creation of an object."""
 
     # --- ALTER
 
     def alter(self, session: Session, cursor: Cursor) -> Result:
         if_exists = cursor.take("IF", "EXISTS")
-        altered = self._existing(session, cursor.name(), if_exists=if_exists)
+        altered = self._find_existing(session, cursor.read_name(), if_exists=if_exists)
         if altered is None or self.alter_otherwise(session, cursor, altered):
             return build_status()
         for word in self.alter_not_simulated.split():
-            if cursor.at(word):
+            if cursor.is_at(word):
                 raise not_simulated(f"ALTER {self.words} … {word}")
         if self.renamable and cursor.take("RENAME", "TO"):
             self._rename(session, cursor, altered)
@@ -179,9 +179,9 @@ class ObjectType(Generic[T]):
         setattr(altered, attribute, attrs.fields_dict(self.model)[attribute].default)
 
     def _set(self, session: Session, cursor: Cursor, altered: T) -> None:
-        if cursor.at("TAG"):
+        if cursor.is_at("TAG"):
             raise not_simulated("tags")
-        given = cursor.options()
+        given = cursor.read_options()
         cursor.end()
         if not given:
             cursor.refuse()
@@ -192,9 +192,9 @@ class ObjectType(Generic[T]):
         self.apply(session, altered, fields)
 
     def _unset(self, session: Session, cursor: Cursor, altered: T) -> None:
-        names = [cursor.word()]
+        names = [cursor.read_word()]
         while cursor.take_sign(","):
-            names.append(cursor.word())
+            names.append(cursor.read_word())
         cursor.end()
         for name in names:
             if name not in self.unset.split():
@@ -204,7 +204,7 @@ class ObjectType(Generic[T]):
             self.restore(altered, name)
 
     def _rename(self, session: Session, cursor: Cursor, altered: T) -> None:
-        name = session.full_name(self.domain, cursor.name())
+        name = session.qualify_name(self.domain, cursor.read_name())
         cursor.end()
         session.require("OWNERSHIP", altered)
         if session.account.find(self.domain, name) is not None:
@@ -215,33 +215,33 @@ class ObjectType(Generic[T]):
 
     def drop(self, session: Session, cursor: Cursor) -> Result:
         if_exists = cursor.take("IF", "EXISTS")
-        name = cursor.name()
+        name = cursor.read_name()
         _ = cursor.take("RESTRICT") or cursor.take("CASCADE")
         cursor.end()
-        dropped = self._existing(session, name, if_exists=if_exists)
+        dropped = self._find_existing(session, name, if_exists=if_exists)
         if dropped is None:
             return build_status(
                 f"Drop statement executed successfully ({to_sql_name(name[-1:])} already dropped)."
             )
         session.require("OWNERSHIP", dropped)
         self.require_unused(session, dropped)
-        self.before_drop(session, dropped)
+        self.prepare_drop(session, dropped)
         session.account.remove(dropped)
         return build_status(f"{to_sql_name(dropped.name[-1:])} successfully dropped.")
 
     def require_unused(self, session: Session, existing: T) -> None:
         """Raise SqlError if the object can be neither dropped nor replaced."""
 
-    def before_drop(self, session: Session, dropped: T) -> None:
+    def prepare_drop(self, session: Session, dropped: T) -> None:
         """Act before an object is dropped. Raises SqlError if it can't be dropped."""
 
     # --- SHOW and DESCRIBE
 
     def show(self, session: Session, cursor: Cursor) -> Result:
-        rows = (self._row(session, object_) for object_ in self._listed(session, cursor))
+        rows = (self._build_full_row(session, object_) for object_ in self._list_objects(session, cursor))
         return build_table_of_records(self.columns, rows)
 
-    def _row(self, session: Session, shown: T) -> dict[str, Any]:
+    def _build_full_row(self, session: Session, shown: T) -> dict[str, Any]:
         common = {
             "created_on": shown.created,
             "name": shown.label,
@@ -249,22 +249,22 @@ class ObjectType(Generic[T]):
             "comment": shown.comment,
             "owner_role_type": "ROLE" if shown.owner else "",
         }
-        return common | self.row(session, shown)
+        return common | self.build_row(session, shown)
 
-    def row(self, session: Session, shown: T) -> dict[str, Any]:
+    def build_row(self, session: Session, shown: T) -> dict[str, Any]:
         """Return the values of a row of SHOW, except those of the columns that all types have."""
         return {}
 
     def describe(self, session: Session, cursor: Cursor) -> Result:
-        name = cursor.name()
+        name = cursor.read_name()
         cursor.end()
         described: T = session.resolve(self.domain, name)
-        return self.description(session, described)
+        return self.build_description(session, described)
 
-    def description(self, session: Session, described: T) -> Result:
+    def build_description(self, session: Session, described: T) -> Result:
         raise not_simulated(f"DESCRIBE {self.words}")
 
-    def _existing(self, session: Session, name: Name, *, if_exists: bool) -> T | None:
+    def _find_existing(self, session: Session, name: Name, *, if_exists: bool) -> T | None:
         """Return the object; None if it doesn't exist and `if_exists` is set. Raises SqlError."""
         try:
             existing: T = session.resolve(self.domain, name)
@@ -274,7 +274,7 @@ class ObjectType(Generic[T]):
             raise
         return existing
 
-    def _listed(self, session: Session, cursor: Cursor) -> list[T]:
+    def _list_objects(self, session: Session, cursor: Cursor) -> list[T]:
         """Read the filters of SHOW, and return the matching objects that the session may see, sorted by
         name.
         """
@@ -282,7 +282,7 @@ class ObjectType(Generic[T]):
         within = _read_scope(session, cursor) if self.domain.depth > 1 else ()
         prefix = cursor.string() if cursor.take("STARTS", "WITH") else ""
         limit = cursor.number() if cursor.take("LIMIT") else None
-        if limit is not None and cursor.at("FROM"):
+        if limit is not None and cursor.is_at("FROM"):
             raise not_simulated("SHOW … LIMIT … FROM")
         cursor.end()
         listed = [
@@ -291,7 +291,7 @@ class ObjectType(Generic[T]):
             if pattern.fullmatch(object_.label)
             and object_.name[: len(within)] == within
             and object_.label.startswith(prefix)
-            and session.sees(object_)
+            and session.can_see(object_)
         ]
         return sorted(listed, key=lambda object_: object_.name)[:limit]
 
@@ -306,7 +306,7 @@ def _read_scope(session: Session, cursor: Cursor) -> Name:
     if cursor.take("ACCOUNT"):
         return ()
     domain = Domain.DATABASE if cursor.take("DATABASE") else Domain.SCHEMA if cursor.take("SCHEMA") else None
-    name = cursor.name()
+    name = cursor.read_name()
     if domain is None:
         domain = Domain.SCHEMA if len(name) > 1 else Domain.DATABASE
     within: SnowflakeObject = session.resolve(domain, name)

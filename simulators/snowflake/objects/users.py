@@ -29,7 +29,7 @@ class Roles(ObjectType[Role]):
         "granted_roles owner comment owner_role_type"
     )
 
-    def before_drop(self, session: Session, dropped: Role) -> None:
+    def prepare_drop(self, session: Session, dropped: Role) -> None:
         """Transfer what the role owns to the session's role.
 
         Raises SqlError if it is the session's own role.
@@ -40,7 +40,7 @@ class Roles(ObjectType[Role]):
             if object_.owner == dropped.label:
                 object_.owner = session.role
 
-    def row(self, session: Session, shown: Role) -> dict[str, Any]:
+    def build_row(self, session: Session, shown: Role) -> dict[str, Any]:
         memberships = session.account.memberships
         holders = [membership.to.domain for membership in memberships if membership.role == shown.label]
         return {
@@ -59,12 +59,12 @@ class Roles(ObjectType[Role]):
 
 
 def _read_type(options: Options, name: str) -> str:
-    chosen = options.choice(name, "PERSON SERVICE LEGACY_SERVICE NULL")
+    chosen = options.read_choice(name, "PERSON SERVICE LEGACY_SERVICE NULL")
     return "" if chosen == "NULL" else chosen
 
 
 def _read_secondary_roles(options: Options, name: str) -> bool:
-    roles = [role.upper() for role in options.strings(name)]
+    roles = [role.upper() for role in options.read_strings(name)]
     if roles not in ([], ["ALL"]):
         raise invalid_value(", ".join(roles), name)
     return bool(roles)
@@ -76,19 +76,19 @@ class Users(ObjectType[User]):
     title = "User"
     create_privilege = "CREATE USER"
     properties: ClassVar[Properties] = {
-        "LOGIN_NAME": Property("login_name", lambda options, name: options.text(name).upper()),
-        "DISPLAY_NAME": Property("display_name", Options.text),
-        "EMAIL": Property("email", Options.text),
-        "DEFAULT_ROLE": Property("default_role", Options.text),
-        "DEFAULT_WAREHOUSE": Property("default_warehouse", Options.text),
-        "DEFAULT_NAMESPACE": Property("default_namespace", Options.text),
-        "NETWORK_POLICY": Property("network_policy", Options.text),
-        "COMMENT": Property("comment", Options.text),
+        "LOGIN_NAME": Property("login_name", lambda options, name: options.read_text(name).upper()),
+        "DISPLAY_NAME": Property("display_name", Options.read_text),
+        "EMAIL": Property("email", Options.read_text),
+        "DEFAULT_ROLE": Property("default_role", Options.read_text),
+        "DEFAULT_WAREHOUSE": Property("default_warehouse", Options.read_text),
+        "DEFAULT_NAMESPACE": Property("default_namespace", Options.read_text),
+        "NETWORK_POLICY": Property("network_policy", Options.read_text),
+        "COMMENT": Property("comment", Options.read_text),
         "TYPE": Property("type", _read_type),
         "DISABLED": read_boolean("disabled"),
         "DEFAULT_SECONDARY_ROLES": Property("secondary_roles", _read_secondary_roles),
-        "RSA_PUBLIC_KEY": Property("key_1", Options.string),
-        "RSA_PUBLIC_KEY_2": Property("key_2", Options.string),
+        "RSA_PUBLIC_KEY": Property("key_1", Options.read_string),
+        "RSA_PUBLIC_KEY_2": Property("key_2", Options.read_string),
     }
     unset = " ".join(properties)
     not_simulated = (
@@ -134,11 +134,11 @@ class Users(ObjectType[User]):
         else:
             super().restore(altered, name)
 
-    def before_drop(self, session: Session, dropped: User) -> None:
+    def prepare_drop(self, session: Session, dropped: User) -> None:
         if dropped is session.user:
             raise SqlError("003001", "42501", "SQL access control error:\nA user can't drop itself.")
 
-    def row(self, session: Session, shown: User) -> dict[str, Any]:
+    def build_row(self, session: Session, shown: User) -> dict[str, Any]:
         return {
             "login_name": shown.login_name,
             "display_name": shown.display_name,
@@ -159,7 +159,7 @@ class Users(ObjectType[User]):
             "has_mfa": False,
         }
 
-    def description(self, session: Session, described: User) -> Result:
+    def build_description(self, session: Session, described: User) -> Result:
         """Return the properties.
 
         Raises SqlError for another user without MONITOR or OWNERSHIP on it, or MANAGE GRANTS.

@@ -28,7 +28,7 @@ _SIZES: Final = {
 
 
 def _read_size(options: Options, name: str) -> str:
-    size = options.text(name).upper()
+    size = options.read_text(name).upper()
     if size not in _SIZES:
         raise invalid_value(size, name)
     return _SIZES[size]
@@ -67,7 +67,7 @@ class Warehouses(ObjectType[Warehouse]):
         return {}
 
     def read_create(self, session: Session, options: Options) -> dict[str, Any]:
-        started = None if options.boolean("INITIALLY_SUSPENDED") else session.account.clock.now()
+        started = None if options.read_boolean("INITIALLY_SUSPENDED") else session.account.clock.now()
         return self.read(session, options) | {"last_used": started}
 
     def alter_otherwise(self, session: Session, cursor: Cursor, altered: Warehouse) -> bool:
@@ -88,7 +88,7 @@ class Warehouses(ObjectType[Warehouse]):
         altered.last_used = now if resuming else None
         return True
 
-    def row(self, session: Session, shown: Warehouse) -> dict[str, Any]:
+    def build_row(self, session: Session, shown: Warehouse) -> dict[str, Any]:
         return {
             "state": "STARTED" if shown.is_running(session.account.clock.now()) else "SUSPENDED",
             "type": "STANDARD",
