@@ -16,8 +16,8 @@ from simulators.core import cli
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    given = vars(_build_parser().parse_args(arguments))
-    as_json = given.pop("json")
+    options = vars(_build_parser().parse_args(arguments))
+    as_json = options.pop("json")
     stdout = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(
         sys.stderr.fileno(), sys.stdout.fileno()
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         stdout.flush()
 
     try:
-        run(Options(**given), announce)
+        run(Options(**options), announce)
     except (StartFailed, HookMissing) as failure:
         return cli.report_not_started("embedded AWS", failure)
     return 0

@@ -33,12 +33,12 @@ class ProvisioningFailed(Exception):
     """The service refused the call. The message becomes the ResourceStatusReason of the failed resource."""
 
 
-def call_service(service: str, operation: str, *given: Any) -> dict[str, Any]:
+def call_service(service: str, operation: str, *arguments: Any) -> dict[str, Any]:
     """Call a handler of MiniStack's service and return its response.
 
     Raises ProvisioningFailed if the service refuses.
     """
-    status, _, body = getattr(import_ministack(f"services.{service}"), operation)(*given)
+    status, _, body = getattr(import_ministack(f"services.{service}"), operation)(*arguments)
     answer: dict[str, Any] = json.loads(body or b"{}")
     if status >= 400:
         raise ProvisioningFailed(

@@ -153,8 +153,8 @@ def _run_statement(query: Query, statement: exp.Query | re.Match[str]) -> dict[s
         if query.cutoff is not None and result.scanned > query.cutoff:
             return {"state": "CANCELLED", "reason": "Bytes scanned limit was exceeded"}
         _write_result(query, result)
-    except Failed as failed:
-        return {"state": "FAILED", "reason": str(failed)}
+    except Failed as failure:
+        return {"state": "FAILED", "reason": str(failure)}
     except Exception as error:
         traceback.print_exc()
         return {"state": "FAILED", "reason": f"GENERIC_INTERNAL_ERROR: {type(error).__name__}: {error}"}
@@ -194,11 +194,12 @@ class Engine:
                 pages = list(self._glue.get_paginator("get_tables").paginate(DatabaseName=database))
             tables = sorted(str(entry["Name"]) for page in pages for entry in page["TableList"])
             return Result([Column("tab_name", "string")], [[table] for table in tables], header=False)
-        described = self._create_view(
+        column_types = self._create_view(
             "described", self._find_metadata_file(database, names["table"].lower()), snapshots=False
         )
         lines = [
-            f"{name:20}\t{describe_column(name, kind).type:20}\t{'':20}" for name, kind in described.items()
+            f"{name:20}\t{describe_column(name, kind).type:20}\t{'':20}"
+            for name, kind in column_types.items()
         ]
         header = [Column(name, "string") for name in ("col_name", "data_type", "comment")]
         return Result(header, [[line] for line in lines], header=False)
@@ -209,14 +210,14 @@ class Engine:
         self._connection.execute("""SET custom_profiling_settings = '{"TOTAL_BYTES_READ": "true"}'""")
         try:
             answer = self._connection.execute(_translate(tree, schemas))
-            described = [(str(column[0]), str(column[1])) for column in answer.description or []]
+            column_types = [(str(column[0]), str(column[1])) for column in answer.description or []]
             rows = answer.fetchall()
         except duckdb.Error as error:
             raise _explain_failure(error) from None
         scanned = int(
             json.loads(self._connection.get_profiling_information(format="json")).get("total_bytes_read", 0)
         )
-        columns = [describe_column(name.lower(), kind) for name, kind in described]
+        columns = [describe_column(name.lower(), kind) for name, kind in column_types]
         return Result(
             columns, [_format_row(row, columns, 3 if only_snapshots else 6) for row in rows], scanned
         )
@@ -235,19 +236,19 @@ class Engine:
             defaults = [self._query.catalog.lower(), self._query.database.lower()]
             catalog, database, base = [*defaults[: 3 - len(name)], *name]
             first = node.parts[0].meta
-            where = (
+            position = (
                 "line "
                 f"{first.get('line', 1)}:{first.get('col', 1) - (first.get('end', 0) - first.get('start', 0))}: "
             )
             if catalog != "awsdatacatalog":
-                raise Failed(f"CATALOG_NOT_FOUND: {where}Catalog '{catalog}' does not exist")
+                raise Failed(f"CATALOG_NOT_FOUND: {position}Catalog '{catalog}' does not exist")
             table, _, kind = base.partition("$")
             if kind not in ("", "snapshots"):
                 raise Failed(f"{_NOT_SIMULATED}: metadata table {name[-1]}")
             kinds.add(kind)
             view = f"table {len(schemas)}"
             schemas[view] = self._create_view(
-                view, self._find_metadata_file(database, table, where), snapshots=bool(kind)
+                view, self._find_metadata_file(database, table, position), snapshots=bool(kind)
             )
             node.set(
                 "alias",
@@ -258,14 +259,14 @@ class Engine:
             node.set("catalog", None)
         return schemas, kinds == {"snapshots"}
 
-    def _find_metadata_file(self, database: str, name: str, where: str = "") -> str:
-        with _translate_glue_errors(f"{where}Schema '{database}' does not exist"):
+    def _find_metadata_file(self, database: str, name: str, position: str = "") -> str:
+        with _translate_glue_errors(f"{position}Schema '{database}' does not exist"):
             try:
                 table = self._glue.get_table(DatabaseName=database, Name=name)["Table"]
             except self._glue.exceptions.EntityNotFoundException:
                 self._glue.get_database(Name=database)
                 raise Failed(
-                    f"TABLE_NOT_FOUND: {where}Table 'awsdatacatalog.{database}.{name}' does not exist"
+                    f"TABLE_NOT_FOUND: {position}Table 'awsdatacatalog.{database}.{name}' does not exist"
                 ) from None
         parameters = table.get("Parameters") or {}
         if parameters.get("table_type", "").lower() != "iceberg" or not parameters.get("metadata_location"):
@@ -346,10 +347,10 @@ def _explain_failure(error: duckdb.Error) -> Failed:
 
 
 def _format_row(row: Sequence[Any], columns: list[Column], digits: int) -> list[str | None]:
-    typed = zip(row, columns, strict=True)
+    values_and_columns = zip(row, columns, strict=True)
     cells = [
         _shorten_float(value) if column.type == "float" and value is not None else value
-        for value, column in typed
+        for value, column in values_and_columns
     ]
     return [None if cell is None else text(cell, digits) for cell in cells]
 
@@ -371,10 +372,10 @@ def _write_result(query: Query, result: Result) -> None:
         lines = [",".join(map(_quote_cell, row)) for row in (header, *result.rows)]
     else:
         lines = [str(row[0]) for row in result.rows]
-    described = json.dumps({"ColumnInfo": [column._asdict() for column in result.columns]})
+    metadata = json.dumps({"ColumnInfo": [column._asdict() for column in result.columns]})
     parts = urlsplit(url)
     s3: Any = boto3.client("s3")
-    for suffix, body in (("", "".join(f"{line}\n" for line in lines)), (".metadata", described)):
+    for suffix, body in (("", "".join(f"{line}\n" for line in lines)), (".metadata", metadata)):
         try:
             s3.put_object(
                 Bucket=parts.netloc, Key=parts.path.lstrip("/") + suffix, Body=body.encode(), **query.put

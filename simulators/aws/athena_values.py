@@ -48,8 +48,10 @@ def text(value: Any, digits: int = 6) -> str:  # noqa: PLR0911  (one line for ea
         return format(value, "f")
     if isinstance(value, datetime | time):
         moment = value.astimezone(UTC) if isinstance(value, datetime) and value.tzinfo else value
-        shown = moment.strftime("%H:%M:%S.%f" if isinstance(moment, time) else "%Y-%m-%d %H:%M:%S.%f")
-        return f"{shown[: len(shown) - 6 + digits]}{' UTC' if value.tzinfo else ''}"
+        digits_of_moment = moment.strftime(
+            "%H:%M:%S.%f" if isinstance(moment, time) else "%Y-%m-%d %H:%M:%S.%f"
+        )
+        return f"{digits_of_moment[: len(digits_of_moment) - 6 + digits]}{' UTC' if value.tzinfo else ''}"
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, bytes):

@@ -54,9 +54,9 @@ class Policy(NamedTuple):
 
     @classmethod
     def from_target(cls, target: Mapping[str, Any]) -> Policy:
-        given = target.get("RetryPolicy") or {}
-        retries = given.get("MaximumRetryAttempts", _DEFAULT_RETRIES)
-        return cls(int(retries), float(given.get("MaximumEventAgeInSeconds", _DEFAULT_AGE)))
+        retry_policy = target.get("RetryPolicy") or {}
+        retries = retry_policy.get("MaximumRetryAttempts", _DEFAULT_RETRIES)
+        return cls(int(retries), float(retry_policy.get("MaximumEventAgeInSeconds", _DEFAULT_AGE)))
 
 
 class Outcome(NamedTuple):
@@ -71,7 +71,7 @@ class Outcome(NamedTuple):
     goes_on: bool = False
     exhausted: str = ""
 
-    def build_attributes(self, **others: str) -> dict[str, dict[str, str]]:
+    def build_attributes(self, **more_attributes: str) -> dict[str, dict[str, str]]:
         """Return the attributes of the message for the dead-letter queue."""
         assert self.error is not None
         answer = {
@@ -82,7 +82,7 @@ class Outcome(NamedTuple):
         answer |= {"EXHAUSTED_RETRY_CONDITION": self.exhausted} if self.exhausted else {}
         return {
             name: {"DataType": "String", "StringValue": value}
-            for name, value in {**answer, **others}.items()
+            for name, value in {**answer, **more_attributes}.items()
             if value
         }
 

@@ -198,7 +198,7 @@ class Patch:
 
 
 def _build_resource_arn(  # noqa: PLR0917  (MiniStack's own parameters)
-    own: str,
+    named_service: str,
     naming: Naming,
     original: Callable[..., str],
     service: str,
@@ -210,8 +210,8 @@ def _build_resource_arn(  # noqa: PLR0917  (MiniStack's own parameters)
     region: str,
     account_id: str,
 ) -> str:
-    if service == own and (named := naming(headers.get("x-amz-target", ""), body)):
-        return f"arn:aws:{service}:{region}:{account_id}:{named}"
+    if service == named_service and (resource := naming(headers.get("x-amz-target", ""), body)):
+        return f"arn:aws:{service}:{region}:{account_id}:{resource}"
     return original(service, method, path, headers, body, query_params, region, account_id)
 
 

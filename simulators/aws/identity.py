@@ -169,14 +169,14 @@ def _select_statements(document: Any, service: str) -> dict[str, Any]:
 
     They are filtered here because MiniStack's matcher lets any service principal match an account's root.
     """
-    read = json.loads(document) if isinstance(document, str) else document or {}
-    statements = read.get("Statement", [])
-    named = import_ministack("core.iam_evaluator")._service_principal_matches
-    listed = statements if isinstance(statements, list) else [statements]
+    policy = json.loads(document) if isinstance(document, str) else document or {}
+    statements = policy.get("Statement", [])
+    is_principal = import_ministack("core.iam_evaluator")._service_principal_matches
+    statement_list = statements if isinstance(statements, list) else [statements]
     return {
         "Statement": [
             {**statement, "Principal": "*"}
-            for statement in listed
-            if named(statement.get("Principal"), service)
+            for statement in statement_list
+            if is_principal(statement.get("Principal"), service)
         ]
     }

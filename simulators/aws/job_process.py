@@ -189,8 +189,8 @@ def _build_submit_arguments(arguments: Mapping[str, str]) -> list[str]:
     Java options of the driver are left out: AWS does not document that they reach it.
     """
     pairs = [pair.strip() for pair in arguments.get("--conf", "").split(" --conf ")]
-    given = [pair for pair in pairs if pair and not _JAVA_OF_DRIVER.match(pair)]
-    pairs = [*[f"{name}={value}" for name, value in _SPARK_SETTINGS.items()], *given]
+    settings_of_job = [pair for pair in pairs if pair and not _JAVA_OF_DRIVER.match(pair)]
+    pairs = [*[f"{name}={value}" for name, value in _SPARK_SETTINGS.items()], *settings_of_job]
     return [
         *("--master", f"local[{_CORES}]", "--driver-memory", _MEMORY),
         *[word for pair in pairs for word in ("--conf", pair)],

@@ -88,8 +88,8 @@ class JobRun:
                 "FAILED",
                 f"Role {self._job['Role']} should be given assume role permissions for Glue Service.",
             )
-        except Failed as failed:
-            return "FAILED", str(failed)
+        except Failed as failure:
+            return "FAILED", str(failure)
         except (job_process.NotSetUp, OSError) as error:
             return "FAILED", f"The embedded AWS could not start the run: {error}"
 
@@ -198,9 +198,9 @@ class Tail:
     def ship(self, *, all_of_it: bool = False) -> None:
         if self._lost or not self._file.exists():
             return
-        with self._file.open("rb") as written:
-            written.seek(self._sent)
-            new = written.read()
+        with self._file.open("rb") as file:
+            file.seek(self._sent)
+            new = file.read()
         complete = new if all_of_it else new[: new.rfind(b"\n") + 1]
         if not complete:
             return

@@ -74,10 +74,10 @@ ACCOUNT: Final = LakeFormation()
 
 @controls.register("POST", "/lake-formation")
 def change(request: control.Request) -> control.Response:
-    given = LakeFormation(**request.read_document())
-    ACCOUNT.governs = given.governs
-    ACCOUNT.administrators = given.administrators
-    ACCOUNT.grants = given.grants
+    account = LakeFormation(**request.read_document())
+    ACCOUNT.governs = account.governs
+    ACCOUNT.administrators = account.administrators
+    ACCOUNT.grants = account.grants
     return control.build_json_response({"governs": ACCOUNT.governs})
 
 

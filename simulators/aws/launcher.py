@@ -124,9 +124,9 @@ def require_version(installed: str) -> None:
         raise StartFailed(f"MiniStack is {installed}, the patches are for {pinned}. Run `make setup`")
 
 
-def _replace_environment(wanted: Mapping[str, str]) -> None:
+def _replace_environment(new_environment: Mapping[str, str]) -> None:
     os.environ.clear()
-    os.environ.update(wanted)
+    os.environ.update(new_environment)
     tempfile.tempdir = None  # it may be cached from the previous environment
     sys.argv = ["ministack"]  # MiniStack parses it
 
@@ -156,8 +156,8 @@ def _bind_port(port: int) -> Iterator[socket.socket]:
 
 
 @contextmanager
-def _make_scratch_folder(given: Path | None) -> Iterator[Path]:
-    scratch = given or Path(tempfile.mkdtemp(prefix="lakeferry-aws-"))
+def _make_scratch_folder(folder: Path | None) -> Iterator[Path]:
+    scratch = folder or Path(tempfile.mkdtemp(prefix="lakeferry-aws-"))
     try:
         yield scratch
     finally:

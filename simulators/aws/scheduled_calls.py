@@ -82,8 +82,8 @@ def call(occurrence: Occurrence) -> Outcome:
     def attempt(number: int) -> Any:
         try:
             return action(number)
-        except identity.Refused as refused:
-            raise Undelivered("AccessDeniedException", str(refused)) from None
+        except identity.Refused as refusal:
+            raise Undelivered("AccessDeniedException", str(refusal)) from None
         except (ClientError, BotoCoreError) as error:
             raise describe_failure(error) from None
 
@@ -171,8 +171,8 @@ def parse_moment(value: Any) -> datetime | None:
         return None
     if isinstance(value, int | float):
         return datetime.fromtimestamp(value, UTC)
-    read = datetime.fromisoformat(str(value))
-    return read if read.tzinfo else read.replace(tzinfo=UTC)
+    parsed = datetime.fromisoformat(str(value))
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
 def is_once(schedule: Mapping[str, Any]) -> bool:

@@ -106,12 +106,14 @@ class EmbeddedAws:
         """Return `base` (for example os.environ) with its AWS_* variables replaced by those of a client of
         this server.
         """
-        kept = {name: value for name, value in (base or {}).items() if not name.upper().startswith("AWS_")}
+        other_variables = {
+            name: value for name, value in (base or {}).items() if not name.upper().startswith("AWS_")
+        }
         keys = {
             "AWS_ACCESS_KEY_ID": settings.ACCESS_KEY_ID,
             "AWS_SECRET_ACCESS_KEY": settings.SECRET_ACCESS_KEY,
         }
-        return kept | keys | settings.client_environment(self.url)
+        return other_variables | keys | settings.client_environment(self.url)
 
     def _stop(self) -> None:
         """Stop the server. It writes its state if it ends within the grace period."""

@@ -98,10 +98,10 @@ class Application(server.Application):
     def _end_roles(self, request: control.Request) -> control.Response:
         bindings = self._confluent.organization.role_bindings
         principal = f"User:{request.read_document()['principal']}"
-        ended = [binding for binding in bindings.values() if binding.principal == principal]
-        for binding in ended:
+        ended_bindings = [binding for binding in bindings.values() if binding.principal == principal]
+        for binding in ended_bindings:
             del bindings[binding.id]
-        return control.build_json_response({"ended": [binding.role for binding in ended]})
+        return control.build_json_response({"ended": [binding.role for binding in ended_bindings]})
 
     def _set_ip_filter(self, request: control.Request) -> control.Response:
         """Let groups of services refuse all addresses, as an IP filter of the organization does for its
@@ -143,9 +143,9 @@ class Application(server.Application):
             raise forbidden("The source IP address is not allowed by the IP filters of the organization")
         key = authenticate(organization, api, header) if api.key else NOBODY
         now = organization.clock.now()
-        within = limit.take(key.id, now)
+        is_within_limit = limit.take(key.id, now)
         headers = limit.build_headers(api, key.id, now) | {"X-Request-Id": request_id}
-        if not within:
+        if not is_within_limit:
             return Response(
                 b"", 429, headers | limit.retry_after(api, now), "text/html" if api is KAFKA else None
             )

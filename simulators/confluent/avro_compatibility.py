@@ -72,10 +72,10 @@ class _Comparison:
         if pair in self._seen:
             return
         self._seen.add(pair)
-        written = {field["name"]: field for field in writer["fields"]}
+        writer_fields = {field["name"]: field for field in writer["fields"]}
         for field in reader["fields"]:
             names = [field["name"], *field.get("aliases", [])]
-            match = next((written[name] for name in names if name in written), None)
+            match = next((writer_fields[name] for name in names if name in writer_fields), None)
             field_path = f"{path}/{field['name']}"
             if match is not None:
                 yield from self.list_problems(field["type"], match["type"], field_path)
@@ -97,18 +97,18 @@ def _resolve_type(schema: Any, names: dict[str, Any]) -> Any:
 
 def _collect_named_types(schema: Any) -> dict[str, Any]:
     """Return the named types of a schema, by name with and without namespace."""
-    named: dict[str, Any] = {}
+    types_by_name: dict[str, Any] = {}
     if isinstance(schema, list):
         for branch in schema:
-            named |= _collect_named_types(branch)
+            types_by_name |= _collect_named_types(branch)
     elif isinstance(schema, dict):
         if "name" in schema and schema.get("type") in ("record", "error", "enum", "fixed"):
-            named |= {schema["name"]: schema, schema["name"].rpartition(".")[2]: schema}
+            types_by_name |= {schema["name"]: schema, schema["name"].rpartition(".")[2]: schema}
         for inner in (
             schema["type"],
             schema.get("items"),
             schema.get("values"),
             *[field["type"] for field in schema.get("fields", [])],
         ):
-            named |= _collect_named_types(inner) if isinstance(inner, dict | list) else {}
-    return named
+            types_by_name |= _collect_named_types(inner) if isinstance(inner, dict | list) else {}
+    return types_by_name

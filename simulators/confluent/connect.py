@@ -72,8 +72,8 @@ def _start(org: Organization, cluster: Cluster, name: str, config: dict[str, Any
 def list_connectors(call: Call) -> Answer:
     cluster = _find_cluster(call)
     connectors = [connector for connector in call.org.connectors.values() if connector.cluster == cluster.id]
-    wanted = call.query.get("expand", "").split(",") if call.query.get("expand") else []
-    if not wanted:
+    expansions = call.query.get("expand", "").split(",") if call.query.get("expand") else []
+    if not expansions:
         return Answer(200, sorted(connector.name for connector in connectors))
     answer = {}
     for connector in connectors:
@@ -82,7 +82,7 @@ def list_connectors(call: Call) -> Answer:
             "info": _describe_connector(connector),
             "status": _describe_status(connector),
         }
-        answer[connector.name] = {name: part for name, part in parts.items() if name in wanted}
+        answer[connector.name] = {name: part for name, part in parts.items() if name in expansions}
     return Answer(200, answer)
 
 
@@ -187,11 +187,11 @@ def _mask_secrets(config: dict[str, str]) -> dict[str, str]:
 
 def _list_problems(org: Organization, cluster: Cluster, config: dict[str, Any]) -> list[tuple[str, str]]:
     """Return (field, problem) for each invalid field."""
-    wrong = [(name, "must be a string") for name, value in config.items() if not isinstance(value, str)]
-    if wrong or not config.get("connector.class"):
-        return wrong or [("connector.class", "is required")]
-    wrong = list(_check_account(org, cluster, config))
-    return wrong + (
+    problems = [(name, "must be a string") for name, value in config.items() if not isinstance(value, str)]
+    if problems or not config.get("connector.class"):
+        return problems or [("connector.class", "is required")]
+    problems = list(_check_account(org, cluster, config))
+    return problems + (
         list(_check_datagen(org, cluster, config)) if config["connector.class"] == _DATAGEN else []
     )
 

@@ -271,11 +271,11 @@ class ComputePools(Kind[ComputePool]):
     def check(self, call: Call, values: dict[str, Any], current: ComputePool | None) -> None:
         if current and values["max_cfu"] < current.max_cfu:
             raise conflict("max_cfu can only grow")
-        where = current.environment if current else values["environment"], values["region"]
-        others = [
-            pool for pool in call.org.compute_pools.values() if (pool.environment, pool.region) == where
+        location = current.environment if current else values["environment"], values["region"]
+        pools = [
+            pool for pool in call.org.compute_pools.values() if (pool.environment, pool.region) == location
         ]
-        if values["default"] and any(pool.default and pool is not current for pool in others):
+        if values["default"] and any(pool.default and pool is not current for pool in pools):
             raise conflict("The environment has a default compute pool in this region")
 
     def start_lifecycle(self, org: Organization, record: ComputePool) -> None:

@@ -68,11 +68,11 @@ class Generator:
         self._interval = int(config.get("max.interval", DEFAULT_INTERVAL)) / 1000
         self._count = 0
 
-    def fill(self, topic: KafkaTopic, until: float) -> None:
+    def fill(self, topic: KafkaTopic, end: float) -> None:
         """Write the records that are due between the last record and `until`, in seconds since 1970 UTC."""
-        earliest = until - MOST_AT_ONCE * self._interval / 2
+        earliest = end - MOST_AT_ONCE * self._interval / 2
         self.time = max(self.time, earliest)
-        while (moment := self.time + self._rng.uniform(0.001, max(self._interval, 0.002))) <= until:
+        while (moment := self.time + self._rng.uniform(0.001, max(self._interval, 0.002))) <= end:
             self.time = moment
             self._write(topic, moment)
 

@@ -19,8 +19,8 @@ class Fields:
     Getters raise ApiError for an invalid value.
     """
 
-    def __init__(self, given: dict[str, Any], pointer: str = "") -> None:
-        self._given = given
+    def __init__(self, document: dict[str, Any], pointer: str = "") -> None:
+        self._given = document
         self._pointer = pointer
 
     def __contains__(self, name: str) -> bool:

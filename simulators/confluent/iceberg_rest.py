@@ -63,10 +63,10 @@ def _find_reader(call: Call) -> ApiKey:
 
     Raises ApiError if the token is missing, unknown or expired.
     """
-    given = call.headers.get("authorization", "").partition(" ")[2]
-    key_id, until = call.org.sessions.get(given, ("", 0.0))
+    access_token = call.headers.get("authorization", "").partition(" ")[2]
+    key_id, expiry = call.org.sessions.get(access_token, ("", 0.0))
     key = call.org.api_keys.get(key_id)
-    if key is None or until <= call.org.clock.now():
+    if key is None or expiry <= call.org.clock.now():
         raise ApiError(401, "The session has ended. Log in again", code="NotAuthorizedException")
     if (
         call.parameters["organization"] != call.org.organization_id
@@ -150,8 +150,8 @@ def _find_readable_tables(call: Call, key: ApiKey, cluster: Cluster) -> dict[str
     """Return the topics that already have a table and that the key's owner may read."""
     tables = {
         name: topic
-        for (of, name), topic in call.org.tableflow_topics.items()
-        if of == cluster.id and topic.table_path
+        for (cluster_id, name), topic in call.org.tableflow_topics.items()
+        if cluster_id == cluster.id and topic.table_path
     }
     return {
         name: topic

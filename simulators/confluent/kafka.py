@@ -28,18 +28,18 @@ _TOPIC: Final = _TOPICS + "/{topic}"
 
 
 def _build_topic(call: Call, cluster: Cluster, topic: KafkaTopic) -> dict[str, Any]:
-    own = f"{call.address}/kafka/v3/clusters/{cluster.id}/topics/{topic.name}"
+    address = f"{call.address}/kafka/v3/clusters/{cluster.id}/topics/{topic.name}"
     return {
         "kind": "KafkaTopic",
-        "metadata": {"self": own, "resource_name": cluster.build_crn("topic", topic.name)},
+        "metadata": {"self": address, "resource_name": cluster.build_crn("topic", topic.name)},
         "cluster_id": cluster.id,
         "topic_name": topic.name,
         "is_internal": False,
         "replication_factor": _REPLICAS,
         "partitions_count": topic.partitions,
-        "partitions": {"related": f"{own}/partitions"},
-        "configs": {"related": f"{own}/configs"},
-        "partition_reassignments": {"related": f"{own}/partitions/-/reassignment"},
+        "partitions": {"related": f"{address}/partitions"},
+        "configs": {"related": f"{address}/configs"},
+        "partition_reassignments": {"related": f"{address}/partitions/-/reassignment"},
         "authorized_operations": [],
     }
 
@@ -91,21 +91,21 @@ def create_topic_by_call(call: Call) -> Answer:
     )
 
 
-def _check_partitions(given: Any) -> int:
-    if not isinstance(given, int) or isinstance(given, bool) or given < 1:
+def _check_partitions(partitions: Any) -> int:
+    if not isinstance(partitions, int) or isinstance(partitions, bool) or partitions < 1:
         raise ApiError(400, "Number of partitions must be larger than 0.", code=40002)
-    return given
+    return partitions
 
 
-def _check_settings(given: dict[str, Any]) -> dict[str, str]:
-    for name, value in given.items():
+def _check_settings(settings: dict[str, Any]) -> dict[str, str]:
+    for name, value in settings.items():
         if name not in DEFAULTS:
             raise ApiError(400, f"Unknown topic config name: {name}", code=40002)
         if name in READ_ONLY:
             raise ApiError(400, f"Config property '{name}' is read-only", code=40002)
         if not isinstance(value, str) or not _is_valid_setting(name, value):
             raise ApiError(400, f"Invalid value {value!r} for configuration {name}", code=40002)
-    return dict(given)
+    return dict(settings)
 
 
 def _is_valid_setting(name: str, value: str) -> bool:
@@ -137,13 +137,11 @@ def read_topic(call: Call) -> Answer:
 
 def add_partitions(call: Call) -> Answer:
     cluster, topic = _find_topic(call, "alter")
-    wanted = _check_partitions(call.body.get("partitions_count"))
-    if wanted <= topic.partitions:
-        reason = (
-            f"Topic currently has {topic.partitions} partitions, which is higher than the requested {wanted}."
-        )
+    partitions = _check_partitions(call.body.get("partitions_count"))
+    if partitions <= topic.partitions:
+        reason = f"Topic currently has {topic.partitions} partitions, which is higher than the requested {partitions}."
         raise ApiError(400, reason, code=40002)
-    topic.partitions = wanted
+    topic.partitions = partitions
     return Answer(200, _build_topic(call, cluster, topic))
 
 
@@ -196,10 +194,13 @@ def alter_settings(call: Call) -> Answer:
 def _build_setting(call: Call, cluster: Cluster, topic: KafkaTopic, name: str) -> dict[str, Any]:
     value = topic.get_setting(name)
     source = "DYNAMIC_TOPIC_CONFIG" if name in topic.settings else "DEFAULT_CONFIG"
-    own = f"{call.address}/kafka/v3/clusters/{cluster.id}/topics/{topic.name}/configs/{name}"
+    address = f"{call.address}/kafka/v3/clusters/{cluster.id}/topics/{topic.name}/configs/{name}"
     return {
         "kind": "KafkaTopicConfig",
-        "metadata": {"self": own, "resource_name": f"{cluster.build_crn('topic', topic.name)}/config={name}"},
+        "metadata": {
+            "self": address,
+            "resource_name": f"{cluster.build_crn('topic', topic.name)}/config={name}",
+        },
         "cluster_id": cluster.id,
         "topic_name": topic.name,
         "name": name,
@@ -248,18 +249,18 @@ def produce(call: Call) -> Answer:
     return Answer(200, head | position | sizes)
 
 
-def _read_bytes(given: dict[str, Any] | None) -> bytes | None:
-    if not given or given.get("data") is None:
+def _read_bytes(part: dict[str, Any] | None) -> bytes | None:
+    if not part or part.get("data") is None:
         return None
-    data = given["data"]
-    match given.get("type"):
+    data = part["data"]
+    match part.get("type"):
         case "BINARY":
             return _decode_base64(data)
         case "STRING":
             return str(data).encode()
         case "JSON":
             return json.dumps(data).encode()
-    raise ApiError(400, f"type {given.get('type')!r} is not one of BINARY, JSON, STRING", code=40002)
+    raise ApiError(400, f"type {part.get('type')!r} is not one of BINARY, JSON, STRING", code=40002)
 
 
 def _decode_base64(text: str) -> bytes:

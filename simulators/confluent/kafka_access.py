@@ -51,12 +51,12 @@ def require_permission(call: Call, cluster: Cluster, action: str, *, topic: str 
 
 
 def _is_applicable(acl: dict[str, str], principal: str, action: str, topic: str) -> bool:
-    kind, name, named = (
+    kind, name, acl_name = (
         ("TOPIC", topic, acl["resource_name"])
         if topic
         else ("CLUSTER", "kafka-cluster", acl["resource_name"])
     )
-    fits = name.startswith(named) if acl["pattern_type"] == "PREFIXED" else named in (name, "*")
+    fits = name.startswith(acl_name) if acl["pattern_type"] == "PREFIXED" else acl_name in (name, "*")
     operations = (*_INCLUDES.get(action, ()), "ALL")
     return (
         acl["resource_type"] == kind

@@ -58,21 +58,21 @@ def _add_acl(cluster: Cluster, acl: dict[str, str]) -> None:
         cluster.acls.append(acl)
 
 
-def _check_acl(call: Call, given: dict[str, Any]) -> dict[str, str]:
+def _check_acl(call: Call, acl: dict[str, Any]) -> dict[str, str]:
     for name in _ACL_FIELDS:
-        value = given.get(name)
+        value = acl.get(name)
         if (
             not isinstance(value, str)
             or not value
             or (name in _ACL_VALUES and value not in _ACL_VALUES[name])
         ):
             raise ApiError(400, f"{name} {value!r} is not valid", code=40002)
-    kind, _, account = given["principal"].partition(":")
+    kind, _, account = acl["principal"].partition(":")
     if kind != "User" or account not in {"*", call.org.owner, *call.org.service_accounts}:
-        raise ApiError(400, f"principal {given['principal']} does not exist", code=40002)
-    if given["resource_type"] == "CLUSTER" and given["resource_name"] != "kafka-cluster":
+        raise ApiError(400, f"principal {acl['principal']} does not exist", code=40002)
+    if acl["resource_type"] == "CLUSTER" and acl["resource_name"] != "kafka-cluster":
         raise ApiError(400, "The only valid name for the CLUSTER resource is kafka-cluster", code=40002)
-    return {name: given[name] for name in _ACL_FIELDS}
+    return {name: acl[name] for name in _ACL_FIELDS}
 
 
 def list_acls(call: Call) -> Answer:
@@ -91,12 +91,12 @@ def delete_acls(call: Call) -> Answer:
 
 
 def _matches_query(call: Call, acl: dict[str, str]) -> bool:
-    wanted = {name: call.query.get(name, "") for name in _ACL_FIELDS}
-    if wanted["pattern_type"] == "MATCH":
-        wanted["pattern_type"] = ""
-    principal = wanted.pop("principal")
+    filters = {name: call.query.get(name, "") for name in _ACL_FIELDS}
+    if filters["pattern_type"] == "MATCH":
+        filters["pattern_type"] = ""
+    principal = filters.pop("principal")
     return _is_for_principal(acl, principal) and all(
-        value in (*_ANY, acl[name]) for name, value in wanted.items()
+        value in (*_ANY, acl[name]) for name, value in filters.items()
     )
 
 
@@ -129,10 +129,10 @@ def _build_acl_list(call: Call, cluster: Cluster, acls: list[dict[str, str]]) ->
     """
     head = {"kind": "KafkaAcl", "metadata": {"self": f"{call.address}{call.path}"}, "cluster_id": cluster.id}
     with_ids = call.query.get("principal", "").startswith(_WITH_IDS)
-    shown = [
+    listed_acls = [
         acl if with_ids else acl | {"principal": _to_numeric_principal(acl["principal"])} for acl in acls
     ]
-    return build_list(call, "KafkaAclList", [head | acl for acl in shown])
+    return build_list(call, "KafkaAclList", [head | acl for acl in listed_acls])
 
 
 ROUTES: Final = (

@@ -40,11 +40,11 @@ class RateLimit:
         """Return the rate limit headers that every response has. X-RateLimit-Reset is in seconds from now."""
         if not self.calls or not self.headers or api not in _ALL_HEADERS:
             return {}
-        left = max(0, self.calls - self._counted[key])
+        remaining_calls = max(0, self.calls - self._counted[key])
         reset = str(self._reset(now))
         return {
             "X-RateLimit-Limit": str(self.calls),
-            "X-RateLimit-Remaining": str(left),
+            "X-RateLimit-Remaining": str(remaining_calls),
             "X-RateLimit-Reset": reset,
         }
 

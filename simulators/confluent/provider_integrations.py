@@ -47,9 +47,12 @@ class ProviderIntegrations(Kind[ProviderIntegration]):
         return f"{org.environments[values['environment']].crn}/provider-integration={new_id}"
 
     def check(self, call: Call, values: dict[str, Any], current: ProviderIntegration | None) -> None:
-        wanted = values["environment"], values["role_arn"]
+        environment_and_role = values["environment"], values["role_arn"]
         integrations = call.org.provider_integrations.values()
-        if any((integration.environment, integration.role_arn) == wanted for integration in integrations):
+        if any(
+            (integration.environment, integration.role_arn) == environment_and_role
+            for integration in integrations
+        ):
             raise conflict("customer_iam_role_arn is in use by another integration of the environment")
 
     def compute_attributes(self, org: Organization, new_id: str) -> dict[str, Any]:
@@ -92,7 +95,7 @@ def list_usages(org: Organization, integration: ProviderIntegration) -> list[str
     catalogs = org.catalog_integrations.values()
     users += [catalog.crn for catalog in catalogs if catalog.integration == integration.id]
     return users + [
-        crn for until, crn in integration.ended_usages if until > org.clock.now() and crn not in users
+        crn for end, crn in integration.ended_usages if end > org.clock.now() and crn not in users
     ]
 
 

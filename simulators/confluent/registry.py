@@ -55,11 +55,11 @@ def _read_schema(call: Call) -> Schema:
 
 def _describe_schema(schema: Schema) -> dict[str, Any]:
     """Return the fields of the schema. Like the vendor, omit the type if it is AVRO."""
-    named = [
+    references = [
         dict(zip(("name", "subject", "version"), reference, strict=True)) for reference in schema.references
     ]
     kind = {} if schema.kind == "AVRO" else {"schemaType": schema.kind}
-    return kind | ({"references": named} if named else {}) | {"schema": schema.text}
+    return kind | ({"references": references} if references else {}) | {"schema": schema.text}
 
 
 def _describe_version(registry: SchemaRegistry, subject: str, version: Version) -> dict[str, Any]:
@@ -162,11 +162,11 @@ def read_subject_level(call: Call) -> Answer:
 
 def set_level(call: Call) -> Answer:
     registry, subject = _find_subject(call, "alter")
-    wanted = call.body.get("compatibility")
-    if wanted not in LEVELS:
+    level = call.body.get("compatibility")
+    if level not in LEVELS:
         raise ApiError(422, f"Invalid compatibility level. Valid values are {', '.join(LEVELS)}", code=42203)
-    registry.schemas.levels[subject] = wanted
-    return _build_answer({"compatibility": wanted})
+    registry.schemas.levels[subject] = level
+    return _build_answer({"compatibility": level})
 
 
 def drop_level(call: Call) -> Answer:

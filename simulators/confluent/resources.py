@@ -240,13 +240,13 @@ class Kind(Generic[R]):
         return Answer(204)
 
     def build_routes(self) -> tuple[Route, ...]:
-        one = self.path + "/{id}"
+        record_path = self.path + "/{id}"
         table = {
             "create": ("POST", self.path, self.create),
             "list": ("GET", self.path, self.list),
-            "read": ("GET", one, self.read),
-            "update": ("PATCH", one, self.update),
-            "delete": ("DELETE", one, self.delete),
+            "read": ("GET", record_path, self.read),
+            "update": ("PATCH", record_path, self.update),
+            "delete": ("DELETE", record_path, self.delete),
         }
         return tuple(Route(self.api, *table[verb], self.instead.get(verb, {})) for verb in self.verbs)
 
@@ -290,9 +290,12 @@ class Kind(Generic[R]):
     def _require_quota(self, org: Organization, parent: Resource | None) -> None:
         if self.quota:
             name, attribute = self.quota
-            within = parent if self.quota_within_parent else None
+            counted_parent = parent if self.quota_within_parent else None
             limit: int = getattr(org.quotas, attribute)
-            if sum(self._is_in(record, within) for record in self.list_objects(org).values()) >= limit:
+            if (
+                sum(self._is_in(record, counted_parent) for record in self.list_objects(org).values())
+                >= limit
+            ):
                 raise over_quota(name, limit)
 
     def _build_references(self, org: Organization, record: R) -> dict[str, Any]:
@@ -339,9 +342,9 @@ def build_reference(
     org: Organization, resource: Resource, path: str, environment: str = ""
 ) -> dict[str, str]:
     """Return a complete object reference. Of the client's own reference, only the id is used."""
-    inside = {"environment": environment} if environment else {}
+    environment_field = {"environment": environment} if environment else {}
     related = f"{org.addresses[Plane.CLOUD]}{path}/{resource.id}"
-    return {"id": resource.id, **inside, "related": related, "resource_name": resource.crn}
+    return {"id": resource.id, **environment_field, "related": related, "resource_name": resource.crn}
 
 
 def page(
@@ -362,14 +365,14 @@ def page(
     if after and after not in {_encode_page_token(record) for record in ordered}:
         raise bad_request("page_token is not valid", parameter="page_token")
     start = next((n for n, record in enumerate(ordered, 1) if _encode_page_token(record) == after), 0)
-    chosen = ordered[start : start + size]
-    following = _encode_page_token(chosen[-1]) if start + size < len(ordered) else ""
+    records_of_page = ordered[start : start + size]
+    following = _encode_page_token(records_of_page[-1]) if start + size < len(ordered) else ""
     metadata = {
         "first": _link(call, ""),
         "next": _link(call, following) if following else "",
         "total_size": len(ordered),
     }
-    data = [document(call.org, record) for record in chosen]
+    data = [document(call.org, record) for record in records_of_page]
     return Answer(
         200, {"api_version": api_version, "kind": f"{name}List", "metadata": metadata, "data": data}
     )
@@ -380,10 +383,10 @@ def _encode_page_token(resource: Resource) -> str:
 
 
 def _page_size(call: Call) -> int:
-    given = call.query.get("page_size", str(DEFAULT_PAGE))
-    if not given.isdecimal() or not 1 <= int(given) <= LARGEST_PAGE:
+    size_parameter = call.query.get("page_size", str(DEFAULT_PAGE))
+    if not size_parameter.isdecimal() or not 1 <= int(size_parameter) <= LARGEST_PAGE:
         raise bad_request(f"page_size must be 1 to {LARGEST_PAGE}", parameter="page_size")
-    return int(given)
+    return int(size_parameter)
 
 
 def _link(call: Call, token: str) -> str:

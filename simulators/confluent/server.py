@@ -52,5 +52,5 @@ class ConfluentCloud(server.InThread):
     def credentials(self) -> dict[str, str]:
         return self._simulation.credentials
 
-    def limit(self, **given: Any) -> None:
-        self.control("PUT", "/limit", given)
+    def limit(self, **settings: Any) -> None:
+        self.control("PUT", "/limit", settings)

@@ -70,8 +70,8 @@ class Lake:
         accepts any external id.
         """
         vendor = self.root.assume(vendor_role, _SESSION)
-        what = f"Confluent's role {vendor_role} can't assume {role}"
-        customer = call_or_refuse(what, vendor.assume, role, _SESSION, ExternalId=external_id)
+        problem = f"Confluent's role {vendor_role} can't assume {role}"
+        customer = call_or_refuse(problem, vendor.assume, role, _SESSION, ExternalId=external_id)
         try:
             vendor.assume(role, _SESSION, ExternalId=f"not-{external_id}")
         except AwsRefused:
@@ -81,16 +81,16 @@ class Lake:
                 f"The trust policy of {role} takes any external id. Require sts:ExternalId {external_id}"
             )
         tags = [{"Key": "confluent", "Value": "tableflow"}]
-        what = f"Confluent's role {vendor_role} may not tag its session of {role} (sts:TagSession)"
-        call_or_refuse(what, vendor.assume, role, _SESSION, ExternalId=external_id, Tags=tags)
+        problem = f"Confluent's role {vendor_role} may not tag its session of {role} (sts:TagSession)"
+        call_or_refuse(problem, vendor.assume, role, _SESSION, ExternalId=external_id, Tags=tags)
         return attrs.evolve(customer, region=region)
 
     def get_managed_bucket(self) -> str:
         """Return Confluent's own bucket, which is created on the first call."""
         if not self._managed:
             name = f"confluent-managed-{uuid.uuid4().hex[:12]}"
-            where = {"LocationConstraint": self.root.region}
-            self.root.client("s3").create_bucket(Bucket=name, CreateBucketConfiguration=where)
+            configuration = {"LocationConstraint": self.root.region}
+            self.root.client("s3").create_bucket(Bucket=name, CreateBucketConfiguration=configuration)
             self._managed = name
         return self._managed
 
@@ -122,21 +122,21 @@ class Lake:
         return arn
 
 
-def call_or_refuse(what: str, call: Callable[..., T], *arguments: Any, **named: Any) -> T:
+def call_or_refuse(action: str, call: Callable[..., T], *arguments: Any, **options: Any) -> T:
     """Return the result of `call`.
 
     Raises LakeRefused, with `what` and AWS's error code, if AWS refuses or can't be reached.
     """
     try:
-        return call_aws(call, *arguments, **named)
+        return call_aws(call, *arguments, **options)
     except AwsRefused as error:
-        raise LakeRefused(f"{what}: {error.code}") from None
+        raise LakeRefused(f"{action}: {error.code}") from None
 
 
-def require_allowed(what: str, call: Callable[..., Any], *arguments: Any, **named: Any) -> None:
+def require_allowed(action: str, call: Callable[..., Any], *arguments: Any, **options: Any) -> None:
     """Raise LakeRefused if AWS denies access. A call that fails for another reason was allowed."""
     try:
-        call(*arguments, **named)
+        call(*arguments, **options)
     except ClientError as error:
         if error.response["Error"]["Code"] in DENIED:
-            raise LakeRefused(f"Access denied: the role lacks {what}") from None
+            raise LakeRefused(f"Access denied: the role lacks {action}") from None

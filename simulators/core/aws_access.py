@@ -61,9 +61,9 @@ class Access:
             "s3.path-style-access": "true",
         } | token
 
-    def assume(self, role: str, session: str, **given: Any) -> Access:
+    def assume(self, role: str, session: str, **options: Any) -> Access:
         """Return a session of the role. `given` are further parameters of AssumeRole. Raises AwsRefused."""
-        parameters = {"RoleArn": role, "RoleSessionName": session, **given}
+        parameters = {"RoleArn": role, "RoleSessionName": session, **options}
         answer = call_aws(self.client("sts").assume_role, **parameters)["Credentials"]
         return attrs.evolve(
             self, key=answer["AccessKeyId"], secret=answer["SecretAccessKey"], token=answer["SessionToken"]
@@ -83,10 +83,10 @@ def _build_client(access: Access, service: Any) -> Any:
     )
 
 
-def call_aws(call: Callable[..., T], *arguments: Any, **named: Any) -> T:
+def call_aws(call: Callable[..., T], *arguments: Any, **options: Any) -> T:
     """Return what `call` returns. Raises AwsRefused if AWS refuses or can't be reached."""
     try:
-        return call(*arguments, **named)
+        return call(*arguments, **options)
     except ClientError as error:
         reason = error.response["Error"]
         raise AwsRefused(

@@ -38,9 +38,9 @@ def build_vendor_parser(module: str, description: str, port: int) -> argparse.Ar
     return result
 
 
-def report_not_started(what: str, reason: object) -> int:
+def report_not_started(program: str, reason: object) -> int:
     """Print why, and return the exit code."""
-    sys.stderr.write(f"the {what} did not start: {reason}\n")
+    sys.stderr.write(f"the {program} did not start: {reason}\n")
     return EXIT_NOT_STARTED
 
 

@@ -54,8 +54,8 @@ def find(controls: Controls, method: str, path: str) -> Control:
 
     For an unknown path, return one that answers 404.
     """
-    known = ", ".join(" ".join(key) for key in sorted(controls))
-    missing = build_json_response({"error": f"no such control. There are: {known}"}, 404)
+    known_calls = ", ".join(" ".join(key) for key in sorted(controls))
+    missing = build_json_response({"error": f"no such control. There are: {known_calls}"}, 404)
     return controls.get((method, path.removeprefix(PREFIX)), lambda _: missing)
 
 

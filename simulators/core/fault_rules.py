@@ -97,13 +97,21 @@ class Rule:
     def count(self) -> bool:
         """Count one more call that matches. Return whether the rule hits it."""
         self.seen += 1
-        past = self.seen - self.nth
-        hit = past >= 0 and past % self.every == 0 and (self.times == 0 or self.hits < self.times)
-        self.hits += hit
-        return hit
+        calls_after_first = self.seen - self.nth
+        is_hit = (
+            calls_after_first >= 0
+            and calls_after_first % self.every == 0
+            and (self.times == 0 or self.hits < self.times)
+        )
+        self.hits += is_hit
+        return is_hit
 
     def answer(self) -> tuple[int, dict[str, str], bytes]:
         kind, text = SHAPES[self.shape](self.code or _CODES.get(self.status, "InternalError"), self.message)
         content = (text if self.body is None else self.body).encode()
-        own = {name.lower(): value for name, value in self.reply_headers.items()}
-        return self.status, {"content-type": kind, "content-length": str(len(content)), **own}, content
+        rule_headers = {name.lower(): value for name, value in self.reply_headers.items()}
+        return (
+            self.status,
+            {"content-type": kind, "content-length": str(len(content)), **rule_headers},
+            content,
+        )

@@ -73,20 +73,20 @@ class Exchange(NamedTuple):
 
     async def send_up_to_limit(self, beyond: Send) -> None:
         """Send the app's answer up to `after_bytes` of its body, and the rest to `beyond`."""
-        left = self.rule.after_bytes or 0
+        remaining_bytes = self.rule.after_bytes or 0
 
         async def counted(message: Message) -> None:
-            nonlocal left
+            nonlocal remaining_bytes
             if message["type"] != "http.response.body":
                 await self.send(message)
                 return
             body = message.get("body", b"")
-            first = body[:left]
-            rest = body[left:]
-            left = max(0, left - len(body))
+            first = body[:remaining_bytes]
+            remainder = body[remaining_bytes:]
+            remaining_bytes = max(0, remaining_bytes - len(body))
             await self.send({**message, "body": first, "more_body": True})
-            if rest or not message.get("more_body"):
-                await beyond({**message, "body": rest})
+            if remainder or not message.get("more_body"):
+                await beyond({**message, "body": remainder})
 
         await self.app(self.scope, self.receive, counted)
 
@@ -175,9 +175,9 @@ def _empty_list(rule: Rule, body: bytes) -> bytes:
 
 
 def _repeat_item(rule: Rule, body: bytes) -> bytes:
-    whole = json.loads(body)
-    items = whole[rule.list_field]
-    return json.dumps({**whole, rule.list_field: items[:1] + items}).encode()
+    document = json.loads(body)
+    items = document[rule.list_field]
+    return json.dumps({**document, rule.list_field: items[:1] + items}).encode()
 
 
 FAULTS: dict[str, Callable[[Exchange], Awaitable[None]]] = {
@@ -196,12 +196,12 @@ FAULTS: dict[str, Callable[[Exchange], Awaitable[None]]] = {
 
 def read_rules(text: bytes) -> list[Rule]:
     """Read the rules. Raises ValueError, which says what is wrong."""
-    known = {field.name for field in fields(Rule)} - {"seen", "hits"}
+    known_fields = {field.name for field in fields(Rule)} - {"seen", "hits"}
     rules = []
     for document in json.loads(text)["rules"]:
-        if unknown := document.keys() - known:
+        if unknown := document.keys() - known_fields:
             raise ValueError(
-                f"a rule has no {', '.join(sorted(unknown))}. It may have {', '.join(sorted(known))}"
+                f"a rule has no {', '.join(sorted(unknown))}. It may have {', '.join(sorted(known_fields))}"
             )
         rule = Rule(**document)
         if rule.fault not in FAULTS or rule.shape not in SHAPES:
@@ -243,9 +243,9 @@ class FaultInjector:
         body = await read(receive)
         try:
             self._obey(request, body)
-        except (ValueError, LookupError, TypeError) as refused:
+        except (ValueError, LookupError, TypeError) as refusal:
             status = 400
-            error = str(refused)
+            error = str(refusal)
         rules = [asdict(rule) for rule in self._rules]
         state = {"rules": rules, "held": self._held, "trace": list(self._trace), "error": error}
         await answer(send, status, {"content-type": "application/json"}, json.dumps(state).encode())
@@ -295,10 +295,10 @@ class FaultInjector:
             self._held -= 1
 
     def _record_answer(self, call: str, send: Send) -> Send:
-        kept = self._answers[call] = []
+        messages = self._answers[call] = []
 
         async def keep_and_send(message: Message) -> None:
-            kept.append(message)
+            messages.append(message)
             await send(message)
 
         return keep_and_send

@@ -78,8 +78,8 @@ class Application:
 
     def _build_response(self, request: requests.Request, body: bytes) -> Response:
         if request.url.path.startswith(control.PREFIX):
-            called = control.find(self._controls, request.method, request.url.path)
-            answer = control.run(called, control.Request(request.query_params, body))
+            control_and_request = control.find(self._controls, request.method, request.url.path)
+            answer = control.run(control_and_request, control.Request(request.query_params, body))
             return Response(answer.body, answer.status, media_type=answer.content_type)
         return self.respond(request, body)
 

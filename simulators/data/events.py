@@ -191,8 +191,8 @@ def _parse_line(line: str, report: Callable[[str], None]) -> Any:
         report(f"is not JSON: {why} at character {error.colno}. A line holds one event, as one JSON object")
     except RecursionError:
         report("is nested too deep to be an event")
-    except _RefusedError as refused:
-        report(str(refused))
+    except _RefusedError as refusal:
+        report(str(refusal))
     except (ValueError, decimal.InvalidOperation):
         report("has a number of more digits than any field takes")
     else:
@@ -211,8 +211,8 @@ def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise _RefusedError(f"names the field {show_value(twice)} twice. Keep one of them")
+        repeated_name = next(name for name in names if names.count(name) > 1)
+        raise _RefusedError(f"names the field {show_value(repeated_name)} twice. Keep one of them")
     return fields
 
 

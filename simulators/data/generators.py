@@ -103,9 +103,10 @@ def sales_orders(
     """
     rng = random.Random(seed)  # noqa: S311 - must be repeatable, not secure
     events = list(_Sales(mix, rng, start, end).generate_events())
-    again = rng.sample(range(len(events)), _count_share(mix.duplicates, len(events)))
+    duplicated_indices = rng.sample(range(len(events)), _count_share(mix.duplicates, len(events)))
     events += [
-        events[n]._replace(timestamp=events[n].timestamp + rng.randrange(_SECOND, 2 * _HOUR)) for n in again
+        events[n]._replace(timestamp=events[n].timestamp + rng.randrange(_SECOND, 2 * _HOUR))
+        for n in duplicated_indices
     ]
     return Log(topic, partitions).append(sorted(events, key=lambda event: event.timestamp))
 
@@ -198,8 +199,8 @@ class _Sales:
             if self._rng.randrange(max(words.HOURS)) < words.HOURS[moment // _HOUR % 24]:
                 return moment
 
-    def _is(self, what: str, number: int) -> bool:
-        return number in self._chosen[what]
+    def _is(self, case: str, number: int) -> bool:
+        return number in self._chosen[case]
 
 
 def _amend_lines(rng: random.Random, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -22,10 +22,13 @@ class Person(NamedTuple):
 
 def generate_people(rng: random.Random, count: int, before: datetime) -> list[Person]:
     """Return `count` customers, all registered in the three years before `before`."""
-    few = [region for region in words.REGIONS for _ in range(region.people or 0)]
-    many = rng.choices(words.REGIONS, [region.weight for region in words.REGIONS], k=count - len(few))
+    fixed_regions = [region for region in words.REGIONS for _ in range(region.people or 0)]
+    drawn_regions = rng.choices(
+        words.REGIONS, [region.weight for region in words.REGIONS], k=count - len(fixed_regions)
+    )
     return [
-        _generate_person(rng, number, region, before) for number, region in enumerate(few + many, start=1)
+        _generate_person(rng, number, region, before)
+        for number, region in enumerate(fixed_regions + drawn_regions, start=1)
     ]
 
 

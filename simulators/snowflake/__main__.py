@@ -20,29 +20,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--account", default="", help="the account identifier, ORGANIZATION-ACCOUNT (default: generated)"
     )
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        listener = server.bind_socket(given.port)
+        listener = server.bind_socket(options.port)
     except OSError as error:
-        return cli.report_not_started("simulator of Snowflake", cli.describe_port_taken(given.port, error))
-    if given.stop_with_stdin:
+        return cli.report_not_started("simulator of Snowflake", cli.describe_port_taken(options.port, error))
+    if options.stop_with_stdin:
         cli.stop_with_stdin()
     signal.signal(
         signal.SIGTERM, lambda *_: sys.exit(0)
     )  # so that the folder is deleted, even before the server runs
-    region = given.region or (settings.REGION if given.aws else REGION)
-    lake = Lake(given.aws, region, settings.ACCESS_KEY_ID, settings.SECRET_ACCESS_KEY) if given.aws else None
+    region = options.region or (settings.REGION if options.aws else REGION)
+    lake = (
+        Lake(options.aws, region, settings.ACCESS_KEY_ID, settings.SECRET_ACCESS_KEY) if options.aws else None
+    )
     with listener, tempfile.TemporaryDirectory(prefix="lakeferry-snowflake-") as folder:
         simulation = Simulation(
             Path(folder),
-            time_scale=given.time_scale,
-            seed=given.seed,
+            time_scale=options.time_scale,
+            seed=options.seed,
             region=region,
             aws=lake,
-            name=given.account,
+            name=options.account,
         )
         announcement = {"url": server.get_address(listener), **simulation.credentials, "region": region}
-        server.serve(build_web_server(simulation), [listener], announcement, as_json=given.json)
+        server.serve(build_web_server(simulation), [listener], announcement, as_json=options.json)
     return 0
 
 

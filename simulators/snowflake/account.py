@@ -196,7 +196,7 @@ class Account:
             for membership in self.memberships
             if membership.by
         ]
-        return {label: sorted(listed) for label, listed in names.items()}
+        return {label: sorted(labels) for label, labels in names.items()}
 
     def create_random_text(self, length: int) -> str:
         return "".join(self.random.choices(string.ascii_uppercase + string.digits, k=length))

@@ -51,8 +51,8 @@ class Application(server.Application):
         try:
             self._snowflake.clock.run_due()
             return self._answer(request, body)
-        except CallRefused as refused:
-            return answers.answer_refusal(refused)
+        except CallRefused as refusal:
+            return answers.answer_refusal(refusal)
         except Exception:
             return answers.answer_refusal(CallRefused(500, "390500", server.log_failure(request)))
 
@@ -72,26 +72,28 @@ class Application(server.Application):
     def _answer(self, request: Request, body: bytes) -> Response:
         path = request.url.path
         query = dict(request.query_params)
-        one = _ONE.fullmatch(path)
-        if path != answers.PATH and one is None:
+        statement_path = _ONE.fullmatch(path)
+        if path != answers.PATH and statement_path is None:
             raise CallRefused(404, "390404", "The requested resource was not found")
-        wanted = "GET" if one and not one[2] else "POST"
-        if request.method != wanted:
+        expected_method = "GET" if statement_path and not statement_path[2] else "POST"
+        if request.method != expected_method:
             raise CallRefused(405, "390405", f"{request.method} is not allowed here")
         _require_headers(request)
         account = self._snowflake.account
         statements = self._snowflake.statements
         token_type = request.headers.get("x-snowflake-authorization-token-type", "")
         user = authenticate(account, request.headers.get("authorization", ""), token_type)
-        if one is None:
+        if statement_path is None:
             sent = Sent.read(_parse_body(request, body), query)
             return answers.answer_statement(
                 statements.send(user, sent), account.behavior, wait=sent.asynchronous
             )
-        if one[2]:
-            return answers.answer_cancellation(statements.cancel(user, one[1]))
+        if statement_path[2]:
+            return answers.answer_cancellation(statements.cancel(user, statement_path[1]))
         return answers.answer_statement(
-            statements.find(user, one[1]), account.behavior, partition=_number(query.get("partition", "0"))
+            statements.find(user, statement_path[1]),
+            account.behavior,
+            partition=_number(query.get("partition", "0")),
         )
 
 

@@ -46,13 +46,13 @@ class Behavior:
     network_policies: dict[str, str] = attrs.Factory(dict)
     slow: list[Slowness] = attrs.Factory(list)
 
-    def change(self, given: dict[str, Any]) -> None:
+    def change(self, changes: dict[str, Any]) -> None:
         """Change the behavior.
 
         Raises ValueError or TypeError, also re.error for an invalid regular expression.
         """
-        slow = given.pop("slow", None)
-        for name, value in given.items():
+        slow = changes.pop("slow", None)
+        for name, value in changes.items():
             if name not in _SETTINGS:
                 raise ValueError(f"{name}: give {', '.join(_SETTINGS)} or slow")
             setattr(self, name, value)

@@ -43,7 +43,7 @@ _OTHER_TYPES: Final = (
 )
 
 
-def execute(session: Session, text: str, bindings: dict[str, Any], wanted: int = 1) -> Result:
+def execute(session: Session, text: str, bindings: dict[str, Any], expected_count: int = 1) -> Result:
     """Run the statement and return its result.
 
     Raises SqlError. `wanted` is MULTI_STATEMENT_COUNT; 0 means any number.
@@ -51,11 +51,11 @@ def execute(session: Session, text: str, bindings: dict[str, Any], wanted: int =
     count = count_statements(text)
     if count == 0:
         raise SqlError("000900", "42601", f"{COMPILATION}Empty SQL statement.")
-    if wanted not in (0, count):
+    if expected_count not in (0, count):
         raise SqlError(
             "000008",
             "0A000",
-            f"Actual statement count {count} did not match the desired statement count {wanted}.",
+            f"Actual statement count {count} did not match the desired statement count {expected_count}.",
         )
     if count > 1:
         raise not_simulated("several statements in one call")

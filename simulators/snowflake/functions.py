@@ -61,10 +61,10 @@ def _list_namespaces(session: Session, arguments: list[str]) -> str:
     _check_levels("SYSTEM$LIST_NAMESPACES_FROM_CATALOG", arguments)
     parent = arguments[1] if len(arguments) > 1 else integration.namespace
     if session.account.lake is None:
-        found = [integration.namespace] if integration.namespace else []
+        namespaces = [integration.namespace] if integration.namespace else []
     else:
-        found = _list(integration, trust.list_namespaces, session.account, integration)
-    return json.dumps([] if parent else found)
+        namespaces = _list(integration, trust.list_namespaces, session.account, integration)
+    return json.dumps([] if parent else namespaces)
 
 
 def _check_levels(name: str, arguments: list[str]) -> None:
@@ -89,11 +89,11 @@ def _list_tables(session: Session, arguments: list[str]) -> str:
     integration = _find_integration(session, arguments)
     if account.lake is None:
         return "[]"
-    wanted = arguments[1:2] or _list(integration, trust.list_namespaces, account, integration)
+    namespaces = arguments[1:2] or _list(integration, trust.list_namespaces, account, integration)
     return json.dumps(
         [
             {"namespace": namespace, "name": name}
-            for namespace in wanted
+            for namespace in namespaces
             for name in _list(integration, trust.list_iceberg_tables, account, integration, namespace)
         ]
     )
@@ -131,8 +131,8 @@ def _read_login_failure(session: Session, arguments: list[str]) -> str:
     return json.dumps(details)
 
 
-def _ignore_arguments(read: Callable[[Session], str | None]) -> Function:
-    return lambda session, arguments: read(session)
+def _ignore_arguments(read_session: Callable[[Session], str | None]) -> Function:
+    return lambda session, arguments: read_session(session)
 
 
 FUNCTIONS: Final[dict[str, Function]] = {

@@ -84,11 +84,11 @@ def refresh(account: Account, table: IcebergTable) -> None:
     integration: Integration = account.find(Domain.INTEGRATION, table.catalog)
     location = _find_current_metadata(account, integration, table)
     if location != table.metadata:
-        opened = _open_readable(account, table, location)
+        iceberg_table = _open_readable(account, table, location)
         table.columns = tuple(
-            TableColumn(field.name, _to_sql_type(field.field_type)) for field in opened.schema().fields
+            TableColumn(field.name, _to_sql_type(field.field_type)) for field in iceberg_table.schema().fields
         )
-        if newest := opened.current_snapshot():
+        if newest := iceberg_table.current_snapshot():
             table.snapshot_id = newest.snapshot_id
             table.snapshot_ms = newest.timestamp_ms
     table.metadata = location
@@ -119,10 +119,10 @@ def _open_readable(account: Account, table: IcebergTable, location: str) -> Stat
             f"{COMPILATION}The metadata file location {location} is not under the base URL {base} "
             f"of external volume {volume.label}.",
         )
-    opened = _open(account, table, location)
-    if _has_equality_deletes(opened):
+    iceberg_table = _open(account, table, location)
+    if _has_equality_deletes(iceberg_table):
         raise SqlError(_EQUALITY_DELETES, "0A000", "Equality deletes on Iceberg tables are not supported.")
-    return opened
+    return iceberg_table
 
 
 def _open(account: Account, table: IcebergTable, location: str) -> StaticTable:
@@ -149,9 +149,9 @@ def _build_unreadable_error(volume: Volume, why: str) -> SqlError:
 
 def read_rows(account: Account, table: IcebergTable) -> Any:
     """Return all rows as an Arrow table. Raises SqlError if the volume's role can't read them."""
-    opened = _open(account, table, table.metadata)
+    iceberg_table = _open(account, table, table.metadata)
     try:
-        return opened.scan().to_arrow()
+        return iceberg_table.scan().to_arrow()
     except OSError as error:
         raise SqlError(
             "091301", "22000", f"Data files can't be read by external volume {table.volume[-1]}: {error}"
@@ -268,11 +268,13 @@ def _sync(account: Account, database: Database, link: CatalogLink) -> None:
     except AwsRefused as error:
         link.failures = [trust.describe_failed_access(integration, error)]
         return
-    wanted = [namespace for namespace in namespaces if not link.allowed or namespace in link.allowed]
+    allowed_namespaces = [
+        namespace for namespace in namespaces if not link.allowed or namespace in link.allowed
+    ]
     for schema in list(account.list_contents(database.name, Domain.SCHEMA)):
-        if schema.label not in wanted:
+        if schema.label not in allowed_namespaces:
             account.remove(schema)
-    for namespace in wanted:
+    for namespace in allowed_namespaces:
         _sync_namespace(account, database, link, namespace)
 
 

@@ -288,11 +288,13 @@ class Options:
     default if the property isn't given, and raise SqlError if its value has another type.
     """
 
-    def __init__(self, object_type: str, given: dict[str, Value], known: str, others: str = "") -> None:
-        self._given = given
-        for name in given:
-            if name not in known.split():
-                raise refuse_unknown_property(name, object_type, others)
+    def __init__(
+        self, object_type: str, values: dict[str, Value], known_names: str, not_simulated_names: str = ""
+    ) -> None:
+        self._given = values
+        for name in values:
+            if name not in known_names.split():
+                raise refuse_unknown_property(name, object_type, not_simulated_names)
 
     def __contains__(self, name: str) -> bool:
         return name in self._given
@@ -348,26 +350,34 @@ class Options:
             raise invalid_value(value.text, name)
         return tuple(item.text for item in value.items)
 
-    def read_nested(self, name: str, known: str, others: str = "") -> Options:
+    def read_nested(self, name: str, known_names: str, not_simulated_names: str = "") -> Options:
         """Return the properties in brackets; none if the property isn't given."""
         value = self._given.get(name)
-        return Options(name, {} if value is None else _read_bracketed_options(name, value), known, others)
+        return Options(
+            name,
+            {} if value is None else _read_bracketed_options(name, value),
+            known_names,
+            not_simulated_names,
+        )
 
-    def each_inside(self, name: str, known: str, others: str = "") -> list[Options]:
+    def each_inside(self, name: str, known_names: str, not_simulated_names: str = "") -> list[Options]:
         """Return the properties of each item of a list in brackets. The property must be given."""
         value = self._given[name]
         if value.items is None:
             raise invalid_value(value.text, name)
-        return [Options(name, _read_bracketed_options(name, item), known, others) for item in value.items]
+        return [
+            Options(name, _read_bracketed_options(name, item), known_names, not_simulated_names)
+            for item in value.items
+        ]
 
 
-def refuse_unknown_property(name: str, object_type: str, others: str) -> SqlError:
+def refuse_unknown_property(name: str, object_type: str, not_simulated_names: str) -> SqlError:
     """Return the error for a property that isn't implemented: "not simulated" if it is in `others`, else
     "invalid property".
     """
     return (
         not_simulated(f"{name} of {object_type}")
-        if name in others.split()
+        if name in not_simulated_names.split()
         else invalid_property(name, object_type)
     )
 

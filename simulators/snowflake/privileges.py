@@ -169,12 +169,12 @@ def read_domain(cursor: Cursor) -> Domain:
 
 
 def _read_scope(cursor: Cursor) -> Scope:
-    of = next((domain for words, domain in _PLURALS.items() if cursor.take(*words.split())), None)
-    if of is None:
+    object_domain = next((domain for words, domain in _PLURALS.items() if cursor.take(*words.split())), None)
+    if object_domain is None:
         raise _build_unknown_type_error(cursor, [f"{kind}S" for kind in _SCHEMA_OBJECTS])
     cursor.expect("IN")
     domain = read_container_domain(cursor)
-    return Scope(of, domain, cursor.read_name())
+    return Scope(object_domain, domain, cursor.read_name())
 
 
 def read_container_domain(cursor: Cursor) -> Domain:
@@ -184,8 +184,8 @@ def read_container_domain(cursor: Cursor) -> Domain:
     return Domain.SCHEMA
 
 
-def _build_unknown_type_error(cursor: Cursor, others: list[str]) -> SqlError:
-    for privilege in others:
+def _build_unknown_type_error(cursor: Cursor, not_simulated_types: list[str]) -> SqlError:
+    for privilege in not_simulated_types:
         if cursor.is_at(*privilege.split()):
             return not_simulated(f"grants on {privilege}")
     return cursor.build_unexpected_error()

@@ -51,13 +51,13 @@ def _parse(text: str) -> exp.Query:
 def _bind(tree: exp.Query, bindings: dict[str, Any]) -> None:
     """Replace each placeholder ? with the value bound to its number, which starts at 1."""
     for number, placeholder in enumerate(list(tree.find_all(exp.Placeholder)), 1):
-        given = bindings.get(str(number))
-        if given is None:
+        binding = bindings.get(str(number))
+        if binding is None:
             raise SqlError("002049", "42601", f"{COMPILATION}Bind variable ? not set.")
-        value = given["value"]
+        value = binding["value"]
         if value is None:
             placeholder.replace(exp.Null())
-        elif given["type"] in ("FIXED", "REAL"):
+        elif binding["type"] in ("FIXED", "REAL"):
             placeholder.replace(exp.Literal.number(value))
         else:
             placeholder.replace(exp.Literal.string(value))
@@ -150,18 +150,20 @@ def _find_readable_table(session: Session, name: Name) -> IcebergTable:
 
 def _qualify_columns(tree: exp.Query, tables: dict[str, IcebergTable]) -> None:
     """Qualify the columns with their tables. Raises SqlError 000904 for a column that doesn't exist."""
-    known = {
+    column_types = {
         short: {column.name: column.sql_type for column in list_columns(table)}
         for short, table in tables.items()
     }
-    linked = {name.lower(): name for short, table in tables.items() if table.linked for name in known[short]}
+    linked = {
+        name.lower(): name for short, table in tables.items() if table.linked for name in column_types[short]
+    }
     for column in tree.find_all(exp.Column):
         column.set("db", None)
         column.set("catalog", None)
         if exact := linked.get(column.name.lower()):
             column.set("this", exp.to_identifier(exact, quoted=True))
     schema = MappingSchema(
-        {short: dict.fromkeys(names, "VARIANT") for short, names in known.items()}, normalize=False
+        {short: dict.fromkeys(names, "VARIANT") for short, names in column_types.items()}, normalize=False
     )
     try:
         qualify(tree, dialect=_DIALECT, schema=schema)

@@ -54,9 +54,9 @@ class Snowflake(server.InThread):
         """Return the time of the account's clock in seconds since 1970 UTC."""
         return self._simulation.clock.now()
 
-    def behave(self, **given: Any) -> None:
+    def behave(self, **changes: Any) -> None:
         """Change the behavior of statements and results.
 
         Parameters: those of PUT /_simulator/behavior (application.py).
         """
-        self.control("PUT", "/behavior", given)
+        self.control("PUT", "/behavior", changes)

@@ -41,8 +41,8 @@ class Session:
 
     @property
     def roles(self) -> set[str]:
-        others = list_granted_roles(self.account, self.user) if self.user.secondary_roles else []
-        return list_inherited_roles(self.account, [self.role, *others])
+        secondary_roles = list_granted_roles(self.account, self.user) if self.user.secondary_roles else []
+        return list_inherited_roles(self.account, [self.role, *secondary_roles])
 
     def has(self, privilege: str, on: SnowflakeObject, *, primary: bool = False) -> bool:
         """Return whether a role has the privilege by ownership or by a grant.
@@ -70,14 +70,14 @@ class Session:
     def manages_grants(self) -> bool:
         return self.has(_MANAGE, self.account.root)
 
-    def can_see(self, each: SnowflakeObject) -> bool:
+    def can_see(self, object_: SnowflakeObject) -> bool:
         roles = self.roles
         return (
-            each.owner in roles
+            object_.owner in roles
             or self.manages_grants
-            or any(grant.on == each.key and grant.to in roles for grant in self.account.grants)
-            or (each.domain is Domain.ROLE and each.label in roles)
-            or each is self.user
+            or any(grant.on == object_.key and grant.to in roles for grant in self.account.grants)
+            or (object_.domain is Domain.ROLE and object_.label in roles)
+            or object_ is self.user
         )
 
     def require(self, privilege: str, on: SnowflakeObject, *, primary: bool = False) -> None:
@@ -91,8 +91,8 @@ class Session:
         raise denied(on.domain.value, on.name)
 
     def require_any(self, privileges: Iterable[str], on: SnowflakeObject) -> None:
-        *others, last = privileges
-        if not any(self.has(privilege, on) for privilege in others):
+        *first_privileges, last = privileges
+        if not any(self.has(privilege, on) for privilege in first_privileges):
             self.require(last, on)
 
     def qualify_name(self, domain: Domain, name: Name) -> Name:
@@ -173,14 +173,14 @@ def list_inherited_roles(account: Account, roles: Iterable[str]) -> set[str]:
     every user has.
     """
     result = {PUBLIC}
-    left = list(roles)
-    while left:
-        role = left.pop()
+    pending_roles = list(roles)
+    while pending_roles:
+        role = pending_roles.pop()
         if role not in result or role == PUBLIC:
             result.add(role)
             key = Key(Domain.ROLE, (role,))
             memberships = [membership for membership in account.memberships if membership.to == key]
-            left += [membership.role for membership in memberships if membership.role not in result]
+            pending_roles += [membership.role for membership in memberships if membership.role not in result]
     return result
 
 

@@ -112,7 +112,7 @@ def _build_grants_table(grants: Iterable[Grant]) -> Result:
     return build_table(_GRANT_COLUMNS, rows)
 
 
-def _build_memberships_table(session: Session, wanted: Callable[[Membership], bool]) -> Result:
+def _build_memberships_table(session: Session, is_listed: Callable[[Membership], bool]) -> Result:
     rows = (
         (
             membership.created,
@@ -122,7 +122,7 @@ def _build_memberships_table(session: Session, wanted: Callable[[Membership], bo
             membership.by,
         )
         for membership in session.account.memberships
-        if wanted(membership)
+        if is_listed(membership)
     )
     return build_table(_MEMBERSHIP_COLUMNS, rows)
 

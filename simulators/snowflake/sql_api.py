@@ -84,11 +84,11 @@ class Sent:
         )
 
 
-def _are_bindings(given: Any) -> bool:
-    if not isinstance(given, dict):
+def _are_bindings(bindings: Any) -> bool:
+    if not isinstance(bindings, dict):
         return False
     return all(
-        isinstance(binding, dict) and {"type", "value"} <= binding.keys() for binding in given.values()
+        isinstance(binding, dict) and {"type", "value"} <= binding.keys() for binding in bindings.values()
     )
 
 
@@ -250,8 +250,8 @@ def answer_cancellation(statement: Statement) -> Response:
     return _build_json_response(200, _describe_failure(statement, statement.error))
 
 
-def answer_refusal(refused: CallRefused) -> Response:
-    return _build_json_response(refused.status, {"code": refused.code, "message": refused.message})
+def answer_refusal(refusal: CallRefused) -> Response:
+    return _build_json_response(refusal.status, {"code": refusal.code, "message": refusal.message})
 
 
 def _describe_failure(statement: Statement, error: SqlError) -> dict[str, Any]:

@@ -49,20 +49,20 @@ def to_arrow(
 def _build_value_columns(
     topic: Topic, fields: Mapping[str, pa.Field], values: Sequence[Any]
 ) -> dict[str, pa.Array]:
-    wanted = [(field.name, fields[field.name]) for field in topic.root.fields]
-    struct = pa.struct([pa.field(name, field.type) for name, field in wanted])
+    names_and_types = [(field.name, fields[field.name]) for field in topic.root.fields]
+    struct = pa.struct([pa.field(name, field.type) for name, field in names_and_types])
     if convert := _build_converter(topic.root):
         values = [convert(value) for value in values]
     try:
         arrays = pa.array(values, struct).flatten()
     except (pa.ArrowException, OverflowError, TypeError, UnicodeEncodeError, ValueError) as error:
         raise RecordError(f"topic {topic.name}: a value does not fit the schema: {error}") from error
-    for (name, field), array in zip(wanted, arrays, strict=True):
+    for (name, field), array in zip(names_and_types, arrays, strict=True):
         if array.null_count and not field.nullable:
             raise RecordError(
                 f"topic {topic.name}: field {name} is null in {array.null_count} records, and required"
             )
-    return dict(zip((name for name, _ in wanted), arrays, strict=True))
+    return dict(zip((name for name, _ in names_and_types), arrays, strict=True))
 
 
 def _build_metadata_array(

@@ -177,8 +177,8 @@ class _UnionDecoder:
         return branch.avro_name, decode(inner, path, report)
 
 
-def _decode_scalar(read: Callable[[Any], Any], value: Any, path: str, report: Report) -> Any:
+def _decode_scalar(read_scalar: Callable[[Any], Any], value: Any, path: str, report: Report) -> Any:
     try:
-        return read(value)
-    except Invalid as wrong:
-        return report(path, str(wrong))
+        return read_scalar(value)
+    except Invalid as mistake:
+        return report(path, str(mistake))

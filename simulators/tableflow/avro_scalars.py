@@ -66,9 +66,9 @@ def _read_text(value: Any) -> str:
     return value
 
 
-def _read_symbol(symbols: frozenset[str], listed: str, value: Any) -> str:
+def _read_symbol(symbols: frozenset[str], symbol_list: str, value: Any) -> str:
     if not isinstance(value, str) or value not in symbols:
-        raise Invalid(f"expected one of {listed}, found {show_value(value)}")
+        raise Invalid(f"expected one of {symbol_list}, found {show_value(value)}")
     return value
 
 
@@ -192,36 +192,39 @@ def _read_time(kind: str, value: Any) -> Any:
         return _read_text_or_number(
             value, date.fromisoformat, _read_days, "expected a date such as 2026-11-02, or days since 1970"
         )
-    what, _, unit = kind.rpartition("-")
+    time_type, _, unit = kind.rpartition("-")
     step = _UNITS[unit]
     years = "in the years 1 to 9999"
-    match what:
+    match time_type:
         case "time":
-            wanted = f"expected a time such as 10:15:00, without an offset, or {unit} since midnight"
+            expectation = f"expected a time such as 10:15:00, without an offset, or {unit} since midnight"
             parsed = _read_text_or_number(
-                value, _parse_clock_time, lambda number: _to_time_of_day(number * step), wanted
+                value, _parse_clock_time, lambda number: _to_time_of_day(number * step), expectation
             )
         case "timestamp":
-            wanted = (
+            expectation = (
                 f"expected a timestamp {years}, with Z or an offset, such as 2026-11-02T10:15:00Z, or "
                 f"{unit} since 1970"
             )
             parsed = _read_text_or_number(
-                value, _parse_instant, lambda number: _EPOCH + number * step, wanted
+                value, _parse_instant, lambda number: _EPOCH + number * step, expectation
             )
         case _:
-            wanted = (
+            expectation = (
                 f"expected a timestamp {years}, without an offset, such as 2026-11-02T10:15:00, or {unit} "
                 "since 1970"
             )
             parsed = _read_text_or_number(
-                value, _parse_local_time, lambda number: (_EPOCH + number * step).replace(tzinfo=None), wanted
+                value,
+                _parse_local_time,
+                lambda number: (_EPOCH + number * step).replace(tzinfo=None),
+                expectation,
             )
     return parsed if unit == "micros" else parsed.replace(microsecond=parsed.microsecond // 1000 * 1000)
 
 
 def _read_text_or_number(
-    value: Any, from_text: Callable[[str], Any], from_number: Callable[[int], Any], wanted: str
+    value: Any, from_text: Callable[[str], Any], from_number: Callable[[int], Any], expectation: str
 ) -> Any:
     try:
         if isinstance(value, str):
@@ -230,7 +233,7 @@ def _read_text_or_number(
             return from_number(value)
     except (ValueError, OverflowError):
         pass
-    raise ValueError(wanted)
+    raise ValueError(expectation)
 
 
 def _read_days(days: int) -> date:

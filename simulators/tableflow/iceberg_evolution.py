@@ -58,15 +58,16 @@ class _Merge:
     def merge_fields(
         self, old: Sequence[types.NestedField], new: Struct | Union, path: str
     ) -> list[types.NestedField]:
-        known = {field.name: field for field in old}
-        wanted = {field.name: field for field in _list_fields(new)}
-        for name in known.keys() - wanted.keys():
+        old_fields = {field.name: field for field in old}
+        new_fields = {field.name: field for field in _list_fields(new)}
+        for name in old_fields.keys() - new_fields.keys():
             self._refuse(f"{path}{name}", "removed or renamed")
-        kept = [name for name in wanted if name in known]
-        if kept != [name for name in known if name in wanted]:
-            self._refuse(path.rstrip(".") or "(top)", f"reordered to {', '.join(kept)}")
+        kept_fields = [name for name in new_fields if name in old_fields]
+        if kept_fields != [name for name in old_fields if name in new_fields]:
+            self._refuse(path.rstrip(".") or "(top)", f"reordered to {', '.join(kept_fields)}")
         return [
-            self._merge_field(known.get(field.name), field, path + field.name) for field in wanted.values()
+            self._merge_field(old_fields.get(field.name), field, path + field.name)
+            for field in new_fields.values()
         ]
 
     def _merge_field(self, old: types.NestedField | None, new: Field, path: str) -> types.NestedField:

@@ -70,15 +70,17 @@ class Results(NamedTuple):
         Raises Refused if that has no location.
         """
         configuration = group.get("Configuration") or {}
-        own = configuration.get("ResultConfiguration") or {}
-        given = request.get("ResultConfiguration") or {}
-        enforced = configuration.get("EnforceWorkGroupConfiguration", group["Name"] != PRIMARY)
-        chosen = own if enforced or not given.get("OutputLocation") else given
-        if not chosen.get("OutputLocation"):
+        group_results = configuration.get("ResultConfiguration") or {}
+        request_results = request.get("ResultConfiguration") or {}
+        is_enforced = configuration.get("EnforceWorkGroupConfiguration", group["Name"] != PRIMARY)
+        results = (
+            group_results if is_enforced or not request_results.get("OutputLocation") else request_results
+        )
+        if not results.get("OutputLocation"):
             raise build_invalid_request(
                 "No output location provided, neither by the workgroup nor by the call."
             )
-        return cls(f"{chosen['OutputLocation'].rstrip('/')}/", chosen)
+        return cls(f"{results['OutputLocation'].rstrip('/')}/", results)
 
     def check(self, access_key: str, region: str) -> None:
         """Raise Refused if the bucket doesn't exist or the caller may not read its location."""
@@ -108,8 +110,8 @@ async def handle_request(original: OriginalRequest, request: Request) -> Answer:
         if action == "GetQueryResults":
             return build_json_answer(_read_results_page(fields, *request.read_caller()))
         return build_json_answer({"QueryExecutionId": await _start_query(fields, *request.read_caller())})
-    except Refused as refused:
-        return refused.answer
+    except Refused as refusal:
+        return refusal.answer
 
 
 @QUERIES.replaces(ATHENA, "_stop_query_execution", "data")
@@ -176,14 +178,14 @@ async def _start_engine(
     query: dict[str, Any], environment: dict[str, str], region: str
 ) -> tuple[asyncio.subprocess.Process, dict[str, Any]]:
     """Start the engine and have it parse the statement. Raises Refused."""
-    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    inherited_variables = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     process = await asyncio.create_subprocess_exec(
         str(settings.LAMBDA_PYTHON),
         *("-m", "simulators.aws.athena"),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         cwd=settings.LAMBDA_PYTHON.parents[2],
-        env=kept | environment | {"AWS_REGION": region, "AWS_DEFAULT_REGION": region},
+        env=inherited_variables | environment | {"AWS_REGION": region, "AWS_DEFAULT_REGION": region},
         limit=_LINE_BYTES,
     )
     accepted = await _exchange_lines(process, query)
@@ -254,14 +256,14 @@ def _build_credentials(access_key: str) -> dict[str, str]:
 
     If IAM is enforced, MiniStack has checked the signature.
     """
-    known = import_ministack("core.iam_evaluator").resolve_credential(access_key)
-    if not hasattr(known, "secret_access_key"):
+    credential = import_ministack("core.iam_evaluator").resolve_credential(access_key)
+    if not hasattr(credential, "secret_access_key"):
         return {
             "AWS_ACCESS_KEY_ID": settings.ACCESS_KEY_ID,
             "AWS_SECRET_ACCESS_KEY": settings.SECRET_ACCESS_KEY,
         }
-    token = {"AWS_SESSION_TOKEN": known.session_token} if known.session_token else {}
-    return {"AWS_ACCESS_KEY_ID": access_key, "AWS_SECRET_ACCESS_KEY": known.secret_access_key} | token
+    token = {"AWS_SESSION_TOKEN": credential.session_token} if credential.session_token else {}
+    return {"AWS_ACCESS_KEY_ID": access_key, "AWS_SECRET_ACCESS_KEY": credential.secret_access_key} | token
 
 
 def _build_endpoint() -> str:
@@ -306,7 +308,7 @@ def _build_page(result: dict[str, Any], size: int, start: int) -> dict[str, Any]
         {"Data": [{} if cell is None else {"VarCharValue": cell} for cell in row]}
         for row in rows[start : start + size]
     ]
-    described = [
+    column_info = [
         {
             **{
                 "CatalogName": "hive",
@@ -323,7 +325,7 @@ def _build_page(result: dict[str, Any], size: int, start: int) -> dict[str, Any]
     more = {"NextToken": str(start + size)} if start + size < len(rows) else {}
     return {
         "UpdateCount": 0,
-        "ResultSet": {"Rows": page, "ResultSetMetadata": {"ColumnInfo": described}},
+        "ResultSet": {"Rows": page, "ResultSetMetadata": {"ColumnInfo": column_info}},
         **more,
     }
 

@@ -55,14 +55,14 @@ def delete_workgroup(original: Original, data: dict[str, Any]) -> Answer:
         return original(data)
     if name not in athena._workgroups:
         return build_invalid_request("WorkGroup is not found.").answer
-    held = [
+    contents = [
         (store, query_id)
         for store in (athena._named_queries, athena._executions)
         for query_id in _list_ids(store, name)
     ]
-    if held and not data.get("RecursiveDeleteOption"):
+    if contents and not data.get("RecursiveDeleteOption"):
         return build_invalid_request(f"WorkGroup {name} is not empty").answer
-    for store, query_id in held:
+    for store, query_id in contents:
         del store[query_id]
     return original(data)
 
@@ -125,7 +125,7 @@ def _find_workgroup(action: str, body: bytes) -> str | None:
 
 
 def _list_ids(store: Any, name: str) -> list[str]:
-    return [query_id for query_id, held in store.items() if held.get("WorkGroup") == name]
+    return [query_id for query_id, record in store.items() if record.get("WorkGroup") == name]
 
 
 def _build_page(field: str, ids: list[str], data: dict[str, Any]) -> Answer:

@@ -43,10 +43,10 @@ class StillNeeded(Exception):
 
 @DELETE_ORDER.replaces(_STACKS, "_delete_stack_async", "stack_name stack_id retain_resources force")
 async def delete_stack(
-    original: Callable[..., Awaitable[None]], stack_name: str, stack_id: str, *given: Any, **named: Any
+    original: Callable[..., Awaitable[None]], stack_name: str, stack_id: str, *arguments: Any, **options: Any
 ) -> None:
     _undeleted[stack_name] = set()
-    await original(stack_name, stack_id, *given, **named)
+    await original(stack_name, stack_id, *arguments, **options)
 
 
 @DELETE_ORDER.replaces(_STACKS, "_delete_resource", "resource_type physical_id props stack_name logical_id")
@@ -148,15 +148,15 @@ async def roll_back_operation(  # noqa: PLR0917  (MiniStack's own parameters)
     reason_override: str = "",
 ) -> None:
     resources = stack.setdefault("_resources", {})
-    failed = _failed.pop((stack_id, operation.get("failed_logical_id") or ""), {})
-    if failed.get("PhysicalResourceId"):
-        resources[failed["LogicalResourceId"]] = failed
-        operation["created"] = [*operation.get("created", []), failed["LogicalResourceId"]]
-    held = dict(resources)
+    failed_resource = _failed.pop((stack_id, operation.get("failed_logical_id") or ""), {})
+    if failed_resource.get("PhysicalResourceId"):
+        resources[failed_resource["LogicalResourceId"]] = failed_resource
+        operation["created"] = [*operation.get("created", []), failed_resource["LogicalResourceId"]]
+    resources_before = dict(resources)
     await original(stack_name, stack_id, stack, operation, reason_override)
     if stack["StackStatus"] == "ROLLBACK_FAILED":
         for logical_id in stack.get("_rollback_failed", {}):
-            resources[logical_id] = held[logical_id] | {"ResourceStatus": "DELETE_FAILED"}
+            resources[logical_id] = resources_before[logical_id] | {"ResourceStatus": "DELETE_FAILED"}
 
 
 IN_PROGRESS = Patch("cfn_in_progress")
@@ -204,11 +204,11 @@ _is_cloudformation: Final[contextvars.ContextVar[bool]] = contextvars.ContextVar
     "request_type logical_id props stack_name stack_id resource_type physical_id old_props",
 )
 def invoke_without_waiting(
-    original: Callable[..., tuple[str, dict[str, Any]]], *request: Any, **named: Any
+    original: Callable[..., tuple[str, dict[str, Any]]], *request: Any, **options: Any
 ) -> tuple[str, dict[str, Any]]:
     token = _is_cloudformation.set(True)
     try:
-        return original(*request, **named)
+        return original(*request, **options)
     finally:
         _is_cloudformation.reset(token)
 
@@ -233,13 +233,13 @@ EXPORTS = Patch("cfn_exports")
     "outputs_defs conditions resources param_values mappings stack_name stack_id",
 )
 def resolve_stack_outputs(
-    original: Callable[..., tuple[list[Any], dict[str, Any]]], *given: Any
+    original: Callable[..., tuple[list[Any], dict[str, Any]]], *arguments: Any
 ) -> tuple[list[Any], dict[str, Any]]:
     """Raise ValueError, which fails the update, if an imported export would change or be removed."""
-    outputs, exports = original(*given)
+    outputs, exports = original(*arguments)
     cloudformation = import_ministack("services.cloudformation")
     handlers = import_ministack("services.cloudformation.handlers")
-    stack_id = given[-1]
+    stack_id = arguments[-1]
     for name, before in cloudformation._exports.items():
         after = exports.get(name)
         if before["StackId"] != stack_id or (after and after["Value"] == before["Value"]):

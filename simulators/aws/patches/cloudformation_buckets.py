@@ -46,9 +46,9 @@ def update_bucket(
     old: dict[str, Any],
     new: dict[str, Any],
     stack_name: str,
-    **given: Any,
+    **options: Any,
 ) -> Provisioned:
-    created = original(physical_id, old, new, stack_name, **given)
+    created = original(physical_id, old, new, stack_name, **options)
     _apply_settings(created[0], new, old if created[0] == physical_id else {})
     return created
 
@@ -87,26 +87,26 @@ def _require_success(name: str, answer: tuple[int, Any, Any]) -> None:
         )
 
 
-def _convert_encryption(given: dict[str, Any]) -> tuple[str, Any]:
+def _convert_encryption(encryption: dict[str, Any]) -> tuple[str, Any]:
     names = {"ServerSideEncryptionByDefault": "ApplyServerSideEncryptionByDefault"}
     rules = [
         {names.get(name, name): value for name, value in rule.items()}
-        for rule in given["ServerSideEncryptionConfiguration"]
+        for rule in encryption["ServerSideEncryptionConfiguration"]
     ]
     return "ServerSideEncryptionConfiguration", {"Rule": rules}
 
 
-def _convert_lifecycle_rule(given: dict[str, Any]) -> dict[str, Any]:
+def _convert_lifecycle_rule(template_rule: dict[str, Any]) -> dict[str, Any]:
     """Return the rule in the format of the S3 API. Raises ValueError for an unknown property."""
-    if unknown := given.keys() - _LIFECYCLE_FIELDS.keys() - {"Prefix"}:
+    if unknown := template_rule.keys() - _LIFECYCLE_FIELDS.keys() - {"Prefix"}:
         raise ValueError(f"not simulated: {', '.join(sorted(unknown))} of a lifecycle rule")
-    rule: dict[str, Any] = {"Filter": {"Prefix": given.get("Prefix", "")}}
-    for name in given.keys() - {"Prefix"}:
+    rule: dict[str, Any] = {"Filter": {"Prefix": template_rule.get("Prefix", "")}}
+    for name in template_rule.keys() - {"Prefix"}:
         key, inner = _LIFECYCLE_FIELDS[name]
         if inner:
-            rule.setdefault(key, {})[inner] = given[name]
+            rule.setdefault(key, {})[inner] = template_rule[name]
         else:
-            rule[key] = given[name]
+            rule[key] = template_rule[name]
     return rule
 
 

@@ -40,10 +40,10 @@ def build_secret_string(original: Callable[..., str], props: dict[str, Any]) -> 
     generate = props.get("GenerateSecretString")
     if props.get("SecretString") or not generate:
         return original(props)
-    wanted = {
+    request = {
         name: parse_number_or_boolean(value) for name, value in generate.items() if name not in _TEMPLATE
     }
-    value = call_service("secretsmanager", "_get_random_password", wanted)["RandomPassword"]
+    value = call_service("secretsmanager", "_get_random_password", request)["RandomPassword"]
     if "SecretStringTemplate" not in generate:
         return str(value)
     return json.dumps(json.loads(generate["SecretStringTemplate"]) | {generate["GenerateStringKey"]: value})
@@ -83,13 +83,13 @@ def delete_secret(original: Callable[..., None], physical_id: str, props: dict[s
 @SECRETS.provisions(_ROTATION_SCHEDULE, "create")
 def create_rotation(logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
     rules = {name: parse_number_or_boolean(value) for name, value in props.get("RotationRules", {}).items()}
-    wanted = {
+    request = {
         "SecretId": props["SecretId"],
         "RotationLambdaARN": props.get("RotationLambdaARN"),
         "RotationRules": rules,
     }
     at_once = parse_number_or_boolean(props.get("RotateImmediatelyOnUpdate", True))
-    call_service("secretsmanager", "_rotate_secret", wanted | {"RotateImmediately": at_once})
+    call_service("secretsmanager", "_rotate_secret", request | {"RotateImmediately": at_once})
     return str(props["SecretId"]), {}
 
 
@@ -154,9 +154,9 @@ def delete_query(physical_id: str, props: dict[str, Any]) -> None:
 
 @TYPES.provisions(_BUDGET, "create")
 def create_budget(logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
-    wanted = _build_budget_request(logical_id, props, stack_name)
-    call_service("budgets", "_create_budget", wanted)
-    return wanted["Budget"]["BudgetName"], {}
+    request = _build_budget_request(logical_id, props, stack_name)
+    call_service("budgets", "_create_budget", request)
+    return request["Budget"]["BudgetName"], {}
 
 
 @TYPES.provisions(_BUDGET, "update")
@@ -168,9 +168,11 @@ def update_budget(physical_id: str, old: dict[str, Any], new: dict[str, Any], st
     if new.get(_NOTIFICATIONS) != old.get(_NOTIFICATIONS):
         created: Provisioned = create_budget(physical_id, new, stack_name)
         return created
-    named = {**new, "Budget": {"BudgetName": physical_id} | new["Budget"]}
+    named_props = {**new, "Budget": {"BudgetName": physical_id} | new["Budget"]}
     call_service(
-        "budgets", "_update_budget", {"NewBudget": _build_budget_request("", named, stack_name)["Budget"]}
+        "budgets",
+        "_update_budget",
+        {"NewBudget": _build_budget_request("", named_props, stack_name)["Budget"]},
     )
     return physical_id, {}
 
@@ -225,14 +227,14 @@ def _convert_encryption(props: dict[str, Any]) -> dict[str, Any]:
 
 def _build_budget_request(logical_id: str, props: dict[str, Any], stack_name: str) -> dict[str, Any]:
     """Return the request of CreateBudget. Its amounts are strings, those of templates are numbers."""
-    wanted = copy.deepcopy(props)
-    budget = wanted["Budget"]
+    request = copy.deepcopy(props)
+    budget = request["Budget"]
     budget.setdefault("BudgetName", f"{stack_name}-{logical_id}")
     if "BudgetLimit" in budget:
         budget["BudgetLimit"]["Amount"] = str(budget["BudgetLimit"]["Amount"])
-    for entry in wanted.get(_NOTIFICATIONS, []):
+    for entry in request.get(_NOTIFICATIONS, []):
         entry["Notification"]["Threshold"] = float(entry["Notification"]["Threshold"])
-    return wanted
+    return request
 
 
 @TYPES.provisions(_FUNCTION, "create", original=True)
@@ -251,9 +253,9 @@ def update_function(
     physical_id: str,
     old: dict[str, Any],
     new: dict[str, Any],
-    *rest: Any,
+    *arguments: Any,
 ) -> Provisioned:
-    name, attributes = original(physical_id, old, new, *rest)
+    name, attributes = original(physical_id, old, new, *arguments)
     _keep_dead_letters(name, new)
     return name, attributes
 

@@ -66,20 +66,20 @@ def decide_state(alarm: dict[str, Any], breaching: Sequence[bool | None]) -> str
     `breaching`: for each period, newest first, whether it breaches; None without data.
     """
     periods = int(alarm.get("EvaluationPeriods", 1))
-    wanted = int(alarm.get("DatapointsToAlarm") or periods)
+    needed_datapoints = int(alarm.get("DatapointsToAlarm") or periods)
     missing = alarm.get("TreatMissingData") or "missing"
-    real = [state for state in breaching if state is not None]
-    if not real:
+    known_states = [state for state in breaching if state is not None]
+    if not known_states:
         silent = {"breaching": "ALARM", "notBreaching": "OK", "ignore": str(alarm["StateValue"])}
         return silent.get(missing, "INSUFFICIENT_DATA")
-    if len(real) < periods and missing in ("breaching", "notBreaching"):
-        real += [missing == "breaching"] * (periods - len(real))
-    if sum(real[:periods]) >= wanted:
+    if len(known_states) < periods and missing in ("breaching", "notBreaching"):
+        known_states += [missing == "breaching"] * (periods - len(known_states))
+    if sum(known_states[:periods]) >= needed_datapoints:
         return "ALARM"
-    if False in real[:periods]:
+    if False in known_states[:periods]:
         return "OK"
     oldest = max((age for age, is_breaching in enumerate(breaching[:periods], 1) if is_breaching), default=0)
-    return "ALARM" if oldest >= wanted else str(alarm["StateValue"])
+    return "ALARM" if oldest >= needed_datapoints else str(alarm["StateValue"])
 
 
 def _evaluate_periods(alarm: dict[str, Any], now: float) -> list[bool | None]:
@@ -97,8 +97,12 @@ def _evaluate_periods(alarm: dict[str, Any], now: float) -> list[bool | None]:
     result: list[bool | None] = []
     for number in range(int(alarm.get("EvaluationPeriods", 1)) + _EXTRA_PERIODS):
         end = now - number * period
-        inside = [point for point in points if end - period < point["Timestamp"] <= end]
-        value = cloudwatch._stat_value(cloudwatch._calc_stats(inside), statistic, inside) if inside else None
+        points_of_period = [point for point in points if end - period < point["Timestamp"] <= end]
+        value = (
+            cloudwatch._stat_value(cloudwatch._calc_stats(points_of_period), statistic, points_of_period)
+            if points_of_period
+            else None
+        )
         result.append(None if value is None else breaches(float(value), threshold))
     return result
 
@@ -140,8 +144,8 @@ def _read_namespace(body: bytes, params: dict[str, Any]) -> str:
             return str(json.loads(body).get("Namespace", ""))
         except ValueError:
             return ""
-    given = params.get("Namespace", "")
-    return str(given[0] if isinstance(given, list) else given)
+    namespace = params.get("Namespace", "")
+    return str(namespace[0] if isinstance(namespace, list) else namespace)
 
 
 PATCHES: Final = (

@@ -52,8 +52,8 @@ _lock: Final = threading.Lock()
 
 @SCHEDULER.replaces(_SCHEDULER_MODULE, "_create_schedule", "name body")
 def create_schedule(original: Original, name: str, body: dict[str, Any]) -> Answer:
-    refused = _find_refusal(body)
-    answer = refused or original(name, body)
+    refusal = _find_refusal(body)
+    answer = refusal or original(name, body)
     if answer[0] == 200:
         _processed_until.pop(_build_schedule_key(body.get("GroupName", "default"), name), None)
     return answer
@@ -83,9 +83,9 @@ def _fire_due_schedules(now: datetime) -> None:
 @controls.register("POST", "/schedules/fire", waits=True)
 def fire_schedule_now(request: control.Request) -> control.Response:
     try:
-        given = json.loads(request.body)
-        key = _build_schedule_key(given.get("group", "default"), given["name"])
-        at = parse_moment(given.get("at"))
+        document = json.loads(request.body)
+        key = _build_schedule_key(document.get("group", "default"), document["name"])
+        at = parse_moment(document.get("at"))
     except (ValueError, KeyError, TypeError) as mistake:
         return control.build_json_response({"error": f"give group, name and at (ISO 8601): {mistake}"}, 400)
     schedule = import_ministack("services.scheduler")._schedules._data.get(key)

@@ -113,14 +113,16 @@ def _build_catalog_page(
 ) -> Answer:
     try:
         after = base64.b64decode(NextToken or "", validate=True).decode()
-        wanted = re.compile(Expression or ".*")
+        pattern = re.compile(Expression or ".*")
     except (ValueError, re.error) as error:
         return build_json_error("InvalidInputException", str(error))
     entries = sorted(json.loads(answer[2])[field], key=lambda entry: str(entry["Name"]))
-    left = [entry for entry in entries if entry["Name"] > after and wanted.fullmatch(entry["Name"])]
-    page = left[: min(MaxResults or MAX_RESULTS, MAX_RESULTS)]
+    matching_entries = [
+        entry for entry in entries if entry["Name"] > after and pattern.fullmatch(entry["Name"])
+    ]
+    page = matching_entries[: min(MaxResults or MAX_RESULTS, MAX_RESULTS)]
     result: dict[str, Any] = {field: page}
-    if len(page) < len(left):
+    if len(page) < len(matching_entries):
         result["NextToken"] = base64.b64encode(page[-1]["Name"].encode()).decode()
     return answer[0], answer[1], json.dumps(result).encode()
 
@@ -169,8 +171,10 @@ def catalog_resource(target: str, body: bytes) -> str | None:
     return (f"table/{database}/{table}" if table else f"database/{database}").lower()
 
 
-def _name(request: dict[str, Any], within: str) -> str:
-    return str(request.get("Name") or request.get("TableName") or request.get(within, {}).get("Name") or "")
+def _name(request: dict[str, Any], container: str) -> str:
+    return str(
+        request.get("Name") or request.get("TableName") or request.get(container, {}).get("Name") or ""
+    )
 
 
 def related(action: str, arn: str) -> list[str]:
@@ -210,9 +214,9 @@ def create_job(original: Original, data: dict[str, Any]) -> Answer:
 @RUNS.replaces(_GLUE, "_update_job", "data")
 def update_job(original: Original, data: dict[str, Any]) -> Answer:
     answer = original(data)
-    given = data.get("JobUpdate", {}).get("ExecutionProperty")
-    if answer[0] == 200 and given:
-        import_ministack("services.glue")._jobs[data["JobName"]]["ExecutionProperty"] = given
+    execution_property = data.get("JobUpdate", {}).get("ExecutionProperty")
+    if answer[0] == 200 and execution_property:
+        import_ministack("services.glue")._jobs[data["JobName"]]["ExecutionProperty"] = execution_property
     return answer
 
 
@@ -255,9 +259,9 @@ def stop_job_runs(original: Original, data: dict[str, Any]) -> Answer:
 
 @controls.register("POST", "/job-runs/expire")
 def expire_job_run(request: control.Request) -> control.Response:
-    given = json.loads(request.body)
-    job = given.get("job", "")
-    run = given.get("run", "")
+    document = json.loads(request.body)
+    job = document.get("job", "")
+    run = document.get("run", "")
     if _request_end(job, run, "TIMEOUT"):
         return control.build_json_response({"job": job, "run": run})
     return control.build_json_response({"error": f"job {job!r} has no active run {run!r}"}, 404)
@@ -275,14 +279,14 @@ def _request_end(job_name: str, run_id: str, state: str) -> bool:
 
 def _begin(job: dict[str, Any], data: dict[str, Any]) -> JobRun:
     run_id = f"jr_{uuid.uuid4().hex}{uuid.uuid4().hex}"
-    given = {
+    arguments = {
         **job.get("DefaultArguments", {}),
         **data.get("Arguments", {}),
         **job.get("NonOverridableArguments", {}),
     }
-    record = _record(job, data, run_id, given)
+    record = _record(job, data, run_id, arguments)
     reserved = {"--JOB_NAME": job["Name"], "--JOB_ID": f"j_{run_id[3:35]}", "--JOB_RUN_ID": run_id}
-    run = _active_runs[run_id] = JobRun(job, record, {**given, **reserved}, lambda: _put_event(record))
+    run = _active_runs[run_id] = JobRun(job, record, {**arguments, **reserved}, lambda: _put_event(record))
     run_in_background(run.carry_out)
     return run
 

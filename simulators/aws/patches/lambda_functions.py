@@ -70,12 +70,12 @@ Leased = tuple[Any, str]
     "ministack.services.lambda_svc", "acquire_worker", "func_name config code_zip qualifier max_concurrency"
 )
 def acquire_worker(
-    original: Callable[..., Leased], func_name: str, config: dict[str, Any], *rest: Any, **named: Any
+    original: Callable[..., Leased], func_name: str, config: dict[str, Any], *arguments: Any, **options: Any
 ) -> Leased:
-    leased = original(func_name, config, *rest, **named)
+    leased = original(func_name, config, *arguments, **options)
     if leased[1] == "spawn":
-        for called in _list_called_functions(config):
-            run_in_background(_start, called)
+        for function_arn in _list_called_functions(config):
+            run_in_background(_start, function_arn)
     return leased
 
 
@@ -150,8 +150,10 @@ def _find_refusal(data: dict[str, Any], role: str) -> Answer | None:
 def _run(func: dict[str, Any], event: Any) -> None:
     functions = import_ministack("services.lambda_svc")
     config = func.get("config") or func
-    given = func.get("event_invoke_config") or (func.get("event_invoke_configs") or {}).get("$LATEST") or {}
-    tries = 1 + int(given.get("MaximumRetryAttempts", _RETRIES))
+    invoke_config = (
+        func.get("event_invoke_config") or (func.get("event_invoke_configs") or {}).get("$LATEST") or {}
+    )
+    tries = 1 + int(invoke_config.get("MaximumRetryAttempts", _RETRIES))
     _request_id.set(str(uuid.uuid4()))
     for tries_left in reversed(range(tries)):
         result = functions._execute_function(func, event)
@@ -160,7 +162,7 @@ def _run(func: dict[str, Any], event: Any) -> None:
         functions._emit_lambda_metrics(config["FunctionName"], duration_ms=0.0, error=True, throttle=False)
         if tries_left:
             time.sleep(settings.FUNCTION_RETRY_SECONDS)
-    if destination := (given.get("DestinationConfig") or {}).get("OnFailure", {}).get("Destination"):
+    if destination := (invoke_config.get("DestinationConfig") or {}).get("OnFailure", {}).get("Destination"):
         functions._route_async_failure(destination, config["FunctionName"], event, result)
     if queue := (config.get("DeadLetterConfig") or {}).get("TargetArn"):
         _send_dead_letter(queue, config, event, result)
@@ -188,9 +190,11 @@ _WRITES: Final = ("logs:CreateLogStream", "logs:PutLogEvents")
     "_emit_lambda_logs",
     "func request_id log_text error duration_ms log_source",
 )
-def emit_lambda_logs(original: Callable[..., None], func: dict[str, Any], *rest: Any, **named: Any) -> None:
+def emit_lambda_logs(
+    original: Callable[..., None], func: dict[str, Any], *arguments: Any, **options: Any
+) -> None:
     if _may_write(func.get("config") or func):
-        original(func, *rest, **named)
+        original(func, *arguments, **options)
 
 
 def _may_write(config: dict[str, Any]) -> bool:

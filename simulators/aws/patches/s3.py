@@ -65,11 +65,11 @@ def upload_part(  # noqa: PLR0917  (MiniStack's own parameters)
 ) -> Answer:
     s3 = import_ministack("services.s3")
     upload = s3._multipart_uploads.get(s3._qp(query_params, "uploadId"))
-    wanted = (upload or {}).get("checksum_algorithm") or ""
+    algorithm_of_upload = (upload or {}).get("checksum_algorithm") or ""
     prefix = "x-amz-checksum-"
     sent = [name.removeprefix(prefix) for name in headers if name.startswith(prefix)] or ["null"]
-    if wanted not in {"", _FULL_OBJECT} and sent != [wanted.lower()]:
-        message = f"expected checksum Type: {wanted.lower()}, actual checksum Type: {sent[0]}"
+    if algorithm_of_upload not in {"", _FULL_OBJECT} and sent != [algorithm_of_upload.lower()]:
+        message = f"expected checksum Type: {algorithm_of_upload.lower()}, actual checksum Type: {sent[0]}"
         return build_s3_error(
             "InvalidRequest", f"Checksum Type mismatch occurred, {message}", resource=f"/{bucket_name}/{key}"
         )
@@ -101,8 +101,8 @@ def complete_multipart_upload(  # noqa: PLR0917  (MiniStack's own parameters)
     try:
         parts = listed_parts(body)
         checksum = check_completion(parts, upload, headers)
-    except Refused as refused:
-        return build_s3_error(refused.code, refused.message, resource=f"/{bucket_name}/{key}")
+    except Refused as error:
+        return build_s3_error(error.code, error.message, resource=f"/{bucket_name}/{key}")
     answer = Completion(bucket_name, key, upload, parts, checksum).publish(headers.get("host", ""))
     del s3._multipart_uploads[upload_id]
     s3._completed_multipart_uploads[upload_id] = {"key": key, "response": answer}
@@ -145,19 +145,19 @@ def check_completion(parts: list[Part], upload: dict[str, Any], headers: dict[st
         raise Refused(
             "InvalidPartOrder", "Parts with checksums must be numbered consecutively, starting with 1"
         )
-    stored = [upload["parts"][number] for number in numbers]
-    if any(part["size"] < MIN_PART_BYTES for part in stored[:-1]):
+    stored_parts = [upload["parts"][number] for number in numbers]
+    if any(part["size"] < MIN_PART_BYTES for part in stored_parts[:-1]):
         raise Refused("EntityTooSmall", "Your proposed upload is smaller than the minimum allowed size")
-    total = str(sum(part["size"] for part in stored))
+    total = str(sum(part["size"] for part in stored_parts))
     if headers.get("x-amz-mp-object-size", total) != total:
         raise Refused("InvalidRequest", f"x-amz-mp-object-size does not match what was computed: {total}")
-    return _compute_composite_checksum(stored, upload, headers)
+    return _compute_composite_checksum(stored_parts, upload, headers)
 
 
 def _match(part: Part, upload: dict[str, Any]) -> None:
-    stored = upload["parts"].get(part.number, {"etag": ""})
-    known = stored.get("checksums", {}).items()
-    if part.etag != stored["etag"].strip('"') or not part.checksums.items() <= known:
+    stored_part = upload["parts"].get(part.number, {"etag": ""})
+    known_checksums = stored_part.get("checksums", {}).items()
+    if part.etag != stored_part["etag"].strip('"') or not part.checksums.items() <= known_checksums:
         raise Refused("InvalidPart", f"Part {part.number} was not found, or its entity tag did not match")
     algorithm = upload.get("checksum_algorithm") or ""
     if algorithm not in {"", _FULL_OBJECT, *part.checksums}:
@@ -169,13 +169,13 @@ def _match(part: Part, upload: dict[str, Any]) -> None:
 
 
 def _compute_composite_checksum(
-    stored: list[dict[str, Any]], upload: dict[str, Any], headers: dict[str, str]
+    stored_parts: list[dict[str, Any]], upload: dict[str, Any], headers: dict[str, str]
 ) -> str | None:
     algorithm = upload.get("checksum_algorithm")
     if not algorithm:
         return None
-    of_parts = [part.get("checksums", {}).get(algorithm) for part in stored]
-    result: str | None = import_ministack("services.s3")._composite_checksum(algorithm, of_parts)
+    part_checksums = [part.get("checksums", {}).get(algorithm) for part in stored_parts]
+    result: str | None = import_ministack("services.s3")._composite_checksum(algorithm, part_checksums)
     declared = headers.get(f"x-amz-checksum-{algorithm.lower()}")
     if declared and declared != result:
         raise Refused("BadDigest", f"The {algorithm} you specified did not match the calculated checksum.")
@@ -188,8 +188,8 @@ MAX_KEY_BYTES = 1024
 
 
 def _cap_parameter(query_params: dict[str, Any], name: str) -> dict[str, Any]:
-    wanted = import_ministack("services.s3")._qp(query_params, name)
-    if wanted.isdigit() and int(wanted) > MAX_ENTRIES:
+    value = import_ministack("services.s3")._qp(query_params, name)
+    if value.isdigit() and int(value) > MAX_ENTRIES:
         return {**query_params, name: [str(MAX_ENTRIES)]}
     return query_params
 

@@ -61,8 +61,8 @@ class Extent:
     def __len__(self) -> int:
         return self.length
 
-    def __getitem__(self, wanted: slice) -> Extent:
-        begin, end, _ = wanted.indices(self.length)
+    def __getitem__(self, part: slice) -> Extent:
+        begin, end, _ = part.indices(self.length)
         return Extent(self.file, self.start + begin, max(0, end - begin))
 
     def chunks(self) -> Iterator[bytes]:
@@ -93,9 +93,11 @@ class Spool:
         with self._lock:
             start = self._end
             self._end = self._end + len(data)
-        written = 0
-        while written < len(data):
-            written += os.pwrite(self._file.number, memoryview(data)[written:], start + written)
+        written_bytes = 0
+        while written_bytes < len(data):
+            written_bytes += os.pwrite(
+                self._file.number, memoryview(data)[written_bytes:], start + written_bytes
+            )
         return Extent(self._file, start, len(data))
 
 
@@ -263,9 +265,9 @@ async def handle_request(original: OriginalRequest, request: Request) -> Answer:
     return await answering
 
 
-def _select_range(wanted: str, answer: dict[str, str], body: Any) -> tuple[int, Any]:
+def _select_range(range_header: str, answer: dict[str, str], body: Any) -> tuple[int, Any]:
     total = len(body)
-    result = import_ministack("services.s3")._parse_range(wanted, total) if wanted else None
+    result = import_ministack("services.s3")._parse_range(range_header, total) if range_header else None
     if result is None:
         return 200, body
     start, end = result

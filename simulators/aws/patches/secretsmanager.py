@@ -152,13 +152,13 @@ def describe_secret(original: Original, data: dict[str, Any]) -> Answer:
     secret = _find_secret(data)
     if answer[0] != 200 or not secret or not secret.get("RotationEnabled"):
         return answer
-    described = json.loads(answer[2])
+    document = json.loads(answer[2])
     rotated = secret.get("LastRotatedDate")
     if rotated:
-        described["LastRotatedDate"] = rotated
+        document["LastRotatedDate"] = rotated
     if every := _compute_interval_seconds(secret.get("RotationRules") or {}):
-        described["NextRotationDate"] = (rotated or secret["CreatedDate"]) + every
-    return build_json_answer(described)
+        document["NextRotationDate"] = (rotated or secret["CreatedDate"]) + every
+    return build_json_answer(document)
 
 
 def _find_refusal(function: str | None, token: str | None) -> Answer | None:
@@ -207,9 +207,9 @@ def _call_step(secret: dict[str, Any], step: str, token: str) -> bool:
     answer = functions._execute_function_with_config_scope(
         functions._execution_record_for_config(record, config), event
     )
-    failed = bool(answer.get("error"))
-    functions._emit_lambda_metrics(config["FunctionName"], duration_ms=0.0, error=failed, throttle=False)
-    return not failed and not answer.get("throttle")
+    has_failed = bool(answer.get("error"))
+    functions._emit_lambda_metrics(config["FunctionName"], duration_ms=0.0, error=has_failed, throttle=False)
+    return not has_failed and not answer.get("throttle")
 
 
 def _find_secret(data: dict[str, Any]) -> dict[str, Any] | None:
@@ -218,14 +218,16 @@ def _find_secret(data: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _find_version(secret: dict[str, Any], stage: str) -> str:
-    return next((version for version, held in secret["Versions"].items() if stage in held["Stages"]), "")
+    return next(
+        (version for version, content in secret["Versions"].items() if stage in content["Stages"]), ""
+    )
 
 
-def _remove_label(secret: dict[str, Any], stage: str, kept: str | None = None) -> None:
+def _remove_label(secret: dict[str, Any], stage: str, kept_version: str | None = None) -> None:
     """Remove the staging label from all versions except `kept`."""
-    for version, held in secret["Versions"].items():
-        if version != kept and stage in held["Stages"]:
-            held["Stages"] = [label for label in held["Stages"] if label != stage]
+    for version, content in secret["Versions"].items():
+        if version != kept_version and stage in content["Stages"]:
+            content["Stages"] = [label for label in content["Stages"] if label != stage]
 
 
 def _is_empty(version: dict[str, Any]) -> bool:

@@ -75,14 +75,14 @@ def list_mails(request: control.Request) -> control.Response:
 def page(request: control.Request) -> control.Response:
     """Show the mails, the newest first."""
     articles = [_render_mail(mail) for mail in reversed(_select_mails(request))]
-    shown = "\n".join(articles) or "<p>No mail yet.</p>"
+    content = "\n".join(articles) or "<p>No mail yet.</p>"
     head = f"<meta charset=utf-8><title>Mails ({len(articles)})</title><style>{_STYLE}</style>"
-    return control.build_html_response(f"<!doctype html><html lang=en>{head}<h1>Mails</h1>\n{shown}\n")
+    return control.build_html_response(f"<!doctype html><html lang=en>{head}<h1>Mails</h1>\n{content}\n")
 
 
 def _select_mails(request: control.Request) -> list[Mail]:
-    wanted = {name: request.query[name] for name in ("to", "topic") if name in request.query}
-    return [mail for mail in _mails if all(getattr(mail, name) == value for name, value in wanted.items())]
+    filters = {name: request.query[name] for name in ("to", "topic") if name in request.query}
+    return [mail for mail in _mails if all(getattr(mail, name) == value for name, value in filters.items())]
 
 
 def _render_mail(mail: Mail) -> str:
@@ -110,17 +110,17 @@ def subscribe(original: Original, params: dict[str, Any]) -> Answer:
     protocol = sns._p(params, "Protocol")
     endpoint = sns._p(params, "Endpoint")
     topic = sns._topic_by_arn_any_scope(sns._normalize_arn(sns._p(params, "TopicArn")))
-    known = _find_subscription(topic, protocol, endpoint) if topic else None
+    subscription = _find_subscription(topic, protocol, endpoint) if topic else None
     answer = original(params)
     if answer[0] != 200 or protocol not in _MAIL_PROTOCOLS:
         return answer
     result = _find_subscription(topic, protocol, endpoint)
-    if known is None or not known["confirmed"]:
+    if subscription is None or not subscription["confirmed"]:
         _request_confirmation(topic, result)
-    shown = result["arn"]
+    returned_arn = result["arn"]
     if not result["confirmed"] and sns._p(params, "ReturnSubscriptionArn").lower() != "true":
-        shown = "pending confirmation"
-    inner = f"<SubscribeResult><SubscriptionArn>{shown}</SubscriptionArn></SubscribeResult>"
+        returned_arn = "pending confirmation"
+    inner = f"<SubscribeResult><SubscriptionArn>{returned_arn}</SubscriptionArn></SubscribeResult>"
     return sns._xml(200, "SubscribeResponse", inner)  # type: ignore[no-any-return]
 
 
@@ -254,19 +254,21 @@ def _put_in_inbox(
     _mails.append(Mail(subscription["endpoint"], subject, text, now, topic["arn"], sender, kind, link))
 
 
-def _link(action: str, **given: str) -> str:
+def _link(action: str, **parameters: str) -> str:
     """Return a link to ConfirmSubscription or Unsubscribe, which SNS serves without credentials."""
-    return f"http://{settings.HOST}:{os.environ['GATEWAY_PORT']}/?{urlencode({'Action': action, **given})}"
+    return (
+        f"http://{settings.HOST}:{os.environ['GATEWAY_PORT']}/?{urlencode({'Action': action, **parameters})}"
+    )
 
 
 def _find_subscription(topic: dict[str, Any], protocol: str, endpoint: str) -> Any:
     subscriptions = topic["subscriptions"]
-    wanted = (protocol, endpoint)
+    protocol_and_endpoint = (protocol, endpoint)
     return next(
         (
             subscription
             for subscription in subscriptions
-            if (subscription["protocol"], subscription["endpoint"]) == wanted
+            if (subscription["protocol"], subscription["endpoint"]) == protocol_and_endpoint
         ),
         None,
     )
@@ -284,19 +286,19 @@ async def handle_request(original: OriginalRequest, request: Request) -> Answer:
     if sns._p(fields, "Action") in ("Publish", "PublishBatch"):
         arn = sns._normalize_arn(sns._p(fields, "TopicArn") or sns._p(fields, "TargetArn"))
         topic = sns._topic_by_arn_any_scope(arn)
-        if topic and (refused := _find_refusal(topic, request)):
-            return sns._error(*refused, 400)  # type: ignore[no-any-return]
+        if topic and (refusal := _find_refusal(topic, request)):
+            return sns._error(*refusal, 400)  # type: ignore[no-any-return]
     return await original()
 
 
 def _find_refusal(topic: dict[str, Any], request: Request) -> tuple[str, str] | None:
     """Return an error code and message, or None if the caller may use the topic's key."""
-    named = topic["attributes"].get("KmsMasterKeyId") or _AWS_MANAGED_KEY
-    if named.endswith(_AWS_MANAGED_KEY):
+    key_name = topic["attributes"].get("KmsMasterKeyId") or _AWS_MANAGED_KEY
+    if key_name.endswith(_AWS_MANAGED_KEY):
         return None
-    key = import_ministack("services.kms")._resolve_key(named)
+    key = import_ministack("services.kms")._resolve_key(key_name)
     if key is None:
-        return "KMSNotFound", f"Key {named} is not found."
+        return "KMSNotFound", f"Key {key_name} is not found."
     if key["KeyState"] != "Enabled":
         code = "KMSDisabled" if key["KeyState"] == "Disabled" else "KMSInvalidState"
         return code, f"{key['Arn']} is {key['KeyState']}."

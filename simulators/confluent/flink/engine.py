@@ -146,12 +146,12 @@ class FlinkEngine:
         for name in sources:
             schema = database.find_schema(name)
             try:
-                described = list_columns(schema) if schema else [("key", "BYTES"), ("val", "BYTES")]
+                columns = list_columns(schema) if schema else [("key", "BYTES"), ("val", "BYTES")]
             except UnknownType:
                 continue
             folder = self.worker.folder / database.cluster.id / name
             folder.mkdir(parents=True, exist_ok=True)
-            tables[name] = {"columns": described, "folder": str(folder)}
+            tables[name] = {"columns": columns, "folder": str(folder)}
         return {
             "catalog": database.catalog,
             "database": database.cluster.name,
@@ -212,14 +212,14 @@ class FlinkRun:
             self.sources[name].messages,
             key=lambda message: (message.timestamp, message.partition, message.offset),
         )
-        until = self._compute_end(messages[-1].timestamp) if messages else 0
+        end = self._compute_end(messages[-1].timestamp) if messages else 0
         reader = Reader(self.database.registry.schemas, schema, upserts=False)
-        with file.open("w") as out:
-            for record in reader.read(name, (message for message in messages if message.timestamp < until)):
+        with file.open("w") as output:
+            for record in reader.read(name, (message for message in messages if message.timestamp < end)):
                 if isinstance(record, BadRecord):
                     raise SqlError(f"Failed to deserialize a record of '{name}': {record.problem}")
                 time = datetime.fromtimestamp(record.timestamp / 1000, UTC)
-                out.write(to_json({**(record.value or {}), "$rowtime": time}) + "\n")
+                output.write(to_json({**(record.value or {}), "$rowtime": time}) + "\n")
 
     def _compute_end(self, newest: int) -> int:
         """Return the timestamp in milliseconds before which records are read.
@@ -269,9 +269,9 @@ class FlinkRun:
             topic.append(now, key, framed(version.id, encoded.getvalue()))
 
 
-def _take(left: Counter[str], line: str) -> bool:
+def _take(remaining_lines: Counter[str], line: str) -> bool:
     """Return whether `left` counts the line, and decrement its count."""
-    if left[line] <= 0:
+    if remaining_lines[line] <= 0:
         return False
-    left[line] -= 1
+    remaining_lines[line] -= 1
     return True

@@ -58,9 +58,9 @@ class PaperEngine:
             query: Any = sqlglot.parse_one(
                 _WINDOW.sub(_FLAT, parsed.query).replace("$rowtime", _ROWTIME), dialect="spark"
             )
-            known = tables.keys() | {expression.alias for expression in query.find_all(exp.CTE)}
+            known_tables = tables.keys() | {expression.alias for expression in query.find_all(exp.CTE)}
             for table in query.find_all(exp.Table):
-                if table.name not in known:
+                if table.name not in known_tables:
                     raise SqlError(f"SQL validation failed. Object '{table.name}' not found")
             qualified: Any = qualify(query, schema=tables, dialect="spark", validate_qualify_columns=True)
         except SqlglotError as error:

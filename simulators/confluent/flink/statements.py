@@ -46,9 +46,9 @@ _ENDED: Final = ("STOPPED", "COMPLETED", "FAILED")
 
 
 def build_document(org: Organization, statement: Statement) -> dict[str, Any]:
-    own = _PATH.format(organization=org.organization_id, environment=statement.environment)
+    path = _PATH.format(organization=org.organization_id, environment=statement.environment)
     metadata = {
-        "self": f"{org.addresses[Plane.FLINK]}{own}/{statement.name}",
+        "self": f"{org.addresses[Plane.FLINK]}{path}/{statement.name}",
         "resource_name": statement.crn,
         "created_at": org.clock.format_time(statement.created),
         "updated_at": org.clock.format_time(statement.updated),
@@ -183,10 +183,10 @@ def read_results(call: Call) -> Answer:
     token = call.query.get("page_token", "0")
     start = int(token) if token.isdecimal() else 0
     rows = statement.run.rows[start:]
-    own = f"{call.address}{call.path}"
+    address = f"{call.address}{call.path}"
     over = statement.phase not in ("PENDING", "RUNNING") and not rows
-    following = "" if over else f"{own}?page_token={start + len(rows)}"
-    metadata = {"self": own, "created_at": call.org.clock.format_time(), "next": following}
+    following = "" if over else f"{address}?page_token={start + len(rows)}"
+    metadata = {"self": address, "created_at": call.org.clock.format_time(), "next": following}
     data = [{"op": 0, "row": row} for row in rows]
     return Answer(
         200,
@@ -213,8 +213,8 @@ def _find_environment(call: Call) -> str:
     environment = call.org.environments.get(call.parameters["environment"])
     if call.parameters["organization"] != call.org.organization_id or environment is None:
         raise not_found("Environment", call.parameters["environment"])
-    named, _, region = call.key.resource.partition(".")
-    if named != environment.id:
+    environment_of_key, _, region = call.key.resource.partition(".")
+    if environment_of_key != environment.id:
         raise ApiError(401, "invalid API key for this environment and region", code="unauthorized")
     if not is_allowed(call.org, call.principal, "flink", f"{environment.crn}/flink-region={region}"):
         raise forbidden()

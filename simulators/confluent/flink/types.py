@@ -92,20 +92,20 @@ def _to_nested_flink_type(avro: Mapping[str, Any]) -> str:
     return flink
 
 
-def build_avro_schema(name: str, described: list[dict[str, Any]]) -> dict[str, Any]:
+def build_avro_schema(name: str, columns: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the value schema of a new table, with the names that Confluent's Flink gives it. Raises
     UnknownType.
 
     `described` are the columns in the worker's answer.
     """
-    return _record(f"{name.replace('-', '_').replace('.', '_')}_value", described, "type") | {
+    return _record(f"{name.replace('-', '_').replace('.', '_')}_value", columns, "type") | {
         "namespace": "org.apache.flink.avro.generated.record"
     }
 
 
-def _record(name: str, described: list[dict[str, Any]], kind: str) -> dict[str, Any]:
+def _record(name: str, columns: list[dict[str, Any]], kind: str) -> dict[str, Any]:
     fields = []
-    for field in described:
+    for field in columns:
         avro = _to_avro(field[kind], f"{name}_{field['name']}")
         nullable = {"default": None} if isinstance(avro, list) else {}
         fields.append({"name": field["name"], "type": avro} | nullable)
@@ -164,8 +164,8 @@ def from_json(value: Any, avro: Any) -> Any:
     kind, logical = (avro, None) if isinstance(avro, str) else (avro["type"], avro.get("logicalType"))
     if not isinstance(kind, str):
         return from_json(value, kind)
-    if read := _READ.get(f"{kind} {logical}") or _READ.get(kind):
-        return read(value)
+    if read_logical := _READ.get(f"{kind} {logical}") or _READ.get(kind):
+        return read_logical(value)
     return _convert_nested(value, kind, avro)
 
 

@@ -25,8 +25,8 @@ def probe_bucket(access: Access, name: str, region: str, *, known: bool) -> None
     ]
     if (location or "us-east-1") != region:
         raise LakeRefused(f"The bucket {name} is in {location}, and the Kafka cluster in {region}")
-    listed = call_or_refuse(f"s3:ListBucket on {name}", s3.list_objects_v2, Bucket=name, MaxKeys=1)
-    if listed.get("KeyCount") and not known:
+    listing = call_or_refuse(f"s3:ListBucket on {name}", s3.list_objects_v2, Bucket=name, MaxKeys=1)
+    if listing.get("KeyCount") and not known:
         raise LakeRefused(f"The bucket {name} is not empty")
     require_allowed(f"s3:ListBucketMultipartUploads on {name}", s3.list_multipart_uploads, Bucket=name)
     _probe_objects(s3, name)

@@ -150,7 +150,7 @@ def _commit(org: Organization, topic: TableflowTopic, lake: Lake) -> None:
 
 
 def _accept_records(
-    org: Organization, topic: TableflowTopic, read: Iterable[Record | BadRecord]
+    org: Organization, topic: TableflowTopic, records_and_mistakes: Iterable[Record | BadRecord]
 ) -> list[Record]:
     """Return the good records, and handle bad ones as the topic's error_handling says.
 
@@ -158,7 +158,7 @@ def _accept_records(
     """
     handling = topic.config["error_handling"]
     records = []
-    for record in read:
+    for record in records_and_mistakes:
         if isinstance(record, Record):
             records.append(record)
         elif handling["mode"] == "SUSPEND":

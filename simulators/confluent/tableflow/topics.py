@@ -134,41 +134,44 @@ def require_integration(call: Call, name: str, environment: str, pointer: str) -
 
 
 def _read_config(spec: Fields, current: dict[str, Any]) -> dict[str, Any]:
-    given = spec.read_object("config", required=False)
+    fields = spec.read_object("config", required=False)
     handling = current.get("error_handling", {"mode": "SUSPEND"})
-    if "error_handling" in given:
-        handling = _read_error_handling(given)
-    if "record_failure_strategy" in given and given.read_text("record_failure_strategy") != handling["mode"]:
+    if "error_handling" in fields:
+        handling = _read_error_handling(fields)
+    if (
+        "record_failure_strategy" in fields
+        and fields.read_text("record_failure_strategy") != handling["mode"]
+    ):
         raise bad_request("record_failure_strategy contradicts error_handling")
     config = {
         "retention_ms": _read_duration(
-            given, "retention_ms", current.get("retention_ms", str(_WEEK_MS)), _LEAST_RETENTION_MS
+            fields, "retention_ms", current.get("retention_ms", str(_WEEK_MS)), _LEAST_RETENTION_MS
         ),
         "error_handling": handling,
         "record_failure_strategy": "SKIP" if handling["mode"] == "LOG" else handling["mode"],
     }
     naming = current.get("metadata_column_naming_scheme", "DEFAULT")
-    config["metadata_column_naming_scheme"] = given.read_choice(
+    config["metadata_column_naming_scheme"] = fields.read_choice(
         "metadata_column_naming_scheme", ("DEFAULT", "PORTABLE"), naming
     )
     retention = _read_duration(
-        given, "data_retention_ms", current.get("data_retention_ms", ""), _LEAST_DATA_RETENTION_MS
+        fields, "data_retention_ms", current.get("data_retention_ms", ""), _LEAST_DATA_RETENTION_MS
     )
     return config | ({"data_retention_ms": retention} if retention else {})
 
 
-def _read_error_handling(given: Fields) -> dict[str, str]:
-    handling = given.read_object("error_handling")
+def _read_error_handling(config: Fields) -> dict[str, str]:
+    handling = config.read_object("error_handling")
     mode = handling.read_choice("mode", ("SUSPEND", "SKIP", "LOG"))
     return {"mode": mode} | (
         {"target": handling.read_text("target", "error_log", pattern=_LOG_TARGET)} if mode == "LOG" else {}
     )
 
 
-def _read_duration(given: Fields, name: str, default: str, least: int) -> str:
-    value = given.read_text(name, default)
+def _read_duration(config: Fields, name: str, default: str, least: int) -> str:
+    value = config.read_text(name, default)
     if value and (not re.fullmatch(r"\d+", value) or int(value) < least):
-        raise invalid(given.build_pointer(name), f"{name} must be a whole number of at least {least}")
+        raise invalid(config.build_pointer(name), f"{name} must be a whole number of at least {least}")
     return value
 
 

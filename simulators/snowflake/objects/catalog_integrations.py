@@ -64,34 +64,34 @@ class CatalogIntegrations(ObjectType[Integration]):
     def require_unused(self, session: Session, existing: Integration) -> None:
         require_unused(session.account, existing, self.words)
 
-    def build_row(self, session: Session, shown: Integration) -> dict[str, Any]:
-        return {"type": "CATALOG", "category": "CATALOG", "enabled": shown.enabled}
+    def build_row(self, session: Session, integration: Integration) -> dict[str, Any]:
+        return {"type": "CATALOG", "category": "CATALOG", "enabled": integration.enabled}
 
-    def build_description(self, session: Session, described: Integration) -> Result:
-        session.require("USAGE", described)
-        rest = {
-            "CATALOG_URI": described.catalog_uri,
+    def build_description(self, session: Session, integration: Integration) -> Result:
+        session.require("USAGE", integration)
+        settings = {
+            "CATALOG_URI": integration.catalog_uri,
             "CATALOG_API_TYPE": "AWS_GLUE",
-            "CATALOG_NAME": described.catalog_name,
+            "CATALOG_NAME": integration.catalog_name,
             "ACCESS_DELEGATION_MODE": "EXTERNAL_VOLUME_CREDENTIALS",
         }
         signing = {
             "TYPE": "SIGV4",
-            "SIGV4_IAM_ROLE": described.role_arn,
-            "SIGV4_SIGNING_REGION": described.signing_region,
+            "SIGV4_IAM_ROLE": integration.role_arn,
+            "SIGV4_SIGNING_REGION": integration.signing_region,
         }
         prefix = session.account.behavior.prefix
         rows = [
-            ("ENABLED", "Boolean", described.enabled, "false"),
+            ("ENABLED", "Boolean", integration.enabled, "false"),
             ("CATALOG_SOURCE", "String", "ICEBERG_REST", ""),
-            ("CATALOG_NAMESPACE", "String", described.namespace, ""),
+            ("CATALOG_NAMESPACE", "String", integration.namespace, ""),
             ("TABLE_FORMAT", "String", "ICEBERG", ""),
-            ("REST_CONFIG", "Object", json.dumps(rest), ""),
+            ("REST_CONFIG", "Object", json.dumps(settings), ""),
             ("REST_AUTHENTICATION", "Object", json.dumps(signing), ""),
             (f"{prefix}_AWS_IAM_USER_ARN", "String", trust.get_user_arn(session.account), ""),
-            (f"{prefix}_AWS_EXTERNAL_ID", "String", described.external_id, ""),
-            ("REFRESH_INTERVAL_SECONDS", "Integer", described.refresh_seconds, "30"),
-            ("COMMENT", "String", described.comment, ""),
+            (f"{prefix}_AWS_EXTERNAL_ID", "String", integration.external_id, ""),
+            ("REFRESH_INTERVAL_SECONDS", "Integer", integration.refresh_seconds, "30"),
+            ("COMMENT", "String", integration.comment, ""),
         ]
         return build_table("property property_type property_value property_default", rows)
 

@@ -68,12 +68,12 @@ class Schemas(ObjectType[Schema]):
         altered.managed_access = enable
         return True
 
-    def build_row(self, session: Session, shown: Schema) -> dict[str, Any]:
+    def build_row(self, session: Session, schema: Schema) -> dict[str, Any]:
         return {
             "is_default": "N",
-            "is_current": "Y" if shown.name == (session.database, session.schema) else "N",
-            "database_name": shown.name[0],
-            "options": "MANAGED ACCESS" if shown.managed_access else "",
+            "is_current": "Y" if schema.name == (session.database, session.schema) else "N",
+            "database_name": schema.name[0],
+            "options": "MANAGED ACCESS" if schema.managed_access else "",
             "retention_time": "1",
         }
 
@@ -139,12 +139,12 @@ class Databases(ObjectType[Database]):
         cursor.take("IN", "ACCOUNT")
         return super().show(session, cursor)
 
-    def build_row(self, session: Session, shown: Database) -> dict[str, Any]:
+    def build_row(self, session: Session, database: Database) -> dict[str, Any]:
         return {
             "is_default": "N",
-            "is_current": "Y" if shown.label == session.database else "N",
+            "is_current": "Y" if database.label == session.database else "N",
             "retention_time": "1",
-            "kind": "CATALOG-LINKED DATABASE" if shown.link else "STANDARD",
+            "kind": "CATALOG-LINKED DATABASE" if database.link else "STANDARD",
             "budget": None,
         }
 

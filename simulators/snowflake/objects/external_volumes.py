@@ -62,8 +62,8 @@ class ExternalVolumes(ObjectType[Volume]):
 
     def read_create(self, session: Session, options: Options) -> dict[str, Any]:
         options.require("STORAGE_LOCATIONS")
-        given = options.each_inside("STORAGE_LOCATIONS", _LOCATION, _LOCATION_NOT_SIMULATED)
-        locations = [_read_location(session.account, location) for location in given]
+        locations_options = options.each_inside("STORAGE_LOCATIONS", _LOCATION, _LOCATION_NOT_SIMULATED)
+        locations = [_read_location(session.account, location) for location in locations_options]
         if not locations or len({location.label for location in locations}) < len(locations):
             raise invalid_value("STORAGE_LOCATIONS", "NAME")
         return self.read(session, options) | {"locations": locations}
@@ -79,8 +79,8 @@ class ExternalVolumes(ObjectType[Volume]):
             cursor.end()
             options.require("STORAGE_LOCATION")
             session.require("OWNERSHIP", altered)
-            given = options.read_nested("STORAGE_LOCATION", _LOCATION, _LOCATION_NOT_SIMULATED)
-            location = _read_location(session.account, given)
+            location_options = options.read_nested("STORAGE_LOCATION", _LOCATION, _LOCATION_NOT_SIMULATED)
+            location = _read_location(session.account, location_options)
             if location.label in [location.label for location in altered.locations]:
                 raise exists(location.label)
             altered.locations.append(location)
@@ -91,10 +91,10 @@ class ExternalVolumes(ObjectType[Volume]):
     def require_unused(self, session: Session, existing: Volume) -> None:
         require_unused(session.account, existing, self.words)
 
-    def build_row(self, session: Session, shown: Volume) -> dict[str, Any]:
-        return {"allow_writes": shown.allow_writes}
+    def build_row(self, session: Session, volume: Volume) -> dict[str, Any]:
+        return {"allow_writes": volume.allow_writes}
 
-    def build_description(self, session: Session, described: Volume) -> Result:
+    def build_description(self, session: Session, volume: Volume) -> Result:
         arn = trust.get_user_arn(session.account)
         locations = [
             (
@@ -104,13 +104,13 @@ class ExternalVolumes(ObjectType[Volume]):
                 json.dumps(_describe_location(location, arn)),
                 "",
             )
-            for number, location in enumerate(described.locations, 1)
+            for number, location in enumerate(volume.locations, 1)
         ]
         rows = [
-            ("", "ALLOW_WRITES", "Boolean", described.allow_writes, "true"),
+            ("", "ALLOW_WRITES", "Boolean", volume.allow_writes, "true"),
             *locations,
-            ("STORAGE_LOCATIONS", "ACTIVE", "String", described.locations[0].label, ""),
-            ("", "COMMENT", "String", described.comment, ""),
+            ("STORAGE_LOCATIONS", "ACTIVE", "String", volume.locations[0].label, ""),
+            ("", "COMMENT", "String", volume.comment, ""),
         ]
         return build_table("parent_property property property_type property_value property_default", rows)
 

@@ -107,27 +107,27 @@ class IcebergTables(ObjectType[IcebergTable]):
         if dropped.linked:
             raise unsupported("DROP in a catalog-linked database whose writes are not allowed")
 
-    def build_row(self, session: Session, shown: IcebergTable) -> dict[str, Any]:
-        state = iceberg.refresh_status(shown)
+    def build_row(self, session: Session, iceberg_table: IcebergTable) -> dict[str, Any]:
+        state = iceberg.refresh_status(iceberg_table)
         return {
-            "database_name": shown.name[0],
-            "schema_name": shown.name[1],
-            "external_volume_name": to_sql_name(shown.volume),
-            "catalog_name": to_sql_name(shown.catalog),
+            "database_name": iceberg_table.name[0],
+            "schema_name": iceberg_table.name[1],
+            "external_volume_name": to_sql_name(iceberg_table.volume),
+            "catalog_name": to_sql_name(iceberg_table.catalog),
             "iceberg_table_type": "UNMANAGED",
-            "catalog_table_name": shown.catalog_table,
-            "catalog_namespace": shown.namespace,
+            "catalog_table_name": iceberg_table.catalog_table,
+            "catalog_namespace": iceberg_table.namespace,
             "can_write_metadata": "N",
             "auto_refresh_status": json.dumps(state) if state else None,
         }
 
-    def build_description(self, session: Session, described: IcebergTable) -> Result:
-        session.require_any(("SELECT", "REFERENCES", "OWNERSHIP"), described)
+    def build_description(self, session: Session, iceberg_table: IcebergTable) -> Result:
+        session.require_any(("SELECT", "REFERENCES", "OWNERSHIP"), iceberg_table)
         names = (
             "name type kind null? default primary~key unique~key check expression comment policy~name "
             "privacy~domain"
         )
-        columns = iceberg.list_columns(described)
+        columns = iceberg.list_columns(iceberg_table)
         return build_table(
             names,
             (

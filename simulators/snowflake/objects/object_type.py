@@ -83,7 +83,7 @@ class ObjectType(Generic[T]):
 
     # --- CREATE
 
-    def create(self, session: Session, cursor: Cursor, given: CreateOptions) -> Result:
+    def create(self, session: Session, cursor: Cursor, create_options: CreateOptions) -> Result:
         name = cursor.read_name()
         fields = self.read_clauses(cursor)
         options = Options(
@@ -97,9 +97,9 @@ class ObjectType(Generic[T]):
         name = session.qualify_name(self.domain, name)
         session.require(self.create_privilege, session.find_container(self.domain, name), primary=True)
         existing = session.account.find(self.domain, name)
-        if existing is not None and given.if_not_exists:
+        if existing is not None and create_options.if_not_exists:
             return build_status(f"{to_sql_name(name[-1:])} already exists, statement succeeded.")
-        if existing is not None and not given.or_replace:
+        if existing is not None and not create_options.or_replace:
             raise exists(name)
         if existing is not None:
             session.require("OWNERSHIP", existing)
@@ -181,12 +181,12 @@ class ObjectType(Generic[T]):
     def _set(self, session: Session, cursor: Cursor, altered: T) -> None:
         if cursor.is_at("TAG"):
             raise not_simulated("tags")
-        given = cursor.read_options()
+        values = cursor.read_options()
         cursor.end()
-        if not given:
+        if not values:
             cursor.refuse()
-        others = f"{self.not_simulated} {self.set_not_simulated}"
-        options = Options(self.words, given, " ".join(self.properties), others)
+        not_simulated_names = f"{self.not_simulated} {self.set_not_simulated}"
+        options = Options(self.words, values, " ".join(self.properties), not_simulated_names)
         fields = self.read(session, options)
         self.require_alter(session, altered, list(options))
         self.apply(session, altered, fields)
@@ -241,27 +241,27 @@ class ObjectType(Generic[T]):
         rows = (self._build_full_row(session, object_) for object_ in self._list_objects(session, cursor))
         return build_table_of_records(self.columns, rows)
 
-    def _build_full_row(self, session: Session, shown: T) -> dict[str, Any]:
+    def _build_full_row(self, session: Session, object_: T) -> dict[str, Any]:
         common = {
-            "created_on": shown.created,
-            "name": shown.label,
-            "owner": shown.owner,
-            "comment": shown.comment,
-            "owner_role_type": "ROLE" if shown.owner else "",
+            "created_on": object_.created,
+            "name": object_.label,
+            "owner": object_.owner,
+            "comment": object_.comment,
+            "owner_role_type": "ROLE" if object_.owner else "",
         }
-        return common | self.build_row(session, shown)
+        return common | self.build_row(session, object_)
 
-    def build_row(self, session: Session, shown: T) -> dict[str, Any]:
+    def build_row(self, session: Session, object_: T) -> dict[str, Any]:
         """Return the values of a row of SHOW, except those of the columns that all types have."""
         return {}
 
     def describe(self, session: Session, cursor: Cursor) -> Result:
         name = cursor.read_name()
         cursor.end()
-        described: T = session.resolve(self.domain, name)
-        return self.build_description(session, described)
+        object_: T = session.resolve(self.domain, name)
+        return self.build_description(session, object_)
 
-    def build_description(self, session: Session, described: T) -> Result:
+    def build_description(self, session: Session, object_: T) -> Result:
         raise not_simulated(f"DESCRIBE {self.words}")
 
     def _find_existing(self, session: Session, name: Name, *, if_exists: bool) -> T | None:
@@ -279,21 +279,21 @@ class ObjectType(Generic[T]):
         name.
         """
         pattern = compile_like_pattern(cursor.string() if cursor.take("LIKE") else "%")
-        within = _read_scope(session, cursor) if self.domain.depth > 1 else ()
+        container = _read_scope(session, cursor) if self.domain.depth > 1 else ()
         prefix = cursor.string() if cursor.take("STARTS", "WITH") else ""
         limit = cursor.number() if cursor.take("LIMIT") else None
         if limit is not None and cursor.is_at("FROM"):
             raise not_simulated("SHOW … LIMIT … FROM")
         cursor.end()
-        listed = [
+        objects = [
             object_
             for object_ in session.account.all(self.model)
             if pattern.fullmatch(object_.label)
-            and object_.name[: len(within)] == within
+            and object_.name[: len(container)] == container
             and object_.label.startswith(prefix)
             and session.can_see(object_)
         ]
-        return sorted(listed, key=lambda object_: object_.name)[:limit]
+        return sorted(objects, key=lambda object_: object_.name)[:limit]
 
 
 def _read_scope(session: Session, cursor: Cursor) -> Name:
@@ -309,5 +309,5 @@ def _read_scope(session: Session, cursor: Cursor) -> Name:
     name = cursor.read_name()
     if domain is None:
         domain = Domain.SCHEMA if len(name) > 1 else Domain.DATABASE
-    within: SnowflakeObject = session.resolve(domain, name)
-    return within.name
+    container: SnowflakeObject = session.resolve(domain, name)
+    return container.name

@@ -40,18 +40,18 @@ class Roles(ObjectType[Role]):
             if object_.owner == dropped.label:
                 object_.owner = session.role
 
-    def build_row(self, session: Session, shown: Role) -> dict[str, Any]:
+    def build_row(self, session: Session, role: Role) -> dict[str, Any]:
         memberships = session.account.memberships
-        holders = [membership.to.domain for membership in memberships if membership.role == shown.label]
+        holders = [membership.to.domain for membership in memberships if membership.role == role.label]
         return {
-            "is_default": "Y" if shown.label == session.user.default_role else "N",
-            "is_current": "Y" if shown.label == session.role else "N",
+            "is_default": "Y" if role.label == session.user.default_role else "N",
+            "is_current": "Y" if role.label == session.role else "N",
             "is_inherited": "Y"
-            if shown.label in list_inherited_roles(session.account, [session.role]) - {session.role}
+            if role.label in list_inherited_roles(session.account, [session.role]) - {session.role}
             else "N",
             "assigned_to_users": holders.count(Domain.USER),
             "granted_to_roles": holders.count(Domain.ROLE),
-            "granted_roles": sum(membership.to == shown.key for membership in memberships),
+            "granted_roles": sum(membership.to == role.key for membership in memberships),
         }
 
     def describe(self, session: Session, cursor: Cursor) -> Result:
@@ -59,8 +59,8 @@ class Roles(ObjectType[Role]):
 
 
 def _read_type(options: Options, name: str) -> str:
-    chosen = options.read_choice(name, "PERSON SERVICE LEGACY_SERVICE NULL")
-    return "" if chosen == "NULL" else chosen
+    user_type = options.read_choice(name, "PERSON SERVICE LEGACY_SERVICE NULL")
+    return "" if user_type == "NULL" else user_type
 
 
 def _read_secondary_roles(options: Options, name: str) -> bool:
@@ -138,35 +138,35 @@ class Users(ObjectType[User]):
         if dropped is session.user:
             raise SqlError("003001", "42501", "SQL access control error:\nA user can't drop itself.")
 
-    def build_row(self, session: Session, shown: User) -> dict[str, Any]:
+    def build_row(self, session: Session, user: User) -> dict[str, Any]:
         return {
-            "login_name": shown.login_name,
-            "display_name": shown.display_name,
-            "email": shown.email,
-            "disabled": shown.disabled,
+            "login_name": user.login_name,
+            "display_name": user.display_name,
+            "email": user.email,
+            "disabled": user.disabled,
             "must_change_password": False,
             "snowflake_lock": False,
-            "default_warehouse": shown.default_warehouse,
-            "default_namespace": shown.default_namespace,
-            "default_role": shown.default_role,
-            "default_secondary_roles": '["ALL"]' if shown.secondary_roles else "[]",
+            "default_warehouse": user.default_warehouse,
+            "default_namespace": user.default_namespace,
+            "default_role": user.default_role,
+            "default_secondary_roles": '["ALL"]' if user.secondary_roles else "[]",
             "last_success_login": None,
             "expires_at_time": None,
             "locked_until_time": None,
             "has_password": False,
-            "has_rsa_public_key": bool(shown.keys),
-            "type": shown.type or None,
+            "has_rsa_public_key": bool(user.keys),
+            "type": user.type or None,
             "has_mfa": False,
         }
 
-    def build_description(self, session: Session, described: User) -> Result:
+    def build_description(self, session: Session, user: User) -> Result:
         """Return the properties.
 
         Raises SqlError for another user without MONITOR or OWNERSHIP on it, or MANAGE GRANTS.
         """
-        if described is not session.user and not session.manages_grants:
-            session.require_any(("MONITOR", "OWNERSHIP"), described)
-        rows = ((name, value, "null", "") for name, value in _list_properties(described))
+        if user is not session.user and not session.manages_grants:
+            session.require_any(("MONITOR", "OWNERSHIP"), user)
+        rows = ((name, value, "null", "") for name, value in _list_properties(user))
         return build_table("property value default description", rows)
 
 

@@ -88,18 +88,18 @@ class Warehouses(ObjectType[Warehouse]):
         altered.last_used = now if resuming else None
         return True
 
-    def build_row(self, session: Session, shown: Warehouse) -> dict[str, Any]:
+    def build_row(self, session: Session, warehouse: Warehouse) -> dict[str, Any]:
         return {
-            "state": "STARTED" if shown.is_running(session.account.clock.now()) else "SUSPENDED",
+            "state": "STARTED" if warehouse.is_running(session.account.clock.now()) else "SUSPENDED",
             "type": "STANDARD",
-            "size": shown.size,
+            "size": warehouse.size,
             "min_cluster_count": 1,
             "max_cluster_count": 1,
-            "is_default": "Y" if shown.label == session.user.default_warehouse else "N",
-            "is_current": "Y" if shown.label == session.warehouse else "N",
-            "auto_suspend": shown.auto_suspend,
-            "auto_resume": shown.auto_resume,
-            "resumed_on": shown.last_used or shown.created,
-            "updated_on": shown.created,
+            "is_default": "Y" if warehouse.label == session.user.default_warehouse else "N",
+            "is_current": "Y" if warehouse.label == session.warehouse else "N",
+            "auto_suspend": warehouse.auto_suspend,
+            "auto_resume": warehouse.auto_resume,
+            "resumed_on": warehouse.last_used or warehouse.created,
+            "updated_on": warehouse.created,
             "resource_monitor": "null",
         }

@@ -84,9 +84,9 @@ def _register_tables(environment: TableEnvironment, request: dict[str, Any]) -> 
                 f"{_quote_name(_ROWTIME)} TIMESTAMP_LTZ(3) NOT NULL, WATERMARK FOR {_quote_name(_ROWTIME)} AS "
                 f"{_quote_name(_ROWTIME)}"
             )
-            where = f"{_FILES}, 'path' = 'file://{table['folder']}'"
+            options = f"{_FILES}, 'path' = 'file://{table['folder']}'"
             environment.execute_sql(
-                f"CREATE TEMPORARY TABLE {_quote_name(name)} ({columns}, {time}) WITH ({where})"
+                f"CREATE TEMPORARY TABLE {_quote_name(name)} ({columns}, {time}) WITH ({options})"
             )
         yield
     finally:
@@ -107,8 +107,8 @@ def _plan_query(environment: TableEnvironment, request: dict[str, Any]) -> dict[
         f"CREATE TEMPORARY TABLE {_quote_name(_SINK)} ({fields}) WITH ({_FILES}, 'path' = 'file://{folder}')"
     )
     environment.create_temporary_view(_QUERY, table)
-    chosen = ", ".join(_quote_name(column.getName()) for column in columns)
-    insert = f"INSERT INTO {_quote_name(_SINK)} SELECT {chosen} FROM {_quote_name(_QUERY)}"  # noqa: S608  (names, quoted)
+    column_names = ", ".join(_quote_name(column.getName()) for column in columns)
+    insert = f"INSERT INTO {_quote_name(_SINK)} SELECT {column_names} FROM {_quote_name(_QUERY)}"  # noqa: S608  (names, quoted)
     try:
         environment.explain_sql(insert)
         if "into" in request:
@@ -132,9 +132,11 @@ def _describe_type(kind: Any) -> dict[str, Any]:
     tree: dict[str, Any] = {"type": name, "nullable": kind.isNullable()}
     children = list(kind.getChildren())
     if name == "ROW":
-        named = zip(kind.getFieldNames(), children, strict=True)
+        names_and_types = zip(kind.getFieldNames(), children, strict=True)
         return tree | {
-            "fields": [{"name": field, "field_type": _describe_type(child)} for field, child in named]
+            "fields": [
+                {"name": field, "field_type": _describe_type(child)} for field, child in names_and_types
+            ]
         }
     inner = zip(_CHILDREN.get(name, ()), children, strict=False)
     measured = {name: getattr(kind, method)() for name, method in _MEASURES.get(name, ())}
