@@ -24,7 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )  # MiniStack's own output goes to the log on standard error
 
     def announce(credentials: dict[str, Any]) -> None:
-        stdout.write((json.dumps(credentials) if as_json else _describe_credentials(credentials)) + "\n")
+        announcement = json.dumps(credentials) if as_json else _describe_credentials(credentials)
+        stdout.write(announcement + "\n")
         stdout.flush()
 
     try:

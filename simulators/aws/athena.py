@@ -108,7 +108,10 @@ def main() -> None:
         _reply(malformed=str(malformed))
         return
     utility = isinstance(statement, re.Match)
-    _reply(type="UTILITY" if utility else "DML", subtype="SHOW" if utility else "SELECT")
+    if utility:
+        _reply(type="UTILITY", subtype="SHOW")
+    else:
+        _reply(type="DML", subtype="SELECT")
     if sys.stdin.readline():
         threading.Thread(target=_exit_when_stdin_ends, daemon=True).start()
         _reply(**_run_statement(query, statement))
@@ -218,9 +221,8 @@ class Engine:
             json.loads(self._connection.get_profiling_information(format="json")).get("total_bytes_read", 0)
         )
         columns = [describe_column(name.lower(), kind) for name, kind in column_types]
-        return Result(
-            columns, [_format_row(row, columns, 3 if only_snapshots else 6) for row in rows], scanned
-        )
+        digits = 3 if only_snapshots else 6
+        return Result(columns, [_format_row(row, columns, digits) for row in rows], scanned)
 
     def _bind_tables(self, tree: exp.Query) -> tuple[dict[str, dict[str, str]], bool]:
         """Replace each table by a view. Return each view's columns, and whether all tables are $snapshots."""
@@ -347,12 +349,15 @@ def _explain_failure(error: duckdb.Error) -> Failed:
 
 
 def _format_row(row: Sequence[Any], columns: list[Column], digits: int) -> list[str | None]:
-    values_and_columns = zip(row, columns, strict=True)
-    cells = [
-        _shorten_float(value) if column.type == "float" and value is not None else value
-        for value, column in values_and_columns
-    ]
-    return [None if cell is None else text(cell, digits) for cell in cells]
+    return [_format_cell(value, column, digits) for value, column in zip(row, columns, strict=True)]
+
+
+def _format_cell(value: Any, column: Column, digits: int) -> str | None:
+    if value is None:
+        return None
+    if column.type == "float":
+        return text(_shorten_float(value), digits)
+    return text(value, digits)
 
 
 def _shorten_float(value: float) -> float:

@@ -32,7 +32,8 @@ def describe_column(name: str, kind: str) -> Column:
     if kind.endswith("]"):
         return Column(name, "array")
     if kind.startswith(("MAP(", "STRUCT(")):
-        return Column(name, "map" if kind.startswith("MAP(") else "row")
+        athena_type = "map" if kind.startswith("MAP(") else "row"
+        return Column(name, athena_type)
     return Column(name, *_TYPES.get(kind, ("varchar", 2147483647)))
 
 
@@ -48,10 +49,10 @@ def text(value: Any, digits: int = 6) -> str:  # noqa: PLR0911  (one line for ea
         return format(value, "f")
     if isinstance(value, datetime | time):
         moment = value.astimezone(UTC) if isinstance(value, datetime) and value.tzinfo else value
-        digits_of_moment = moment.strftime(
-            "%H:%M:%S.%f" if isinstance(moment, time) else "%Y-%m-%d %H:%M:%S.%f"
-        )
-        return f"{digits_of_moment[: len(digits_of_moment) - 6 + digits]}{' UTC' if value.tzinfo else ''}"
+        pattern = "%H:%M:%S.%f" if isinstance(moment, time) else "%Y-%m-%d %H:%M:%S.%f"
+        moment_text = moment.strftime(pattern)
+        zone = " UTC" if value.tzinfo else ""
+        return moment_text[: len(moment_text) - 6 + digits] + zone
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, bytes):

@@ -68,12 +68,12 @@ def run(options: Options, announce: Callable[[dict[str, Any]], None]) -> None:
         require_version(importlib.metadata.version("ministack"))
         serving = Patch("launcher")
         ready = partial(announce, _describe_credentials(port, options))
-        serve = partial(
-            _serve, listener.detach(), ready, front=(lambda app: app) if options.stock else _wrap_app
-        )
+        front = (lambda app: app) if options.stock else _wrap_app
+        serve = partial(_serve, listener.detach(), ready, front=front)
         serving.replaces("hypercorn.asyncio", "serve", "app config shutdown_trigger mode")(serve)
         main = _MAIN.find()
-        apply([serving] if options.stock else [serving, *PATCHES])
+        patches = () if options.stock else PATCHES
+        apply([serving, *patches])
         try:
             main()
         finally:

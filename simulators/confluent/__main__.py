@@ -45,17 +45,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except OSError as error:
             return cli.report_not_started(WHAT, cli.describe_port_taken(options.port, error))
         worker = FlinkWorker() if options.flink else None
+        start = options.start.timestamp() if options.start else None
+        lake = None
+        if options.aws:
+            lake = Lake(options.aws, region, settings.ACCESS_KEY_ID, settings.SECRET_ACCESS_KEY)
+        engine = FlinkEngine(worker) if worker else None
         simulation = Simulation(
             listening.addresses,
             time_scale=options.time_scale,
-            start=options.start.timestamp() if options.start else None,
+            start=start,
             delays=Delays().scale(options.delays),
             region=region,
             seed=options.seed,
-            lake=Lake(options.aws, region, settings.ACCESS_KEY_ID, settings.SECRET_ACCESS_KEY)
-            if options.aws
-            else None,
-            engine=FlinkEngine(worker) if worker else None,
+            lake=lake,
+            engine=engine,
         )
         if options.stop_with_stdin:
             cli.stop_with_stdin()

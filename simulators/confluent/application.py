@@ -146,9 +146,8 @@ class Application(server.Application):
         is_within_limit = limit.take(key.id, now)
         headers = limit.build_headers(api, key.id, now) | {"X-Request-Id": request_id}
         if not is_within_limit:
-            return Response(
-                b"", 429, headers | limit.retry_after(api, now), "text/html" if api is KAFKA else None
-            )
+            media_type = "text/html" if api is KAFKA else None
+            return Response(b"", 429, headers | limit.retry_after(api, now), media_type)
         call = Call(
             organization,
             parameters,

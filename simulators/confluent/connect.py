@@ -179,10 +179,11 @@ def _find_connector(call: Call) -> Connector:
 
 
 def _mask_secrets(config: dict[str, str]) -> dict[str, str]:
-    return {
-        name: "****" if any(word in name for word in _SECRET_WORDS) else value
-        for name, value in config.items()
-    }
+    masked_config = dict(config)
+    for name in config:
+        if any(word in name for word in _SECRET_WORDS):
+            masked_config[name] = "****"
+    return masked_config
 
 
 def _list_problems(org: Organization, cluster: Cluster, config: dict[str, Any]) -> list[tuple[str, str]]:

@@ -56,7 +56,8 @@ class Environments(Kind[Environment]):
     )
 
     def authorize(self, call: Call, verb: str, record: Environment | None) -> None:
-        require(call, "admin", record.crn if record else call.org.crn)
+        scope = record.crn if record else call.org.crn
+        require(call, "admin", scope)
 
     def is_listed(self, call: Call, record: Environment) -> bool:
         return is_allowed(call.org, call.principal, "admin", record.crn)

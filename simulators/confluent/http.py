@@ -29,13 +29,11 @@ class Rendered(NamedTuple):
 
 
 def render_control_plane_error(error: ApiError, request_id: str) -> Rendered:
-    source = (
-        {"pointer": error.pointer}
-        if error.pointer
-        else {"parameter": error.parameter}
-        if error.parameter
-        else {}
-    )
+    source = {}
+    if error.pointer:
+        source = {"pointer": error.pointer}
+    elif error.parameter:
+        source = {"parameter": error.parameter}
     entry: dict[str, Any] = {
         "id": request_id,
         "status": str(error.status),

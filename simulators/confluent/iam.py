@@ -146,11 +146,7 @@ class RoleBindings(Kind[RoleBinding]):
         records = [
             binding
             for binding in (first, *org.role_bindings.values())
-            if self.is_listed(call, binding)
-            and all(
-                call.query.get(name, "") in ("", getattr(binding, attribute))
-                for name, attribute in self.filters
-            )
+            if self.is_listed(call, binding) and self.matches_filters(call, binding)
         ]
         return page(call, self.api_version, self.name, records, self.build_document)
 
@@ -217,9 +213,8 @@ class ApiKeys(Kind[ApiKey]):
         owner = _build_reference(org, record.owner, f"/iam/v2/{path}", f"{org.crn}/{scope}={record.owner}")
         api_version, path = _KEY_RESOURCES[record.kind]
         target = org.clusters.get(record.resource) or org.schema_registries.get(record.resource)
-        resource = _build_reference(
-            org, record.resource, path, target.crn if target else f"{org.crn}/{record.resource}"
-        )
+        crn = target.crn if target else f"{org.crn}/{record.resource}"
+        resource = _build_reference(org, record.resource, path, crn)
         return {
             "owner": owner | {"api_version": "iam/v2", "kind": kind},
             "resource": resource | {"api_version": api_version, "kind": record.kind.value},

@@ -40,14 +40,16 @@ def may(org: Organization, cluster: Cluster, principal: str, action: str, *, top
     matching = [acl["permission"] for acl in cluster.acls if _is_applicable(acl, principal, action, topic)]
     if "DENY" in matching:
         return False
-    return "ALLOW" in matching or is_allowed(
-        org, principal, action, cluster.build_crn("topic", topic) if topic else cluster.scope
-    )
+    if "ALLOW" in matching:
+        return True
+    resource = cluster.build_crn("topic", topic) if topic else cluster.scope
+    return is_allowed(org, principal, action, resource)
 
 
 def require_permission(call: Call, cluster: Cluster, action: str, *, topic: str = "") -> None:
     if not may(call.org, cluster, call.principal, action, topic=topic):
-        raise ApiError(403, f"{'Topic' if topic else 'Cluster'} authorization failed.", code=40301)
+        kind = "Topic" if topic else "Cluster"
+        raise ApiError(403, f"{kind} authorization failed.", code=40301)
 
 
 def _is_applicable(acl: dict[str, str], principal: str, action: str, topic: str) -> bool:

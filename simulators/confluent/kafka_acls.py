@@ -129,10 +129,9 @@ def _build_acl_list(call: Call, cluster: Cluster, acls: list[dict[str, str]]) ->
     """
     head = {"kind": "KafkaAcl", "metadata": {"self": f"{call.address}{call.path}"}, "cluster_id": cluster.id}
     with_ids = call.query.get("principal", "").startswith(_WITH_IDS)
-    listed_acls = [
-        acl if with_ids else acl | {"principal": _to_numeric_principal(acl["principal"])} for acl in acls
-    ]
-    return build_list(call, "KafkaAclList", [head | acl for acl in listed_acls])
+    if not with_ids:
+        acls = [acl | {"principal": _to_numeric_principal(acl["principal"])} for acl in acls]
+    return build_list(call, "KafkaAclList", [head | acl for acl in acls])
 
 
 ROUTES: Final = (

@@ -52,11 +52,13 @@ def query_metrics(call: Call) -> Answer:
     for instant, topic in events:
         if start <= (hour := int(instant) // _HOUR * _HOUR) and instant < end:
             counts[hour, topic] += 1
-    rows = [
-        {"timestamp": f"{datetime.fromtimestamp(hour, UTC):%Y-%m-%dT%H:%M:%SZ}", "value": float(count)}
-        | ({"metric.topic": topic} if topic else {})
-        for (hour, topic), count in sorted(counts.items())
-    ]
+    rows = []
+    for (hour, topic), count in sorted(counts.items()):
+        timestamp = f"{datetime.fromtimestamp(hour, UTC):%Y-%m-%dT%H:%M:%SZ}"
+        row: dict[str, Any] = {"timestamp": timestamp, "value": float(count)}
+        if topic:
+            row["metric.topic"] = topic
+        rows.append(row)
     return Answer(200, {"data": rows[: min(_MOST_ROWS, body.get("limit", 100))], "meta": {"pagination": {}}})
 
 

@@ -141,9 +141,10 @@ def check_compatibility(call: Call) -> Answer:
     number = call.parameters.get("version")
     against = registry.schemas.find_version(subject, number) if number else None
     problems = registry.schemas.list_problems(subject, _read_schema(call), against)
-    return _build_answer(
-        {"is_compatible": not problems} | ({"messages": problems} if _read_flag(call, "verbose") else {})
-    )
+    body: dict[str, Any] = {"is_compatible": not problems}
+    if _read_flag(call, "verbose"):
+        body["messages"] = problems
+    return _build_answer(body)
 
 
 def read_level(call: Call) -> Answer:

@@ -63,9 +63,10 @@ class Field:
                 raise immutable(body.build_pointer(name))
             return current
         required = self.required and (current is _NEW or bool(objects) or name in body)
-        value = self._read_value(
-            org, body, name, None if required else self.default if current is _NEW else current
-        )
+        default = None
+        if not required:
+            default = self.default if current is _NEW else current
+        value = self._read_value(org, body, name, default)
         if value in self.not_simulated:
             raise invalid(body.build_pointer(name), f"{value} is not simulated")
         return self.synonyms.get(value, value)
@@ -206,22 +207,27 @@ class Kind(Generic[R]):
             for record in self.list_objects(call.org).values()
             if self._is_in(record, parent)
             and self.is_listed(call, record)
-            and all(
-                call.query.get(name, "") in ("", getattr(record, attribute))
-                for name, attribute in self.filters
-            )
+            and self.matches_filters(call, record)
         ]
         return page(call, self.api_version, self.name, records, self.build_document)
 
+    def matches_filters(self, call: Call, record: Resource) -> bool:
+        for name, attribute in self.filters:
+            if call.query.get(name, "") not in ("", getattr(record, attribute)):
+                return False
+        return True
+
     def read(self, call: Call) -> Answer:
-        record = self.find(call, self.parent.of_query(call) if self.parent else None)
+        parent = self.parent.of_query(call) if self.parent else None
+        record = self.find(call, parent)
         self.authorize(call, "read", record)
         return Answer(200, self.build_document(call.org, record))
 
     def update(self, call: Call) -> Answer:
         org = call.org
         body = self._read_body(call, required=self.parent is not None)
-        record = self.find(call, self.parent.of_body(call, body) if self.parent else None)
+        parent = self.parent.of_body(call, body) if self.parent else None
+        record = self.find(call, parent)
         self.authorize(call, "update", record)
         values = {field.attribute: field.read(org, body, field.get_value(record)) for field in self.fields}
         values.pop("", None)
@@ -233,7 +239,8 @@ class Kind(Generic[R]):
         return Answer(200, self.build_document(org, record))
 
     def delete(self, call: Call) -> Answer:
-        record = self.find(call, self.parent.of_query(call) if self.parent else None)
+        parent = self.parent.of_query(call) if self.parent else None
+        record = self.find(call, parent)
         self.authorize(call, "delete", record)
         self.check_deletable(call.org, record)
         self.erase(call.org, record)

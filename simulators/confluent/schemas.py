@@ -108,7 +108,8 @@ class Schemas:
         schema_id = ids[0] if ids else _FIRST_ID + len(self.by_id)
         self.by_id.setdefault(schema_id, schema)
         versions = self._versions.setdefault(subject, [])
-        versions.append(Version(versions[-1].number + 1 if versions else 1, schema_id))
+        number = versions[-1].number + 1 if versions else 1
+        versions.append(Version(number, schema_id))
         return versions[-1]
 
     def list_problems(self, subject: str, schema: Schema, against: Version | None = None) -> list[str]:

@@ -24,7 +24,8 @@ class Listening:
     def __init__(self, port: int, stack: ExitStack) -> None:
         self.sockets: dict[Plane, socket.socket] = {}
         for plane in Plane:
-            self.sockets[plane] = stack.enter_context(server.bind_socket(port if plane is Plane.CLOUD else 0))
+            port_of_plane = port if plane is Plane.CLOUD else 0
+            self.sockets[plane] = stack.enter_context(server.bind_socket(port_of_plane))
         self.addresses = {plane: server.get_address(socket_) for plane, socket_ in self.sockets.items()}
 
     def build_server(self, simulation: Simulation) -> uvicorn.Server:

@@ -111,9 +111,9 @@ class Simulation:
         """Return the time and the ids of all objects, by type."""
         organization = self.organization
         organization.clock.run_due()
-        objects = {
-            kind: sorted(record.id for record in getattr(organization, kind).values()) for kind in _KINDS
-        }
+        objects = {}
+        for kind in _KINDS:
+            objects[kind] = sorted(record.id for record in getattr(organization, kind).values())
         objects["statements"] = sorted("/".join(key) for key in organization.statements)
         objects["topics"] = sorted(
             f"{cluster.id}/{name}" for cluster in organization.clusters.values() for name in cluster.topics

@@ -41,11 +41,9 @@ class Clock:
 
     def format_time(self, moment: float | None = None) -> str:
         """Return `moment`, by default now, as RFC 3339 text in UTC, with microseconds unless they are 0."""
-        return (
-            datetime.fromtimestamp(self.now() if moment is None else moment, UTC)
-            .isoformat()
-            .replace("+00:00", "Z")
-        )
+        if moment is None:
+            moment = self.now()
+        return datetime.fromtimestamp(moment, UTC).isoformat().replace("+00:00", "Z")
 
     def advance(self, seconds: float) -> None:
         if seconds < 0:

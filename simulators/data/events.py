@@ -134,9 +134,8 @@ def read_text_lines(file: Path, mistakes: Mistakes) -> Iterator[tuple[int, str]]
                 if number == 1 and (problem := _explain_no_text(raw)):
                     mistakes.add(number, "", problem)
                     return
-                line = _decode_line(
-                    raw.removeprefix(_BOM) if number == 1 else raw, partial(mistakes.add, number, "")
-                )
+                encoded = raw.removeprefix(_BOM) if number == 1 else raw
+                line = _decode_line(encoded, partial(mistakes.add, number, ""))
                 if line is not None:
                     yield number, line
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -223,7 +222,8 @@ def _refuse_number(name: str) -> NoReturn:
 def _build_sent(topic: Topic, value: dict[str, Any], received: int) -> Sent:
     time = value[topic.time_field] if topic.time_field else None
     key = value[topic.key_field] if topic.key_field else None
-    return Sent(received if time is None else (time - _EPOCH) // _MILLISECOND, _encode_key(key), value)
+    timestamp = received if time is None else (time - _EPOCH) // _MILLISECOND
+    return Sent(timestamp, _encode_key(key), value)
 
 
 def _encode_key(value: Any) -> bytes | None:

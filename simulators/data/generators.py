@@ -205,10 +205,10 @@ class _Sales:
 
 def _amend_lines(rng: random.Random, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     changed = rng.randrange(len(lines))
-    return [
-        {**line, "quantity": line["quantity"] + rng.randrange(1, 4)} if number == changed else line
-        for number, line in enumerate(lines)
-    ]
+    amended_lines = list(lines)
+    line = lines[changed]
+    amended_lines[changed] = {**line, "quantity": line["quantity"] + rng.randrange(1, 4)}
+    return amended_lines
 
 
 def _count_share(share: float, count: int) -> int:

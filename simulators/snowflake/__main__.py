@@ -30,7 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(
         signal.SIGTERM, lambda *_: sys.exit(0)
     )  # so that the folder is deleted, even before the server runs
-    region = options.region or (settings.REGION if options.aws else REGION)
+    default_region = settings.REGION if options.aws else REGION
+    region = options.region or default_region
     lake = (
         Lake(options.aws, region, settings.ACCESS_KEY_ID, settings.SECRET_ACCESS_KEY) if options.aws else None
     )

@@ -124,9 +124,10 @@ class Account:
             return existing
         folded = [part.lower() for part in name]
         objects = self.list_contents(name[:1], domain)
-        return next(
-            (object_ for object_ in objects if [part.lower() for part in object_.name] == folded), None
-        )
+        for object_ in objects:
+            if [part.lower() for part in object_.name] == folded:
+                return object_
+        return None
 
     def all(self, model: type[T]) -> list[T]:
         return [object_ for object_ in self._objects.values() if isinstance(object_, model)]
@@ -168,11 +169,12 @@ class Account:
         del self._objects[old]
         renamed.name = name
         self._objects[new] = renamed
-        self.grants = [attrs.evolve(grant, on=new) if grant.on == old else grant for grant in self.grants]
-        self.memberships = [
-            attrs.evolve(membership, to=new) if membership.to == old else membership
-            for membership in self.memberships
-        ]
+        for number, grant in enumerate(self.grants):
+            if grant.on == old:
+                self.grants[number] = attrs.evolve(grant, on=new)
+        for number, membership in enumerate(self.memberships):
+            if membership.to == old:
+                self.memberships[number] = attrs.evolve(membership, to=new)
 
     def objects(self) -> dict[str, list[str]]:
         """Return the names of all objects and grants, by type, without the predefined ones."""

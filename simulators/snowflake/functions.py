@@ -64,7 +64,9 @@ def _list_namespaces(session: Session, arguments: list[str]) -> str:
         namespaces = [integration.namespace] if integration.namespace else []
     else:
         namespaces = _list(integration, trust.list_namespaces, session.account, integration)
-    return json.dumps([] if parent else namespaces)
+    if parent:
+        return "[]"
+    return json.dumps(namespaces)
 
 
 def _check_levels(name: str, arguments: list[str]) -> None:

@@ -53,10 +53,9 @@ _SQL_TYPES: Final[dict[type[types.IcebergType], str]] = {
 
 def list_columns(table: IcebergTable) -> list[TableColumn]:
     """Return the columns. Their names are in upper case, except in a catalog-linked database."""
-    return [
-        column if table.linked else TableColumn(column.name.upper(), column.sql_type)
-        for column in table.columns
-    ]
+    if table.linked:
+        return list(table.columns)
+    return [TableColumn(column.name.upper(), column.sql_type) for column in table.columns]
 
 
 def _to_sql_type(iceberg: types.IcebergType) -> str:

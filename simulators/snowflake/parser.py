@@ -353,12 +353,8 @@ class Options:
     def read_nested(self, name: str, known_names: str, not_simulated_names: str = "") -> Options:
         """Return the properties in brackets; none if the property isn't given."""
         value = self._given.get(name)
-        return Options(
-            name,
-            {} if value is None else _read_bracketed_options(name, value),
-            known_names,
-            not_simulated_names,
-        )
+        values = {} if value is None else _read_bracketed_options(name, value)
+        return Options(name, values, known_names, not_simulated_names)
 
     def each_inside(self, name: str, known_names: str, not_simulated_names: str = "") -> list[Options]:
         """Return the properties of each item of a list in brackets. The property must be given."""

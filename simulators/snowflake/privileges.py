@@ -135,14 +135,15 @@ def _read_privileges(cursor: Cursor) -> list[str]:
 
     Both ALL and ALL PRIVILEGES are returned as ALL.
     """
-    names = []
+    privileges = []
     while True:
         words = [cursor.read_word()]
         while cursor.next.type is TokenType.WORD and not cursor.is_at("ON"):
             words.append(cursor.read_word())
-        names.append(" ".join(words))
+        privilege = " ".join(words)
+        privileges.append("ALL" if privilege == "ALL PRIVILEGES" else privilege)
         if not cursor.take_sign(","):
-            return ["ALL" if name == "ALL PRIVILEGES" else name for name in names]
+            return privileges
 
 
 def _expand_privileges(privileges: list[str], domain: Domain) -> list[str]:
@@ -195,7 +196,8 @@ def _read_grantee(change: Change, cursor: Cursor) -> Grantee:
     """Read the rest of the statement, so that a syntax error is reported even if the named objects don't
     exist.
     """
-    cursor.expect("FROM" if change.revoking else "TO")
+    preposition = "FROM" if change.revoking else "TO"
+    cursor.expect(preposition)
     for scope in ("USER", "SHARE", "DATABASE", "APPLICATION"):
         if cursor.is_at(scope):
             raise not_simulated(f"privileges of a {scope}")
@@ -302,11 +304,10 @@ def _change_owner(change: Change, grantee: Grantee, on: SnowflakeObject, to: str
             f"SQL access control error:\nDependent grant of privilege '{dependent[0].privilege}' on "
             f"securable '{'.'.join(on.name)}' to role '{dependent[0].to}' exists. It must be revoked first.",
         )
-    account.grants = [
-        attrs.evolve(grant, by=to) if grant.on == on.key else grant
-        for grant in account.grants
-        if grantee.current == "COPY" or grant.on != on.key
-    ]
+    grants = [grant for grant in account.grants if grant.on != on.key]
+    if grantee.current == "COPY":
+        grants = [attrs.evolve(grant, by=to) if grant.on == on.key else grant for grant in account.grants]
+    account.grants = grants
     on.owner = to
     return build_status()
 
@@ -314,7 +315,8 @@ def _change_owner(change: Change, grantee: Grantee, on: SnowflakeObject, to: str
 def _change_membership(session: Session, cursor: Cursor, *, revoking: bool) -> Result:
     account = session.account
     granted = cursor.read_name()
-    cursor.expect("FROM" if revoking else "TO")
+    preposition = "FROM" if revoking else "TO"
+    cursor.expect(preposition)
     domain = Domain.USER if cursor.take("USER") else Domain.ROLE
     if domain is Domain.ROLE:
         cursor.expect("ROLE")

@@ -74,11 +74,14 @@ def build_table(names: str, rows: Iterable[Sequence[Any]]) -> Result:
 
     `names` are the columns, separated by spaces; ~ stands for a space in a name.
     """
-    columns = tuple(
-        Column(name.replace("~", " "), "timestamp_ltz" if name in _TIMES else "text")
-        for name in names.split()
-    )
-    return Result(columns, [[_format_cell(value) for value in row] for row in rows])
+    columns = []
+    for name in names.split():
+        kind = "timestamp_ltz" if name in _TIMES else "text"
+        columns.append(Column(name.replace("~", " "), kind))
+    cells = []
+    for row in rows:
+        cells.append([_format_cell(value) for value in row])
+    return Result(tuple(columns), cells)
 
 
 def build_table_of_records(names: str, rows: Iterable[dict[str, Any]]) -> Result:
@@ -86,7 +89,10 @@ def build_table_of_records(names: str, rows: Iterable[dict[str, Any]]) -> Result
 
     The others are empty strings.
     """
-    return build_table(names, ([row.get(name, "") for name in names.split()] for row in rows))
+    values = []
+    for row in rows:
+        values.append([row.get(name, "") for name in names.split()])
+    return build_table(names, values)
 
 
 def _format_cell(value: Any) -> str | None:
@@ -110,10 +116,11 @@ def format_time(moment: float) -> str:
 def from_arrow(answer: Any) -> Result:
     """Convert an Arrow table to a result."""
     rows = zip(*(column.to_pylist() for column in answer.columns), strict=True)
-    return Result(
-        tuple(_describe_column(field) for field in answer.schema),
-        [[_format_text(value) for value in row] for row in rows],
-    )
+    columns = tuple(_describe_column(field) for field in answer.schema)
+    cells = []
+    for row in rows:
+        cells.append([_format_text(value) for value in row])
+    return Result(columns, cells)
 
 
 def _describe_column(field: Any) -> Column:

@@ -87,7 +87,8 @@ def _replace_session_functions(session: Session, tree: exp.Query) -> None:
             if isinstance(argument, exp.Literal)
         ]
         value = functions.call(session, name[1].upper(), arguments)
-        node.replace(exp.Null() if value is None else exp.Literal.string(value))
+        literal = exp.Null() if value is None else exp.Literal.string(value)
+        node.replace(literal)
 
 
 def _select_literals(tree: exp.Query) -> Result | None:
@@ -101,7 +102,8 @@ def _select_literals(tree: exp.Query) -> Result | None:
         return None
     names = [_normalize_identifier(projection.args["alias"]) for projection in projections]
     columns = tuple(_describe_literal(name, value) for name, value in zip(names, values, strict=True))
-    return Result(columns, [[value.name if isinstance(value, exp.Literal) else None for value in values]])
+    row = [value.name if isinstance(value, exp.Literal) else None for value in values]
+    return Result(columns, [row])
 
 
 def _describe_literal(name: str, value: exp.Expr) -> Column:
@@ -128,7 +130,8 @@ def _replace_tables(session: Session, tree: exp.Query) -> dict[str, IcebergTable
 
 
 def _normalize_identifier(identifier: Any) -> str:
-    return str(identifier.name if identifier.args.get("quoted") else identifier.name.upper())
+    name = str(identifier.name)
+    return name if identifier.args.get("quoted") else name.upper()
 
 
 def _find_readable_table(session: Session, name: Name) -> IcebergTable:
@@ -150,10 +153,9 @@ def _find_readable_table(session: Session, name: Name) -> IcebergTable:
 
 def _qualify_columns(tree: exp.Query, tables: dict[str, IcebergTable]) -> None:
     """Qualify the columns with their tables. Raises SqlError 000904 for a column that doesn't exist."""
-    column_types = {
-        short: {column.name: column.sql_type for column in list_columns(table)}
-        for short, table in tables.items()
-    }
+    column_types = {}
+    for short_name, table in tables.items():
+        column_types[short_name] = {column.name: column.sql_type for column in list_columns(table)}
     linked = {
         name.lower(): name for short, table in tables.items() if table.linked for name in column_types[short]
     }

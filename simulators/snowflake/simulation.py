@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from simulators.core.clock import Clock
 from simulators.snowflake import keys, trust
-from simulators.snowflake.account import ADMIN, ORGANIZATION, Account
+from simulators.snowflake.account import ADMIN, Account
 from simulators.snowflake.lake import Lake
 from simulators.snowflake.model import Membership, User
 from simulators.snowflake.sql_api import Statements
@@ -84,6 +84,8 @@ class Simulation:
             self._random.randint(10_000, 99_999)
         )
         organization, _, name = self._name.upper().partition("-")
+        if not name:
+            organization = ORGANIZATION
         clock = Clock(self._time_scale, self._start)
         self.account = Account(
             name or generated,
@@ -91,7 +93,7 @@ class Simulation:
             self._random,
             self._lake,
             region=self._region,
-            organization=organization if name else ORGANIZATION,
+            organization=organization,
         )
         self.statements = Statements(self.account)
         now = clock.now()

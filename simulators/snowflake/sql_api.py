@@ -222,9 +222,8 @@ def answer_statement(
     if wait or statement.state is State.RUNNING:
         return _build_json_response(202, _build_head(statement, "333334", "", _RUNNING))
     if statement.error:
-        return _build_json_response(
-            408 if statement.error.code == _TIMED_OUT else 422, _describe_failure(statement, statement.error)
-        )
+        status = 408 if statement.error.code == _TIMED_OUT else 422
+        return _build_json_response(status, _describe_failure(statement, statement.error))
     assert statement.result is not None, "a statement that is done has a result"
     rows = statement.result.rows[: behavior.most_rows]
     size = behavior.partition_rows
@@ -242,7 +241,8 @@ def answer_statement(
         "resultSetMetaData": _build_metadata(statement.result, parts),
         "data": _write_nulls(parts[0], statement.nullable),
     }
-    return _build_json_response(200, body, _build_links(statement, 0, len(parts)) if len(parts) > 1 else {})
+    links = _build_links(statement, 0, len(parts)) if len(parts) > 1 else {}
+    return _build_json_response(200, body, links)
 
 
 def answer_cancellation(statement: Statement) -> Response:
@@ -281,7 +281,12 @@ def _build_metadata(result: Result, parts: list[list[Row]]) -> dict[str, Any]:
 
 
 def _write_nulls(rows: list[Row], nullable: bool) -> list[Row]:
-    return rows if nullable else [["null" if value is None else value for value in row] for row in rows]
+    if nullable:
+        return rows
+    texts: list[Row] = []
+    for row in rows:
+        texts.append(["null" if value is None else value for value in row])
+    return texts
 
 
 def _build_links(statement: Statement, partition: int, count: int) -> dict[str, str]:

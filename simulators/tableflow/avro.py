@@ -274,10 +274,11 @@ def _name_branch_columns(names: list[str]) -> list[str]:
     each dot.
     """
     short_names = [name.rpartition(".")[2] for name in names]
-    return [
-        short_name if short_names.count(short_name) == 1 else name.replace(".", "_")
-        for name, short_name in zip(names, short_names, strict=True)
-    ]
+    columns = []
+    for name, short_name in zip(names, short_names, strict=True):
+        is_unique = short_names.count(short_name) == 1
+        columns.append(short_name if is_unique else name.replace(".", "_"))
+    return columns
 
 
 def _name_of(schema: Any) -> str:

@@ -74,9 +74,8 @@ class _Merge:
         required = not new.node.nullable
         if required and (old is None or old.optional):
             if not (isinstance(new.node, Array | Map) and new.default in ([], {})):
-                self._refuse(
-                    path, "added, and not nullable" if old is None else "nullable until now, and no longer"
-                )
+                change = "added, and not nullable" if old is None else "nullable until now, and no longer"
+                self._refuse(path, change)
             required = False
         if old is None:
             return types.NestedField(

@@ -229,15 +229,16 @@ def _write(table: Table, schema: Schema, rows: pa.Table, content: DataFileConten
     writer = ParquetFormatModel().create_writer(output, sanitize_column_names(schema), table.properties)
     with writer:
         writer.write(rows)
+    equality_ids = None
+    if content is DataFileContent.EQUALITY_DELETES:
+        equality_ids = [field.field_id for field in schema.fields]
     file = DataFile.from_args(
         content=content,
         file_path=path,
         file_format=FileFormat.PARQUET,
         partition=_UNPARTITIONED,
         file_size_in_bytes=len(output),
-        equality_ids=[field.field_id for field in schema.fields]
-        if content is DataFileContent.EQUALITY_DELETES
-        else None,
+        equality_ids=equality_ids,
         **writer.result().to_serialized_dict(),
     )
     file.spec_id = table.spec().spec_id

@@ -148,7 +148,9 @@ class Tableflow:
         )
         added = list(self._write(entry, rows, files)) + deletes
         if added:
-            operation = Operation.APPEND if not deletes else Operation.OVERWRITE if rows else Operation.DELETE
+            operation = Operation.APPEND
+            if deletes:
+                operation = Operation.OVERWRITE if rows else Operation.DELETE
             entry.table = add_files(entry.table, operation, added)
         return entry.table
 

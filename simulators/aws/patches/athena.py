@@ -167,7 +167,8 @@ async def _start_query(request: dict[str, Any], access_key: str, region: str) ->
         "_token": token,
         "_result": None,
     }
-    athena._executions[query_id], _processes[query_id] = execution, process
+    athena._executions[query_id] = execution
+    _processes[query_id] = process
     task = asyncio.create_task(_run_query(execution, process))
     _tasks.add(task)
     task.add_done_callback(_tasks.discard)
@@ -238,7 +239,8 @@ async def _run_query(execution: Execution, process: asyncio.subprocess.Process) 
 
 
 def _end_query(execution: Execution, outcome: dict[str, Any]) -> None:
-    status, execution["_result"] = execution["Status"], outcome
+    status = execution["Status"]
+    execution["_result"] = outcome
     if reason := outcome.get("reason"):
         status["StateChangeReason"] = reason
         status["AthenaError"] = {"ErrorCategory": 2, "Retryable": False, "ErrorMessage": reason}
@@ -299,29 +301,29 @@ def _read_results_page(request: dict[str, Any], access_key: str, region: str) ->
     return _build_page(execution["_result"], size, int(token))
 
 
+def _build_row(row: list[str | None]) -> dict[str, Any]:
+    return {"Data": [{} if cell is None else {"VarCharValue": cell} for cell in row]}
+
+
+def _build_column_info(column: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "CatalogName": "hive",
+        "SchemaName": "",
+        "TableName": "",
+        "Label": column["name"],
+        "Nullable": "UNKNOWN",
+        **{name.capitalize(): value for name, value in column.items()},
+        "CaseSensitive": column["type"] == "varchar",
+    }
+
+
 def _build_page(result: dict[str, Any], size: int, start: int) -> dict[str, Any]:
     columns = [
         dict(zip(("name", "type", "precision", "scale"), column, strict=True)) for column in result["columns"]
     ]
     rows = [*([[column["name"] for column in columns]] if result["header"] else []), *result["rows"]]
-    page = [
-        {"Data": [{} if cell is None else {"VarCharValue": cell} for cell in row]}
-        for row in rows[start : start + size]
-    ]
-    column_info = [
-        {
-            **{
-                "CatalogName": "hive",
-                "SchemaName": "",
-                "TableName": "",
-                "Label": column["name"],
-                "Nullable": "UNKNOWN",
-            },
-            **{name.capitalize(): value for name, value in column.items()},
-            "CaseSensitive": column["type"] == "varchar",
-        }
-        for column in columns
-    ]
+    page = [_build_row(row) for row in rows[start : start + size]]
+    column_info = [_build_column_info(column) for column in columns]
     more = {"NextToken": str(start + size)} if start + size < len(rows) else {}
     return {
         "UpdateCount": 0,

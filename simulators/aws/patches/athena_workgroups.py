@@ -121,7 +121,8 @@ def _find_workgroup(action: str, body: bytes) -> str | None:
         for query_id in [fields.get(field), *fields.get(f"{field}s", [])]:
             if query_id in store:
                 return str(store[query_id]["WorkGroup"])
-    return fields.get("WorkGroup") or (PRIMARY if action in _NEEDS_WORKGROUP else None)
+    default = PRIMARY if action in _NEEDS_WORKGROUP else None
+    return fields.get("WorkGroup") or default
 
 
 def _list_ids(store: Any, name: str) -> list[str]:

@@ -251,10 +251,8 @@ def resolve_stack_outputs(
                 and stack["StackId"] != stack_id
                 and name in handlers._imported_export_names(stack, importer)
             ):
-                raise ValueError(
-                    f"Export {name} cannot be {'updated' if after else 'deleted'} as it is in use by "
-                    f"{importer}"
-                )
+                change = "updated" if after else "deleted"
+                raise ValueError(f"Export {name} cannot be {change} as it is in use by {importer}")
     return outputs, exports
 
 

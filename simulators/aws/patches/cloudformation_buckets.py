@@ -49,7 +49,8 @@ def update_bucket(
     **options: Any,
 ) -> Provisioned:
     created = original(physical_id, old, new, stack_name, **options)
-    _apply_settings(created[0], new, old if created[0] == physical_id else {})
+    props_before = old if created[0] == physical_id else {}
+    _apply_settings(created[0], new, props_before)
     return created
 
 
@@ -89,11 +90,15 @@ def _require_success(name: str, answer: tuple[int, Any, Any]) -> None:
 
 def _convert_encryption(encryption: dict[str, Any]) -> tuple[str, Any]:
     names = {"ServerSideEncryptionByDefault": "ApplyServerSideEncryptionByDefault"}
-    rules = [
-        {names.get(name, name): value for name, value in rule.items()}
-        for rule in encryption["ServerSideEncryptionConfiguration"]
-    ]
+    rules = []
+    for rule in encryption["ServerSideEncryptionConfiguration"]:
+        rules.append({names.get(name, name): value for name, value in rule.items()})
     return "ServerSideEncryptionConfiguration", {"Rule": rules}
+
+
+def _convert_lifecycle(configuration: dict[str, Any]) -> tuple[str, Any]:
+    rules = [_convert_lifecycle_rule(rule) for rule in configuration["Rules"]]
+    return "LifecycleConfiguration", {"Rule": rules}
 
 
 def _convert_lifecycle_rule(template_rule: dict[str, Any]) -> dict[str, Any]:
@@ -122,13 +127,7 @@ _LIFECYCLE_FIELDS: Final[Mapping[str, tuple[str, str]]] = {
 #: By property: the function that makes S3's request of it, and the name in MiniStack's S3 operations.
 _SETTINGS: Final[Mapping[str, tuple[Callable[[Any], tuple[str, Any]], str]]] = {
     "BucketEncryption": (_convert_encryption, "encryption"),
-    "LifecycleConfiguration": (
-        lambda value: (
-            "LifecycleConfiguration",
-            {"Rule": [_convert_lifecycle_rule(rule) for rule in value["Rules"]]},
-        ),
-        "lifecycle",
-    ),
+    "LifecycleConfiguration": (_convert_lifecycle, "lifecycle"),
     "OwnershipControls": (
         lambda value: ("OwnershipControls", {"Rule": value["Rules"]}),
         "ownership_controls",

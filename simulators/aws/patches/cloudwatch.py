@@ -103,7 +103,8 @@ def _evaluate_periods(alarm: dict[str, Any], now: float) -> list[bool | None]:
             if points_of_period
             else None
         )
-        result.append(None if value is None else breaches(float(value), threshold))
+        breaching = None if value is None else breaches(float(value), threshold)
+        result.append(breaching)
     return result
 
 
@@ -145,7 +146,9 @@ def _read_namespace(body: bytes, params: dict[str, Any]) -> str:
         except ValueError:
             return ""
     namespace = params.get("Namespace", "")
-    return str(namespace[0] if isinstance(namespace, list) else namespace)
+    if isinstance(namespace, list):
+        return str(namespace[0])
+    return str(namespace)
 
 
 PATCHES: Final = (

@@ -93,10 +93,9 @@ def fire_schedule_now(request: control.Request) -> control.Response:
         return control.build_json_response({"error": f"no schedule {key[2]}"}, 404)
     due = at or _find_due_time(key, schedule, at_least=datetime.now(UTC))
     if due is None or schedule["State"] != "ENABLED":
-        return control.build_json_response(
-            {"error": f"schedule {key[2]} is {schedule['State']} and has {'a' if due else 'no'} next time"},
-            409,
-        )
+        article = "a" if due else "no"
+        error = f"schedule {key[2]} is {schedule['State']} and has {article} next time"
+        return control.build_json_response({"error": error}, 409)
     return control.build_json_response(_fire_schedule(key, schedule, due))
 
 

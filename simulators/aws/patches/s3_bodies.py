@@ -125,7 +125,8 @@ class Completion(NamedTuple):
         assembled = self._assemble(path)
         obj = self._record()
         objects = s3._buckets[self.bucket_name]["objects"]
-        prior, objects[self.key] = objects.get(self.key), obj
+        prior = objects.get(self.key)
+        objects[self.key] = obj
         # The previous version's body is still in the file, so it must be recorded before the file is
         # replaced.
         version_id = s3._record_object_version(*names, prior, obj, None)
@@ -152,24 +153,26 @@ class Completion(NamedTuple):
         assembled.parent.mkdir(parents=True, exist_ok=True)
         with assembled.open("wb") as file:
             for body in (part["body"] for part in self._stored):
-                file.writelines(body.chunks() if isinstance(body, Extent) else [body])
+                chunks = body.chunks() if isinstance(body, Extent) else [body]
+                file.writelines(chunks)
         return assembled
 
     def _record(self) -> dict[str, Any]:
         taken_over = ("content_type", "content_encoding", "metadata", "preserved_headers", "storage_class")
         digests = b"".join(bytes.fromhex(part.etag) for part in self.parts)
         sizes = [part["size"] for part in self._stored]
+        parts = [
+            {"PartNumber": part.number, "Size": size} for part, size in zip(self.parts, sizes, strict=True)
+        ]
+        checksums = {self.upload["checksum_algorithm"]: self.checksum} if self.checksum else {}
         return {
             **{name: self.upload.get(name) for name in taken_over},
             "body": None,
             "etag": f'"{hashlib.md5(digests, usedforsecurity=False).hexdigest()}-{len(self.parts)}"',
             "last_modified": import_ministack("services.s3").now_iso(),
             "size": sum(sizes),
-            "parts": [
-                {"PartNumber": part.number, "Size": size}
-                for part, size in zip(self.parts, sizes, strict=True)
-            ],
-            "checksums": {self.upload["checksum_algorithm"]: self.checksum} if self.checksum else {},
+            "parts": parts,
+            "checksums": checksums,
             "checksum_type": "COMPOSITE" if self.checksum else None,
         }
 

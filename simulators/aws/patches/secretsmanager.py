@@ -113,9 +113,8 @@ def rotate_secret(original: Original, data: dict[str, Any]) -> Answer:
             "Stages": ["AWSPENDING"],
         }
         secret["Versions"][token] = empty
-        run_in_background(
-            _run, secret, token, _STEPS if data.get("RotateImmediately", True) else ("testSecret",)
-        )
+        steps = _STEPS if data.get("RotateImmediately", True) else ("testSecret",)
+        run_in_background(_run, secret, token, steps)
     return build_json_answer({"ARN": secret["ARN"], "Name": secret["Name"], "VersionId": token})
 
 

@@ -82,15 +82,18 @@ def page(request: control.Request) -> control.Response:
 
 def _select_mails(request: control.Request) -> list[Mail]:
     filters = {name: request.query[name] for name in ("to", "topic") if name in request.query}
-    return [mail for mail in _mails if all(getattr(mail, name) == value for name, value in filters.items())]
+    mails = list(_mails)
+    for name, value in filters.items():
+        mails = [mail for mail in mails if getattr(mail, name) == value]
+    return mails
 
 
 def _render_mail(mail: Mail) -> str:
     head = html.escape(f"{mail.at} · from {mail.sender} · to {mail.to}")
     parts = [html.escape(part) for part in _LINK.split(mail.body)]
-    body = "".join(
-        f'<a href="{part}">{part}</a>' if number % 2 else part for number, part in enumerate(parts)
-    )
+    for number in range(1, len(parts), 2):
+        parts[number] = f'<a href="{parts[number]}">{parts[number]}</a>'
+    body = "".join(parts)
     return f"<article><h2>{html.escape(mail.subject)}</h2><header>{head}</header><pre>{body}</pre></article>"
 
 

@@ -238,9 +238,9 @@ class FlinkRun:
         rows = [json.loads(line) for line in lines if _take(new, line)]
         if self.parsed.form is Form.SELECT:
             names = [column["name"] for column in self.columns]
-            self.rows += [
-                [None if row.get(name) is None else str(row[name]) for name in names] for row in rows
-            ]
+            for row in rows:
+                values = [row.get(name) for name in names]
+                self.rows.append([None if value is None else str(value) for value in values])
         elif rows:
             self._append(rows)
 

@@ -156,7 +156,8 @@ def replace(call: Call) -> Answer:
         raise immutable("/spec/properties")
     principal = spec.read_text("principal", statement.principal)
     _require_assignable(call, principal)
-    statement.principal, statement.pool = principal, spec.read_text("compute_pool_id", statement.pool)
+    statement.principal = principal
+    statement.pool = spec.read_text("compute_pool_id", statement.pool)
     stopped = spec.read_flag("stopped")
     if stopped and statement.phase in ("PENDING", "RUNNING"):
         statement.phase = "STOPPED"

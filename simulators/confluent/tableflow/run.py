@@ -20,7 +20,7 @@ from simulators.tableflow.arrow import RecordError
 from simulators.tableflow.avro import SchemaError
 from simulators.tableflow.kafka import DEFAULT_PARTITIONS, Record
 from simulators.tableflow.topic import Topic
-from simulators.tableflow.writer import Tableflow, TableLocation
+from simulators.tableflow.writer import Tableflow, TableLocation, WriteMode
 
 _SCHEMALESS: Final = "Schemaless topics are not supported. Please specify a value schema"
 
@@ -81,10 +81,10 @@ def _get_access(org: Organization, topic: TableflowTopic, lake: Lake) -> Access:
 def _build_writer(org: Organization, topic: TableflowTopic, lake: Lake) -> Tableflow:
     """Return a writer with new credentials, for which the table is created if necessary."""
     lake.catalog.act_as(_get_access(org, topic, lake).build_properties())
-    writer = Tableflow(
-        lake.catalog, _build_location(org, topic, "" if topic.integration else lake.get_managed_bucket())
-    )
-    writer.create_table(Topic(topic.id, topic.schema), "upsert" if topic.write_mode == "UPSERT" else "append")
+    bucket = "" if topic.integration else lake.get_managed_bucket()
+    writer = Tableflow(lake.catalog, _build_location(org, topic, bucket))
+    mode: WriteMode = "upsert" if topic.write_mode == "UPSERT" else "append"
+    writer.create_table(Topic(topic.id, topic.schema), mode)
     return writer
 
 

@@ -63,12 +63,14 @@ def build_document(org: Organization, topic: TableflowTopic) -> dict[str, Any]:
 
 
 def _describe_status(org: Organization, topic: TableflowTopic) -> dict[str, Any]:
-    synced = [
-        {"catalog_integration_id": name, "catalog_type": "AWS_GLUE", "sync_status": state}
-        | ({"error_message": why} if why else {})
-        for name, (state, why) in topic.synced.items()
-        if name in org.catalog_integrations
-    ]
+    synced = []
+    for name, (state, reason) in topic.synced.items():
+        if name not in org.catalog_integrations:
+            continue
+        entry = {"catalog_integration_id": name, "catalog_type": "AWS_GLUE", "sync_status": state}
+        if reason:
+            entry["error_message"] = reason
+        synced.append(entry)
     failing = [{"format": "ICEBERG", "error_message": topic.message}] if topic.phase == "FAILED" else []
     status = {
         "phase": topic.phase,
@@ -86,7 +88,8 @@ def create(call: Call) -> Answer:
     cluster = access.find_cluster_of_body(call, spec)
     if (cluster.id, name) in org.tableflow_topics:
         raise conflict(f"Tableflow is already enabled on topic {name}")
-    config, (bucket, integration) = _read_config(spec, {}), _read_storage(call, spec)
+    config = _read_config(spec, {})
+    bucket, integration = _read_storage(call, spec)
     _check_formats(spec)
     if spec.read_flag("suspended"):
         raise invalid("/spec/suspended", "A topic can't be suspended on demand")
@@ -223,7 +226,8 @@ def update(call: Call) -> Answer:
 
 
 def _require_same_storage(storage: Fields, topic: TableflowTopic) -> None:
-    storage.require_same("kind", "ByobAws" if topic.integration else "Managed")
+    kind = "ByobAws" if topic.integration else "Managed"
+    storage.require_same("kind", kind)
     storage.require_same("bucket_name", topic.bucket)
     storage.require_same("provider_integration_id", topic.integration)
 

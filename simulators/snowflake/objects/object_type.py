@@ -278,7 +278,8 @@ class ObjectType(Generic[T]):
         """Read the filters of SHOW, and return the matching objects that the session may see, sorted by
         name.
         """
-        pattern = compile_like_pattern(cursor.string() if cursor.take("LIKE") else "%")
+        like = cursor.string() if cursor.take("LIKE") else "%"
+        pattern = compile_like_pattern(like)
         container = _read_scope(session, cursor) if self.domain.depth > 1 else ()
         prefix = cursor.string() if cursor.take("STARTS", "WITH") else ""
         limit = cursor.number() if cursor.take("LIMIT") else None
@@ -301,11 +302,16 @@ def _read_scope(session: Session, cursor: Cursor) -> Name:
     account.
     """
     if not cursor.take("IN"):
-        current = (session.database, session.schema)
-        return current if all(current) else current[:1] if current[0] else ()
+        if session.database and session.schema:
+            return session.database, session.schema
+        return (session.database,) if session.database else ()
     if cursor.take("ACCOUNT"):
         return ()
-    domain = Domain.DATABASE if cursor.take("DATABASE") else Domain.SCHEMA if cursor.take("SCHEMA") else None
+    domain = None
+    if cursor.take("DATABASE"):
+        domain = Domain.DATABASE
+    elif cursor.take("SCHEMA"):
+        domain = Domain.SCHEMA
     name = cursor.read_name()
     if domain is None:
         domain = Domain.SCHEMA if len(name) > 1 else Domain.DATABASE

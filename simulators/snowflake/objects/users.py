@@ -43,12 +43,11 @@ class Roles(ObjectType[Role]):
     def build_row(self, session: Session, role: Role) -> dict[str, Any]:
         memberships = session.account.memberships
         holders = [membership.to.domain for membership in memberships if membership.role == role.label]
+        inherited_roles = list_inherited_roles(session.account, [session.role]) - {session.role}
         return {
             "is_default": "Y" if role.label == session.user.default_role else "N",
             "is_current": "Y" if role.label == session.role else "N",
-            "is_inherited": "Y"
-            if role.label in list_inherited_roles(session.account, [session.role]) - {session.role}
-            else "N",
+            "is_inherited": "Y" if role.label in inherited_roles else "N",
             "assigned_to_users": holders.count(Domain.USER),
             "granted_to_roles": holders.count(Domain.ROLE),
             "granted_roles": sum(membership.to == role.key for membership in memberships),
