@@ -59,9 +59,15 @@ _UNKNOWN_COLUMN: Final = re.compile(
 )
 #: The columns of "table$snapshots", from the table's metadata file.
 _SNAPSHOTS: Final = """
-SELECT make_timestamptz((s->>'timestamp-ms')::BIGINT * 1000) AS committed_at, (s->>'snapshot-id')::BIGINT AS snapshot_id,
-  (s->>'parent-snapshot-id')::BIGINT AS parent_id, s->'summary'->>'operation' AS operation, s->>'manifest-list' AS manifest_list,
-  map_from_entries(list_filter(map_entries((s->'summary')::MAP(VARCHAR, VARCHAR)), lambda e: e.key <> 'operation')) AS summary
+SELECT
+  make_timestamptz((s->>'timestamp-ms')::BIGINT * 1000) AS committed_at,
+  (s->>'snapshot-id')::BIGINT AS snapshot_id,
+  (s->>'parent-snapshot-id')::BIGINT AS parent_id,
+  s->'summary'->>'operation' AS operation,
+  s->>'manifest-list' AS manifest_list,
+  map_from_entries(
+    list_filter(map_entries((s->'summary')::MAP(VARCHAR, VARCHAR)), lambda e: e.key <> 'operation')
+  ) AS summary
 FROM (SELECT unnest((content->'snapshots')::JSON[]) AS s FROM read_text({location}))
 """
 
@@ -182,10 +188,10 @@ class Engine:
             self._connection.load_extension(str(next(folder.glob(f"*/{name}.duckdb_extension"))))
         names = ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN", "REGION")
         key_id, secret, token, region = (_quote_literal(os.environ.get(f"AWS_{name}", "")) for name in names)
+        endpoint = _quote_literal(urlsplit(os.environ["AWS_ENDPOINT_URL"]).netloc)
         self._connection.execute(
-            f"CREATE SECRET (TYPE s3, KEY_ID {key_id}, SECRET {secret}, SESSION_TOKEN {token}, REGION "
-            f"{region}, ENDPOINT {_quote_literal(urlsplit(os.environ['AWS_ENDPOINT_URL']).netloc)}, URL_STYLE "
-            "path, USE_SSL false)"
+            f"CREATE SECRET (TYPE s3, KEY_ID {key_id}, SECRET {secret}, SESSION_TOKEN {token}, "
+            f"REGION {region}, ENDPOINT {endpoint}, URL_STYLE path, USE_SSL false)"
         )
         self._connection.execute("SET disabled_filesystems = 'LocalFileSystem'")
 
@@ -237,11 +243,7 @@ class Engine:
                 continue
             defaults = [self._query.catalog.lower(), self._query.database.lower()]
             catalog, database, base = [*defaults[: 3 - len(name)], *name]
-            first = node.parts[0].meta
-            position = (
-                "line "
-                f"{first.get('line', 1)}:{first.get('col', 1) - (first.get('end', 0) - first.get('start', 0))}: "
-            )
+            position = _describe_position(node)
             if catalog != "awsdatacatalog":
                 raise Failed(f"CATALOG_NOT_FOUND: {position}Catalog '{catalog}' does not exist")
             table, _, kind = base.partition("$")
@@ -249,13 +251,10 @@ class Engine:
                 raise Failed(f"{_NOT_SIMULATED}: metadata table {name[-1]}")
             kinds.add(kind)
             view = f"table {len(schemas)}"
-            schemas[view] = self._create_view(
-                view, self._find_metadata_file(database, table, position), snapshots=bool(kind)
-            )
-            node.set(
-                "alias",
-                node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name[-1], quoted=True)),
-            )
+            metadata_file = self._find_metadata_file(database, table, position)
+            schemas[view] = self._create_view(view, metadata_file, snapshots=bool(kind))
+            alias = exp.TableAlias(this=exp.to_identifier(name[-1], quoted=True))
+            node.set("alias", node.args.get("alias") or alias)
             node.set("this", exp.to_identifier(view, quoted=True))
             node.set("db", None)
             node.set("catalog", None)
@@ -287,6 +286,13 @@ class Engine:
             }
         except duckdb.Error as error:
             raise _explain_failure(error) from None
+
+
+def _describe_position(table: exp.Table) -> str:
+    """Return the line and column at which the table's name begins."""
+    first_part = table.parts[0].meta
+    length = first_part.get("end", 0) - first_part.get("start", 0)
+    return f"line {first_part.get('line', 1)}:{first_part.get('col', 1) - length}: "
 
 
 @contextmanager

@@ -58,9 +58,11 @@ def text(value: Any, digits: int = 6) -> str:  # noqa: PLR0911  (one line for ea
     if isinstance(value, bytes):
         return value.hex(" ")
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{text(key, digits)}={text(item, digits)}' for key, item in value.items())}}}"
+        entries = [f"{text(key, digits)}={text(item, digits)}" for key, item in value.items()]
+        return f"{{{', '.join(entries)}}}"
     if isinstance(value, list):
-        return f"[{', '.join(text(item, digits) for item in value)}]"
+        items = [text(item, digits) for item in value]
+        return f"[{', '.join(items)}]"
     return str(value)
 
 

@@ -21,7 +21,9 @@ _ENVIRONMENT: Final = _ORGANIZATION + r"/environment=[^/]+"
 _CLUSTER: Final = _ENVIRONMENT + r"/cloud-cluster=[^/]+"
 _INSIDE_CLUSTER: Final = _CLUSTER + r"/(kafka=[^/]+/(topic|group|transactional-id)|connector)=.+"
 _SUBJECT: Final = _ENVIRONMENT + r"/schema-registry=[^/]+/(subject|kek)=.+"
-_RESOURCE: Final = rf"({_INSIDE_CLUSTER}|{_SUBJECT}|{_ENVIRONMENT}/provider-integration=[^/]+|{_ORGANIZATION}/service-account=[^/]+)"
+_PROVIDER_INTEGRATION: Final = _ENVIRONMENT + r"/provider-integration=[^/]+"
+_SERVICE_ACCOUNT: Final = _ORGANIZATION + r"/service-account=[^/]+"
+_RESOURCE: Final = rf"({_INSIDE_CLUSTER}|{_SUBJECT}|{_PROVIDER_INTEGRATION}|{_SERVICE_ACCOUNT})"
 _FLINK: Final = rf"({_ORGANIZATION}|{_ENVIRONMENT}|{_ENVIRONMENT}/flink-region=[^/]+(/compute-pool=.+)?)"
 
 #: By role: the actions that it allows, and a regular expression of the scopes at which it may be bound.

@@ -139,7 +139,10 @@ def add_partitions(call: Call) -> Answer:
     cluster, topic = _find_topic(call, "alter")
     partitions = _check_partitions(call.body.get("partitions_count"))
     if partitions <= topic.partitions:
-        reason = f"Topic currently has {topic.partitions} partitions, which is higher than the requested {partitions}."
+        reason = (
+            f"Topic currently has {topic.partitions} partitions, "
+            f"which is higher than the requested {partitions}."
+        )
         raise ApiError(400, reason, code=40002)
     topic.partitions = partitions
     return Answer(200, _build_topic(call, cluster, topic))

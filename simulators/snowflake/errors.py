@@ -80,8 +80,8 @@ def in_use(object_type: str, name: Name, users: list[str]) -> SqlError:
     Snowflake's real code for it isn't known.
     """
     message = (
-        f"{_capitalize_type(object_type)} '{to_sql_name(name)}' cannot be dropped or replaced because it is used by "
-        f"{', '.join(users)}."
+        f"{_capitalize_type(object_type)} '{to_sql_name(name)}' cannot be dropped or replaced "
+        f"because it is used by {', '.join(users)}."
     )
     return SqlError("090106", "22000", COMPILATION + message)
 

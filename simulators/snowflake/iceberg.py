@@ -69,7 +69,8 @@ def _to_sql_type(iceberg: types.IcebergType) -> str:
         case types.MapType():
             return f"MAP({_to_sql_type(iceberg.key_type)}, {_to_sql_type(iceberg.value_type)})"
         case types.StructType():
-            return f"OBJECT({', '.join(f'{field.name} {_to_sql_type(field.field_type)}' for field in iceberg.fields)})"
+            fields = [f"{field.name} {_to_sql_type(field.field_type)}" for field in iceberg.fields]
+            return f"OBJECT({', '.join(fields)})"
     return _SQL_TYPES.get(type(iceberg), "VARIANT")
 
 

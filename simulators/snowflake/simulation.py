@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from simulators.core.clock import Clock
 from simulators.snowflake import keys, trust
-from simulators.snowflake.account import ADMIN, Account
+from simulators.snowflake.account import ADMIN, ORGANIZATION, Account
 from simulators.snowflake.lake import Lake
 from simulators.snowflake.model import Membership, User
 from simulators.snowflake.sql_api import Statements

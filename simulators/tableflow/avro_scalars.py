@@ -60,8 +60,9 @@ def _read_text(value: Any) -> str:
         try:
             value.encode()
         except UnicodeEncodeError as error:
+            position = error.start + 1
             raise Invalid(
-                f"character {error.start + 1} is a lone surrogate, which is no valid text: {show_value(value)}"
+                f"character {position} is a lone surrogate, which is no valid text: {show_value(value)}"
             ) from error
     return value
 

@@ -182,7 +182,8 @@ def _convert_nested(value: Any, kind: str, avro: Any) -> Any:
     return value
 
 
-#: By type, or type and logical type: reads a scalar. Values of other scalar types are the same in JSON and in Avro.
+#: By type, or type and logical type: reads a scalar. Values of other scalar types are the same in JSON and
+#: in Avro.
 _READ: Final[dict[str, Callable[[Any], Any]]] = {
     "bytes decimal": lambda value: Decimal(str(value)),
     "bytes": base64.b64decode,

@@ -80,10 +80,8 @@ def _register_tables(environment: TableEnvironment, request: dict[str, Any]) -> 
     try:
         for name, table in request["tables"].items():
             columns = ", ".join(f"{_quote_name(column)} {kind}" for column, kind in table["columns"])
-            time = (
-                f"{_quote_name(_ROWTIME)} TIMESTAMP_LTZ(3) NOT NULL, WATERMARK FOR {_quote_name(_ROWTIME)} AS "
-                f"{_quote_name(_ROWTIME)}"
-            )
+            rowtime = _quote_name(_ROWTIME)
+            time = f"{rowtime} TIMESTAMP_LTZ(3) NOT NULL, WATERMARK FOR {rowtime} AS {rowtime}"
             options = f"{_FILES}, 'path' = 'file://{table['folder']}'"
             environment.execute_sql(
                 f"CREATE TEMPORARY TABLE {_quote_name(name)} ({columns}, {time}) WITH ({options})"
