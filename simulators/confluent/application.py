@@ -129,7 +129,7 @@ class Application(server.Application):
             topic = cluster.topics.get(name)
             if registry and topic and (latest := registry.schemas.latest(f"{name}-value")):
                 reader = Reader(registry.schemas, json.loads(latest.text), upserts=False)
-                records += [_record(record) for record in reader.read(name, topic.messages)]
+                records += [_describe_record(record) for record in reader.read(name, topic.messages)]
         return control.build_json_response({"records": records})
 
     def _answer(
@@ -206,7 +206,7 @@ def _render_answer(answer: Answer, headers: dict[str, str]) -> Response:
     )
 
 
-def _record(record: Record | BadRecord) -> dict[str, Any]:
+def _describe_record(record: Record | BadRecord) -> dict[str, Any]:
     if isinstance(record, BadRecord):
         return {
             "partition": record.message.partition,

@@ -146,12 +146,12 @@ class Clusters(Kind[Cluster]):
         The first one in an environment with Stream Governance also creates its Schema Registry.
         """
 
-        def provisioned() -> None:
+        def finish_provisioning() -> None:
             if record.id in org.clusters and record.environment in org.environments:
                 record.phase = "PROVISIONED"
                 _create_registry(org, org.environments[record.environment], record.region)
 
-        org.clock.call_later(org.delays.cluster, provisioned)
+        org.clock.call_later(org.delays.cluster, finish_provisioning)
 
     def read_only(self, org: Organization, record: Cluster) -> dict[str, Any]:
         """Return the endpoints of a provisioned cluster.

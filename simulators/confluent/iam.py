@@ -13,7 +13,7 @@ from simulators.confluent.fields import Fields
 from simulators.confluent.http import ROLE_BINDINGS, Answer, Call
 from simulators.confluent.model import ApiKey, KeyKind, Plane, Resource, RoleBinding, ServiceAccount
 from simulators.confluent.organization import Organization
-from simulators.confluent.resources import Field, Kind, page
+from simulators.confluent.resources import Field, Kind, build_page
 
 #: By kind of key: the API version and the path of the resources that it is for.
 _KEY_RESOURCES: Final = {
@@ -148,7 +148,7 @@ class RoleBindings(Kind[RoleBinding]):
             for binding in (first, *org.role_bindings.values())
             if self.is_listed(call, binding) and self.matches_filters(call, binding)
         ]
-        return page(call, self.api_version, self.name, records, self.build_document)
+        return build_page(call, self.api_version, self.name, records, self.build_document)
 
     def delete(self, call: Call) -> Answer:
         record = self.find(call, None)

@@ -136,7 +136,7 @@ def check_exists(call: Call) -> Answer:
     return Answer(204)
 
 
-def report(call: Call) -> Answer:
+def accept_report(call: Call) -> Answer:
     _find_topic(call)
     return Answer(204)
 
@@ -190,7 +190,7 @@ ROUTES: Final = (
     Route(ICEBERG, "GET", _NAMESPACE + "/tables", list_tables),
     Route(ICEBERG, "GET", _TABLE, load),
     Route(ICEBERG, "HEAD", _TABLE, check_exists),
-    Route(ICEBERG, "POST", _TABLE + "/metrics", report),
+    Route(ICEBERG, "POST", _TABLE + "/metrics", accept_report),
     Route(ICEBERG, "POST", _BASE + "/v1/namespaces", refuse),
     Route(ICEBERG, "DELETE", _NAMESPACE, refuse),
     Route(ICEBERG, "POST", _NAMESPACE + "/tables", refuse),

@@ -58,11 +58,11 @@ def _is_applicable(acl: dict[str, str], principal: str, action: str, topic: str)
         if topic
         else ("CLUSTER", "kafka-cluster", acl["resource_name"])
     )
-    fits = name.startswith(acl_name) if acl["pattern_type"] == "PREFIXED" else acl_name in (name, "*")
+    matches_name = name.startswith(acl_name) if acl["pattern_type"] == "PREFIXED" else acl_name in (name, "*")
     operations = (*_INCLUDES.get(action, ()), "ALL")
     return (
         acl["resource_type"] == kind
-        and fits
+        and matches_name
         and acl["principal"] in (f"User:{principal}", "User:*")
         and acl["operation"] in operations
     )

@@ -209,7 +209,7 @@ class Kind(Generic[R]):
             and self.is_listed(call, record)
             and self.matches_filters(call, record)
         ]
-        return page(call, self.api_version, self.name, records, self.build_document)
+        return build_page(call, self.api_version, self.name, records, self.build_document)
 
     def matches_filters(self, call: Call, record: Resource) -> bool:
         for name, attribute in self.filters:
@@ -354,7 +354,7 @@ def build_reference(
     return {"id": resource.id, **environment_field, "related": related, "resource_name": resource.crn}
 
 
-def page(
+def build_page(
     call: Call,
     api_version: str,
     name: str,
@@ -367,7 +367,7 @@ def page(
     The page token is that of the last record of the previous page. Raises ApiError if this record is gone.
     """
     ordered = sorted(records, key=lambda record: record.created)
-    size = _page_size(call)
+    size = _read_page_size(call)
     after = call.query.get("page_token", "")
     if after and after not in {_encode_page_token(record) for record in ordered}:
         raise bad_request("page_token is not valid", parameter="page_token")
@@ -375,8 +375,8 @@ def page(
     records_of_page = ordered[start : start + size]
     following = _encode_page_token(records_of_page[-1]) if start + size < len(ordered) else ""
     metadata = {
-        "first": _link(call, ""),
-        "next": _link(call, following) if following else "",
+        "first": _build_link(call, ""),
+        "next": _build_link(call, following) if following else "",
         "total_size": len(ordered),
     }
     data = [document(call.org, record) for record in records_of_page]
@@ -389,14 +389,14 @@ def _encode_page_token(resource: Resource) -> str:
     return resource.id.encode().hex()
 
 
-def _page_size(call: Call) -> int:
+def _read_page_size(call: Call) -> int:
     size_parameter = call.query.get("page_size", str(DEFAULT_PAGE))
     if not size_parameter.isdecimal() or not 1 <= int(size_parameter) <= LARGEST_PAGE:
         raise bad_request(f"page_size must be 1 to {LARGEST_PAGE}", parameter="page_size")
     return int(size_parameter)
 
 
-def _link(call: Call, token: str) -> str:
+def _build_link(call: Call, token: str) -> str:
     query = {name: value for name, value in call.query.items() if name != "page_token"} | (
         {"page_token": token} if token else {}
     )

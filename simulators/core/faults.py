@@ -75,7 +75,7 @@ class Exchange(NamedTuple):
         """Send the app's answer up to `after_bytes` of its body, and the rest to `beyond`."""
         remaining_bytes = self.rule.after_bytes or 0
 
-        async def counted(message: Message) -> None:
+        async def send_counted(message: Message) -> None:
             nonlocal remaining_bytes
             if message["type"] != "http.response.body":
                 await self.send(message)
@@ -88,7 +88,7 @@ class Exchange(NamedTuple):
             if remainder or not message.get("more_body"):
                 await beyond({**message, "body": remainder})
 
-        await self.app(self.scope, self.receive, counted)
+        await self.app(self.scope, self.receive, send_counted)
 
 
 async def _answer_with_error(exchange: Exchange) -> None:
@@ -126,23 +126,23 @@ async def _take_effect_then_reset(exchange: Exchange) -> None:
 async def _hang_in_body(exchange: Exchange) -> None:
     held_once = False
 
-    async def held(message: Message) -> None:
+    async def send_held(message: Message) -> None:
         nonlocal held_once
         if not held_once:
             held_once = True
             await exchange.hold()
         await exchange.send(message)
 
-    await exchange.send_up_to_limit(held)
+    await exchange.send_up_to_limit(send_held)
 
 
 async def _truncate_body(exchange: Exchange) -> None:
     """Begin the answer and don't complete it, so that the server closes the connection."""
 
-    async def dropped(message: Message) -> None:
+    async def drop(message: Message) -> None:
         pass
 
-    await exchange.send_up_to_limit(dropped)
+    await exchange.send_up_to_limit(drop)
 
 
 async def _answer_with_last(exchange: Exchange) -> None:
@@ -153,7 +153,7 @@ async def _answer_with_last(exchange: Exchange) -> None:
 
 
 def _edit_body(edit: Callable[[Rule, bytes], bytes]) -> Callable[[Exchange], Awaitable[None]]:
-    async def fault(exchange: Exchange) -> None:
+    async def answer_edited(exchange: Exchange) -> None:
         start, *bodies = await exchange.take_effect()
         content = edit(exchange.rule, b"".join(message.get("body", b"") for message in bodies))
         headers = {
@@ -163,7 +163,7 @@ def _edit_body(edit: Callable[[Rule, bytes], bytes]) -> Callable[[Exchange], Awa
             exchange.send, start["status"], {**headers, "content-length": str(len(content))}, content
         )
 
-    return fault
+    return answer_edited
 
 
 def _cut_body(rule: Rule, body: bytes) -> bytes:
@@ -267,7 +267,7 @@ class FaultInjector:
         entry: dict[str, Any] = {"call": str(call), "operation": call.headers.get("x-amz-target", "")}
         self._trace.append(entry)
 
-        async def recording(message: Message) -> None:
+        async def record_and_send(message: Message) -> None:
             if message["type"] == "http.response.start":
                 entry["status"] = message["status"]
             await send(message)
@@ -280,12 +280,12 @@ class FaultInjector:
             entry["fault"] = hits[0].fault
             last = self._answers.get(str(call), [])
             await FAULTS[hits[0].fault](
-                Exchange(hits[0], self._app, scope, receive, recording, send, self._hold, last)
+                Exchange(hits[0], self._app, scope, receive, record_and_send, send, self._hold, last)
             )
         elif any(rule.fault == "stale" for rule in matching):
-            await self._app(scope, receive, self._record_answer(str(call), recording))
+            await self._app(scope, receive, self._record_answer(str(call), record_and_send))
         else:
-            await self._app(scope, receive, recording)
+            await self._app(scope, receive, record_and_send)
 
     async def _hold(self) -> None:
         self._held += 1

@@ -39,13 +39,13 @@ class Application(server.Application):
         self._snowflake = simulation
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def dated(message: Message) -> None:
+        async def send_dated(message: Message) -> None:
             if message["type"] == "http.response.start":
                 date = formatdate(self._snowflake.clock.now(), usegmt=True).encode()
                 message = {**message, "headers": [*message["headers"], (b"date", date)]}
             await send(message)
 
-        await super().__call__(scope, receive, dated)
+        await super().__call__(scope, receive, send_dated)
 
     def respond(self, request: Request, body: bytes) -> Response:
         try:
@@ -91,7 +91,7 @@ class Application(server.Application):
         return answers.answer_statement(
             statements.find(user, statement_path[1]),
             account.behavior,
-            partition=_number(query.get("partition", "0")),
+            partition=_read_number(query.get("partition", "0")),
         )
 
 
@@ -112,7 +112,7 @@ def _parse_body(request: Request, body: bytes) -> Any:
         raise CallRefused(400, "391910", f"The body is not JSON: {error}") from None
 
 
-def _number(text: str) -> int:
+def _read_number(text: str) -> int:
     if not text.isdigit():
         raise CallRefused(400, "391920", f"partition {text!r} is not a number")
     return int(text)

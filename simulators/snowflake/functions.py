@@ -63,7 +63,7 @@ def _list_namespaces(session: Session, arguments: list[str]) -> str:
     if session.account.lake is None:
         namespaces = [integration.namespace] if integration.namespace else []
     else:
-        namespaces = _list(integration, trust.list_namespaces, session.account, integration)
+        namespaces = _list_or_fail(integration, trust.list_namespaces, session.account, integration)
     if parent:
         return "[]"
     return json.dumps(namespaces)
@@ -91,17 +91,17 @@ def _list_tables(session: Session, arguments: list[str]) -> str:
     integration = _find_integration(session, arguments)
     if account.lake is None:
         return "[]"
-    namespaces = arguments[1:2] or _list(integration, trust.list_namespaces, account, integration)
+    namespaces = arguments[1:2] or _list_or_fail(integration, trust.list_namespaces, account, integration)
     return json.dumps(
         [
             {"namespace": namespace, "name": name}
             for namespace in namespaces
-            for name in _list(integration, trust.list_iceberg_tables, account, integration, namespace)
+            for name in _list_or_fail(integration, trust.list_iceberg_tables, account, integration, namespace)
         ]
     )
 
 
-def _list(integration: Integration, query: Callable[..., list[str]], *arguments: Any) -> list[str]:
+def _list_or_fail(integration: Integration, query: Callable[..., list[str]], *arguments: Any) -> list[str]:
     try:
         return query(*arguments)
     except AwsRefused as error:
@@ -116,7 +116,7 @@ def _read_auto_refresh_status(session: Session, arguments: list[str]) -> str | N
     return json.dumps(state) if state else None
 
 
-def _link(session: Session, arguments: list[str]) -> tuple[str, CatalogLink]:
+def _find_link(session: Session, arguments: list[str]) -> tuple[str, CatalogLink]:
     database = session.resolve_text(Domain.DATABASE, _read_argument(arguments, "SYSTEM$…CATALOG_LINK…"))
     if database.link is None:
         raise SqlError(
@@ -161,10 +161,10 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "SYSTEM$LIST_ICEBERG_TABLES_FROM_CATALOG": _list_tables,
     "SYSTEM$AUTO_REFRESH_STATUS": _read_auto_refresh_status,
     "SYSTEM$CATALOG_LINK_STATUS": lambda session, arguments: json.dumps(
-        databases.link_status(*_link(session, arguments))
+        databases.describe_link_status(*_find_link(session, arguments))
     ),
     "SYSTEM$GET_CATALOG_LINKED_DATABASE_CONFIG": lambda session, arguments: json.dumps(
-        databases.link_configuration(_link(session, arguments)[1])
+        databases.describe_link_configuration(_find_link(session, arguments)[1])
     ),
     "SYSTEM$GET_LOGIN_FAILURE_DETAILS": _read_login_failure,
 }

@@ -100,14 +100,14 @@ def _build_token(group: str, text: str, start: int) -> Token:
 
 
 def _unescape(text: str) -> str:
-    def character(match: re.Match[str]) -> str:
+    def replace_escape(match: re.Match[str]) -> str:
         if match[0] == "''":
             return "'"
         if match[1] is not None:
             return chr(int(match[1], 16))
         return _ESCAPES.get(match[2], match[2])
 
-    return re.sub(r"''|\\(?:u([0-9A-Fa-f]{4})|(.))", character, text, flags=re.DOTALL)
+    return re.sub(r"''|\\(?:u([0-9A-Fa-f]{4})|(.))", replace_escape, text, flags=re.DOTALL)
 
 
 def count_statements(text: str) -> int:
@@ -228,7 +228,7 @@ class Cursor:
             self.refuse()
         return self._advance().value
 
-    def number(self) -> int:
+    def read_number(self) -> int:
         if self.next.type is not TokenType.NUMBER or not self.next.text.isdigit():
             self.refuse()
         return int(self._advance().value)

@@ -75,8 +75,13 @@ def assume_for_integration(account: Account, integration: Integration) -> Access
 def verify_volume(account: Account, volume: Volume) -> dict[str, Any]:
     """Return the result of SYSTEM$VERIFY_EXTERNAL_VOLUME. Without a lake, all checks pass."""
     location = volume.locations[0]
-    written = _PASSED if volume.allow_writes else _SKIPPED
-    results = {"writeResult": written, "readResult": _PASSED, "listResult": _PASSED, "deleteResult": written}
+    write_result = _PASSED if volume.allow_writes else _SKIPPED
+    results = {
+        "writeResult": write_result,
+        "readResult": _PASSED,
+        "listResult": _PASSED,
+        "deleteResult": write_result,
+    }
     results["awsRoleArnValidationResult"] = _PASSED
     region = None
     if account.lake:
@@ -90,13 +95,13 @@ def verify_volume(account: Account, volume: Volume) -> dict[str, Any]:
         else:
             region = account.lake.root.region
             results |= _try_location(access, location, writes=volume.allow_writes)
-    failed = [result for result in results.values() if result not in (_PASSED, _SKIPPED)]
+    failures = [result for result in results.values() if result not in (_PASSED, _SKIPPED)]
     identity = (
         f"STORAGE_AWS_IAM_USER_ARN: {get_user_arn(account)}; STORAGE_AWS_EXTERNAL_ID: {location.external_id}"
     )
     return {
-        "success": not failed,
-        "storageLocationSelectionResult": failed[0] if failed else _PASSED,
+        "success": not failures,
+        "storageLocationSelectionResult": failures[0] if failures else _PASSED,
         "storageLocationName": location.label,
         "servicePrincipalProperties": identity,
         "location": location.base_url,
@@ -109,14 +114,14 @@ def verify_volume(account: Account, volume: Volume) -> dict[str, Any]:
 
 def _try_location(access: Access, location: Location, *, writes: bool) -> dict[str, str]:
     """Return the failed checks, each with its first error."""
-    failed: dict[str, str] = {}
+    failures: dict[str, str] = {}
 
-    def attempt(result: str, call: Any, **given: Any) -> None:
+    def attempt(result: str, call: Any, **arguments: Any) -> None:
         try:
-            call_aws(call, **given)
+            call_aws(call, **arguments)
         except AwsRefused as error:
             if error.code != "NoSuchKey":  # a role that may not read or list gets AccessDenied
-                failed.setdefault(result, f"FAILED with exception message {error}")
+                failures.setdefault(result, f"FAILED with exception message {error}")
 
     s3 = access.client("s3")
     bucket = location.bucket
@@ -129,7 +134,7 @@ def _try_location(access: Access, location: Location, *, writes: bool) -> dict[s
     attempt("readResult", s3.get_object, Bucket=bucket, Key=key)
     if writes:
         attempt("deleteResult", s3.delete_object, Bucket=bucket, Key=key)
-    return failed
+    return failures
 
 
 def verify_integration(account: Account, integration: Integration) -> dict[str, Any]:

@@ -103,7 +103,7 @@ def _build_converter(node: Node) -> Convert | None:
         case Array(items):
             return _build_array_converter(items)
         case Map():
-            return _map_converter(node)
+            return _build_map_converter(node)
         case Struct():
             return _build_struct_converter(node)
         case Union():
@@ -118,7 +118,7 @@ def _build_array_converter(items: Node) -> Convert | None:
     return _skip_nulls(lambda values: [inner(value) for value in values])
 
 
-def _map_converter(node: Map) -> Convert:
+def _build_map_converter(node: Map) -> Convert:
     convert = _build_converter(node.values) or _return_unchanged
     if node.entry is None:
         return _skip_nulls(lambda pairs: [(key, convert(value)) for key, value in pairs.items()])

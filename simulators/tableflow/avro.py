@@ -211,7 +211,7 @@ class _Resolver:
                 return self._resolve_record(schema, path)
             case "array":
                 items = self.resolve(schema["items"], (*path, "[]"))
-                return _map(items, path) if self._is_map(schema) else Array(items)
+                return _read_map(items, path) if self._is_map(schema) else Array(items)
             case "map":
                 return Map(self.resolve(schema["values"], (*path, "{}")))
         return None
@@ -250,17 +250,17 @@ class _Resolver:
         )
 
     def _resolve_union(self, schemas: list[Any], path: tuple[str, ...]) -> Node:
-        names = [_name_of(branch) for branch in schemas]
+        names = [_get_name(branch) for branch in schemas]
         if len(set(names)) < len(names) or any(isinstance(branch, list) for branch in schemas):
             raise _build_refusal(path, "a union can't have another union in it, or two branches of one type")
-        wanted = [branch for branch in schemas if _name_of(branch) != "null"]
-        nullable = len(wanted) < len(schemas)
-        if not wanted:
+        value_schemas = [branch for branch in schemas if _get_name(branch) != "null"]
+        nullable = len(value_schemas) < len(schemas)
+        if not value_schemas:
             raise _build_refusal(path, "the type is null alone, which no column can hold")
-        nodes = [self.resolve(branch, path) for branch in wanted]
+        nodes = [self.resolve(branch, path) for branch in value_schemas]
         if len(nodes) == 1:
-            return replace(nodes[0], nullable=nullable, branch=_name_of(wanted[0]))
-        names = [_name_of(branch) for branch in wanted]
+            return replace(nodes[0], nullable=nullable, branch=_get_name(value_schemas[0]))
+        names = [_get_name(branch) for branch in value_schemas]
         columns = _name_branch_columns(names)
         if len(set(columns)) < len(columns):
             raise _build_refusal(
@@ -281,7 +281,7 @@ def _name_branch_columns(names: list[str]) -> list[str]:
     return columns
 
 
-def _name_of(schema: Any) -> str:
+def _get_name(schema: Any) -> str:
     if isinstance(schema, list):
         return "union"
     if isinstance(schema, str):
@@ -289,7 +289,7 @@ def _name_of(schema: Any) -> str:
     return str(schema.get("name") or schema["type"])
 
 
-def _map(entry: Node, path: tuple[str, ...]) -> Map:
+def _read_map(entry: Node, path: tuple[str, ...]) -> Map:
     if not isinstance(entry, Struct) or sorted(field.name for field in entry.fields) != ["key", "value"]:
         raise _build_refusal(
             path, "the array encodes a map, and its items are not records of the fields key and value"

@@ -29,9 +29,11 @@ def evolve(table: Table, before: Topic, after: Topic) -> Table:
     owned = {field.name for field in before.root.fields}
     merge = _Merge(count(table.metadata.last_column_id + 1))
     merged = merge.merge_fields([column for column in columns if column.name in owned], after.root, "")
-    others = {column.name for column in columns} - owned
+    other_columns = {column.name for column in columns} - owned
     merge.refused += [
-        f"{field.name}: Tableflow has a column of this name" for field in merged if field.name in others
+        f"{field.name}: Tableflow has a column of this name"
+        for field in merged
+        if field.name in other_columns
     ]
     if merge.refused:
         raise SchemaError(

@@ -143,11 +143,11 @@ class _Commit:
         ]
         data = [entry for entry in entries if entry.data_file.content is DataFileContent.DATA]
         deletes = [entry for entry in entries if entry.data_file.content is not DataFileContent.DATA]
-        for number, (writer, chosen) in enumerate(
+        for number, (writer, entries_of_writer) in enumerate(
             ((ManifestWriterV2, data), (_DeleteManifestWriter, deletes))
         ):
-            if chosen:
-                yield self._write_manifest(writer, chosen, number)
+            if entries_of_writer:
+                yield self._write_manifest(writer, entries_of_writer, number)
 
     def _build_entry(
         self, status: ManifestEntryStatus, file: DataFile, was: ManifestEntry | None = None
@@ -317,6 +317,6 @@ def _select_surviving_rows(
     table: Table, entry: ManifestEntry, deleted: dict[tuple[object, ...], int], key_columns: Sequence[str]
 ) -> pa.Table:
     rows = _read_rows(table, [entry])
-    written = entry.sequence_number or 0
+    sequence_number = entry.sequence_number or 0
     keys = zip(*rows.select(list(key_columns)).to_pydict().values(), strict=True)
-    return rows.filter(pa.array([deleted.get(key, 0) <= written for key in keys], pa.bool_()))
+    return rows.filter(pa.array([deleted.get(key, 0) <= sequence_number for key in keys], pa.bool_()))

@@ -263,9 +263,9 @@ class Tableflow:
         yield from ExecutorFactory.get_or_create().map(partial(write_rows, entry.table), parts)
 
 
-def _require_one(name: str, what: str, count: int | None) -> None:
+def _require_one(name: str, setting: str, count: int | None) -> None:
     if count is not None and count < 1:
-        raise ValueError(f"topic {name}: {count} {what}, but there must be at least 1")
+        raise ValueError(f"topic {name}: {count} {setting}, but there must be at least 1")
 
 
 def _require_values(name: str, records: Sequence[Record]) -> Sequence[Record]:
@@ -297,5 +297,5 @@ def _split_into_spans(records: Sequence[Record], count: int) -> Iterator[list[Re
     first = arrivals[0]
     length = arrivals[-1] - arrivals[0] + 1
     numbers = [(arrival - first) * count // length for arrival in arrivals]
-    for _, chosen in groupby(zip(numbers, records, strict=True), key=lambda pair: pair[0]):
-        yield [record for _, record in chosen]
+    for _, numbered_records in groupby(zip(numbers, records, strict=True), key=lambda pair: pair[0]):
+        yield [record for _, record in numbered_records]

@@ -163,15 +163,15 @@ def catalog_resource(target: str, body: bytes) -> str | None:
         return None
     action = target.rpartition(".")[2]
     if action in _DATABASE_ACTIONS:
-        return f"database/{_name(request, 'DatabaseInput')}".lower()
+        return f"database/{_read_name(request, 'DatabaseInput')}".lower()
     database = request.get("DatabaseName")
     if not database:
         return None
-    table = _name(request, "TableInput")
+    table = _read_name(request, "TableInput")
     return (f"table/{database}/{table}" if table else f"database/{database}").lower()
 
 
-def _name(request: dict[str, Any], container: str) -> str:
+def _read_name(request: dict[str, Any], container: str) -> str:
     return str(
         request.get("Name") or request.get("TableName") or request.get(container, {}).get("Name") or ""
     )
@@ -284,14 +284,14 @@ def _begin(job: dict[str, Any], data: dict[str, Any]) -> JobRun:
         **data.get("Arguments", {}),
         **job.get("NonOverridableArguments", {}),
     }
-    record = _record(job, data, run_id, arguments)
+    record = _build_record(job, data, run_id, arguments)
     reserved = {"--JOB_NAME": job["Name"], "--JOB_ID": f"j_{run_id[3:35]}", "--JOB_RUN_ID": run_id}
     run = _active_runs[run_id] = JobRun(job, record, {**arguments, **reserved}, lambda: _put_event(record))
     run_in_background(run.carry_out)
     return run
 
 
-def _record(
+def _build_record(
     job: dict[str, Any], data: dict[str, Any], run_id: str, arguments: dict[str, str]
 ) -> dict[str, Any]:
     now = time.time()

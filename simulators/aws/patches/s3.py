@@ -113,7 +113,7 @@ def listed_parts(body: bytes) -> list[Part]:
     """Read the list of parts. Raises Refused if it does not follow the schema."""
     try:
         root = ElementTree.fromstring(body)  # noqa: S314  (only local clients call this)
-        parts = [_read_part(entry) for entry in root if _tag(entry) == "Part"]
+        parts = [_read_part(entry) for entry in root if _get_tag(entry) == "Part"]
     except (ElementTree.ParseError, KeyError, TypeError, ValueError):
         parts = []
     if not parts:
@@ -122,13 +122,13 @@ def listed_parts(body: bytes) -> list[Part]:
 
 
 def _read_part(entry: ElementTree.Element) -> Part:
-    values = {_tag(child): child.text or "" for child in entry}
+    values = {_get_tag(child): child.text or "" for child in entry}
     prefix = "Checksum"
     checksums = {name[len(prefix) :]: text for name, text in values.items() if name.startswith(prefix)}
     return Part(int(values["PartNumber"]), values["ETag"].strip('"'), checksums)
 
 
-def _tag(element: ElementTree.Element) -> str:
+def _get_tag(element: ElementTree.Element) -> str:
     return element.tag.rpartition("}")[2]
 
 

@@ -123,7 +123,7 @@ class Completion(NamedTuple):
         names = (self.bucket_name, self.key)
         path = Path(s3._object_disk_path(*names))
         assembled = self._assemble(path)
-        obj = self._record()
+        obj = self._build_record()
         objects = s3._buckets[self.bucket_name]["objects"]
         prior = objects.get(self.key)
         objects[self.key] = obj
@@ -157,7 +157,7 @@ class Completion(NamedTuple):
                 file.writelines(chunks)
         return assembled
 
-    def _record(self) -> dict[str, Any]:
+    def _build_record(self) -> dict[str, Any]:
         taken_over = ("content_type", "content_encoding", "metadata", "preserved_headers", "storage_class")
         digests = b"".join(bytes.fromhex(part.etag) for part in self.parts)
         sizes = [part["size"] for part in self._stored]

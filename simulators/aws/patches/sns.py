@@ -72,7 +72,7 @@ def list_mails(request: control.Request) -> control.Response:
 
 
 @controls.register("GET", "/mail.html")
-def page(request: control.Request) -> control.Response:
+def render_page(request: control.Request) -> control.Response:
     """Show the mails, the newest first."""
     articles = [_render_mail(mail) for mail in reversed(_select_mails(request))]
     content = "\n".join(articles) or "<p>No mail yet.</p>"
@@ -210,7 +210,7 @@ def publish_to_mails(  # noqa: PLR0917  (MiniStack's own parameters)
 
 
 def _deliver(topic: dict[str, Any], subscription: Subscription, subject: str, text: str) -> None:
-    link = _link("Unsubscribe", SubscriptionArn=subscription["arn"])
+    link = _build_link("Unsubscribe", SubscriptionArn=subscription["arn"])
     if subscription["protocol"] == "email":
         text = f"{text}\n\n--\nTo get no more mails from this topic, follow this link:\n{link}\n"
     _put_in_inbox(topic, subscription, subject or _DEFAULT_SUBJECT, text, kind="message", link=link)
@@ -233,7 +233,7 @@ def _request_confirmation(topic: dict[str, Any], subscription: Subscription) -> 
         }
     )
     import_ministack("services.sns")._refresh_subscription_counts(topic)
-    link = _link("ConfirmSubscription", TopicArn=arn, Token=token)
+    link = _build_link("ConfirmSubscription", TopicArn=arn, Token=token)
     text = (
         f"This address was subscribed to the topic\n{arn}\n\nTo confirm that you want its mails, follow "
         f"this link:\n{link}\n"
@@ -257,7 +257,7 @@ def _put_in_inbox(
     _mails.append(Mail(subscription["endpoint"], subject, text, now, topic["arn"], sender, kind, link))
 
 
-def _link(action: str, **parameters: str) -> str:
+def _build_link(action: str, **parameters: str) -> str:
     """Return a link to ConfirmSubscription or Unsubscribe, which SNS serves without credentials."""
     return (
         f"http://{settings.HOST}:{os.environ['GATEWAY_PORT']}/?{urlencode({'Action': action, **parameters})}"

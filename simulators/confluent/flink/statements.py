@@ -25,7 +25,7 @@ from simulators.confluent.flink.sql import SqlError, parse
 from simulators.confluent.http import FLINK, Answer, Call, Route
 from simulators.confluent.model import Database, Form, ParsedStatement, Plane, Statement
 from simulators.confluent.organization import Organization
-from simulators.confluent.resources import page
+from simulators.confluent.resources import build_page
 
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LONGEST_NAME: Final = 100
@@ -128,7 +128,7 @@ def list_statements(call: Call) -> Answer:
         for statement in call.org.statements.values()
         if statement.environment == environment and pool in (None, statement.pool)
     ]
-    answer = page(call, "sql/v1", "Statement", statements, build_document)
+    answer = build_page(call, "sql/v1", "Statement", statements, build_document)
     metadata = {"self": f"{call.address}{call.path}"} | answer.body["metadata"]
     return Answer(
         200,

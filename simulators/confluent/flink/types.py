@@ -98,12 +98,12 @@ def build_avro_schema(name: str, columns: list[dict[str, Any]]) -> dict[str, Any
 
     `described` are the columns in the worker's answer.
     """
-    return _record(f"{name.replace('-', '_').replace('.', '_')}_value", columns, "type") | {
+    return _build_record_schema(f"{name.replace('-', '_').replace('.', '_')}_value", columns, "type") | {
         "namespace": "org.apache.flink.avro.generated.record"
     }
 
 
-def _record(name: str, columns: list[dict[str, Any]], kind: str) -> dict[str, Any]:
+def _build_record_schema(name: str, columns: list[dict[str, Any]], kind: str) -> dict[str, Any]:
     fields = []
     for field in columns:
         avro = _to_avro(field[kind], f"{name}_{field['name']}")
@@ -115,7 +115,7 @@ def _record(name: str, columns: list[dict[str, Any]], kind: str) -> dict[str, An
 def _to_avro(tree: Mapping[str, Any], name: str) -> Any:
     match tree["type"]:
         case "ROW":
-            avro: Any = _record(name, tree["fields"], "field_type")
+            avro: Any = _build_record_schema(name, tree["fields"], "field_type")
         case "ARRAY":
             avro = {"type": "array", "items": _to_avro(tree["element_type"], name)}
         case "MAP":

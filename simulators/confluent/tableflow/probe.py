@@ -14,7 +14,7 @@ from simulators.confluent.tableflow_lake import LakeRefused, call_or_refuse, req
 from simulators.core.aws_access import Access
 
 
-def probe_bucket(access: Access, name: str, region: str, *, known: bool) -> None:
+def probe_bucket(access: Access, name: str, region: str, *, is_known: bool) -> None:
     """Check the bucket, which must be empty unless it is `known`: used by Tableflow before.
 
     Raises LakeRefused.
@@ -26,7 +26,7 @@ def probe_bucket(access: Access, name: str, region: str, *, known: bool) -> None
     if (location or "us-east-1") != region:
         raise LakeRefused(f"The bucket {name} is in {location}, and the Kafka cluster in {region}")
     listing = call_or_refuse(f"s3:ListBucket on {name}", s3.list_objects_v2, Bucket=name, MaxKeys=1)
-    if listing.get("KeyCount") and not known:
+    if listing.get("KeyCount") and not is_known:
         raise LakeRefused(f"The bucket {name} is not empty")
     require_allowed(f"s3:ListBucketMultipartUploads on {name}", s3.list_multipart_uploads, Bucket=name)
     _probe_objects(s3, name)

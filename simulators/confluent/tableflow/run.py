@@ -91,7 +91,7 @@ def _build_writer(org: Organization, topic: TableflowTopic, lake: Lake) -> Table
 def _create_table(org: Organization, topic: TableflowTopic, lake: Lake) -> None:
     access = _get_access(org, topic, lake)
     if topic.integration:
-        probe.probe_bucket(access, topic.bucket, access.region, known=topic.bucket in lake.used_buckets)
+        probe.probe_bucket(access, topic.bucket, access.region, is_known=topic.bucket in lake.used_buckets)
         lake.used_buckets.add(topic.bucket)
     try:
         topic.table_path = _build_writer(org, topic, lake).catalog.load_table(topic.key).location()

@@ -24,7 +24,7 @@ from simulators.confluent.http import TABLEFLOW, Answer, Call, Route
 from simulators.confluent.model import Cluster, TableflowTopic
 from simulators.confluent.organization import Organization
 from simulators.confluent.provider_integrations import end_usage
-from simulators.confluent.resources import build_header, build_reference, page
+from simulators.confluent.resources import build_header, build_page, build_reference
 from simulators.confluent.tableflow import run
 from simulators.tableflow.avro import SchemaError
 
@@ -190,7 +190,7 @@ def list_topics(call: Call) -> Answer:
     """
     cluster = access.find_cluster_of_query(call, "describe")
     topics = [topic for topic in call.org.tableflow_topics.values() if topic.cluster == cluster.id]
-    return page(call, "tableflow/v1", "TableflowTopic", topics, build_document)
+    return build_page(call, "tableflow/v1", "TableflowTopic", topics, build_document)
 
 
 def read(call: Call) -> Answer:

@@ -199,7 +199,7 @@ def _read_namespaces(cursor: Cursor, preposition: str) -> list[str]:
     return namespaces
 
 
-def link_status(database: str, link: CatalogLink) -> dict[str, Any]:
+def describe_link_status(database: str, link: CatalogLink) -> dict[str, Any]:
     """Return the result of SYSTEM$CATALOG_LINK_STATUS."""
     failure = {
         "qualifiedEntityName": to_sql_name((database,)),
@@ -213,7 +213,7 @@ def link_status(database: str, link: CatalogLink) -> dict[str, Any]:
     }
 
 
-def link_configuration(link: CatalogLink) -> dict[str, Any]:
+def describe_link_configuration(link: CatalogLink) -> dict[str, Any]:
     """Return the result of SYSTEM$GET_CATALOG_LINKED_DATABASE_CONFIG."""
     return {
         "catalog": to_sql_name(link.catalog),

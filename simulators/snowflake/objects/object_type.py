@@ -282,7 +282,7 @@ class ObjectType(Generic[T]):
         pattern = compile_like_pattern(like)
         container = _read_scope(session, cursor) if self.domain.depth > 1 else ()
         prefix = cursor.string() if cursor.take("STARTS", "WITH") else ""
-        limit = cursor.number() if cursor.take("LIMIT") else None
+        limit = cursor.read_number() if cursor.take("LIMIT") else None
         if limit is not None and cursor.is_at("FROM"):
             raise not_simulated("SHOW … LIMIT … FROM")
         cursor.end()

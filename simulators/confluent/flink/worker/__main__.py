@@ -56,11 +56,11 @@ def main() -> None:
     for name, value in _SETTINGS.items():
         environment.get_config().set(name, value)
     for line in sys.stdin:
-        answers.write(json.dumps(_answer(environment, json.loads(line))) + "\n")
+        answers.write(json.dumps(_answer_request(environment, json.loads(line))) + "\n")
         answers.flush()
 
 
-def _answer(environment: TableEnvironment, request: dict[str, Any]) -> dict[str, Any]:
+def _answer_request(environment: TableEnvironment, request: dict[str, Any]) -> dict[str, Any]:
     try:
         with _register_tables(environment, request):
             return _plan_query(environment, request)
