@@ -69,7 +69,7 @@ class Generator:
         self._count = 0
 
     def fill(self, topic: KafkaTopic, end: float) -> None:
-        """Write the records that are due between the last record and `until`, in seconds since 1970 UTC."""
+        """Write the records that are due between the last record and `end`, in seconds since 1970 UTC."""
         earliest = end - MOST_AT_ONCE * self._interval / 2
         self.time = max(self.time, earliest)
         while (moment := self.time + self._rng.uniform(0.001, max(self._interval, 0.002))) <= end:

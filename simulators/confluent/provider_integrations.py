@@ -102,7 +102,7 @@ def list_usages(org: Organization, integration: ProviderIntegration) -> list[str
 def end_usage(org: Organization, name: str, crn: str) -> None:
     """Record that an object no longer uses the integration.
 
-    `usages` lists it for another `Delays.usage` seconds.
+    `list_usages` lists it for another `Delays.usage` seconds.
     """
     if integration := org.provider_integrations.get(name):
         integration.ended_usages.append((org.clock.now() + org.delays.usage, crn))

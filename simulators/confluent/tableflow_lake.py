@@ -125,7 +125,7 @@ class Lake:
 def call_or_refuse(action: str, call: Callable[..., T], *arguments: Any, **options: Any) -> T:
     """Return the result of `call`.
 
-    Raises LakeRefused, with `what` and AWS's error code, if AWS refuses or can't be reached.
+    Raises LakeRefused, with `action` and AWS's error code, if AWS refuses or can't be reached.
     """
     try:
         return call_aws(call, *arguments, **options)

@@ -62,7 +62,7 @@ class Access:
         } | token
 
     def assume(self, role: str, session: str, **options: Any) -> Access:
-        """Return a session of the role. `given` are further parameters of AssumeRole. Raises AwsRefused."""
+        """Return a session of the role. `options` are further parameters of AssumeRole. Raises AwsRefused."""
         parameters = {"RoleArn": role, "RoleSessionName": session, **options}
         answer = call_aws(self.client("sts").assume_role, **parameters)["Credentials"]
         return attrs.evolve(

@@ -46,7 +46,7 @@ _OTHER_TYPES: Final = (
 def execute(session: Session, text: str, bindings: dict[str, Any], expected_count: int = 1) -> Result:
     """Run the statement and return its result.
 
-    Raises SqlError. `wanted` is MULTI_STATEMENT_COUNT; 0 means any number.
+    Raises SqlError. `expected_count` is MULTI_STATEMENT_COUNT; 0 means any number.
     """
     count = count_statements(text)
     if count == 0:

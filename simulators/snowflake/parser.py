@@ -282,10 +282,10 @@ class Cursor:
 
 
 class Options:
-    """The properties in a statement. Raises SqlError for a property that isn't in `known`.
+    """The properties in a statement. Raises SqlError for a property that isn't in `known_names`.
 
-    `known` are the implemented properties, `others` are Snowflake's that are not simulated. Getters return a
-    default if the property isn't given, and raise SqlError if its value has another type.
+    `known_names` are the implemented properties, `not_simulated_names` are Snowflake's other ones. The
+    methods return a default if the property isn't given, and raise SqlError if its value has another type.
     """
 
     def __init__(
@@ -368,8 +368,8 @@ class Options:
 
 
 def refuse_unknown_property(name: str, object_type: str, not_simulated_names: str) -> SqlError:
-    """Return the error for a property that isn't implemented: "not simulated" if it is in `others`, else
-    "invalid property".
+    """Return the error for a property that isn't implemented: "not simulated" if it is in
+    `not_simulated_names`, else "invalid property".
     """
     return (
         not_simulated(f"{name} of {object_type}")

@@ -31,7 +31,7 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from simulators.aws import settings
+from simulators.aws import identity, settings
 from simulators.aws.answers import build_json_answer, build_json_error
 from simulators.aws.hooks import Answer, Original, OriginalRequest, Patch, Request, import_ministack
 from simulators.aws.patches.athena_workgroups import ATHENA, PRIMARY, Refused, build_invalid_request
@@ -150,7 +150,7 @@ async def _start_query(request: dict[str, Any], access_key: str, region: str) ->
         "put": results.build_encryption(),
     }
     process, accepted = await _start_engine(
-        query, _build_credentials(access_key) | settings.client_environment(_build_endpoint()), region
+        query, _build_credentials(access_key) | settings.client_environment(identity.get_endpoint()), region
     )
     suffix = "csv" if accepted["type"] == "DML" else "txt"
     execution = {
@@ -266,10 +266,6 @@ def _build_credentials(access_key: str) -> dict[str, str]:
         }
     token = {"AWS_SESSION_TOKEN": credential.session_token} if credential.session_token else {}
     return {"AWS_ACCESS_KEY_ID": access_key, "AWS_SECRET_ACCESS_KEY": credential.secret_access_key} | token
-
-
-def _build_endpoint() -> str:
-    return f"http://{settings.HOST}:{os.environ['GATEWAY_PORT']}"
 
 
 def _read_results_page(request: dict[str, Any], access_key: str, region: str) -> dict[str, Any]:

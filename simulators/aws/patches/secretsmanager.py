@@ -223,7 +223,7 @@ def _find_version(secret: dict[str, Any], stage: str) -> str:
 
 
 def _remove_label(secret: dict[str, Any], stage: str, kept_version: str | None = None) -> None:
-    """Remove the staging label from all versions except `kept`."""
+    """Remove the staging label from all versions except `kept_version`."""
     for version, content in secret["Versions"].items():
         if version != kept_version and stage in content["Stages"]:
             content["Stages"] = [label for label in content["Stages"] if label != stage]

@@ -270,7 +270,7 @@ class FlinkRun:
 
 
 def _take(remaining_lines: Counter[str], line: str) -> bool:
-    """Return whether `left` counts the line, and decrement its count."""
+    """Return whether `remaining_lines` counts the line, and decrement its count."""
     if remaining_lines[line] <= 0:
         return False
     remaining_lines[line] -= 1

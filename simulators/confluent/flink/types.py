@@ -96,7 +96,7 @@ def build_avro_schema(name: str, columns: list[dict[str, Any]]) -> dict[str, Any
     """Return the value schema of a new table, with the names that Confluent's Flink gives it. Raises
     UnknownType.
 
-    `described` are the columns in the worker's answer.
+    `columns` are those in the worker's answer.
     """
     return _build_record_schema(f"{name.replace('-', '_').replace('.', '_')}_value", columns, "type") | {
         "namespace": "org.apache.flink.avro.generated.record"

@@ -15,7 +15,7 @@ from simulators.core.aws_access import Access
 
 
 def probe_bucket(access: Access, name: str, region: str, *, is_known: bool) -> None:
-    """Check the bucket, which must be empty unless it is `known`: used by Tableflow before.
+    """Check the bucket, which must be empty unless it `is_known`: used by Tableflow before.
 
     Raises LakeRefused.
     """
