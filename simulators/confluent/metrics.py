@@ -40,11 +40,9 @@ def query_metrics(call: Call) -> Answer:
     require(call, "metrics", cluster.scope)
     start, end = _read_interval(body)
     if grouped:
-        events = [
-            (message.timestamp / 1000, topic.name)
-            for topic in cluster.topics.values()
-            for message in topic.messages
-        ]
+        events = []
+        for kafka_topic in cluster.topics.values():
+            events += [(message.timestamp / 1000, kafka_topic.name) for message in kafka_topic.messages]
     else:
         topics = [topic for topic in call.org.tableflow_topics.values() if topic.cluster == cluster.id]
         events = [(instant, "") for topic in topics for instant in topic.skipped]

@@ -58,8 +58,12 @@ def _describe_schema(schema: Schema) -> dict[str, Any]:
     references = [
         dict(zip(("name", "subject", "version"), reference, strict=True)) for reference in schema.references
     ]
-    kind = {} if schema.kind == "AVRO" else {"schemaType": schema.kind}
-    return kind | ({"references": references} if references else {}) | {"schema": schema.text}
+    fields: dict[str, Any] = {}
+    if schema.kind != "AVRO":
+        fields["schemaType"] = schema.kind
+    if references:
+        fields["references"] = references
+    return {**fields, "schema": schema.text}
 
 
 def _describe_version(registry: SchemaRegistry, subject: str, version: Version) -> dict[str, Any]:

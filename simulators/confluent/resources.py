@@ -274,12 +274,11 @@ class Kind(Generic[R]):
                 _put(body, field.path, value)
         for path, value in (self._build_references(org, record) | self.read_only(org, record)).items():
             _put(body, path, value)
-        status = self.describe_status(org, record)
-        return (
-            self.build_header(org, record)
-            | ({self.spec: body} if self.spec else body)
-            | ({"status": status} if status else {})
-        )
+        document = self.build_header(org, record)
+        document |= {self.spec: body} if self.spec else body
+        if status := self.describe_status(org, record):
+            document["status"] = status
+        return document
 
     def build_header(self, org: Organization, record: R) -> dict[str, Any]:
         query = f"?environment={getattr(record, 'environment', '')}" if self.parent else ""
@@ -397,7 +396,8 @@ def _read_page_size(call: Call) -> int:
 
 
 def _build_link(call: Call, token: str) -> str:
-    query = {name: value for name, value in call.query.items() if name != "page_token"} | (
-        {"page_token": token} if token else {}
-    )
-    return f"{call.address}{call.path}" + (f"?{urlencode(query)}" if query else "")
+    query = {name: value for name, value in call.query.items() if name != "page_token"}
+    if token:
+        query["page_token"] = token
+    url = f"{call.address}{call.path}"
+    return f"{url}?{urlencode(query)}" if query else url

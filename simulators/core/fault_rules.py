@@ -57,7 +57,8 @@ class Call(NamedTuple):
         return cls(scope["method"], scope["path"], scope["query_string"].decode("latin-1"), headers)
 
     def __str__(self) -> str:
-        return f"{self.method} {self.path}" + (f"?{self.query}" if self.query else "")
+        call = f"{self.method} {self.path}"
+        return f"{call}?{self.query}" if self.query else call
 
 
 @dataclass

@@ -92,13 +92,11 @@ def _list_tables(session: Session, arguments: list[str]) -> str:
     if account.lake is None:
         return "[]"
     namespaces = arguments[1:2] or _list_or_fail(integration, trust.list_namespaces, account, integration)
-    return json.dumps(
-        [
-            {"namespace": namespace, "name": name}
-            for namespace in namespaces
-            for name in _list_or_fail(integration, trust.list_iceberg_tables, account, integration, namespace)
-        ]
-    )
+    tables = []
+    for namespace in namespaces:
+        names = _list_or_fail(integration, trust.list_iceberg_tables, account, integration, namespace)
+        tables += [{"namespace": namespace, "name": name} for name in names]
+    return json.dumps(tables)
 
 
 def _list_or_fail(integration: Integration, query: Callable[..., list[str]], *arguments: Any) -> list[str]:

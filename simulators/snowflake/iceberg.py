@@ -231,7 +231,9 @@ def refresh_status(table: IcebergTable) -> dict[str, Any] | None:
     }
     if table.snapshot_id:
         answer |= {"currentSnapshotId": str(table.snapshot_id), "lastSnapshotTime": table.snapshot_ms}
-    return answer | ({"invalidExecutionStateReason": table.fault} if table.fault else {})
+    if table.fault:
+        answer["invalidExecutionStateReason"] = table.fault
+    return answer
 
 
 # --- catalog-linked databases

@@ -255,7 +255,7 @@ class Cursor:
         if self.next.type in (TokenType.SIGN, TokenType.END):
             self.refuse()
         token = self._advance()
-        text = ("-" if negative else "") + token.value
+        text = f"-{token.value}" if negative else token.value
         while token.type in (TokenType.WORD, TokenType.QUOTED) and self.take_sign("."):
             text += "." + self.identifier()
         return Value(text, token)

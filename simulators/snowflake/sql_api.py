@@ -259,14 +259,16 @@ def _describe_failure(statement: Statement, error: SqlError) -> dict[str, Any]:
 
 
 def _build_head(statement: Statement, code: str, state: str, message: str) -> dict[str, Any]:
-    head = {
+    head: dict[str, Any] = {
         "code": code,
         "message": message,
         "statementHandle": statement.handle,
         "statementStatusUrl": f"{PATH}/{statement.handle}?requestId={statement.request_id}",
         "createdOn": int(statement.created * 1000),
     }
-    return head | ({"sqlState": state} if state else {})
+    if state:
+        head["sqlState"] = state
+    return head
 
 
 def _build_metadata(result: Result, parts: list[list[Row]]) -> dict[str, Any]:

@@ -129,7 +129,10 @@ def _build_map_converter(node: Map) -> Convert:
 
 
 def _build_struct_converter(struct: Struct) -> Convert | None:
-    changed = {field.name: convert for field in struct.fields if (convert := _build_converter(field.node))}
+    changed = {}
+    for field in struct.fields:
+        if convert := _build_converter(field.node):
+            changed[field.name] = convert
     if not changed:
         return None
     return _skip_nulls(

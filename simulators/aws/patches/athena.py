@@ -96,7 +96,10 @@ class Results(NamedTuple):
         key = encryption.get("KmsKey")
         if option not in _ENCRYPTION:
             return {}
-        return {"ServerSideEncryption": _ENCRYPTION[option]} | ({"SSEKMSKeyId": key} if key else {})
+        arguments = {"ServerSideEncryption": _ENCRYPTION[option]}
+        if key:
+            arguments["SSEKMSKeyId"] = key
+        return arguments
 
 
 @QUERIES.handles(ATHENA)
@@ -317,7 +320,9 @@ def _build_page(result: dict[str, Any], size: int, start: int) -> dict[str, Any]
     columns = [
         dict(zip(("name", "type", "precision", "scale"), column, strict=True)) for column in result["columns"]
     ]
-    rows = [*([[column["name"] for column in columns]] if result["header"] else []), *result["rows"]]
+    rows = list(result["rows"])
+    if result["header"]:
+        rows.insert(0, [column["name"] for column in columns])
     page = [_build_row(row) for row in rows[start : start + size]]
     column_info = [_build_column_info(column) for column in columns]
     more = {"NextToken": str(start + size)} if start + size < len(rows) else {}

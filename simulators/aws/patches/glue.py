@@ -145,7 +145,10 @@ def enforce(  # noqa: PLR0917  (MiniStack's own parameters)
     resource_arn: str = "*",
     service_context: dict[str, Any] | None = None,
 ) -> Any:
-    for arn in [resource_arn, *(related(iam_action, resource_arn) if service == "glue" else [])]:
+    arns = [resource_arn]
+    if service == "glue":
+        arns += related(iam_action, resource_arn)
+    for arn in arns:
         denied = original(access_key_id, iam_action, service, region, arn, service_context)
         if denied:
             return denied

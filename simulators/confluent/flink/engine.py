@@ -191,12 +191,10 @@ class FlinkRun:
         into = Path(tempfile.mkdtemp(dir=self.engine.worker.folder))
         try:
             self.engine.worker.ask(request | {"into": str(into)})
-            lines = [
-                line
-                for file in sorted(into.rglob("*"))
-                if file.is_file()
-                for line in file.read_text().splitlines()
-            ]
+            lines: list[str] = []
+            for file in sorted(into.rglob("*")):
+                if file.is_file():
+                    lines += file.read_text().splitlines()
         finally:
             shutil.rmtree(into)
         self._emit(lines)

@@ -78,8 +78,14 @@ def _build_traits(statement: Statement) -> dict[str, Any]:
     """Return the traits of a statement. A statement that isn't planned yet has none."""
     if not statement.kind:
         return {}
-    traits = {"sql_kind": statement.kind, "is_bounded": statement.bounded, "is_append_only": True}
-    return {"traits": traits | ({"schema": {"columns": statement.run.columns}} if statement.run else {})}
+    traits: dict[str, Any] = {
+        "sql_kind": statement.kind,
+        "is_bounded": statement.bounded,
+        "is_append_only": True,
+    }
+    if statement.run:
+        traits["schema"] = {"columns": statement.run.columns}
+    return {"traits": traits}
 
 
 def create(call: Call) -> Answer:

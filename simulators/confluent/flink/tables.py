@@ -43,11 +43,11 @@ def open_database(
         raise SqlError(f"A database with name or id '{name}' cannot be resolved in the catalog '{catalog}'")
     (cluster,) = clusters
     database = Database(environment.name, cluster, registry, principal, {}, org.clock)
-    readable = {
-        name: topic
-        for name in cluster.topics
-        if (topic := kafka.find_visible_topic(org, cluster, name)) and _may(org, database, "read", name)
-    }
+    readable = {}
+    for name in cluster.topics:
+        topic = kafka.find_visible_topic(org, cluster, name)
+        if topic and _may(org, database, "read", name):
+            readable[name] = topic
     return attrs.evolve(database, readable=readable)
 
 

@@ -73,10 +73,12 @@ class CatalogIntegrations(Kind[CatalogIntegration]):
         return {"suspended": record.suspended}
 
     def describe_status(self, org: Organization, record: CatalogIntegration) -> dict[str, Any]:
-        status = {"phase": record.phase} | ({"error_message": record.message} if record.message else {})
-        return status | (
-            {"last_sync_at": org.clock.format_time(record.last_sync)} if record.last_sync else {}
-        )
+        status = {"phase": record.phase}
+        if record.message:
+            status["error_message"] = record.message
+        if record.last_sync:
+            status["last_sync_at"] = org.clock.format_time(record.last_sync)
+        return status
 
     def erase(self, org: Organization, record: CatalogIntegration) -> None:
         """Delete the integration. Its database and tables remain in Glue."""

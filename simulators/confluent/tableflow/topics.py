@@ -78,7 +78,9 @@ def _describe_status(org: Organization, topic: TableflowTopic) -> dict[str, Any]
         "catalog_sync_statuses": synced,
         "failing_table_formats": failing,
     }
-    return status | ({"error_message": topic.message} if topic.message else {})
+    if topic.message:
+        status["error_message"] = topic.message
+    return status
 
 
 def create(call: Call) -> Answer:
@@ -146,10 +148,9 @@ def _read_config(spec: Fields, current: dict[str, Any]) -> dict[str, Any]:
         and fields.read_text("record_failure_strategy") != handling["mode"]
     ):
         raise bad_request("record_failure_strategy contradicts error_handling")
+    default_retention = current.get("retention_ms", str(_WEEK_MS))
     config = {
-        "retention_ms": _read_duration(
-            fields, "retention_ms", current.get("retention_ms", str(_WEEK_MS)), _LEAST_RETENTION_MS
-        ),
+        "retention_ms": _read_duration(fields, "retention_ms", default_retention, _LEAST_RETENTION_MS),
         "error_handling": handling,
         "record_failure_strategy": "SKIP" if handling["mode"] == "LOG" else handling["mode"],
     }
@@ -160,15 +161,18 @@ def _read_config(spec: Fields, current: dict[str, Any]) -> dict[str, Any]:
     retention = _read_duration(
         fields, "data_retention_ms", current.get("data_retention_ms", ""), _LEAST_DATA_RETENTION_MS
     )
-    return config | ({"data_retention_ms": retention} if retention else {})
+    if retention:
+        config["data_retention_ms"] = retention
+    return config
 
 
 def _read_error_handling(config: Fields) -> dict[str, str]:
     handling = config.read_object("error_handling")
     mode = handling.read_choice("mode", ("SUSPEND", "SKIP", "LOG"))
-    return {"mode": mode} | (
-        {"target": handling.read_text("target", "error_log", pattern=_LOG_TARGET)} if mode == "LOG" else {}
-    )
+    error_handling = {"mode": mode}
+    if mode == "LOG":
+        error_handling["target"] = handling.read_text("target", "error_log", pattern=_LOG_TARGET)
+    return error_handling
 
 
 def _read_duration(config: Fields, name: str, default: str, least: int) -> str:
