@@ -23,6 +23,7 @@ Naming = Callable[[str, bytes], str | None]
 #: Calls MiniStack's own handler of the request.
 OriginalRequest = Callable[[], Coroutine[Any, Any, Answer]]
 Handler = Callable[[OriginalRequest, "Request"], Awaitable[Answer]]
+_ADVICE = "Pin the MiniStack version that the patches were written for, or rewrite the patch"
 #: MiniStack's function that returns the ARN of the resource that a call needs permission on.
 _RESOURCE_ARN = (
     "ministack.core.iam_actions",
@@ -65,18 +66,15 @@ class Hook(NamedTuple):
             function = getattr(importlib.import_module(self.module), self.name)
         except (ImportError, AttributeError) as missing:
             raise HookMissing(f"{self} is gone ({missing}). {_ADVICE}") from missing
-        has = tuple(inspect.signature(function).parameters)
-        if has != self.parameters:
-            raise HookMissing(
-                f"{self} now takes ({', '.join(has)}), not ({', '.join(self.parameters)}). {_ADVICE}"
-            )
+        actual_parameters = tuple(inspect.signature(function).parameters)
+        if actual_parameters != self.parameters:
+            actual = ", ".join(actual_parameters)
+            expected = ", ".join(self.parameters)
+            raise HookMissing(f"{self} now takes ({actual}), not ({expected}). {_ADVICE}")
         return function  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
         return f"{self.module}.{self.name}"
-
-
-_ADVICE = "Pin the MiniStack version that the patches were written for, or rewrite the patch"
 
 
 class ProvisionerHook(NamedTuple):
@@ -95,7 +93,9 @@ class ProvisionerHook(NamedTuple):
 
     def put(self, replacement: Replacement) -> None:
         verbs = get_provisioners().setdefault(self.resource_type, {})
-        verbs[self.verb] = functools.partial(replacement, verbs[self.verb]) if self.original else replacement
+        if self.original:
+            replacement = functools.partial(replacement, verbs[self.verb])
+        verbs[self.verb] = replacement
 
 
 class EntryHook(NamedTuple):

@@ -76,7 +76,9 @@ def start_process(job: Script, aws: Mapping[str, str]) -> Iterator[subprocess.Po
 
     Its process group is killed at the end, or when this process ends. Raises NotSetUp.
     """
-    words = [word for name, value in job.arguments.items() for word in (name, value)]
+    words = []
+    for name, value in job.arguments.items():
+        words += [name, value]
     command: list[str | Path] = [
         _find_python(job.glue_version),
         "-S",
@@ -178,24 +180,23 @@ def _write_worker_python(folder: Path, python: Path) -> Path:
 def _build_java_options(scratch: Path, jars: Path) -> list[str]:
     """Return the JVM options in addition to those in the job's `--conf`."""
     archive = sorted(jars.glob("classes-*.jsa"), key=lambda file: file.stat().st_mtime)
-    shared = [*_NO_JVM_LOGS, f"-XX:SharedArchiveFile={archive[-1]}"] if archive else []
-    return [*_JAVA_OPTIONS, f"-Djava.io.tmpdir={scratch}", *shared]
+    sharing_options = [*_NO_JVM_LOGS, f"-XX:SharedArchiveFile={archive[-1]}"] if archive else []
+    return [*_JAVA_OPTIONS, f"-Djava.io.tmpdir={scratch}", *sharing_options]
 
 
 def _build_submit_arguments(arguments: Mapping[str, str]) -> list[str]:
-    """Return the arguments of spark-submit. The job's `--conf` can have several settings, separated by `
-    --conf `.
+    """Return the arguments of spark-submit. The job's `--conf` can have several settings, separated by
+    ` --conf `.
 
     Java options of the driver are left out: AWS does not document that they reach it.
     """
     pairs = [pair.strip() for pair in arguments.get("--conf", "").split(" --conf ")]
     settings_of_job = [pair for pair in pairs if pair and not _JAVA_OF_DRIVER.match(pair)]
     pairs = [*[f"{name}={value}" for name, value in _SPARK_SETTINGS.items()], *settings_of_job]
-    return [
-        *("--master", f"local[{_CORES}]", "--driver-memory", _MEMORY),
-        *[word for pair in pairs for word in ("--conf", pair)],
-        "pyspark-shell",
-    ]
+    words = ["--master", f"local[{_CORES}]", "--driver-memory", _MEMORY]
+    for pair in pairs:
+        words += ["--conf", pair]
+    return [*words, "pyspark-shell"]
 
 
 def _find_java(packages: Path) -> Path:

@@ -23,6 +23,10 @@ from simulators.aws import identity, job_process, settings
 from simulators.aws.delivery import describe_failure
 
 SERVICE: Final = "glue.amazonaws.com"
+DEFAULT_PREFIX: Final = "/aws-glue/jobs"
+PREFIX_ARGUMENT: Final = "--custom-logGroup-prefix"
+_LINES: Final = 1000
+_LINE_BYTES: Final = 200_000
 _POLL_SECONDS: Final = 0.5
 _log: Final = logging.getLogger("lakeferry.glue")
 #: Limits the concurrent runs: each has its own JVM.
@@ -73,7 +77,9 @@ class JobRun:
             if self._requested_state:
                 return self._build_requested_result()
         try:
-            return self._build_requested_result() if self._requested_state else self._run_with_role(folder)
+            if self._requested_state:
+                return self._build_requested_result()
+            return self._run_with_role(folder)
         finally:
             _slots.release()
 
@@ -105,11 +111,9 @@ class JobRun:
             tail.ship(all_of_it=True)
         if code is None:
             return self._build_requested_result()
-        return (
-            ("FAILED", script.read_reason() or f"Command failed with exit code {code}")
-            if code
-            else ("SUCCEEDED", "")
-        )
+        if code:
+            return "FAILED", script.read_reason() or f"Command failed with exit code {code}"
+        return "SUCCEEDED", ""
 
     def _build_requested_result(self) -> tuple[str, str]:
         return self._requested_state, {"TIMEOUT": "Job run timed out"}.get(self._requested_state, "")
@@ -175,12 +179,6 @@ def _fetch(client: Any, location: str, folder: Path) -> Path:
             f"Failed to download {location}: {refusal.message} (Error Code: {refusal.code})"
         ) from None
     return target
-
-
-DEFAULT_PREFIX: Final = "/aws-glue/jobs"
-PREFIX_ARGUMENT: Final = "--custom-logGroup-prefix"
-_LINES: Final = 1000
-_LINE_BYTES: Final = 200_000
 
 
 class Tail:

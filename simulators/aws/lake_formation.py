@@ -53,8 +53,8 @@ class LakeFormation:
         needed = REQUIRED.get(action, "")
         parts = principal.split("/")
         role = parts[1] if len(parts) > 1 else parts[0].rpartition(":")[2]
-        granted = self.grants.get(role, [])
-        if not self.governs or not needed or needed.upper().replace(" ", "_") in granted:
+        granted_permissions = self.grants.get(role, [])
+        if not self.governs or not needed or needed.upper().replace(" ", "_") in granted_permissions:
             return ""
         return (
             f"Insufficient Lake Formation permission(s): Required {needed} on {resource.rpartition('/')[2]}"

@@ -67,9 +67,9 @@ def run(options: Options, announce: Callable[[dict[str, Any]], None]) -> None:
         _replace_environment(build_environment(port, scratch, options.state_dir, options.iam))
         require_version(importlib.metadata.version("ministack"))
         serving = Patch("launcher")
-        ready = partial(announce, _describe_credentials(port, options))
+        on_ready = partial(announce, _describe_credentials(port, options))
         front = (lambda app: app) if options.stock else _wrap_app
-        serve = partial(_serve, listener.detach(), ready, front=front)
+        serve = partial(_serve, listener.detach(), on_ready, front=front)
         serving.replaces("hypercorn.asyncio", "serve", "app config shutdown_trigger mode")(serve)
         main = _MAIN.find()
         patches = () if options.stock else PATCHES
@@ -192,7 +192,7 @@ def _wrap_app(app: Any) -> Any:
 
 async def _serve(
     descriptor: int,
-    ready: Callable[[], None],
+    on_ready: Callable[[], None],
     original: Callable[..., Awaitable[None]],
     app: Any,
     config: Any,
@@ -202,19 +202,19 @@ async def _serve(
 ) -> None:
     config.bind = [f"fd://{descriptor}"]
     port = int(os.environ["GATEWAY_PORT"])
-    announcing = asyncio.create_task(_announce_when_answering(port, ready))
+    announcing = asyncio.create_task(_announce_when_answering(port, on_ready))
     try:
         await original(FaultInjector(front(app)), config, **options)
     finally:
         announcing.cancel()
 
 
-async def _announce_when_answering(port: int, ready: Callable[[], None]) -> None:
+async def _announce_when_answering(port: int, on_ready: Callable[[], None]) -> None:
     pause = 0.002
     while not await _is_answering(port):
         await asyncio.sleep(pause)
         pause = min(2 * pause, 0.1)
-    ready()
+    on_ready()
 
 
 async def _is_answering(port: int) -> bool:

@@ -182,8 +182,8 @@ def is_once(schedule: Mapping[str, Any]) -> bool:
 def _find_next_time(schedule: Mapping[str, Any], after: datetime) -> datetime | None:
     expression = schedule["ScheduleExpression"].strip()
     zone = ZoneInfo(schedule.get("ScheduleExpressionTimezone") or "UTC")
-    if once := _AT.fullmatch(expression):
-        due = datetime.fromisoformat(once[1]).replace(tzinfo=zone).astimezone(UTC)
+    if single_time := _AT.fullmatch(expression):
+        due = datetime.fromisoformat(single_time[1]).replace(tzinfo=zone).astimezone(UTC)
         return due if due > after else None
     if seconds := import_ministack("services.eventbridge")._parse_rate_seconds(expression):
         begins = parse_moment(schedule.get("StartDate")) or parse_moment(schedule["CreationDate"]) or after

@@ -75,15 +75,15 @@ class Application(server.Application):
         request_id = uuid.uuid4().hex
         plane = self._ports[request.scope["server"][1]]
         api = _DEFAULT_APIS[plane]
-        instead: Mapping[int, int] = {}
+        status_instead: Mapping[int, int] = {}
         try:
             self._confluent.clock.run_due()
             route, parameters = _find(plane, request)
             api = route.api
-            instead = route.instead
+            status_instead = route.instead
             return self._answer(route, parameters, request, body, request_id)
         except ApiError as error:
-            error.status = instead.get(error.status, error.status)
+            error.status = status_instead.get(error.status, error.status)
             return _render_error(api, error, request_id)
         except Exception:
             return _render_error(api, ApiError(500, server.log_failure(request)), request_id)

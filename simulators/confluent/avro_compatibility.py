@@ -63,9 +63,9 @@ class _Comparison:
                     f"{reader['size']}"
                 )
             case "enum":
-                lacking = set(writer["symbols"]) - set(reader["symbols"])
-                if lacking and "default" not in reader:
-                    yield f"{path or '/'}: the reader's enum lacks {', '.join(sorted(lacking))}"
+                missing_symbols = set(writer["symbols"]) - set(reader["symbols"])
+                if missing_symbols and "default" not in reader:
+                    yield f"{path or '/'}: the reader's enum lacks {', '.join(sorted(missing_symbols))}"
 
     def _compare_record(self, reader: Any, writer: Any, path: str) -> Iterator[str]:
         pair = (str(reader["name"]), str(writer["name"]))

@@ -182,13 +182,13 @@ def alter_settings(call: Call) -> Answer:
     changes = call.body.get("data")
     if not isinstance(changes, list):
         raise ApiError(400, "data must be a list", code=40002)
-    removed = [change["name"] for change in changes if change.get("operation") == "DELETE"]
+    removed_names = [change["name"] for change in changes if change.get("operation") == "DELETE"]
     settings = _check_settings(
-        {change["name"]: change.get("value") for change in changes if change["name"] not in removed}
+        {change["name"]: change.get("value") for change in changes if change["name"] not in removed_names}
     )
     if not call.body.get("validate_only"):
         topic.settings = {
-            name: value for name, value in topic.settings.items() if name not in removed
+            name: value for name, value in topic.settings.items() if name not in removed_names
         } | settings
     return Answer(204)
 

@@ -37,10 +37,10 @@ def may(org: Organization, cluster: Cluster, principal: str, action: str, *, top
 
     Either an ACL or a role can allow it. An ACL with DENY overrides both.
     """
-    matching = [acl["permission"] for acl in cluster.acls if _is_applicable(acl, principal, action, topic)]
-    if "DENY" in matching:
+    permissions = [acl["permission"] for acl in cluster.acls if _is_applicable(acl, principal, action, topic)]
+    if "DENY" in permissions:
         return False
-    if "ALLOW" in matching:
+    if "ALLOW" in permissions:
         return True
     resource = cluster.build_crn("topic", topic) if topic else cluster.scope
     return is_allowed(org, principal, action, resource)

@@ -367,10 +367,10 @@ def build_page(
     """
     ordered = sorted(records, key=lambda record: record.created)
     size = _read_page_size(call)
-    after = call.query.get("page_token", "")
-    if after and after not in {_encode_page_token(record) for record in ordered}:
+    page_token = call.query.get("page_token", "")
+    if page_token and page_token not in {_encode_page_token(record) for record in ordered}:
         raise bad_request("page_token is not valid", parameter="page_token")
-    start = next((n for n, record in enumerate(ordered, 1) if _encode_page_token(record) == after), 0)
+    start = next((n for n, record in enumerate(ordered, 1) if _encode_page_token(record) == page_token), 0)
     records_of_page = ordered[start : start + size]
     following = _encode_page_token(records_of_page[-1]) if start + size < len(ordered) else ""
     metadata = {

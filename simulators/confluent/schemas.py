@@ -124,10 +124,10 @@ class Schemas:
             return []
         compared = earlier if level.endswith("_TRANSITIVE") else earlier[-1:]
         problems: list[str] = []
-        for before in (self.by_id[version.id] for version in compared):
-            if before.kind != schema.kind:
-                return [f"the type {before.kind} can't become {schema.kind}"]
-            old = json.loads(before.text)
+        for earlier_schema in (self.by_id[version.id] for version in compared):
+            if earlier_schema.kind != schema.kind:
+                return [f"the type {earlier_schema.kind} can't become {schema.kind}"]
+            old = json.loads(earlier_schema.text)
             new = json.loads(schema.text)
             problems += list_incompatibilities(new, old) if not level.startswith("FORWARD") else []
             problems += list_incompatibilities(old, new) if not level.startswith("BACKWARD") else []

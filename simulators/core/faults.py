@@ -272,17 +272,17 @@ class FaultInjector:
                 entry["status"] = message["status"]
             await send(message)
 
-        matching = [rule for rule in self._rules if rule.matches(call)]
+        matching_rules = [rule for rule in self._rules if rule.matches(call)]
         # A list, not a generator: every matching rule must count the call, also those after the first that
         # hits it.
-        hits = [rule for rule in matching if rule.count()]
+        hits = [rule for rule in matching_rules if rule.count()]
         if hits:
             entry["fault"] = hits[0].fault
             last = self._answers.get(str(call), [])
             await FAULTS[hits[0].fault](
                 Exchange(hits[0], self._app, scope, receive, record_and_send, send, self._hold, last)
             )
-        elif any(rule.fault == "stale" for rule in matching):
+        elif any(rule.fault == "stale" for rule in matching_rules):
             await self._app(scope, receive, self._record_answer(str(call), record_and_send))
         else:
             await self._app(scope, receive, record_and_send)

@@ -186,8 +186,10 @@ def _parse_line(line: str, report: Callable[[str], None]) -> Any:
             object_pairs_hook=_build_object,
         )
     except json.JSONDecodeError as error:
-        why = error.msg.removesuffix(" starting at")
-        report(f"is not JSON: {why} at character {error.colno}. A line holds one event, as one JSON object")
+        problem = error.msg.removesuffix(" starting at")
+        report(
+            f"is not JSON: {problem} at character {error.colno}. A line holds one event, as one JSON object"
+        )
     except RecursionError:
         report("is nested too deep to be an event")
     except _RefusedError as refusal:

@@ -204,10 +204,10 @@ class _Sales:
 
 
 def _amend_lines(rng: random.Random, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    changed = rng.randrange(len(lines))
+    line_number = rng.randrange(len(lines))
     amended_lines = list(lines)
-    line = lines[changed]
-    amended_lines[changed] = {**line, "quantity": line["quantity"] + rng.randrange(1, 4)}
+    line = lines[line_number]
+    amended_lines[line_number] = {**line, "quantity": line["quantity"] + rng.randrange(1, 4)}
     return amended_lines
 
 

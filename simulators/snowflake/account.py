@@ -122,10 +122,10 @@ class Account:
         database: Database | None = self.find(Domain.DATABASE, name[:1])
         if existing or not (domain.depth > 1 and database and database.link and database.link.insensitive):
             return existing
-        folded = [part.lower() for part in name]
+        lower_name = [part.lower() for part in name]
         objects = self.list_contents(name[:1], domain)
         for object_ in objects:
-            if [part.lower() for part in object_.name] == folded:
+            if [part.lower() for part in object_.name] == lower_name:
                 return object_
         return None
 
@@ -142,15 +142,12 @@ class Account:
             ):
                 yield object_
 
-    def remove(self, removed: SnowflakeObject) -> None:
+    def remove(self, object_: SnowflakeObject) -> None:
         """Remove an object and its contents, with all grants on them and to them."""
-        contents = (
-            list(self.list_contents(removed.name))
-            if removed.domain in (Domain.DATABASE, Domain.SCHEMA)
-            else []
-        )
-        keys = {object_.key for object_ in [removed, *contents]}
-        self._objects = {key: object_ for key, object_ in self._objects.items() if key not in keys}
+        keys = {object_.key}
+        if object_.domain in (Domain.DATABASE, Domain.SCHEMA):
+            keys |= {content.key for content in self.list_contents(object_.name)}
+        self._objects = {key: content for key, content in self._objects.items() if key not in keys}
         roles = {key.name[0] for key in keys if key.domain is Domain.ROLE}
         self.grants = [grant for grant in self.grants if grant.on not in keys and grant.to not in roles]
         self.future = [

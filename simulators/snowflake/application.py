@@ -62,9 +62,9 @@ class Application(server.Application):
 
     def _change_account(self, request: control.Request) -> control.Response:
         account = self._snowflake.account
-        changed = request.read_document()
-        account.name = changed.get("name", account.name)
-        account.locator = changed.get("locator", account.locator)
+        changes = request.read_document()
+        account.name = changes.get("name", account.name)
+        account.locator = changes.get("locator", account.locator)
         return control.build_json_response({"name": account.name, "locator": account.locator})
 
     def _answer(self, request: Request, body: bytes) -> Response:

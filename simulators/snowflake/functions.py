@@ -110,7 +110,7 @@ def _read_auto_refresh_status(session: Session, arguments: list[str]) -> str | N
     table: IcebergTable = session.resolve_text(
         Domain.ICEBERG_TABLE, _read_argument(arguments, "SYSTEM$AUTO_REFRESH_STATUS")
     )
-    state = iceberg.refresh_status(table)
+    state = iceberg.describe_refresh_status(table)
     return json.dumps(state) if state else None
 
 

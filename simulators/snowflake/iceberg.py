@@ -88,9 +88,9 @@ def refresh(account: Account, table: IcebergTable) -> None:
         table.columns = tuple(
             TableColumn(field.name, _to_sql_type(field.field_type)) for field in iceberg_table.schema().fields
         )
-        if newest := iceberg_table.current_snapshot():
-            table.snapshot_id = newest.snapshot_id
-            table.snapshot_ms = newest.timestamp_ms
+        if snapshot := iceberg_table.current_snapshot():
+            table.snapshot_id = snapshot.snapshot_id
+            table.snapshot_ms = snapshot.timestamp_ms
     table.metadata = location
     table.fault = ""
 
@@ -138,12 +138,12 @@ def _open(account: Account, table: IcebergTable, location: str) -> StaticTable:
         raise _build_unreadable_error(volume, str(error)) from None
 
 
-def _build_unreadable_error(volume: Volume, why: str) -> SqlError:
+def _build_unreadable_error(volume: Volume, reason: str) -> SqlError:
     return SqlError(
         "091301",
         "22000",
         f"{COMPILATION}A test file read on the external volume {volume.label} failed with the message "
-        f"'{why}'.",
+        f"'{reason}'.",
     )
 
 
@@ -220,7 +220,7 @@ def _get_execution_state(table: IcebergTable) -> str:
     return STOPPED if table.fault.startswith(_EQUALITY_DELETES) else STALLED
 
 
-def refresh_status(table: IcebergTable) -> dict[str, Any] | None:
+def describe_refresh_status(table: IcebergTable) -> dict[str, Any] | None:
     """Return the result of SYSTEM$AUTO_REFRESH_STATUS; None if automatic refresh is off."""
     if not table.auto_refresh:
         return None
@@ -262,11 +262,10 @@ def _sync(account: Account, database: Database, link: CatalogLink) -> None:
     link.failures = []
     integration: Integration = account.find(Domain.INTEGRATION, link.catalog)
     try:
-        namespaces = (
-            trust.list_namespaces(account, integration)
-            if account.lake
-            else link.allowed or [integration.namespace]
-        )
+        if account.lake:
+            namespaces = trust.list_namespaces(account, integration)
+        else:
+            namespaces = list(link.allowed) or [integration.namespace]
     except AwsRefused as error:
         link.failures = [trust.describe_failed_access(integration, error)]
         return

@@ -80,8 +80,10 @@ def read_tokens(text: str) -> list[Token]:
 
 
 def _describe_position(text: str, index: int) -> str:
-    before = text[:index]
-    return f"line {before.count(chr(10)) + 1} at position {index - (before.rfind(chr(10)) + 1)}"
+    preceding_text = text[:index]
+    return (
+        f"line {preceding_text.count(chr(10)) + 1} at position {index - (preceding_text.rfind(chr(10)) + 1)}"
+    )
 
 
 def _build_token(group: str, text: str, start: int) -> Token:
@@ -211,8 +213,8 @@ class Cursor:
         """Read an identifier, and convert it to upper case unless it is quoted."""
         if self.is_at("IDENTIFIER") and self._tokens[self._index + 1].text == "(":
             raise not_simulated("IDENTIFIER()")
-        reserved = self.next.type is TokenType.WORD and self.next.value in RESERVED
-        if self.next.type not in (TokenType.WORD, TokenType.QUOTED) or reserved:
+        is_reserved = self.next.type is TokenType.WORD and self.next.value in RESERVED
+        if self.next.type not in (TokenType.WORD, TokenType.QUOTED) or is_reserved:
             self.refuse()
         return self._advance().value
 

@@ -228,14 +228,14 @@ def _apply(change: Change, on: SnowflakeObject, privileges: list[str], to: str, 
         if not _may_grant(session, privilege, on):
             raise denied(on.domain.value, on.name)
     for privilege in privileges:
-        same = [
+        same_grants = [
             grant
             for grant in account.grants
             if (grant.privilege, grant.on, grant.to) == (privilege, on.key, to)
         ]
-        if same and not change.revoking and (same[0].option or not option):
+        if same_grants and not change.revoking and (same_grants[0].option or not option):
             continue
-        account.grants = [grant for grant in account.grants if grant not in same]
+        account.grants = [grant for grant in account.grants if grant not in same_grants]
         if not change.revoking:
             account.grants.append(Grant(privilege, on.key, to, option, session.role, account.clock.now()))
 
@@ -278,14 +278,14 @@ def _change_future(change: Change, cursor: Cursor) -> Result:
     if not (managed or session.manages_grants):
         raise denied(container.domain.value, container.name)
     for privilege in _expand_privileges(change.privileges, scope.of):
-        same = (privilege, scope.of, container.key, to)
+        future_key = (privilege, scope.of, container.key, to)
         account.future = [
             grant
             for grant in account.future
-            if (grant.privilege, grant.domain, grant.container, grant.to) != same
+            if (grant.privilege, grant.domain, grant.container, grant.to) != future_key
         ]
         if not change.revoking:
-            account.future.append(FutureGrant(*same, grantee.option, account.clock.now()))
+            account.future.append(FutureGrant(*future_key, grantee.option, account.clock.now()))
     return build_status()
 
 
@@ -296,13 +296,14 @@ def _change_owner(change: Change, grantee: Grantee, on: SnowflakeObject, to: str
     account = change.session.account
     if not session.manages_grants:
         session.require(OWNERSHIP, on)
-    dependent = [grant for grant in account.grants if grant.on == on.key]
-    if dependent and not grantee.current:
+    dependent_grants = [grant for grant in account.grants if grant.on == on.key]
+    if dependent_grants and not grantee.current:
+        grant = dependent_grants[0]
         raise SqlError(
             "003036",
             "42501",
-            f"SQL access control error:\nDependent grant of privilege '{dependent[0].privilege}' on "
-            f"securable '{'.'.join(on.name)}' to role '{dependent[0].to}' exists. It must be revoked first.",
+            f"SQL access control error:\nDependent grant of privilege '{grant.privilege}' on "
+            f"securable '{'.'.join(on.name)}' to role '{grant.to}' exists. It must be revoked first.",
         )
     grants = [grant for grant in account.grants if grant.on != on.key]
     if grantee.current == "COPY":
@@ -314,7 +315,7 @@ def _change_owner(change: Change, grantee: Grantee, on: SnowflakeObject, to: str
 
 def _change_membership(session: Session, cursor: Cursor, *, revoking: bool) -> Result:
     account = session.account
-    granted = cursor.read_name()
+    granted_role = cursor.read_name()
     preposition = "FROM" if revoking else "TO"
     cursor.expect(preposition)
     domain = Domain.USER if cursor.take("USER") else Domain.ROLE
@@ -322,7 +323,7 @@ def _change_membership(session: Session, cursor: Cursor, *, revoking: bool) -> R
         cursor.expect("ROLE")
     name = cursor.read_name()
     cursor.end()
-    role: Role = session.resolve(Domain.ROLE, granted, granting=True)
+    role: Role = session.resolve(Domain.ROLE, granted_role, granting=True)
     if account.find(domain, name) is None:
         raise missing(domain.value, name)
     if role.label == PUBLIC:
@@ -334,13 +335,15 @@ def _change_membership(session: Session, cursor: Cursor, *, revoking: bool) -> R
             "003013", "42501", f"Cannot grant role {role.label} to {name[0]}: it would make a cycle of roles."
         )
     member = Key(domain, name)
-    same = [
+    same_memberships = [
         membership
         for membership in account.memberships
         if (membership.role, membership.to) == (role.label, member)
     ]
     if revoking:
-        account.memberships = [membership for membership in account.memberships if membership not in same]
-    elif not same:
+        account.memberships = [
+            membership for membership in account.memberships if membership not in same_memberships
+        ]
+    elif not same_memberships:
         account.memberships.append(Membership(role.label, member, session.role, account.clock.now()))
     return build_status()

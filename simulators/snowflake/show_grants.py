@@ -62,19 +62,19 @@ def _show_on(session: Session, cursor: Cursor) -> Result:
         else session.resolve(domain, cursor.read_name(), granting=True)
     )
     cursor.end()
-    owned = [_build_ownership(on)] if on.owner else []
-    return _build_grants_table(owned + [grant for grant in session.account.grants if grant.on == on.key])
+    ownerships = [_build_ownership(on)] if on.owner else []
+    return _build_grants_table(ownerships + [grant for grant in session.account.grants if grant.on == on.key])
 
 
 def _show_to(session: Session, role: Role) -> Result:
     account = session.account
     objects = account.all(SnowflakeObject)
-    owned = [
+    ownerships = [
         _build_ownership(object_)
         for object_ in objects
         if object_.owner == role.label and object_.domain is not Domain.ACCOUNT
     ]
-    granted = [grant for grant in account.grants if grant.to == role.label]
+    grants = [grant for grant in account.grants if grant.to == role.label]
     roles = [
         Grant(
             "USAGE",
@@ -87,11 +87,11 @@ def _show_to(session: Session, role: Role) -> Result:
         for membership in account.memberships
         if membership.to == role.key
     ]
-    return _build_grants_table(owned + granted + roles)
+    return _build_grants_table(ownerships + grants + roles)
 
 
-def _build_ownership(owned: SnowflakeObject) -> Grant:
-    return Grant(OWNERSHIP, owned.key, owned.owner, True, owned.owner, owned.created)
+def _build_ownership(object_: SnowflakeObject) -> Grant:
+    return Grant(OWNERSHIP, object_.key, object_.owner, True, object_.owner, object_.created)
 
 
 def _build_grants_table(grants: Iterable[Grant]) -> Result:

@@ -202,9 +202,9 @@ class Statements:
         )
 
 
-def _describe_missing_role(role: str, why: str) -> str:
+def _describe_missing_role(role: str, reason: str) -> str:
     return (
-        f"Role '{role}' specified in the connect string {why}. Contact your local system administrator, "
+        f"Role '{role}' specified in the connect string {reason}. Contact your local system administrator, "
         "or attempt to login with another role, e.g. PUBLIC."
     )
 

@@ -22,11 +22,9 @@ _PROBE: Final = "snowflake-read-probe"
 
 def get_user_arn(account: Account) -> str:
     name = _name_user(account)
-    return (
-        account.lake.create_vendor_user(name)
-        if account.lake
-        else f"arn:aws:iam::{_NO_ACCOUNT}:user/vendor/{name}"
-    )
+    if account.lake:
+        return account.lake.create_vendor_user(name)
+    return f"arn:aws:iam::{_NO_ACCOUNT}:user/vendor/{name}"
 
 
 def forget(account: Account) -> None:

@@ -129,15 +129,15 @@ def _build_map_converter(node: Map) -> Convert:
 
 
 def _build_struct_converter(struct: Struct) -> Convert | None:
-    changed = {}
+    converters = {}
     for field in struct.fields:
         if convert := _build_converter(field.node):
-            changed[field.name] = convert
-    if not changed:
+            converters[field.name] = convert
+    if not converters:
         return None
     return _skip_nulls(
         lambda value: (
-            value | {name: convert_field(value.get(name)) for name, convert_field in changed.items()}
+            value | {name: convert_field(value.get(name)) for name, convert_field in converters.items()}
         )
     )
 

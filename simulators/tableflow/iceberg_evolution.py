@@ -23,13 +23,15 @@ from simulators.tableflow.layout import to_iceberg_type
 from simulators.tableflow.topic import Topic
 
 
-def evolve(table: Table, before: Topic, after: Topic) -> Table:
+def evolve(table: Table, old_topic: Topic, new_topic: Topic) -> Table:
     """Change the schema. Raises SchemaError, which names every field, if Tableflow refuses the change."""
     columns = table.schema().fields
-    owned = {field.name for field in before.root.fields}
+    topic_columns = {field.name for field in old_topic.root.fields}
     merge = _Merge(count(table.metadata.last_column_id + 1))
-    merged = merge.merge_fields([column for column in columns if column.name in owned], after.root, "")
-    other_columns = {column.name for column in columns} - owned
+    merged = merge.merge_fields(
+        [column for column in columns if column.name in topic_columns], new_topic.root, ""
+    )
+    other_columns = {column.name for column in columns} - topic_columns
     merge.refused += [
         f"{field.name}: Tableflow has a column of this name"
         for field in merged
@@ -37,11 +39,11 @@ def evolve(table: Table, before: Topic, after: Topic) -> Table:
     ]
     if merge.refused:
         raise SchemaError(
-            f"topic {after.name}: the table can't take the new schema. {'; '.join(merge.refused)}"
+            f"topic {new_topic.name}: the table can't take the new schema. {'; '.join(merge.refused)}"
         )
-    first = next(position for position, column in enumerate(columns) if column.name in owned)
+    first = next(position for position, column in enumerate(columns) if column.name in topic_columns)
     schema_id = 1 + max(schema.schema_id for schema in table.metadata.schemas)
-    schema = Schema(*columns[:first], *merged, *columns[first + len(owned) :], schema_id=schema_id)
+    schema = Schema(*columns[:first], *merged, *columns[first + len(topic_columns) :], schema_id=schema_id)
     unchanged = {"type": "assert-current-schema-id", "current-schema-id": table.metadata.current_schema_id}
     updates = (AddSchemaUpdate(schema=schema), SetCurrentSchemaUpdate.model_validate({"schema-id": -1}))
     return apply(table, updates, (AssertCurrentSchemaId.model_validate(unchanged),))

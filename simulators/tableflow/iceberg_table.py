@@ -72,9 +72,9 @@ class _DeleteManifestWriter(ManifestWriterV2):
         return {**super()._meta, "content": "deletes"}
 
     def _with_partition(self, format_version: TableVersion) -> Schema:
-        of_file = data_file_with_partition(self._spec.partition_type(self._schema), format_version)
+        file_type = data_file_with_partition(self._spec.partition_type(self._schema), format_version)
         fields = [
-            _EQUALITY_IDS if field.field_id == _EQUALITY_IDS.field_id else field for field in of_file.fields
+            _EQUALITY_IDS if field.field_id == _EQUALITY_IDS.field_id else field for field in file_type.fields
         ]
         return manifest_entry_schema_with_data_file(format_version, StructType(*fields))
 
@@ -84,13 +84,13 @@ def add_files(table: Table, operation: Operation, files: Sequence[DataFile]) -> 
 
     Raises CommitFailedException on a conflict.
     """
-    return _Commit(table, operation).publish(added=files)
+    return _Commit(table, operation).publish(added_files=files)
 
 
 def replace_files(table: Table, files: Sequence[DataFile]) -> Table:
     """Commit `files` in place of all files of the table, in a snapshot of the operation `replace`."""
     return _Commit(table, Operation.REPLACE).publish(
-        added=files, removed=list_live_entries(table.metadata, table.io)
+        added_files=files, removed_entries=list_live_entries(table.metadata, table.io)
     )
 
 
@@ -110,12 +110,16 @@ class _Commit:
         self._parent = table.metadata.current_snapshot()
         self._id = uuid.uuid4()
 
-    def publish(self, added: Sequence[DataFile], removed: Sequence[ManifestEntry] = ()) -> Table:
-        manifests = list(self._write_manifests(added, removed))
-        if not removed and self._parent:
-            before = self._parent.manifests(self._table.io)
+    def publish(
+        self, added_files: Sequence[DataFile], removed_entries: Sequence[ManifestEntry] = ()
+    ) -> Table:
+        manifests = list(self._write_manifests(added_files, removed_entries))
+        if not removed_entries and self._parent:
+            earlier_manifests = self._parent.manifests(self._table.io)
             manifests += [
-                manifest for manifest in before if manifest.has_added_files() or manifest.has_existing_files()
+                manifest
+                for manifest in earlier_manifests
+                if manifest.has_added_files() or manifest.has_existing_files()
             ]
         parent = self._parent.snapshot_id if self._parent else None
         snapshot = {
@@ -123,7 +127,7 @@ class _Commit:
             "parent-snapshot-id": parent,
             "manifest-list": self._write_list(manifests, parent),
             "sequence-number": self._table.metadata.next_sequence_number(),
-            "summary": self._build_summary(added, [entry.data_file for entry in removed]),
+            "summary": self._build_summary(added_files, [entry.data_file for entry in removed_entries]),
             "schema-id": self._table.metadata.current_schema_id,
         }
         main = {"ref-name": MAIN_BRANCH, "type": SnapshotRefType.BRANCH, "snapshot-id": self._snapshot_id}
@@ -135,28 +139,28 @@ class _Commit:
         return apply(self._table, updates, (AssertRefSnapshotId.model_validate(unchanged),))
 
     def _write_manifests(
-        self, added: Sequence[DataFile], removed: Sequence[ManifestEntry]
+        self, added_files: Sequence[DataFile], removed_entries: Sequence[ManifestEntry]
     ) -> Iterator[ManifestFile]:
-        entries = [self._build_entry(ManifestEntryStatus.ADDED, file) for file in added]
+        entries = [self._build_entry(ManifestEntryStatus.ADDED, file) for file in added_files]
         entries += [
-            self._build_entry(ManifestEntryStatus.DELETED, entry.data_file, entry) for entry in removed
+            self._build_entry(ManifestEntryStatus.DELETED, entry.data_file, entry)
+            for entry in removed_entries
         ]
         data = [entry for entry in entries if entry.data_file.content is DataFileContent.DATA]
         deletes = [entry for entry in entries if entry.data_file.content is not DataFileContent.DATA]
-        for number, (writer, entries_of_writer) in enumerate(
-            ((ManifestWriterV2, data), (_DeleteManifestWriter, deletes))
-        ):
-            if entries_of_writer:
-                yield self._write_manifest(writer, entries_of_writer, number)
+        if data:
+            yield self._write_manifest(ManifestWriterV2, data, 0)
+        if deletes:
+            yield self._write_manifest(_DeleteManifestWriter, deletes, 1)
 
     def _build_entry(
-        self, status: ManifestEntryStatus, file: DataFile, was: ManifestEntry | None = None
+        self, status: ManifestEntryStatus, file: DataFile, replaced_entry: ManifestEntry | None = None
     ) -> ManifestEntry:
         return ManifestEntry.from_args(
             status=status,
             snapshot_id=self._snapshot_id,
-            sequence_number=was.sequence_number if was else None,
-            file_sequence_number=was.file_sequence_number if was else None,
+            sequence_number=replaced_entry.sequence_number if replaced_entry else None,
+            file_sequence_number=replaced_entry.file_sequence_number if replaced_entry else None,
             data_file=file,
         )
 
@@ -181,17 +185,17 @@ class _Commit:
             writer.add_manifests(manifests)
         return location
 
-    def _build_summary(self, added: Sequence[DataFile], removed: Sequence[DataFile]) -> Summary:
+    def _build_summary(self, added_files: Sequence[DataFile], removed_files: Sequence[DataFile]) -> Summary:
         collector = SnapshotSummaryCollector()
-        for file in added:
+        for file in added_files:
             collector.add_file(file, self._table.schema())
-        for file in removed:
+        for file in removed_files:
             collector.remove_file(file, self._table.schema())
         # PyIceberg calculates totals only for operations that it can commit itself, and `replace` is not one
         # of them.
         countable = Operation.OVERWRITE if self._operation is Operation.REPLACE else self._operation
-        before = self._parent.summary if self._parent else None
-        summary = update_snapshot_summaries(Summary(countable, **collector.build()), before)
+        earlier_summary = self._parent.summary if self._parent else None
+        summary = update_snapshot_summaries(Summary(countable, **collector.build()), earlier_summary)
         return Summary(self._operation, **summary.additional_properties)
 
 
@@ -201,9 +205,9 @@ def apply(
     """Commit, delete the metadata files that the commit removed from the metadata log, and return the updated
     table.
     """
-    before = {entry.metadata_file for entry in table.metadata.metadata_log}
+    metadata_files_before = {entry.metadata_file for entry in table.metadata.metadata_log}
     answer = table.catalog.commit_table(table, requirements, updates)
-    for outdated in before - {entry.metadata_file for entry in answer.metadata.metadata_log}:
+    for outdated in metadata_files_before - {entry.metadata_file for entry in answer.metadata.metadata_log}:
         table.io.delete(outdated)
     return Table(table.name(), answer.metadata, answer.metadata_location, table.io, table.catalog)
 
@@ -254,15 +258,13 @@ def read_live_rows(table: Table, key_columns: Sequence[str]) -> pa.Table:
     entries = list_live_entries(table.metadata, table.io)
     data = [entry for entry in entries if entry.data_file.content is DataFileContent.DATA]
     deleted = _find_newest_deletes(table, [entry for entry in entries if entry not in data])
-    files = (
-        [_read_rows(table, data)]
-        if not deleted
-        else [_select_surviving_rows(table, entry, deleted, key_columns) for entry in data]
-    )
-    arrow = schema_to_pyarrow(sanitize_column_names(table.schema()))
-    return pa.concat_tables(
-        [arrow.empty_table(), *(table_.rename_columns(arrow.names).cast(arrow) for table_ in files)]
-    )
+    if deleted:
+        parts = [_select_surviving_rows(table, entry, deleted, key_columns) for entry in data]
+    else:
+        parts = [_read_rows(table, data)]
+    schema = schema_to_pyarrow(sanitize_column_names(table.schema()))
+    cast_parts = [part.rename_columns(schema.names).cast(schema) for part in parts]
+    return pa.concat_tables([schema.empty_table(), *cast_parts])
 
 
 def expire_snapshots(table: Table, keep: int) -> Table:
@@ -275,12 +277,12 @@ def expire_snapshots(table: Table, keep: int) -> Table:
     outdated = [snapshot.snapshot_id for snapshot in newest_first[keep:]]
     if not outdated:
         return table
-    before = _list_files(table)
+    files_before = _list_files(table)
     table = apply(
         table,
         (RemoveSnapshotsUpdate.model_validate({"action": "remove-snapshots", "snapshot-ids": outdated}),),
     )
-    for path in sorted(before - _list_files(table)):
+    for path in sorted(files_before - _list_files(table)):
         table.io.delete(path)
     return table
 
@@ -304,13 +306,13 @@ def _read_rows(table: Table, entries: Sequence[ManifestEntry]) -> pa.Table:
 
 def _find_newest_deletes(table: Table, entries: Sequence[ManifestEntry]) -> dict[tuple[object, ...], int]:
     """Return the sequence number of the newest delete of each key."""
-    newest: dict[tuple[object, ...], int] = {}
+    newest_deletes: dict[tuple[object, ...], int] = {}
     for entry in entries:
         with table.io.new_input(entry.data_file.file_path).open() as stream:
             keys = pq.read_table(stream)
         for key in zip(*keys.to_pydict().values(), strict=True):
-            newest[key] = entry.sequence_number or 0
-    return newest
+            newest_deletes[key] = entry.sequence_number or 0
+    return newest_deletes
 
 
 def _select_surviving_rows(

@@ -120,12 +120,12 @@ class Tableflow:
         identifier = (self.location.cluster_id, topic.name)
         if self.catalog.table_exists(identifier):
             table = self.catalog.load_table(identifier)
-            if lacking := [
-                field.name for field in topic.root.fields if field.name not in table.schema().column_names
-            ]:
+            columns = table.schema().column_names
+            missing_fields = [field.name for field in topic.root.fields if field.name not in columns]
+            if missing_fields:
                 raise SchemaError(
-                    f"topic {topic.name}: its table lacks the fields {', '.join(lacking)}. Evolve it, or "
-                    "drop it first"
+                    f"topic {topic.name}: its table lacks the fields {', '.join(missing_fields)}. "
+                    "Evolve it, or drop it first"
                 )
         else:
             schema = table_schema(topic, self.location.naming)
@@ -143,15 +143,19 @@ class Tableflow:
         """
         _require_one(name, "files to a commit", files)
         entry = self._find_entry(name)
-        rows, deletes = (
-            self._apply_upserts(entry, records) if entry.upserts else (_require_values(name, records), [])
-        )
-        added = list(self._write(entry, rows, files)) + deletes
-        if added:
+        rows: Sequence[Record]
+        deletes: list[DataFile]
+        if entry.upserts:
+            rows, deletes = self._apply_upserts(entry, records)
+        else:
+            rows = _require_values(name, records)
+            deletes = []
+        added_files = list(self._write(entry, rows, files)) + deletes
+        if added_files:
             operation = Operation.APPEND
             if deletes:
                 operation = Operation.OVERWRITE if rows else Operation.DELETE
-            entry.table = add_files(entry.table, operation, added)
+            entry.table = add_files(entry.table, operation, added_files)
         return entry.table
 
     def compact(self, name: str, files: int = 1) -> Table:
@@ -244,13 +248,12 @@ class Tableflow:
         if not last or not entry.table.current_snapshot():
             return [record for record in last.values() if record.value is not None], []
         schema = schema_to_pyarrow(sanitize_column_names(entry.table.schema().select(*self._key_columns)))
+        values_by_column = zip(*last, strict=True)
         columns = [
-            pa.array(values, field.type)
-            for values, field in zip(zip(*last, strict=True), schema, strict=True)
+            pa.array(values, field.type) for values, field in zip(values_by_column, schema, strict=True)
         ]
-        deletes = write_equality_deletes(
-            entry.table, pa.Table.from_arrays(columns, schema=schema), self._key_columns
-        )
+        keys = pa.Table.from_arrays(columns, schema=schema)
+        deletes = write_equality_deletes(entry.table, keys, self._key_columns)
         return [record for record in last.values() if record.value is not None], [deletes]
 
     def _write(

@@ -325,11 +325,11 @@ def _build_page(result: dict[str, Any], size: int, start: int) -> dict[str, Any]
         rows.insert(0, [column["name"] for column in columns])
     page = [_build_row(row) for row in rows[start : start + size]]
     column_info = [_build_column_info(column) for column in columns]
-    more = {"NextToken": str(start + size)} if start + size < len(rows) else {}
+    next_token = {"NextToken": str(start + size)} if start + size < len(rows) else {}
     return {
         "UpdateCount": 0,
         "ResultSet": {"Rows": page, "ResultSetMetadata": {"ColumnInfo": column_info}},
-        **more,
+        **next_token,
     }
 
 

@@ -132,5 +132,5 @@ def _list_ids(store: Any, name: str) -> list[str]:
 def _build_page(field: str, ids: list[str], data: dict[str, Any]) -> Answer:
     start = int(data.get("NextToken") or 0)
     size = min(int(data.get("MaxResults") or _LIST_PAGE), _LIST_PAGE)
-    more = {"NextToken": str(start + size)} if start + size < len(ids) else {}
-    return build_json_answer({field: ids[start : start + size], **more})
+    next_token = {"NextToken": str(start + size)} if start + size < len(ids) else {}
+    return build_json_answer({field: ids[start : start + size], **next_token})

@@ -240,9 +240,9 @@ def resolve_stack_outputs(
     cloudformation = import_ministack("services.cloudformation")
     handlers = import_ministack("services.cloudformation.handlers")
     stack_id = arguments[-1]
-    for name, before in cloudformation._exports.items():
-        after = exports.get(name)
-        if before["StackId"] != stack_id or (after and after["Value"] == before["Value"]):
+    for name, old_export in cloudformation._exports.items():
+        new_export = exports.get(name)
+        if old_export["StackId"] != stack_id or (new_export and new_export["Value"] == old_export["Value"]):
             continue
         for importer, stack in cloudformation._stacks.items():
             is_deleted = stack["StackStatus"] == "DELETE_COMPLETE"
@@ -251,7 +251,7 @@ def resolve_stack_outputs(
                 and stack["StackId"] != stack_id
                 and name in handlers._imported_export_names(stack, importer)
             ):
-                change = "updated" if after else "deleted"
+                change = "updated" if new_export else "deleted"
                 raise ValueError(f"Export {name} cannot be {change} as it is in use by {importer}")
     return outputs, exports
 

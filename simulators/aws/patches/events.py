@@ -127,11 +127,11 @@ def _fire_schedule(key: Any, schedule: dict[str, Any], due: datetime) -> dict[st
     }
 
 
-def _run_in_scope(key: Any, then: Callable[[], Outcome]) -> Outcome:
+def _run_in_scope(key: Any, attempt: Callable[[], Outcome]) -> Outcome:
     responses = import_ministack("core.responses")
     responses.set_request_account_id(key[0])
     responses.set_request_region(key[1])
-    return then()
+    return attempt()
 
 
 def _describe_invocation(outcome: Outcome) -> dict[str, Any]:

@@ -94,14 +94,14 @@ def handle_request(  # noqa: PLR0917  (MiniStack's own parameters)
 
 def fold(request: dict[str, Any]) -> dict[str, Any]:
     """Return the request with each name of a database or table in lower case."""
-    folded = dict(request)
-    for key in {"Name", "DatabaseName"} & folded.keys():
-        folded[key] = folded[key].lower()
-    for key in {"DatabaseInput", "TableInput"} & folded.keys():
-        folded[key] = fold(folded[key])
-    if "TablesToDelete" in folded:
-        folded["TablesToDelete"] = [name.lower() for name in folded["TablesToDelete"]]
-    return folded
+    folded_request = dict(request)
+    for key in {"Name", "DatabaseName"} & folded_request.keys():
+        folded_request[key] = folded_request[key].lower()
+    for key in {"DatabaseInput", "TableInput"} & folded_request.keys():
+        folded_request[key] = fold(folded_request[key])
+    if "TablesToDelete" in folded_request:
+        folded_request["TablesToDelete"] = [name.lower() for name in folded_request["TablesToDelete"]]
+    return folded_request
 
 
 def _build_catalog_page(
@@ -112,13 +112,13 @@ def _build_catalog_page(
     Expression: str | None,  # noqa: N803
 ) -> Answer:
     try:
-        after = base64.b64decode(NextToken or "", validate=True).decode()
+        last_name = base64.b64decode(NextToken or "", validate=True).decode()
         pattern = re.compile(Expression or ".*")
     except (ValueError, re.error) as error:
         return build_json_error("InvalidInputException", str(error))
     entries = sorted(json.loads(answer[2])[field], key=lambda entry: str(entry["Name"]))
     matching_entries = [
-        entry for entry in entries if entry["Name"] > after and pattern.fullmatch(entry["Name"])
+        entry for entry in entries if entry["Name"] > last_name and pattern.fullmatch(entry["Name"])
     ]
     page = matching_entries[: min(MaxResults or MAX_RESULTS, MAX_RESULTS)]
     result: dict[str, Any] = {field: page}
@@ -190,8 +190,12 @@ def related(action: str, arn: str) -> list[str]:
         return [
             f"{prefix}:{suffix}" for suffix in ("catalog", f"table/{name}/*", f"userDefinedFunction/{name}/*")
         ]
-    database = [f"{prefix}:database/{name.partition('/')[0]}"] if kind == "table" else []
-    return [*database, f"{prefix}:catalog"] if kind in ("table", "database") else []
+    if kind == "table":
+        database = name.partition("/")[0]
+        return [f"{prefix}:database/{database}", f"{prefix}:catalog"]
+    if kind == "database":
+        return [f"{prefix}:catalog"]
+    return []
 
 
 RUNS = Patch("glue_runs")
@@ -247,16 +251,17 @@ def stop_job_runs(original: Original, data: dict[str, Any]) -> Answer:
 
     MiniStack returns the errors for the other runs.
     """
-    stopping = [
-        run for run in data.get("JobRunIds", []) if _request_end(data.get("JobName", ""), run, "STOPPED")
-    ]
-    answer = original(
-        {**data, "JobRunIds": [run for run in data.get("JobRunIds", []) if run not in stopping]}
-    )
+    job_name = data.get("JobName")
+    stopping_runs = []
+    other_runs = []
+    for run in data.get("JobRunIds", []):
+        if _request_end(data.get("JobName", ""), run, "STOPPED"):
+            stopping_runs.append(run)
+        else:
+            other_runs.append(run)
+    answer = original({**data, "JobRunIds": other_runs})
     response = json.loads(answer[2])
-    response["SuccessfulSubmissions"] += [
-        {"JobName": data.get("JobName"), "JobRunId": run} for run in stopping
-    ]
+    response["SuccessfulSubmissions"] += [{"JobName": job_name, "JobRunId": run} for run in stopping_runs]
     return build_json_answer(response)
 
 
@@ -288,8 +293,10 @@ def _begin(job: dict[str, Any], data: dict[str, Any]) -> JobRun:
         **job.get("NonOverridableArguments", {}),
     }
     record = _build_record(job, data, run_id, arguments)
-    reserved = {"--JOB_NAME": job["Name"], "--JOB_ID": f"j_{run_id[3:35]}", "--JOB_RUN_ID": run_id}
-    run = _active_runs[run_id] = JobRun(job, record, {**arguments, **reserved}, lambda: _put_event(record))
+    reserved_arguments = {"--JOB_NAME": job["Name"], "--JOB_ID": f"j_{run_id[3:35]}", "--JOB_RUN_ID": run_id}
+    run = _active_runs[run_id] = JobRun(
+        job, record, {**arguments, **reserved_arguments}, lambda: _put_event(record)
+    )
     run_in_background(run.carry_out)
     return run
 
@@ -298,7 +305,7 @@ def _build_record(
     job: dict[str, Any], data: dict[str, Any], run_id: str, arguments: dict[str, str]
 ) -> dict[str, Any]:
     now = time.time()
-    same = ("WorkerType", "NumberOfWorkers", "MaxCapacity", "SecurityConfiguration", "GlueVersion")
+    copied_fields = ("WorkerType", "NumberOfWorkers", "MaxCapacity", "SecurityConfiguration", "GlueVersion")
     return {
         "Id": run_id,
         "Attempt": 0,
@@ -310,7 +317,7 @@ def _build_record(
         "PredecessorRuns": [],
         "ExecutionTime": 0,
         "Timeout": data.get("Timeout") or job.get("Timeout") or _DEFAULT_TIMEOUT,
-        **{name: data.get(name) or job[name] for name in same if data.get(name) or job.get(name)},
+        **{name: data.get(name) or job[name] for name in copied_fields if data.get(name) or job.get(name)},
     }
 
 

@@ -158,7 +158,7 @@ class Completion(NamedTuple):
         return assembled
 
     def _build_record(self) -> dict[str, Any]:
-        taken_over = ("content_type", "content_encoding", "metadata", "preserved_headers", "storage_class")
+        copied_fields = ("content_type", "content_encoding", "metadata", "preserved_headers", "storage_class")
         digests = b"".join(bytes.fromhex(part.etag) for part in self.parts)
         sizes = [part["size"] for part in self._stored]
         parts = [
@@ -166,7 +166,7 @@ class Completion(NamedTuple):
         ]
         checksums = {self.upload["checksum_algorithm"]: self.checksum} if self.checksum else {}
         return {
-            **{name: self.upload.get(name) for name in taken_over},
+            **{name: self.upload.get(name) for name in copied_fields},
             "body": None,
             "etag": f'"{hashlib.md5(digests, usedforsecurity=False).hexdigest()}-{len(self.parts)}"',
             "last_modified": import_ministack("services.s3").now_iso(),

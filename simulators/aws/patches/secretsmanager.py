@@ -155,8 +155,8 @@ def describe_secret(original: Original, data: dict[str, Any]) -> Answer:
     rotated = secret.get("LastRotatedDate")
     if rotated:
         document["LastRotatedDate"] = rotated
-    if every := _compute_interval_seconds(secret.get("RotationRules") or {}):
-        document["NextRotationDate"] = (rotated or secret["CreatedDate"]) + every
+    if interval := _compute_interval_seconds(secret.get("RotationRules") or {}):
+        document["NextRotationDate"] = (rotated or secret["CreatedDate"]) + interval
     return build_json_answer(document)
 
 
@@ -188,10 +188,10 @@ def _run(secret: dict[str, Any], token: str, steps: Sequence[str]) -> None:
 
     This runs in a thread: RotateSecret responds before the function is called.
     """
-    done = all(_call_step(secret, step, token) for step in steps)
+    has_succeeded = all(_call_step(secret, step, token) for step in steps)
     if len(steps) == 1:
         secret["Versions"].pop(token, None)
-    elif done and _find_version(secret, "AWSCURRENT") == token:
+    elif has_succeeded and _find_version(secret, "AWSCURRENT") == token:
         _remove_label(secret, "AWSPENDING")
         secret["LastRotatedDate"] = int(time.time())
 

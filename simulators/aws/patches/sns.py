@@ -148,7 +148,8 @@ def confirm_subscription(original: Original, params: dict[str, Any]) -> Answer:
     sns = import_ministack("services.sns")
     token = sns._p(params, "Token")
     topic = sns._topic_by_arn_any_scope(sns._normalize_arn(sns._p(params, "TopicArn")))
-    for subscription in topic["subscriptions"] if topic and token else []:
+    subscriptions = topic["subscriptions"] if topic and token else []
+    for subscription in subscriptions:
         if subscription.get("mail_token") == token and subscription["confirmed"]:
             arn = f"<SubscriptionArn>{subscription['arn']}</SubscriptionArn>"
             inner = f"<ConfirmSubscriptionResult>{arn}</ConfirmSubscriptionResult>"
@@ -198,7 +199,8 @@ def publish_to_mails(  # noqa: PLR0917  (MiniStack's own parameters)
     sns = import_ministack("services.sns")
     topic = sns._topic_by_arn_any_scope(topic_arn)
     attributes = message_attributes or {}
-    for subscription in topic["subscriptions"] if topic else []:
+    subscriptions = topic["subscriptions"] if topic else []
+    for subscription in subscriptions:
         if subscription["protocol"] not in _MAIL_PROTOCOLS or not subscription["confirmed"]:
             continue
         text = sns._resolve_message_for_protocol(message, message_structure, subscription["protocol"])
@@ -265,16 +267,10 @@ def _build_link(action: str, **parameters: str) -> str:
 
 
 def _find_subscription(topic: dict[str, Any], protocol: str, endpoint: str) -> Any:
-    subscriptions = topic["subscriptions"]
-    protocol_and_endpoint = (protocol, endpoint)
-    return next(
-        (
-            subscription
-            for subscription in subscriptions
-            if (subscription["protocol"], subscription["endpoint"]) == protocol_and_endpoint
-        ),
-        None,
-    )
+    for subscription in topic["subscriptions"]:
+        if (subscription["protocol"], subscription["endpoint"]) == (protocol, endpoint):
+            return subscription
+    return None
 
 
 KEYS = Patch("sns_keys")
@@ -315,10 +311,10 @@ def _find_denial(key_arn: str, access_key: str, region: str) -> tuple[str, str] 
     for action in _KMS_ACTIONS:
         denied = evaluator.enforce(access_key, action, "kms", region, key_arn, None)
         if denied:
-            who = getattr(denied, "principal_arn", "")
+            principal = getattr(denied, "principal_arn", "")
             return (
                 "KMSAccessDenied",
-                f"User: {who} is not authorized to perform: {action} on resource: {key_arn}",
+                f"User: {principal} is not authorized to perform: {action} on resource: {key_arn}",
             )
     return None
 

@@ -188,15 +188,15 @@ class FlinkRun:
         request = self.engine.request(self.parsed, self.database, self.sources)
         for name, table in request["tables"].items():
             self._write(name, Path(table["folder"]) / "rows.json")
-        into = Path(tempfile.mkdtemp(dir=self.engine.worker.folder))
+        output_folder = Path(tempfile.mkdtemp(dir=self.engine.worker.folder))
         try:
-            self.engine.worker.ask(request | {"into": str(into)})
+            self.engine.worker.ask(request | {"into": str(output_folder)})
             lines: list[str] = []
-            for file in sorted(into.rglob("*")):
+            for file in sorted(output_folder.rglob("*")):
                 if file.is_file():
                     lines += file.read_text().splitlines()
         finally:
-            shutil.rmtree(into)
+            shutil.rmtree(output_folder)
         self._emit(lines)
 
     def _write(self, name: str, file: Path) -> None:

@@ -191,8 +191,8 @@ def read_results(call: Call) -> Answer:
     start = int(token) if token.isdecimal() else 0
     rows = statement.run.rows[start:]
     address = f"{call.address}{call.path}"
-    over = statement.phase not in ("PENDING", "RUNNING") and not rows
-    following = "" if over else f"{address}?page_token={start + len(rows)}"
+    is_over = statement.phase not in ("PENDING", "RUNNING") and not rows
+    following = "" if is_over else f"{address}?page_token={start + len(rows)}"
     metadata = {"self": address, "created_at": call.org.clock.format_time(), "next": following}
     data = [{"op": 0, "row": row} for row in rows]
     return Answer(

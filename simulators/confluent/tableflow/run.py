@@ -137,10 +137,10 @@ def _commit(org: Organization, topic: TableflowTopic, lake: Lake) -> None:
     if not waiting:
         return
     writer = _build_writer(org, topic, lake)
-    newest = build_table_topic(org, topic)
-    if newest.schema != topic.schema:
-        writer.evolve(newest)
-        topic.schema = dict(newest.schema)
+    new_topic = build_table_topic(org, topic)
+    if new_topic.schema != topic.schema:
+        writer.evolve(new_topic)
+        topic.schema = dict(new_topic.schema)
     registry = org.find_registry(topic.environment)
     assert registry is not None, "a topic without a registry has no schema"
     reader = Reader(registry.schemas, topic.schema, upserts=topic.write_mode == "UPSERT")

@@ -172,11 +172,11 @@ def _read_link(link: Options) -> dict[str, Any]:
 def _alter_link(cursor: Cursor, link: CatalogLink) -> None:
     """Run ALTER DATABASE … UPDATE LINKED_CATALOG. The cursor is after these words."""
     if cursor.take("ADD"):
-        added = _read_namespaces(cursor, "TO")
-        link.allowed += [namespace for namespace in added if namespace not in link.allowed]
+        added_namespaces = _read_namespaces(cursor, "TO")
+        link.allowed += [namespace for namespace in added_namespaces if namespace not in link.allowed]
     elif cursor.take("REMOVE"):
-        removed = _read_namespaces(cursor, "FROM")
-        link.allowed = [namespace for namespace in link.allowed if namespace not in removed]
+        removed_namespaces = _read_namespaces(cursor, "FROM")
+        link.allowed = [namespace for namespace in link.allowed if namespace not in removed_namespaces]
     else:
         cursor.expect("SET")
         options = Options(

@@ -108,7 +108,7 @@ class IcebergTables(ObjectType[IcebergTable]):
             raise unsupported("DROP in a catalog-linked database whose writes are not allowed")
 
     def build_row(self, session: Session, iceberg_table: IcebergTable) -> dict[str, Any]:
-        state = iceberg.refresh_status(iceberg_table)
+        state = iceberg.describe_refresh_status(iceberg_table)
         return {
             "database_name": iceberg_table.name[0],
             "schema_name": iceberg_table.name[1],
