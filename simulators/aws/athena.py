@@ -186,8 +186,10 @@ class Engine:
         for name, package in _EXTENSIONS.items():
             folder = Path(str(package.__file__)).parent / "extensions"
             self._connection.load_extension(str(next(folder.glob(f"*/{name}.duckdb_extension"))))
-        names = ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN", "REGION")
-        key_id, secret, token, region = (_quote_literal(os.environ.get(f"AWS_{name}", "")) for name in names)
+        key_id = _quote_literal(os.environ.get("AWS_ACCESS_KEY_ID", ""))
+        secret = _quote_literal(os.environ.get("AWS_SECRET_ACCESS_KEY", ""))
+        token = _quote_literal(os.environ.get("AWS_SESSION_TOKEN", ""))
+        region = _quote_literal(os.environ.get("AWS_REGION", ""))
         endpoint = _quote_literal(urlsplit(os.environ["AWS_ENDPOINT_URL"]).netloc)
         self._connection.execute(
             f"CREATE SECRET (TYPE s3, KEY_ID {key_id}, SECRET {secret}, SESSION_TOKEN {token}, "

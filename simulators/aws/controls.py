@@ -46,9 +46,8 @@ class Controls:
         control_and_request = control.find(_controls, scope["method"], path)
         request = Request(dict(parse_qsl(scope["query_string"].decode())), await read(receive))
         waits = control_and_request in _waiting
-        response = (
-            await asyncio.to_thread(control.run, control_and_request, request)
-            if waits
-            else control.run(control_and_request, request)
-        )
+        if waits:
+            response = await asyncio.to_thread(control.run, control_and_request, request)
+        else:
+            response = control.run(control_and_request, request)
         await answer(send, response.status, {"content-type": response.content_type}, response.body)

@@ -158,7 +158,8 @@ _AT = re.compile(r"at\((.+)\)")
 
 def find_next_due(schedule: Mapping[str, Any], after: datetime) -> datetime | None:
     """Return the first due time later than `after`, in UTC; None if there is none."""
-    start, end = (parse_moment(schedule.get(name)) for name in ("StartDate", "EndDate"))
+    start = parse_moment(schedule.get("StartDate"))
+    end = parse_moment(schedule.get("EndDate"))
     if start is not None and after < start:
         after = start - timedelta(seconds=1)
     due = _find_next_time(schedule, after)

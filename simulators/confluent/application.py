@@ -214,11 +214,9 @@ def _describe_record(record: Record | BadRecord) -> dict[str, Any]:
             "problem": record.problem,
         }
     position = {"partition": record.partition, "offset": record.offset, "timestamp": record.timestamp}
-    return position | {
-        "value": None
-        if record.value is None
-        else {name: _to_plain_value(value) for name, value in record.value.items()}
-    }
+    if record.value is None:
+        return {**position, "value": None}
+    return {**position, "value": {name: _to_plain_value(value) for name, value in record.value.items()}}
 
 
 def _to_plain_value(value: Any) -> Any:

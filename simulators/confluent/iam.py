@@ -47,11 +47,9 @@ class ServiceAccounts(Kind[ServiceAccount]):
             require(call, "admin", call.org.crn)
 
     def check(self, call: Call, values: dict[str, Any], current: ServiceAccount | None) -> None:
-        if any(
-            account.name == values["name"] and account is not current
-            for account in call.org.service_accounts.values()
-        ):
-            raise conflict("Service name is already in use")
+        for account in call.org.service_accounts.values():
+            if account.name == values["name"] and account is not current:
+                raise conflict("Service name is already in use")
 
     def build_crn(
         self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]
@@ -105,12 +103,9 @@ class RoleBindings(Kind[RoleBinding]):
         if not may_bind(role, pattern) or not pattern.startswith(call.org.crn):
             raise bad_request(f"role {role} can't be bound at {pattern}", "/crn_pattern")
         require(call, "admin", pattern)
-        bindings = call.org.role_bindings.values()
-        if any(
-            (binding.principal, binding.role, binding.pattern) == (principal, role, pattern)
-            for binding in bindings
-        ):
-            raise conflict("Role binding already exists")
+        for binding in call.org.role_bindings.values():
+            if (binding.principal, binding.role, binding.pattern) == (principal, role, pattern):
+                raise conflict("Role binding already exists")
 
     def compute_attributes(self, org: Organization, new_id: str) -> dict[str, Any]:
         return {"effective": org.clock.now() + org.delays.role_binding}
@@ -206,11 +201,15 @@ class ApiKeys(Kind[ApiKey]):
         return forbidden("Forbidden Access")
 
     def read_only(self, org: Organization, record: ApiKey) -> dict[str, Any]:
-        person = record.owner == org.owner
-        path, scope, kind = (
-            ("users", "user", "User") if person else ("service-accounts", "service-account", "ServiceAccount")
-        )
-        owner = _build_reference(org, record.owner, f"/iam/v2/{path}", f"{org.crn}/{scope}={record.owner}")
+        if record.owner == org.owner:
+            kind = "User"
+            owner_path = "/iam/v2/users"
+            owner_crn = f"{org.crn}/user={record.owner}"
+        else:
+            kind = "ServiceAccount"
+            owner_path = "/iam/v2/service-accounts"
+            owner_crn = f"{org.crn}/service-account={record.owner}"
+        owner = _build_reference(org, record.owner, owner_path, owner_crn)
         api_version, path = _KEY_RESOURCES[record.kind]
         target = org.clusters.get(record.resource) or org.schema_registries.get(record.resource)
         crn = target.crn if target else f"{org.crn}/{record.resource}"

@@ -53,11 +53,9 @@ def require_permission(call: Call, cluster: Cluster, action: str, *, topic: str 
 
 
 def _is_applicable(acl: dict[str, str], principal: str, action: str, topic: str) -> bool:
-    kind, name, acl_name = (
-        ("TOPIC", topic, acl["resource_name"])
-        if topic
-        else ("CLUSTER", "kafka-cluster", acl["resource_name"])
-    )
+    kind = "TOPIC" if topic else "CLUSTER"
+    name = topic or "kafka-cluster"
+    acl_name = acl["resource_name"]
     matches_name = name.startswith(acl_name) if acl["pattern_type"] == "PREFIXED" else acl_name in (name, "*")
     operations = (*_INCLUDES.get(action, ()), "ALL")
     return (

@@ -126,7 +126,7 @@ class Organization:
         return [cluster for cluster in self.clusters.values() if cluster.environment == environment]
 
     def find_registry(self, environment: str) -> model.SchemaRegistry | None:
-        return next(
-            (registry for registry in self.schema_registries.values() if registry.environment == environment),
-            None,
-        )
+        for registry in self.schema_registries.values():
+            if registry.environment == environment:
+                return registry
+        return None

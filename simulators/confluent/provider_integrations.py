@@ -49,18 +49,14 @@ class ProviderIntegrations(Kind[ProviderIntegration]):
     def check(self, call: Call, values: dict[str, Any], current: ProviderIntegration | None) -> None:
         environment_and_role = values["environment"], values["role_arn"]
         integrations = call.org.provider_integrations.values()
-        if any(
-            (integration.environment, integration.role_arn) == environment_and_role
-            for integration in integrations
-        ):
-            raise conflict("customer_iam_role_arn is in use by another integration of the environment")
+        for integration in integrations:
+            if (integration.environment, integration.role_arn) == environment_and_role:
+                raise conflict("customer_iam_role_arn is in use by another integration of the environment")
 
     def compute_attributes(self, org: Organization, new_id: str) -> dict[str, Any]:
-        vendor_role = (
-            org.lake.create_vendor_role(new_id)
-            if org.lake
-            else f"arn:aws:iam::{_NO_ACCOUNT}:role/vendor/{new_id}"
-        )
+        vendor_role = f"arn:aws:iam::{_NO_ACCOUNT}:role/vendor/{new_id}"
+        if org.lake:
+            vendor_role = org.lake.create_vendor_role(new_id)
         return {"vendor_role_arn": vendor_role, "external_id": str(org.create_uuid())}
 
     def is_listed(self, call: Call, record: ProviderIntegration) -> bool:

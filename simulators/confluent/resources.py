@@ -298,10 +298,8 @@ class Kind(Generic[R]):
             name, attribute = self.quota
             counted_parent = parent if self.quota_within_parent else None
             limit: int = getattr(org.quotas, attribute)
-            if (
-                sum(self._is_in(record, counted_parent) for record in self.list_objects(org).values())
-                >= limit
-            ):
+            count = sum(self._is_in(record, counted_parent) for record in self.list_objects(org).values())
+            if count >= limit:
                 raise over_quota(name, limit)
 
     def _build_references(self, org: Organization, record: R) -> dict[str, Any]:
@@ -370,7 +368,11 @@ def build_page(
     page_token = call.query.get("page_token", "")
     if page_token and page_token not in {_encode_page_token(record) for record in ordered}:
         raise bad_request("page_token is not valid", parameter="page_token")
-    start = next((n for n, record in enumerate(ordered, 1) if _encode_page_token(record) == page_token), 0)
+    start = 0
+    for number, record in enumerate(ordered, 1):
+        if _encode_page_token(record) == page_token:
+            start = number
+            break
     records_of_page = ordered[start : start + size]
     following = _encode_page_token(records_of_page[-1]) if start + size < len(ordered) else ""
     metadata = {

@@ -80,10 +80,10 @@ class Simulation:
 
     def find_organization(self, key_id: str) -> Organization:
         """Return the organization that has an API key, or the first one."""
-        return next(
-            (organization for organization in self.others if key_id in organization.api_keys),
-            self.organization,
-        )
+        for organization in self.others:
+            if key_id in organization.api_keys:
+                return organization
+        return self.organization
 
     def _create_organization(self, clock: Clock) -> tuple[Organization, ApiKey]:
         org = Organization(

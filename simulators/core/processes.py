@@ -57,11 +57,9 @@ def announcement(process: subprocess.Popen[bytes], log: IO[bytes]) -> dict[str, 
     if line:
         announced: dict[str, Any] = json.loads(line)
         return announced
-    problem = (
-        f"ended with code {process.wait()}"
-        if readable_streams
-        else f"did not answer within {START_SECONDS:.0f} s"
-    )
+    problem = f"did not answer within {START_SECONDS:.0f} s"
+    if readable_streams:
+        problem = f"ended with code {process.wait()}"
     log.seek(0)
     raise NotStarted(problem, log.read().decode(errors="replace").strip().splitlines()[-_LOG_LINES:])
 

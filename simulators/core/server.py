@@ -151,11 +151,10 @@ def serve(
     error.
     """
     signal.signal(signal.SIGTERM, lambda *_: setattr(server, "should_exit", True))
-    text = (
-        json.dumps(announcement)
-        if as_json
-        else "\n".join(f"{name:20} {value}" for name, value in announcement.items())
-    )
+    if as_json:
+        text = json.dumps(announcement)
+    else:
+        text = "\n".join(f"{name:20} {value}" for name, value in announcement.items())
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
     with suppress(KeyboardInterrupt):

@@ -61,7 +61,9 @@ class EventsError(Exception):
         self.more = more
         lines = [f"{file}: some events can't be read, so nothing was written:"]
         lines += [f"  {mistake}{_count_more(count)}" for mistake, count in mistakes.items()]
-        super().__init__("\n".join(lines + [f"  and {more} more"] * bool(more)))
+        if more:
+            lines.append(f"  and {more} more")
+        super().__init__("\n".join(lines))
 
 
 def _count_more(count: int) -> str:
@@ -199,12 +201,10 @@ def _parse_line(line: str, report: Callable[[str], None]) -> Any:
     else:
         if isinstance(value, dict):
             return value
-        array = (
-            ". To give each item of an array a line of its own, use jq -c '.[]'"
-            if isinstance(value, list)
-            else ""
-        )
-        report(f"expected one event as a JSON object, found {show_value(value)}{array}")
+        problem = f"expected one event as a JSON object, found {show_value(value)}"
+        if isinstance(value, list):
+            problem += ". To give each item of an array a line of its own, use jq -c '.[]'"
+        report(problem)
     return None
 
 

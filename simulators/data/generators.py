@@ -104,10 +104,9 @@ def sales_orders(
     rng = random.Random(seed)  # noqa: S311 - must be repeatable, not secure
     events = list(_Sales(mix, rng, start, end).generate_events())
     duplicated_indices = rng.sample(range(len(events)), _count_share(mix.duplicates, len(events)))
-    events += [
-        events[n]._replace(timestamp=events[n].timestamp + rng.randrange(_SECOND, 2 * _HOUR))
-        for n in duplicated_indices
-    ]
+    for index in duplicated_indices:
+        later = events[index].timestamp + rng.randrange(_SECOND, 2 * _HOUR)
+        events.append(events[index]._replace(timestamp=later))
     return Log(topic, partitions).append(sorted(events, key=lambda event: event.timestamp))
 
 
@@ -131,11 +130,10 @@ class _Sales:
         rng = self._rng
         placed = self._draw_moment()
         order = self._generate_first_event(number, placed)
-        delay = (
-            rng.randrange(_HOUR + 1, self._mix.late_days * _DAY)
-            if self._is("late", number)
-            else rng.randrange(50, 5_000)
-        )
+        if self._is("late", number):
+            delay = rng.randrange(_HOUR + 1, self._mix.late_days * _DAY)
+        else:
+            delay = rng.randrange(50, 5_000)
         time = placed + delay
         yield self._build_sent(order, time)
         if self._is("amended", number):
@@ -217,7 +215,8 @@ def _count_share(share: float, count: int) -> int:
 
 def _measure_span(start: datetime, end: datetime) -> tuple[int, int]:
     """Return the start in milliseconds since 1970 UTC, and the length in milliseconds."""
-    first, after = ((instant - _EPOCH) // _MILLISECOND for instant in (start, end))
+    first = (start - _EPOCH) // _MILLISECOND
+    after = (end - _EPOCH) // _MILLISECOND
     if after <= first:
         raise ValueError(
             f"from {start.isoformat()} until {end.isoformat()}: the span is empty. The end must come later"

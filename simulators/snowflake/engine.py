@@ -93,11 +93,9 @@ def _run_verb(session: Session, cursor: Cursor) -> Result:  # noqa: PLR0911  (on
 def _create_object(session: Session, cursor: Cursor) -> Result:
     or_replace = cursor.take("OR", "REPLACE")
     if cursor.take("OR"):
-        raise (
-            not_simulated("CREATE OR ALTER")
-            if cursor.is_at("ALTER")
-            else syntax("syntax error unexpected 'OR'.")
-        )
+        if cursor.is_at("ALTER"):
+            raise not_simulated("CREATE OR ALTER")
+        raise syntax("syntax error unexpected 'OR'.")
     object_type = _read_object_type(cursor)
     if_not_exists = cursor.take("IF", "NOT", "EXISTS")
     if or_replace and if_not_exists:

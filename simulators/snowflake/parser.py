@@ -373,11 +373,9 @@ def refuse_unknown_property(name: str, object_type: str, not_simulated_names: st
     """Return the error for a property that isn't implemented: "not simulated" if it is in
     `not_simulated_names`, else "invalid property".
     """
-    return (
-        not_simulated(f"{name} of {object_type}")
-        if name in not_simulated_names.split()
-        else invalid_property(name, object_type)
-    )
+    if name in not_simulated_names.split():
+        return not_simulated(f"{name} of {object_type}")
+    return invalid_property(name, object_type)
 
 
 def _read_bracketed_options(name: str, value: Value) -> dict[str, Value]:

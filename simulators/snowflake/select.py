@@ -143,11 +143,9 @@ def _find_readable_table(session: Session, name: Name) -> IcebergTable:
         raise SqlError(error.code, error.state, error.message.replace("Iceberg table", "Object")) from None
     session.require("SELECT", table)
     if not table.metadata:
-        raise (
-            missing("OBJECT", name)
-            if session.account.lake
-            else not_simulated("SELECT without AWS: start with --aws")
-        )
+        if session.account.lake:
+            raise missing("OBJECT", name)
+        raise not_simulated("SELECT without AWS: start with --aws")
     return table
 
 

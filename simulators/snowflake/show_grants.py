@@ -56,11 +56,9 @@ def _read_role(session: Session, cursor: Cursor) -> Role:
 
 def _show_on(session: Session, cursor: Cursor) -> Result:
     domain = read_domain(cursor)
-    on = (
-        session.account.root
-        if domain is Domain.ACCOUNT
-        else session.resolve(domain, cursor.read_name(), granting=True)
-    )
+    on: SnowflakeObject = session.account.root
+    if domain is not Domain.ACCOUNT:
+        on = session.resolve(domain, cursor.read_name(), granting=True)
     cursor.end()
     ownerships = [_build_ownership(on)] if on.owner else []
     return _build_grants_table(ownerships + [grant for grant in session.account.grants if grant.on == on.key])

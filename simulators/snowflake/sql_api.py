@@ -236,7 +236,8 @@ def answer_statement(
             _build_links(statement, partition, len(parts)),
         )
     truncated = len(statement.result.rows) > behavior.most_rows
-    code, message = ("391908", "Result is too large and was truncated.") if truncated else ("090001", _DONE)
+    code = "391908" if truncated else "090001"
+    message = "Result is too large and was truncated." if truncated else _DONE
     body = _build_head(statement, code, "00000", message) | {
         "resultSetMetaData": _build_metadata(statement.result, parts),
         "data": _write_nulls(parts[0], statement.nullable),

@@ -67,11 +67,9 @@ def _build_value_decoder(
         case Array(items):
             return partial(_decode_array, decoder_of(items))
         case Map(values):
-            return (
-                partial(_decode_array, decoder_of(node.entry))
-                if node.entry
-                else partial(_decode_map, decoder_of(values))
-            )
+            if node.entry:
+                return partial(_decode_array, decoder_of(node.entry))
+            return partial(_decode_map, decoder_of(values))
         case Union():
             return _UnionDecoder(node, decoder_of)
         case _:
@@ -79,11 +77,9 @@ def _build_value_decoder(
 
 
 def _decode_required(decode: Decoder, value: Any, path: str, report: Report) -> Any:
-    return (
-        report(path, "is null, and the schema requires a value")
-        if value is None
-        else decode(value, path, report)
-    )
+    if value is None:
+        return report(path, "is null, and the schema requires a value")
+    return decode(value, path, report)
 
 
 class _NullableDecoder:
@@ -91,11 +87,9 @@ class _NullableDecoder:
 
     def __init__(self, node: Node, decode: Decoder) -> None:
         self._decode = decode
-        self._decode_encoded = (
-            partial(_decode_scalar, partial(read_encoded_decimal, node))
-            if isinstance(node, Decimal)
-            else decode
-        )
+        self._decode_encoded = decode
+        if isinstance(node, Decimal):
+            self._decode_encoded = partial(_decode_scalar, partial(read_encoded_decimal, node))
         fields = [field.name for field in node.fields] if isinstance(node, Struct) else []
         #: Avro's name of the type. A named type may also be called by its name without the namespace.
         self._names = {node.branch, node.branch.rpartition(".")[2]} - {"", *fields}

@@ -121,11 +121,9 @@ def _read_decimal(node: Decimal, value: Any) -> decimal.Decimal:
 
 
 def read_encoded_decimal(node: Decimal, value: Any) -> decimal.Decimal:
-    return (
-        _read_decimal(node, value)
-        if not isinstance(value, str) or "." in value
-        else read_decimal_bytes(node, value)
-    )
+    if isinstance(value, str) and "." not in value:
+        return read_decimal_bytes(node, value)
+    return _read_decimal(node, value)
 
 
 def read_decimal_bytes(node: Decimal, value: Any) -> decimal.Decimal:

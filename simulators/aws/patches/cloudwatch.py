@@ -98,11 +98,10 @@ def _evaluate_periods(alarm: dict[str, Any], now: float) -> list[bool | None]:
     for number in range(int(alarm.get("EvaluationPeriods", 1)) + _EXTRA_PERIODS):
         end = now - number * period
         points_of_period = [point for point in points if end - period < point["Timestamp"] <= end]
-        value = (
-            cloudwatch._stat_value(cloudwatch._calc_stats(points_of_period), statistic, points_of_period)
-            if points_of_period
-            else None
-        )
+        value = None
+        if points_of_period:
+            statistics = cloudwatch._calc_stats(points_of_period)
+            value = cloudwatch._stat_value(statistics, statistic, points_of_period)
         breaching = None if value is None else breaches(float(value), threshold)
         result.append(breaching)
     return result

@@ -50,11 +50,9 @@ class Guardrail(NamedTuple):
     explicit: bool = True
 
     def explain(self, action: str) -> str:
-        return (
-            f"with an explicit deny in a {self.by}"
-            if self.explicit
-            else f"because no {self.by} allows the {action} action"
-        )
+        if self.explicit:
+            return f"with an explicit deny in a {self.by}"
+        return f"because no {self.by} allows the {action} action"
 
 
 _denials: list[Guardrail] = []

@@ -172,9 +172,8 @@ def _find_refusal(function: str | None, token: str | None) -> Answer | None:
     record, _, _ = import_ministack("services.lambda_svc")._get_func_record_for_ref(function)
     statements = (record or {}).get("policy", {}).get("Statement", [])
     principals = (statement["Principal"] for statement in statements)
-    if any(
-        isinstance(principal, dict) and principal.get("Service") == _PRINCIPAL for principal in principals
-    ):
+    services = [principal.get("Service") for principal in principals if isinstance(principal, dict)]
+    if _PRINCIPAL in services:
         return None
     message = (
         "Secrets Manager cannot invoke the specified Lambda function. Ensure that the function policy "
@@ -217,9 +216,10 @@ def _find_secret(data: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _find_version(secret: dict[str, Any], stage: str) -> str:
-    return next(
-        (version for version, content in secret["Versions"].items() if stage in content["Stages"]), ""
-    )
+    for version, content in secret["Versions"].items():
+        if stage in content["Stages"]:
+            return str(version)
+    return ""
 
 
 def _remove_label(secret: dict[str, Any], stage: str, kept_version: str | None = None) -> None:

@@ -125,9 +125,8 @@ class FlinkEngine:
         self.worker = worker
 
     def plan(self, parsed: ParsedStatement, database: Database) -> FlinkPlan:
-        return FlinkPlan(
-            self.worker.ask(self.request(parsed, database, self._list_sources(parsed, database)))["columns"]
-        )
+        request = self.request(parsed, database, self._list_sources(parsed, database))
+        return FlinkPlan(self.worker.ask(request)["columns"])
 
     def start(self, parsed: ParsedStatement, database: Database, *, bounded: bool) -> FlinkRun:
         plan = self.plan(parsed, database)
@@ -259,11 +258,9 @@ class FlinkRun:
             record = {field["name"]: from_json(value, field["type"]) for field, value in fields}
             encoded = io.BytesIO()
             fastavro.schemaless_writer(encoded, parsed, record)
-            key = (
-                "|".join(str(record[name]) for name in self.parsed.bucket_keys).encode()
-                if self.parsed.bucket_keys
-                else None
-            )
+            key = None
+            if self.parsed.bucket_keys:
+                key = "|".join(str(record[name]) for name in self.parsed.bucket_keys).encode()
             topic.append(now, key, framed(version.id, encoded.getvalue()))
 
 

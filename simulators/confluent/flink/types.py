@@ -161,7 +161,8 @@ def from_json(value: Any, avro: Any) -> Any:
         return (
             None if value is None else from_json(value, next(branch for branch in avro if branch != "null"))
         )
-    kind, logical = (avro, None) if isinstance(avro, str) else (avro["type"], avro.get("logicalType"))
+    kind = avro if isinstance(avro, str) else avro["type"]
+    logical = None if isinstance(avro, str) else avro.get("logicalType")
     if not isinstance(kind, str):
         return from_json(value, kind)
     if read_logical := _READ.get(f"{kind} {logical}") or _READ.get(kind):
