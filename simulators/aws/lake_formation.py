@@ -88,10 +88,8 @@ class Settings:
         self._app = app
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or (scope["method"], scope.get("path")) != (
-            "POST",
-            "/GetDataLakeSettings",
-        ):
+        is_http = scope["type"] == "http"
+        if not is_http or (scope["method"], scope.get("path")) != ("POST", "/GetDataLakeSettings"):
             await self._app(scope, receive, send)
             return
         await read(receive)

@@ -31,6 +31,7 @@ from simulators.aws.hooks import import_ministack
 
 SERVICE: Final = "scheduler.amazonaws.com"
 _UNIVERSAL: Final = re.compile(r"arn:aws:scheduler:::aws-sdk:(\w+):(\w+)")
+_AT = re.compile(r"at\((.+)\)")
 #: Scheduler uses the service names of the SDK for Java. These have another name in boto3.
 _BOTO_NAMES: Final = {"sfn": "stepfunctions", "eventbridge": "events"}
 
@@ -109,9 +110,8 @@ def _call_service_api(occurrence: Occurrence, service: str, action: str, number:
     )
     method = getattr(client, xform_name(action[0].upper() + action[1:]))
     answer = method(**json.loads(occurrence.build_input(number)))
-    return json.loads(
-        json.dumps({name: value for name, value in answer.items() if name != "ResponseMetadata"}, default=str)
-    )
+    fields = {name: value for name, value in answer.items() if name != "ResponseMetadata"}
+    return json.loads(json.dumps(fields, default=str))
 
 
 def _invoke_function(occurrence: Occurrence, number: int) -> Any:
@@ -153,9 +153,6 @@ def send_occurrence_to_dead_letter_queue(occurrence: Occurrence, outcome: Outcom
     send_to_dead_letter_queue(queue, credentials, occurrence.build_input(outcome.tries), attributes)
 
 
-_AT = re.compile(r"at\((.+)\)")
-
-
 def find_next_due(schedule: Mapping[str, Any], after: datetime) -> datetime | None:
     """Return the first due time later than `after`, in UTC; None if there is none."""
     start = parse_moment(schedule.get("StartDate"))
@@ -163,7 +160,9 @@ def find_next_due(schedule: Mapping[str, Any], after: datetime) -> datetime | No
     if start is not None and after < start:
         after = start - timedelta(seconds=1)
     due = _find_next_time(schedule, after)
-    return None if due is None or (end is not None and due > end) else due
+    if due is None or (end is not None and due > end):
+        return None
+    return due
 
 
 def parse_moment(value: Any) -> datetime | None:
@@ -188,9 +187,9 @@ def _find_next_time(schedule: Mapping[str, Any], after: datetime) -> datetime | 
         return due if due > after else None
     if seconds := import_ministack("services.eventbridge")._parse_rate_seconds(expression):
         begins = parse_moment(schedule.get("StartDate")) or parse_moment(schedule["CreationDate"]) or after
-        return begins + timedelta(seconds=seconds) * max(
-            1, (after - begins) // timedelta(seconds=seconds) + 1
-        )
+        interval = timedelta(seconds=seconds)
+        intervals = max(1, (after - begins) // interval + 1)
+        return begins + interval * intervals
     return _find_next_cron_time(expression, zone, after)
 
 

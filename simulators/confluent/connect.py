@@ -120,7 +120,7 @@ def put_config(call: Call) -> Answer:
     return Answer(200, _describe_connector(connector))
 
 
-def pause_connector(call: Call) -> Answer:
+def pause(call: Call) -> Answer:
     connector = _find_connector(call)
     if connector.state == "RUNNING":
         connector.state = "PAUSED"
@@ -147,9 +147,8 @@ def delete(call: Call) -> Answer:
 
 
 def validate(call: Call) -> Answer:
-    problems = _list_problems(
-        call.org, _find_cluster(call), call.body | {"connector.class": call.parameters["plugin"]}
-    )
+    config = call.body | {"connector.class": call.parameters["plugin"]}
+    problems = _list_problems(call.org, _find_cluster(call), config)
     configs = [{"value": {"name": name, "errors": [problem]}} for name, problem in problems]
     return Answer(
         200,
@@ -167,8 +166,10 @@ def _find_cluster(call: Call) -> Cluster:
 
 
 def _find_by_name(org: Organization, cluster: Cluster, name: str) -> Connector | None:
-    connectors = (connector for connector in org.connectors.values() if connector.cluster == cluster.id)
-    return next((connector for connector in connectors if connector.name == name), None)
+    for connector in org.connectors.values():
+        if connector.cluster == cluster.id and connector.name == name:
+            return connector
+    return None
 
 
 def _find_connector(call: Call) -> Connector:
@@ -256,7 +257,8 @@ def _begin(org: Organization, cluster: Cluster, connector: Connector) -> None:
         return
     registry = org.find_registry(cluster.environment)
     assert registry is not None, "a connector with AVRO is refused in an environment without Schema Registry"
-    schema = Schema.from_avro(datagen.remove_steering(datagen.read_named_schema(connector.config)[0]))
+    document, _ = datagen.read_named_schema(connector.config)
+    schema = Schema.from_avro(datagen.remove_arg_properties(document))
     try:
         version = registry.schemas.register(f"{connector.config['kafka.topic']}-value", schema)
     except ApiError as error:
@@ -315,7 +317,7 @@ ROUTES: Final = (
     Route(CONNECT, "GET", _ONE + "/config", read_config, _DENIED),
     Route(CONNECT, "PUT", _ONE + "/config", put_config, _DENIED),
     Route(CONNECT, "GET", _ONE + "/status", read_status, _DENIED),
-    Route(CONNECT, "PUT", _ONE + "/pause", pause_connector, _ACT),
+    Route(CONNECT, "PUT", _ONE + "/pause", pause, _ACT),
     Route(CONNECT, "PUT", _ONE + "/resume", resume, _ACT),
     Route(CONNECT, "PUT", _PATH + "/connector-plugins/{plugin}/config/validate", validate, _ACT),
 )

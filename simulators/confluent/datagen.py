@@ -25,18 +25,20 @@ from simulators.confluent.kafka_log import KafkaTopic, framed
 #: The vendor's default of max.interval, in milliseconds.
 DEFAULT_INTERVAL: Final = 500
 QUICKSTARTS: Final = {"STOCK_TRADES": (Path(__file__).with_name("stock_trades.avsc"), "symbol")}
-#: About how many records are produced at most at once, when the clock was advanced far.
+#: The approximate upper bound of the records that are produced after the clock jumps ahead.
 MOST_AT_ONCE: Final = 20_000
 _LETTERS: Final = string.ascii_letters + string.digits
 _LONG: Final = 1 << 31
 Make = Callable[[], Any]
 
 
-def remove_steering(schema: Any) -> Any:
+def remove_arg_properties(schema: Any) -> Any:
     """Return the schema as the connector registers it: without `arg.properties`."""
     if isinstance(schema, dict):
-        return {name: remove_steering(value) for name, value in schema.items() if name != "arg.properties"}
-    return [remove_steering(branch) for branch in schema] if isinstance(schema, list) else schema
+        return {
+            name: remove_arg_properties(value) for name, value in schema.items() if name != "arg.properties"
+        }
+    return [remove_arg_properties(branch) for branch in schema] if isinstance(schema, list) else schema
 
 
 def read_named_schema(config: dict[str, str]) -> tuple[dict[str, Any], str]:
@@ -48,7 +50,7 @@ def read_named_schema(config: dict[str, str]) -> tuple[dict[str, Any], str]:
         file, key = QUICKSTARTS[quickstart.upper()]
         return json.loads(file.read_text()), key
     schema = json.loads(config["schema.string"])
-    fastavro.parse_schema(remove_steering(schema))
+    fastavro.parse_schema(remove_arg_properties(schema))
     key = config.get("schema.keyfield", "")
     if key and key not in {field["name"] for field in schema["fields"]}:
         raise ValueError(f"schema.keyfield {key!r} is not a field of the schema")
@@ -64,7 +66,7 @@ class Generator:
         self._rng = rng
         self._schema_id = schema_id
         self.time = time
-        self._parsed = fastavro.parse_schema(remove_steering(schema))
+        self._parsed = fastavro.parse_schema(remove_arg_properties(schema))
         self._interval = int(config.get("max.interval", DEFAULT_INTERVAL)) / 1000
         self._count = 0
 
@@ -103,9 +105,8 @@ class Values:
             return self._build_maker(schema["type"])
         if "name" in schema:
             self._named[schema["name"]] = schema
-        return self._build_controlled_maker(
-            schema.get("arg.properties", {}), schema
-        ) or self._build_plain_maker(schema)
+        controlled_maker = self._build_controlled_maker(schema.get("arg.properties", {}), schema)
+        return controlled_maker or self._build_plain_maker(schema)
 
     def _make_one_of(self, makers: list[Make]) -> Any:
         return self._rng.choice(makers)()
@@ -180,9 +181,8 @@ class Values:
         return choices.get(operation, partial(self._draw_word, 1))()
 
     def _draw_repeated(self, least: int, most: int, inner: Any) -> str:
-        return "".join(
-            self._draw_matching_text(inner) for _ in range(self._rng.randint(least, min(most, least + 8)))
-        )
+        count = self._rng.randint(least, min(most, least + 8))
+        return "".join(self._draw_matching_text(inner) for _ in range(count))
 
 
 def _split_operation(part: Any) -> tuple[str, Any]:

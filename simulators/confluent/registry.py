@@ -122,11 +122,10 @@ def read_version(call: Call) -> Answer:
 
 def read_schema_by_id(call: Call) -> Answer:
     registry = _find_registry(call)
-    schema = (
-        registry.schemas.by_id.get(int(call.parameters["id"])) if call.parameters["id"].isdecimal() else None
-    )
+    text = call.parameters["id"]
+    schema = registry.schemas.by_id.get(int(text)) if text.isdecimal() else None
     if schema is None:
-        raise ApiError(404, f"Schema {call.parameters['id']} not found", code=40403)
+        raise ApiError(404, f"Schema {text} not found", code=40403)
     return _build_answer(_describe_schema(schema))
 
 

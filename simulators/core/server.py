@@ -30,7 +30,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 class Simulation(Protocol):
-    """The state of a simulator. `reset` replaces it by a new, empty account."""
+    """The state of a simulator. `reset` replaces it with a new, empty account."""
 
     @property
     def clock(self) -> Clock: ...

@@ -70,9 +70,8 @@ def read_tokens(text: str) -> list[Token]:
     while position < len(text):
         match = _PATTERN.match(text, position)
         if match is None:
-            raise syntax(
-                f"parse error {_describe_position(text, position)} near '{text[position : position + 10]}'."
-            )
+            excerpt = text[position : position + 10]
+            raise syntax(f"parse error {_describe_position(text, position)} near '{excerpt}'.")
         if match.lastgroup != "blank":
             result.append(_build_token(str(match.lastgroup), match[0], position))
         position = match.end()
@@ -81,9 +80,9 @@ def read_tokens(text: str) -> list[Token]:
 
 def _describe_position(text: str, index: int) -> str:
     preceding_text = text[:index]
-    return (
-        f"line {preceding_text.count(chr(10)) + 1} at position {index - (preceding_text.rfind(chr(10)) + 1)}"
-    )
+    line = preceding_text.count("\n") + 1
+    line_start = preceding_text.rfind("\n") + 1
+    return f"line {line} at position {index - line_start}"
 
 
 def _build_token(group: str, text: str, start: int) -> Token:
@@ -149,8 +148,8 @@ class Value:
 class Cursor:
     """A position in a statement.
 
-    `at…` return whether the text matches, `take…` also advance if it does. The other methods raise SqlError
-    if it doesn't.
+    `is_at…` return whether the text matches, `take…` also advance if it does. The other methods raise
+    SqlError if it doesn't.
     """
 
     def __init__(self, text: str) -> None:
@@ -296,7 +295,7 @@ class Options:
         self._given = values
         for name in values:
             if name not in known_names.split():
-                raise refuse_unknown_property(name, object_type, not_simulated_names)
+                raise build_unknown_property_error(name, object_type, not_simulated_names)
 
     def __contains__(self, name: str) -> bool:
         return name in self._given
@@ -358,7 +357,7 @@ class Options:
         values = {} if value is None else _read_bracketed_options(name, value)
         return Options(name, values, known_names, not_simulated_names)
 
-    def each_inside(self, name: str, known_names: str, not_simulated_names: str = "") -> list[Options]:
+    def read_nested_list(self, name: str, known_names: str, not_simulated_names: str = "") -> list[Options]:
         """Return the properties of each item of a list in brackets. The property must be given."""
         value = self._given[name]
         if value.items is None:
@@ -369,7 +368,7 @@ class Options:
         ]
 
 
-def refuse_unknown_property(name: str, object_type: str, not_simulated_names: str) -> SqlError:
+def build_unknown_property_error(name: str, object_type: str, not_simulated_names: str) -> SqlError:
     """Return the error for a property that isn't implemented: "not simulated" if it is in
     `not_simulated_names`, else "invalid property".
     """

@@ -138,10 +138,9 @@ def check_completion(parts: list[Part], upload: dict[str, Any], headers: dict[st
     if numbers != sorted(set(numbers)):
         raise Refused("InvalidPartOrder", "The list of parts was not in ascending order")
     for part in parts:
-        _match(part, upload)
-    if (upload.get("checksum_algorithm") or _FULL_OBJECT) != _FULL_OBJECT and numbers != list(
-        range(1, len(numbers) + 1)
-    ):
+        _require_match(part, upload)
+    has_part_checksums = (upload.get("checksum_algorithm") or _FULL_OBJECT) != _FULL_OBJECT
+    if has_part_checksums and numbers != list(range(1, len(numbers) + 1)):
         raise Refused(
             "InvalidPartOrder", "Parts with checksums must be numbered consecutively, starting with 1"
         )
@@ -154,7 +153,7 @@ def check_completion(parts: list[Part], upload: dict[str, Any], headers: dict[st
     return _compute_composite_checksum(stored_parts, upload, headers)
 
 
-def _match(part: Part, upload: dict[str, Any]) -> None:
+def _require_match(part: Part, upload: dict[str, Any]) -> None:
     stored_part = upload["parts"].get(part.number, {"etag": ""})
     known_checksums = stored_part.get("checksums", {}).items()
     if part.etag != stored_part["etag"].strip('"') or not part.checksums.items() <= known_checksums:

@@ -15,8 +15,8 @@ from simulators.snowflake.objects.object_type import (
     COMMENT,
     ObjectType,
     Properties,
-    read_boolean,
-    read_integer,
+    build_boolean_property,
+    build_integer_property,
 )
 from simulators.snowflake.parser import Options
 from simulators.snowflake.results import Result, build_table
@@ -42,8 +42,8 @@ class CatalogIntegrations(ObjectType[Integration]):
     title = "Integration"
     create_privilege = "CREATE INTEGRATION"
     properties: ClassVar[Properties] = {
-        "ENABLED": read_boolean("enabled"),
-        "REFRESH_INTERVAL_SECONDS": read_integer("refresh_seconds", 30, 86_400),
+        "ENABLED": build_boolean_property("enabled"),
+        "REFRESH_INTERVAL_SECONDS": build_integer_property("refresh_seconds", 30, 86_400),
         "COMMENT": COMMENT,
     }
     create_only = f"CATALOG_SOURCE TABLE_FORMAT CATALOG_NAMESPACE REST_CONFIG REST_AUTHENTICATION {_GLUE}"

@@ -13,7 +13,7 @@ from simulators.snowflake import trust
 from simulators.snowflake.account import Account
 from simulators.snowflake.errors import SqlError, exists, in_use, invalid_value, missing, not_simulated
 from simulators.snowflake.model import Database, IcebergTable, Integration, Location, Volume, to_sql_name
-from simulators.snowflake.objects.object_type import COMMENT, ObjectType, Properties, read_boolean
+from simulators.snowflake.objects.object_type import COMMENT, ObjectType, Properties, build_boolean_property
 from simulators.snowflake.parser import Cursor, Options
 from simulators.snowflake.results import Result, build_table
 from simulators.snowflake.session import Session
@@ -54,7 +54,10 @@ class ExternalVolumes(ObjectType[Volume]):
     words = "EXTERNAL VOLUME"
     title = "External volume"
     create_privilege = "CREATE EXTERNAL VOLUME"
-    properties: ClassVar[Properties] = {"ALLOW_WRITES": read_boolean("allow_writes"), "COMMENT": COMMENT}
+    properties: ClassVar[Properties] = {
+        "ALLOW_WRITES": build_boolean_property("allow_writes"),
+        "COMMENT": COMMENT,
+    }
     create_only = "STORAGE_LOCATIONS"
     unset = ""
     alter_not_simulated = "UPDATE"
@@ -62,7 +65,7 @@ class ExternalVolumes(ObjectType[Volume]):
 
     def read_create(self, session: Session, options: Options) -> dict[str, Any]:
         options.require("STORAGE_LOCATIONS")
-        locations_options = options.each_inside("STORAGE_LOCATIONS", _LOCATION, _LOCATION_NOT_SIMULATED)
+        locations_options = options.read_nested_list("STORAGE_LOCATIONS", _LOCATION, _LOCATION_NOT_SIMULATED)
         locations = [_read_location(session.account, location) for location in locations_options]
         if not locations or len({location.label for location in locations}) < len(locations):
             raise invalid_value("STORAGE_LOCATIONS", "NAME")

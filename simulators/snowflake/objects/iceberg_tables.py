@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from simulators.snowflake import iceberg
 from simulators.snowflake.errors import COMPILATION, SqlError, not_simulated, syntax, unsupported
 from simulators.snowflake.model import Domain, IcebergTable, Integration, Name, Volume, to_sql_name
-from simulators.snowflake.objects.object_type import COMMENT, ObjectType, Properties, read_boolean
+from simulators.snowflake.objects.object_type import COMMENT, ObjectType, Properties, build_boolean_property
 from simulators.snowflake.parser import Cursor, Options
 from simulators.snowflake.results import Result, build_table
 from simulators.snowflake.session import Session
@@ -19,7 +19,10 @@ class IcebergTables(ObjectType[IcebergTable]):
     words = "ICEBERG TABLE"
     title = "Table"
     create_privilege = "CREATE ICEBERG TABLE"
-    properties: ClassVar[Properties] = {"AUTO_REFRESH": read_boolean("auto_refresh"), "COMMENT": COMMENT}
+    properties: ClassVar[Properties] = {
+        "AUTO_REFRESH": build_boolean_property("auto_refresh"),
+        "COMMENT": COMMENT,
+    }
     create_only = "EXTERNAL_VOLUME CATALOG CATALOG_TABLE_NAME CATALOG_NAMESPACE"
     not_simulated = (
         "BASE_LOCATION METADATA_FILE_PATH REPLACE_INVALID_CHARACTERS CATALOG_SYNC "

@@ -13,7 +13,7 @@ import attrs
 
 from simulators.snowflake.errors import SqlError, exists, not_simulated
 from simulators.snowflake.model import Domain, Name, SnowflakeObject, to_sql_name
-from simulators.snowflake.parser import Cursor, Options, compile_like_pattern, refuse_unknown_property
+from simulators.snowflake.parser import Cursor, Options, build_unknown_property_error, compile_like_pattern
 from simulators.snowflake.results import Result, build_status, build_table_of_records
 from simulators.snowflake.session import Session
 
@@ -41,11 +41,11 @@ Properties = Mapping[str, Property]
 COMMENT: Final = Property("comment", Options.read_string)
 
 
-def read_boolean(attribute: str) -> Property:
+def build_boolean_property(attribute: str) -> Property:
     return Property(attribute, Options.read_boolean)
 
 
-def read_integer(attribute: str, low: int, high: int) -> Property:
+def build_integer_property(attribute: str, low: int, high: int) -> Property:
     return Property(attribute, lambda options, name: options.read_integer(name, low, low, high))
 
 
@@ -198,7 +198,7 @@ class ObjectType(Generic[T]):
         cursor.end()
         for name in names:
             if name not in self.unset.split():
-                raise refuse_unknown_property(name, self.words, self.not_simulated)
+                raise build_unknown_property_error(name, self.words, self.not_simulated)
         self.require_alter(session, altered, names)
         for name in names:
             self.restore(altered, name)

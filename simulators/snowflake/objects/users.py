@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 from simulators.snowflake import keys
 from simulators.snowflake.errors import SqlError, denied, invalid_value, missing
 from simulators.snowflake.model import Domain, Name, Role, SnowflakeObject, User
-from simulators.snowflake.objects.object_type import ObjectType, Properties, Property, read_boolean
+from simulators.snowflake.objects.object_type import ObjectType, Properties, Property, build_boolean_property
 from simulators.snowflake.parser import Cursor, Options
 from simulators.snowflake.results import Result, build_table, format_time
 from simulators.snowflake.session import Session, list_inherited_roles
@@ -84,7 +84,7 @@ class Users(ObjectType[User]):
         "NETWORK_POLICY": Property("network_policy", Options.read_text),
         "COMMENT": Property("comment", Options.read_text),
         "TYPE": Property("type", _read_type),
-        "DISABLED": read_boolean("disabled"),
+        "DISABLED": build_boolean_property("disabled"),
         "DEFAULT_SECONDARY_ROLES": Property("secondary_roles", _read_secondary_roles),
         "RSA_PUBLIC_KEY": Property("key_1", Options.read_string),
         "RSA_PUBLIC_KEY_2": Property("key_2", Options.read_string),

@@ -11,8 +11,8 @@ from simulators.snowflake.objects.object_type import (
     ObjectType,
     Properties,
     Property,
-    read_boolean,
-    read_integer,
+    build_boolean_property,
+    build_integer_property,
 )
 from simulators.snowflake.parser import Cursor, Options
 from simulators.snowflake.session import Session
@@ -42,8 +42,8 @@ class Warehouses(ObjectType[Warehouse]):
     alter_privilege = "MODIFY"
     properties: ClassVar[Properties] = {
         "WAREHOUSE_SIZE": Property("size", _read_size),
-        "AUTO_SUSPEND": read_integer("auto_suspend", 0, 2**31),
-        "AUTO_RESUME": read_boolean("auto_resume"),
+        "AUTO_SUSPEND": build_integer_property("auto_suspend", 0, 2**31),
+        "AUTO_RESUME": build_boolean_property("auto_resume"),
         "COMMENT": COMMENT,
     }
     create_only = "INITIALLY_SUSPENDED"
