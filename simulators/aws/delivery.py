@@ -79,11 +79,9 @@ class Outcome(NamedTuple):
             "ERROR_MESSAGE": self.error.message,
             "RETRY_ATTEMPTS": str(self.tries - 1),
         }
-        answer |= {"EXHAUSTED_RETRY_CONDITION": self.exhausted} if self.exhausted else {}
+        attributes = {**answer, "EXHAUSTED_RETRY_CONDITION": self.exhausted, **more_attributes}
         return {
-            name: {"DataType": "String", "StringValue": value}
-            for name, value in {**answer, **more_attributes}.items()
-            if value
+            name: {"DataType": "String", "StringValue": value} for name, value in attributes.items() if value
         }
 
 

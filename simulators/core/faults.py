@@ -148,7 +148,10 @@ async def _truncate_body(exchange: Exchange) -> None:
 async def _answer_with_last(exchange: Exchange) -> None:
     if exchange.last_answer:
         await read(exchange.receive)
-    for message in exchange.last_answer or await exchange.take_effect():
+        messages = exchange.last_answer
+    else:
+        messages = await exchange.take_effect()
+    for message in messages:
         await exchange.send(message)
 
 
@@ -159,15 +162,15 @@ def _edit_body(edit: Callable[[Rule, bytes], bytes]) -> Callable[[Exchange], Awa
         headers = {
             name.decode("latin-1").lower(): value.decode("latin-1") for name, value in start["headers"]
         }
-        await answer(
-            exchange.send, start["status"], {**headers, "content-length": str(len(content))}, content
-        )
+        headers["content-length"] = str(len(content))
+        await answer(exchange.send, start["status"], headers, content)
 
     return answer_edited
 
 
 def _cut_body(rule: Rule, body: bytes) -> bytes:
-    return body[: len(body) // 2 if rule.after_bytes is None else rule.after_bytes]
+    length = len(body) // 2 if rule.after_bytes is None else rule.after_bytes
+    return body[:length]
 
 
 def _empty_list(rule: Rule, body: bytes) -> bytes:
@@ -200,14 +203,15 @@ def read_rules(text: bytes) -> list[Rule]:
     rules = []
     for document in json.loads(text)["rules"]:
         if unknown := document.keys() - known_fields:
-            raise ValueError(
-                f"a rule has no {', '.join(sorted(unknown))}. It may have {', '.join(sorted(known_fields))}"
-            )
+            unknown_names = ", ".join(sorted(unknown))
+            known_names = ", ".join(sorted(known_fields))
+            raise ValueError(f"a rule has no {unknown_names}. It may have {known_names}")
         rule = Rule(**document)
         if rule.fault not in FAULTS or rule.shape not in SHAPES:
+            faults = ", ".join(FAULTS)
+            shapes = ", ".join(SHAPES)
             raise ValueError(
-                f"no fault {rule.fault!r} in shape {rule.shape!r}. Faults: {', '.join(FAULTS)}; shapes: "
-                f"{', '.join(SHAPES)}"
+                f"no fault {rule.fault!r} in shape {rule.shape!r}. Faults: {faults}; shapes: {shapes}"
             )
         if rule.every < 1:
             raise ValueError("every must be at least 1")
@@ -229,9 +233,8 @@ class FaultInjector:
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         path = scope.get("path", "")
         if scope["type"] == "http" and path.startswith(control.PREFIX + _PATH):
-            await self._answer_control(
-                scope["method"] + path.removeprefix(control.PREFIX + _PATH), receive, send
-            )
+            request = scope["method"] + path.removeprefix(control.PREFIX + _PATH)
+            await self._answer_control(request, receive, send)
         elif scope["type"] == "http" and not path.startswith("/_"):
             await self._handle(scope, receive, send)
         else:

@@ -209,5 +209,5 @@ class InThread:
         return objects
 
     def reset(self) -> dict[str, Any]:
-        """Replace everything by a new, empty account; return its credentials."""
+        """Replace everything with a new, empty account, and return its credentials."""
         return self.control("POST", "/reset", {})

@@ -97,12 +97,11 @@ def to_iceberg_type(node: Node, ids: Iterator[int]) -> types.IcebergType:
         case Struct():
             return types.StructType(*_build_fields(node, ids))
         case Union(branches):
-            return types.StructType(
-                *(
-                    _build_optional_field(ids, branch.column, to_iceberg_type(branch.node, ids))
-                    for branch in branches
-                )
-            )
+            fields = []
+            for branch in branches:
+                branch_type = to_iceberg_type(branch.node, ids)
+                fields.append(_build_optional_field(ids, branch.column, branch_type))
+            return types.StructType(*fields)
     return _to_plain_type(node)
 
 

@@ -136,10 +136,8 @@ def list_statements(call: Call) -> Answer:
     ]
     answer = build_page(call, "sql/v1", "Statement", statements, build_document)
     metadata = {"self": f"{call.address}{call.path}"} | answer.body["metadata"]
-    return Answer(
-        200,
-        answer.body | {"metadata": {name: value for name, value in metadata.items() if name != "total_size"}},
-    )
+    del metadata["total_size"]
+    return Answer(200, answer.body | {"metadata": metadata})
 
 
 def read(call: Call) -> Answer:

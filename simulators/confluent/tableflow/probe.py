@@ -20,9 +20,8 @@ def probe_bucket(access: Access, name: str, region: str, *, is_known: bool) -> N
     Raises LakeRefused.
     """
     s3 = access.client("s3")
-    location = call_or_refuse(f"s3:GetBucketLocation on {name}", s3.get_bucket_location, Bucket=name)[
-        "LocationConstraint"
-    ]
+    answer = call_or_refuse(f"s3:GetBucketLocation on {name}", s3.get_bucket_location, Bucket=name)
+    location = answer["LocationConstraint"]
     if (location or "us-east-1") != region:
         raise LakeRefused(f"The bucket {name} is in {location}, and the Kafka cluster in {region}")
     listing = call_or_refuse(f"s3:ListBucket on {name}", s3.list_objects_v2, Bucket=name, MaxKeys=1)

@@ -46,10 +46,9 @@ def begin(org: Organization, topic: TableflowTopic) -> None:
     try:
         if org.lake:
             _create_table(org, topic, org.lake)
-        else:
-            topic.table_path = topic.table_path or _build_location(
-                org, topic, "no-aws-attached"
-            ).build_table_path(org.create_uuid())
+        elif not topic.table_path:
+            location = _build_location(org, topic, "no-aws-attached")
+            topic.table_path = location.build_table_path(org.create_uuid())
     except LakeRefused as error:
         topic.phase = "FAILED"
         topic.message = str(error)

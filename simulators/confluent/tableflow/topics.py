@@ -198,9 +198,8 @@ def list_topics(call: Call) -> Answer:
 
 
 def read(call: Call) -> Answer:
-    return Answer(
-        200, build_document(call.org, _find_topic(call, access.find_cluster_of_query(call, "describe")))
-    )
+    topic = _find_topic(call, access.find_cluster_of_query(call, "describe"))
+    return Answer(200, build_document(call.org, topic))
 
 
 def update(call: Call) -> Answer:
