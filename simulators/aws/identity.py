@@ -81,26 +81,26 @@ def assume(role_arn: str, service: str, session_name: str, *, source_arn: str | 
         raise Refused(f"{service} is not authorized to assume {role_arn or 'no role'}")
     account = role_arn.split(":")[4]
     role_name = role_arn.rpartition("/")[2]
-    created = Credentials(f"ASIA{uuid.uuid4().hex[:16].upper()}", uuid.uuid4().hex, uuid.uuid4().hex)
+    credentials = Credentials(f"ASIA{uuid.uuid4().hex[:16].upper()}", uuid.uuid4().hex, uuid.uuid4().hex)
     session = {
         "Arn": f"arn:aws:sts::{account}:assumed-role/{role_name}/{session_name[:64]}",
         "UserId": f"{role_name}:{session_name[:64]}",
-        "SecretAccessKey": created.secret_access_key,
-        "SessionToken": created.session_token,
+        "SecretAccessKey": credentials.secret_access_key,
+        "SessionToken": credentials.session_token,
         "AccountId": account,
         "PrincipalType": "AssumedRole",
     }
-    import_ministack("services.sts").register_session(created.access_key_id, session)
-    return created
+    import_ministack("services.sts").register_session(credentials.access_key_id, session)
+    return credentials
 
 
 def get_function_credentials(config: dict[str, Any]) -> Credentials:
     """Return the credentials that Lambda gives to a function."""
     if not _is_enforced():
         return ROOT
-    created = import_ministack("core.lambda_runtime").execution_credentials(config)
+    variables = import_ministack("core.lambda_runtime").execution_credentials(config)
     return Credentials(
-        created["AWS_ACCESS_KEY_ID"], created["AWS_SECRET_ACCESS_KEY"], created["AWS_SESSION_TOKEN"]
+        variables["AWS_ACCESS_KEY_ID"], variables["AWS_SECRET_ACCESS_KEY"], variables["AWS_SESSION_TOKEN"]
     )
 
 

@@ -200,10 +200,10 @@ def _find_next_cron_time(expression: str, zone: ZoneInfo, after: datetime) -> da
     """
     events = import_ministack("services.eventbridge")
     fields = events._parse_cron_fields(expression)
-    wall = after.astimezone(zone).replace(tzinfo=UTC)
-    while fields and (wall := events._cron_next_fire(fields, wall)):
-        due: datetime = wall.replace(tzinfo=zone).astimezone(UTC)
-        exists = due.astimezone(zone).replace(tzinfo=UTC) == wall
+    local_time = after.astimezone(zone).replace(tzinfo=UTC)
+    while fields and (local_time := events._cron_next_fire(fields, local_time)):
+        due: datetime = local_time.replace(tzinfo=zone).astimezone(UTC)
+        exists = due.astimezone(zone).replace(tzinfo=UTC) == local_time
         if exists and due > after:
             return due
     return None

@@ -50,8 +50,8 @@ class RateLimit:
 
     def retry_after(self, api: Api, now: float) -> dict[str, str]:
         """Return the Retry-After header of a 429, in seconds, if the API sends one."""
-        sent = self.headers and api in (*_ALL_HEADERS, CONNECT)
-        return {"Retry-After": str(self._reset(now))} if sent else {}
+        sends_headers = self.headers and api in (*_ALL_HEADERS, CONNECT)
+        return {"Retry-After": str(self._reset(now))} if sends_headers else {}
 
     def _reset(self, now: float) -> int:
         return int(self.seconds - now % self.seconds) + 1

@@ -48,8 +48,10 @@ def _read_schema(call: Call) -> Schema:
         raise ApiError(422, "Empty schema", code=42201)
     if kind not in TYPES:
         raise ApiError(422, f"Invalid schema type {kind}", code=42201)
-    sent = call.body.get("references") or []
-    references = tuple((reference["name"], reference["subject"], reference["version"]) for reference in sent)
+    documents = call.body.get("references") or []
+    references = tuple(
+        (reference["name"], reference["subject"], reference["version"]) for reference in documents
+    )
     return Schema(kind, text, references)
 
 
@@ -76,12 +78,12 @@ def list_subjects(call: Call) -> Answer:
     registry = _find_registry(call)
     names = registry.schemas.subjects(deleted=_read_flag(call, "deleted"))
     prefix = call.query.get("subjectPrefix", "")
-    visible = [
+    visible_subjects = [
         name
         for name in names
         if is_allowed(call.org, call.principal, "describe", registry.build_subject_crn(name))
     ]
-    return _build_answer([name for name in visible if name.startswith(prefix)])
+    return _build_answer([name for name in visible_subjects if name.startswith(prefix)])
 
 
 def register(call: Call) -> Answer:

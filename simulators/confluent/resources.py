@@ -363,22 +363,22 @@ def build_page(
 
     The page token is that of the last record of the previous page. Raises ApiError if this record is gone.
     """
-    ordered = sorted(records, key=lambda record: record.created)
+    ordered_records = sorted(records, key=lambda record: record.created)
     size = _read_page_size(call)
     page_token = call.query.get("page_token", "")
-    if page_token and page_token not in {_encode_page_token(record) for record in ordered}:
+    if page_token and page_token not in {_encode_page_token(record) for record in ordered_records}:
         raise bad_request("page_token is not valid", parameter="page_token")
     start = 0
-    for number, record in enumerate(ordered, 1):
+    for number, record in enumerate(ordered_records, 1):
         if _encode_page_token(record) == page_token:
             start = number
             break
-    records_of_page = ordered[start : start + size]
-    following = _encode_page_token(records_of_page[-1]) if start + size < len(ordered) else ""
+    records_of_page = ordered_records[start : start + size]
+    next_token = _encode_page_token(records_of_page[-1]) if start + size < len(ordered_records) else ""
     metadata = {
         "first": _build_link(call, ""),
-        "next": _build_link(call, following) if following else "",
-        "total_size": len(ordered),
+        "next": _build_link(call, next_token) if next_token else "",
+        "total_size": len(ordered_records),
     }
     data = [document(call.org, record) for record in records_of_page]
     return Answer(

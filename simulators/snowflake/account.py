@@ -159,13 +159,13 @@ class Account:
             if membership.to not in keys and membership.role not in roles
         ]
 
-    def rename(self, renamed: SnowflakeObject, name: Name) -> None:
+    def rename(self, object_: SnowflakeObject, name: Name) -> None:
         """Rename an object that contains no others. Grants on it and to it remain."""
-        old = renamed.key
-        new = Key(renamed.domain, name)
+        old = object_.key
+        new = Key(object_.domain, name)
         del self._objects[old]
-        renamed.name = name
-        self._objects[new] = renamed
+        object_.name = name
+        self._objects[new] = object_
         for number, grant in enumerate(self.grants):
             if grant.on == old:
                 self.grants[number] = attrs.evolve(grant, on=new)

@@ -114,13 +114,13 @@ def _unescape(text: str) -> str:
 def count_statements(text: str) -> int:
     """Return the number of non-empty statements in the text."""
     count = 0
-    anything = False
+    has_tokens = False
     for token in read_tokens(text):
         if token.type is TokenType.END or token.text == ";":
-            count = count + anything
-            anything = False
+            count = count + has_tokens
+            has_tokens = False
         else:
-            anything = True
+            has_tokens = True
     return count
 
 
@@ -304,8 +304,8 @@ class Options:
         return iter(self._given)
 
     def require(self, *names: str) -> None:
-        if absent := [name for name in names if name not in self._given]:
-            raise missing_options(", ".join(absent))
+        if missing_names := [name for name in names if name not in self._given]:
+            raise missing_options(", ".join(missing_names))
 
     def read_string(self, name: str, default: str = "") -> str:
         """Return a string, which must be in quotes."""

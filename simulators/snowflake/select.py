@@ -122,10 +122,10 @@ def _replace_tables(session: Session, tree: exp.Query) -> dict[str, IcebergTable
         name = tuple(_normalize_identifier(part) for part in node.parts)
         if len(name) == 1 and name[0] in common:
             continue
-        short = f"table {len(tables)}"
-        tables[short] = _find_readable_table(session, name)
+        short_name = f"table {len(tables)}"
+        tables[short_name] = _find_readable_table(session, name)
         alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name[-1], quoted=True))
-        node.replace(exp.Table(this=exp.to_identifier(short, quoted=True), alias=alias))
+        node.replace(exp.Table(this=exp.to_identifier(short_name, quoted=True), alias=alias))
     return tables
 
 
@@ -154,16 +154,20 @@ def _qualify_columns(tree: exp.Query, tables: dict[str, IcebergTable]) -> None:
     column_types = {}
     for short_name, table in tables.items():
         column_types[short_name] = {column.name: column.sql_type for column in list_columns(table)}
-    linked = {
-        name.lower(): name for short, table in tables.items() if table.linked for name in column_types[short]
+    names_by_lower_case = {
+        name.lower(): name
+        for short_name, table in tables.items()
+        if table.linked
+        for name in column_types[short_name]
     }
     for column in tree.find_all(exp.Column):
         column.set("db", None)
         column.set("catalog", None)
-        if exact := linked.get(column.name.lower()):
+        if exact := names_by_lower_case.get(column.name.lower()):
             column.set("this", exp.to_identifier(exact, quoted=True))
     schema = MappingSchema(
-        {short: dict.fromkeys(names, "VARIANT") for short, names in column_types.items()}, normalize=False
+        {short_name: dict.fromkeys(names, "VARIANT") for short_name, names in column_types.items()},
+        normalize=False,
     )
     try:
         qualify(tree, dialect=_DIALECT, schema=schema)
@@ -186,9 +190,9 @@ def _build_unresolved_error(message: str) -> SqlError:
 
 def _execute(account: Account, tree: exp.Query, tables: dict[str, IcebergTable]) -> Result:
     with duckdb.connect(config={"threads": 1, "enable_external_access": False}) as engine:
-        for short, table in tables.items():
+        for short_name, table in tables.items():
             engine.register(
-                short,
+                short_name,
                 read_rows(account, table).rename_columns([column.name for column in list_columns(table)]),
             )
         try:

@@ -143,8 +143,8 @@ class Session:
         container: SnowflakeObject = self.account.root
         for depth, container_domain in enumerate((Domain.DATABASE, Domain.SCHEMA)[: domain.depth - 1], 1):
             outer: SnowflakeObject | None = self.account.look_up(container_domain, name[:depth])
-            visible = granting and self.manages_grants
-            if outer is None or not (visible or any(self.has(privilege, outer) for privilege in _TRAVERSE)):
+            sees_all = granting and self.manages_grants
+            if outer is None or not (sees_all or any(self.has(privilege, outer) for privilege in _TRAVERSE)):
                 raise missing(container_domain.value, name[:depth])
             container = outer
         return container

@@ -222,8 +222,8 @@ class _Resolver:
         entry = self._named.get(items) if isinstance(items, str) else items
         if not isinstance(entry, dict) or entry["type"] not in _RECORDS:
             return False
-        marked = entry.get("connect.internal.type") == "MapEntry" or array.get("logicalType") == "map"
-        return marked or entry["name"] == _MAP_ENTRY
+        is_marked = entry.get("connect.internal.type") == "MapEntry" or array.get("logicalType") == "map"
+        return is_marked or entry["name"] == _MAP_ENTRY
 
     def _resolve_record(self, schema: Mapping[str, Any], path: tuple[str, ...]) -> Struct:
         name = schema["name"]

@@ -28,13 +28,13 @@ def evolve(table: Table, old_topic: Topic, new_topic: Topic) -> Table:
     columns = table.schema().fields
     topic_columns = {field.name for field in old_topic.root.fields}
     merge = _Merge(count(table.metadata.last_column_id + 1))
-    merged = merge.merge_fields(
+    merged_fields = merge.merge_fields(
         [column for column in columns if column.name in topic_columns], new_topic.root, ""
     )
     other_columns = {column.name for column in columns} - topic_columns
     merge.refused += [
         f"{field.name}: Tableflow has a column of this name"
-        for field in merged
+        for field in merged_fields
         if field.name in other_columns
     ]
     if merge.refused:
@@ -43,10 +43,12 @@ def evolve(table: Table, old_topic: Topic, new_topic: Topic) -> Table:
         )
     first = next(position for position, column in enumerate(columns) if column.name in topic_columns)
     schema_id = 1 + max(schema.schema_id for schema in table.metadata.schemas)
-    schema = Schema(*columns[:first], *merged, *columns[first + len(topic_columns) :], schema_id=schema_id)
-    unchanged = {"type": "assert-current-schema-id", "current-schema-id": table.metadata.current_schema_id}
+    schema = Schema(
+        *columns[:first], *merged_fields, *columns[first + len(topic_columns) :], schema_id=schema_id
+    )
+    requirement = {"type": "assert-current-schema-id", "current-schema-id": table.metadata.current_schema_id}
     updates = (AddSchemaUpdate(schema=schema), SetCurrentSchemaUpdate.model_validate({"schema-id": -1}))
-    return apply(table, updates, (AssertCurrentSchemaId.model_validate(unchanged),))
+    return apply(table, updates, (AssertCurrentSchemaId.model_validate(requirement),))
 
 
 class _Merge:

@@ -135,8 +135,8 @@ class _Commit:
             AddSnapshotUpdate(snapshot=Snapshot.model_validate(snapshot)),
             SetSnapshotRefUpdate.model_validate(main),
         )
-        unchanged = {"type": "assert-ref-snapshot-id", "ref": MAIN_BRANCH, "snapshot-id": parent}
-        return apply(self._table, updates, (AssertRefSnapshotId.model_validate(unchanged),))
+        requirement = {"type": "assert-ref-snapshot-id", "ref": MAIN_BRANCH, "snapshot-id": parent}
+        return apply(self._table, updates, (AssertRefSnapshotId.model_validate(requirement),))
 
     def _write_manifests(
         self, added_files: Sequence[DataFile], removed_entries: Sequence[ManifestEntry]
@@ -207,8 +207,10 @@ def apply(
     """
     metadata_files_before = {entry.metadata_file for entry in table.metadata.metadata_log}
     answer = table.catalog.commit_table(table, requirements, updates)
-    for outdated in metadata_files_before - {entry.metadata_file for entry in answer.metadata.metadata_log}:
-        table.io.delete(outdated)
+    for outdated_file in metadata_files_before - {
+        entry.metadata_file for entry in answer.metadata.metadata_log
+    }:
+        table.io.delete(outdated_file)
     return Table(table.name(), answer.metadata, answer.metadata_location, table.io, table.catalog)
 
 
@@ -274,13 +276,13 @@ def expire_snapshots(table: Table, keep: int) -> Table:
     newest_first = sorted(
         table.metadata.snapshots, key=lambda snapshot: snapshot.sequence_number or 0, reverse=True
     )
-    outdated = [snapshot.snapshot_id for snapshot in newest_first[keep:]]
-    if not outdated:
+    outdated_ids = [snapshot.snapshot_id for snapshot in newest_first[keep:]]
+    if not outdated_ids:
         return table
     files_before = _list_files(table)
     table = apply(
         table,
-        (RemoveSnapshotsUpdate.model_validate({"action": "remove-snapshots", "snapshot-ids": outdated}),),
+        (RemoveSnapshotsUpdate.model_validate({"action": "remove-snapshots", "snapshot-ids": outdated_ids}),),
     )
     for path in sorted(files_before - _list_files(table)):
         table.io.delete(path)

@@ -118,11 +118,11 @@ def invoke_custom_resource(  # noqa: PLR0917  (MiniStack's own parameters)
             "Properties": props,
             "Attributes": {},
         }
-    created = original(
+    resource = original(
         request_type, logical_id, props, stack_name, stack_id, resource_type, physical_id, old_props
     )
     _failed.pop(key, None)
-    return created
+    return resource
 
 
 @FAILED_CREATE.replaces(_CUSTOM, "deliver_response", "token response")

@@ -30,13 +30,13 @@ _NAMESPACE: Final = "http://s3.amazonaws.com/doc/2006-03-01/"
 def create_bucket(
     original: Callable[..., Provisioned], logical_id: str, props: dict[str, Any], stack_name: str
 ) -> Provisioned:
-    created = original(logical_id, props, stack_name)
+    resource = original(logical_id, props, stack_name)
     try:
-        _apply_settings(created[0], props, {})
+        _apply_settings(resource[0], props, {})
     except ValueError:
-        delete_bucket(original, created[0], props)
+        delete_bucket(original, resource[0], props)
         raise
-    return created
+    return resource
 
 
 @BUCKETS.provisions(_BUCKET, "update", original=True)
@@ -48,10 +48,10 @@ def update_bucket(
     stack_name: str,
     **options: Any,
 ) -> Provisioned:
-    created = original(physical_id, old, new, stack_name, **options)
-    props_before = old if created[0] == physical_id else {}
-    _apply_settings(created[0], new, props_before)
-    return created
+    resource = original(physical_id, old, new, stack_name, **options)
+    props_before = old if resource[0] == physical_id else {}
+    _apply_settings(resource[0], new, props_before)
+    return resource
 
 
 @BUCKETS.provisions(_BUCKET, "delete", original=True)

@@ -97,8 +97,8 @@ def create_rotation(logical_id: str, props: dict[str, Any], stack_name: str) -> 
 def update_rotation(
     physical_id: str, old: dict[str, Any], new: dict[str, Any], stack_name: str
 ) -> Provisioned:
-    created: Provisioned = create_rotation("", new, stack_name)
-    return created
+    resource: Provisioned = create_rotation("", new, stack_name)
+    return resource
 
 
 @SECRETS.provisions(_ROTATION_SCHEDULE, "delete")
@@ -142,8 +142,8 @@ _FUNCTION: Final = "AWS::Lambda::Function"
 @TYPES.provisions(_QUERY, "create")
 def create_query(logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
     """Create a query. Every property is create-only: a change creates another query and deletes this one."""
-    created = call_service("athena", "_create_named_query", props)["NamedQueryId"]
-    return created, {"NamedQueryId": created}
+    query_id = call_service("athena", "_create_named_query", props)["NamedQueryId"]
+    return query_id, {"NamedQueryId": query_id}
 
 
 @TYPES.provisions(_QUERY, "delete")
@@ -166,8 +166,8 @@ def update_budget(physical_id: str, old: dict[str, Any], new: dict[str, Any], st
     Its notifications are create-only: a change creates another budget and then deletes this one.
     """
     if new.get(_NOTIFICATIONS) != old.get(_NOTIFICATIONS):
-        created: Provisioned = create_budget(physical_id, new, stack_name)
-        return created
+        resource: Provisioned = create_budget(physical_id, new, stack_name)
+        return resource
     named_props = {**new, "Budget": {"BudgetName": physical_id} | new["Budget"]}
     call_service(
         "budgets",
@@ -290,8 +290,8 @@ def update_schedule(
     A new name or group creates another schedule; the old one is deleted after the update.
     """
     if new.get("Name", physical_id) != physical_id or new.get("GroupName") != old.get("GroupName"):
-        created: Provisioned = create_schedule(physical_id, new, stack_name)
-        return created
+        resource: Provisioned = create_schedule(physical_id, new, stack_name)
+        return resource
     return physical_id, {
         "Arn": call_service("scheduler", "_update_schedule", physical_id, new)["ScheduleArn"]
     }

@@ -72,11 +72,11 @@ Leased = tuple[Any, str]
 def acquire_worker(
     original: Callable[..., Leased], func_name: str, config: dict[str, Any], *arguments: Any, **options: Any
 ) -> Leased:
-    leased = original(func_name, config, *arguments, **options)
-    if leased[1] == "spawn":
+    lease = original(func_name, config, *arguments, **options)
+    if lease[1] == "spawn":
         for function_arn in _list_called_functions(config):
             run_in_background(_start, function_arn)
-    return leased
+    return lease
 
 
 def _list_called_functions(config: dict[str, Any]) -> Iterator[str]:

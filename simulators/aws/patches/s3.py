@@ -67,9 +67,10 @@ def upload_part(  # noqa: PLR0917  (MiniStack's own parameters)
     upload = s3._multipart_uploads.get(s3._qp(query_params, "uploadId"))
     algorithm_of_upload = (upload or {}).get("checksum_algorithm") or ""
     prefix = "x-amz-checksum-"
-    sent = [name.removeprefix(prefix) for name in headers if name.startswith(prefix)] or ["null"]
-    if algorithm_of_upload not in {"", _FULL_OBJECT} and sent != [algorithm_of_upload.lower()]:
-        message = f"expected checksum Type: {algorithm_of_upload.lower()}, actual checksum Type: {sent[0]}"
+    sent_algorithms = [name.removeprefix(prefix) for name in headers if name.startswith(prefix)] or ["null"]
+    expected = algorithm_of_upload.lower()
+    if algorithm_of_upload not in {"", _FULL_OBJECT} and sent_algorithms != [expected]:
+        message = f"expected checksum Type: {expected}, actual checksum Type: {sent_algorithms[0]}"
         return build_s3_error(
             "InvalidRequest", f"Checksum Type mismatch occurred, {message}", resource=f"/{bucket_name}/{key}"
         )

@@ -122,23 +122,23 @@ class Completion(NamedTuple):
         s3 = import_ministack("services.s3")
         names = (self.bucket_name, self.key)
         path = Path(s3._object_disk_path(*names))
-        assembled = self._assemble(path)
-        obj = self._build_record()
+        assembled_file = self._assemble(path)
+        object_record = self._build_record()
         objects = s3._buckets[self.bucket_name]["objects"]
-        prior = objects.get(self.key)
-        objects[self.key] = obj
+        earlier_record = objects.get(self.key)
+        objects[self.key] = object_record
         # The previous version's body is still in the file, so it must be recorded before the file is
         # replaced.
-        version_id = s3._record_object_version(*names, prior, obj, None)
-        assembled.replace(path)
-        s3._persist_object(*names, obj)
+        version_id = s3._record_object_version(*names, earlier_record, object_record, None)
+        assembled_file.replace(path)
+        s3._persist_object(*names, object_record)
         if s3._bucket_replication.get(self.bucket_name):
-            s3._maybe_replicate(*names, obj, path.read_bytes())
-        event = {"size": obj["size"], "etag": obj["etag"], "version_id": version_id}
+            s3._maybe_replicate(*names, object_record, path.read_bytes())
+        event = {"size": object_record["size"], "etag": object_record["etag"], "version_id": version_id}
         s3._fire_s3_event_async(*names, "s3:ObjectCreated:CompleteMultipartUpload", **event)
         version = {"x-amz-version-id": version_id} if version_id else {}
-        headers = {"Content-Type": "application/xml", **s3._stored_sse_headers(obj), **version}
-        return 200, headers, self._build_result(obj, host)
+        headers = {"Content-Type": "application/xml", **s3._stored_sse_headers(object_record), **version}
+        return 200, headers, self._build_result(object_record, host)
 
     @property
     def _stored(self) -> list[dict[str, Any]]:
@@ -149,13 +149,13 @@ class Completion(NamedTuple):
 
         Copied parts (UploadPartCopy) are bytes, not extents.
         """
-        assembled = path.with_name(path.name + ".tmp")
-        assembled.parent.mkdir(parents=True, exist_ok=True)
-        with assembled.open("wb") as file:
+        assembled_file = path.with_name(path.name + ".tmp")
+        assembled_file.parent.mkdir(parents=True, exist_ok=True)
+        with assembled_file.open("wb") as file:
             for body in (part["body"] for part in self._stored):
                 chunks = body.chunks() if isinstance(body, Extent) else [body]
                 file.writelines(chunks)
-        return assembled
+        return assembled_file
 
     def _build_record(self) -> dict[str, Any]:
         copied_fields = ("content_type", "content_encoding", "metadata", "preserved_headers", "storage_class")
@@ -176,13 +176,13 @@ class Completion(NamedTuple):
             "checksum_type": "COMPOSITE" if self.checksum else None,
         }
 
-    def _build_result(self, obj: dict[str, Any], host: str) -> bytes:
+    def _build_result(self, object_record: dict[str, Any], host: str) -> bytes:
         fields = {
             "Location": f"http://{host}/{self.bucket_name}/{self.key}",
             "Bucket": self.bucket_name,
             "Key": self.key,
-            "ETag": obj["etag"],
-            **{f"Checksum{algorithm}": value for algorithm, value in obj["checksums"].items()},
+            "ETag": object_record["etag"],
+            **{f"Checksum{algorithm}": value for algorithm, value in object_record["checksums"].items()},
             **({"ChecksumType": "COMPOSITE"} if self.checksum else {}),
         }
         xml = "".join(f"<{name}>{escape(value)}</{name}>" for name, value in fields.items())

@@ -46,12 +46,12 @@ def create_secret(original: Original, data: dict[str, Any]) -> Answer:
     if answer[0] != 200:
         return answer
     secret = secrets._secrets[data["Name"]]
-    (created,) = secret["Versions"]
+    (first_version_id,) = secret["Versions"]
     if "SecretString" not in data and "SecretBinary" not in data:
         secret["Versions"].clear()
         return _build_secret_answer(secret)
-    version_id = token or created
-    secret["Versions"][version_id] = secret["Versions"].pop(created)
+    version_id = token or first_version_id
+    secret["Versions"][version_id] = secret["Versions"].pop(first_version_id)
     return _build_secret_answer(secret, VersionId=version_id)
 
 

@@ -134,13 +134,15 @@ def subscribe(original: Original, params: dict[str, Any]) -> Answer:
 def create_of_stack(
     original: Callable[..., Any], logical_id: str, props: dict[str, Any], stack_name: str
 ) -> Any:
-    created = original(logical_id, props, stack_name)
+    resource = original(logical_id, props, stack_name)
     topic = import_ministack("services.sns")._topics.get(props.get("TopicArn"))
     subscriptions = topic["subscriptions"] if topic else []
-    result = next((subscription for subscription in subscriptions if subscription["arn"] == created[0]), None)
+    result = next(
+        (subscription for subscription in subscriptions if subscription["arn"] == resource[0]), None
+    )
     if result and result["protocol"] in _MAIL_PROTOCOLS:
         _request_confirmation(topic, result)
-    return created
+    return resource
 
 
 @MAIL.replaces(_SNS, "_confirm_subscription", "params")

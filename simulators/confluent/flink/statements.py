@@ -162,10 +162,10 @@ def replace(call: Call) -> Answer:
     _require_assignable(call, principal)
     statement.principal = principal
     statement.pool = spec.read_text("compute_pool_id", statement.pool)
-    stopped = spec.read_flag("stopped")
-    if stopped and statement.phase in ("PENDING", "RUNNING"):
+    is_stopped = spec.read_flag("stopped")
+    if is_stopped and statement.phase in ("PENDING", "RUNNING"):
         statement.phase = "STOPPED"
-    elif not stopped and statement.phase == "STOPPED":
+    elif not is_stopped and statement.phase == "STOPPED":
         _resume(org, statement)
     statement.touch(org.clock.now())
     return Answer(202)
@@ -190,8 +190,8 @@ def read_results(call: Call) -> Answer:
     rows = statement.run.rows[start:]
     address = f"{call.address}{call.path}"
     is_over = statement.phase not in ("PENDING", "RUNNING") and not rows
-    following = "" if is_over else f"{address}?page_token={start + len(rows)}"
-    metadata = {"self": address, "created_at": call.org.clock.format_time(), "next": following}
+    next_page = "" if is_over else f"{address}?page_token={start + len(rows)}"
+    metadata = {"self": address, "created_at": call.org.clock.format_time(), "next": next_page}
     data = [{"op": 0, "row": row} for row in rows]
     return Answer(
         200,

@@ -34,8 +34,8 @@ def probe_bucket(access: Access, name: str, region: str, *, is_known: bool) -> N
 def _probe_objects(s3: Any, bucket: str) -> None:
     """Try the actions on objects. The multipart upload is aborted, so that no object remains."""
     key = f"probe/{uuid.uuid4()}"
-    created = call_or_refuse(f"s3:PutObject on {bucket}", s3.create_multipart_upload, Bucket=bucket, Key=key)
-    upload = {"Bucket": bucket, "Key": key, "UploadId": created["UploadId"]}
+    answer = call_or_refuse(f"s3:PutObject on {bucket}", s3.create_multipart_upload, Bucket=bucket, Key=key)
+    upload = {"Bucket": bucket, "Key": key, "UploadId": answer["UploadId"]}
     require_allowed(f"s3:ListMultipartUploadParts on {bucket}", s3.list_parts, **upload)
     require_allowed(f"s3:AbortMultipartUpload on {bucket}", s3.abort_multipart_upload, **upload)
     require_allowed(f"s3:GetObject on {bucket}", s3.get_object, Bucket=bucket, Key=key)

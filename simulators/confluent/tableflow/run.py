@@ -132,8 +132,8 @@ def _commit(org: Organization, topic: TableflowTopic, lake: Lake) -> None:
     Raises SchemaError or RecordError for what suspends the topic, and LakeRefused or OSError if AWS refuses.
     """
     kafka_topic = org.clusters[topic.cluster].topics[topic.id]
-    waiting = kafka_topic.messages[topic.position :]
-    if not waiting:
+    new_messages = kafka_topic.messages[topic.position :]
+    if not new_messages:
         return
     writer = _build_writer(org, topic, lake)
     new_topic = build_table_topic(org, topic)
@@ -143,9 +143,9 @@ def _commit(org: Organization, topic: TableflowTopic, lake: Lake) -> None:
     registry = org.find_registry(topic.environment)
     assert registry is not None, "a topic without a registry has no schema"
     reader = Reader(registry.schemas, topic.schema, upserts=topic.write_mode == "UPSERT")
-    writer.append(topic.id, _accept_records(org, topic, reader.read(topic.id, waiting)))
+    writer.append(topic.id, _accept_records(org, topic, reader.read(topic.id, new_messages)))
     writer.expire(topic.id)
-    topic.position += len(waiting)
+    topic.position += len(new_messages)
 
 
 def _accept_records(

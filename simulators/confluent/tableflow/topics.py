@@ -63,20 +63,22 @@ def build_document(org: Organization, topic: TableflowTopic) -> dict[str, Any]:
 
 
 def _describe_status(org: Organization, topic: TableflowTopic) -> dict[str, Any]:
-    synced = []
+    sync_statuses = []
     for name, (state, reason) in topic.synced.items():
         if name not in org.catalog_integrations:
             continue
         entry = {"catalog_integration_id": name, "catalog_type": "AWS_GLUE", "sync_status": state}
         if reason:
             entry["error_message"] = reason
-        synced.append(entry)
-    failing = [{"format": "ICEBERG", "error_message": topic.message}] if topic.phase == "FAILED" else []
+        sync_statuses.append(entry)
+    failing_formats = (
+        [{"format": "ICEBERG", "error_message": topic.message}] if topic.phase == "FAILED" else []
+    )
     status = {
         "phase": topic.phase,
         "write_mode": topic.write_mode,
-        "catalog_sync_statuses": synced,
-        "failing_table_formats": failing,
+        "catalog_sync_statuses": sync_statuses,
+        "failing_table_formats": failing_formats,
     }
     if topic.message:
         status["error_message"] = topic.message

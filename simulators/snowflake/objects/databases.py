@@ -59,13 +59,13 @@ class Schemas(ObjectType[Schema]):
             raise unsupported("CREATE SCHEMA in a catalog-linked database whose writes are not allowed")
         return super().build(session, name, fields)
 
-    def alter_otherwise(self, session: Session, cursor: Cursor, altered: Schema) -> bool:
+    def alter_otherwise(self, session: Session, cursor: Cursor, schema: Schema) -> bool:
         enable = cursor.take("ENABLE", "MANAGED", "ACCESS")
         if not enable and not cursor.take("DISABLE", "MANAGED", "ACCESS"):
             return False
         cursor.end()
-        session.require("OWNERSHIP", altered)
-        altered.managed_access = enable
+        session.require("OWNERSHIP", schema)
+        schema.managed_access = enable
         return True
 
     def build_row(self, session: Session, schema: Schema) -> dict[str, Any]:
@@ -126,13 +126,13 @@ class Databases(ObjectType[Database]):
         else:
             session.account.add(Schema(name=(*new.name, "PUBLIC"), owner=session.role, created=new.created))
 
-    def alter_otherwise(self, session: Session, cursor: Cursor, altered: Database) -> bool:
+    def alter_otherwise(self, session: Session, cursor: Cursor, database: Database) -> bool:
         if not cursor.take("UPDATE", "LINKED_CATALOG"):
             return False
-        if altered.link is None:
+        if database.link is None:
             cursor.refuse()
-        session.require("OWNERSHIP", altered)
-        _alter_link(cursor, altered.link)
+        session.require("OWNERSHIP", database)
+        _alter_link(cursor, database.link)
         return True
 
     def show(self, session: Session, cursor: Cursor) -> Result:

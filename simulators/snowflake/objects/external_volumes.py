@@ -38,13 +38,13 @@ def require_unused(account: Account, existing: Volume | Integration, words: str)
         for table in account.all(IcebergTable)
         if name in (table.volume, table.catalog) and not table.linked
     ]
-    linked = [
+    linked_databases = [
         database
         for database in account.all(Database)
         if database.link and name in (database.link.volume, database.link.catalog)
     ]
     users = [f"Iceberg table {to_sql_name(table.name)}" for table in tables]
-    users += [f"database {to_sql_name(database.name)}" for database in linked]
+    users += [f"database {to_sql_name(database.name)}" for database in linked_databases]
     if users:
         raise in_use(words, name, users)
 
@@ -71,22 +71,22 @@ class ExternalVolumes(ObjectType[Volume]):
             raise invalid_value("STORAGE_LOCATIONS", "NAME")
         return self.read(session, options) | {"locations": locations}
 
-    def alter_otherwise(self, session: Session, cursor: Cursor, altered: Volume) -> bool:
+    def alter_otherwise(self, session: Session, cursor: Cursor, volume: Volume) -> bool:
         if cursor.take("REMOVE", "STORAGE_LOCATION"):
             label = cursor.string()
             cursor.end()
-            session.require("OWNERSHIP", altered)
-            _remove_location(altered, label)
+            session.require("OWNERSHIP", volume)
+            _remove_location(volume, label)
         elif cursor.take("ADD"):
             options = Options(self.words, cursor.read_options(), "STORAGE_LOCATION")
             cursor.end()
             options.require("STORAGE_LOCATION")
-            session.require("OWNERSHIP", altered)
+            session.require("OWNERSHIP", volume)
             location_options = options.read_nested("STORAGE_LOCATION", _LOCATION, _LOCATION_NOT_SIMULATED)
             location = _read_location(session.account, location_options)
-            if location.label in [location.label for location in altered.locations]:
+            if location.label in [location.label for location in volume.locations]:
                 raise exists(location.label)
-            altered.locations.append(location)
+            volume.locations.append(location)
         else:
             return False
         return True

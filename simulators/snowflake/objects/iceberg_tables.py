@@ -78,36 +78,36 @@ class IcebergTables(ObjectType[IcebergTable]):
         if new.auto_refresh:
             iceberg.start_refreshing(session.account, new)
 
-    def alter_otherwise(self, session: Session, cursor: Cursor, altered: IcebergTable) -> bool:
+    def alter_otherwise(self, session: Session, cursor: Cursor, iceberg_table: IcebergTable) -> bool:
         if not cursor.take("REFRESH"):
             return False
         cursor.end()
-        session.require("OWNERSHIP", altered)
-        if altered.auto_refresh:
+        session.require("OWNERSHIP", iceberg_table)
+        if iceberg_table.auto_refresh:
             message = (
-                f"{COMPILATION}Manual REFRESH of {altered.label} is not allowed while AUTO_REFRESH is "
+                f"{COMPILATION}Manual REFRESH of {iceberg_table.label} is not allowed while AUTO_REFRESH is "
                 "enabled."
             )
             raise SqlError("091337", "22000", message)
         session.get_running_warehouse()
-        iceberg.refresh(session.account, altered)
+        iceberg.refresh(session.account, iceberg_table)
         return True
 
-    def apply(self, session: Session, altered: IcebergTable, fields: dict[str, Any]) -> None:
+    def apply(self, session: Session, iceberg_table: IcebergTable, fields: dict[str, Any]) -> None:
         """Change the table.
 
         Turning automatic refresh off and on again restarts a table whose refresh had stopped.
         """
-        starts = fields.get("auto_refresh", False) and not altered.auto_refresh
-        super().apply(session, altered, fields)
+        starts = fields.get("auto_refresh", False) and not iceberg_table.auto_refresh
+        super().apply(session, iceberg_table, fields)
         if starts:
-            iceberg.try_refresh(session.account, altered)
-            iceberg.start_refreshing(session.account, altered)
-        if not altered.auto_refresh:
-            altered.fault = ""
+            iceberg.try_refresh(session.account, iceberg_table)
+            iceberg.start_refreshing(session.account, iceberg_table)
+        if not iceberg_table.auto_refresh:
+            iceberg_table.fault = ""
 
-    def prepare_drop(self, session: Session, dropped: IcebergTable) -> None:
-        if dropped.linked:
+    def prepare_drop(self, session: Session, iceberg_table: IcebergTable) -> None:
+        if iceberg_table.linked:
             raise unsupported("DROP in a catalog-linked database whose writes are not allowed")
 
     def build_row(self, session: Session, iceberg_table: IcebergTable) -> dict[str, Any]:

@@ -147,38 +147,38 @@ class ObjectType(Generic[T]):
 
     def alter(self, session: Session, cursor: Cursor) -> Result:
         if_exists = cursor.take("IF", "EXISTS")
-        altered = self._find_existing(session, cursor.read_name(), if_exists=if_exists)
-        if altered is None or self.alter_otherwise(session, cursor, altered):
+        object_ = self._find_existing(session, cursor.read_name(), if_exists=if_exists)
+        if object_ is None or self.alter_otherwise(session, cursor, object_):
             return build_status()
         for word in self.alter_not_simulated.split():
             if cursor.is_at(word):
                 raise not_simulated(f"ALTER {self.words} … {word}")
         if self.renamable and cursor.take("RENAME", "TO"):
-            self._rename(session, cursor, altered)
+            self._rename(session, cursor, object_)
         elif self.unset and cursor.take("UNSET"):
-            self._unset(session, cursor, altered)
+            self._unset(session, cursor, object_)
         else:
             cursor.expect("SET")
-            self._set(session, cursor, altered)
+            self._set(session, cursor, object_)
         return build_status()
 
-    def alter_otherwise(self, session: Session, cursor: Cursor, altered: T) -> bool:
+    def alter_otherwise(self, session: Session, cursor: Cursor, object_: T) -> bool:
         """Run a form of ALTER that only this type has. Return False if the statement isn't one."""
         return False
 
-    def require_alter(self, session: Session, altered: T, properties: Sequence[str]) -> None:
-        session.require(self.alter_privilege, altered)
+    def require_alter(self, session: Session, object_: T, properties: Sequence[str]) -> None:
+        session.require(self.alter_privilege, object_)
 
-    def apply(self, session: Session, altered: T, fields: dict[str, Any]) -> None:
+    def apply(self, session: Session, object_: T, fields: dict[str, Any]) -> None:
         for attribute, value in fields.items():
-            setattr(altered, attribute, value)
+            setattr(object_, attribute, value)
 
-    def restore(self, altered: T, name: str) -> None:
+    def restore(self, object_: T, name: str) -> None:
         """Set a property to its default."""
         attribute = self.properties[name].attribute
-        setattr(altered, attribute, attrs.fields_dict(self.model)[attribute].default)
+        setattr(object_, attribute, attrs.fields_dict(self.model)[attribute].default)
 
-    def _set(self, session: Session, cursor: Cursor, altered: T) -> None:
+    def _set(self, session: Session, cursor: Cursor, object_: T) -> None:
         if cursor.is_at("TAG"):
             raise not_simulated("tags")
         values = cursor.read_options()
@@ -188,10 +188,10 @@ class ObjectType(Generic[T]):
         not_simulated_names = f"{self.not_simulated} {self.set_not_simulated}"
         options = Options(self.words, values, " ".join(self.properties), not_simulated_names)
         fields = self.read(session, options)
-        self.require_alter(session, altered, list(options))
-        self.apply(session, altered, fields)
+        self.require_alter(session, object_, list(options))
+        self.apply(session, object_, fields)
 
-    def _unset(self, session: Session, cursor: Cursor, altered: T) -> None:
+    def _unset(self, session: Session, cursor: Cursor, object_: T) -> None:
         names = [cursor.read_word()]
         while cursor.take_sign(","):
             names.append(cursor.read_word())
@@ -199,17 +199,17 @@ class ObjectType(Generic[T]):
         for name in names:
             if name not in self.unset.split():
                 raise build_unknown_property_error(name, self.words, self.not_simulated)
-        self.require_alter(session, altered, names)
+        self.require_alter(session, object_, names)
         for name in names:
-            self.restore(altered, name)
+            self.restore(object_, name)
 
-    def _rename(self, session: Session, cursor: Cursor, altered: T) -> None:
+    def _rename(self, session: Session, cursor: Cursor, object_: T) -> None:
         name = session.qualify_name(self.domain, cursor.read_name())
         cursor.end()
-        session.require("OWNERSHIP", altered)
+        session.require("OWNERSHIP", object_)
         if session.account.find(self.domain, name) is not None:
             raise exists(name)
-        session.account.rename(altered, name)
+        session.account.rename(object_, name)
 
     # --- DROP
 
@@ -218,21 +218,21 @@ class ObjectType(Generic[T]):
         name = cursor.read_name()
         _ = cursor.take("RESTRICT") or cursor.take("CASCADE")
         cursor.end()
-        dropped = self._find_existing(session, name, if_exists=if_exists)
-        if dropped is None:
+        object_ = self._find_existing(session, name, if_exists=if_exists)
+        if object_ is None:
             return build_status(
                 f"Drop statement executed successfully ({to_sql_name(name[-1:])} already dropped)."
             )
-        session.require("OWNERSHIP", dropped)
-        self.require_unused(session, dropped)
-        self.prepare_drop(session, dropped)
-        session.account.remove(dropped)
-        return build_status(f"{to_sql_name(dropped.name[-1:])} successfully dropped.")
+        session.require("OWNERSHIP", object_)
+        self.require_unused(session, object_)
+        self.prepare_drop(session, object_)
+        session.account.remove(object_)
+        return build_status(f"{to_sql_name(object_.name[-1:])} successfully dropped.")
 
     def require_unused(self, session: Session, existing: T) -> None:
         """Raise SqlError if the object can be neither dropped nor replaced."""
 
-    def prepare_drop(self, session: Session, dropped: T) -> None:
+    def prepare_drop(self, session: Session, object_: T) -> None:
         """Act before an object is dropped. Raises SqlError if it can't be dropped."""
 
     # --- SHOW and DESCRIBE

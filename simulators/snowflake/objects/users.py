@@ -29,15 +29,15 @@ class Roles(ObjectType[Role]):
         "granted_roles owner comment owner_role_type"
     )
 
-    def prepare_drop(self, session: Session, dropped: Role) -> None:
+    def prepare_drop(self, session: Session, role: Role) -> None:
         """Transfer what the role owns to the session's role.
 
         Raises SqlError if it is the session's own role.
         """
-        if dropped.label == session.role:
-            raise denied(self.words, dropped.name)
+        if role.label == session.role:
+            raise denied(self.words, role.name)
         for object_ in session.account.all(SnowflakeObject):
-            if object_.owner == dropped.label:
+            if object_.owner == role.label:
                 object_.owner = session.role
 
     def build_row(self, session: Session, role: Role) -> dict[str, Any]:
@@ -118,23 +118,23 @@ class Users(ObjectType[User]):
     def build(self, session: Session, name: Name, fields: dict[str, Any]) -> User:
         return super().build(session, name, {"login_name": name[-1], "display_name": name[-1]} | fields)
 
-    def require_alter(self, session: Session, altered: User, properties: Sequence[str]) -> None:
-        if not (set(properties) <= set(_SLOTS) and session.has(_CHANGE_KEYS, altered)):
-            session.require("OWNERSHIP", altered)
+    def require_alter(self, session: Session, user: User, properties: Sequence[str]) -> None:
+        if not (set(properties) <= set(_SLOTS) and session.has(_CHANGE_KEYS, user)):
+            session.require("OWNERSHIP", user)
 
-    def apply(self, session: Session, altered: User, fields: dict[str, Any]) -> None:
-        super().apply(session, altered, fields | {"keys": altered.keys | fields["keys"]})
+    def apply(self, session: Session, user: User, fields: dict[str, Any]) -> None:
+        super().apply(session, user, fields | {"keys": user.keys | fields["keys"]})
 
-    def restore(self, altered: User, name: str) -> None:
+    def restore(self, user: User, name: str) -> None:
         if name in _SLOTS:
-            altered.keys.pop(_SLOTS[name], None)
+            user.keys.pop(_SLOTS[name], None)
         elif name in ("LOGIN_NAME", "DISPLAY_NAME"):
-            setattr(altered, self.properties[name].attribute, altered.label)
+            setattr(user, self.properties[name].attribute, user.label)
         else:
-            super().restore(altered, name)
+            super().restore(user, name)
 
-    def prepare_drop(self, session: Session, dropped: User) -> None:
-        if dropped is session.user:
+    def prepare_drop(self, session: Session, user: User) -> None:
+        if user is session.user:
             raise SqlError("003001", "42501", "SQL access control error:\nA user can't drop itself.")
 
     def build_row(self, session: Session, user: User) -> dict[str, Any]:

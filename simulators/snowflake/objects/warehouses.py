@@ -70,22 +70,22 @@ class Warehouses(ObjectType[Warehouse]):
         started = None if options.read_boolean("INITIALLY_SUSPENDED") else session.account.clock.now()
         return self.read(session, options) | {"last_used": started}
 
-    def alter_otherwise(self, session: Session, cursor: Cursor, altered: Warehouse) -> bool:
+    def alter_otherwise(self, session: Session, cursor: Cursor, warehouse: Warehouse) -> bool:
         now = session.account.clock.now()
-        if not altered.is_running(now):
-            altered.last_used = None  # it was auto-suspended, and a longer AUTO_SUSPEND must not resume it
+        if not warehouse.is_running(now):
+            warehouse.last_used = None  # it was auto-suspended, and a longer AUTO_SUSPEND must not resume it
         resuming = cursor.take("RESUME")
         if not resuming and not cursor.take("SUSPEND"):
             return False
         if_suspended = resuming and cursor.take("IF", "SUSPENDED")
         cursor.end()
-        session.require("OPERATE", altered)
-        if altered.is_running(now) is resuming and not if_suspended:
+        session.require("OPERATE", warehouse)
+        if warehouse.is_running(now) is resuming and not if_suspended:
             participle = "resumed" if resuming else "suspended"
             raise SqlError(
-                "090063", "22000", f"Invalid state. Warehouse '{altered.label}' cannot be {participle}."
+                "090063", "22000", f"Invalid state. Warehouse '{warehouse.label}' cannot be {participle}."
             )
-        altered.last_used = now if resuming else None
+        warehouse.last_used = now if resuming else None
         return True
 
     def build_row(self, session: Session, warehouse: Warehouse) -> dict[str, Any]:
