@@ -37,10 +37,8 @@ import sqlglot
 from botocore.exceptions import ClientError
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
-from sqlglot.optimizer.annotate_types import annotate_types
-from sqlglot.optimizer.qualify import qualify
-from sqlglot.schema import MappingSchema
 
+from simulators.aws.athena_sql import NOT_SIMULATED, Failed, describe_position, translate
 from simulators.aws.athena_values import Column, describe_column, text
 
 _EXTENSIONS: Final = {
@@ -53,10 +51,6 @@ _DATABASE = _NAME.format("?P<database>")
 _TABLE = _NAME.format("?P<table>")
 _SHOW_TABLES: Final = re.compile(rf"\s*SHOW\s+TABLES(?:\s+IN\s+{_DATABASE})?\s*;?\s*", re.IGNORECASE)
 _DESCRIBE: Final = re.compile(rf"\s*(?:DESCRIBE|DESC)\s+(?:{_DATABASE}\.)?{_TABLE}\s*;?\s*", re.IGNORECASE)
-_NOT_SIMULATED: Final = "NOT_SUPPORTED: not simulated"
-_UNKNOWN_COLUMN: Final = re.compile(
-    r"Column '(?:[^']*\.)?\"?([^'\"]+)\"?' could not be resolved|Unknown column: \"?([^\".]+)"
-)
 #: The columns of "table$snapshots", from the table's metadata file.
 _SNAPSHOTS: Final = """
 SELECT
@@ -102,10 +96,6 @@ class Malformed(Exception):
     """Athena refuses the statement before it runs anything."""
 
 
-class Failed(Exception):
-    """The query failed, with Athena's reason."""
-
-
 def main() -> None:
     query = Query(**json.loads(sys.stdin.readline()))
     try:
@@ -140,7 +130,7 @@ def parse(sql: str) -> exp.Query | re.Match[str]:
         raise Malformed("line 1:1: mismatched input '<EOF>'")
     if not isinstance(statements[0], exp.Query):
         raise Malformed(
-            f"{_NOT_SIMULATED}: {sql.split(maxsplit=1)[0].upper()}. Athena may accept this statement"
+            f"{NOT_SIMULATED}: {sql.split(maxsplit=1)[0].upper()}. Athena may accept this statement"
         )
     return statements[0]
 
@@ -220,7 +210,7 @@ class Engine:
         self._connection.execute("PRAGMA enable_profiling = 'no_output'")
         self._connection.execute("""SET custom_profiling_settings = '{"TOTAL_BYTES_READ": "true"}'""")
         try:
-            answer = self._connection.execute(_translate(tree, schemas))
+            answer = self._connection.execute(translate(tree, schemas))
             column_types = [(str(column[0]), str(column[1])) for column in answer.description or []]
             rows = answer.fetchall()
         except duckdb.Error as error:
@@ -239,18 +229,18 @@ class Engine:
         common = {expression.alias.lower() for expression in tree.find_all(exp.CTE)}
         for node in list(tree.find_all(exp.Table)):
             if not isinstance(node.this, exp.Identifier) or node.args.get("version"):
-                raise Failed(f"{_NOT_SIMULATED}: reading from {node.sql(dialect='trino')}")
+                raise Failed(f"{NOT_SIMULATED}: reading from {node.sql(dialect='trino')}")
             name = [part.name.lower() for part in node.parts]
             if len(name) == 1 and name[0] in common:
                 continue
             defaults = [self._query.catalog.lower(), self._query.database.lower()]
             catalog, database, base = [*defaults[: 3 - len(name)], *name]
-            position = _describe_position(node)
+            position = describe_position(node)
             if catalog != "awsdatacatalog":
                 raise Failed(f"CATALOG_NOT_FOUND: {position}Catalog '{catalog}' does not exist")
             table, _, kind = base.partition("$")
             if kind not in ("", "snapshots"):
-                raise Failed(f"{_NOT_SIMULATED}: metadata table {name[-1]}")
+                raise Failed(f"{NOT_SIMULATED}: metadata table {name[-1]}")
             kinds.add(kind)
             view = f"table {len(schemas)}"
             metadata_file = self._find_metadata_file(database, table, position)
@@ -273,7 +263,7 @@ class Engine:
                 ) from None
         parameters = table.get("Parameters") or {}
         if parameters.get("table_type", "").lower() != "iceberg" or not parameters.get("metadata_location"):
-            raise Failed(f"{_NOT_SIMULATED}: {database}.{name} is not an Iceberg table")
+            raise Failed(f"{NOT_SIMULATED}: {database}.{name} is not an Iceberg table")
         return str(parameters["metadata_location"])
 
     def _create_view(self, name: str, location: str, *, snapshots: bool) -> dict[str, str]:
@@ -290,13 +280,6 @@ class Engine:
             raise _explain_failure(error) from None
 
 
-def _describe_position(table: exp.Table) -> str:
-    """Return the line and column at which the table's name begins."""
-    first_part = table.parts[0].meta
-    length = first_part.get("end", 0) - first_part.get("start", 0)
-    return f"line {first_part.get('line', 1)}:{first_part.get('col', 1) - length}: "
-
-
 @contextmanager
 def _translate_glue_errors(not_found: str) -> Iterator[None]:
     try:
@@ -311,41 +294,6 @@ def _translate_glue_errors(not_found: str) -> Iterator[None]:
         raise Failed(f"HIVE_METASTORE_ERROR: {code}: {message}") from None
 
 
-def _translate(tree: exp.Query, schemas: dict[str, dict[str, str]]) -> str:
-    """Return DuckDB's SQL.
-
-    Columns without a name get one by position (_col0). Raises Failed for an unknown column.
-    """
-    for select in tree.find_all(exp.Select):
-        for number, projection in enumerate(select.expressions):
-            if not isinstance(projection, exp.Alias | exp.Column | exp.Dot) and not projection.is_star:
-                projection.replace(exp.alias_(projection.copy(), f"_col{number}", quoted=True))
-    for column in tree.find_all(exp.Column):
-        column.set("db", None)
-        column.set("catalog", None)
-    schema = MappingSchema(dict(schemas), dialect="duckdb")
-    try:
-        resolved = annotate_types(
-            qualify(tree, dialect="trino", schema=schema), schema=schema, dialect="trino"
-        )
-    except SqlglotError as error:
-        message = str(error)
-    else:
-        for kind in resolved.find_all(exp.DataType):  # DuckDB has no TIMESTAMP(6)
-            if kind.is_type(*exp.DataType.TEMPORAL_TYPES):
-                kind.set("expressions", [])
-        return str(resolved.sql(dialect="duckdb"))
-    unknown = _UNKNOWN_COLUMN.search(message)
-    if unknown is None:
-        raise Failed(f"SYNTAX_ERROR: {message.splitlines()[0]}")
-    name = unknown[1] or unknown[2]
-    position = re.search(r"Line: (\d+), Col: (\d+)", message)
-    line, end = (int(position[1]), int(position[2])) if position else (1, 1)
-    raise Failed(
-        f"COLUMN_NOT_FOUND: line {line}:{max(1, end - len(name) + 1)}: Column '{name}' cannot be resolved"
-    )
-
-
 def _explain_failure(error: duckdb.Error) -> Failed:
     message = str(error)
     url = re.search(r"'https?://[^/]+/([^'?]+)", message)
@@ -353,7 +301,7 @@ def _explain_failure(error: duckdb.Error) -> Failed:
         return Failed(f"PERMISSION_DENIED: Permission denied on S3 path: s3://{url[1]}")
     if url:
         return Failed(f"ICEBERG_CANNOT_OPEN_SPLIT: Error opening Iceberg split s3://{url[1]}")
-    return Failed(f"{_NOT_SIMULATED}: this query (DuckDB: {message.splitlines()[0]})")
+    return Failed(f"{NOT_SIMULATED}: this query (DuckDB: {message.splitlines()[0]})")
 
 
 def _format_row(row: Sequence[Any], columns: list[Column], digits: int) -> list[str | None]:

@@ -13,7 +13,8 @@ from simulators.confluent.fields import Fields
 from simulators.confluent.http import ROLE_BINDINGS, Answer, Call
 from simulators.confluent.model import ApiKey, KeyKind, Plane, Resource, RoleBinding, ServiceAccount
 from simulators.confluent.organization import Organization
-from simulators.confluent.resources import Field, Kind, build_page
+from simulators.confluent.pages import build_page
+from simulators.confluent.resources import Field, Kind
 
 #: By kind of key: the API version and the path of the resources that it is for.
 _KEY_RESOURCES: Final = {

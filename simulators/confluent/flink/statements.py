@@ -25,7 +25,7 @@ from simulators.confluent.flink.sql import SqlError, parse
 from simulators.confluent.http import FLINK, Answer, Call, Route
 from simulators.confluent.model import Database, Form, ParsedStatement, Plane, Statement
 from simulators.confluent.organization import Organization
-from simulators.confluent.resources import build_page
+from simulators.confluent.pages import build_page
 
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LONGEST_NAME: Final = 100

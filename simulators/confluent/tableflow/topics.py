@@ -23,8 +23,9 @@ from simulators.confluent.fields import Fields
 from simulators.confluent.http import TABLEFLOW, Answer, Call, Route
 from simulators.confluent.model import Cluster, TableflowTopic
 from simulators.confluent.organization import Organization
+from simulators.confluent.pages import build_page
 from simulators.confluent.provider_integrations import end_usage
-from simulators.confluent.resources import build_header, build_page, build_reference
+from simulators.confluent.resources import build_header, build_reference
 from simulators.confluent.tableflow import run
 from simulators.tableflow.avro import SchemaError
 
