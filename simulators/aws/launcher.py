@@ -178,7 +178,8 @@ def _lock_folder(state_dir: Path) -> Iterator[None]:
             raise StartFailed(
                 f"{state_dir} is in use by another embedded AWS. Stop it, or use another"
             ) from None
-        for file in [*(state_dir / "state").glob("*.json"), *(state_dir / "s3").rglob("*.meta.json")]:
+        files = [*(state_dir / "state").glob("*.json"), *(state_dir / "s3").rglob("*.meta.json")]
+        for file in files:
             try:
                 json.loads(file.read_bytes())
             except ValueError as error:

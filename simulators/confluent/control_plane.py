@@ -79,19 +79,17 @@ class Environments(Kind[Environment]):
         """Delete the environment with everything in it."""
         for cluster in org.list_clusters(record.id):
             erase_cluster(org, cluster)
-        integrations = list(org.provider_integrations.values())
-        for integration in [
-            integration for integration in integrations if integration.environment == record.id
-        ]:
-            PROVIDER_INTEGRATIONS.erase(org, integration)
+        for integration in list(org.provider_integrations.values()):
+            if integration.environment == record.id:
+                PROVIDER_INTEGRATIONS.erase(org, integration)
         contents = (org.networks, org.private_link_attachments, org.provider_integrations_v2)
         for objects in (org.compute_pools, org.schema_registries, *contents):
-            for held_object in [
-                held_object for held_object in objects.values() if held_object.environment == record.id
-            ]:
-                del objects[held_object.id]
-        for key in [key for key in org.statements if key[0] == record.id]:
-            del org.statements[key]
+            content_ids = [content.id for content in objects.values() if content.environment == record.id]
+            for content_id in content_ids:
+                del objects[content_id]
+        for key in list(org.statements):
+            if key[0] == record.id:
+                del org.statements[key]
         del org.environments[record.id]
 
 
@@ -194,14 +192,15 @@ class Clusters(Kind[Cluster]):
 def erase_cluster(org: Organization, cluster: Cluster) -> None:
     """Delete the cluster with everything in it. Its API keys remain but can't be used."""
     org.clusters.pop(cluster.id, None)
-    for connector in [connector for connector in org.connectors.values() if connector.cluster == cluster.id]:
-        del org.connectors[connector.id]
-    for key in [key for key in org.tableflow_topics if key[0] == cluster.id]:
-        del org.tableflow_topics[key]
-    for integration in [
-        integration for integration in org.catalog_integrations.values() if integration.cluster == cluster.id
-    ]:
-        del org.catalog_integrations[integration.id]
+    for connector in list(org.connectors.values()):
+        if connector.cluster == cluster.id:
+            del org.connectors[connector.id]
+    for key in list(org.tableflow_topics):
+        if key[0] == cluster.id:
+            del org.tableflow_topics[key]
+    for integration in list(org.catalog_integrations.values()):
+        if integration.cluster == cluster.id:
+            del org.catalog_integrations[integration.id]
 
 
 class SchemaRegistries(Kind[SchemaRegistry]):
@@ -272,12 +271,11 @@ class ComputePools(Kind[ComputePool]):
     def check(self, call: Call, values: dict[str, Any], current: ComputePool | None) -> None:
         if current and values["max_cfu"] < current.max_cfu:
             raise conflict("max_cfu can only grow")
-        location = current.environment if current else values["environment"], values["region"]
-        pools = [
-            pool for pool in call.org.compute_pools.values() if (pool.environment, pool.region) == location
-        ]
-        if values["default"] and any(pool.default and pool is not current for pool in pools):
-            raise conflict("The environment has a default compute pool in this region")
+        environment = current.environment if current else values["environment"]
+        for pool in call.org.compute_pools.values():
+            is_in_region = (pool.environment, pool.region) == (environment, values["region"])
+            if values["default"] and is_in_region and pool.default and pool is not current:
+                raise conflict("The environment has a default compute pool in this region")
 
     def start_lifecycle(self, org: Organization, record: ComputePool) -> None:
         org.clock.call_later(org.delays.compute_pool, lambda: setattr(record, "phase", "PROVISIONED"))
@@ -308,10 +306,8 @@ class _Regions(Kind[Resource]):
         return {name: Resource(name, f"{org.crn}/{self.scope}={name}", 0, 0) for name in names}
 
     def is_listed(self, call: Call, record: Resource) -> bool:
-        return call.query.get("cloud", CLOUD) == CLOUD and call.query.get("region_name", "") in (
-            "",
-            record.id[4:],
-        )
+        region = record.id.removeprefix("aws.")
+        return call.query.get("cloud", CLOUD) == CLOUD and call.query.get("region_name", "") in ("", region)
 
 
 class FlinkRegions(_Regions):

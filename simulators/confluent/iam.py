@@ -62,8 +62,9 @@ class ServiceAccounts(Kind[ServiceAccount]):
 
     def erase(self, org: Organization, record: ServiceAccount) -> None:
         """Delete the account with its API keys. Its role bindings remain, without effect."""
-        for key in [key for key in org.api_keys.values() if key.owner == record.id]:
-            del org.api_keys[key.id]
+        for key in list(org.api_keys.values()):
+            if key.owner == record.id:
+                del org.api_keys[key.id]
         super().erase(org, record)
 
 

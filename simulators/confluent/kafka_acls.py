@@ -48,7 +48,8 @@ def create_acls(call: Call) -> Answer:
     data = call.body.get("data")
     if not isinstance(data, list) or not data or not all(isinstance(entry, dict) for entry in data):
         raise ApiError(400, "data must be a list of at least one ACL", code=40002)
-    for acl in [_check_acl(call, entry) for entry in data]:
+    acls = [_check_acl(call, entry) for entry in data]
+    for acl in acls:
         _add_acl(cluster, acl)
     return Answer(201)
 

@@ -118,7 +118,8 @@ def _find_workgroup(action: str, body: bytes) -> str | None:
         return None
     athena = import_ministack("services.athena")
     for store, field in ((athena._executions, "QueryExecutionId"), (athena._named_queries, "NamedQueryId")):
-        for query_id in [fields.get(field), *fields.get(f"{field}s", [])]:
+        query_ids = [fields.get(field), *fields.get(f"{field}s", [])]
+        for query_id in query_ids:
             if query_id in store:
                 return str(store[query_id]["WorkGroup"])
     default = PRIMARY if action in _NEEDS_WORKGROUP else None
