@@ -26,8 +26,8 @@ _CODES = {
 SHAPES: dict[str, Callable[[str, str], tuple[str, str]]] = {
     "s3": lambda code, message: (
         "application/xml",
-        '<?xml version="1.0" '
-        f'encoding="UTF-8"?>\n<Error><Code>{escape(code)}</Code><Message>{escape(message)}</Message></Error>',
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        f"<Error><Code>{escape(code)}</Code><Message>{escape(message)}</Message></Error>",
     ),
     "aws-json": lambda code, message: (
         "application/x-amz-json-1.1",

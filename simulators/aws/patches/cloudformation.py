@@ -171,21 +171,24 @@ def describe_stack_resource(original: Original, params: dict[str, Any]) -> Answe
     stack = handlers._resolve_stack(handlers._p(params, "StackName"))
     if not stack or logical_id in stack.get("_resources", {}):
         return original(params)
-    begun = _record_in_progress(stack["StackId"], logical_id)
-    if not begun:
+    record = _find_record_in_progress(stack["StackId"], logical_id)
+    if not record:
         return original(params)
-    stack["_resources"][logical_id] = begun
+    stack["_resources"][logical_id] = record
     try:
         return original(params)
     finally:
         del stack["_resources"][logical_id]
 
 
-def _record_in_progress(stack_id: str, logical_id: str) -> dict[str, Any]:
+def _find_record_in_progress(stack_id: str, logical_id: str) -> dict[str, Any]:
     """Return the resource's record if its last event is *_IN_PROGRESS, else an empty dict."""
     events = import_ministack("services.cloudformation")._stack_events.get(stack_id, [])
-    last = next((event for event in reversed(events) if event["LogicalResourceId"] == logical_id), None)
-    if not last or not last["ResourceStatus"].endswith("_IN_PROGRESS"):
+    resource_events = [event for event in events if event["LogicalResourceId"] == logical_id]
+    if not resource_events:
+        return {}
+    last = resource_events[-1]
+    if not last["ResourceStatus"].endswith("_IN_PROGRESS"):
         return {}
     # In an update of the stack, stock reports UPDATE_IN_PROGRESS for a resource that is being created.
     status = last["ResourceStatus"].replace("UPDATE_", "CREATE_")

@@ -120,9 +120,8 @@ def detect_resource_drift(
     if record.get("ResourceType") != _SECRET:
         return original(stack, logical_id, record, timestamp)
     physical_id = record["PhysicalResourceId"]
-    result = original(
-        stack, logical_id, {**record, "PhysicalResourceId": _find_secret_name(physical_id)}, timestamp
-    )
+    record_by_name = {**record, "PhysicalResourceId": _find_secret_name(physical_id)}
+    result = original(stack, logical_id, record_by_name, timestamp)
     return {**result, "PhysicalResourceId": physical_id}
 
 
@@ -169,11 +168,8 @@ def update_budget(physical_id: str, old: dict[str, Any], new: dict[str, Any], st
         resource: Provisioned = create_budget(physical_id, new, stack_name)
         return resource
     named_props = {**new, "Budget": {"BudgetName": physical_id} | new["Budget"]}
-    call_service(
-        "budgets",
-        "_update_budget",
-        {"NewBudget": _build_budget_request("", named_props, stack_name)["Budget"]},
-    )
+    request = _build_budget_request("", named_props, stack_name)
+    call_service("budgets", "_update_budget", {"NewBudget": request["Budget"]})
     return physical_id, {}
 
 
@@ -189,8 +185,8 @@ def create_alarm(
 ) -> Provisioned:
     if props.get("AlarmName") in import_ministack("services.cloudwatch")._alarms:
         raise ProvisioningFailed(
-            f"Resource of type 'AWS::CloudWatch::Alarm' with identifier '{props['AlarmName']}' already "
-            "exists."
+            "Resource of type 'AWS::CloudWatch::Alarm' "
+            f"with identifier '{props['AlarmName']}' already exists."
         )
     return original(logical_id, props, stack_name)
 
@@ -292,9 +288,8 @@ def update_schedule(
     if new.get("Name", physical_id) != physical_id or new.get("GroupName") != old.get("GroupName"):
         resource: Provisioned = create_schedule(physical_id, new, stack_name)
         return resource
-    return physical_id, {
-        "Arn": call_service("scheduler", "_update_schedule", physical_id, new)["ScheduleArn"]
-    }
+    arn = call_service("scheduler", "_update_schedule", physical_id, new)["ScheduleArn"]
+    return physical_id, {"Arn": arn}
 
 
 @PROPERTIES.replaces("ministack.services.cloudformation.provisioners", "_glue_job_fields", "props")

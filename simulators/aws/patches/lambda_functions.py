@@ -45,7 +45,9 @@ INTERPRETER = Patch("lambda_interpreter")
 @INTERPRETER.replaces("ministack.core.lambda_runtime", "_detect_runtime_binary", "runtime")
 def detect_runtime_binary(original: Callable[[str], tuple[str, str]], runtime: str) -> tuple[str, str]:
     binary, script = original(runtime)
-    return (str(settings.LAMBDA_PYTHON), script) if runtime.startswith("python") else (binary, script)
+    if runtime.startswith("python"):
+        return str(settings.LAMBDA_PYTHON), script
+    return binary, script
 
 
 NODE_SDK = Patch("lambda_node_sdk")
@@ -93,10 +95,10 @@ def _start(arn: str) -> None:
     if not record or not config or not record.get("code_zip"):
         return
     runtime = import_ministack("core.lambda_runtime")
+    version = config.get("Version", "$LATEST")
     try:
-        runtime.ensure_spawned(
-            runtime.get_or_create_worker(name, config, record["code_zip"], config.get("Version", "$LATEST"))
-        )
+        worker = runtime.get_or_create_worker(name, config, record["code_zip"], version)
+        runtime.ensure_spawned(worker)
     except Exception as error:  # importing a handler can raise any exception
         _log.info("%s was not started ahead: %s", name, error)
 
@@ -201,9 +203,8 @@ def _may_write(config: dict[str, Any]) -> bool:
     role = config.get("Role", "")
     group = (config.get("LoggingConfig") or {}).get("LogGroup") or f"/aws/lambda/{config['FunctionName']}"
     arn = f"arn:aws:logs:{settings.REGION}:{settings.ACCOUNT}:log-group:{group}"
-    if group not in import_ministack("services.cloudwatch_logs")._log_groups and not identity.may(
-        role, "logs:CreateLogGroup", arn
-    ):
+    exists = group in import_ministack("services.cloudwatch_logs")._log_groups
+    if not exists and not identity.may(role, "logs:CreateLogGroup", arn):
         return False
     return all(identity.may(role, action, f"{arn}:log-stream:stream") for action in _WRITES)
 

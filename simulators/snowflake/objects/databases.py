@@ -155,18 +155,15 @@ def _read_link(link: Options) -> dict[str, Any]:
         raise not_simulated(
             "a linked database that Snowflake may write to: set ALLOWED_WRITE_OPERATIONS = NONE"
         )
-    if (
-        link.read_choice("NAMESPACE_MODE", "IGNORE_NESTED_NAMESPACE FLATTEN_NESTED_NAMESPACE")
-        == "FLATTEN_NESTED_NAMESPACE"
-    ):
+    mode = link.read_choice("NAMESPACE_MODE", "IGNORE_NESTED_NAMESPACE FLATTEN_NESTED_NAMESPACE")
+    if mode == "FLATTEN_NESTED_NAMESPACE":
         raise not_simulated("NAMESPACE_MODE FLATTEN_NESTED_NAMESPACE")
-    return {
-        "catalog": link.read_text("CATALOG"),
-        "allowed": list(link.read_strings("ALLOWED_NAMESPACES")),
-        "seconds": link.read_integer("SYNC_INTERVAL_SECONDS", 30, *_SYNC_SECONDS),
-        "insensitive": link.read_choice("CATALOG_CASE_SENSITIVITY", "CASE_SENSITIVE CASE_INSENSITIVE")
-        != "CASE_SENSITIVE",
-    }
+    catalog = link.read_text("CATALOG")
+    allowed = list(link.read_strings("ALLOWED_NAMESPACES"))
+    seconds = link.read_integer("SYNC_INTERVAL_SECONDS", 30, *_SYNC_SECONDS)
+    sensitivity = link.read_choice("CATALOG_CASE_SENSITIVITY", "CASE_SENSITIVE CASE_INSENSITIVE")
+    insensitive = sensitivity != "CASE_SENSITIVE"
+    return {"catalog": catalog, "allowed": allowed, "seconds": seconds, "insensitive": insensitive}
 
 
 def _alter_link(cursor: Cursor, link: CatalogLink) -> None:

@@ -14,6 +14,16 @@ from simulators.snowflake.results import Result, build_table, format_time
 from simulators.snowflake.session import Session, list_inherited_roles
 
 _SLOTS: Final = {"RSA_PUBLIC_KEY": 1, "RSA_PUBLIC_KEY_2": 2}
+#: The properties that DESC USER lists between TYPE and DEFAULT_SECONDARY_ROLES.
+_DESCRIBED_PROPERTIES: Final = (
+    "LOGIN_NAME",
+    "DISPLAY_NAME",
+    "EMAIL",
+    "DEFAULT_ROLE",
+    "DEFAULT_WAREHOUSE",
+    "DEFAULT_NAMESPACE",
+    "COMMENT",
+)
 #: This privilege on a user only lets a role change the user's public keys.
 _CHANGE_KEYS: Final = "MODIFY PROGRAMMATIC AUTHENTICATION METHODS"
 
@@ -183,9 +193,7 @@ def _list_properties(user: User) -> Iterator[tuple[str, str]]:
     """Yield (property, value). The value of a property that isn't set is the text `null`, as at Snowflake."""
     yield "NAME", user.label
     yield "TYPE", user.type or "null"
-    for (
-        name
-    ) in "LOGIN_NAME DISPLAY_NAME EMAIL DEFAULT_ROLE DEFAULT_WAREHOUSE DEFAULT_NAMESPACE COMMENT".split():
+    for name in _DESCRIBED_PROPERTIES:
         yield name, getattr(user, name.lower()) or "null"
     yield "DEFAULT_SECONDARY_ROLES", '["ALL"]' if user.secondary_roles else "[]"
     yield "DISABLED", str(user.disabled).lower()
