@@ -141,7 +141,9 @@ def _read_privileges(cursor: Cursor) -> list[str]:
         while cursor.next.type is TokenType.WORD and not cursor.is_at("ON"):
             words.append(cursor.read_word())
         privilege = " ".join(words)
-        privileges.append("ALL" if privilege == "ALL PRIVILEGES" else privilege)
+        if privilege == "ALL PRIVILEGES":
+            privilege = "ALL"
+        privileges.append(privilege)
         if not cursor.take_sign(","):
             return privileges
 
@@ -170,12 +172,17 @@ def read_domain(cursor: Cursor) -> Domain:
 
 
 def _read_scope(cursor: Cursor) -> Scope:
-    object_domain = next((domain for words, domain in _PLURALS.items() if cursor.take(*words.split())), None)
-    if object_domain is None:
-        raise _build_unknown_type_error(cursor, [f"{kind}S" for kind in _SCHEMA_OBJECTS])
+    object_domain = _read_plural_domain(cursor)
     cursor.expect("IN")
     domain = read_container_domain(cursor)
     return Scope(object_domain, domain, cursor.read_name())
+
+
+def _read_plural_domain(cursor: Cursor) -> Domain:
+    for words, domain in _PLURALS.items():
+        if cursor.take(*words.split()):
+            return domain
+    raise _build_unknown_type_error(cursor, [f"{kind}S" for kind in _SCHEMA_OBJECTS])
 
 
 def read_container_domain(cursor: Cursor) -> Domain:
@@ -208,7 +215,10 @@ def _read_grantee(change: Change, cursor: Cursor) -> Grantee:
     if change.revoking:
         _ = cursor.take("CASCADE") or cursor.take("RESTRICT")
     elif change.privileges == [OWNERSHIP]:
-        current = next((word for word in ("COPY", "REVOKE") if cursor.take(word, "CURRENT", "GRANTS")), "")
+        if cursor.take("COPY", "CURRENT", "GRANTS"):
+            current = "COPY"
+        elif cursor.take("REVOKE", "CURRENT", "GRANTS"):
+            current = "REVOKE"
     else:
         option = cursor.take("WITH", "GRANT", "OPTION")
     cursor.end()
@@ -305,10 +315,12 @@ def _change_owner(change: Change, grantee: Grantee, on: SnowflakeObject, to: str
             f"SQL access control error:\nDependent grant of privilege '{grant.privilege}' on "
             f"securable '{'.'.join(on.name)}' to role '{grant.to}' exists. It must be revoked first.",
         )
-    grants = [grant for grant in account.grants if grant.on != on.key]
     if grantee.current == "COPY":
-        grants = [attrs.evolve(grant, by=to) if grant.on == on.key else grant for grant in account.grants]
-    account.grants = grants
+        for number, grant in enumerate(account.grants):
+            if grant.on == on.key:
+                account.grants[number] = attrs.evolve(grant, by=to)
+    else:
+        account.grants = [grant for grant in account.grants if grant.on != on.key]
     on.owner = to
     return build_status()
 

@@ -277,7 +277,8 @@ def _name_branch_columns(names: list[str]) -> list[str]:
     columns = []
     for name, short_name in zip(names, short_names, strict=True):
         is_unique = short_names.count(short_name) == 1
-        columns.append(short_name if is_unique else name.replace(".", "_"))
+        column = short_name if is_unique else name.replace(".", "_")
+        columns.append(column)
     return columns
 
 

@@ -156,11 +156,13 @@ class _Commit:
     def _build_entry(
         self, status: ManifestEntryStatus, file: DataFile, replaced_entry: ManifestEntry | None = None
     ) -> ManifestEntry:
+        sequence_number = replaced_entry.sequence_number if replaced_entry else None
+        file_sequence_number = replaced_entry.file_sequence_number if replaced_entry else None
         return ManifestEntry.from_args(
             status=status,
             snapshot_id=self._snapshot_id,
-            sequence_number=replaced_entry.sequence_number if replaced_entry else None,
-            file_sequence_number=replaced_entry.file_sequence_number if replaced_entry else None,
+            sequence_number=sequence_number,
+            file_sequence_number=file_sequence_number,
             data_file=file,
         )
 
