@@ -16,26 +16,27 @@ from simulators.core import cli
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    given = vars(_parser().parse_args(arguments))
-    as_json = given.pop("json")
+    options = vars(_build_parser().parse_args(arguments))
+    as_json = options.pop("json")
     stdout = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(
         sys.stderr.fileno(), sys.stdout.fileno()
     )  # MiniStack's own output goes to the log on standard error
 
     def announce(credentials: dict[str, Any]) -> None:
-        stdout.write((json.dumps(credentials) if as_json else _sentence(credentials)) + "\n")
+        announcement = json.dumps(credentials) if as_json else _describe_credentials(credentials)
+        stdout.write(announcement + "\n")
         stdout.flush()
 
     try:
-        run(Options(**given), announce)
+        run(Options(**options), announce)
     except (StartFailed, HookMissing) as failure:
-        return cli.not_started("embedded AWS", failure)
+        return cli.report_not_started("embedded AWS", failure)
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = cli.parser("simulators.aws", "The embedded AWS (MiniStack).", 4566)
+def _build_parser() -> argparse.ArgumentParser:
+    parser = cli.build_parser("simulators.aws", "The embedded AWS (MiniStack).", 4566)
     parser.add_argument("--state-dir", type=Path, help="directory that keeps all state for the next start")
     parser.add_argument(
         "--scratch", type=Path, help="directory for temporary files; deleted when the server stops"
@@ -47,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _sentence(credentials: dict[str, Any]) -> str:
+def _describe_credentials(credentials: dict[str, Any]) -> str:
     return (
         f"embedded AWS at {credentials['url']}, account {credentials['account']}, region "
         f"{credentials['region']}, keys {credentials['access_key_id']}/{credentials['secret_access_key']}. "

@@ -7,21 +7,21 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from simulators.aws.hooks import Answer, ministack
+from simulators.aws.hooks import Answer, import_ministack
 
 
-def s3_error(code: str, message: str, resource: str = "") -> Answer:
-    answer: Answer = ministack("services.s3")._error(code, message, 400, resource)
+def build_s3_error(code: str, message: str, resource: str = "") -> Answer:
+    answer: Answer = import_ministack("services.s3")._error(code, message, 400, resource)
     return answer
 
 
-def json_error(code: str, message: str) -> Answer:
-    answer: Answer = ministack("core.responses").error_response_json(code, message, 400)
+def build_json_error(code: str, message: str) -> Answer:
+    answer: Answer = import_ministack("core.responses").error_response_json(code, message, 400)
     return answer
 
 
-def json_answer(fields: dict[str, Any]) -> Answer:
-    answer: Answer = ministack("core.responses").json_response(fields)
+def build_json_answer(fields: dict[str, Any]) -> Answer:
+    answer: Answer = import_ministack("core.responses").json_response(fields)
     return answer
 
 
@@ -33,12 +33,12 @@ class ProvisioningFailed(Exception):
     """The service refused the call. The message becomes the ResourceStatusReason of the failed resource."""
 
 
-def call_service(service: str, operation: str, *given: Any) -> dict[str, Any]:
+def call_service(service: str, operation: str, *arguments: Any) -> dict[str, Any]:
     """Call a handler of MiniStack's service and return its response.
 
     Raises ProvisioningFailed if the service refuses.
     """
-    status, _, body = getattr(ministack(f"services.{service}"), operation)(*given)
+    status, _, body = getattr(import_ministack(f"services.{service}"), operation)(*arguments)
     answer: dict[str, Any] = json.loads(body or b"{}")
     if status >= 400:
         raise ProvisioningFailed(
@@ -47,7 +47,7 @@ def call_service(service: str, operation: str, *given: Any) -> dict[str, Any]:
     return answer
 
 
-def typed(value: Any) -> Any:
+def parse_number_or_boolean(value: Any) -> Any:
     """Convert a string with an integer or boolean, as templates may have, and return all other values
     unchanged.
     """

@@ -16,7 +16,6 @@ DESCRIBE, on Iceberg tables and their "$snapshots".
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import struct
@@ -25,8 +24,6 @@ import threading
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, date, datetime, time
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -40,9 +37,9 @@ import sqlglot
 from botocore.exceptions import ClientError
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
-from sqlglot.optimizer.annotate_types import annotate_types
-from sqlglot.optimizer.qualify import qualify
-from sqlglot.schema import MappingSchema
+
+from simulators.aws.athena_sql import NOT_SIMULATED, Failed, describe_position, translate
+from simulators.aws.athena_values import Column, describe_column, text
 
 _EXTENSIONS: Final = {
     "avro": duckdb_extension_avro,
@@ -54,22 +51,17 @@ _DATABASE = _NAME.format("?P<database>")
 _TABLE = _NAME.format("?P<table>")
 _SHOW_TABLES: Final = re.compile(rf"\s*SHOW\s+TABLES(?:\s+IN\s+{_DATABASE})?\s*;?\s*", re.IGNORECASE)
 _DESCRIBE: Final = re.compile(rf"\s*(?:DESCRIBE|DESC)\s+(?:{_DATABASE}\.)?{_TABLE}\s*;?\s*", re.IGNORECASE)
-_NOT_SIMULATED: Final = "NOT_SUPPORTED: not simulated"
-_UNKNOWN_COLUMN: Final = re.compile(
-    r"Column '(?:[^']*\.)?\"?([^'\"]+)\"?' could not be resolved|Unknown column: \"?([^\".]+)"
-)
-#: By DuckDB type: the type name and precision in GetQueryResults.
-_TYPES: Final = {
-    "BOOLEAN": ("boolean", 0), "TINYINT": ("tinyint", 3), "SMALLINT": ("smallint", 5),
-    "INTEGER": ("integer", 10), "BIGINT": ("bigint", 19), "HUGEINT": ("bigint", 19), "FLOAT": ("float", 17),
-    "DOUBLE": ("double", 17), "DATE": ("date", 0), "TIME": ("time", 3), "TIMESTAMP": ("timestamp", 3),
-    "TIMESTAMP WITH TIME ZONE": ("timestamp with time zone", 3), "BLOB": ("varbinary", 1073741824),
-}  # fmt: skip
 #: The columns of "table$snapshots", from the table's metadata file.
 _SNAPSHOTS: Final = """
-SELECT make_timestamptz((s->>'timestamp-ms')::BIGINT * 1000) AS committed_at, (s->>'snapshot-id')::BIGINT AS snapshot_id,
-  (s->>'parent-snapshot-id')::BIGINT AS parent_id, s->'summary'->>'operation' AS operation, s->>'manifest-list' AS manifest_list,
-  map_from_entries(list_filter(map_entries((s->'summary')::MAP(VARCHAR, VARCHAR)), lambda e: e.key <> 'operation')) AS summary
+SELECT
+  make_timestamptz((s->>'timestamp-ms')::BIGINT * 1000) AS committed_at,
+  (s->>'snapshot-id')::BIGINT AS snapshot_id,
+  (s->>'parent-snapshot-id')::BIGINT AS parent_id,
+  s->'summary'->>'operation' AS operation,
+  s->>'manifest-list' AS manifest_list,
+  map_from_entries(
+    list_filter(map_entries((s->'summary')::MAP(VARCHAR, VARCHAR)), lambda e: e.key <> 'operation')
+  ) AS summary
 FROM (SELECT unnest((content->'snapshots')::JSON[]) AS s FROM read_text({location}))
 """
 
@@ -88,15 +80,6 @@ class Query(NamedTuple):
     put: dict[str, str]
 
 
-class Column(NamedTuple):
-    """A column as GetQueryResults describes it."""
-
-    name: str
-    type: str
-    precision: int = 0
-    scale: int = 0
-
-
 class Result(NamedTuple):
     """Values as text, None for NULL.
 
@@ -113,10 +96,6 @@ class Malformed(Exception):
     """Athena refuses the statement before it runs anything."""
 
 
-class Failed(Exception):
-    """The query failed, with Athena's reason."""
-
-
 def main() -> None:
     query = Query(**json.loads(sys.stdin.readline()))
     try:
@@ -125,10 +104,13 @@ def main() -> None:
         _reply(malformed=str(malformed))
         return
     utility = isinstance(statement, re.Match)
-    _reply(type="UTILITY" if utility else "DML", subtype="SHOW" if utility else "SELECT")
+    if utility:
+        _reply(type="UTILITY", subtype="SHOW")
+    else:
+        _reply(type="DML", subtype="SELECT")
     if sys.stdin.readline():
-        threading.Thread(target=_end_with_stdin, daemon=True).start()
-        _reply(**_outcome(query, statement))
+        threading.Thread(target=_exit_when_stdin_ends, daemon=True).start()
+        _reply(**_run_statement(query, statement))
 
 
 def parse(sql: str) -> exp.Query | re.Match[str]:
@@ -148,12 +130,12 @@ def parse(sql: str) -> exp.Query | re.Match[str]:
         raise Malformed("line 1:1: mismatched input '<EOF>'")
     if not isinstance(statements[0], exp.Query):
         raise Malformed(
-            f"{_NOT_SIMULATED}: {sql.split(maxsplit=1)[0].upper()}. Athena may accept this statement"
+            f"{NOT_SIMULATED}: {sql.split(maxsplit=1)[0].upper()}. Athena may accept this statement"
         )
     return statements[0]
 
 
-def _end_with_stdin() -> None:
+def _exit_when_stdin_ends() -> None:
     sys.stdin.read()
     os._exit(1)
 
@@ -163,15 +145,15 @@ def _reply(**fields: Any) -> None:
     sys.stdout.flush()
 
 
-def _outcome(query: Query, statement: exp.Query | re.Match[str]) -> dict[str, Any]:
+def _run_statement(query: Query, statement: exp.Query | re.Match[str]) -> dict[str, Any]:
     try:
         engine = Engine(query)
         result = engine.show(statement) if isinstance(statement, re.Match) else engine.select(statement)
         if query.cutoff is not None and result.scanned > query.cutoff:
             return {"state": "CANCELLED", "reason": "Bytes scanned limit was exceeded"}
-        _write(query, result)
-    except Failed as failed:
-        return {"state": "FAILED", "reason": str(failed)}
+        _write_result(query, result)
+    except Failed as failure:
+        return {"state": "FAILED", "reason": str(failure)}
     except Exception as error:
         traceback.print_exc()
         return {"state": "FAILED", "reason": f"GENERIC_INTERNAL_ERROR: {type(error).__name__}: {error}"}
@@ -194,12 +176,14 @@ class Engine:
         for name, package in _EXTENSIONS.items():
             folder = Path(str(package.__file__)).parent / "extensions"
             self._connection.load_extension(str(next(folder.glob(f"*/{name}.duckdb_extension"))))
-        names = ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN", "REGION")
-        key_id, secret, token, region = (_literal(os.environ.get(f"AWS_{name}", "")) for name in names)
+        key_id = _quote_literal(os.environ.get("AWS_ACCESS_KEY_ID", ""))
+        secret = _quote_literal(os.environ.get("AWS_SECRET_ACCESS_KEY", ""))
+        token = _quote_literal(os.environ.get("AWS_SESSION_TOKEN", ""))
+        region = _quote_literal(os.environ.get("AWS_REGION", ""))
+        endpoint = _quote_literal(urlsplit(os.environ["AWS_ENDPOINT_URL"]).netloc)
         self._connection.execute(
-            f"CREATE SECRET (TYPE s3, KEY_ID {key_id}, SECRET {secret}, SESSION_TOKEN {token}, REGION "
-            f"{region}, ENDPOINT {_literal(urlsplit(os.environ['AWS_ENDPOINT_URL']).netloc)}, URL_STYLE "
-            "path, USE_SSL false)"
+            f"CREATE SECRET (TYPE s3, KEY_ID {key_id}, SECRET {secret}, SESSION_TOKEN {token}, "
+            f"REGION {region}, ENDPOINT {endpoint}, URL_STYLE path, USE_SSL false)"
         )
         self._connection.execute("SET disabled_filesystems = 'LocalFileSystem'")
 
@@ -207,14 +191,17 @@ class Engine:
         names = statement.groupdict()
         database = (names.get("database") or self._query.database).lower()
         if statement.re is _SHOW_TABLES:
-            with _glue_errors(f"Schema '{database}' does not exist"):
+            with _translate_glue_errors(f"Schema '{database}' does not exist"):
                 pages = list(self._glue.get_paginator("get_tables").paginate(DatabaseName=database))
             tables = sorted(str(entry["Name"]) for page in pages for entry in page["TableList"])
             return Result([Column("tab_name", "string")], [[table] for table in tables], header=False)
-        described = self._view(
-            "described", self._metadata_file(database, names["table"].lower()), snapshots=False
+        column_types = self._create_view(
+            "described", self._find_metadata_file(database, names["table"].lower()), snapshots=False
         )
-        lines = [f"{name:20}\t{_column(name, kind).type:20}\t{'':20}" for name, kind in described.items()]
+        lines = [
+            f"{name:20}\t{describe_column(name, kind).type:20}\t{'':20}"
+            for name, kind in column_types.items()
+        ]
         header = [Column(name, "string") for name in ("col_name", "data_type", "comment")]
         return Result(header, [[line] for line in lines], header=False)
 
@@ -223,16 +210,17 @@ class Engine:
         self._connection.execute("PRAGMA enable_profiling = 'no_output'")
         self._connection.execute("""SET custom_profiling_settings = '{"TOTAL_BYTES_READ": "true"}'""")
         try:
-            answer = self._connection.execute(_translate(tree, schemas))
-            described = [(str(column[0]), str(column[1])) for column in answer.description or []]
+            answer = self._connection.execute(translate(tree, schemas))
+            column_types = [(str(column[0]), str(column[1])) for column in answer.description or []]
             rows = answer.fetchall()
         except duckdb.Error as error:
-            raise _failure(error) from None
+            raise _explain_failure(error) from None
         scanned = int(
             json.loads(self._connection.get_profiling_information(format="json")).get("total_bytes_read", 0)
         )
-        columns = [_column(name.lower(), kind) for name, kind in described]
-        return Result(columns, [_texts(row, columns, 3 if only_snapshots else 6) for row in rows], scanned)
+        columns = [describe_column(name.lower(), kind) for name, kind in column_types]
+        digits = 3 if only_snapshots else 6
+        return Result(columns, [_format_row(row, columns, digits) for row in rows], scanned)
 
     def _bind_tables(self, tree: exp.Query) -> tuple[dict[str, dict[str, str]], bool]:
         """Replace each table by a view. Return each view's columns, and whether all tables are $snapshots."""
@@ -241,64 +229,59 @@ class Engine:
         common = {expression.alias.lower() for expression in tree.find_all(exp.CTE)}
         for node in list(tree.find_all(exp.Table)):
             if not isinstance(node.this, exp.Identifier) or node.args.get("version"):
-                raise Failed(f"{_NOT_SIMULATED}: reading from {node.sql(dialect='trino')}")
+                raise Failed(f"{NOT_SIMULATED}: reading from {node.sql(dialect='trino')}")
             name = [part.name.lower() for part in node.parts]
             if len(name) == 1 and name[0] in common:
                 continue
             defaults = [self._query.catalog.lower(), self._query.database.lower()]
             catalog, database, base = [*defaults[: 3 - len(name)], *name]
-            first = node.parts[0].meta
-            where = (
-                "line "
-                f"{first.get('line', 1)}:{first.get('col', 1) - (first.get('end', 0) - first.get('start', 0))}: "
-            )
+            position = describe_position(node)
             if catalog != "awsdatacatalog":
-                raise Failed(f"CATALOG_NOT_FOUND: {where}Catalog '{catalog}' does not exist")
+                raise Failed(f"CATALOG_NOT_FOUND: {position}Catalog '{catalog}' does not exist")
             table, _, kind = base.partition("$")
             if kind not in ("", "snapshots"):
-                raise Failed(f"{_NOT_SIMULATED}: metadata table {name[-1]}")
+                raise Failed(f"{NOT_SIMULATED}: metadata table {name[-1]}")
             kinds.add(kind)
             view = f"table {len(schemas)}"
-            schemas[view] = self._view(
-                view, self._metadata_file(database, table, where), snapshots=bool(kind)
-            )
-            node.set(
-                "alias",
-                node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name[-1], quoted=True)),
-            )
+            metadata_file = self._find_metadata_file(database, table, position)
+            schemas[view] = self._create_view(view, metadata_file, snapshots=bool(kind))
+            alias = exp.TableAlias(this=exp.to_identifier(name[-1], quoted=True))
+            node.set("alias", node.args.get("alias") or alias)
             node.set("this", exp.to_identifier(view, quoted=True))
             node.set("db", None)
             node.set("catalog", None)
         return schemas, kinds == {"snapshots"}
 
-    def _metadata_file(self, database: str, name: str, where: str = "") -> str:
-        with _glue_errors(f"{where}Schema '{database}' does not exist"):
+    def _find_metadata_file(self, database: str, name: str, position: str = "") -> str:
+        with _translate_glue_errors(f"{position}Schema '{database}' does not exist"):
             try:
                 table = self._glue.get_table(DatabaseName=database, Name=name)["Table"]
             except self._glue.exceptions.EntityNotFoundException:
                 self._glue.get_database(Name=database)
                 raise Failed(
-                    f"TABLE_NOT_FOUND: {where}Table 'awsdatacatalog.{database}.{name}' does not exist"
+                    f"TABLE_NOT_FOUND: {position}Table 'awsdatacatalog.{database}.{name}' does not exist"
                 ) from None
         parameters = table.get("Parameters") or {}
         if parameters.get("table_type", "").lower() != "iceberg" or not parameters.get("metadata_location"):
-            raise Failed(f"{_NOT_SIMULATED}: {database}.{name} is not an Iceberg table")
+            raise Failed(f"{NOT_SIMULATED}: {database}.{name} is not an Iceberg table")
         return str(parameters["metadata_location"])
 
-    def _view(self, name: str, location: str, *, snapshots: bool) -> dict[str, str]:
+    def _create_view(self, name: str, location: str, *, snapshots: bool) -> dict[str, str]:
         """Create the view. Return DuckDB's types by column name, in lower case as in Athena."""
         source = _SNAPSHOTS if snapshots else "SELECT * FROM iceberg_scan({location})"
         try:
-            self._connection.execute(f'CREATE VIEW "{name}" AS {source.format(location=_literal(location))}')
+            self._connection.execute(
+                f'CREATE VIEW "{name}" AS {source.format(location=_quote_literal(location))}'
+            )
             return {
                 row[0].lower(): row[1] for row in self._connection.execute(f'DESCRIBE "{name}"').fetchall()
             }
         except duckdb.Error as error:
-            raise _failure(error) from None
+            raise _explain_failure(error) from None
 
 
 @contextmanager
-def _glue_errors(not_found: str) -> Iterator[None]:
+def _translate_glue_errors(not_found: str) -> Iterator[None]:
     try:
         yield
     except ClientError as error:
@@ -311,126 +294,50 @@ def _glue_errors(not_found: str) -> Iterator[None]:
         raise Failed(f"HIVE_METASTORE_ERROR: {code}: {message}") from None
 
 
-def _translate(tree: exp.Query, schemas: dict[str, dict[str, str]]) -> str:
-    """Return DuckDB's SQL.
-
-    Columns without a name get one by position (_col0). Raises Failed for an unknown column.
-    """
-    for select in tree.find_all(exp.Select):
-        for number, projection in enumerate(select.expressions):
-            if not isinstance(projection, exp.Alias | exp.Column | exp.Dot) and not projection.is_star:
-                projection.replace(exp.alias_(projection.copy(), f"_col{number}", quoted=True))
-    for column in tree.find_all(exp.Column):
-        column.set("db", None)
-        column.set("catalog", None)
-    schema = MappingSchema(dict(schemas), dialect="duckdb")
-    try:
-        resolved = annotate_types(
-            qualify(tree, dialect="trino", schema=schema), schema=schema, dialect="trino"
-        )
-    except SqlglotError as error:
-        message = str(error)
-    else:
-        for kind in resolved.find_all(exp.DataType):  # DuckDB has no TIMESTAMP(6)
-            if kind.is_type(*exp.DataType.TEMPORAL_TYPES):
-                kind.set("expressions", [])
-        return str(resolved.sql(dialect="duckdb"))
-    unknown = _UNKNOWN_COLUMN.search(message)
-    if unknown is None:
-        raise Failed(f"SYNTAX_ERROR: {message.splitlines()[0]}")
-    name = unknown[1] or unknown[2]
-    position = re.search(r"Line: (\d+), Col: (\d+)", message)
-    line, end = (int(position[1]), int(position[2])) if position else (1, 1)
-    raise Failed(
-        f"COLUMN_NOT_FOUND: line {line}:{max(1, end - len(name) + 1)}: Column '{name}' cannot be resolved"
-    )
-
-
-def _failure(error: duckdb.Error) -> Failed:
+def _explain_failure(error: duckdb.Error) -> Failed:
     message = str(error)
     url = re.search(r"'https?://[^/]+/([^'?]+)", message)
     if url and "HTTP 403" in message:
         return Failed(f"PERMISSION_DENIED: Permission denied on S3 path: s3://{url[1]}")
     if url:
         return Failed(f"ICEBERG_CANNOT_OPEN_SPLIT: Error opening Iceberg split s3://{url[1]}")
-    return Failed(f"{_NOT_SIMULATED}: this query (DuckDB: {message.splitlines()[0]})")
+    return Failed(f"{NOT_SIMULATED}: this query (DuckDB: {message.splitlines()[0]})")
 
 
-def _column(name: str, kind: str) -> Column:
-    if match := re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", kind):
-        return Column(name, "decimal", int(match[1]), int(match[2]))
-    if kind.endswith("]"):
-        return Column(name, "array")
-    if kind.startswith(("MAP(", "STRUCT(")):
-        return Column(name, "map" if kind.startswith("MAP(") else "row")
-    return Column(name, *_TYPES.get(kind, ("varchar", 2147483647)))
+def _format_row(row: Sequence[Any], columns: list[Column], digits: int) -> list[str | None]:
+    return [_format_cell(value, column, digits) for value, column in zip(row, columns, strict=True)]
 
 
-def _texts(row: Sequence[Any], columns: list[Column], digits: int) -> list[str | None]:
-    typed = zip(row, columns, strict=True)
-    cells = [
-        _shortest(value) if column.type == "float" and value is not None else value for value, column in typed
-    ]
-    return [None if cell is None else text(cell, digits) for cell in cells]
+def _format_cell(value: Any, column: Column, digits: int) -> str | None:
+    if value is None:
+        return None
+    if column.type == "float":
+        return text(_shorten_float(value), digits)
+    return text(value, digits)
 
 
-def _shortest(value: float) -> float:
+def _shorten_float(value: float) -> float:
     """Return the number with the fewest digits that equals `value` as a 32-bit float."""
     numbers = (float(f"{value:.{digits}g}") for digits in range(1, 10))
     return next((number for number in numbers if struct.pack("f", number) == struct.pack("f", value)), value)
 
 
-def text(value: Any, digits: int = 6) -> str:  # noqa: PLR0911  (one line for each kind of value)
-    """Return a value as Athena writes it, with `digits` digits for fractions of a second."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float):
-        return _java_number(value)
-    if isinstance(value, Decimal):
-        return format(value, "f")
-    if isinstance(value, datetime | time):
-        moment = value.astimezone(UTC) if isinstance(value, datetime) and value.tzinfo else value
-        shown = moment.strftime("%H:%M:%S.%f" if isinstance(moment, time) else "%Y-%m-%d %H:%M:%S.%f")
-        return f"{shown[: len(shown) - 6 + digits]}{' UTC' if value.tzinfo else ''}"
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, bytes):
-        return value.hex(" ")
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{text(key, digits)}={text(item, digits)}' for key, item in value.items())}}}"
-    if isinstance(value, list):
-        return f"[{', '.join(text(item, digits) for item in value)}]"
-    return str(value)
-
-
-def _java_number(value: float) -> str:
-    """Return a number as Java writes it: 1.0, 1.0E10, NaN."""
-    if not math.isfinite(value):
-        return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[str(value)]
-    if value == 0 or 1e-3 <= abs(value) < 1e7:
-        plain = format(Decimal(repr(value)), "f")
-        return plain if "." in plain else f"{plain}.0"
-    digits, exponent = f"{Decimal(repr(value)).normalize():E}".split("E")
-    return f"{digits if '.' in digits else f'{digits}.0'}E{int(exponent)}"
-
-
-def _write(query: Query, result: Result) -> None:
+def _write_result(query: Query, result: Result) -> None:
     """Write the result and its .metadata file to S3.
 
     That file is JSON: Athena's own format is not documented.
     """
-    url = f"{query.output}.{'csv' if result.header else 'txt'}"
+    extension = "csv" if result.header else "txt"
+    url = f"{query.output}.{extension}"
     if result.header:
         header: list[str | None] = [column.name for column in result.columns]
-        lines = [",".join(map(_quoted, row)) for row in (header, *result.rows)]
+        lines = [",".join(map(_quote_cell, row)) for row in (header, *result.rows)]
     else:
         lines = [str(row[0]) for row in result.rows]
-    described = json.dumps({"ColumnInfo": [column._asdict() for column in result.columns]})
+    metadata = json.dumps({"ColumnInfo": [column._asdict() for column in result.columns]})
     parts = urlsplit(url)
     s3: Any = boto3.client("s3")
-    for suffix, body in (("", "".join(f"{line}\n" for line in lines)), (".metadata", described)):
+    for suffix, body in (("", "".join(f"{line}\n" for line in lines)), (".metadata", metadata)):
         try:
             s3.put_object(
                 Bucket=parts.netloc, Key=parts.path.lstrip("/") + suffix, Body=body.encode(), **query.put
@@ -443,11 +350,11 @@ def _write(query: Query, result: Result) -> None:
             raise Failed(f"Writing output to url {url} failed: {code}: {message}") from None
 
 
-def _quoted(cell: str | None) -> str:
+def _quote_cell(cell: str | None) -> str:
     return "" if cell is None else '"' + cell.replace('"', '""') + '"'
 
 
-def _literal(value: str) -> str:
+def _quote_literal(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 

@@ -23,11 +23,11 @@ def register(method: str, path: str, *, waits: bool = False) -> Callable[[Contro
     may.
     """
 
-    def add(given: Control) -> Control:
-        _controls[method, path] = given
+    def add(control: Control) -> Control:
+        _controls[method, path] = control
         if waits:
-            _waiting.add(given)
-        return given
+            _waiting.add(control)
+        return control
 
     return add
 
@@ -43,10 +43,11 @@ class Controls:
         if scope["type"] != "http" or not path.startswith(control.PREFIX + "/"):
             await self._app(scope, receive, send)
             return
-        called = control.find(_controls, scope["method"], path)
+        control_and_request = control.find(_controls, scope["method"], path)
         request = Request(dict(parse_qsl(scope["query_string"].decode())), await read(receive))
-        waits = called in _waiting
-        response = (
-            await asyncio.to_thread(control.run, called, request) if waits else control.run(called, request)
-        )
+        waits = control_and_request in _waiting
+        if waits:
+            response = await asyncio.to_thread(control.run, control_and_request, request)
+        else:
+            response = control.run(control_and_request, request)
         await answer(send, response.status, {"content-type": response.content_type}, response.body)

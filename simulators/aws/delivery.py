@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 
 from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 
-from simulators.aws.hooks import in_background
-from simulators.aws.identity import Credentials, client, endpoint
+from simulators.aws.hooks import run_in_background
+from simulators.aws.identity import Credentials, build_client, get_endpoint
 
 #: Errors that a retry can't fix: missing permissions, a missing target, an invalid call.
 _PERMANENT_ERRORS: Final = frozenset(
@@ -53,10 +53,10 @@ class Policy(NamedTuple):
     age: float
 
     @classmethod
-    def of(cls, target: Mapping[str, Any]) -> Policy:
-        given = target.get("RetryPolicy") or {}
-        retries = given.get("MaximumRetryAttempts", _DEFAULT_RETRIES)
-        return cls(int(retries), float(given.get("MaximumEventAgeInSeconds", _DEFAULT_AGE)))
+    def from_target(cls, target: Mapping[str, Any]) -> Policy:
+        retry_policy = target.get("RetryPolicy") or {}
+        retries = retry_policy.get("MaximumRetryAttempts", _DEFAULT_RETRIES)
+        return cls(int(retries), float(retry_policy.get("MaximumEventAgeInSeconds", _DEFAULT_AGE)))
 
 
 class Outcome(NamedTuple):
@@ -71,7 +71,7 @@ class Outcome(NamedTuple):
     goes_on: bool = False
     exhausted: str = ""
 
-    def attributes(self, **others: str) -> dict[str, dict[str, str]]:
+    def build_attributes(self, **more_attributes: str) -> dict[str, dict[str, str]]:
         """Return the attributes of the message for the dead-letter queue."""
         assert self.error is not None
         answer = {
@@ -79,11 +79,9 @@ class Outcome(NamedTuple):
             "ERROR_MESSAGE": self.error.message,
             "RETRY_ATTEMPTS": str(self.tries - 1),
         }
-        answer |= {"EXHAUSTED_RETRY_CONDITION": self.exhausted} if self.exhausted else {}
+        attributes = {**answer, "EXHAUSTED_RETRY_CONDITION": self.exhausted, **more_attributes}
         return {
-            name: {"DataType": "String", "StringValue": value}
-            for name, value in {**answer, **others}.items()
-            if value
+            name: {"DataType": "String", "StringValue": value} for name, value in attributes.items() if value
         }
 
 
@@ -91,9 +89,9 @@ def deliver(attempt: Callable[[int], Any], policy: Policy, bury: Callable[[Outco
     """Make one attempt and return its outcome. Retries run in a thread. `bury` gets the outcome if the
     delivery fails for good."""
     began = time.monotonic()
-    first = _try(attempt, 1, policy, began)
+    first = _make_attempt(attempt, 1, policy, began)
     if first.goes_on:
-        in_background(_retry, attempt, policy, bury, began)
+        run_in_background(_retry, attempt, policy, bury, began)
     elif first.error:
         bury(first)
     return first
@@ -107,14 +105,14 @@ def _retry(
     last = Outcome(1, goes_on=True)
     while last.goes_on:
         time.sleep(pause)
-        last = _try(attempt, tries, policy, began)
+        last = _make_attempt(attempt, tries, policy, began)
         pause = min(2 * pause, _LONGEST_PAUSE)
         tries = tries + 1
     if last.error:
         bury(last)
 
 
-def _try(attempt: Callable[[int], Any], number: int, policy: Policy, began: float) -> Outcome:
+def _make_attempt(attempt: Callable[[int], Any], number: int, policy: Policy, began: float) -> Outcome:
     try:
         return Outcome(number, answer=attempt(number))
     except Undelivered as error:
@@ -127,7 +125,7 @@ def _try(attempt: Callable[[int], Any], number: int, policy: Policy, began: floa
         return Outcome(number, error=error, goes_on=True)
 
 
-def bury_in(
+def send_to_dead_letter_queue(
     queue_arn: str, credentials: Credentials, body: str, attributes: dict[str, dict[str, str]]
 ) -> None:
     """Send a message to the dead-letter queue.
@@ -135,14 +133,16 @@ def bury_in(
     If that fails, the message is lost, as on AWS; the log has the reason.
     """
     _, _, _, _, account, name = queue_arn.split(":")
-    url = f"{endpoint()}/{account}/{name}"
+    url = f"{get_endpoint()}/{account}/{name}"
     try:
-        client("sqs", credentials).send_message(QueueUrl=url, MessageBody=body, MessageAttributes=attributes)
+        build_client("sqs", credentials).send_message(
+            QueueUrl=url, MessageBody=body, MessageAttributes=attributes
+        )
     except (ClientError, BotoCoreError) as error:
         _log.error("a dead letter for %s is lost: %s", name, error)
 
 
-def undelivered(error: Exception) -> Undelivered:
+def describe_failure(error: Exception) -> Undelivered:
     if isinstance(error, ClientError):
         answer = error.response["Error"]
         return Undelivered(answer.get("Code", "Unknown"), answer.get("Message", "") or answer.get("Code", ""))

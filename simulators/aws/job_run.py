@@ -20,9 +20,13 @@ from typing import Any, Final
 from botocore.exceptions import BotoCoreError, ClientError
 
 from simulators.aws import identity, job_process, settings
-from simulators.aws.delivery import undelivered
+from simulators.aws.delivery import describe_failure
 
 SERVICE: Final = "glue.amazonaws.com"
+DEFAULT_PREFIX: Final = "/aws-glue/jobs"
+PREFIX_ARGUMENT: Final = "--custom-logGroup-prefix"
+_LINES: Final = 1000
+_LINE_BYTES: Final = 200_000
 _POLL_SECONDS: Final = 0.5
 _log: Final = logging.getLogger("lakeferry.glue")
 #: Limits the concurrent runs: each has its own JVM.
@@ -59,7 +63,7 @@ class JobRun:
     def carry_out(self) -> None:
         folder = Path(tempfile.mkdtemp(prefix="glue-run-"))
         try:
-            state, message = self._result_in_slot(folder)
+            state, message = self._run_in_slot(folder)
         except Exception as error:  # every run must end, or its job could never start again
             _log.exception("a job run failed unexpectedly")
             state = "FAILED"
@@ -68,51 +72,53 @@ class JobRun:
             shutil.rmtree(folder, ignore_errors=True)
         self._end(state, message)
 
-    def _result_in_slot(self, folder: Path) -> tuple[str, str]:
+    def _run_in_slot(self, folder: Path) -> tuple[str, str]:
         while not _slots.acquire(timeout=_POLL_SECONDS):
             if self._requested_state:
-                return self._requested_result()
+                return self._build_requested_result()
         try:
-            return self._requested_result() if self._requested_state else self._result(folder)
+            if self._requested_state:
+                return self._build_requested_result()
+            return self._run_with_role(folder)
         finally:
             _slots.release()
 
-    def _result(self, folder: Path) -> tuple[str, str]:
+    def _run_with_role(self, folder: Path) -> tuple[str, str]:
         try:
             credentials = identity.assume(
-                _role_arn(self._job), SERVICE, f"GlueJobRunnerSession-{self.record['Id'][-8:]}"
+                _build_role_arn(self._job), SERVICE, f"GlueJobRunnerSession-{self.record['Id'][-8:]}"
             )
-            return self._run(_fetched(folder, self._job, self._arguments, credentials), credentials)
+            return self._run(_download_script(folder, self._job, self._arguments, credentials), credentials)
         except identity.Refused:
             return (
                 "FAILED",
                 f"Role {self._job['Role']} should be given assume role permissions for Glue Service.",
             )
-        except Failed as failed:
-            return "FAILED", str(failed)
+        except Failed as failure:
+            return "FAILED", str(failure)
         except (job_process.NotSetUp, OSError) as error:
             return "FAILED", f"The embedded AWS could not start the run: {error}"
 
     def _run(self, script: job_process.Script, credentials: identity.Credentials) -> tuple[str, str]:
-        tails = self._tails(script, credentials)
+        tails = self._build_tails(script, credentials)
         self._enter("RUNNING")
-        environment = credentials.environment() | settings.job_environment(identity.endpoint())
-        with job_process.started(script, environment) as process:
-            code = self._watched(process, tails)
+        environment = credentials.build_environment() | settings.build_job_environment(
+            identity.get_endpoint()
+        )
+        with job_process.start_process(script, environment) as process:
+            code = self._wait_for_exit(process, tails)
         for tail in tails:
             tail.ship(all_of_it=True)
         if code is None:
-            return self._requested_result()
-        return (
-            ("FAILED", script.reason() or f"Command failed with exit code {code}")
-            if code
-            else ("SUCCEEDED", "")
-        )
+            return self._build_requested_result()
+        if code:
+            return "FAILED", script.read_reason() or f"Command failed with exit code {code}"
+        return "SUCCEEDED", ""
 
-    def _requested_result(self) -> tuple[str, str]:
+    def _build_requested_result(self) -> tuple[str, str]:
         return self._requested_state, {"TIMEOUT": "Job run timed out"}.get(self._requested_state, "")
 
-    def _watched(self, process: subprocess.Popen[bytes], tails: list[Tail]) -> int | None:
+    def _wait_for_exit(self, process: subprocess.Popen[bytes], tails: list[Tail]) -> int | None:
         """Return the exit code, or None if the run was stopped or timed out."""
         deadline = time.monotonic() + 60 * self.record["Timeout"]
         while True:
@@ -126,7 +132,7 @@ class JobRun:
             for tail in tails:
                 tail.ship()
 
-    def _tails(self, script: job_process.Script, credentials: identity.Credentials) -> list[Tail]:
+    def _build_tails(self, script: job_process.Script, credentials: identity.Credentials) -> list[Tail]:
         prefix = self._arguments.get(PREFIX_ARGUMENT, DEFAULT_PREFIX)
         stream = self.record["Id"]
         files = (("output", script.output), ("error", script.error))
@@ -144,17 +150,17 @@ class JobRun:
         self._on_end()
 
 
-def _role_arn(job: dict[str, Any]) -> str:
+def _build_role_arn(job: dict[str, Any]) -> str:
     """Return the ARN of the job's role, for which Glue also accepts a name."""
     role = str(job["Role"])
     return role if role.startswith("arn:") else f"arn:aws:iam::{settings.ACCOUNT}:role/{role}"
 
 
-def _fetched(
+def _download_script(
     folder: Path, job: dict[str, Any], arguments: dict[str, str], credentials: identity.Credentials
 ) -> job_process.Script:
     """Download the script and the zips of --extra-py-files with the role's credentials. Raises Failed."""
-    client = identity.client("s3", credentials)
+    client = identity.build_client("s3", credentials)
     zips = [location for location in arguments.get("--extra-py-files", "").split(",") if location]
     script = _fetch(client, job["Command"]["ScriptLocation"], folder / "script")
     fetched = tuple(_fetch(client, location, folder / "zips") for location in zips)
@@ -168,17 +174,11 @@ def _fetch(client: Any, location: str, folder: Path) -> Path:
     try:
         client.download_file(bucket, key, str(target))
     except (ClientError, BotoCoreError) as error:
-        refusal = undelivered(error)
+        refusal = describe_failure(error)
         raise Failed(
             f"Failed to download {location}: {refusal.message} (Error Code: {refusal.code})"
         ) from None
     return target
-
-
-DEFAULT_PREFIX: Final = "/aws-glue/jobs"
-PREFIX_ARGUMENT: Final = "--custom-logGroup-prefix"
-_LINES: Final = 1000
-_LINE_BYTES: Final = 200_000
 
 
 class Tail:
@@ -196,9 +196,9 @@ class Tail:
     def ship(self, *, all_of_it: bool = False) -> None:
         if self._lost or not self._file.exists():
             return
-        with self._file.open("rb") as written:
-            written.seek(self._sent)
-            new = written.read()
+        with self._file.open("rb") as file:
+            file.seek(self._sent)
+            new = file.read()
         complete = new if all_of_it else new[: new.rfind(b"\n") + 1]
         if not complete:
             return
@@ -210,7 +210,7 @@ class Tail:
 
     def _put(self, lines: list[str]) -> None:
         if self._client is None:
-            self._client = identity.client("logs", self._credentials)
+            self._client = identity.build_client("logs", self._credentials)
             self._open()
         now = int(time.time() * 1000)
         events = [{"timestamp": now, "message": line[:_LINE_BYTES]} for line in lines if line]

@@ -48,19 +48,19 @@ class LakeFormation:
     administrators: list[str] = field(default_factory=list)
     grants: dict[str, list[str]] = field(default_factory=dict)
 
-    def refusal(self, action: str, principal: str, resource: str) -> str:
+    def find_refusal(self, action: str, principal: str, resource: str) -> str:
         """Return why a call is refused, "" if it is not. `principal` is an ARN."""
         needed = REQUIRED.get(action, "")
         parts = principal.split("/")
         role = parts[1] if len(parts) > 1 else parts[0].rpartition(":")[2]
-        granted = self.grants.get(role, [])
-        if not self.governs or not needed or needed.upper().replace(" ", "_") in granted:
+        granted_permissions = self.grants.get(role, [])
+        if not self.governs or not needed or needed.upper().replace(" ", "_") in granted_permissions:
             return ""
         return (
             f"Insufficient Lake Formation permission(s): Required {needed} on {resource.rpartition('/')[2]}"
         )
 
-    def settings(self) -> dict[str, Any]:
+    def describe_settings(self) -> dict[str, Any]:
         defaults = [] if self.governs else [_IAM]
         return {
             "DataLakeAdmins": [{"DataLakePrincipalIdentifier": arn} for arn in self.administrators],
@@ -74,11 +74,11 @@ ACCOUNT: Final = LakeFormation()
 
 @controls.register("POST", "/lake-formation")
 def change(request: control.Request) -> control.Response:
-    given = LakeFormation(**request.document())
-    ACCOUNT.governs = given.governs
-    ACCOUNT.administrators = given.administrators
-    ACCOUNT.grants = given.grants
-    return control.as_json({"governs": ACCOUNT.governs})
+    account = LakeFormation(**request.read_document())
+    ACCOUNT.governs = account.governs
+    ACCOUNT.administrators = account.administrators
+    ACCOUNT.grants = account.grants
+    return control.build_json_response({"governs": ACCOUNT.governs})
 
 
 class Settings:
@@ -88,12 +88,10 @@ class Settings:
         self._app = app
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or (scope["method"], scope.get("path")) != (
-            "POST",
-            "/GetDataLakeSettings",
-        ):
+        is_http = scope["type"] == "http"
+        if not is_http or (scope["method"], scope.get("path")) != ("POST", "/GetDataLakeSettings"):
             await self._app(scope, receive, send)
             return
         await read(receive)
-        document = json.dumps({"DataLakeSettings": ACCOUNT.settings()}).encode()
+        document = json.dumps({"DataLakeSettings": ACCOUNT.describe_settings()}).encode()
         await answer(send, 200, {"content-type": "application/json"}, document)

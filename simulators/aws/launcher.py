@@ -59,28 +59,28 @@ def run(options: Options, announce: Callable[[dict[str, Any]], None]) -> None:
     if options.stop_with_stdin:
         threading.Thread(target=_stop_at_end_of_stdin, daemon=True).start()
     with ExitStack() as stack:
-        listener = stack.enter_context(_bound(options.port))
-        scratch = stack.enter_context(_scratch_folder(options.scratch))
+        listener = stack.enter_context(_bind_port(options.port))
+        scratch = stack.enter_context(_make_scratch_folder(options.scratch))
         if options.state_dir is not None:
-            stack.enter_context(_locked(options.state_dir))
+            stack.enter_context(_lock_folder(options.state_dir))
         port: int = listener.getsockname()[1]
-        _replace_environment(environment(port, scratch, options.state_dir, options.iam))
+        _replace_environment(build_environment(port, scratch, options.state_dir, options.iam))
         require_version(importlib.metadata.version("ministack"))
         serving = Patch("launcher")
-        ready = partial(announce, _credentials(port, options))
-        serve = partial(
-            _serve, listener.detach(), ready, front=(lambda app: app) if options.stock else _front
-        )
+        on_ready = partial(announce, _describe_credentials(port, options))
+        front = (lambda app: app) if options.stock else _wrap_app
+        serve = partial(_serve, listener.detach(), on_ready, front=front)
         serving.replaces("hypercorn.asyncio", "serve", "app config shutdown_trigger mode")(serve)
         main = _MAIN.find()
-        apply([serving] if options.stock else [serving, *PATCHES])
+        patches = () if options.stock else PATCHES
+        apply([serving, *patches])
         try:
             main()
         finally:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second SIGTERM must not interrupt the cleanup
 
 
-def environment(port: int, scratch: Path, state_dir: Path | None, iam: bool) -> dict[str, str]:
+def build_environment(port: int, scratch: Path, state_dir: Path | None, iam: bool) -> dict[str, str]:
     """Return the server's complete environment.
 
     S3 stores object bodies in files, with or without a state directory.
@@ -89,7 +89,7 @@ def environment(port: int, scratch: Path, state_dir: Path | None, iam: bool) -> 
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": str(scratch),
-        **settings.java_home(),
+        **settings.get_java_home(),
         "TMPDIR": str(scratch),
         "GATEWAY_PORT": str(port),
         "BIND_HOST": settings.HOST,
@@ -124,14 +124,14 @@ def require_version(installed: str) -> None:
         raise StartFailed(f"MiniStack is {installed}, the patches are for {pinned}. Run `make setup`")
 
 
-def _replace_environment(wanted: Mapping[str, str]) -> None:
+def _replace_environment(new_environment: Mapping[str, str]) -> None:
     os.environ.clear()
-    os.environ.update(wanted)
+    os.environ.update(new_environment)
     tempfile.tempdir = None  # it may be cached from the previous environment
     sys.argv = ["ministack"]  # MiniStack parses it
 
 
-def _credentials(port: int, options: Options) -> dict[str, Any]:
+def _describe_credentials(port: int, options: Options) -> dict[str, Any]:
     return {
         "url": f"http://{settings.HOST}:{port}",
         "account": settings.ACCOUNT,
@@ -144,20 +144,20 @@ def _credentials(port: int, options: Options) -> dict[str, Any]:
 
 
 @contextmanager
-def _bound(port: int) -> Iterator[socket.socket]:
+def _bind_port(port: int) -> Iterator[socket.socket]:
     """Bind the port. The server listens on this socket, so no other process can take the port in between."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((settings.HOST, port))
         except OSError as error:
-            raise StartFailed(cli.port_taken(port, error)) from None
+            raise StartFailed(cli.describe_port_taken(port, error)) from None
         yield listener
 
 
 @contextmanager
-def _scratch_folder(given: Path | None) -> Iterator[Path]:
-    scratch = given or Path(tempfile.mkdtemp(prefix="lakeferry-aws-"))
+def _make_scratch_folder(folder: Path | None) -> Iterator[Path]:
+    scratch = folder or Path(tempfile.mkdtemp(prefix="lakeferry-aws-"))
     try:
         yield scratch
     finally:
@@ -165,7 +165,7 @@ def _scratch_folder(given: Path | None) -> Iterator[Path]:
 
 
 @contextmanager
-def _locked(state_dir: Path) -> Iterator[None]:
+def _lock_folder(state_dir: Path) -> Iterator[None]:
     """Lock the directory against other servers, and check that its files can be read.
 
     If MiniStack can't read its state, it starts empty and overwrites the state when it stops.
@@ -178,7 +178,8 @@ def _locked(state_dir: Path) -> Iterator[None]:
             raise StartFailed(
                 f"{state_dir} is in use by another embedded AWS. Stop it, or use another"
             ) from None
-        for file in [*(state_dir / "state").glob("*.json"), *(state_dir / "s3").rglob("*.meta.json")]:
+        files = [*(state_dir / "state").glob("*.json"), *(state_dir / "s3").rglob("*.meta.json")]
+        for file in files:
             try:
                 json.loads(file.read_bytes())
             except ValueError as error:
@@ -186,13 +187,13 @@ def _locked(state_dir: Path) -> Iterator[None]:
         yield
 
 
-def _front(app: Any) -> Any:
+def _wrap_app(app: Any) -> Any:
     return Controls(Settings(app))
 
 
 async def _serve(
     descriptor: int,
-    ready: Callable[[], None],
+    on_ready: Callable[[], None],
     original: Callable[..., Awaitable[None]],
     app: Any,
     config: Any,
@@ -202,22 +203,22 @@ async def _serve(
 ) -> None:
     config.bind = [f"fd://{descriptor}"]
     port = int(os.environ["GATEWAY_PORT"])
-    announcing = asyncio.create_task(_announce_when_it_answers(port, ready))
+    announcing = asyncio.create_task(_announce_when_answering(port, on_ready))
     try:
         await original(FaultInjector(front(app)), config, **options)
     finally:
         announcing.cancel()
 
 
-async def _announce_when_it_answers(port: int, ready: Callable[[], None]) -> None:
+async def _announce_when_answering(port: int, on_ready: Callable[[], None]) -> None:
     pause = 0.002
-    while not await _answers(port):
+    while not await _is_answering(port):
         await asyncio.sleep(pause)
         pause = min(2 * pause, 0.1)
-    ready()
+    on_ready()
 
 
-async def _answers(port: int) -> bool:
+async def _is_answering(port: int) -> bool:
     try:
         reader, writer = await asyncio.open_connection(settings.HOST, port)
     except OSError:

@@ -41,7 +41,11 @@ class EmbeddedAws:
         python: Path = AWS_PYTHON,
         grace: float = settings.STOP_GRACE_SECONDS,
     ) -> None:
-        self._options = ["--port", str(port), *(["--iam"] if iam else []), *(["--stock"] if stock else [])]
+        self._options = ["--port", str(port)]
+        if iam:
+            self._options.append("--iam")
+        if stock:
+            self._options.append("--stock")
         if state_dir is not None:
             self._options += ["--state-dir", str(state_dir.resolve())]
         self.stock = stock
@@ -68,7 +72,7 @@ class EmbeddedAws:
                     *self._options,
                 ]
                 self._process = processes.start(
-                    [*command, "--scratch", str(self._scratch)], log, settings.java_home()
+                    [*command, "--scratch", str(self._scratch)], log, settings.get_java_home()
                 )
                 self._announced = processes.announcement(self._process, log)
         except BaseException as reason:
@@ -106,12 +110,14 @@ class EmbeddedAws:
         """Return `base` (for example os.environ) with its AWS_* variables replaced by those of a client of
         this server.
         """
-        kept = {name: value for name, value in (base or {}).items() if not name.upper().startswith("AWS_")}
+        other_variables = {
+            name: value for name, value in (base or {}).items() if not name.upper().startswith("AWS_")
+        }
         keys = {
             "AWS_ACCESS_KEY_ID": settings.ACCESS_KEY_ID,
             "AWS_SECRET_ACCESS_KEY": settings.SECRET_ACCESS_KEY,
         }
-        return kept | keys | settings.client_environment(self.url)
+        return other_variables | keys | settings.client_environment(self.url)
 
     def _stop(self) -> None:
         """Stop the server. It writes its state if it ends within the grace period."""

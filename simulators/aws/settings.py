@@ -43,17 +43,17 @@ JOBS_AT_ONCE: Final = 2
 _REQUIREMENTS = Path(__file__).with_name("requirements.in")
 
 
-def java_home() -> dict[str, str]:
+def get_java_home() -> dict[str, str]:
     """Return JAVA_HOME if the user has set it. Glue jobs use it if its Java has the right version."""
     return {"JAVA_HOME": os.environ["JAVA_HOME"]} if os.environ.get("JAVA_HOME") else {}
 
 
 def client_environment(url: str) -> dict[str, str]:
     """Return the environment variables that direct AWS clients to `url` only. They contain no credentials."""
-    return job_environment(url) | {"AWS_REGION": REGION, "AWS_DEFAULT_REGION": REGION}
+    return build_job_environment(url) | {"AWS_REGION": REGION, "AWS_DEFAULT_REGION": REGION}
 
 
-def job_environment(url: str) -> dict[str, str]:
+def build_job_environment(url: str) -> dict[str, str]:
     """Return the environment variables of a Glue job: those of clients without a region, because AWS
     documents none for jobs.
     """

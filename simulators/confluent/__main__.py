@@ -21,7 +21,7 @@ WHAT = "simulator of Confluent Cloud"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = cli.vendor_parser("simulators.confluent", "A simulator of Confluent Cloud.", 8090)
+    parser = cli.build_vendor_parser("simulators.confluent", "A simulator of Confluent Cloud.", 8090)
     parser.add_argument(
         "--start",
         type=datetime.fromisoformat,
@@ -34,30 +34,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--flink", action="store_true", help="run statements on real Flink, installed in .venv-flink"
     )
-    given = parser.parse_args(arguments)
-    if given.flink and not FLINK_PYTHON.exists():
+    options = parser.parse_args(arguments)
+    if options.flink and not FLINK_PYTHON.exists():
         remedy = "Run `.venv/bin/python -m lakeferry.local.bootstrap flink`"
-        return cli.not_started(WHAT, f"Flink is not installed (.venv-flink is missing). {remedy}")
-    region = given.region or REGION
+        return cli.report_not_started(WHAT, f"Flink is not installed (.venv-flink is missing). {remedy}")
+    region = options.region or REGION
     with ExitStack() as stack:
         try:
-            listening = Listening(given.port, stack)
+            listening = Listening(options.port, stack)
         except OSError as error:
-            return cli.not_started(WHAT, cli.port_taken(given.port, error))
-        worker = FlinkWorker() if given.flink else None
+            return cli.report_not_started(WHAT, cli.describe_port_taken(options.port, error))
+        worker = FlinkWorker() if options.flink else None
+        start = options.start.timestamp() if options.start else None
+        lake = None
+        if options.aws:
+            lake = Lake(options.aws, region, settings.ACCESS_KEY_ID, settings.SECRET_ACCESS_KEY)
+        engine = FlinkEngine(worker) if worker else None
         simulation = Simulation(
             listening.addresses,
-            time_scale=given.time_scale,
-            start=given.start.timestamp() if given.start else None,
-            delays=Delays().scaled(given.delays),
+            time_scale=options.time_scale,
+            start=start,
+            delays=Delays().scale(options.delays),
             region=region,
-            seed=given.seed,
-            lake=Lake(given.aws, region, settings.ACCESS_KEY_ID, settings.SECRET_ACCESS_KEY)
-            if given.aws
-            else None,
-            engine=FlinkEngine(worker) if worker else None,
+            seed=options.seed,
+            lake=lake,
+            engine=engine,
         )
-        if given.stop_with_stdin:
+        if options.stop_with_stdin:
             cli.stop_with_stdin()
         if worker:
             stack.callback(worker.close)
@@ -68,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         }
         announcement = {**addresses, **simulation.credentials, "region": region}
         sockets = list(listening.sockets.values())
-        server.serve(listening.server(simulation), sockets, announcement, as_json=given.json)
+        server.serve(listening.build_server(simulation), sockets, announcement, as_json=options.json)
     return 0
 
 

@@ -9,32 +9,32 @@ from simulators.confluent.http import Call
 from simulators.confluent.model import Cluster, Environment
 
 
-def environment(call: Call, name: str) -> Environment:
+def find_environment(call: Call, name: str) -> Environment:
     if name not in call.org.environments:
         raise not_found("Environment", name)
     require(call, "admin", call.org.environments[name].crn)
     return call.org.environments[name]
 
 
-def environment_of_query(call: Call) -> Environment:
+def find_environment_of_query(call: Call) -> Environment:
     """Return the environment.
 
     Raises ApiError: like the vendor, with 403 for an environment that doesn't exist.
     """
-    name = call.required("environment")
+    name = call.require_parameter("environment")
     if name not in call.org.environments:
         raise forbidden(f"Environment {name} not found or access is denied")
-    return environment(call, name)
+    return find_environment(call, name)
 
 
-def environment_of_body(call: Call, spec: Fields) -> Environment:
-    name = spec.reference("environment")
+def find_environment_of_body(call: Call, spec: Fields) -> Environment:
+    name = spec.read_reference("environment")
     if name not in call.org.environments:
-        raise bad_request(f"environment {name} does not exist", spec.at("environment"))
-    return environment(call, name)
+        raise bad_request(f"environment {name} does not exist", spec.build_pointer("environment"))
+    return find_environment(call, name)
 
 
-def cluster(call: Call, name: str, environment_id: str, action: str = "admin") -> Cluster:
+def find_cluster(call: Call, name: str, environment_id: str, action: str = "admin") -> Cluster:
     """Return the cluster.
 
     Tableflow and Connect only need a role on the cluster, not on the environment. Raises ApiError.
@@ -46,22 +46,22 @@ def cluster(call: Call, name: str, environment_id: str, action: str = "admin") -
     return cluster
 
 
-def cluster_of_query(call: Call, action: str = "admin") -> Cluster:
+def find_cluster_of_query(call: Call, action: str = "admin") -> Cluster:
     """Return the cluster for Tableflow, which requires the ids of both environment and cluster in every
     call.
     """
-    environment_id = call.required("environment")
-    name = call.required("spec.kafka_cluster")
+    environment_id = call.require_parameter("environment")
+    name = call.require_parameter("spec.kafka_cluster")
     _require_cluster(call, name, environment_id)
-    return cluster(call, name, environment_id, action)
+    return find_cluster(call, name, environment_id, action)
 
 
-def cluster_of_body(call: Call, spec: Fields) -> Cluster:
+def find_cluster_of_body(call: Call, spec: Fields) -> Cluster:
     """Return the cluster for a call that creates or updates a Tableflow topic or a catalog integration."""
-    name = spec.reference("kafka_cluster")
-    environment_id = spec.reference("environment")
+    name = spec.read_reference("kafka_cluster")
+    environment_id = spec.read_reference("environment")
     _require_cluster(call, name, environment_id)
-    return cluster(call, name, environment_id)
+    return find_cluster(call, name, environment_id)
 
 
 def _require_cluster(call: Call, name: str, environment_id: str) -> None:

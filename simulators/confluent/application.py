@@ -24,13 +24,13 @@ from simulators.confluent.http import (
     Call,
     Route,
     authenticate,
-    basic_credentials,
+    read_basic_credentials,
 )
 from simulators.confluent.limits import RateLimit
 from simulators.confluent.model import ApiKey, KeyKind, Plane
 from simulators.confluent.record_reader import BadRecord, Reader
 from simulators.confluent.routes import ROUTES
-from simulators.confluent.simulation import Simulation, credentials
+from simulators.confluent.simulation import Simulation, describe_credentials
 from simulators.core import control, server
 from simulators.tableflow.kafka import Record
 
@@ -49,21 +49,23 @@ NOBODY: Final = ApiKey("", "", 0, 0, "", "", KeyKind.CLOUD, "", "", 0)
 class Application(server.Application):
     """The APIs of Confluent Cloud, and control endpoints of the simulator.
 
-    PUT  /_simulator/limit    {"calls": 5, "seconds": 60, "headers": true}; calls 0 removes the limit POST
-    /_simulator/organizations  starts another organization, and returns the credentials of its owner DELETE
-    /_simulator/roles  {"principal": "sa-…"}: the account's role bindings end, and lists show it less PUT
-    /_simulator/ip-filter {"planes": ["CLOUD", "KAFKA"]}: the groups of services that refuse every address;
-    none by default POST /_simulator/records  {"topic": name}: returns the decoded records of a topic;
-    consumers are not simulated
+    PUT    /_simulator/limit          {"calls": 5, "seconds": 60, "headers": true}; calls 0 removes the limit
+    POST   /_simulator/organizations  starts another organization, and returns the credentials of its owner
+    DELETE /_simulator/roles          {"principal": "sa-…"}: the account's role bindings end, and lists show
+                                      it less
+    PUT    /_simulator/ip-filter      {"planes": ["CLOUD", "KAFKA"]}: the groups of services that refuse every
+                                      address; none by default
+    POST   /_simulator/records        {"topic": name}: returns the decoded records of a topic; consumers are
+                                      not simulated
     """
 
     def __init__(self, simulation: Simulation, ports: Mapping[int, Plane]) -> None:
         controls = {
-            ("PUT", "/limit"): self._limit,
-            ("POST", "/records"): self._records,
+            ("PUT", "/limit"): self._set_limit,
+            ("POST", "/records"): self._read_records,
             ("POST", "/organizations"): self._add_organization,
             ("DELETE", "/roles"): self._end_roles,
-            ("PUT", "/ip-filter"): self._ip_filter,
+            ("PUT", "/ip-filter"): self._set_ip_filter,
         }
         super().__init__(simulation, controls)
         self._confluent = simulation
@@ -73,35 +75,35 @@ class Application(server.Application):
         request_id = uuid.uuid4().hex
         plane = self._ports[request.scope["server"][1]]
         api = _DEFAULT_APIS[plane]
-        instead: Mapping[int, int] = {}
+        status_instead: Mapping[int, int] = {}
         try:
             self._confluent.clock.run_due()
             route, parameters = _find(plane, request)
             api = route.api
-            instead = route.instead
+            status_instead = route.instead
             return self._answer(route, parameters, request, body, request_id)
         except ApiError as error:
-            error.status = instead.get(error.status, error.status)
-            return _error(api, error, request_id)
+            error.status = status_instead.get(error.status, error.status)
+            return _render_error(api, error, request_id)
         except Exception:
-            return _error(api, ApiError(500, server.log_failure(request)), request_id)
+            return _render_error(api, ApiError(500, server.log_failure(request)), request_id)
 
-    def _limit(self, request: control.Request) -> control.Response:
-        limit = self._confluent.limit = RateLimit(**request.document())
-        return control.as_json({"calls": limit.calls, "seconds": limit.seconds})
+    def _set_limit(self, request: control.Request) -> control.Response:
+        limit = self._confluent.limit = RateLimit(**request.read_document())
+        return control.build_json_response({"calls": limit.calls, "seconds": limit.seconds})
 
     def _add_organization(self, request: control.Request) -> control.Response:
-        return control.as_json(credentials(*self._confluent.add_organization()))
+        return control.build_json_response(describe_credentials(*self._confluent.add_organization()))
 
     def _end_roles(self, request: control.Request) -> control.Response:
         bindings = self._confluent.organization.role_bindings
-        principal = f"User:{request.document()['principal']}"
-        ended = [binding for binding in bindings.values() if binding.principal == principal]
-        for binding in ended:
+        principal = f"User:{request.read_document()['principal']}"
+        ended_bindings = [binding for binding in bindings.values() if binding.principal == principal]
+        for binding in ended_bindings:
             del bindings[binding.id]
-        return control.as_json({"ended": [binding.role for binding in ended]})
+        return control.build_json_response({"ended": [binding.role for binding in ended_bindings]})
 
-    def _ip_filter(self, request: control.Request) -> control.Response:
+    def _set_ip_filter(self, request: control.Request) -> control.Response:
         """Let groups of services refuse all addresses, as an IP filter of the organization does for its
         operation groups.
 
@@ -109,26 +111,26 @@ class Application(server.Application):
         filter includes are denied, each operation group by its own filters. It names neither status nor
         message; both are assumptions.
         """
-        filtered = {Plane[name] for name in request.document()["planes"]}
+        filtered = {Plane[name] for name in request.read_document()["planes"]}
         self._confluent.organization.ip_filtered = filtered
-        return control.as_json({"planes": sorted(plane.name for plane in filtered)})
+        return control.build_json_response({"planes": sorted(plane.name for plane in filtered)})
 
-    def _records(self, request: control.Request) -> control.Response:
+    def _read_records(self, request: control.Request) -> control.Response:
         """Return the records of the topics with that name in all clusters.
 
         Timestamps are milliseconds since 1970 UTC.
         """
         organization = self._confluent.organization
-        name = str(request.document()["topic"])
+        name = str(request.read_document()["topic"])
         records = []
         organization.clock.run_due()
         for cluster in organization.clusters.values():
-            registry = organization.registry_of(cluster.environment)
+            registry = organization.find_registry(cluster.environment)
             topic = cluster.topics.get(name)
             if registry and topic and (latest := registry.schemas.latest(f"{name}-value")):
                 reader = Reader(registry.schemas, json.loads(latest.text), upserts=False)
-                records += [_record(record) for record in reader.read(name, topic.messages)]
-        return control.as_json({"records": records})
+                records += [_describe_record(record) for record in reader.read(name, topic.messages)]
+        return control.build_json_response({"records": records})
 
     def _answer(
         self, route: Route, parameters: dict[str, str], request: Request, body: bytes, request_id: str
@@ -136,32 +138,31 @@ class Application(server.Application):
         limit = self._confluent.limit
         api = route.api
         header = request.headers.get("authorization", "")
-        organization = self._confluent.organization_of(basic_credentials(header)[0])
+        organization = self._confluent.find_organization(read_basic_credentials(header)[0])
         if api.plane in organization.ip_filtered:
             raise forbidden("The source IP address is not allowed by the IP filters of the organization")
         key = authenticate(organization, api, header) if api.key else NOBODY
         now = organization.clock.now()
-        within = limit.take(key.id, now)
-        headers = limit.rate_headers(api, key.id, now) | {"X-Request-Id": request_id}
-        if not within:
-            return Response(
-                b"", 429, headers | limit.retry_after(api, now), "text/html" if api is KAFKA else None
-            )
+        is_within_limit = limit.take(key.id, now)
+        headers = limit.build_headers(api, key.id, now) | {"X-Request-Id": request_id}
+        if not is_within_limit:
+            media_type = "text/html" if api is KAFKA else None
+            return Response(b"", 429, headers | limit.retry_after(api, now), media_type)
         call = Call(
             organization,
             parameters,
             dict(request.query_params),
             dict(request.headers),
-            _parsed(request, body),
+            _parse_body(request, body),
             body,
             key,
             organization.addresses[api.plane],
             request.url.path,
         )
-        return _rendered(route.handler(call), headers)
+        return _render_answer(route.handler(call), headers)
 
 
-def _error(api: Api, error: ApiError, request_id: str) -> Response:
+def _render_error(api: Api, error: ApiError, request_id: str) -> Response:
     content_type, content = api.render(error, request_id)
     return Response(content, error.status, error.headers | {"X-Request-Id": request_id}, content_type)
 
@@ -181,7 +182,7 @@ def _find(plane: Plane, request: Request) -> tuple[Route, dict[str, str]]:
     raise ApiError(404, "The requested resource was not found", code="resource_not_found")
 
 
-def _parsed(request: Request, body: bytes) -> dict[str, Any]:
+def _parse_body(request: Request, body: bytes) -> dict[str, Any]:
     kind = request.headers.get("content-type", "")
     if not body or request.method not in ("POST", "PUT", "PATCH") or "form" in kind:
         return {}
@@ -196,7 +197,7 @@ def _parsed(request: Request, body: bytes) -> dict[str, Any]:
     return document
 
 
-def _rendered(answer: Answer, headers: dict[str, str]) -> Response:
+def _render_answer(answer: Answer, headers: dict[str, str]) -> Response:
     headers = {**answer.headers, **headers}
     if answer.body is None:
         return Response(b"", answer.status, headers)
@@ -205,7 +206,7 @@ def _rendered(answer: Answer, headers: dict[str, str]) -> Response:
     )
 
 
-def _record(record: Record | BadRecord) -> dict[str, Any]:
+def _describe_record(record: Record | BadRecord) -> dict[str, Any]:
     if isinstance(record, BadRecord):
         return {
             "partition": record.message.partition,
@@ -213,12 +214,10 @@ def _record(record: Record | BadRecord) -> dict[str, Any]:
             "problem": record.problem,
         }
     position = {"partition": record.partition, "offset": record.offset, "timestamp": record.timestamp}
-    return position | {
-        "value": None
-        if record.value is None
-        else {name: _plain(value) for name, value in record.value.items()}
-    }
+    if record.value is None:
+        return {**position, "value": None}
+    return {**position, "value": {name: _to_plain_value(value) for name, value in record.value.items()}}
 
 
-def _plain(value: Any) -> Any:
+def _to_plain_value(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)

@@ -21,7 +21,9 @@ _ENVIRONMENT: Final = _ORGANIZATION + r"/environment=[^/]+"
 _CLUSTER: Final = _ENVIRONMENT + r"/cloud-cluster=[^/]+"
 _INSIDE_CLUSTER: Final = _CLUSTER + r"/(kafka=[^/]+/(topic|group|transactional-id)|connector)=.+"
 _SUBJECT: Final = _ENVIRONMENT + r"/schema-registry=[^/]+/(subject|kek)=.+"
-_RESOURCE: Final = rf"({_INSIDE_CLUSTER}|{_SUBJECT}|{_ENVIRONMENT}/provider-integration=[^/]+|{_ORGANIZATION}/service-account=[^/]+)"
+_PROVIDER_INTEGRATION: Final = _ENVIRONMENT + r"/provider-integration=[^/]+"
+_SERVICE_ACCOUNT: Final = _ORGANIZATION + r"/service-account=[^/]+"
+_RESOURCE: Final = rf"({_INSIDE_CLUSTER}|{_SUBJECT}|{_PROVIDER_INTEGRATION}|{_SERVICE_ACCOUNT})"
 _FLINK: Final = rf"({_ORGANIZATION}|{_ENVIRONMENT}|{_ENVIRONMENT}/flink-region=[^/]+(/compute-pool=.+)?)"
 
 #: By role: the actions that it allows, and a regular expression of the scopes at which it may be bound.
@@ -48,7 +50,7 @@ def may_bind(role: str, pattern: str) -> bool:
     return role in ROLES and re.fullmatch(r"crn://confluent\.cloud" + ROLES[role][1], pattern) is not None
 
 
-def allowed(org: Organization, principal: str, action: str, resource: str) -> bool:
+def is_allowed(org: Organization, principal: str, action: str, resource: str) -> bool:
     """Return whether a role allows the action.
 
     `resource` is a CRN. The organization's owner may do everything.
@@ -60,12 +62,12 @@ def allowed(org: Organization, principal: str, action: str, resource: str) -> bo
         binding.principal == f"User:{principal}"
         and binding.effective <= now
         and action in ROLES[binding.role][0]
-        and covers(binding.pattern, resource)
+        and is_covered(binding.pattern, resource)
         for binding in org.role_bindings.values()
     )
 
 
-def covers(pattern: str, name: str) -> bool:
+def is_covered(pattern: str, name: str) -> bool:
     """Return whether `pattern` is the CRN of the resource or of something that contains it.
 
     A final `*` matches any suffix.
@@ -78,5 +80,5 @@ def covers(pattern: str, name: str) -> bool:
 
 
 def require(call: Call, action: str, resource: str) -> None:
-    if not allowed(call.org, call.principal, action, resource):
+    if not is_allowed(call.org, call.principal, action, resource):
         raise forbidden()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from simulators.confluent import access, datagen, kafka
+from simulators.confluent import access, datagen, kafka, kafka_access
 from simulators.confluent.datagen import Generator
 from simulators.confluent.errors import ApiError
 from simulators.confluent.http import CONNECT, Answer, Call, Route
@@ -25,17 +25,17 @@ _SECRET_WORDS: Final = ("secret", "password", "token")
 _TICK: Final = 5.0
 
 
-def _info(connector: Connector) -> dict[str, Any]:
+def _describe_connector(connector: Connector) -> dict[str, Any]:
     tasks = [{"connector": connector.name, "task": 0}]
     return {
         "name": connector.name,
-        "config": _masked(connector.config),
+        "config": _mask_secrets(connector.config),
         "tasks": tasks,
         "type": connector.type,
     }
 
 
-def _status(connector: Connector) -> dict[str, Any]:
+def _describe_status(connector: Connector) -> dict[str, Any]:
     trace = {"trace": connector.trace} if connector.trace else {}
     task = {"id": 0, "state": connector.state, "worker_id": connector.name, "msg": connector.trace}
     tasks = [task] if connector.state in ("RUNNING", "FAILED", "PAUSED") else []
@@ -44,71 +44,71 @@ def _status(connector: Connector) -> dict[str, Any]:
 
 
 def create(call: Call) -> Answer:
-    cluster = _cluster(call)
+    cluster = _find_cluster(call)
     config = call.body.get("config")
     name = call.body.get("name") or (config or {}).get("name")
     if not isinstance(config, dict) or not isinstance(name, str) or config.get("name") != name:
         raise ApiError(400, "name and config.name are required, and must be the same")
-    if _named(call.org, cluster, name):
+    if _find_by_name(call.org, cluster, name):
         raise ApiError(409, f"Connector {name} already exists")
-    return Answer(201, _info(_start(call.org, cluster, name, config)))
+    return Answer(201, _describe_connector(_start(call.org, cluster, name, config)))
 
 
 def _require_valid(org: Organization, cluster: Cluster, config: dict[str, Any]) -> None:
-    if problems := _problems(org, cluster, config):
+    if problems := _list_problems(org, cluster, config):
         raise ApiError(400, "; ".join(f"{field}: {problem}" for field, problem in problems))
 
 
 def _start(org: Organization, cluster: Cluster, name: str, config: dict[str, Any]) -> Connector:
     _require_valid(org, cluster, config)
-    new = org.new_id("lcc")
+    new = org.create_id("lcc")
     now = org.clock.now()
     connector = Connector(new, f"{cluster.scope}/connector={name}", now, now, cluster.id, name, dict(config))
     org.connectors[new] = connector
-    org.clock.after(org.delays.connector, lambda: _begin(org, cluster, connector))
+    org.clock.call_later(org.delays.connector, lambda: _begin(org, cluster, connector))
     return connector
 
 
 def list_connectors(call: Call) -> Answer:
-    cluster = _cluster(call)
+    cluster = _find_cluster(call)
     connectors = [connector for connector in call.org.connectors.values() if connector.cluster == cluster.id]
-    wanted = call.query.get("expand", "").split(",") if call.query.get("expand") else []
-    if not wanted:
+    expansions = call.query.get("expand", "").split(",") if call.query.get("expand") else []
+    if not expansions:
         return Answer(200, sorted(connector.name for connector in connectors))
     answer = {}
     for connector in connectors:
         parts = {
             "id": {"id": connector.id, "id_type": "ID"},
-            "info": _info(connector),
-            "status": _status(connector),
+            "info": _describe_connector(connector),
+            "status": _describe_status(connector),
         }
-        answer[connector.name] = {name: part for name, part in parts.items() if name in wanted}
+        answer[connector.name] = {name: part for name, part in parts.items() if name in expansions}
     return Answer(200, answer)
 
 
 def read(call: Call) -> Answer:
-    return Answer(200, _info(_connector(call)))
+    return Answer(200, _describe_connector(_find_connector(call)))
 
 
 def read_config(call: Call) -> Answer:
-    return Answer(200, _masked(_connector(call).config))
+    return Answer(200, _mask_secrets(_find_connector(call).config))
 
 
 def read_status(call: Call) -> Answer:
-    return Answer(200, _status(_connector(call)))
+    return Answer(200, _describe_status(_find_connector(call)))
 
 
 def put_config(call: Call) -> Answer:
     """Create a connector, or restart it with another configuration."""
     org = call.org
-    cluster = _cluster(call)
+    cluster = _find_cluster(call)
     name = call.parameters["name"]
     if call.body.get("name", name) != name:
         raise ApiError(400, "name can't be changed")
     config = call.body | {"name": name}
-    connector = _named(org, cluster, name)
+    connector = _find_by_name(org, cluster, name)
     if connector is None:
-        return Answer(200, _info(_start(org, cluster, name, config)))
+        return Answer(200, _describe_connector(_start(org, cluster, name, config)))
     _require_valid(org, cluster, config)
     if config["connector.class"] != connector.config["connector.class"]:
         raise ApiError(400, "connector.class can't be changed")
@@ -116,12 +116,12 @@ def put_config(call: Call) -> Answer:
     connector.state = "PROVISIONING"
     connector.generator = None
     connector.trace = ""
-    org.clock.after(org.delays.connector, lambda: _begin(org, cluster, connector))
-    return Answer(200, _info(connector))
+    org.clock.call_later(org.delays.connector, lambda: _begin(org, cluster, connector))
+    return Answer(200, _describe_connector(connector))
 
 
 def pause(call: Call) -> Answer:
-    connector = _connector(call)
+    connector = _find_connector(call)
     if connector.state == "RUNNING":
         connector.state = "PAUSED"
     return Answer(202)
@@ -130,24 +130,25 @@ def pause(call: Call) -> Answer:
 def resume(call: Call) -> Answer:
     """Resume from now. Records that were due during the pause are not produced."""
     org = call.org
-    connector = _connector(call)
+    connector = _find_connector(call)
     if connector.state == "PAUSED":
         connector.state = "RUNNING"
         if connector.generator:
             connector.generator.time = org.clock.now()
-            _tick(org, org.clusters[connector.cluster], connector, connector.generator)
+            _produce_due_records(org, org.clusters[connector.cluster], connector, connector.generator)
     return Answer(202)
 
 
 def delete(call: Call) -> Answer:
-    connector = _connector(call)
+    connector = _find_connector(call)
     connector.state = "DELETED"
     del call.org.connectors[connector.id]
     return Answer(200, {"error": None})
 
 
 def validate(call: Call) -> Answer:
-    problems = _problems(call.org, _cluster(call), call.body | {"connector.class": call.parameters["plugin"]})
+    config = call.body | {"connector.class": call.parameters["plugin"]}
+    problems = _list_problems(call.org, _find_cluster(call), config)
     configs = [{"value": {"name": name, "errors": [problem]}} for name, problem in problems]
     return Answer(
         200,
@@ -155,46 +156,49 @@ def validate(call: Call) -> Answer:
     )
 
 
-def _cluster(call: Call) -> Cluster:
-    cluster = access.cluster(call, call.parameters["kafka_cluster_id"], call.parameters["environment_id"])
+def _find_cluster(call: Call) -> Cluster:
+    cluster = access.find_cluster(
+        call, call.parameters["kafka_cluster_id"], call.parameters["environment_id"]
+    )
     if cluster.phase != "PROVISIONED":
         raise ApiError(404, f"Kafka cluster {cluster.id} is not ready")
     return cluster
 
 
-def _named(org: Organization, cluster: Cluster, name: str) -> Connector | None:
-    connectors = (connector for connector in org.connectors.values() if connector.cluster == cluster.id)
-    return next((connector for connector in connectors if connector.name == name), None)
+def _find_by_name(org: Organization, cluster: Cluster, name: str) -> Connector | None:
+    for connector in org.connectors.values():
+        if connector.cluster == cluster.id and connector.name == name:
+            return connector
+    return None
 
 
-def _connector(call: Call) -> Connector:
-    connector = _named(call.org, _cluster(call), call.parameters["name"])
+def _find_connector(call: Call) -> Connector:
+    connector = _find_by_name(call.org, _find_cluster(call), call.parameters["name"])
     if connector is None:
         raise ApiError(404, f"Unknown connector {call.parameters['name']}")
     return connector
 
 
-def _masked(config: dict[str, str]) -> dict[str, str]:
-    return {
-        name: "****" if any(word in name for word in _SECRET_WORDS) else value
-        for name, value in config.items()
-    }
+def _mask_secrets(config: dict[str, str]) -> dict[str, str]:
+    masked_config = dict(config)
+    for name in config:
+        if any(word in name for word in _SECRET_WORDS):
+            masked_config[name] = "****"
+    return masked_config
 
 
-def _problems(org: Organization, cluster: Cluster, config: dict[str, Any]) -> list[tuple[str, str]]:
+def _list_problems(org: Organization, cluster: Cluster, config: dict[str, Any]) -> list[tuple[str, str]]:
     """Return (field, problem) for each invalid field."""
-    wrong = [(name, "must be a string") for name, value in config.items() if not isinstance(value, str)]
-    if wrong or not config.get("connector.class"):
-        return wrong or [("connector.class", "is required")]
-    wrong = list(_account_problems(org, cluster, config))
-    return wrong + (
-        list(_datagen_problems(org, cluster, config)) if config["connector.class"] == _DATAGEN else []
-    )
+    problems = [(name, "must be a string") for name, value in config.items() if not isinstance(value, str)]
+    if problems or not config.get("connector.class"):
+        return problems or [("connector.class", "is required")]
+    problems = list(_check_account(org, cluster, config))
+    if config["connector.class"] == _DATAGEN:
+        problems += _check_datagen(org, cluster, config)
+    return problems
 
 
-def _account_problems(
-    org: Organization, cluster: Cluster, config: dict[str, str]
-) -> Iterator[tuple[str, str]]:
+def _check_account(org: Organization, cluster: Cluster, config: dict[str, str]) -> Iterator[tuple[str, str]]:
     match config.get("kafka.auth.mode", "KAFKA_API_KEY"):
         case "SERVICE_ACCOUNT":
             if config.get("kafka.service.account.id") not in org.service_accounts:
@@ -209,14 +213,12 @@ def _account_problems(
             yield "kafka.auth.mode", "must be SERVICE_ACCOUNT or KAFKA_API_KEY"
 
 
-def _principal(org: Organization, config: dict[str, str]) -> str:
+def _get_principal(org: Organization, config: dict[str, str]) -> str:
     """Return the account that a connector acts as."""
     return config.get("kafka.service.account.id") or org.api_keys[config["kafka.api.key"]].owner
 
 
-def _datagen_problems(
-    org: Organization, cluster: Cluster, config: dict[str, str]
-) -> Iterator[tuple[str, str]]:
+def _check_datagen(org: Organization, cluster: Cluster, config: dict[str, str]) -> Iterator[tuple[str, str]]:
     for name in ("kafka.topic", "output.data.format", "tasks.max"):
         if not config.get(name):
             yield name, "is required"
@@ -224,21 +226,21 @@ def _datagen_problems(
         yield "output.data.format", f"must be one of {', '.join(_FORMATS)}"
     elif config.get("output.data.format") != "AVRO":
         yield "output.data.format", "only AVRO is simulated"
-    elif org.registry_of(cluster.environment) is None:
+    elif org.find_registry(cluster.environment) is None:
         yield "output.data.format", "AVRO needs Schema Registry, which the environment doesn't have"
     if not config.get("max.interval", "1").isdecimal() or not config.get("tasks.max", "1").isdecimal():
         yield "max.interval", "max.interval and tasks.max must be whole numbers"
-    yield from _schema_problems(config)
+    yield from _check_schema(config)
 
 
-def _schema_problems(config: dict[str, str]) -> Iterator[tuple[str, str]]:
+def _check_schema(config: dict[str, str]) -> Iterator[tuple[str, str]]:
     if bool(config.get("quickstart")) == bool(config.get("schema.string")):
         yield "quickstart", "either quickstart or schema.string is required, not both"
     elif config.get("quickstart", "STOCK_TRADES").upper() not in datagen.QUICKSTARTS:
         yield "quickstart", f"only {', '.join(datagen.QUICKSTARTS)} is simulated"
     else:
         try:
-            datagen.named_schema(config)
+            datagen.read_named_schema(config)
         except Exception as error:  # an invalid schema can raise any exception
             yield "schema.string", f"is not a valid Avro schema for a topic: {type(error).__name__} {error}"
 
@@ -249,13 +251,14 @@ def _begin(org: Organization, cluster: Cluster, connector: Connector) -> None:
     if connector.config["connector.class"] != _DATAGEN:
         connector.state = "RUNNING"
         return
-    if problem := _missing_rights(org, cluster, connector):
+    if problem := _describe_missing_rights(org, cluster, connector):
         connector.state = "FAILED"
         connector.trace = problem
         return
-    registry = org.registry_of(cluster.environment)
+    registry = org.find_registry(cluster.environment)
     assert registry is not None, "a connector with AVRO is refused in an environment without Schema Registry"
-    schema = Schema.avro(datagen.without_steering(datagen.named_schema(connector.config)[0]))
+    document, _ = datagen.read_named_schema(connector.config)
+    schema = Schema.from_avro(datagen.remove_arg_properties(document))
     try:
         version = registry.schemas.register(f"{connector.config['kafka.topic']}-value", schema)
     except ApiError as error:
@@ -264,22 +267,24 @@ def _begin(org: Organization, cluster: Cluster, connector: Connector) -> None:
         return
     connector.generator = Generator(connector.config, version.id, org.random, org.clock.now())
     connector.state = "RUNNING"
-    _tick(org, cluster, connector, connector.generator)
+    _produce_due_records(org, cluster, connector, connector.generator)
 
 
-def _missing_rights(org: Organization, cluster: Cluster, connector: Connector) -> str:
+def _describe_missing_rights(org: Organization, cluster: Cluster, connector: Connector) -> str:
     name = connector.config["kafka.topic"]
-    account = _principal(org, connector.config)
-    if kafka.visible(org, cluster, name) is None:
+    account = _get_principal(org, connector.config)
+    if kafka.find_visible_topic(org, cluster, name) is None:
         return f"Topic {name} does not exist"
-    if not kafka.may(org, cluster, account, "write", topic=name):
+    if not kafka_access.may(org, cluster, account, "write", topic=name):
         return f"Not authorized to access topics: [{name}]. User:{account} needs WRITE on the topic"
-    if not kafka.may(org, cluster, account, "describe"):
+    if not kafka_access.may(org, cluster, account, "describe"):
         return f"Cluster authorization failed. User:{account} needs DESCRIBE on the cluster"
     return ""
 
 
-def _tick(org: Organization, cluster: Cluster, connector: Connector, generator: Generator) -> None:
+def _produce_due_records(
+    org: Organization, cluster: Cluster, connector: Connector, generator: Generator
+) -> None:
     """Produce the records that are due and schedule the next tick, until the connector is paused, changed or
     deleted.
 
@@ -291,14 +296,14 @@ def _tick(org: Organization, cluster: Cluster, connector: Connector, generator: 
         or connector.id not in org.connectors
     ):
         return
-    topic = kafka.visible(org, cluster, connector.config["kafka.topic"])
+    topic = kafka.find_visible_topic(org, cluster, connector.config["kafka.topic"])
     if topic is None:
         connector.state = "FAILED"
         connector.trace = f"Topic {connector.config['kafka.topic']} does not exist"
         return
     org.clock.catch_up()
     generator.fill(topic, org.clock.now())
-    org.clock.after(_TICK, lambda: _tick(org, cluster, connector, generator))
+    org.clock.call_later(_TICK, lambda: _produce_due_records(org, cluster, connector, generator))
 
 
 _DENIED: Final = {403: 401}

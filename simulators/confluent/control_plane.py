@@ -1,6 +1,4 @@
-"""Organization, environments, Kafka clusters, Schema Registries, compute pools, regions and provider
-integrations.
-"""
+"""Organization, environments, Kafka clusters, Schema Registries, compute pools and regions."""
 
 from __future__ import annotations
 
@@ -8,24 +6,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from simulators.confluent import regions
-from simulators.confluent.authorization import allowed, require
-from simulators.confluent.errors import ApiError, bad_request, conflict, forbidden
+from simulators.confluent.authorization import is_allowed, require
+from simulators.confluent.environment_contents import Networks, PrivateLinkAttachments, ProviderIntegrationsV2
+from simulators.confluent.errors import ApiError, conflict, forbidden
 from simulators.confluent.http import TABLEFLOW, Call
-from simulators.confluent.model import (
-    Cluster,
-    ComputePool,
-    Content,
-    Environment,
-    Plane,
-    ProviderIntegration,
-    Resource,
-    SchemaRegistry,
-)
+from simulators.confluent.model import Cluster, ComputePool, Environment, Plane, Resource, SchemaRegistry
 from simulators.confluent.organization import CLOUD, Organization
+from simulators.confluent.provider_integrations import PROVIDER_INTEGRATIONS
 from simulators.confluent.resources import CLOUD_FIELD, ENVIRONMENT, Field, Kind
-
-#: The id of Confluent's AWS account if no embedded AWS is attached.
-_NO_ACCOUNT: Final = "000000000000"
 
 
 class Organizations(Kind[Resource]):
@@ -36,7 +24,7 @@ class Organizations(Kind[Resource]):
     spec = ""
     verbs = ("list", "read")
 
-    def objects(self, org: Organization) -> dict[str, Resource]:
+    def list_objects(self, org: Organization) -> dict[str, Resource]:
         return {org.organization_id: Resource(org.organization_id, org.crn, 0, 0)}
 
     def read_only(self, org: Organization, record: Resource) -> dict[str, Any]:
@@ -68,16 +56,19 @@ class Environments(Kind[Environment]):
     )
 
     def authorize(self, call: Call, verb: str, record: Environment | None) -> None:
-        require(call, "admin", record.crn if record else call.org.crn)
+        scope = record.crn if record else call.org.crn
+        require(call, "admin", scope)
 
     def is_listed(self, call: Call, record: Environment) -> bool:
-        return allowed(call.org, call.principal, "admin", record.crn)
+        return is_allowed(call.org, call.principal, "admin", record.crn)
 
     def check(self, call: Call, values: dict[str, Any], current: Environment | None) -> None:
         if current and (current.package, values["package"]) == ("ADVANCED", "ESSENTIALS"):
             raise conflict("A Stream Governance package can't be downgraded")
 
-    def crn(self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]) -> str:
+    def build_crn(
+        self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]
+    ) -> str:
         return f"{org.crn}/environment={new_id}"
 
     def check_deletable(self, org: Organization, record: Environment) -> None:
@@ -86,21 +77,19 @@ class Environments(Kind[Environment]):
 
     def erase(self, org: Organization, record: Environment) -> None:
         """Delete the environment with everything in it."""
-        for cluster in org.clusters_of(record.id):
+        for cluster in org.list_clusters(record.id):
             erase_cluster(org, cluster)
-        integrations = list(org.provider_integrations.values())
-        for integration in [
-            integration for integration in integrations if integration.environment == record.id
-        ]:
-            PROVIDER_INTEGRATIONS.erase(org, integration)
+        for integration in list(org.provider_integrations.values()):
+            if integration.environment == record.id:
+                PROVIDER_INTEGRATIONS.erase(org, integration)
         contents = (org.networks, org.private_link_attachments, org.provider_integrations_v2)
         for objects in (org.compute_pools, org.schema_registries, *contents):
-            for held_object in [
-                held_object for held_object in objects.values() if held_object.environment == record.id
-            ]:
-                del objects[held_object.id]
-        for key in [key for key in org.statements if key[0] == record.id]:
-            del org.statements[key]
+            content_ids = [content.id for content in objects.values() if content.environment == record.id]
+            for content_id in content_ids:
+                del objects[content_id]
+        for key in list(org.statements):
+            if key[0] == record.id:
+                del org.statements[key]
         del org.environments[record.id]
 
 
@@ -140,25 +129,27 @@ class Clusters(Kind[Cluster]):
         Field("deletion_protection", "protected", type=bool, default=False),
     )
 
-    def crn(self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]) -> str:
+    def build_crn(
+        self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]
+    ) -> str:
         return f"{org.environments[values['environment']].crn}/cloud-cluster={new_id}/kafka={new_id}"
 
     def check(self, call: Call, values: dict[str, Any], current: Cluster | None) -> None:
         if current and (current.type, values["type"]) == ("Standard", "Basic"):
             raise conflict("A Standard cluster can't become Basic")
 
-    def created(self, org: Organization, record: Cluster) -> None:
+    def start_lifecycle(self, org: Organization, record: Cluster) -> None:
         """Provision the cluster.
 
         The first one in an environment with Stream Governance also creates its Schema Registry.
         """
 
-        def provisioned() -> None:
+        def finish_provisioning() -> None:
             if record.id in org.clusters and record.environment in org.environments:
                 record.phase = "PROVISIONED"
                 _create_registry(org, org.environments[record.environment], record.region)
 
-        org.clock.after(org.delays.cluster, provisioned)
+        org.clock.call_later(org.delays.cluster, finish_provisioning)
 
     def read_only(self, org: Organization, record: Cluster) -> dict[str, Any]:
         """Return the endpoints of a provisioned cluster.
@@ -173,7 +164,7 @@ class Clusters(Kind[Cluster]):
         }
         return {**endpoints, "endpoints": {"PUBLIC": {**endpoints, "connection_type": "PUBLIC"}}}
 
-    def status(self, org: Organization, record: Cluster) -> dict[str, Any]:
+    def describe_status(self, org: Organization, record: Cluster) -> dict[str, Any]:
         return {"phase": record.phase}
 
     def is_gone(self, record: Cluster) -> bool:
@@ -182,7 +173,7 @@ class Clusters(Kind[Cluster]):
     def is_listed(self, call: Call, record: Cluster) -> bool:
         return not record.deleting
 
-    def missing(self, name: str) -> ApiError:
+    def build_missing_error(self, name: str) -> ApiError:
         return forbidden("Forbidden Access")
 
     def check_deletable(self, org: Organization, record: Cluster) -> None:
@@ -195,20 +186,21 @@ class Clusters(Kind[Cluster]):
 
     def erase(self, org: Organization, record: Cluster) -> None:
         record.deleting = True
-        org.clock.after(org.delays.cluster_deletion, lambda: erase_cluster(org, record))
+        org.clock.call_later(org.delays.cluster_deletion, lambda: erase_cluster(org, record))
 
 
 def erase_cluster(org: Organization, cluster: Cluster) -> None:
     """Delete the cluster with everything in it. Its API keys remain but can't be used."""
     org.clusters.pop(cluster.id, None)
-    for connector in [connector for connector in org.connectors.values() if connector.cluster == cluster.id]:
-        del org.connectors[connector.id]
-    for key in [key for key in org.tableflow_topics if key[0] == cluster.id]:
-        del org.tableflow_topics[key]
-    for integration in [
-        integration for integration in org.catalog_integrations.values() if integration.cluster == cluster.id
-    ]:
-        del org.catalog_integrations[integration.id]
+    for connector in list(org.connectors.values()):
+        if connector.cluster == cluster.id:
+            del org.connectors[connector.id]
+    for key in list(org.tableflow_topics):
+        if key[0] == cluster.id:
+            del org.tableflow_topics[key]
+    for integration in list(org.catalog_integrations.values()):
+        if integration.cluster == cluster.id:
+            del org.catalog_integrations[integration.id]
 
 
 class SchemaRegistries(Kind[SchemaRegistry]):
@@ -234,21 +226,21 @@ class SchemaRegistries(Kind[SchemaRegistry]):
             "region": record.region,
         }
 
-    def status(self, org: Organization, record: SchemaRegistry) -> dict[str, Any]:
+    def describe_status(self, org: Organization, record: SchemaRegistry) -> dict[str, Any]:
         return {"phase": record.phase}
 
 
 def _create_registry(org: Organization, environment: Environment, region: str) -> None:
     """Create a Schema Registry, unless the environment already has one or has no Stream Governance."""
-    if org.registry_of(environment.id) or not environment.package:
+    if org.find_registry(environment.id) or not environment.package:
         return
-    new = org.new_id("lsrc")
+    new = org.create_id("lsrc")
     now = org.clock.now()
     registry = SchemaRegistry(
         new, f"{environment.crn}/schema-registry={new}", now, now, environment.id, region
     )
     org.schema_registries[new] = registry
-    org.clock.after(org.delays.schema_registry, lambda: setattr(registry, "phase", "PROVISIONED"))
+    org.clock.call_later(org.delays.schema_registry, lambda: setattr(registry, "phase", "PROVISIONED"))
 
 
 class ComputePools(Kind[ComputePool]):
@@ -270,24 +262,25 @@ class ComputePools(Kind[ComputePool]):
     )
     filters = (("spec.region", "region"),)
 
-    def crn(self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]) -> str:
+    def build_crn(
+        self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]
+    ) -> str:
         environment = org.environments[values["environment"]]
         return f"{environment.crn}/flink-region=aws.{values['region']}/compute-pool={new_id}"
 
     def check(self, call: Call, values: dict[str, Any], current: ComputePool | None) -> None:
         if current and values["max_cfu"] < current.max_cfu:
             raise conflict("max_cfu can only grow")
-        where = current.environment if current else values["environment"], values["region"]
-        others = [
-            pool for pool in call.org.compute_pools.values() if (pool.environment, pool.region) == where
-        ]
-        if values["default"] and any(pool.default and pool is not current for pool in others):
-            raise conflict("The environment has a default compute pool in this region")
+        environment = current.environment if current else values["environment"]
+        for pool in call.org.compute_pools.values():
+            is_in_region = (pool.environment, pool.region) == (environment, values["region"])
+            if values["default"] and is_in_region and pool.default and pool is not current:
+                raise conflict("The environment has a default compute pool in this region")
 
-    def created(self, org: Organization, record: ComputePool) -> None:
-        org.clock.after(org.delays.compute_pool, lambda: setattr(record, "phase", "PROVISIONED"))
+    def start_lifecycle(self, org: Organization, record: ComputePool) -> None:
+        org.clock.call_later(org.delays.compute_pool, lambda: setattr(record, "phase", "PROVISIONED"))
 
-    def status(self, org: Organization, record: ComputePool) -> dict[str, Any]:
+    def describe_status(self, org: Organization, record: ComputePool) -> dict[str, Any]:
         running = sum(
             statement.pool == record.id and statement.phase == "RUNNING"
             for statement in org.statements.values()
@@ -308,15 +301,13 @@ class _Regions(Kind[Resource]):
     verbs = ("list",)
     scope: str
 
-    def objects(self, org: Organization) -> dict[str, Resource]:
+    def list_objects(self, org: Organization) -> dict[str, Resource]:
         names = [f"aws.{region}" for region in org.flink_regions]
         return {name: Resource(name, f"{org.crn}/{self.scope}={name}", 0, 0) for name in names}
 
     def is_listed(self, call: Call, record: Resource) -> bool:
-        return call.query.get("cloud", CLOUD) == CLOUD and call.query.get("region_name", "") in (
-            "",
-            record.id[4:],
-        )
+        region = record.id.removeprefix("aws.")
+        return call.query.get("cloud", CLOUD) == CLOUD and call.query.get("region_name", "") in ("", region)
 
 
 class FlinkRegions(_Regions):
@@ -349,145 +340,6 @@ class TableflowRegions(_Regions):
         return {"cloud": CLOUD, "region": record.id.removeprefix("aws.")}
 
 
-class ProviderIntegrations(Kind[ProviderIntegration]):
-    """The customer's IAM roles that Confluent may assume."""
-
-    api_version = "pim/v1"
-    name = "Integration"
-    path = "/pim/v1/integrations"
-    label = "Integration"
-    store = "provider_integrations"
-    record = ProviderIntegration
-    id_prefix = "cspi"
-    parent = ENVIRONMENT
-    spec = ""
-    quota = ("provider_integrations_per_org", "provider_integrations")
-    verbs = ("create", "list", "read", "delete")
-    fields = (
-        Field("provider", default="AWS", choices=("AWS", "aws")),
-        Field("config.kind", required=True, choices=("AwsIntegrationConfig",)),
-        Field(
-            "config.customer_iam_role_arn",
-            "role_arn",
-            required=True,
-            pattern=r"arn:aws:iam::\d{12}:role/[\w+=,.@/-]{1,512}",
-        ),
-        Field("display_name", "name", required=True, pattern=r".{1,60}"),
-    )
-
-    def crn(self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]) -> str:
-        return f"{org.environments[values['environment']].crn}/provider-integration={new_id}"
-
-    def check(self, call: Call, values: dict[str, Any], current: ProviderIntegration | None) -> None:
-        wanted = values["environment"], values["role_arn"]
-        integrations = call.org.provider_integrations.values()
-        if any((integration.environment, integration.role_arn) == wanted for integration in integrations):
-            raise conflict("customer_iam_role_arn is in use by another integration of the environment")
-
-    def computed(self, org: Organization, new_id: str) -> dict[str, Any]:
-        vendor_role = (
-            org.lake.vendor_role(new_id) if org.lake else f"arn:aws:iam::{_NO_ACCOUNT}:role/vendor/{new_id}"
-        )
-        return {"vendor_role_arn": vendor_role, "external_id": str(org.new_uuid())}
-
-    def is_listed(self, call: Call, record: ProviderIntegration) -> bool:
-        return call.query.get("provider", CLOUD).upper() == CLOUD
-
-    def header(self, org: Organization, record: ProviderIntegration) -> dict[str, Any]:
-        """Return the header without metadata, which the vendor's document doesn't have either."""
-        return {name: value for name, value in super().header(org, record).items() if name != "metadata"}
-
-    def read_only(self, org: Organization, record: ProviderIntegration) -> dict[str, Any]:
-        config = {"config.iam_role_arn": record.vendor_role_arn, "config.external_id": record.external_id}
-        return {**config, "usages": usages(org, record)}
-
-    def check_deletable(self, org: Organization, record: ProviderIntegration) -> None:
-        if users := usages(org, record):
-            raise bad_request(f"The integration is in use by {', '.join(users)}")
-
-    def erase(self, org: Organization, record: ProviderIntegration) -> None:
-        """Delete the integration with Confluent's role for it."""
-        if org.lake:
-            org.lake.forget_vendor_role(record.vendor_role_arn)
-        super().erase(org, record)
-
-
-def usages(org: Organization, integration: ProviderIntegration) -> list[str]:
-    """Return the CRNs of the objects that use the integration, or stopped using it less than `Delays.usage`
-    seconds ago.
-    """
-    users = [topic.crn for topic in org.tableflow_topics.values() if topic.integration == integration.id]
-    catalogs = org.catalog_integrations.values()
-    users += [catalog.crn for catalog in catalogs if catalog.integration == integration.id]
-    return users + [
-        crn for until, crn in integration.ended_usages if until > org.clock.now() and crn not in users
-    ]
-
-
-def end_usage(org: Organization, name: str, crn: str) -> None:
-    """Record that an object no longer uses the integration.
-
-    `usages` lists it for another `Delays.usage` seconds.
-    """
-    if integration := org.provider_integrations.get(name):
-        integration.ended_usages.append((org.clock.now() + org.delays.usage, crn))
-
-
-class _Contents(Kind[Content]):
-    """Objects that an environment may hold. Only their names are simulated: nothing uses them."""
-
-    record = Content
-    parent = ENVIRONMENT
-    verbs = ("create", "list", "read", "delete")
-
-    def crn(self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]) -> str:
-        return (
-            f"{org.environments[values['environment']].crn}/{self.label.lower().replace(' ', '-')}={new_id}"
-        )
-
-
-class Networks(_Contents):
-    """Private networks. Source: Confluent's API reference, "Networks (networking/v1)"."""
-
-    api_version = "networking/v1"
-    name = "Network"
-    path = "/networking/v1/networks"
-    label = "Network"
-    store = "networks"
-    id_prefix = "n"
-    fields = (CLOUD_FIELD, Field("display_name", "name", pattern=r".{0,64}"))
-
-
-class PrivateLinkAttachments(_Contents):
-    """Source: Confluent's API reference, "Private Link Attachments (networking/v1)"."""
-
-    api_version = "networking/v1"
-    name = "PrivateLinkAttachment"
-    label = "Private link attachment"
-    path = "/networking/v1/private-link-attachments"
-    store = "private_link_attachments"
-    id_prefix = "platt"
-    fields = (CLOUD_FIELD, Field("display_name", "name", pattern=r".{0,64}"))
-
-
-class ProviderIntegrationsV2(_Contents):
-    """The second version of provider integrations: its lists don't have those of the first. Source:
-    Confluent's API reference, "Integrations (pim/v2)"."""
-
-    api_version = "pim/v2"
-    name = "Integration"
-    path = "/pim/v2/integrations"
-    label = "Integration"
-    store = "provider_integrations_v2"
-    id_prefix = "cspi"
-    spec = ""
-    fields = (
-        Field("provider", choices=("GCP",), required=True),
-        Field("display_name", "name", required=True, pattern=r".{1,60}"),
-    )
-
-
-PROVIDER_INTEGRATIONS: Final = ProviderIntegrations()
 KINDS: Final[tuple[Kind[Any], ...]] = (
     Organizations(),
     Environments(),
@@ -505,7 +357,7 @@ KINDS: Final[tuple[Kind[Any], ...]] = (
 
 def create_environment(org: Organization, name: str) -> Environment:
     """Create an environment without Stream Governance."""
-    new = org.new_id("env")
+    new = org.create_id("env")
     now = org.clock.now()
     org.environments[new] = Environment(new, f"{org.crn}/environment={new}", now, now, name, "")
     return org.environments[new]

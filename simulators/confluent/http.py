@@ -28,14 +28,12 @@ class Rendered(NamedTuple):
     content: bytes
 
 
-def control_plane(error: ApiError, request_id: str) -> Rendered:
-    source = (
-        {"pointer": error.pointer}
-        if error.pointer
-        else {"parameter": error.parameter}
-        if error.parameter
-        else {}
-    )
+def render_control_plane_error(error: ApiError, request_id: str) -> Rendered:
+    source = {}
+    if error.pointer:
+        source = {"pointer": error.pointer}
+    elif error.parameter:
+        source = {"parameter": error.parameter}
     entry: dict[str, Any] = {
         "id": request_id,
         "status": str(error.status),
@@ -44,19 +42,19 @@ def control_plane(error: ApiError, request_id: str) -> Rendered:
         "detail": error.detail,
         "source": source,
     }
-    return _json({"errors": [entry]})
+    return _render_json({"errors": [entry]})
 
 
-def metadata_service(error: ApiError, request_id: str) -> Rendered:
+def render_metadata_service_error(error: ApiError, request_id: str) -> Rendered:
     """Render errors of role bindings. 403, also for a missing binding, comes from the metadata service, in
     its format.
     """
     if error.status == 403:
-        return _json({"error_code": _KAFKA_CODES[403], "message": error.detail})
-    return control_plane(error, request_id)
+        return _render_json({"error_code": _KAFKA_CODES[403], "message": error.detail})
+    return render_control_plane_error(error, request_id)
 
 
-def kafka_rest(error: ApiError, request_id: str) -> Rendered:
+def render_kafka_rest_error(error: ApiError, request_id: str) -> Rendered:
     if error.status == 401:
         page = (
             "<html><head><title>Error 401 Unauthorized</title></head><body><h2>HTTP ERROR 401 "
@@ -64,29 +62,29 @@ def kafka_rest(error: ApiError, request_id: str) -> Rendered:
         )
         return Rendered("text/html;charset=iso-8859-1", page.encode())
     code = error.code if isinstance(error.code, int) else _KAFKA_CODES.get(error.status, error.status * 100)
-    return _json({"error_code": code, "message": error.detail})
+    return _render_json({"error_code": code, "message": error.detail})
 
 
-def schema_registry(error: ApiError, request_id: str) -> Rendered:
+def render_schema_registry_error(error: ApiError, request_id: str) -> Rendered:
     code = error.code if isinstance(error.code, int) else error.status
     if error.status in (400, 401, 403):  # the gateway in front of Schema Registry sends these
-        return _json({"error_code": code, "message": error.detail})
+        return _render_json({"error_code": code, "message": error.detail})
     return Rendered(
-        "application/vnd.schemaregistry.v1+json", _dump({"error_code": code, "message": error.detail})
+        "application/vnd.schemaregistry.v1+json", _dump_json({"error_code": code, "message": error.detail})
     )
 
 
 def connect(error: ApiError, request_id: str) -> Rendered:
     match error.status:
         case 401:
-            return _json({"error": {"code": 401, "message": error.detail}})
+            return _render_json({"error": {"code": 401, "message": error.detail}})
         case 400:
-            return _json({"code": 400, "message": error.detail})
-    return _json({"error_code": error.status, "message": error.detail})
+            return _render_json({"code": 400, "message": error.detail})
+    return _render_json({"error_code": error.status, "message": error.detail})
 
 
-def iceberg(error: ApiError, request_id: str) -> Rendered:
-    return _json(
+def render_iceberg_error(error: ApiError, request_id: str) -> Rendered:
+    return _render_json(
         {
             "error": {
                 "message": error.detail,
@@ -97,15 +95,15 @@ def iceberg(error: ApiError, request_id: str) -> Rendered:
     )
 
 
-def oauth(error: ApiError, request_id: str) -> Rendered:
-    return _json({"error": str(error.code or "invalid_request"), "error_description": error.detail})
+def render_oauth_error(error: ApiError, request_id: str) -> Rendered:
+    return _render_json({"error": str(error.code or "invalid_request"), "error_description": error.detail})
 
 
-def _json(document: Any) -> Rendered:
-    return Rendered("application/json", _dump(document))
+def _render_json(document: Any) -> Rendered:
+    return Rendered("application/json", _dump_json(document))
 
 
-def _dump(document: Any) -> bytes:
+def _dump_json(document: Any) -> bytes:
     return json.dumps(document, separators=(",", ":")).encode()
 
 
@@ -120,15 +118,15 @@ class Api(NamedTuple):
     render: Callable[[ApiError, str], Rendered]
 
 
-CONTROL: Final = Api("control plane", Plane.CLOUD, KeyKind.CLOUD, control_plane)
-ROLE_BINDINGS: Final = Api("role bindings", Plane.CLOUD, KeyKind.CLOUD, metadata_service)
+CONTROL: Final = Api("control plane", Plane.CLOUD, KeyKind.CLOUD, render_control_plane_error)
+ROLE_BINDINGS: Final = Api("role bindings", Plane.CLOUD, KeyKind.CLOUD, render_metadata_service_error)
 CONNECT: Final = Api("Connect", Plane.CLOUD, KeyKind.CLOUD, connect)
-TABLEFLOW: Final = Api("Tableflow", Plane.CLOUD, KeyKind.TABLEFLOW, control_plane)
-KAFKA: Final = Api("Kafka REST", Plane.KAFKA, KeyKind.KAFKA, kafka_rest)
-REGISTRY: Final = Api("Schema Registry", Plane.REGISTRY, KeyKind.REGISTRY, schema_registry)
-FLINK: Final = Api("Flink SQL", Plane.FLINK, KeyKind.FLINK, control_plane)
-ICEBERG: Final = Api("Iceberg REST catalog", Plane.CATALOG, None, iceberg)
-OAUTH: Final = Api("Iceberg REST catalog's tokens", Plane.CATALOG, None, oauth)
+TABLEFLOW: Final = Api("Tableflow", Plane.CLOUD, KeyKind.TABLEFLOW, render_control_plane_error)
+KAFKA: Final = Api("Kafka REST", Plane.KAFKA, KeyKind.KAFKA, render_kafka_rest_error)
+REGISTRY: Final = Api("Schema Registry", Plane.REGISTRY, KeyKind.REGISTRY, render_schema_registry_error)
+FLINK: Final = Api("Flink SQL", Plane.FLINK, KeyKind.FLINK, render_control_plane_error)
+ICEBERG: Final = Api("Iceberg REST catalog", Plane.CATALOG, None, render_iceberg_error)
+OAUTH: Final = Api("Iceberg REST catalog's tokens", Plane.CATALOG, None, render_oauth_error)
 
 
 class Answer(NamedTuple):
@@ -156,7 +154,7 @@ class Call(NamedTuple):
         """Return the id of the account that the caller's key belongs to."""
         return self.key.owner
 
-    def required(self, parameter: str) -> str:
+    def require_parameter(self, parameter: str) -> str:
         if value := self.query.get(parameter, ""):
             return value
         raise ApiError(400, f"query parameter {parameter!r} is required", parameter=parameter)
@@ -197,7 +195,7 @@ def authenticate(org: Organization, api: Api, header: str) -> ApiKey:
 
     Raises ApiError 401, with the same message for every reason.
     """
-    key = find_key(org, *basic_credentials(header))
+    key = find_key(org, *read_basic_credentials(header))
     if key is None or key.kind is not api.key:
         raise ApiError(
             401, "invalid API key: make sure you're using the correct API key and secret", code="unauthorized"
@@ -217,7 +215,7 @@ def find_key(org: Organization, name: str, secret: str) -> ApiKey | None:
     return key
 
 
-def basic_credentials(header: str) -> tuple[str, str]:
+def read_basic_credentials(header: str) -> tuple[str, str]:
     """Return the id and the secret of an HTTP Basic header. Both are empty for any other header."""
     scheme, _, encoded = header.partition(" ")
     try:

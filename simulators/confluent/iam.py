@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from urllib.parse import unquote
 
-from simulators.confluent.authorization import allowed, may_bind, require
+from simulators.confluent.authorization import is_allowed, may_bind, require
 from simulators.confluent.errors import ApiError, bad_request, conflict, forbidden, invalid, over_quota
 from simulators.confluent.fields import Fields
 from simulators.confluent.http import ROLE_BINDINGS, Answer, Call
 from simulators.confluent.model import ApiKey, KeyKind, Plane, Resource, RoleBinding, ServiceAccount
 from simulators.confluent.organization import Organization
-from simulators.confluent.resources import Field, Kind, page
+from simulators.confluent.pages import build_page
+from simulators.confluent.resources import Field, Kind
 
 #: By kind of key: the API version and the path of the resources that it is for.
 _KEY_RESOURCES: Final = {
@@ -47,22 +48,23 @@ class ServiceAccounts(Kind[ServiceAccount]):
             require(call, "admin", call.org.crn)
 
     def check(self, call: Call, values: dict[str, Any], current: ServiceAccount | None) -> None:
-        if any(
-            account.name == values["name"] and account is not current
-            for account in call.org.service_accounts.values()
-        ):
-            raise conflict("Service name is already in use")
+        for account in call.org.service_accounts.values():
+            if account.name == values["name"] and account is not current:
+                raise conflict("Service name is already in use")
 
-    def crn(self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]) -> str:
+    def build_crn(
+        self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]
+    ) -> str:
         return f"{org.crn}/service-account={new_id}"
 
-    def missing(self, name: str) -> ApiError:
+    def build_missing_error(self, name: str) -> ApiError:
         return forbidden("Forbidden Access")
 
     def erase(self, org: Organization, record: ServiceAccount) -> None:
         """Delete the account with its API keys. Its role bindings remain, without effect."""
-        for key in [key for key in org.api_keys.values() if key.owner == record.id]:
-            del org.api_keys[key.id]
+        for key in list(org.api_keys.values()):
+            if key.owner == record.id:
+                del org.api_keys[key.id]
         super().erase(org, record)
 
 
@@ -78,7 +80,7 @@ class RoleBindings(Kind[RoleBinding]):
     id_prefix = "rb"
     spec = ""
     verbs = ("create", "list", "read", "delete")
-    instead = {"create": {422: 400}}
+    instead: ClassVar[Mapping[str, Mapping[int, int]]] = {"create": {422: 400}}
     fields = (
         Field("principal", "principal", required=True),
         Field("role_name", "role", required=True),
@@ -103,20 +105,19 @@ class RoleBindings(Kind[RoleBinding]):
         if not may_bind(role, pattern) or not pattern.startswith(call.org.crn):
             raise bad_request(f"role {role} can't be bound at {pattern}", "/crn_pattern")
         require(call, "admin", pattern)
-        bindings = call.org.role_bindings.values()
-        if any(
-            (binding.principal, binding.role, binding.pattern) == (principal, role, pattern)
-            for binding in bindings
-        ):
-            raise conflict("Role binding already exists")
+        for binding in call.org.role_bindings.values():
+            if (binding.principal, binding.role, binding.pattern) == (principal, role, pattern):
+                raise conflict("Role binding already exists")
 
-    def computed(self, org: Organization, new_id: str) -> dict[str, Any]:
+    def compute_attributes(self, org: Organization, new_id: str) -> dict[str, Any]:
         return {"effective": org.clock.now() + org.delays.role_binding}
 
-    def crn(self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]) -> str:
+    def build_crn(
+        self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]
+    ) -> str:
         return f"{org.crn}/role-binding={new_id}"
 
-    def missing(self, name: str) -> ApiError:
+    def build_missing_error(self, name: str) -> ApiError:
         return forbidden(f"Role binding {name} not found or access is denied")
 
     def is_listed(self, call: Call, record: RoleBinding) -> bool:
@@ -127,7 +128,7 @@ class RoleBindings(Kind[RoleBinding]):
         """List the bindings. The first one is that of the person who created the organization, whom Confluent
         makes its OrganizationAdmin (docs.confluent.io, "Predefined RBAC roles").
         """
-        call.required("crn_pattern")
+        call.require_parameter("crn_pattern")
         org = call.org
         first = RoleBinding(
             "rb-owner",
@@ -142,18 +143,14 @@ class RoleBindings(Kind[RoleBinding]):
         records = [
             binding
             for binding in (first, *org.role_bindings.values())
-            if self.is_listed(call, binding)
-            and all(
-                call.query.get(name, "") in ("", getattr(binding, attribute))
-                for name, attribute in self.filters
-            )
+            if self.is_listed(call, binding) and self.matches_filters(call, binding)
         ]
-        return page(call, self.api_version, self.name, records, self.document)
+        return build_page(call, self.api_version, self.name, records, self.build_document)
 
     def delete(self, call: Call) -> Answer:
         record = self.find(call, None)
         super().delete(call)
-        return Answer(200, self.document(call.org, record))
+        return Answer(200, self.build_document(call.org, record))
 
 
 class ApiKeys(Kind[ApiKey]):
@@ -172,19 +169,19 @@ class ApiKeys(Kind[ApiKey]):
 
     def create(self, call: Call) -> Answer:
         org = call.org
-        spec = Fields(call.body).inside("spec")
+        spec = Fields(call.body).read_object("spec")
         if len(org.api_keys) >= org.quotas.api_keys:
             raise over_quota("apikeys_per_org", org.quotas.api_keys)
-        owner = spec.reference("owner")
+        owner = spec.read_reference("owner")
         if owner not in org.service_accounts and owner != org.owner:
             raise invalid("/spec/owner/id", f"owner {owner} does not exist")
-        kind, resource, scope = _key_resource(org, spec)
-        if call.principal != owner and not allowed(org, call.principal, "admin", scope):
+        kind, resource, scope = _read_key_resource(org, spec)
+        if call.principal != owner and not is_allowed(org, call.principal, "admin", scope):
             raise forbidden()
         delay = org.delays.kafka_key if kind is KeyKind.KAFKA else org.delays.other_key
-        texts = (spec.text("display_name"), spec.text("description"))
+        texts = (spec.read_text("display_name"), spec.read_text("description"))
         key = issue_key(org, owner, kind, resource, scope, delay=delay, texts=texts)
-        document = self.document(org, key)
+        document = self.build_document(org, key)
         return Answer(202, document | {"spec": document["spec"] | {"secret": key.secret}})
 
     def authorize(self, call: Call, verb: str, record: ApiKey | None) -> None:
@@ -193,57 +190,60 @@ class ApiKeys(Kind[ApiKey]):
             raise forbidden()
 
     def is_listed(self, call: Call, record: ApiKey) -> bool:
-        return call.principal == record.owner or allowed(call.org, call.principal, "admin", record.scope)
+        return call.principal == record.owner or is_allowed(call.org, call.principal, "admin", record.scope)
 
     def check(self, call: Call, values: dict[str, Any], current: ApiKey | None) -> None:
-        spec = Fields(call.body).inside("spec", required=False)
+        spec = Fields(call.body).read_object("spec", required=False)
         if current:
             spec.require_same_reference("owner", current.owner)
             if "resource" in spec:
-                spec.inside("resource").require_same("id", current.resource)
+                spec.read_object("resource").require_same("id", current.resource)
 
-    def missing(self, name: str) -> ApiError:
+    def build_missing_error(self, name: str) -> ApiError:
         return forbidden("Forbidden Access")
 
     def read_only(self, org: Organization, record: ApiKey) -> dict[str, Any]:
-        person = record.owner == org.owner
-        path, scope, kind = (
-            ("users", "user", "User") if person else ("service-accounts", "service-account", "ServiceAccount")
-        )
-        owner = _reference(org, record.owner, f"/iam/v2/{path}", f"{org.crn}/{scope}={record.owner}")
+        if record.owner == org.owner:
+            kind = "User"
+            owner_path = "/iam/v2/users"
+            owner_crn = f"{org.crn}/user={record.owner}"
+        else:
+            kind = "ServiceAccount"
+            owner_path = "/iam/v2/service-accounts"
+            owner_crn = f"{org.crn}/service-account={record.owner}"
+        owner = _build_reference(org, record.owner, owner_path, owner_crn)
         api_version, path = _KEY_RESOURCES[record.kind]
         target = org.clusters.get(record.resource) or org.schema_registries.get(record.resource)
-        resource = _reference(
-            org, record.resource, path, target.crn if target else f"{org.crn}/{record.resource}"
-        )
+        crn = target.crn if target else f"{org.crn}/{record.resource}"
+        resource = _build_reference(org, record.resource, path, crn)
         return {
             "owner": owner | {"api_version": "iam/v2", "kind": kind},
             "resource": resource | {"api_version": api_version, "kind": record.kind.value},
         }
 
 
-def _reference(org: Organization, name: str, path: str, crn: str) -> dict[str, str]:
+def _build_reference(org: Organization, name: str, path: str, crn: str) -> dict[str, str]:
     return {"id": name, "related": f"{org.addresses[Plane.CLOUD]}{path}/{name}", "resource_name": crn}
 
 
-def _key_resource(org: Organization, spec: Fields) -> tuple[KeyKind, str, str]:
+def _read_key_resource(org: Organization, spec: Fields) -> tuple[KeyKind, str, str]:
     """Return the kind of the key, its resource, and the scope at which an administrator may create it for
     another account.
     """
     if "resource" not in spec:
         return KeyKind.CLOUD, "cloud", org.crn
-    resource = spec.inside("resource")
-    name = resource.text("id", required=True)
+    resource = spec.read_object("resource")
+    name = resource.read_text("id", required=True)
     if cluster := org.clusters.get(name):
         return KeyKind.KAFKA, name, cluster.scope
     if registry := org.schema_registries.get(name):
         return KeyKind.REGISTRY, name, registry.crn
     if name == "tableflow":
-        resource.choice("kind", ["Tableflow"], "Tableflow")
+        resource.read_choice("kind", ["Tableflow"], "Tableflow")
         return KeyKind.TABLEFLOW, name, org.crn
     if name.removeprefix("aws.") not in org.flink_regions:
         raise invalid("/spec/resource/id", f"resource {name} does not exist")
-    environment = org.environments.get(resource.text("environment", required=True))
+    environment = org.environments.get(resource.read_text("environment", required=True))
     if environment is None:
         raise invalid("/spec/resource/environment", "environment does not exist")
     return KeyKind.FLINK, f"{environment.id}.{name}", environment.crn

@@ -14,9 +14,9 @@ from urllib.parse import parse_qs
 
 from pyiceberg.table import Table
 
-from simulators.confluent.authorization import allowed
+from simulators.confluent.authorization import is_allowed
 from simulators.confluent.errors import ApiError
-from simulators.confluent.http import ICEBERG, OAUTH, Answer, Call, Route, basic_credentials, find_key
+from simulators.confluent.http import ICEBERG, OAUTH, Answer, Call, Route, find_key, read_basic_credentials
 from simulators.confluent.model import ApiKey, Cluster, KeyKind, TableflowTopic
 
 #: Seconds until a token expires.
@@ -35,7 +35,7 @@ _ENDPOINTS: Final = (
 )
 
 
-def token(call: Call) -> Answer:
+def create_token(call: Call) -> Answer:
     """Return a token for OAuth 2.0 client credentials, given as form fields or as HTTP Basic."""
     form = {name: values[-1] for name, values in parse_qs(call.form.decode("utf-8", "replace")).items()}
     if form.get("grant_type") != "client_credentials":
@@ -43,7 +43,7 @@ def token(call: Call) -> Answer:
     name = form.get("client_id", "")
     secret = form.get("client_secret", "")
     if not name:
-        name, secret = basic_credentials(call.headers.get("authorization", ""))
+        name, secret = read_basic_credentials(call.headers.get("authorization", ""))
     key = find_key(call.org, name, secret)
     if key is None or key.kind is not KeyKind.TABLEFLOW:
         raise ApiError(401, "Client authentication failed", code="invalid_client")
@@ -58,15 +58,15 @@ def token(call: Call) -> Answer:
     return Answer(200, body | {"issued_token_type": "urn:ietf:params:oauth:token-type:access_token"})
 
 
-def _reader(call: Call) -> ApiKey:
+def _find_reader(call: Call) -> ApiKey:
     """Return the API key that the caller's token belongs to.
 
     Raises ApiError if the token is missing, unknown or expired.
     """
-    given = call.headers.get("authorization", "").partition(" ")[2]
-    key_id, until = call.org.sessions.get(given, ("", 0.0))
+    access_token = call.headers.get("authorization", "").partition(" ")[2]
+    key_id, expiry = call.org.sessions.get(access_token, ("", 0.0))
     key = call.org.api_keys.get(key_id)
-    if key is None or until <= call.org.clock.now():
+    if key is None or expiry <= call.org.clock.now():
         raise ApiError(401, "The session has ended. Log in again", code="NotAuthorizedException")
     if (
         call.parameters["organization"] != call.org.organization_id
@@ -76,35 +76,38 @@ def _reader(call: Call) -> ApiKey:
     return key
 
 
-def config(call: Call) -> Answer:
-    _reader(call)
+def read_config(call: Call) -> Answer:
+    _find_reader(call)
     return Answer(200, {"defaults": {}, "overrides": {}, "endpoints": list(_ENDPOINTS)})
 
 
-def namespaces(call: Call) -> Answer:
-    key = _reader(call)
+def list_namespaces(call: Call) -> Answer:
+    key = _find_reader(call)
     names = [
         cluster.id
-        for cluster in call.org.clusters_of(call.parameters["environment"])
-        if _tables(call, key, cluster)
+        for cluster in call.org.list_clusters(call.parameters["environment"])
+        if _find_readable_tables(call, key, cluster)
     ]
     return Answer(200, {"namespaces": [[name] for name in sorted(names)]})
 
 
-def namespace(call: Call) -> Answer:
-    cluster = _cluster(call, _reader(call))
+def read_namespace(call: Call) -> Answer:
+    cluster = _find_cluster(call, _find_reader(call))
     return Answer(200, {"namespace": [cluster.id], "properties": {}})
 
 
-def tables(call: Call) -> Answer:
-    key = _reader(call)
-    cluster = _cluster(call, key)
-    identifiers = [{"namespace": [cluster.id], "name": name} for name in sorted(_tables(call, key, cluster))]
+def list_tables(call: Call) -> Answer:
+    key = _find_reader(call)
+    cluster = _find_cluster(call, key)
+    identifiers = [
+        {"namespace": [cluster.id], "name": name}
+        for name in sorted(_find_readable_tables(call, key, cluster))
+    ]
     return Answer(200, {"identifiers": identifiers})
 
 
 def load(call: Call) -> Answer:
-    topic = _topic(call)
+    topic = _find_topic(call)
     lake = call.org.lake
     if lake is None:
         raise ApiError(
@@ -112,7 +115,7 @@ def load(call: Call) -> Answer:
             "No AWS is attached to the simulator, so there are no tables to read",
             code="UnsupportedOperationException",
         )
-    lake.catalog.act_as(lake.root.properties())
+    lake.catalog.act_as(lake.root.build_properties())
     table: Table = lake.catalog.load_table(topic.key)
     body: dict[str, Any] = {
         "metadata-location": table.metadata_location,
@@ -121,48 +124,48 @@ def load(call: Call) -> Answer:
     vends = not topic.integration and "vended-credentials" in call.headers.get(
         "x-iceberg-access-delegation", ""
     )
-    vended = lake.vend(table.location()).properties() if vends else {}
+    vended = lake.vend(table.location()).build_properties() if vends else {}
     return Answer(200, body | {"config": vended})
 
 
-def exists(call: Call) -> Answer:
+def check_exists(call: Call) -> Answer:
     if "table" in call.parameters:
-        _topic(call)
+        _find_topic(call)
     else:
-        _cluster(call, _reader(call))
+        _find_cluster(call, _find_reader(call))
     return Answer(204)
 
 
-def report(call: Call) -> Answer:
-    _topic(call)
+def accept_report(call: Call) -> Answer:
+    _find_topic(call)
     return Answer(204)
 
 
 def refuse(call: Call) -> Answer:
-    _reader(call)
+    _find_reader(call)
     raise ApiError(403, "Tables are read-only", code="ForbiddenException")
 
 
-def _tables(call: Call, key: ApiKey, cluster: Cluster) -> dict[str, TableflowTopic]:
+def _find_readable_tables(call: Call, key: ApiKey, cluster: Cluster) -> dict[str, TableflowTopic]:
     """Return the topics that already have a table and that the key's owner may read."""
     tables = {
         name: topic
-        for (of, name), topic in call.org.tableflow_topics.items()
-        if of == cluster.id and topic.table_path
+        for (cluster_id, name), topic in call.org.tableflow_topics.items()
+        if cluster_id == cluster.id and topic.table_path
     }
     return {
         name: topic
         for name, topic in tables.items()
-        if allowed(call.org, key.owner, "read", cluster.inside("topic", name))
+        if is_allowed(call.org, key.owner, "read", cluster.build_crn("topic", name))
     }
 
 
-def _cluster(call: Call, key: ApiKey) -> Cluster:
+def _find_cluster(call: Call, key: ApiKey) -> Cluster:
     cluster = call.org.clusters.get(call.parameters["namespace"])
     if (
         cluster is None
         or cluster.environment != call.parameters["environment"]
-        or not _tables(call, key, cluster)
+        or not _find_readable_tables(call, key, cluster)
     ):
         raise ApiError(
             404, f"Namespace does not exist: {call.parameters['namespace']}", code="NoSuchNamespaceException"
@@ -170,24 +173,24 @@ def _cluster(call: Call, key: ApiKey) -> Cluster:
     return cluster
 
 
-def _topic(call: Call) -> TableflowTopic:
-    key = _reader(call)
-    topic = _tables(call, key, _cluster(call, key)).get(call.parameters["table"])
+def _find_topic(call: Call) -> TableflowTopic:
+    key = _find_reader(call)
+    topic = _find_readable_tables(call, key, _find_cluster(call, key)).get(call.parameters["table"])
     if topic is None:
         raise ApiError(404, f"Table does not exist: {call.parameters['table']}", code="NoSuchTableException")
     return topic
 
 
 ROUTES: Final = (
-    Route(OAUTH, "POST", _BASE + "/v1/oauth/tokens", token),
-    Route(ICEBERG, "GET", _BASE + "/v1/config", config),
-    Route(ICEBERG, "GET", _BASE + "/v1/namespaces", namespaces),
-    Route(ICEBERG, "GET", _NAMESPACE, namespace),
-    Route(ICEBERG, "HEAD", _NAMESPACE, exists),
-    Route(ICEBERG, "GET", _NAMESPACE + "/tables", tables),
+    Route(OAUTH, "POST", _BASE + "/v1/oauth/tokens", create_token),
+    Route(ICEBERG, "GET", _BASE + "/v1/config", read_config),
+    Route(ICEBERG, "GET", _BASE + "/v1/namespaces", list_namespaces),
+    Route(ICEBERG, "GET", _NAMESPACE, read_namespace),
+    Route(ICEBERG, "HEAD", _NAMESPACE, check_exists),
+    Route(ICEBERG, "GET", _NAMESPACE + "/tables", list_tables),
     Route(ICEBERG, "GET", _TABLE, load),
-    Route(ICEBERG, "HEAD", _TABLE, exists),
-    Route(ICEBERG, "POST", _TABLE + "/metrics", report),
+    Route(ICEBERG, "HEAD", _TABLE, check_exists),
+    Route(ICEBERG, "POST", _TABLE + "/metrics", accept_report),
     Route(ICEBERG, "POST", _BASE + "/v1/namespaces", refuse),
     Route(ICEBERG, "DELETE", _NAMESPACE, refuse),
     Route(ICEBERG, "POST", _NAMESPACE + "/tables", refuse),

@@ -1,4 +1,4 @@
-"""Kafka REST (kafka/v3): topics and their configuration, ACLs, and producing a record.
+"""Kafka REST (kafka/v3): topics and their configuration, and producing a record.
 
 A topic becomes visible shortly after it is created, and its name becomes free shortly after it is deleted.
 Consuming records needs the Kafka protocol, which isn't simulated.
@@ -11,9 +11,9 @@ import json
 import re
 from typing import Any, Final
 
-from simulators.confluent.authorization import allowed
 from simulators.confluent.errors import ApiError
 from simulators.confluent.http import KAFKA, Answer, Call, Route
+from simulators.confluent.kafka_access import build_list, find_cluster, may, require_permission
 from simulators.confluent.kafka_log import DEFAULTS, READ_ONLY, KafkaTopic
 from simulators.confluent.model import Cluster
 from simulators.confluent.organization import Organization
@@ -25,101 +25,21 @@ _NUMBERS: Final = tuple(name for name in DEFAULTS if name.endswith((".ms", ".byt
 _POLICIES: Final = ("delete", "compact", "compact,delete", "delete,compact")
 _TOPICS: Final = "/kafka/v3/clusters/{cluster_id}/topics"
 _TOPIC: Final = _TOPICS + "/{topic}"
-_ACL_FIELDS: Final = (
-    "resource_type",
-    "resource_name",
-    "pattern_type",
-    "principal",
-    "host",
-    "operation",
-    "permission",
-)
-_ACL_VALUES: Final = {
-    "resource_type": ("TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID"),
-    "pattern_type": ("LITERAL", "PREFIXED"),
-    "permission": ("ALLOW", "DENY"),
-    "operation": (
-        *("ALL", "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE"),
-        *("CLUSTER_ACTION", "DESCRIBE_CONFIGS", "ALTER_CONFIGS", "IDEMPOTENT_WRITE"),
-    ),
-}
-#: Values of a query parameter that match every ACL.
-_ANY: Final = ("", "ANY")
-#: With this prefix of the query parameter `principal`, answers have the ids of service accounts; otherwise
-#: their numeric ids.
-_WITH_IDS: Final = "UserV2:"
-_SERVICE_ACCOUNT: Final = "User:sa-"
-_REQUIRED_TO_DELETE: Final = ("resource_type", "pattern_type", "operation", "permission")
-_ACLS: Final = "/kafka/v3/clusters/{cluster_id}/acls"
-#: By action: the operations of an ACL that include it.
-_INCLUDES: Final = {
-    "describe": ("DESCRIBE", "READ", "WRITE", "DELETE", "ALTER"),
-    "read": ("READ",),
-    "write": ("WRITE",),
-    "create": ("CREATE",),
-    "alter": ("ALTER", "ALTER_CONFIGS"),
-    "delete": ("DELETE",),
-}
 
 
-def _addressed(call: Call) -> Cluster:
-    """Return the cluster in the path. Raises ApiError if the caller's API key is for another one."""
-    name = call.parameters["cluster_id"]
-    if call.key.resource != name:
-        raise ApiError(401, "Unauthorized")
-    cluster = call.org.clusters.get(name)
-    if cluster is None or cluster.phase != "PROVISIONED":
-        raise ApiError(404, f"Cluster {name} cannot be found.", code=404)
-    return cluster
-
-
-def may(org: Organization, cluster: Cluster, principal: str, action: str, *, topic: str = "") -> bool:
-    """Return whether the principal may do the action on the topic, or on the cluster if `topic` is empty.
-
-    Either an ACL or a role can allow it. An ACL with DENY overrides both.
-    """
-    matching = [acl["permission"] for acl in cluster.acls if _applies(acl, principal, action, topic)]
-    if "DENY" in matching:
-        return False
-    return "ALLOW" in matching or allowed(
-        org, principal, action, cluster.inside("topic", topic) if topic else cluster.scope
-    )
-
-
-def _require(call: Call, cluster: Cluster, action: str, *, topic: str = "") -> None:
-    if not may(call.org, cluster, call.principal, action, topic=topic):
-        raise ApiError(403, f"{'Topic' if topic else 'Cluster'} authorization failed.", code=40301)
-
-
-def _applies(acl: dict[str, str], principal: str, action: str, topic: str) -> bool:
-    kind, name, named = (
-        ("TOPIC", topic, acl["resource_name"])
-        if topic
-        else ("CLUSTER", "kafka-cluster", acl["resource_name"])
-    )
-    fits = name.startswith(named) if acl["pattern_type"] == "PREFIXED" else named in (name, "*")
-    operations = (*_INCLUDES.get(action, ()), "ALL")
-    return (
-        acl["resource_type"] == kind
-        and fits
-        and acl["principal"] in (f"User:{principal}", "User:*")
-        and acl["operation"] in operations
-    )
-
-
-def _topic(call: Call, cluster: Cluster, topic: KafkaTopic) -> dict[str, Any]:
-    own = f"{call.address}/kafka/v3/clusters/{cluster.id}/topics/{topic.name}"
+def _build_topic(call: Call, cluster: Cluster, topic: KafkaTopic) -> dict[str, Any]:
+    address = f"{call.address}/kafka/v3/clusters/{cluster.id}/topics/{topic.name}"
     return {
         "kind": "KafkaTopic",
-        "metadata": {"self": own, "resource_name": cluster.inside("topic", topic.name)},
+        "metadata": {"self": address, "resource_name": cluster.build_crn("topic", topic.name)},
         "cluster_id": cluster.id,
         "topic_name": topic.name,
         "is_internal": False,
         "replication_factor": _REPLICAS,
         "partitions_count": topic.partitions,
-        "partitions": {"related": f"{own}/partitions"},
-        "configs": {"related": f"{own}/configs"},
-        "partition_reassignments": {"related": f"{own}/partitions/-/reassignment"},
+        "partitions": {"related": f"{address}/partitions"},
+        "configs": {"related": f"{address}/configs"},
+        "partition_reassignments": {"related": f"{address}/partitions/-/reassignment"},
         "authorized_operations": [],
     }
 
@@ -145,48 +65,50 @@ def create_topic(
 
 def delete_topic(org: Organization, cluster: Cluster, topic: KafkaTopic) -> None:
     topic.deleting = True
-    org.clock.after(org.delays.topic_deletion, lambda: cluster.topics.pop(topic.name, None))
+    org.clock.call_later(org.delays.topic_deletion, lambda: cluster.topics.pop(topic.name, None))
 
 
-def visible(org: Organization, cluster: Cluster, name: str) -> KafkaTopic | None:
+def find_visible_topic(org: Organization, cluster: Cluster, name: str) -> KafkaTopic | None:
     topic = cluster.topics.get(name)
     return topic if topic and not topic.deleting and topic.visible <= org.clock.now() else None
 
 
-def create(call: Call) -> Answer:
-    cluster = _addressed(call)
+def create_topic_by_call(call: Call) -> Answer:
+    cluster = find_cluster(call)
     body = call.body
     name = str(body.get("topic_name") or "")
     if not _TOPIC_NAME.fullmatch(name) or name in (".", ".."):
         raise ApiError(400, f"Topic name '{name}' is invalid", code=40002)
-    _require(call, cluster, "create", topic=name)
-    partitions = _partitions(body.get("partitions_count", DEFAULT_PARTITIONS))
+    require_permission(call, cluster, "create", topic=name)
+    partitions = _check_partitions(body.get("partitions_count", DEFAULT_PARTITIONS))
     if body.get("replication_factor", _REPLICAS) != _REPLICAS:
         raise ApiError(400, f"Topic replication factor must be {_REPLICAS}", code=40002)
-    settings = _settings({config["name"]: config.get("value") for config in body.get("configs", [])})
+    settings = _check_settings({config["name"]: config.get("value") for config in body.get("configs", [])})
     if body.get("validate_only"):
-        return Answer(200, _topic(call, cluster, KafkaTopic(name, partitions, settings, 0, 0)))
-    return Answer(201, _topic(call, cluster, create_topic(call.org, cluster, name, partitions, settings)))
+        return Answer(200, _build_topic(call, cluster, KafkaTopic(name, partitions, settings, 0, 0)))
+    return Answer(
+        201, _build_topic(call, cluster, create_topic(call.org, cluster, name, partitions, settings))
+    )
 
 
-def _partitions(given: Any) -> int:
-    if not isinstance(given, int) or isinstance(given, bool) or given < 1:
+def _check_partitions(partitions: Any) -> int:
+    if not isinstance(partitions, int) or isinstance(partitions, bool) or partitions < 1:
         raise ApiError(400, "Number of partitions must be larger than 0.", code=40002)
-    return given
+    return partitions
 
 
-def _settings(given: dict[str, Any]) -> dict[str, str]:
-    for name, value in given.items():
+def _check_settings(settings: dict[str, Any]) -> dict[str, str]:
+    for name, value in settings.items():
         if name not in DEFAULTS:
             raise ApiError(400, f"Unknown topic config name: {name}", code=40002)
         if name in READ_ONLY:
             raise ApiError(400, f"Config property '{name}' is read-only", code=40002)
-        if not isinstance(value, str) or not _fits(name, value):
+        if not isinstance(value, str) or not _is_valid_setting(name, value):
             raise ApiError(400, f"Invalid value {value!r} for configuration {name}", code=40002)
-    return dict(given)
+    return dict(settings)
 
 
-def _fits(name: str, value: str) -> bool:
+def _is_valid_setting(name: str, value: str) -> bool:
     if name in _NUMBERS:
         return re.fullmatch(r"-1|\d+", value) is not None
     if name == "cleanup.policy":
@@ -199,38 +121,38 @@ def list_topics(call: Call) -> Answer:
 
     Without a role or an ACL, the list is empty, and there is no error.
     """
-    cluster = _addressed(call)
-    topics = [
-        topic
-        for name in sorted(cluster.topics)
-        if (topic := visible(call.org, cluster, name))
-        and may(call.org, cluster, call.principal, "describe", topic=name)
-    ]
-    return _listed(call, "KafkaTopicList", [_topic(call, cluster, topic) for topic in topics])
+    cluster = find_cluster(call)
+    topics = []
+    for name in sorted(cluster.topics):
+        topic = find_visible_topic(call.org, cluster, name)
+        if topic and may(call.org, cluster, call.principal, "describe", topic=name):
+            topics.append(topic)
+    return build_list(call, "KafkaTopicList", [_build_topic(call, cluster, topic) for topic in topics])
 
 
-def read(call: Call) -> Answer:
-    return Answer(200, _topic(call, *_existing(call, "describe")))
+def read_topic(call: Call) -> Answer:
+    return Answer(200, _build_topic(call, *_find_topic(call, "describe")))
 
 
-def grow(call: Call) -> Answer:
-    cluster, topic = _existing(call, "alter")
-    wanted = _partitions(call.body.get("partitions_count"))
-    if wanted <= topic.partitions:
+def add_partitions(call: Call) -> Answer:
+    cluster, topic = _find_topic(call, "alter")
+    partitions = _check_partitions(call.body.get("partitions_count"))
+    if partitions <= topic.partitions:
         reason = (
-            f"Topic currently has {topic.partitions} partitions, which is higher than the requested {wanted}."
+            f"Topic currently has {topic.partitions} partitions, "
+            f"which is higher than the requested {partitions}."
         )
         raise ApiError(400, reason, code=40002)
-    topic.partitions = wanted
-    return Answer(200, _topic(call, cluster, topic))
+    topic.partitions = partitions
+    return Answer(200, _build_topic(call, cluster, topic))
 
 
-def delete(call: Call) -> Answer:
+def delete_topic_by_call(call: Call) -> Answer:
     """Delete a topic.
 
     One with Tableflow is refused: whether the vendor does so isn't known, but losing a table is worse.
     """
-    cluster, topic = _existing(call, "delete")
+    cluster, topic = _find_topic(call, "delete")
     if (cluster.id, topic.name) in call.org.tableflow_topics:
         raise ApiError(400, f"Topic '{topic.name}' has Tableflow enabled. Disable it first", code=40002)
     delete_topic(call.org, cluster, topic)
@@ -238,44 +160,49 @@ def delete(call: Call) -> Answer:
 
 
 def list_settings(call: Call) -> Answer:
-    cluster, topic = _existing(call, "describe")
-    return _listed(
-        call, "KafkaTopicConfigList", [_setting(call, cluster, topic, name) for name in sorted(DEFAULTS)]
+    cluster, topic = _find_topic(call, "describe")
+    return build_list(
+        call,
+        "KafkaTopicConfigList",
+        [_build_setting(call, cluster, topic, name) for name in sorted(DEFAULTS)],
     )
 
 
 def read_setting(call: Call) -> Answer:
-    cluster, topic = _existing(call, "describe")
+    cluster, topic = _find_topic(call, "describe")
     if call.parameters["name"] not in DEFAULTS:
         raise ApiError(
             404, f"Config {call.parameters['name']} cannot be found for TOPIC {topic.name}", code=404
         )
-    return Answer(200, _setting(call, cluster, topic, call.parameters["name"]))
+    return Answer(200, _build_setting(call, cluster, topic, call.parameters["name"]))
 
 
 def alter_settings(call: Call) -> Answer:
-    _, topic = _existing(call, "alter")
+    _, topic = _find_topic(call, "alter")
     changes = call.body.get("data")
     if not isinstance(changes, list):
         raise ApiError(400, "data must be a list", code=40002)
-    removed = [change["name"] for change in changes if change.get("operation") == "DELETE"]
-    settings = _settings(
-        {change["name"]: change.get("value") for change in changes if change["name"] not in removed}
+    removed_names = [change["name"] for change in changes if change.get("operation") == "DELETE"]
+    settings = _check_settings(
+        {change["name"]: change.get("value") for change in changes if change["name"] not in removed_names}
     )
     if not call.body.get("validate_only"):
         topic.settings = {
-            name: value for name, value in topic.settings.items() if name not in removed
+            name: value for name, value in topic.settings.items() if name not in removed_names
         } | settings
     return Answer(204)
 
 
-def _setting(call: Call, cluster: Cluster, topic: KafkaTopic, name: str) -> dict[str, Any]:
-    value = topic.setting(name)
+def _build_setting(call: Call, cluster: Cluster, topic: KafkaTopic, name: str) -> dict[str, Any]:
+    value = topic.get_setting(name)
     source = "DYNAMIC_TOPIC_CONFIG" if name in topic.settings else "DEFAULT_CONFIG"
-    own = f"{call.address}/kafka/v3/clusters/{cluster.id}/topics/{topic.name}/configs/{name}"
+    address = f"{call.address}/kafka/v3/clusters/{cluster.id}/topics/{topic.name}/configs/{name}"
     return {
         "kind": "KafkaTopicConfig",
-        "metadata": {"self": own, "resource_name": f"{cluster.inside('topic', topic.name)}/config={name}"},
+        "metadata": {
+            "self": address,
+            "resource_name": f"{cluster.build_crn('topic', topic.name)}/config={name}",
+        },
         "cluster_id": cluster.id,
         "topic_name": topic.name,
         "name": name,
@@ -288,124 +215,26 @@ def _setting(call: Call, cluster: Cluster, topic: KafkaTopic, name: str) -> dict
     }
 
 
-def _listed(call: Call, kind: str, data: list[dict[str, Any]]) -> Answer:
-    return Answer(200, {"kind": kind, "metadata": {"self": f"{call.address}{call.path}"}, "data": data})
-
-
-def _existing(call: Call, action: str) -> tuple[Cluster, KafkaTopic]:
-    cluster = _addressed(call)
+def _find_topic(call: Call, action: str) -> tuple[Cluster, KafkaTopic]:
+    cluster = find_cluster(call)
     name = call.parameters["topic"]
-    _require(call, cluster, action, topic=name)
-    topic = visible(call.org, cluster, name)
+    require_permission(call, cluster, action, topic=name)
+    topic = find_visible_topic(call.org, cluster, name)
     if topic is None:
         raise ApiError(404, "This server does not host this topic-partition.", code=40403)
     return cluster, topic
 
 
-def create_acl(call: Call) -> Answer:
-    cluster = _alterable(call)
-    _add_acl(cluster, _checked_acl(call, call.body))
-    return Answer(201)
-
-
-def create_acls(call: Call) -> Answer:
-    cluster = _alterable(call)
-    data = call.body.get("data")
-    if not isinstance(data, list) or not data or not all(isinstance(entry, dict) for entry in data):
-        raise ApiError(400, "data must be a list of at least one ACL", code=40002)
-    for acl in [_checked_acl(call, entry) for entry in data]:
-        _add_acl(cluster, acl)
-    return Answer(201)
-
-
-def _add_acl(cluster: Cluster, acl: dict[str, str]) -> None:
-    if acl not in cluster.acls:
-        cluster.acls.append(acl)
-
-
-def _checked_acl(call: Call, given: dict[str, Any]) -> dict[str, str]:
-    for name in _ACL_FIELDS:
-        value = given.get(name)
-        if (
-            not isinstance(value, str)
-            or not value
-            or (name in _ACL_VALUES and value not in _ACL_VALUES[name])
-        ):
-            raise ApiError(400, f"{name} {value!r} is not valid", code=40002)
-    kind, _, account = given["principal"].partition(":")
-    if kind != "User" or account not in {"*", call.org.owner, *call.org.service_accounts}:
-        raise ApiError(400, f"principal {given['principal']} does not exist", code=40002)
-    if given["resource_type"] == "CLUSTER" and given["resource_name"] != "kafka-cluster":
-        raise ApiError(400, "The only valid name for the CLUSTER resource is kafka-cluster", code=40002)
-    return {name: given[name] for name in _ACL_FIELDS}
-
-
-def list_acls(call: Call) -> Answer:
-    cluster = _addressed(call)
-    _require(call, cluster, "describe")
-    return _acls(call, cluster, [acl for acl in cluster.acls if _matches_query(call, acl)])
-
-
-def delete_acls(call: Call) -> Answer:
-    cluster = _alterable(call)
-    if missing := [name for name in _REQUIRED_TO_DELETE if not call.query.get(name)]:
-        raise ApiError(400, f"query parameters {', '.join(missing)} are required", code=40002)
-    deleted = [acl for acl in cluster.acls if _matches_query(call, acl)]
-    cluster.acls[:] = [acl for acl in cluster.acls if acl not in deleted]
-    return _acls(call, cluster, deleted)
-
-
-def _matches_query(call: Call, acl: dict[str, str]) -> bool:
-    wanted = {name: call.query.get(name, "") for name in _ACL_FIELDS}
-    if wanted["pattern_type"] == "MATCH":
-        wanted["pattern_type"] = ""
-    principal = wanted.pop("principal")
-    return _is_of(acl, principal) and all(value in (*_ANY, acl[name]) for name, value in wanted.items())
-
-
-def _is_of(acl: dict[str, str], principal: str) -> bool:
-    if principal.startswith(_WITH_IDS):
-        return principal in (f"{_WITH_IDS}*", acl["principal"].replace("User:", _WITH_IDS, 1))
-    return principal in (*_ANY, acl["principal"], _numbered(acl["principal"]))
-
-
-def _numbered(principal: str) -> str:
-    """Return the principal with the numeric id of a service account.
-
-    It is computed from the id, so it is stable and unique.
-    """
-    if not principal.startswith(_SERVICE_ACCOUNT):
-        return principal
-    return f"User:{int(principal.removeprefix(_SERVICE_ACCOUNT), 36)}"
-
-
-def _alterable(call: Call) -> Cluster:
-    cluster = _addressed(call)
-    _require(call, cluster, "alter")
-    return cluster
-
-
-def _acls(call: Call, cluster: Cluster, acls: list[dict[str, str]]) -> Answer:
-    """Answer with ACLs.
-
-    Whether principals are numeric ids or ids follows the vendor's OpenAPI file on getKafkaAcls.
-    """
-    head = {"kind": "KafkaAcl", "metadata": {"self": f"{call.address}{call.path}"}, "cluster_id": cluster.id}
-    with_ids = call.query.get("principal", "").startswith(_WITH_IDS)
-    shown = [acl if with_ids else acl | {"principal": _numbered(acl["principal"])} for acl in acls]
-    return _listed(call, "KafkaAclList", [head | acl for acl in shown])
-
-
 def produce(call: Call) -> Answer:
-    cluster, topic = _existing(call, "write")
+    cluster, topic = _find_topic(call, "write")
     partition = call.body.get("partition_id")
     if partition is not None and partition not in range(topic.partitions):
         raise ApiError(400, f"partition {partition} does not exist", code=40002)
     headers = tuple(
-        (header["name"], _decoded(header.get("value") or "")) for header in call.body.get("headers", [])
+        (header["name"], _decode_base64(header.get("value") or "")) for header in call.body.get("headers", [])
     )
-    key = _bytes(call.body.get("key"))
-    value = _bytes(call.body.get("value"))
+    key = _read_bytes(call.body.get("key"))
+    value = _read_bytes(call.body.get("value"))
     now = call.org.clock.now()
     message = topic.append(int(now * 1000), key, value, headers, partition)
     sizes = {
@@ -416,27 +245,27 @@ def produce(call: Call) -> Answer:
     position = {
         "partition_id": message.partition,
         "offset": message.offset,
-        "timestamp": call.org.clock.text(now),
+        "timestamp": call.org.clock.format_time(now),
     }
     head = {"error_code": 200, "cluster_id": cluster.id, "topic_name": topic.name}
     return Answer(200, head | position | sizes)
 
 
-def _bytes(given: dict[str, Any] | None) -> bytes | None:
-    if not given or given.get("data") is None:
+def _read_bytes(part: dict[str, Any] | None) -> bytes | None:
+    if not part or part.get("data") is None:
         return None
-    data = given["data"]
-    match given.get("type"):
+    data = part["data"]
+    match part.get("type"):
         case "BINARY":
-            return _decoded(data)
+            return _decode_base64(data)
         case "STRING":
             return str(data).encode()
         case "JSON":
             return json.dumps(data).encode()
-    raise ApiError(400, f"type {given.get('type')!r} is not one of BINARY, JSON, STRING", code=40002)
+    raise ApiError(400, f"type {part.get('type')!r} is not one of BINARY, JSON, STRING", code=40002)
 
 
-def _decoded(text: str) -> bytes:
+def _decode_base64(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (ValueError, TypeError):
@@ -444,17 +273,13 @@ def _decoded(text: str) -> bytes:
 
 
 ROUTES: Final = (
-    Route(KAFKA, "POST", _TOPICS, create, {404: 403}),
+    Route(KAFKA, "POST", _TOPICS, create_topic_by_call, {404: 403}),
     Route(KAFKA, "GET", _TOPICS, list_topics, {404: 403}),
-    Route(KAFKA, "GET", _TOPIC, read),
-    Route(KAFKA, "PATCH", _TOPIC, grow, {404: 400}),
-    Route(KAFKA, "DELETE", _TOPIC, delete),
+    Route(KAFKA, "GET", _TOPIC, read_topic),
+    Route(KAFKA, "PATCH", _TOPIC, add_partitions, {404: 400}),
+    Route(KAFKA, "DELETE", _TOPIC, delete_topic_by_call),
     Route(KAFKA, "GET", _TOPIC + "/configs", list_settings),
     Route(KAFKA, "GET", _TOPIC + "/configs/{name}", read_setting),
     Route(KAFKA, "POST", _TOPIC + "/configs:alter", alter_settings),
     Route(KAFKA, "POST", _TOPIC + "/records", produce),
-    Route(KAFKA, "POST", _ACLS, create_acl, {404: 403}),
-    Route(KAFKA, "POST", _ACLS + ":batch", create_acls, {404: 403}),
-    Route(KAFKA, "GET", _ACLS, list_acls, {404: 403}),
-    Route(KAFKA, "DELETE", _ACLS, delete_acls, {404: 403}),
 )

@@ -68,7 +68,7 @@ class KafkaTopic:
     _next: dict[int, int] = attrs.Factory(dict)
     _keyless: int = 0
 
-    def setting(self, name: str) -> str:
+    def get_setting(self, name: str) -> str:
         return self.settings.get(name, DEFAULTS.get(name, ""))
 
     def append(
@@ -79,10 +79,10 @@ class KafkaTopic:
         headers: tuple[tuple[str, bytes], ...] = (),
         partition: int | None = None,
     ) -> Message:
-        chosen = self._partition(key) if partition is None else partition
-        offset = self._next.get(chosen, 0)
-        self._next[chosen] = offset + 1
-        self.messages.append(Message(chosen, offset, timestamp, key, value, headers))
+        partition_number = self._partition(key) if partition is None else partition
+        offset = self._next.get(partition_number, 0)
+        self._next[partition_number] = offset + 1
+        self.messages.append(Message(partition_number, offset, timestamp, key, value, headers))
         return self.messages[-1]
 
     def _partition(self, key: bytes | None) -> int:

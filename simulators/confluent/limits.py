@@ -36,22 +36,22 @@ class RateLimit:
         self._counted[key] += 1
         return self._counted[key] <= self.calls
 
-    def rate_headers(self, api: Api, key: str, now: float) -> dict[str, str]:
+    def build_headers(self, api: Api, key: str, now: float) -> dict[str, str]:
         """Return the rate limit headers that every response has. X-RateLimit-Reset is in seconds from now."""
         if not self.calls or not self.headers or api not in _ALL_HEADERS:
             return {}
-        left = max(0, self.calls - self._counted[key])
+        remaining_calls = max(0, self.calls - self._counted[key])
         reset = str(self._reset(now))
         return {
             "X-RateLimit-Limit": str(self.calls),
-            "X-RateLimit-Remaining": str(left),
+            "X-RateLimit-Remaining": str(remaining_calls),
             "X-RateLimit-Reset": reset,
         }
 
     def retry_after(self, api: Api, now: float) -> dict[str, str]:
         """Return the Retry-After header of a 429, in seconds, if the API sends one."""
-        sent = self.headers and api in (*_ALL_HEADERS, CONNECT)
-        return {"Retry-After": str(self._reset(now))} if sent else {}
+        sends_headers = self.headers and api in (*_ALL_HEADERS, CONNECT)
+        return {"Retry-After": str(self._reset(now))} if sends_headers else {}
 
     def _reset(self, now: float) -> int:
         return int(self.seconds - now % self.seconds) + 1

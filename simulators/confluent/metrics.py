@@ -22,7 +22,7 @@ _HOUR: Final = 3600
 _MOST_ROWS: Final = 1000
 
 
-def query(call: Call) -> Answer:
+def query_metrics(call: Call) -> Answer:
     body = call.body
     metrics = [aggregation.get("metric") for aggregation in body.get("aggregations", [])]
     if metrics not in ([_RECEIVED], [_SKIPPED]) or body.get("granularity") != "PT1H":
@@ -38,13 +38,11 @@ def query(call: Call) -> Answer:
     if cluster is None:
         raise forbidden()
     require(call, "metrics", cluster.scope)
-    start, end = _interval(body)
+    start, end = _read_interval(body)
     if grouped:
-        events = [
-            (message.timestamp / 1000, topic.name)
-            for topic in cluster.topics.values()
-            for message in topic.messages
-        ]
+        events = []
+        for kafka_topic in cluster.topics.values():
+            events += [(message.timestamp / 1000, kafka_topic.name) for message in kafka_topic.messages]
     else:
         topics = [topic for topic in call.org.tableflow_topics.values() if topic.cluster == cluster.id]
         events = [(instant, "") for topic in topics for instant in topic.skipped]
@@ -52,15 +50,17 @@ def query(call: Call) -> Answer:
     for instant, topic in events:
         if start <= (hour := int(instant) // _HOUR * _HOUR) and instant < end:
             counts[hour, topic] += 1
-    rows = [
-        {"timestamp": f"{datetime.fromtimestamp(hour, UTC):%Y-%m-%dT%H:%M:%SZ}", "value": float(count)}
-        | ({"metric.topic": topic} if topic else {})
-        for (hour, topic), count in sorted(counts.items())
-    ]
+    rows = []
+    for (hour, topic), count in sorted(counts.items()):
+        timestamp = f"{datetime.fromtimestamp(hour, UTC):%Y-%m-%dT%H:%M:%SZ}"
+        row: dict[str, Any] = {"timestamp": timestamp, "value": float(count)}
+        if topic:
+            row["metric.topic"] = topic
+        rows.append(row)
     return Answer(200, {"data": rows[: min(_MOST_ROWS, body.get("limit", 100))], "meta": {"pagination": {}}})
 
 
-def _interval(body: dict[str, Any]) -> tuple[float, float]:
+def _read_interval(body: dict[str, Any]) -> tuple[float, float]:
     try:
         (interval,) = body["intervals"]
         start, end = (datetime.fromisoformat(instant).timestamp() for instant in interval.split("/"))
@@ -69,4 +69,4 @@ def _interval(body: dict[str, Any]) -> tuple[float, float]:
     return start, end
 
 
-ROUTES: Final = (Route(CONTROL, "POST", "/v2/metrics/cloud/query", query),)
+ROUTES: Final = (Route(CONTROL, "POST", "/v2/metrics/cloud/query", query_metrics),)

@@ -76,7 +76,7 @@ class Cluster(Resource):
         """
         return self.crn.rpartition("/")[0]
 
-    def inside(self, kind: str, name: str) -> str:
+    def build_crn(self, kind: str, name: str) -> str:
         return f"{self.crn}/{kind}={name}"
 
 
@@ -87,7 +87,7 @@ class SchemaRegistry(Resource):
     phase: str = "PROVISIONING"
     schemas: Schemas = attrs.Factory(Schemas)
 
-    def subject(self, name: str) -> str:
+    def build_subject_crn(self, name: str) -> str:
         return f"{self.crn}/subject={name}"
 
 
@@ -295,7 +295,7 @@ class Database:
     readable: Mapping[str, KafkaTopic]
     clock: Clock
 
-    def schema(self, table: str) -> dict[str, Any] | None:
+    def find_schema(self, table: str) -> dict[str, Any] | None:
         """Return the latest Avro schema of the topic's value; None if it has none."""
         latest = self.registry.schemas.latest(f"{table}-value")
         return json.loads(latest.text) if latest and latest.kind == "AVRO" else None
@@ -312,7 +312,7 @@ class Run(Protocol):
 
 
 class Plan(Protocol):
-    def schema(self, table: str) -> Schema:
+    def build_schema(self, table: str) -> Schema:
         """Return the value schema of a new table for the query's rows. Raises SqlError."""
 
 

@@ -43,7 +43,7 @@ class Delays:
     catalog_integration: float = 30
     usage: float = 20
 
-    def scaled(self, share: float) -> Delays:
+    def scale(self, share: float) -> Delays:
         """Return the delays multiplied by `share`, except for the vendor's own intervals, which aren't
         delays.
         """
@@ -91,8 +91,8 @@ class Organization:
         self.delays = delays or Delays()
         self.quotas = quotas or Quotas()
         self.random = rng
-        self.organization_id = str(self.new_uuid())
-        self.owner = self.new_id("u")
+        self.organization_id = str(self.create_uuid())
+        self.owner = self.create_id("u")
         self.environments: dict[str, model.Environment] = {}
         self.clusters: dict[str, model.Cluster] = {}
         self.schema_registries: dict[str, model.SchemaRegistry] = {}
@@ -116,17 +116,17 @@ class Organization:
     def crn(self) -> str:
         return f"crn://confluent.cloud/organization={self.organization_id}"
 
-    def new_id(self, prefix: str) -> str:
+    def create_id(self, prefix: str) -> str:
         return f"{prefix}-" + "".join(self.random.choices(_ALPHABET, k=6))
 
-    def new_uuid(self) -> uuid.UUID:
+    def create_uuid(self) -> uuid.UUID:
         return uuid.UUID(int=self.random.getrandbits(128), version=4)
 
-    def clusters_of(self, environment: str) -> list[model.Cluster]:
+    def list_clusters(self, environment: str) -> list[model.Cluster]:
         return [cluster for cluster in self.clusters.values() if cluster.environment == environment]
 
-    def registry_of(self, environment: str) -> model.SchemaRegistry | None:
-        return next(
-            (registry for registry in self.schema_registries.values() if registry.environment == environment),
-            None,
-        )
+    def find_registry(self, environment: str) -> model.SchemaRegistry | None:
+        for registry in self.schema_registries.values():
+            if registry.environment == environment:
+                return registry
+        return None

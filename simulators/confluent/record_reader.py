@@ -33,7 +33,7 @@ class Reader:
     def read(self, topic: str, messages: Iterable[Message]) -> Iterator[Record | BadRecord]:
         for message in messages:
             try:
-                value = self._value(message)
+                value = self._read_value(message)
             except (ValueError, LookupError, EOFError, TypeError) as error:
                 yield BadRecord(message, str(error) or type(error).__name__)
             else:
@@ -47,7 +47,7 @@ class Reader:
                     message.headers,
                 )
 
-    def _value(self, message: Message) -> dict[str, Any] | None:
+    def _read_value(self, message: Message) -> dict[str, Any] | None:
         """Return the row; None for a tombstone.
 
         Raises ValueError, among others, for a message that can't become a row.
@@ -61,10 +61,12 @@ class Reader:
         frame = unframed(message.value)
         if frame is None:
             raise ValueError("Unknown data format. Magic number does not match")
-        value: Any = fastavro.schemaless_reader(io.BytesIO(frame[1]), self._writer(frame[0]), self._reader)
+        value: Any = fastavro.schemaless_reader(
+            io.BytesIO(frame[1]), self._find_writer_schema(frame[0]), self._reader
+        )
         return dict(value)
 
-    def _writer(self, schema_id: int) -> Any:
+    def _find_writer_schema(self, schema_id: int) -> Any:
         if schema_id not in self._writers:
             self._writers[schema_id] = fastavro.parse_schema(json.loads(self._schemas.by_id[schema_id].text))
         return self._writers[schema_id]

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, ClassVar, Final, Generic, TypeVar
-from urllib.parse import urlencode
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, ClassVar, Final, Generic
 
 import attrs
 
 from simulators.confluent import access
-from simulators.confluent.errors import ApiError, bad_request, immutable, invalid, not_found, over_quota
+from simulators.confluent.errors import ApiError, immutable, invalid, not_found, over_quota
 from simulators.confluent.fields import ANY_TEXT, Fields
 from simulators.confluent.http import CONTROL, Answer, Api, Call, Route
 from simulators.confluent.model import Plane, Resource
 from simulators.confluent.organization import CLOUD, Organization
+from simulators.confluent.pages import R, build_page
 
-DEFAULT_PAGE: Final = 10
-LARGEST_PAGE: Final = 100
 _NEW: Final = object()
-
-R = TypeVar("R", bound=Resource)
 
 
 @attrs.frozen
@@ -45,7 +41,7 @@ class Field:
     immutable: bool = False
     omit_empty: bool = False
 
-    def shown(self, record: Resource) -> Any:
+    def get_value(self, record: Resource) -> Any:
         return getattr(record, self.attribute) if self.attribute else next(iter(self.choices))  # type: ignore[arg-type]
 
     def read(self, org: Organization, body: Fields, current: Any = _NEW) -> Any:
@@ -57,29 +53,30 @@ class Field:
         for part in objects:
             if part not in body and (current is not _NEW or self.optional_object):
                 return self.default if current is _NEW else current
-            body = body.inside(part)
+            body = body.read_object(part)
         if self.immutable and current is not _NEW:
-            if name in body and self.synonyms.get(body.raw(name), body.raw(name)) != current:
-                raise immutable(body.at(name))
+            if name in body and self.synonyms.get(body.get_raw(name), body.get_raw(name)) != current:
+                raise immutable(body.build_pointer(name))
             return current
         required = self.required and (current is _NEW or bool(objects) or name in body)
-        value = self._value(
-            org, body, name, None if required else self.default if current is _NEW else current
-        )
+        default = None
+        if not required:
+            default = self.default if current is _NEW else current
+        value = self._read_value(org, body, name, default)
         if value in self.not_simulated:
-            raise invalid(body.at(name), f"{value} is not simulated")
+            raise invalid(body.build_pointer(name), f"{value} is not simulated")
         return self.synonyms.get(value, value)
 
-    def _value(self, org: Organization, body: Fields, name: str, default: Any) -> Any:
+    def _read_value(self, org: Organization, body: Fields, name: str, default: Any) -> Any:
         """Return the checked value. `default` is None for a required field."""
         choices = self.choices(org) if callable(self.choices) else self.choices
         if self.type is bool:
-            return body.flag(name, default)
+            return body.read_flag(name, default)
         if self.type is int:
-            return body.whole(name, default, among=choices or None)
+            return body.read_integer(name, default, among=choices or None)
         if choices or self.synonyms:
-            return body.choice(name, (*choices, *self.synonyms, *self.not_simulated), default)
-        return body.text(name, default or "", required=default is None, pattern=self.pattern)
+            return body.read_choice(name, (*choices, *self.synonyms, *self.not_simulated), default)
+        return body.read_text(name, default or "", required=default is None, pattern=self.pattern)
 
 
 @attrs.frozen
@@ -94,8 +91,8 @@ class Parent:
     of_body: Callable[[Call, Fields], Resource]
 
 
-ENVIRONMENT: Final = Parent("environment", access.environment_of_query, access.environment_of_body)
-CLUSTER: Final = Parent("cluster", access.cluster_of_query, access.cluster_of_body)
+ENVIRONMENT: Final = Parent("environment", access.find_environment_of_query, access.find_environment_of_body)
+CLUSTER: Final = Parent("cluster", access.find_cluster_of_query, access.find_cluster_of_body)
 CLOUD_FIELD: Final = Field("cloud", choices=(CLOUD,), required=True, immutable=True)
 
 
@@ -140,26 +137,28 @@ class Kind(Generic[R]):
         `current` is None for a new resource. Raises ApiError.
         """
 
-    def computed(self, org: Organization, new_id: str) -> dict[str, Any]:
+    def compute_attributes(self, org: Organization, new_id: str) -> dict[str, Any]:
         """Return the attributes of a new record that aren't fields."""
         return {}
 
-    def crn(self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]) -> str:
+    def build_crn(
+        self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]
+    ) -> str:
         raise NotImplementedError
 
-    def created(self, org: Organization, record: R) -> None:
+    def start_lifecycle(self, org: Organization, record: R) -> None:
         """Start the lifecycle of a new record."""
 
-    def updated(self, org: Organization, record: R, body: Fields) -> None:
+    def act_on_update(self, org: Organization, record: R, body: Fields) -> None:
         """Act on an update. `record` already has its new values."""
 
     def check_deletable(self, org: Organization, record: R) -> None:
         """Raise ApiError if the record can't be deleted."""
 
     def erase(self, org: Organization, record: R) -> None:
-        del self.objects(org)[record.id]
+        del self.list_objects(org)[record.id]
 
-    def missing(self, name: str) -> ApiError:
+    def build_missing_error(self, name: str) -> ApiError:
         return not_found(self.label, name)
 
     def is_gone(self, record: R) -> bool:
@@ -168,7 +167,7 @@ class Kind(Generic[R]):
     def is_listed(self, call: Call, record: R) -> bool:
         return True
 
-    def status(self, org: Organization, record: R) -> dict[str, Any]:
+    def describe_status(self, org: Organization, record: R) -> dict[str, Any]:
         return {}
 
     def read_only(self, org: Organization, record: R) -> dict[str, Any]:
@@ -179,108 +178,113 @@ class Kind(Generic[R]):
 
     def create(self, call: Call) -> Answer:
         org = call.org
-        body = self._body(call, required=True)
+        body = self._read_body(call, required=True)
         parent = self.parent.of_body(call, body) if self.parent else None
         self.authorize(call, "create", None)
         self._require_quota(org, parent)
         values = {field.attribute: field.read(org, body) for field in self.fields}
         values.pop("", None)
-        values |= _parents(parent)
+        values |= _list_parents(parent)
         self.check(call, values, None)
-        new = org.new_id(self.id_prefix)
+        new = org.create_id(self.id_prefix)
         now = org.clock.now()
-        crn = self.crn(org, parent, new, values)
+        crn = self.build_crn(org, parent, new, values)
         record: R = self.record(
-            id=new, crn=crn, created=now, updated=now, **values, **self.computed(org, new)
+            id=new, crn=crn, created=now, updated=now, **values, **self.compute_attributes(org, new)
         )
-        self.objects(org)[new] = record
-        self.created(org, record)
-        return Answer(self.created_status, self.document(org, record))
+        self.list_objects(org)[new] = record
+        self.start_lifecycle(org, record)
+        return Answer(self.created_status, self.build_document(org, record))
 
     def list(self, call: Call) -> Answer:
         parent = self.parent.of_query(call) if self.parent else None
         records = [
             record
-            for record in self.objects(call.org).values()
+            for record in self.list_objects(call.org).values()
             if self._is_in(record, parent)
             and self.is_listed(call, record)
-            and all(
-                call.query.get(name, "") in ("", getattr(record, attribute))
-                for name, attribute in self.filters
-            )
+            and self.matches_filters(call, record)
         ]
-        return page(call, self.api_version, self.name, records, self.document)
+        return build_page(call, self.api_version, self.name, records, self.build_document)
+
+    def matches_filters(self, call: Call, record: Resource) -> bool:
+        for name, attribute in self.filters:
+            if call.query.get(name, "") not in ("", getattr(record, attribute)):
+                return False
+        return True
 
     def read(self, call: Call) -> Answer:
-        record = self.find(call, self.parent.of_query(call) if self.parent else None)
+        parent = self.parent.of_query(call) if self.parent else None
+        record = self.find(call, parent)
         self.authorize(call, "read", record)
-        return Answer(200, self.document(call.org, record))
+        return Answer(200, self.build_document(call.org, record))
 
     def update(self, call: Call) -> Answer:
         org = call.org
-        body = self._body(call, required=self.parent is not None)
-        record = self.find(call, self.parent.of_body(call, body) if self.parent else None)
+        body = self._read_body(call, required=self.parent is not None)
+        parent = self.parent.of_body(call, body) if self.parent else None
+        record = self.find(call, parent)
         self.authorize(call, "update", record)
-        values = {field.attribute: field.read(org, body, field.shown(record)) for field in self.fields}
+        values = {field.attribute: field.read(org, body, field.get_value(record)) for field in self.fields}
         values.pop("", None)
         self.check(call, values, record)
         for name, value in values.items():
             setattr(record, name, value)
         record.updated = org.clock.now()
-        self.updated(org, record, body)
-        return Answer(200, self.document(org, record))
+        self.act_on_update(org, record, body)
+        return Answer(200, self.build_document(org, record))
 
     def delete(self, call: Call) -> Answer:
-        record = self.find(call, self.parent.of_query(call) if self.parent else None)
+        parent = self.parent.of_query(call) if self.parent else None
+        record = self.find(call, parent)
         self.authorize(call, "delete", record)
         self.check_deletable(call.org, record)
         self.erase(call.org, record)
         return Answer(204)
 
-    def routes(self) -> tuple[Route, ...]:
-        one = self.path + "/{id}"
+    def build_routes(self) -> tuple[Route, ...]:
+        record_path = self.path + "/{id}"
         table = {
             "create": ("POST", self.path, self.create),
             "list": ("GET", self.path, self.list),
-            "read": ("GET", one, self.read),
-            "update": ("PATCH", one, self.update),
-            "delete": ("DELETE", one, self.delete),
+            "read": ("GET", record_path, self.read),
+            "update": ("PATCH", record_path, self.update),
+            "delete": ("DELETE", record_path, self.delete),
         }
         return tuple(Route(self.api, *table[verb], self.instead.get(verb, {})) for verb in self.verbs)
 
-    def objects(self, org: Organization) -> dict[str, R]:
+    def list_objects(self, org: Organization) -> dict[str, R]:
         objects: dict[str, R] = getattr(org, self.store)
         return objects
 
     def find(self, call: Call, parent: Resource | None) -> R:
-        record = self.objects(call.org).get(call.parameters["id"])
+        record = self.list_objects(call.org).get(call.parameters["id"])
         if record is None or not self._is_in(record, parent) or self.is_gone(record):
-            raise self.missing(call.parameters["id"])
+            raise self.build_missing_error(call.parameters["id"])
         return record
 
-    def document(self, org: Organization, record: R) -> dict[str, Any]:
+    def build_document(self, org: Organization, record: R) -> dict[str, Any]:
         body: dict[str, Any] = {}
         for field in self.fields:
-            if (value := field.shown(record)) or not field.omit_empty:
+            if (value := field.get_value(record)) or not field.omit_empty:
                 _put(body, field.path, value)
-        for path, value in (self._references(org, record) | self.read_only(org, record)).items():
+        for path, value in (self._build_references(org, record) | self.read_only(org, record)).items():
             _put(body, path, value)
-        status = self.status(org, record)
-        return (
-            self.header(org, record)
-            | ({self.spec: body} if self.spec else body)
-            | ({"status": status} if status else {})
-        )
+        document = self.build_header(org, record)
+        document |= {self.spec: body} if self.spec else body
+        if status := self.describe_status(org, record):
+            document["status"] = status
+        return document
 
-    def header(self, org: Organization, record: R) -> dict[str, Any]:
+    def build_header(self, org: Organization, record: R) -> dict[str, Any]:
         query = f"?environment={getattr(record, 'environment', '')}" if self.parent else ""
         if self.parent is CLUSTER:
             query += f"&spec.kafka_cluster={getattr(record, 'cluster', '')}"
-        return header(org, self.api_version, self.name, self.path, record, query=query)
+        return build_header(org, self.api_version, self.name, self.path, record, query=query)
 
-    def _body(self, call: Call, *, required: bool) -> Fields:
+    def _read_body(self, call: Call, *, required: bool) -> Fields:
         body = Fields(call.body)
-        return body.inside(self.spec, required=required) if self.spec else body
+        return body.read_object(self.spec, required=required) if self.spec else body
 
     def _is_in(self, record: R, parent: Resource | None) -> bool:
         return self.parent is None or parent is None or getattr(record, self.parent.attribute) == parent.id
@@ -288,23 +292,26 @@ class Kind(Generic[R]):
     def _require_quota(self, org: Organization, parent: Resource | None) -> None:
         if self.quota:
             name, attribute = self.quota
-            within = parent if self.quota_within_parent else None
+            counted_parent = parent if self.quota_within_parent else None
             limit: int = getattr(org.quotas, attribute)
-            if sum(self._is_in(record, within) for record in self.objects(org).values()) >= limit:
+            count = sum(self._is_in(record, counted_parent) for record in self.list_objects(org).values())
+            if count >= limit:
                 raise over_quota(name, limit)
 
-    def _references(self, org: Organization, record: R) -> dict[str, Any]:
+    def _build_references(self, org: Organization, record: R) -> dict[str, Any]:
         references: dict[str, Any] = {}
         if self.parent:
             environment = org.environments[getattr(record, "environment", "")]
-            references["environment"] = reference(org, environment, "/org/v2/environments")
+            references["environment"] = build_reference(org, environment, "/org/v2/environments")
         if self.parent is CLUSTER:
             cluster = org.clusters[getattr(record, "cluster", "")]
-            references["kafka_cluster"] = reference(org, cluster, "/cmk/v2/clusters", cluster.environment)
+            references["kafka_cluster"] = build_reference(
+                org, cluster, "/cmk/v2/clusters", cluster.environment
+            )
         return references
 
 
-def _parents(parent: Resource | None) -> dict[str, str]:
+def _list_parents(parent: Resource | None) -> dict[str, str]:
     """Return the attributes of a record in `parent`: for a cluster, its environment too."""
     if parent is None:
         return {}
@@ -319,69 +326,22 @@ def _put(body: dict[str, Any], path: str, value: Any) -> None:
     body[name] = value
 
 
-def header(
+def build_header(
     org: Organization, api_version: str, name: str, path: str, record: Resource, *, query: str = ""
 ) -> dict[str, Any]:
     metadata = {
         "self": f"{org.addresses[Plane.CLOUD]}{path}/{record.id}{query}",
         "resource_name": record.crn,
-        "created_at": org.clock.text(record.created),
-        "updated_at": org.clock.text(record.updated),
+        "created_at": org.clock.format_time(record.created),
+        "updated_at": org.clock.format_time(record.updated),
     }
     return {"api_version": api_version, "kind": name, "id": record.id, "metadata": metadata}
 
 
-def reference(org: Organization, resource: Resource, path: str, environment: str = "") -> dict[str, str]:
+def build_reference(
+    org: Organization, resource: Resource, path: str, environment: str = ""
+) -> dict[str, str]:
     """Return a complete object reference. Of the client's own reference, only the id is used."""
-    inside = {"environment": environment} if environment else {}
+    environment_field = {"environment": environment} if environment else {}
     related = f"{org.addresses[Plane.CLOUD]}{path}/{resource.id}"
-    return {"id": resource.id, **inside, "related": related, "resource_name": resource.crn}
-
-
-def page(
-    call: Call,
-    api_version: str,
-    name: str,
-    records: Iterable[R],
-    document: Callable[[Organization, R], dict[str, Any]],
-) -> Answer:
-    """Answer with one page of the records in the order of their creation, so that new objects only appear on
-    the last page.
-
-    The page token is that of the last record of the previous page. Raises ApiError if this record is gone.
-    """
-    ordered = sorted(records, key=lambda record: record.created)
-    size = _page_size(call)
-    after = call.query.get("page_token", "")
-    if after and after not in {_token(record) for record in ordered}:
-        raise bad_request("page_token is not valid", parameter="page_token")
-    start = next((n for n, record in enumerate(ordered, 1) if _token(record) == after), 0)
-    chosen = ordered[start : start + size]
-    following = _token(chosen[-1]) if start + size < len(ordered) else ""
-    metadata = {
-        "first": _link(call, ""),
-        "next": _link(call, following) if following else "",
-        "total_size": len(ordered),
-    }
-    data = [document(call.org, record) for record in chosen]
-    return Answer(
-        200, {"api_version": api_version, "kind": f"{name}List", "metadata": metadata, "data": data}
-    )
-
-
-def _token(resource: Resource) -> str:
-    return resource.id.encode().hex()
-
-
-def _page_size(call: Call) -> int:
-    given = call.query.get("page_size", str(DEFAULT_PAGE))
-    if not given.isdecimal() or not 1 <= int(given) <= LARGEST_PAGE:
-        raise bad_request(f"page_size must be 1 to {LARGEST_PAGE}", parameter="page_size")
-    return int(given)
-
-
-def _link(call: Call, token: str) -> str:
-    query = {name: value for name, value in call.query.items() if name != "page_token"} | (
-        {"page_token": token} if token else {}
-    )
-    return f"{call.address}{call.path}" + (f"?{urlencode(query)}" if query else "")
+    return {"id": resource.id, **environment_field, "related": related, "resource_name": resource.crn}

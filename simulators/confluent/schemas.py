@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 import fastavro
 
-from simulators.confluent.avro_compatibility import unreadable
+from simulators.confluent.avro_compatibility import list_incompatibilities
 from simulators.confluent.errors import ApiError
 
 LEVELS: Final = (
@@ -33,14 +33,14 @@ class Schema:
     references: tuple[tuple[str, str, int], ...] = ()
 
     @classmethod
-    def avro(cls, document: dict[str, Any]) -> Schema:
+    def from_avro(cls, document: dict[str, Any]) -> Schema:
         return cls("AVRO", json.dumps(document))
 
-    def same_as(self, other: Schema) -> bool:
-        return (self.kind, self.references, _canonical(self)) == (
+    def is_same(self, other: Schema) -> bool:
+        return (self.kind, self.references, _normalize_schema(self)) == (
             other.kind,
             other.references,
-            _canonical(other),
+            _normalize_schema(other),
         )
 
 
@@ -51,7 +51,7 @@ class Version:
     deleted: bool = False
 
 
-def _canonical(schema: Schema) -> Any:
+def _normalize_schema(schema: Schema) -> Any:
     return schema.text.strip() if schema.kind == "PROTOBUF" else json.loads(schema.text)
 
 
@@ -68,7 +68,7 @@ class Schemas:
     def versions(self, subject: str, *, deleted: bool = False) -> list[Version]:
         return [version for version in self._versions.get(subject, []) if deleted or not version.deleted]
 
-    def version(self, subject: str, number: str, *, deleted: bool = False) -> Version:
+    def find_version(self, subject: str, number: str, *, deleted: bool = False) -> Version:
         """Return a version; `number` may be `latest`. Raises ApiError."""
         versions = self.versions(subject, deleted=deleted)
         if not versions:
@@ -88,7 +88,7 @@ class Schemas:
 
     def find(self, subject: str, schema: Schema, *, deleted: bool = False) -> Version | None:
         versions = self.versions(subject, deleted=deleted)
-        return next((version for version in versions if self.by_id[version.id].same_as(schema)), None)
+        return next((version for version in versions if self.by_id[version.id].is_same(schema)), None)
 
     def register(self, subject: str, schema: Schema) -> Version:
         """Return the version with this schema, which is a new one if the subject has none.
@@ -98,20 +98,21 @@ class Schemas:
         parse(schema)
         if existing := self.find(subject, schema):
             return existing
-        if problems := self.problems(subject, schema):
+        if problems := self.list_problems(subject, schema):
             raise ApiError(
                 409,
                 f"Schema being registered is incompatible with an earlier schema: {'; '.join(problems)}",
                 code=409,
             )
-        ids = [schema_id for schema_id, known_schema in self.by_id.items() if known_schema.same_as(schema)]
+        ids = [schema_id for schema_id, known_schema in self.by_id.items() if known_schema.is_same(schema)]
         schema_id = ids[0] if ids else _FIRST_ID + len(self.by_id)
         self.by_id.setdefault(schema_id, schema)
         versions = self._versions.setdefault(subject, [])
-        versions.append(Version(versions[-1].number + 1 if versions else 1, schema_id))
+        number = versions[-1].number + 1 if versions else 1
+        versions.append(Version(number, schema_id))
         return versions[-1]
 
-    def problems(self, subject: str, schema: Schema, against: Version | None = None) -> list[str]:
+    def list_problems(self, subject: str, schema: Schema, against: Version | None = None) -> list[str]:
         """Return why the subject's compatibility level forbids the schema. JSON and Protobuf schemas are
         always compatible.
 
@@ -123,13 +124,13 @@ class Schemas:
             return []
         compared = earlier if level.endswith("_TRANSITIVE") else earlier[-1:]
         problems: list[str] = []
-        for before in (self.by_id[version.id] for version in compared):
-            if before.kind != schema.kind:
-                return [f"the type {before.kind} can't become {schema.kind}"]
-            old = json.loads(before.text)
+        for earlier_schema in (self.by_id[version.id] for version in compared):
+            if earlier_schema.kind != schema.kind:
+                return [f"the type {earlier_schema.kind} can't become {schema.kind}"]
+            old = json.loads(earlier_schema.text)
             new = json.loads(schema.text)
-            problems += unreadable(new, old) if not level.startswith("FORWARD") else []
-            problems += unreadable(old, new) if not level.startswith("BACKWARD") else []
+            problems += list_incompatibilities(new, old) if not level.startswith("FORWARD") else []
+            problems += list_incompatibilities(old, new) if not level.startswith("BACKWARD") else []
         return problems
 
     def delete(self, subject: str, *, permanent: bool) -> list[int]:

@@ -24,12 +24,13 @@ class Listening:
     def __init__(self, port: int, stack: ExitStack) -> None:
         self.sockets: dict[Plane, socket.socket] = {}
         for plane in Plane:
-            self.sockets[plane] = stack.enter_context(server.bound(port if plane is Plane.CLOUD else 0))
-        self.addresses = {plane: server.address(socket_) for plane, socket_ in self.sockets.items()}
+            port_of_plane = port if plane is Plane.CLOUD else 0
+            self.sockets[plane] = stack.enter_context(server.bind_socket(port_of_plane))
+        self.addresses = {plane: server.get_address(socket_) for plane, socket_ in self.sockets.items()}
 
-    def server(self, simulation: Simulation) -> uvicorn.Server:
+    def build_server(self, simulation: Simulation) -> uvicorn.Server:
         ports = {socket_.getsockname()[1]: plane for plane, socket_ in self.sockets.items()}
-        return server.web_server(Application(simulation, ports))
+        return server.build_web_server(Application(simulation, ports))
 
 
 class ConfluentCloud(server.InThread):
@@ -45,12 +46,12 @@ class ConfluentCloud(server.InThread):
         listening = Listening(0, stack)
         self._simulation = Simulation(listening.addresses, **self._options)
         self.catalog_url = listening.addresses[Plane.CATALOG]  # no answer of the control plane has it
-        web_server = listening.server(self._simulation)
+        web_server = listening.build_server(self._simulation)
         return web_server, list(listening.sockets.values()), listening.addresses[Plane.CLOUD]
 
     @property
     def credentials(self) -> dict[str, str]:
         return self._simulation.credentials
 
-    def limit(self, **given: Any) -> None:
-        self.control("PUT", "/limit", given)
+    def limit(self, **settings: Any) -> None:
+        self.control("PUT", "/limit", settings)

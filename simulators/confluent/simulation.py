@@ -66,7 +66,7 @@ class Simulation:
         Other organizations end.
         """
         self.limit = RateLimit()
-        self.organization, self.cloud_key = self._new_organization(Clock(self._time_scale, self._start))
+        self.organization, self.cloud_key = self._create_organization(Clock(self._time_scale, self._start))
         self.others: list[Organization] = []
 
     def add_organization(self) -> tuple[Organization, ApiKey]:
@@ -74,18 +74,18 @@ class Simulation:
 
         The key of a call decides which one it is about.
         """
-        organization, key = self._new_organization(self.clock)
+        organization, key = self._create_organization(self.clock)
         self.others.append(organization)
         return organization, key
 
-    def organization_of(self, key_id: str) -> Organization:
+    def find_organization(self, key_id: str) -> Organization:
         """Return the organization that has an API key, or the first one."""
-        return next(
-            (organization for organization in self.others if key_id in organization.api_keys),
-            self.organization,
-        )
+        for organization in self.others:
+            if key_id in organization.api_keys:
+                return organization
+        return self.organization
 
-    def _new_organization(self, clock: Clock) -> tuple[Organization, ApiKey]:
+    def _create_organization(self, clock: Clock) -> tuple[Organization, ApiKey]:
         org = Organization(
             clock,
             self._addresses,
@@ -105,15 +105,15 @@ class Simulation:
 
     @property
     def credentials(self) -> dict[str, str]:
-        return credentials(self.organization, self.cloud_key)
+        return describe_credentials(self.organization, self.cloud_key)
 
     def state(self) -> dict[str, Any]:
         """Return the time and the ids of all objects, by type."""
         organization = self.organization
         organization.clock.run_due()
-        objects = {
-            kind: sorted(record.id for record in getattr(organization, kind).values()) for kind in _KINDS
-        }
+        objects = {}
+        for kind in _KINDS:
+            objects[kind] = sorted(record.id for record in getattr(organization, kind).values())
         objects["statements"] = sorted("/".join(key) for key in organization.statements)
         objects["topics"] = sorted(
             f"{cluster.id}/{name}" for cluster in organization.clusters.values() for name in cluster.topics
@@ -128,10 +128,10 @@ class Simulation:
             for registry in organization.schema_registries.values()
             for name in registry.schemas.subjects()
         )
-        return {"now": organization.clock.text(), "objects": objects}
+        return {"now": organization.clock.format_time(), "objects": objects}
 
 
-def credentials(organization: Organization, key: ApiKey) -> dict[str, str]:
+def describe_credentials(organization: Organization, key: ApiKey) -> dict[str, str]:
     """Return what a client needs. The secret is only valid for this simulator."""
     return {
         "cloud_api_key": key.id,

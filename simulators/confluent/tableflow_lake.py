@@ -14,7 +14,7 @@ import attrs
 from botocore.exceptions import ClientError
 
 from simulators.confluent.vendor_catalog import VendorCatalog
-from simulators.core.aws_access import DENIED, POLICY, VENDOR_PATH, Access, AwsRefused, allow, refused
+from simulators.core.aws_access import DENIED, POLICY, VENDOR_PATH, Access, AwsRefused, allow, call_aws
 
 _SESSION: Final = "confluent-tableflow"
 
@@ -38,7 +38,7 @@ class Lake:
         self._readers: dict[str, str] = {}
         self._managed = ""
 
-    def vendor_role(self, name: str) -> str:
+    def create_vendor_role(self, name: str) -> str:
         """Create Confluent's role for one provider integration and return its ARN."""
         identity = self.root.client("sts").get_caller_identity()
         trust = allow(
@@ -70,8 +70,8 @@ class Lake:
         accepts any external id.
         """
         vendor = self.root.assume(vendor_role, _SESSION)
-        what = f"Confluent's role {vendor_role} can't assume {role}"
-        customer = refused_as(what, vendor.assume, role, _SESSION, ExternalId=external_id)
+        problem = f"Confluent's role {vendor_role} can't assume {role}"
+        customer = call_or_refuse(problem, vendor.assume, role, _SESSION, ExternalId=external_id)
         try:
             vendor.assume(role, _SESSION, ExternalId=f"not-{external_id}")
         except AwsRefused:
@@ -81,30 +81,30 @@ class Lake:
                 f"The trust policy of {role} takes any external id. Require sts:ExternalId {external_id}"
             )
         tags = [{"Key": "confluent", "Value": "tableflow"}]
-        what = f"Confluent's role {vendor_role} may not tag its session of {role} (sts:TagSession)"
-        refused_as(what, vendor.assume, role, _SESSION, ExternalId=external_id, Tags=tags)
+        problem = f"Confluent's role {vendor_role} may not tag its session of {role} (sts:TagSession)"
+        call_or_refuse(problem, vendor.assume, role, _SESSION, ExternalId=external_id, Tags=tags)
         return attrs.evolve(customer, region=region)
 
-    def managed_bucket(self) -> str:
+    def get_managed_bucket(self) -> str:
         """Return Confluent's own bucket, which is created on the first call."""
         if not self._managed:
             name = f"confluent-managed-{uuid.uuid4().hex[:12]}"
-            where = {"LocationConstraint": self.root.region}
-            self.root.client("s3").create_bucket(Bucket=name, CreateBucketConfiguration=where)
+            configuration = {"LocationConstraint": self.root.region}
+            self.root.client("s3").create_bucket(Bucket=name, CreateBucketConfiguration=configuration)
             self._managed = name
         return self._managed
 
     def vend(self, location: str) -> Access:
         """Return credentials that can only read what is below `location`."""
         if location not in self._readers:
-            self._readers[location] = self._reader(location)
+            self._readers[location] = self._create_reader_role(location)
         return self.root.assume(self._readers[location], _SESSION)
 
-    def _reader(self, location: str) -> str:
+    def _create_reader_role(self, location: str) -> str:
         """Create a role of Confluent's that can read what is below `location`, and return its ARN."""
         bucket, _, prefix = location.removeprefix("s3://").partition("/")
         name = f"reader-{uuid.uuid4().hex[:12]}"
-        arn = self.vendor_role(name)
+        arn = self.create_vendor_role(name)
         objects = {
             "Effect": "Allow",
             "Action": "s3:GetObject",
@@ -122,21 +122,21 @@ class Lake:
         return arn
 
 
-def refused_as(what: str, call: Callable[..., T], *arguments: Any, **named: Any) -> T:
+def call_or_refuse(action: str, call: Callable[..., T], *arguments: Any, **options: Any) -> T:
     """Return the result of `call`.
 
-    Raises LakeRefused, with `what` and AWS's error code, if AWS refuses or can't be reached.
+    Raises LakeRefused, with `action` and AWS's error code, if AWS refuses or can't be reached.
     """
     try:
-        return refused(call, *arguments, **named)
+        return call_aws(call, *arguments, **options)
     except AwsRefused as error:
-        raise LakeRefused(f"{what}: {error.code}") from None
+        raise LakeRefused(f"{action}: {error.code}") from None
 
 
-def require_allowed(what: str, call: Callable[..., Any], *arguments: Any, **named: Any) -> None:
+def require_allowed(action: str, call: Callable[..., Any], *arguments: Any, **options: Any) -> None:
     """Raise LakeRefused if AWS denies access. A call that fails for another reason was allowed."""
     try:
-        call(*arguments, **named)
+        call(*arguments, **options)
     except ClientError as error:
         if error.response["Error"]["Code"] in DENIED:
-            raise LakeRefused(f"Access denied: the role lacks {what}") from None
+            raise LakeRefused(f"Access denied: the role lacks {action}") from None

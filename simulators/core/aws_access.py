@@ -46,9 +46,9 @@ class Access:
     token: str | None = attrs.field(default=None, repr=False)
 
     def client(self, service: str) -> Any:
-        return _client(self, service)
+        return _build_client(self, service)
 
-    def properties(self) -> dict[str, str]:
+    def build_properties(self) -> dict[str, str]:
         """Return the credentials as properties of PyIceberg's FileIO, which clients of an Iceberg REST
         catalog use too.
         """
@@ -61,17 +61,17 @@ class Access:
             "s3.path-style-access": "true",
         } | token
 
-    def assume(self, role: str, session: str, **given: Any) -> Access:
-        """Return a session of the role. `given` are further parameters of AssumeRole. Raises AwsRefused."""
-        parameters = {"RoleArn": role, "RoleSessionName": session, **given}
-        answer = refused(self.client("sts").assume_role, **parameters)["Credentials"]
+    def assume(self, role: str, session: str, **options: Any) -> Access:
+        """Return a session of the role. `options` are further parameters of AssumeRole. Raises AwsRefused."""
+        parameters = {"RoleArn": role, "RoleSessionName": session, **options}
+        answer = call_aws(self.client("sts").assume_role, **parameters)["Credentials"]
         return attrs.evolve(
             self, key=answer["AccessKeyId"], secret=answer["SecretAccessKey"], token=answer["SessionToken"]
         )
 
 
 @lru_cache(maxsize=64)  # creating a client takes longer than most calls
-def _client(access: Access, service: Any) -> Any:
+def _build_client(access: Access, service: Any) -> Any:
     return boto3.client(
         service,
         endpoint_url=access.endpoint,
@@ -83,10 +83,10 @@ def _client(access: Access, service: Any) -> Any:
     )
 
 
-def refused(call: Callable[..., T], *arguments: Any, **named: Any) -> T:
+def call_aws(call: Callable[..., T], *arguments: Any, **options: Any) -> T:
     """Return what `call` returns. Raises AwsRefused if AWS refuses or can't be reached."""
     try:
-        return call(*arguments, **named)
+        return call(*arguments, **options)
     except ClientError as error:
         reason = error.response["Error"]
         raise AwsRefused(

@@ -12,7 +12,7 @@ from simulators.core import processes
 EXIT_NOT_STARTED: Final = 3
 
 
-def parser(module: str, description: str, port: int) -> argparse.ArgumentParser:
+def build_parser(module: str, description: str, port: int) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"python -m {module}", description=description)
     parser.add_argument(
         "--port", type=int, default=port, help=f"port to listen on; 0 picks a free one (default: {port})"
@@ -22,9 +22,9 @@ def parser(module: str, description: str, port: int) -> argparse.ArgumentParser:
     return parser
 
 
-def vendor_parser(module: str, description: str, port: int) -> argparse.ArgumentParser:
+def build_vendor_parser(module: str, description: str, port: int) -> argparse.ArgumentParser:
     """Return a parser with the options of a vendor's simulator: time, AWS, region and seed."""
-    result = parser(module, description, port)
+    result = build_parser(module, description, port)
     result.add_argument(
         "--time-scale", type=float, default=1.0, metavar="X", help="time runs X times as fast (default: 1)"
     )
@@ -38,13 +38,13 @@ def vendor_parser(module: str, description: str, port: int) -> argparse.Argument
     return result
 
 
-def not_started(what: str, reason: object) -> int:
+def report_not_started(program: str, reason: object) -> int:
     """Print why, and return the exit code."""
-    sys.stderr.write(f"the {what} did not start: {reason}\n")
+    sys.stderr.write(f"the {program} did not start: {reason}\n")
     return EXIT_NOT_STARTED
 
 
-def port_taken(port: int, error: OSError) -> str:
+def describe_port_taken(port: int, error: OSError) -> str:
     return f"port {port} can't be had ({error.strerror}). Use another, or 0 for a free one"
 
 

@@ -34,25 +34,23 @@ class Clock:
         """Return the current time; while a due action runs, the time at which it was due."""
         if self._acting_at is not None:
             return self._acting_at
-        return self._present()
+        return self._read_present()
 
-    def _present(self) -> float:
+    def _read_present(self) -> float:
         return self._start + self._advanced + (time.monotonic() - self._began) * self._scale
 
-    def text(self, moment: float | None = None) -> str:
+    def format_time(self, moment: float | None = None) -> str:
         """Return `moment`, by default now, as RFC 3339 text in UTC, with microseconds unless they are 0."""
-        return (
-            datetime.fromtimestamp(self.now() if moment is None else moment, UTC)
-            .isoformat()
-            .replace("+00:00", "Z")
-        )
+        if moment is None:
+            moment = self.now()
+        return datetime.fromtimestamp(moment, UTC).isoformat().replace("+00:00", "Z")
 
     def advance(self, seconds: float) -> None:
         if seconds < 0:
             raise ValueError(f"{seconds} seconds: time can't run backwards. Give 0 or more")
         self._advanced += seconds
 
-    def after(self, seconds: float, action: Action) -> None:
+    def call_later(self, seconds: float, action: Action) -> None:
         heapq.heappush(self._due, (self.now() + seconds, next(self._order), action))
 
     @property
@@ -64,7 +62,7 @@ class Clock:
         """Set the time of the running action to the present, for an action that does everything since its due
         time at once.
         """
-        self._acting_at = self._present()
+        self._acting_at = self._read_present()
 
     def run_due(self) -> None:
         """Run all due actions, including those that they schedule if these are due too."""

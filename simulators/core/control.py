@@ -25,7 +25,7 @@ class Request(NamedTuple):
     query: Mapping[str, str]
     body: bytes
 
-    def document(self) -> Any:
+    def read_document(self) -> Any:
         """Return the body's JSON; {} for an empty body. Raises ValueError."""
         return json.loads(self.body or b"{}")
 
@@ -41,11 +41,11 @@ Control = Callable[[Request], Response]
 Controls = Mapping[tuple[str, str], Control]
 
 
-def as_json(document: Any, status: int = 200) -> Response:
+def build_json_response(document: Any, status: int = 200) -> Response:
     return Response(status, "application/json", json.dumps(document).encode())
 
 
-def as_html(page: str) -> Response:
+def build_html_response(page: str) -> Response:
     return Response(200, "text/html; charset=utf-8", page.encode())
 
 
@@ -54,8 +54,8 @@ def find(controls: Controls, method: str, path: str) -> Control:
 
     For an unknown path, return one that answers 404.
     """
-    known = ", ".join(" ".join(key) for key in sorted(controls))
-    missing = as_json({"error": f"no such control. There are: {known}"}, 404)
+    known_calls = ", ".join(" ".join(key) for key in sorted(controls))
+    missing = build_json_response({"error": f"no such control. There are: {known_calls}"}, 404)
     return controls.get((method, path.removeprefix(PREFIX)), lambda _: missing)
 
 
@@ -64,7 +64,7 @@ def run(control: Control, request: Request) -> Response:
     try:
         return control(request)
     except (ValueError, TypeError, LookupError) as error:
-        return as_json({"error": str(error)}, 400)
+        return build_json_response({"error": str(error)}, 400)
 
 
 def call(url: str, method: str, path: str = "", body: Mapping[str, Any] | None = None) -> Any:

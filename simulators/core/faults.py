@@ -1,22 +1,27 @@
 """Fault injection for all simulators: an ASGI middleware that is controlled over HTTP.
 
-    PUT    /_simulator/faults          {"rules": [{"fault": "error", "path": "/bucket/*", "nth": 2, "status":
-    503}, …]} GET    /_simulator/faults          rules with their counts of matches and hits, number of held
-    answers, trace of calls POST   /_simulator/faults/release  sends the held answers DELETE
-    /_simulator/faults          removes the rules, clears the trace, sends the held answers
+    PUT    /_simulator/faults          {"rules": [{"fault": "error", "path": "/bucket/*", "nth": 2}, …]}
+    GET    /_simulator/faults          rules with their counts of matches and hits, number of held answers,
+                                       trace of calls
+    POST   /_simulator/faults/release  sends the held answers
+    DELETE /_simulator/faults          removes the rules, clears the trace, sends the held answers
 
 A rule matches calls by `method`, `path`, `query` and `headers` (globs; the last two map a name to a glob). It
 hits the `nth` call that it matches, and after that every `every`-th one, `times` calls in all (0: no limit).
 Its `fault` is one of
 
-    error              the call has no effect; the answer is the rule's effect_then_error  the call has its
-    effect; the answer is the rule's reset              the call has no effect; the connection is reset
-    effect_then_reset  the call has its effect; the connection is reset hang               the call has its
-    effect; the answer's body is held at `after_bytes` until it is released truncate           the call has
-    its effect; the connection is closed at `after_bytes` of the answer's body cut                the call has
-    its effect; the answer is complete, but its body ends at `after_bytes` (default: half) stale
-    the call has no effect; the answer is that of the last call with the same method and URL since the
-                       rule was set. Without such an answer, the rule changes nothing
+    error              the call has no effect; the answer is the rule's
+    effect_then_error  the call has its effect; the answer is the rule's
+    reset              the call has no effect; the connection is reset
+    effect_then_reset  the call has its effect; the connection is reset
+    hang               the call has its effect; the answer's body is held at `after_bytes` until it is
+                       released
+    truncate           the call has its effect; the connection is closed at `after_bytes` of the answer's
+                       body
+    cut                the call has its effect; the answer is complete, but its body ends at `after_bytes`
+                       (default: half)
+    stale              the call has no effect; the answer is that of the last call with the same method and
+                       URL since the rule was set. Without such an answer, the rule changes nothing
     empty_list         the call has its effect; the JSON list at `list_field` of the answer is empty
     repeat_item        the call has its effect; that list has its first item twice
 
@@ -33,111 +38,15 @@ import socket
 import struct
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass, field, fields
-from fnmatch import fnmatchcase
-from html import escape
+from dataclasses import asdict, fields
 from typing import Any, Final, NamedTuple
-from urllib.parse import parse_qsl
 
 from simulators.core import control
 from simulators.core.control import App, Message, Receive, Send, answer, read
+from simulators.core.fault_rules import SHAPES, Call, Rule
 
 _PATH: Final = "/faults"
 _TRACE_CALLS: Final = 20_000
-_CODES = {
-    403: "AccessDenied",
-    404: "NoSuchKey",
-    409: "ConditionalRequestConflict",
-    412: "PreconditionFailed",
-    429: "ThrottlingException",
-    503: "SlowDown",
-}
-
-#: Content type and body of an error of S3, of AWS's JSON services, of a plain JSON API, and of a proxy.
-SHAPES: dict[str, Callable[[str, str], tuple[str, str]]] = {
-    "s3": lambda code, message: (
-        "application/xml",
-        '<?xml version="1.0" '
-        f'encoding="UTF-8"?>\n<Error><Code>{escape(code)}</Code><Message>{escape(message)}</Message></Error>',
-    ),
-    "aws-json": lambda code, message: (
-        "application/x-amz-json-1.1",
-        json.dumps({"__type": code, "message": message}),
-    ),
-    "json": lambda code, message: ("application/json", json.dumps({"error_code": code, "message": message})),
-    "html": lambda code, message: (
-        "text/html",
-        f"<html><body><h1>{escape(code)}</h1>{escape(message)}</body></html>",
-    ),
-}
-
-
-class Call(NamedTuple):
-    """The parts of a request that rules match. The trace has them without the headers."""
-
-    method: str
-    path: str
-    query: str
-    headers: dict[str, str]
-
-    @classmethod
-    def of(cls, scope: Message) -> Call:
-        headers = {
-            name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]
-        }
-        return cls(scope["method"], scope["path"], scope["query_string"].decode("latin-1"), headers)
-
-    def __str__(self) -> str:
-        return f"{self.method} {self.path}" + (f"?{self.query}" if self.query else "")
-
-
-@dataclass
-class Rule:
-    """`seen` and `hits` count the calls that it matched and hit since it was set."""
-
-    fault: str
-    method: str = "*"
-    path: str = "*"
-    query: dict[str, str] = field(default_factory=dict)
-    headers: dict[str, str] = field(default_factory=dict)
-    nth: int = 1
-    every: int = 1
-    times: int = 1
-    status: int = 503
-    shape: str = "json"
-    code: str = ""
-    message: str = "injected by the fault injector"
-    body: str | None = None
-    reply_headers: dict[str, str] = field(default_factory=dict)
-    after_bytes: int | None = None
-    list_field: str = "data"
-    seen: int = 0
-    hits: int = 0
-
-    def matches(self, call: Call) -> bool:
-        query = dict(parse_qsl(call.query, keep_blank_values=True))
-        return (
-            fnmatchcase(call.method, self.method)
-            and fnmatchcase(call.path, self.path)
-            and all(name in query and fnmatchcase(query[name], glob) for name, glob in self.query.items())
-            and all(
-                fnmatchcase(call.headers.get(name.lower(), ""), glob) for name, glob in self.headers.items()
-            )
-        )
-
-    def count(self) -> bool:
-        """Count one more call that matches. Return whether the rule hits it."""
-        self.seen += 1
-        past = self.seen - self.nth
-        hit = past >= 0 and past % self.every == 0 and (self.times == 0 or self.hits < self.times)
-        self.hits += hit
-        return hit
-
-    def answer(self) -> tuple[int, dict[str, str], bytes]:
-        kind, text = SHAPES[self.shape](self.code or _CODES.get(self.status, "InternalError"), self.message)
-        content = (text if self.body is None else self.body).encode()
-        own = {name.lower(): value for name, value in self.reply_headers.items()}
-        return self.status, {"content-type": kind, "content-length": str(len(content)), **own}, content
 
 
 class Exchange(NamedTuple):
@@ -152,7 +61,7 @@ class Exchange(NamedTuple):
     hold: Callable[[], Awaitable[None]]
     last_answer: list[Message]
 
-    async def effect(self) -> list[Message]:
+    async def take_effect(self) -> list[Message]:
         """Call the app, and return its answer without sending it to the client."""
         messages: list[Message] = []
 
@@ -162,37 +71,37 @@ class Exchange(NamedTuple):
         await self.app(self.scope, self.receive, keep)
         return messages
 
-    async def up_to_limit(self, beyond: Send) -> None:
+    async def send_up_to_limit(self, beyond: Send) -> None:
         """Send the app's answer up to `after_bytes` of its body, and the rest to `beyond`."""
-        left = self.rule.after_bytes or 0
+        remaining_bytes = self.rule.after_bytes or 0
 
-        async def counted(message: Message) -> None:
-            nonlocal left
+        async def send_counted(message: Message) -> None:
+            nonlocal remaining_bytes
             if message["type"] != "http.response.body":
                 await self.send(message)
                 return
             body = message.get("body", b"")
-            first = body[:left]
-            rest = body[left:]
-            left = max(0, left - len(body))
+            first = body[:remaining_bytes]
+            remainder = body[remaining_bytes:]
+            remaining_bytes = max(0, remaining_bytes - len(body))
             await self.send({**message, "body": first, "more_body": True})
-            if rest or not message.get("more_body"):
-                await beyond({**message, "body": rest})
+            if remainder or not message.get("more_body"):
+                await beyond({**message, "body": remainder})
 
-        await self.app(self.scope, self.receive, counted)
+        await self.app(self.scope, self.receive, send_counted)
 
 
-async def _error(exchange: Exchange) -> None:
+async def _answer_with_error(exchange: Exchange) -> None:
     await read(exchange.receive)
     await answer(exchange.send, *exchange.rule.answer())
 
 
-async def _effect_then_error(exchange: Exchange) -> None:
-    await exchange.effect()
+async def _take_effect_then_answer(exchange: Exchange) -> None:
+    await exchange.take_effect()
     await answer(exchange.send, *exchange.rule.answer())
 
 
-async def _reset(exchange: Exchange) -> None:
+async def _reset_connection(exchange: Exchange) -> None:
     """Reset the connection. ASGI has no message for this, so the transport is taken from `send`, as Hypercorn
     and Uvicorn bind it."""
     owner: Any = exchange.connection
@@ -209,56 +118,59 @@ async def _reset(exchange: Exchange) -> None:
     )
 
 
-async def _effect_then_reset(exchange: Exchange) -> None:
-    await exchange.effect()
-    await _reset(exchange)
+async def _take_effect_then_reset(exchange: Exchange) -> None:
+    await exchange.take_effect()
+    await _reset_connection(exchange)
 
 
-async def _hang(exchange: Exchange) -> None:
+async def _hang_in_body(exchange: Exchange) -> None:
     held_once = False
 
-    async def held(message: Message) -> None:
+    async def send_held(message: Message) -> None:
         nonlocal held_once
         if not held_once:
             held_once = True
             await exchange.hold()
         await exchange.send(message)
 
-    await exchange.up_to_limit(held)
+    await exchange.send_up_to_limit(send_held)
 
 
-async def _truncate(exchange: Exchange) -> None:
+async def _truncate_body(exchange: Exchange) -> None:
     """Begin the answer and don't complete it, so that the server closes the connection."""
 
-    async def dropped(message: Message) -> None:
+    async def drop(message: Message) -> None:
         pass
 
-    await exchange.up_to_limit(dropped)
+    await exchange.send_up_to_limit(drop)
 
 
-async def _stale(exchange: Exchange) -> None:
+async def _answer_with_last(exchange: Exchange) -> None:
     if exchange.last_answer:
         await read(exchange.receive)
-    for message in exchange.last_answer or await exchange.effect():
+        messages = exchange.last_answer
+    else:
+        messages = await exchange.take_effect()
+    for message in messages:
         await exchange.send(message)
 
 
-def _edited(edit: Callable[[Rule, bytes], bytes]) -> Callable[[Exchange], Awaitable[None]]:
-    async def fault(exchange: Exchange) -> None:
-        start, *bodies = await exchange.effect()
+def _edit_body(edit: Callable[[Rule, bytes], bytes]) -> Callable[[Exchange], Awaitable[None]]:
+    async def answer_edited(exchange: Exchange) -> None:
+        start, *bodies = await exchange.take_effect()
         content = edit(exchange.rule, b"".join(message.get("body", b"") for message in bodies))
         headers = {
             name.decode("latin-1").lower(): value.decode("latin-1") for name, value in start["headers"]
         }
-        await answer(
-            exchange.send, start["status"], {**headers, "content-length": str(len(content))}, content
-        )
+        headers["content-length"] = str(len(content))
+        await answer(exchange.send, start["status"], headers, content)
 
-    return fault
+    return answer_edited
 
 
-def _cut(rule: Rule, body: bytes) -> bytes:
-    return body[: len(body) // 2 if rule.after_bytes is None else rule.after_bytes]
+def _cut_body(rule: Rule, body: bytes) -> bytes:
+    length = len(body) // 2 if rule.after_bytes is None else rule.after_bytes
+    return body[:length]
 
 
 def _empty_list(rule: Rule, body: bytes) -> bytes:
@@ -266,39 +178,40 @@ def _empty_list(rule: Rule, body: bytes) -> bytes:
 
 
 def _repeat_item(rule: Rule, body: bytes) -> bytes:
-    whole = json.loads(body)
-    items = whole[rule.list_field]
-    return json.dumps({**whole, rule.list_field: items[:1] + items}).encode()
+    document = json.loads(body)
+    items = document[rule.list_field]
+    return json.dumps({**document, rule.list_field: items[:1] + items}).encode()
 
 
 FAULTS: dict[str, Callable[[Exchange], Awaitable[None]]] = {
-    "error": _error,
-    "effect_then_error": _effect_then_error,
-    "reset": _reset,
-    "effect_then_reset": _effect_then_reset,
-    "hang": _hang,
-    "truncate": _truncate,
-    "cut": _edited(_cut),
-    "stale": _stale,
-    "empty_list": _edited(_empty_list),
-    "repeat_item": _edited(_repeat_item),
+    "error": _answer_with_error,
+    "effect_then_error": _take_effect_then_answer,
+    "reset": _reset_connection,
+    "effect_then_reset": _take_effect_then_reset,
+    "hang": _hang_in_body,
+    "truncate": _truncate_body,
+    "cut": _edit_body(_cut_body),
+    "stale": _answer_with_last,
+    "empty_list": _edit_body(_empty_list),
+    "repeat_item": _edit_body(_repeat_item),
 }
 
 
 def read_rules(text: bytes) -> list[Rule]:
     """Read the rules. Raises ValueError, which says what is wrong."""
-    known = {field.name for field in fields(Rule)} - {"seen", "hits"}
+    known_fields = {field.name for field in fields(Rule)} - {"seen", "hits"}
     rules = []
     for document in json.loads(text)["rules"]:
-        if unknown := document.keys() - known:
-            raise ValueError(
-                f"a rule has no {', '.join(sorted(unknown))}. It may have {', '.join(sorted(known))}"
-            )
+        if unknown := document.keys() - known_fields:
+            unknown_names = ", ".join(sorted(unknown))
+            known_names = ", ".join(sorted(known_fields))
+            raise ValueError(f"a rule has no {unknown_names}. It may have {known_names}")
         rule = Rule(**document)
         if rule.fault not in FAULTS or rule.shape not in SHAPES:
+            faults = ", ".join(FAULTS)
+            shapes = ", ".join(SHAPES)
             raise ValueError(
-                f"no fault {rule.fault!r} in shape {rule.shape!r}. Faults: {', '.join(FAULTS)}; shapes: "
-                f"{', '.join(SHAPES)}"
+                f"no fault {rule.fault!r} in shape {rule.shape!r}. Faults: {faults}; shapes: {shapes}"
             )
         if rule.every < 1:
             raise ValueError("every must be at least 1")
@@ -320,21 +233,22 @@ class FaultInjector:
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         path = scope.get("path", "")
         if scope["type"] == "http" and path.startswith(control.PREFIX + _PATH):
-            await self._control(scope["method"] + path.removeprefix(control.PREFIX + _PATH), receive, send)
+            request = scope["method"] + path.removeprefix(control.PREFIX + _PATH)
+            await self._answer_control(request, receive, send)
         elif scope["type"] == "http" and not path.startswith("/_"):
             await self._handle(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
-    async def _control(self, request: str, receive: Receive, send: Send) -> None:
+    async def _answer_control(self, request: str, receive: Receive, send: Send) -> None:
         status = 200
         error = ""
         body = await read(receive)
         try:
             self._obey(request, body)
-        except (ValueError, LookupError, TypeError) as refused:
+        except (ValueError, LookupError, TypeError) as refusal:
             status = 400
-            error = str(refused)
+            error = str(refusal)
         rules = [asdict(rule) for rule in self._rules]
         state = {"rules": rules, "held": self._held, "trace": list(self._trace), "error": error}
         await answer(send, status, {"content-type": "application/json"}, json.dumps(state).encode())
@@ -352,29 +266,29 @@ class FaultInjector:
             self._released = asyncio.Event()
 
     async def _handle(self, scope: Message, receive: Receive, send: Send) -> None:
-        call = Call.of(scope)
+        call = Call.from_scope(scope)
         entry: dict[str, Any] = {"call": str(call), "operation": call.headers.get("x-amz-target", "")}
         self._trace.append(entry)
 
-        async def recording(message: Message) -> None:
+        async def record_and_send(message: Message) -> None:
             if message["type"] == "http.response.start":
                 entry["status"] = message["status"]
             await send(message)
 
-        matching = [rule for rule in self._rules if rule.matches(call)]
+        matching_rules = [rule for rule in self._rules if rule.matches(call)]
         # A list, not a generator: every matching rule must count the call, also those after the first that
         # hits it.
-        hits = [rule for rule in matching if rule.count()]
+        hits = [rule for rule in matching_rules if rule.count()]
         if hits:
             entry["fault"] = hits[0].fault
             last = self._answers.get(str(call), [])
             await FAULTS[hits[0].fault](
-                Exchange(hits[0], self._app, scope, receive, recording, send, self._hold, last)
+                Exchange(hits[0], self._app, scope, receive, record_and_send, send, self._hold, last)
             )
-        elif any(rule.fault == "stale" for rule in matching):
-            await self._app(scope, receive, self._recording_answer(str(call), recording))
+        elif any(rule.fault == "stale" for rule in matching_rules):
+            await self._app(scope, receive, self._record_answer(str(call), record_and_send))
         else:
-            await self._app(scope, receive, recording)
+            await self._app(scope, receive, record_and_send)
 
     async def _hold(self) -> None:
         self._held += 1
@@ -383,11 +297,11 @@ class FaultInjector:
         finally:
             self._held -= 1
 
-    def _recording_answer(self, call: str, send: Send) -> Send:
-        kept = self._answers[call] = []
+    def _record_answer(self, call: str, send: Send) -> Send:
+        messages = self._answers[call] = []
 
         async def keep_and_send(message: Message) -> None:
-            kept.append(message)
+            messages.append(message)
             await send(message)
 
         return keep_and_send

@@ -22,9 +22,9 @@ _LOG_LINES: Final = 15
 class NotStarted(Exception):
     """The process made no announcement: `what` it did instead, and the `last` lines of its log."""
 
-    def __init__(self, what: str, last: Sequence[str]) -> None:
-        super().__init__(what)
-        self.what = what
+    def __init__(self, problem: str, last: Sequence[str]) -> None:
+        super().__init__(problem)
+        self.what = problem
         self.last = list(last) or ["(none)"]
 
 
@@ -52,14 +52,16 @@ def announcement(process: subprocess.Popen[bytes], log: IO[bytes]) -> dict[str, 
     """
     assert process.stdout is not None
     with process.stdout as stdout:
-        answered, _, _ = select.select([stdout], [], [], START_SECONDS)
-        line = stdout.readline() if answered else b""
+        readable_streams, _, _ = select.select([stdout], [], [], START_SECONDS)
+        line = stdout.readline() if readable_streams else b""
     if line:
         announced: dict[str, Any] = json.loads(line)
         return announced
-    what = f"ended with code {process.wait()}" if answered else f"did not answer within {START_SECONDS:.0f} s"
+    problem = f"did not answer within {START_SECONDS:.0f} s"
+    if readable_streams:
+        problem = f"ended with code {process.wait()}"
     log.seek(0)
-    raise NotStarted(what, log.read().decode(errors="replace").strip().splitlines()[-_LOG_LINES:])
+    raise NotStarted(problem, log.read().decode(errors="replace").strip().splitlines()[-_LOG_LINES:])
 
 
 def stop(process: subprocess.Popen[bytes], grace: float) -> None:

@@ -30,7 +30,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 class Simulation(Protocol):
-    """The state of a simulator. `reset` replaces it by a new, empty account."""
+    """The state of a simulator. `reset` replaces it with a new, empty account."""
 
     @property
     def clock(self) -> Clock: ...
@@ -58,7 +58,7 @@ class Application:
         self._simulation = simulation
         self._lock = asyncio.Lock()
         self._controls: control.Controls = {
-            ("GET", ""): lambda _: control.as_json(simulation.state()),
+            ("GET", ""): lambda _: control.build_json_response(simulation.state()),
             ("POST", "/clock"): self._advance,
             ("POST", "/reset"): self._reset,
             **controls,
@@ -70,26 +70,26 @@ class Application:
         request = requests.Request(scope, receive)
         body = await request.body()
         async with self._lock:
-            response = await asyncio.to_thread(self._response, request, body)
+            response = await asyncio.to_thread(self._build_response, request, body)
         await response(scope, receive, send)
 
     def respond(self, request: requests.Request, body: bytes) -> Response:
         raise NotImplementedError
 
-    def _response(self, request: requests.Request, body: bytes) -> Response:
+    def _build_response(self, request: requests.Request, body: bytes) -> Response:
         if request.url.path.startswith(control.PREFIX):
-            called = control.find(self._controls, request.method, request.url.path)
-            answer = control.run(called, control.Request(request.query_params, body))
+            control_and_request = control.find(self._controls, request.method, request.url.path)
+            answer = control.run(control_and_request, control.Request(request.query_params, body))
             return Response(answer.body, answer.status, media_type=answer.content_type)
         return self.respond(request, body)
 
     def _advance(self, request: control.Request) -> control.Response:
-        self._simulation.clock.advance(float(request.document()["advance"]))
-        return control.as_json(self._simulation.state())
+        self._simulation.clock.advance(float(request.read_document()["advance"]))
+        return control.build_json_response(self._simulation.state())
 
     def _reset(self, _: control.Request) -> control.Response:
         self._simulation.reset()
-        return control.as_json(self._simulation.credentials)
+        return control.build_json_response(self._simulation.credentials)
 
 
 def log_failure(request: requests.Request) -> str:
@@ -98,7 +98,7 @@ def log_failure(request: requests.Request) -> str:
     return "The simulator failed; its log has the reason"
 
 
-def bound(port: int = 0) -> socket.socket:
+def bind_socket(port: int = 0) -> socket.socket:
     """Return a socket that already listens on loopback, so no other process can take the port; 0 picks one.
 
     Raises OSError.
@@ -116,11 +116,11 @@ def bound(port: int = 0) -> socket.socket:
     return listener
 
 
-def address(listener: socket.socket) -> str:
+def get_address(listener: socket.socket) -> str:
     return f"http://{HOST}:{listener.getsockname()[1]}"
 
 
-def web_server(app: Application, *, own_date: bool = False) -> uvicorn.Server:
+def build_web_server(app: Application, *, own_date: bool = False) -> uvicorn.Server:
     """Return a server of `app` behind a fault injector.
 
     With `own_date`, the application sets the Date header.
@@ -151,11 +151,10 @@ def serve(
     error.
     """
     signal.signal(signal.SIGTERM, lambda *_: setattr(server, "should_exit", True))
-    text = (
-        json.dumps(announcement)
-        if as_json
-        else "\n".join(f"{name:20} {value}" for name, value in announcement.items())
-    )
+    if as_json:
+        text = json.dumps(announcement)
+    else:
+        text = "\n".join(f"{name:20} {value}" for name, value in announcement.items())
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
     with suppress(KeyboardInterrupt):
@@ -210,5 +209,5 @@ class InThread:
         return objects
 
     def reset(self) -> dict[str, Any]:
-        """Replace everything by a new, empty account; return its credentials."""
+        """Replace everything with a new, empty account, and return its credentials."""
         return self.control("POST", "/reset", {})

@@ -19,7 +19,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
-from simulators.tableflow.avro_json import decoder, shown
+from simulators.tableflow.avro_json import decoder
+from simulators.tableflow.avro_scalars import show_value
 from simulators.tableflow.kafka import Log, Record, Sent
 from simulators.tableflow.topic import Topic
 
@@ -59,11 +60,13 @@ class EventsError(Exception):
         self.mistakes = list(mistakes)
         self.more = more
         lines = [f"{file}: some events can't be read, so nothing was written:"]
-        lines += [f"  {mistake}{_more_like_it(count)}" for mistake, count in mistakes.items()]
-        super().__init__("\n".join(lines + [f"  and {more} more"] * bool(more)))
+        lines += [f"  {mistake}{_count_more(count)}" for mistake, count in mistakes.items()]
+        if more:
+            lines.append(f"  and {more} more")
+        super().__init__("\n".join(lines))
 
 
-def _more_like_it(count: int) -> str:
+def _count_more(count: int) -> str:
     return f" (and {count - 1} more like it)" if count > 1 else ""
 
 
@@ -104,8 +107,8 @@ def read_json_lines(file: Path, topic: Topic, *, ignore_unknown: bool = False) -
     mistakes = Mistakes(file.name)
     decode = decoder(topic.root, ignore_unknown)
     values = []
-    for number, line in text_lines(file, mistakes):
-        parsed = _parsed(line, partial(mistakes.add, number, "")) if line.strip() else None
+    for number, line in read_text_lines(file, mistakes):
+        parsed = _parse_line(line, partial(mistakes.add, number, "")) if line.strip() else None
         if parsed is not None:
             values.append(decode(parsed, "", partial(mistakes.add, number)))
     mistakes.settle()
@@ -118,24 +121,23 @@ def to_records(topic: Topic, values: Iterable[dict[str, Any]], received_at: date
     Their timestamps are the event times, or `received_at` (aware) where there is none.
     """
     received = (received_at - _EPOCH) // _MILLISECOND
-    return Log(topic.name).append(_sent(topic, value, received) for value in values)
+    return Log(topic.name).append(_build_sent(topic, value, received) for value in values)
 
 
-def text_lines(file: Path, mistakes: Mistakes) -> Iterator[tuple[int, str]]:
+def read_text_lines(file: Path, mistakes: Mistakes) -> Iterator[tuple[int, str]]:
     """Yield the lines with their numbers and line endings.
 
     Lines that aren't UTF-8 are added to `mistakes` instead.
     """
     number = 0
-    with _opened(file) as stream:
+    with _open_file(file) as stream:
         try:
             for number, raw in enumerate(stream, start=1):
-                if number == 1 and (problem := _why_no_text(raw)):
+                if number == 1 and (problem := _explain_no_text(raw)):
                     mistakes.add(number, "", problem)
                     return
-                line = _decoded(
-                    raw.removeprefix(_BOM) if number == 1 else raw, partial(mistakes.add, number, "")
-                )
+                encoded = raw.removeprefix(_BOM) if number == 1 else raw
+                line = _decode_line(encoded, partial(mistakes.add, number, ""))
                 if line is not None:
                     yield number, line
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -143,7 +145,7 @@ def text_lines(file: Path, mistakes: Mistakes) -> Iterator[tuple[int, str]]:
 
 
 @contextmanager
-def _opened(file: Path) -> Iterator[Iterable[bytes]]:
+def _open_file(file: Path) -> Iterator[Iterable[bytes]]:
     with file.open("rb") as plain:
         zipped = plain.read(2) == _GZIP
         plain.seek(0)
@@ -154,7 +156,7 @@ def _opened(file: Path) -> Iterator[Iterable[bytes]]:
             yield stream
 
 
-def _decoded(raw: bytes, report: Callable[[str], None]) -> str | None:
+def _decode_line(raw: bytes, report: Callable[[str], None]) -> str | None:
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
@@ -162,7 +164,7 @@ def _decoded(raw: bytes, report: Callable[[str], None]) -> str | None:
     return None
 
 
-def _why_no_text(first_line: bytes) -> str | None:
+def _explain_no_text(first_line: bytes) -> str | None:
     """Return why the file can't be read as text at all, or None."""
     if first_line.startswith(_UTF16):
         return "the file is text in UTF-16. Save it as UTF-8"
@@ -174,55 +176,59 @@ def _why_no_text(first_line: bytes) -> str | None:
     return None
 
 
-def _parsed(line: str, report: Callable[[str], None]) -> Any:
+def _parse_line(line: str, report: Callable[[str], None]) -> Any:
     """Return the JSON object of a line, with fractional numbers as exact Decimals; None if a mistake was
     reported.
     """
     try:
         value = json.loads(
-            line.rstrip(), parse_float=decimal.Decimal, parse_constant=_no_number, object_pairs_hook=_object
+            line.rstrip(),
+            parse_float=decimal.Decimal,
+            parse_constant=_refuse_number,
+            object_pairs_hook=_build_object,
         )
     except json.JSONDecodeError as error:
-        why = error.msg.removesuffix(" starting at")
-        report(f"is not JSON: {why} at character {error.colno}. A line holds one event, as one JSON object")
+        problem = error.msg.removesuffix(" starting at")
+        report(
+            f"is not JSON: {problem} at character {error.colno}. A line holds one event, as one JSON object"
+        )
     except RecursionError:
         report("is nested too deep to be an event")
-    except _RefusedError as refused:
-        report(str(refused))
+    except _RefusedError as refusal:
+        report(str(refusal))
     except (ValueError, decimal.InvalidOperation):
         report("has a number of more digits than any field takes")
     else:
         if isinstance(value, dict):
             return value
-        array = (
-            ". To give each item of an array a line of its own, use jq -c '.[]'"
-            if isinstance(value, list)
-            else ""
-        )
-        report(f"expected one event as a JSON object, found {shown(value)}{array}")
+        problem = f"expected one event as a JSON object, found {show_value(value)}"
+        if isinstance(value, list):
+            problem += ". To give each item of an array a line of its own, use jq -c '.[]'"
+        report(problem)
     return None
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise _RefusedError(f"names the field {shown(twice)} twice. Keep one of them")
+        repeated_name = next(name for name in names if names.count(name) > 1)
+        raise _RefusedError(f"names the field {show_value(repeated_name)} twice. Keep one of them")
     return fields
 
 
-def _no_number(name: str) -> NoReturn:
+def _refuse_number(name: str) -> NoReturn:
     raise _RefusedError(f"has {name}, which JSON does not know and no field takes. Leave it out, or use null")
 
 
-def _sent(topic: Topic, value: dict[str, Any], received: int) -> Sent:
+def _build_sent(topic: Topic, value: dict[str, Any], received: int) -> Sent:
     time = value[topic.time_field] if topic.time_field else None
     key = value[topic.key_field] if topic.key_field else None
-    return Sent(received if time is None else (time - _EPOCH) // _MILLISECOND, _key(key), value)
+    timestamp = received if time is None else (time - _EPOCH) // _MILLISECOND
+    return Sent(timestamp, _encode_key(key), value)
 
 
-def _key(value: Any) -> bytes | None:
+def _encode_key(value: Any) -> bytes | None:
     if value is None or isinstance(value, bytes):
         return value
     return str(value).encode()

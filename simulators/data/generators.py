@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from simulators.data import sales_words as words
-from simulators.data.sales_people import SMALLEST_CROWD, people, products
+from simulators.data.sales_people import SMALLEST_CROWD, generate_people, generate_products
 from simulators.tableflow.kafka import DEFAULT_PARTITIONS, Log, Record, Sent
 
 _MILLISECOND: Final = timedelta(milliseconds=1)
@@ -37,12 +37,12 @@ def stock_trades(count: int, *, seed: int, start: datetime, end: datetime) -> li
     aware.
     """
     rng = random.Random(seed)  # noqa: S311 - must be repeatable, not secure
-    first, span = _span(start, end)
+    first, span = _measure_span(start, end)
     times = sorted(first + rng.randrange(span) for _ in range(count))
-    return Log("stock_trades").append(_trade(rng, time, number) for number, time in enumerate(times))
+    return Log("stock_trades").append(_generate_trade(rng, time, number) for number, time in enumerate(times))
 
 
-def _trade(rng: random.Random, time: int, iteration: int) -> Sent:
+def _generate_trade(rng: random.Random, time: int, iteration: int) -> Sent:
     symbol = rng.choice(_SYMBOLS)
     value = {
         "side": rng.choice(_SIDES),
@@ -102,11 +102,11 @@ def sales_orders(
     than `end`.
     """
     rng = random.Random(seed)  # noqa: S311 - must be repeatable, not secure
-    events = list(_Sales(mix, rng, start, end).events())
-    again = rng.sample(range(len(events)), _share(mix.duplicates, len(events)))
-    events += [
-        events[n]._replace(timestamp=events[n].timestamp + rng.randrange(_SECOND, 2 * _HOUR)) for n in again
-    ]
+    events = list(_Sales(mix, rng, start, end).generate_events())
+    duplicated_indices = rng.sample(range(len(events)), _count_share(mix.duplicates, len(events)))
+    for index in duplicated_indices:
+        later = events[index].timestamp + rng.randrange(_SECOND, 2 * _HOUR)
+        events.append(events[index]._replace(timestamp=later))
     return Log(topic, partitions).append(sorted(events, key=lambda event: event.timestamp))
 
 
@@ -114,39 +114,38 @@ class _Sales:
     def __init__(self, mix: SalesMix, rng: random.Random, start: datetime, end: datetime) -> None:
         self._mix = mix
         self._rng = rng
-        self._first, self._length = _span(start, end)
-        self._people = people(rng, mix.customers, start)
-        self._products = products()
+        self._first, self._length = _measure_span(start, end)
+        self._people = generate_people(rng, mix.customers, start)
+        self._products = generate_products()
         self._chosen = {
-            name: set(rng.sample(range(mix.orders), _share(getattr(mix, name), mix.orders)))
+            name: set(rng.sample(range(mix.orders), _count_share(getattr(mix, name), mix.orders)))
             for name in ("amended", "cancelled", "returned", "late", "guests", "awkward")
         }
 
-    def events(self) -> Iterator[Sent]:
+    def generate_events(self) -> Iterator[Sent]:
         for number in range(self._mix.orders):
-            yield from self._order(number)
+            yield from self._generate_order(number)
 
-    def _order(self, number: int) -> Iterator[Sent]:
+    def _generate_order(self, number: int) -> Iterator[Sent]:
         rng = self._rng
-        placed = self._moment()
-        order = self._first_event(number, placed)
-        delay = (
-            rng.randrange(_HOUR + 1, self._mix.late_days * _DAY)
-            if self._is("late", number)
-            else rng.randrange(50, 5_000)
-        )
+        placed = self._draw_moment()
+        order = self._generate_first_event(number, placed)
+        if self._is("late", number):
+            delay = rng.randrange(_HOUR + 1, self._mix.late_days * _DAY)
+        else:
+            delay = rng.randrange(50, 5_000)
         time = placed + delay
-        yield self._sent(order, time)
+        yield self._build_sent(order, time)
         if self._is("amended", number):
             time += rng.randrange(10 * _MINUTE, 2 * _DAY)
-            order = {**order, "status": "amended", "order_lines": _amended(rng, order["order_lines"])}
-            yield self._sent(order, time)
+            order = {**order, "status": "amended", "order_lines": _amend_lines(rng, order["order_lines"])}
+            yield self._build_sent(order, time)
         for status, soonest, latest in (("cancelled", _HOUR, _DAY), ("returned", 2 * _DAY, 10 * _DAY)):
             if self._is(status, number):
                 time += rng.randrange(soonest, latest)
-                yield self._sent({**order, "status": status}, time)
+                yield self._build_sent({**order, "status": status}, time)
 
-    def _first_event(self, number: int, placed: int) -> dict[str, Any]:
+    def _generate_first_event(self, number: int, placed: int) -> dict[str, Any]:
         rng = self._rng
         region, customer, address = rng.choice(self._people)
         (channel, _, stores) = rng.choices(words.CHANNELS, [weight for _, weight, _ in words.CHANNELS])[0]
@@ -168,10 +167,10 @@ class _Sales:
             "coupon_code": rng.choice(words.COUPONS) if rng.random() < 0.15 else None,
             "customer": customer,
             "ship_to": address,
-            "order_lines": self._lines(awkward),
+            "order_lines": self._generate_lines(awkward),
         }
 
-    def _lines(self, awkward: bool) -> list[dict[str, Any]]:
+    def _generate_lines(self, awkward: bool) -> list[dict[str, Any]]:
         rng = self._rng
         products = rng.sample(self._products, rng.choice((1, 1, 2, 2, 3, 4, 5)))
         lines = [
@@ -187,36 +186,37 @@ class _Sales:
             lines[0]["product"] = rng.choice(words.AWKWARD_PRODUCTS)
         return lines
 
-    def _sent(self, order: dict[str, Any], time: int) -> Sent:
+    def _build_sent(self, order: dict[str, Any], time: int) -> Sent:
         event = {**order, "event_id": f"{self._rng.getrandbits(128):032x}"}
         return Sent(time, event["order_id"].encode(), event, (("source", event["channel"].encode()),))
 
-    def _moment(self) -> int:
+    def _draw_moment(self) -> int:
         """Draw a time in milliseconds since 1970 UTC, weighted by the hour of the day."""
         while True:
             moment = self._first + self._rng.randrange(self._length)
             if self._rng.randrange(max(words.HOURS)) < words.HOURS[moment // _HOUR % 24]:
                 return moment
 
-    def _is(self, what: str, number: int) -> bool:
-        return number in self._chosen[what]
+    def _is(self, case: str, number: int) -> bool:
+        return number in self._chosen[case]
 
 
-def _amended(rng: random.Random, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    changed = rng.randrange(len(lines))
-    return [
-        {**line, "quantity": line["quantity"] + rng.randrange(1, 4)} if number == changed else line
-        for number, line in enumerate(lines)
-    ]
+def _amend_lines(rng: random.Random, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    line_number = rng.randrange(len(lines))
+    amended_lines = list(lines)
+    line = lines[line_number]
+    amended_lines[line_number] = {**line, "quantity": line["quantity"] + rng.randrange(1, 4)}
+    return amended_lines
 
 
-def _share(share: float, count: int) -> int:
+def _count_share(share: float, count: int) -> int:
     return round(share * count)
 
 
-def _span(start: datetime, end: datetime) -> tuple[int, int]:
+def _measure_span(start: datetime, end: datetime) -> tuple[int, int]:
     """Return the start in milliseconds since 1970 UTC, and the length in milliseconds."""
-    first, after = ((instant - _EPOCH) // _MILLISECOND for instant in (start, end))
+    first = (start - _EPOCH) // _MILLISECOND
+    after = (end - _EPOCH) // _MILLISECOND
     if after <= first:
         raise ValueError(
             f"from {start.isoformat()} until {end.isoformat()}: the span is empty. The end must come later"

@@ -20,14 +20,19 @@ class Person(NamedTuple):
     address: dict[str, Any]
 
 
-def people(rng: random.Random, count: int, before: datetime) -> list[Person]:
+def generate_people(rng: random.Random, count: int, before: datetime) -> list[Person]:
     """Return `count` customers, all registered in the three years before `before`."""
-    few = [region for region in words.REGIONS for _ in range(region.people or 0)]
-    many = rng.choices(words.REGIONS, [region.weight for region in words.REGIONS], k=count - len(few))
-    return [_person(rng, number, region, before) for number, region in enumerate(few + many, start=1)]
+    fixed_regions = [region for region in words.REGIONS for _ in range(region.people or 0)]
+    drawn_regions = rng.choices(
+        words.REGIONS, [region.weight for region in words.REGIONS], k=count - len(fixed_regions)
+    )
+    return [
+        _generate_person(rng, number, region, before)
+        for number, region in enumerate(fixed_regions + drawn_regions, start=1)
+    ]
 
 
-def products() -> list[dict[str, Any]]:
+def generate_products() -> list[dict[str, Any]]:
     """Return a product for each good and material. The material adds to the price."""
     pairs = product(enumerate(words.GOODS), enumerate(words.MATERIALS))
     return [
@@ -41,14 +46,14 @@ def products() -> list[dict[str, Any]]:
     ]
 
 
-def _person(rng: random.Random, number: int, region: words.Region, before: datetime) -> Person:
+def _generate_person(rng: random.Random, number: int, region: words.Region, before: datetime) -> Person:
     first = rng.choice(words.FIRST_NAMES)
     last = rng.choice(words.LAST_NAMES)
     customer = {
         "customer_id": f"C{number:06d}",
         "name": f"{first} {last}",
         "email": f"{first}.{last}.{number}@{rng.choice(words.MAIL_DOMAINS)}".lower(),
-        "phone": _phone(rng, region),
+        "phone": _generate_phone(rng, region),
         "region": region.name,
         "registered_at": before - timedelta(milliseconds=rng.randrange(3 * 365 * 86_400_000)),
     }
@@ -61,7 +66,7 @@ def _person(rng: random.Random, number: int, region: words.Region, before: datet
     return Person(region, customer, address)
 
 
-def _phone(rng: random.Random, region: words.Region) -> str | None:
+def _generate_phone(rng: random.Random, region: words.Region) -> str | None:
     if rng.random() < 0.1:
         return None
     if region.country == "US":

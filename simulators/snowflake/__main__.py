@@ -11,38 +11,41 @@ from pathlib import Path
 from simulators.aws import settings
 from simulators.core import cli, server
 from simulators.snowflake.lake import Lake
-from simulators.snowflake.server import web_server
+from simulators.snowflake.server import build_web_server
 from simulators.snowflake.simulation import REGION, Simulation
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = cli.vendor_parser("simulators.snowflake", "A simulator of a Snowflake account.", 8091)
+    parser = cli.build_vendor_parser("simulators.snowflake", "A simulator of a Snowflake account.", 8091)
     parser.add_argument(
         "--account", default="", help="the account identifier, ORGANIZATION-ACCOUNT (default: generated)"
     )
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        listener = server.bound(given.port)
+        listener = server.bind_socket(options.port)
     except OSError as error:
-        return cli.not_started("simulator of Snowflake", cli.port_taken(given.port, error))
-    if given.stop_with_stdin:
+        return cli.report_not_started("simulator of Snowflake", cli.describe_port_taken(options.port, error))
+    if options.stop_with_stdin:
         cli.stop_with_stdin()
     signal.signal(
         signal.SIGTERM, lambda *_: sys.exit(0)
     )  # so that the folder is deleted, even before the server runs
-    region = given.region or (settings.REGION if given.aws else REGION)
-    lake = Lake(given.aws, region, settings.ACCESS_KEY_ID, settings.SECRET_ACCESS_KEY) if given.aws else None
+    default_region = settings.REGION if options.aws else REGION
+    region = options.region or default_region
+    lake = (
+        Lake(options.aws, region, settings.ACCESS_KEY_ID, settings.SECRET_ACCESS_KEY) if options.aws else None
+    )
     with listener, tempfile.TemporaryDirectory(prefix="lakeferry-snowflake-") as folder:
         simulation = Simulation(
             Path(folder),
-            time_scale=given.time_scale,
-            seed=given.seed,
+            time_scale=options.time_scale,
+            seed=options.seed,
             region=region,
             aws=lake,
-            name=given.account,
+            name=options.account,
         )
-        announcement = {"url": server.address(listener), **simulation.credentials, "region": region}
-        server.serve(web_server(simulation), [listener], announcement, as_json=given.json)
+        announcement = {"url": server.get_address(listener), **simulation.credentials, "region": region}
+        server.serve(build_web_server(simulation), [listener], announcement, as_json=options.json)
     return 0
 
 

@@ -113,7 +113,7 @@ class Account:
         """Return the object, whose class depends on the domain, or None. `name` is case-sensitive."""
         return self._objects.get(Key(domain, name))
 
-    def lookup(self, domain: Domain, name: Name) -> Any:
+    def look_up(self, domain: Domain, name: Name) -> Any:
         """Return the object or None.
 
         The case of names is ignored in a catalog-linked database that is case-insensitive.
@@ -122,16 +122,17 @@ class Account:
         database: Database | None = self.find(Domain.DATABASE, name[:1])
         if existing or not (domain.depth > 1 and database and database.link and database.link.insensitive):
             return existing
-        folded = [part.lower() for part in name]
-        objects = self.contents(name[:1], domain)
-        return next(
-            (object_ for object_ in objects if [part.lower() for part in object_.name] == folded), None
-        )
+        lower_name = [part.lower() for part in name]
+        objects = self.list_contents(name[:1], domain)
+        for object_ in objects:
+            if [part.lower() for part in object_.name] == lower_name:
+                return object_
+        return None
 
     def all(self, model: type[T]) -> list[T]:
         return [object_ for object_ in self._objects.values() if isinstance(object_, model)]
 
-    def contents(self, name: Name, domain: Domain | None = None) -> Iterator[SnowflakeObject]:
+    def list_contents(self, name: Name, domain: Domain | None = None) -> Iterator[SnowflakeObject]:
         """Yield the objects in a database or schema."""
         for object_ in list(self._objects.values()):
             if (
@@ -141,13 +142,12 @@ class Account:
             ):
                 yield object_
 
-    def remove(self, removed: SnowflakeObject) -> None:
+    def remove(self, object_: SnowflakeObject) -> None:
         """Remove an object and its contents, with all grants on them and to them."""
-        contents = (
-            list(self.contents(removed.name)) if removed.domain in (Domain.DATABASE, Domain.SCHEMA) else []
-        )
-        keys = {object_.key for object_ in [removed, *contents]}
-        self._objects = {key: object_ for key, object_ in self._objects.items() if key not in keys}
+        keys = {object_.key}
+        if object_.domain in (Domain.DATABASE, Domain.SCHEMA):
+            keys |= {content.key for content in self.list_contents(object_.name)}
+        self._objects = {key: content for key, content in self._objects.items() if key not in keys}
         roles = {key.name[0] for key in keys if key.domain is Domain.ROLE}
         self.grants = [grant for grant in self.grants if grant.on not in keys and grant.to not in roles]
         self.future = [
@@ -159,18 +159,19 @@ class Account:
             if membership.to not in keys and membership.role not in roles
         ]
 
-    def rename(self, renamed: SnowflakeObject, name: Name) -> None:
+    def rename(self, object_: SnowflakeObject, name: Name) -> None:
         """Rename an object that contains no others. Grants on it and to it remain."""
-        old = renamed.key
-        new = Key(renamed.domain, name)
+        old = object_.key
+        new = Key(object_.domain, name)
         del self._objects[old]
-        renamed.name = name
-        self._objects[new] = renamed
-        self.grants = [attrs.evolve(grant, on=new) if grant.on == old else grant for grant in self.grants]
-        self.memberships = [
-            attrs.evolve(membership, to=new) if membership.to == old else membership
-            for membership in self.memberships
-        ]
+        object_.name = name
+        self._objects[new] = object_
+        for number, grant in enumerate(self.grants):
+            if grant.on == old:
+                self.grants[number] = attrs.evolve(grant, on=new)
+        for number, membership in enumerate(self.memberships):
+            if membership.to == old:
+                self.memberships[number] = attrs.evolve(membership, to=new)
 
     def objects(self) -> dict[str, list[str]]:
         """Return the names of all objects and grants, by type, without the predefined ones."""
@@ -194,7 +195,7 @@ class Account:
             for membership in self.memberships
             if membership.by
         ]
-        return {label: sorted(listed) for label, listed in names.items()}
+        return {label: sorted(labels) for label, labels in names.items()}
 
-    def random_text(self, length: int) -> str:
+    def create_random_text(self, length: int) -> str:
         return "".join(self.random.choices(string.ascii_uppercase + string.digits, k=length))

@@ -25,8 +25,7 @@ class Application(server.Application):
     """The SQL API, and control endpoints of the simulator.
 
     PUT /_simulator/account   {"name": "NEW"} renames the account, as its organization's administrator may;
-    {"locator": "XY98765"}
-                              makes it another account, with equal objects
+                              {"locator": "XY98765"} makes it another account, with equal objects
     PUT /_simulator/behavior  {"partition_rows": 2, "most_rows": 5, "prefix": "API",
                                "slow": [{"statement": "^CREATE", "seconds": 60, "times": 1}]}; changes only
                                what is given
@@ -34,62 +33,65 @@ class Application(server.Application):
 
     def __init__(self, simulation: Simulation) -> None:
         super().__init__(
-            simulation, {("PUT", "/behavior"): self._behavior, ("PUT", "/account"): self._account}
+            simulation,
+            {("PUT", "/behavior"): self._change_behavior, ("PUT", "/account"): self._change_account},
         )
         self._snowflake = simulation
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def dated(message: Message) -> None:
+        async def send_dated(message: Message) -> None:
             if message["type"] == "http.response.start":
                 date = formatdate(self._snowflake.clock.now(), usegmt=True).encode()
                 message = {**message, "headers": [*message["headers"], (b"date", date)]}
             await send(message)
 
-        await super().__call__(scope, receive, dated)
+        await super().__call__(scope, receive, send_dated)
 
     def respond(self, request: Request, body: bytes) -> Response:
         try:
             self._snowflake.clock.run_due()
             return self._answer(request, body)
-        except CallRefused as refused:
-            return answers.refusal(refused)
+        except CallRefused as refusal:
+            return answers.answer_refusal(refusal)
         except Exception:
-            return answers.refusal(CallRefused(500, "390500", server.log_failure(request)))
+            return answers.answer_refusal(CallRefused(500, "390500", server.log_failure(request)))
 
-    def _behavior(self, request: control.Request) -> control.Response:
-        self._snowflake.account.behavior.change(request.document())
-        return control.as_json({})
+    def _change_behavior(self, request: control.Request) -> control.Response:
+        self._snowflake.account.behavior.change(request.read_document())
+        return control.build_json_response({})
 
-    def _account(self, request: control.Request) -> control.Response:
+    def _change_account(self, request: control.Request) -> control.Response:
         account = self._snowflake.account
-        changed = request.document()
-        account.name, account.locator = (
-            changed.get("name", account.name),
-            changed.get("locator", account.locator),
-        )
-        return control.as_json({"name": account.name, "locator": account.locator})
+        changes = request.read_document()
+        account.name = changes.get("name", account.name)
+        account.locator = changes.get("locator", account.locator)
+        return control.build_json_response({"name": account.name, "locator": account.locator})
 
     def _answer(self, request: Request, body: bytes) -> Response:
         path = request.url.path
         query = dict(request.query_params)
-        one = _ONE.fullmatch(path)
-        if path != answers.PATH and one is None:
+        statement_path = _ONE.fullmatch(path)
+        if path != answers.PATH and statement_path is None:
             raise CallRefused(404, "390404", "The requested resource was not found")
-        wanted = "GET" if one and not one[2] else "POST"
-        if request.method != wanted:
+        expected_method = "GET" if statement_path and not statement_path[2] else "POST"
+        if request.method != expected_method:
             raise CallRefused(405, "390405", f"{request.method} is not allowed here")
         _require_headers(request)
         account = self._snowflake.account
         statements = self._snowflake.statements
         token_type = request.headers.get("x-snowflake-authorization-token-type", "")
         user = authenticate(account, request.headers.get("authorization", ""), token_type)
-        if one is None:
-            sent = Sent.read(_parsed(request, body), query)
-            return answers.of(statements.send(user, sent), account.behavior, wait=sent.asynchronous)
-        if one[2]:
-            return answers.canceled(statements.cancel(user, one[1]))
-        return answers.of(
-            statements.find(user, one[1]), account.behavior, partition=_number(query.get("partition", "0"))
+        if statement_path is None:
+            sent = Sent.read(_parse_body(request, body), query)
+            return answers.answer_statement(
+                statements.send(user, sent), account.behavior, wait=sent.asynchronous
+            )
+        if statement_path[2]:
+            return answers.answer_cancellation(statements.cancel(user, statement_path[1]))
+        return answers.answer_statement(
+            statements.find(user, statement_path[1]),
+            account.behavior,
+            partition=_read_number(query.get("partition", "0")),
         )
 
 
@@ -101,7 +103,7 @@ def _require_headers(request: Request) -> None:
         raise CallRefused(400, "391903", "User-Agent header is missing.")
 
 
-def _parsed(request: Request, body: bytes) -> Any:
+def _parse_body(request: Request, body: bytes) -> Any:
     if "application/json" not in request.headers.get("content-type", ""):
         raise CallRefused(415, "391901", "Content-Type must be application/json")
     try:
@@ -110,7 +112,7 @@ def _parsed(request: Request, body: bytes) -> Any:
         raise CallRefused(400, "391910", f"The body is not JSON: {error}") from None
 
 
-def _number(text: str) -> int:
+def _read_number(text: str) -> int:
     if not text.isdigit():
         raise CallRefused(400, "391920", f"partition {text!r} is not a number")
     return int(text)

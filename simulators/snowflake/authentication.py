@@ -48,20 +48,20 @@ def authenticate(account: Account, authorization: str, token_type: str) -> User:
         raise CallRefused(401, "390103", "Authorization header is missing, or has no bearer token.")
     claims: dict[str, Any] = {}
     try:
-        claims = _claims(token)
-        return _user(account, token, claims)
+        claims = _read_claims(token)
+        return _find_user(account, token, claims)
     except _Invalid as invalid:
-        raise _refused(account, str(invalid), str(claims.get("sub", ""))) from None
+        raise _record_refusal(account, str(invalid), str(claims.get("sub", ""))) from None
 
 
-def _claims(token: str) -> dict[str, Any]:
+def _read_claims(token: str) -> dict[str, Any]:
     try:
         return dict(jwt.decode(token, options=_UNVERIFIED))
     except jwt.PyJWTError:
         raise _Invalid("JWT_TOKEN_INVALID") from None
 
 
-def _user(account: Account, token: str, claims: dict[str, Any]) -> User:
+def _find_user(account: Account, token: str, claims: dict[str, Any]) -> User:
     subject = str(claims.get("sub", ""))
     issuer = str(claims.get("iss", ""))
     account_name, _, login = subject.partition(".")
@@ -79,7 +79,7 @@ def _user(account: Account, token: str, claims: dict[str, Any]) -> User:
     try:
         jwt.decode(
             token,
-            keys.of_slot(slot),
+            keys.read_key_of_slot(slot),
             algorithms=_ALGORITHMS,
             options=_UNVERIFIED | {"verify_signature": True},
         )
@@ -94,22 +94,22 @@ def _user(account: Account, token: str, claims: dict[str, Any]) -> User:
 
 
 def _require_fresh(claims: dict[str, Any], now: float) -> None:
-    issued = _time(claims, "iat")
-    expires = _time(claims, "exp")
+    issued = _read_time(claims, "iat")
+    expires = _read_time(claims, "exp")
     if issued > now + _AHEAD:
         raise _Invalid("JWT_TOKEN_INVALID_ISSUE_TIME")
     if now >= min(expires, issued + _LIFE):
         raise _Invalid("JWT_TOKEN_EXPIRED")
 
 
-def _time(claims: dict[str, Any], name: str) -> float:
+def _read_time(claims: dict[str, Any], name: str) -> float:
     value = claims.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _Invalid("JWT_TOKEN_INVALID")
     return value / 1000 if value > _MILLISECONDS else float(value)
 
 
-def _refused(account: Account, reason: str, subject: str) -> CallRefused:
+def _record_refusal(account: Account, reason: str, subject: str) -> CallRefused:
     failure_id = str(uuid.UUID(int=random.getrandbits(128), version=4))
     account.failed_logins[failure_id] = {
         "clientType": "SQL_API",

@@ -46,20 +46,20 @@ class Behavior:
     network_policies: dict[str, str] = attrs.Factory(dict)
     slow: list[Slowness] = attrs.Factory(list)
 
-    def change(self, given: dict[str, Any]) -> None:
+    def change(self, changes: dict[str, Any]) -> None:
         """Change the behavior.
 
         Raises ValueError or TypeError, also re.error for an invalid regular expression.
         """
-        slow = given.pop("slow", None)
-        for name, value in given.items():
+        slow = changes.pop("slow", None)
+        for name, value in changes.items():
             if name not in _SETTINGS:
                 raise ValueError(f"{name}: give {', '.join(_SETTINGS)} or slow")
             setattr(self, name, value)
         if slow is not None:
             self.slow = [Slowness(**entry) for entry in slow]
 
-    def seconds_of(self, statement: str) -> float:
+    def count_seconds(self, statement: str) -> float:
         """Return how many seconds the statement takes, and count it as one of its `times`."""
         for slowness in self.slow:
             if slowness.times > 0 and re.search(slowness.statement, statement):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from simulators.snowflake import privileges, select
+from simulators.snowflake import privileges, select, show_grants
 from simulators.snowflake.errors import COMPILATION, SqlError, not_simulated, syntax, unsupported
 from simulators.snowflake.objects.catalog_integrations import CatalogIntegrations
 from simulators.snowflake.objects.databases import Databases, Schemas
@@ -43,41 +43,41 @@ _OTHER_TYPES: Final = (
 )
 
 
-def execute(session: Session, text: str, bindings: dict[str, Any], wanted: int = 1) -> Result:
+def execute(session: Session, text: str, bindings: dict[str, Any], expected_count: int = 1) -> Result:
     """Run the statement and return its result.
 
-    Raises SqlError. `wanted` is MULTI_STATEMENT_COUNT; 0 means any number.
+    Raises SqlError. `expected_count` is MULTI_STATEMENT_COUNT; 0 means any number.
     """
     count = count_statements(text)
     if count == 0:
         raise SqlError("000900", "42601", f"{COMPILATION}Empty SQL statement.")
-    if wanted not in (0, count):
+    if expected_count not in (0, count):
         raise SqlError(
             "000008",
             "0A000",
-            f"Actual statement count {count} did not match the desired statement count {wanted}.",
+            f"Actual statement count {count} did not match the desired statement count {expected_count}.",
         )
     if count > 1:
         raise not_simulated("several statements in one call")
     cursor = Cursor(text)
-    if cursor.at("SELECT") or cursor.at("WITH") or cursor.at_sign("("):
+    if cursor.is_at("SELECT") or cursor.is_at("WITH") or cursor.is_at_sign("("):
         return select.run(session, text, bindings)
     if bindings:
         raise not_simulated("bindings outside SELECT")
-    return _run(session, cursor)
+    return _run_verb(session, cursor)
 
 
-def _run(session: Session, cursor: Cursor) -> Result:  # noqa: PLR0911  (one line per verb)
+def _run_verb(session: Session, cursor: Cursor) -> Result:  # noqa: PLR0911  (one line per verb)
     if cursor.take("CREATE"):
-        return _create(session, cursor)
+        return _create_object(session, cursor)
     if cursor.take("ALTER"):
-        return _object_type(cursor).alter(session, cursor)
+        return _read_object_type(cursor).alter(session, cursor)
     if cursor.take("DROP"):
-        return _object_type(cursor).drop(session, cursor)
+        return _read_object_type(cursor).drop(session, cursor)
     if cursor.take("DESC") or cursor.take("DESCRIBE"):
-        return _object_type(cursor).describe(session, cursor)
+        return _read_object_type(cursor).describe(session, cursor)
     if cursor.take("SHOW"):
-        return _show(session, cursor)
+        return _show_objects(session, cursor)
     if cursor.take("GRANT"):
         return privileges.change_grants(session, cursor, revoking=False)
     if cursor.take("REVOKE"):
@@ -87,36 +87,34 @@ def _run(session: Session, cursor: Cursor) -> Result:  # noqa: PLR0911  (one lin
         raise unsupported(word)
     if word in _OTHER_VERBS:
         raise not_simulated(word)
-    raise cursor.unexpected()
+    raise cursor.build_unexpected_error()
 
 
-def _create(session: Session, cursor: Cursor) -> Result:
+def _create_object(session: Session, cursor: Cursor) -> Result:
     or_replace = cursor.take("OR", "REPLACE")
     if cursor.take("OR"):
-        raise (
-            not_simulated("CREATE OR ALTER")
-            if cursor.at("ALTER")
-            else syntax("syntax error unexpected 'OR'.")
-        )
-    object_type = _object_type(cursor)
+        if cursor.is_at("ALTER"):
+            raise not_simulated("CREATE OR ALTER")
+        raise syntax("syntax error unexpected 'OR'.")
+    object_type = _read_object_type(cursor)
     if_not_exists = cursor.take("IF", "NOT", "EXISTS")
     if or_replace and if_not_exists:
         raise syntax("options IF NOT EXISTS and OR REPLACE are incompatible.")
     return object_type.create(session, cursor, CreateOptions(or_replace, if_not_exists))
 
 
-def _show(session: Session, cursor: Cursor) -> Result:
+def _show_objects(session: Session, cursor: Cursor) -> Result:
     if cursor.take("GRANTS"):
-        return privileges.show_grants(session, cursor)
+        return show_grants.show_grants(session, cursor)
     if cursor.take("FUTURE", "GRANTS"):
-        return privileges.show_future_grants(session, cursor)
-    return _object_type(cursor, plural=True).show(session, cursor)
+        return show_grants.show_future_grants(session, cursor)
+    return _read_object_type(cursor, plural=True).show(session, cursor)
 
 
-def _object_type(cursor: Cursor, *, plural: bool = False) -> ObjectType[Any]:
+def _read_object_type(cursor: Cursor, *, plural: bool = False) -> ObjectType[Any]:
     for object_type in OBJECT_TYPES:
         if cursor.take(*(object_type.plural if plural else object_type.words).split()):
             return object_type
     if cursor.next.value in _OTHER_TYPES:
         raise not_simulated(cursor.next.value)
-    raise cursor.unexpected()
+    raise cursor.build_unexpected_error()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from simulators.snowflake.model import Name, sql_name
+from simulators.snowflake.model import Name, to_sql_name
 
 COMPILATION: Final = "SQL compilation error:\n"
 ACCESS: Final = "SQL access control error:\n"
@@ -43,16 +43,16 @@ def missing(object_type: str, name: Name | str) -> SqlError:
     return SqlError(
         "002003",
         "02000",
-        f"{COMPILATION}{_title(object_type)} '{_text(name)}' does not exist or not authorized.",
+        f"{COMPILATION}{_capitalize_type(object_type)} '{_to_text(name)}' does not exist or not authorized.",
     )
 
 
 def exists(name: Name | str) -> SqlError:
-    return SqlError("002002", "42710", f"{COMPILATION}Object '{_text(name)}' already exists.")
+    return SqlError("002002", "42710", f"{COMPILATION}Object '{_to_text(name)}' already exists.")
 
 
 def denied(object_type: str, name: Name | str) -> SqlError:
-    text = sql_name(name[-1:]) if isinstance(name, tuple) else name
+    text = to_sql_name(name[-1:]) if isinstance(name, tuple) else name
     return SqlError(
         "003001", "42501", f"{ACCESS}Insufficient privileges to operate on {object_type.lower()} '{text}'."
     )
@@ -80,8 +80,8 @@ def in_use(object_type: str, name: Name, users: list[str]) -> SqlError:
     Snowflake's real code for it isn't known.
     """
     message = (
-        f"{_title(object_type)} '{sql_name(name)}' cannot be dropped or replaced because it is used by "
-        f"{', '.join(users)}."
+        f"{_capitalize_type(object_type)} '{to_sql_name(name)}' cannot be dropped or replaced "
+        f"because it is used by {', '.join(users)}."
     )
     return SqlError("090106", "22000", COMPILATION + message)
 
@@ -90,9 +90,9 @@ def not_simulated(feature: str) -> SqlError:
     return SqlError(NOT_SIMULATED, "0A000", f"not simulated: {feature}")
 
 
-def _title(object_type: str) -> str:
+def _capitalize_type(object_type: str) -> str:
     return object_type[:1].upper() + object_type[1:].lower()
 
 
-def _text(name: Name | str) -> str:
-    return name if isinstance(name, str) else sql_name(name)
+def _to_text(name: Name | str) -> str:
+    return name if isinstance(name, str) else to_sql_name(name)

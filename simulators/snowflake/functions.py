@@ -11,7 +11,7 @@ from simulators.snowflake import iceberg, trust
 from simulators.snowflake.errors import COMPILATION, SqlError, invalid_value, missing, not_simulated
 from simulators.snowflake.model import CatalogLink, Domain, IcebergTable, Integration, Volume
 from simulators.snowflake.objects import databases
-from simulators.snowflake.session import Session, inherited
+from simulators.snowflake.session import Session, list_inherited_roles
 
 _VERSION: Final = "9.37.1"
 
@@ -27,7 +27,7 @@ def call(session: Session, name: str, arguments: list[str]) -> str | None:
     return function(session, arguments)
 
 
-def _argument(arguments: list[str], name: str) -> str:
+def _read_argument(arguments: list[str], name: str) -> str:
     if not arguments:
         raise SqlError(
             "000938", "22023", f"{COMPILATION}not enough arguments for function [{name}], expected 1, got 0"
@@ -37,34 +37,36 @@ def _argument(arguments: list[str], name: str) -> str:
 
 def _verify_volume(session: Session, arguments: list[str]) -> str:
     volume: Volume = session.resolve_text(
-        Domain.VOLUME, _argument(arguments, "SYSTEM$VERIFY_EXTERNAL_VOLUME")
+        Domain.VOLUME, _read_argument(arguments, "SYSTEM$VERIFY_EXTERNAL_VOLUME")
     )
     session.require("USAGE", volume)
     return json.dumps(trust.verify_volume(session.account, volume))
 
 
-def _integration(session: Session, arguments: list[str]) -> Integration:
+def _find_integration(session: Session, arguments: list[str]) -> Integration:
     integration: Integration = session.resolve_text(
-        Domain.INTEGRATION, _argument(arguments, "SYSTEM$…CATALOG…")
+        Domain.INTEGRATION, _read_argument(arguments, "SYSTEM$…CATALOG…")
     )
     session.require("USAGE", integration)
     return integration
 
 
-def _namespaces(session: Session, arguments: list[str]) -> str:
+def _list_namespaces(session: Session, arguments: list[str]) -> str:
     """List the namespaces in a parent namespace, by default that of the integration, as JSON.
 
     If the parent is empty, which is the root, these are Glue's databases. They are never nested, so any other
     parent has none. The role must be allowed to list databases in both cases.
     """
-    integration = _integration(session, arguments)
+    integration = _find_integration(session, arguments)
     _check_levels("SYSTEM$LIST_NAMESPACES_FROM_CATALOG", arguments)
     parent = arguments[1] if len(arguments) > 1 else integration.namespace
     if session.account.lake is None:
-        found = [integration.namespace] if integration.namespace else []
+        namespaces = [integration.namespace] if integration.namespace else []
     else:
-        found = _list(integration, trust.namespaces, session.account, integration)
-    return json.dumps([] if parent else found)
+        namespaces = _list_or_fail(integration, trust.list_namespaces, session.account, integration)
+    if parent:
+        return "[]"
+    return json.dumps(namespaces)
 
 
 def _check_levels(name: str, arguments: list[str]) -> None:
@@ -84,38 +86,36 @@ def _check_levels(name: str, arguments: list[str]) -> None:
         raise invalid_value(arguments[2], "levels")
 
 
-def _tables(session: Session, arguments: list[str]) -> str:
+def _list_tables(session: Session, arguments: list[str]) -> str:
     account = session.account
-    integration = _integration(session, arguments)
+    integration = _find_integration(session, arguments)
     if account.lake is None:
         return "[]"
-    wanted = arguments[1:2] or _list(integration, trust.namespaces, account, integration)
-    return json.dumps(
-        [
-            {"namespace": namespace, "name": name}
-            for namespace in wanted
-            for name in _list(integration, trust.iceberg_tables, account, integration, namespace)
-        ]
-    )
+    namespaces = arguments[1:2] or _list_or_fail(integration, trust.list_namespaces, account, integration)
+    tables = []
+    for namespace in namespaces:
+        names = _list_or_fail(integration, trust.list_iceberg_tables, account, integration, namespace)
+        tables += [{"namespace": namespace, "name": name} for name in names]
+    return json.dumps(tables)
 
 
-def _list(integration: Integration, query: Callable[..., list[str]], *arguments: Any) -> list[str]:
+def _list_or_fail(integration: Integration, query: Callable[..., list[str]], *arguments: Any) -> list[str]:
     try:
         return query(*arguments)
     except AwsRefused as error:
-        raise SqlError("004155", "22000", trust.failed_access(integration, error)) from None
+        raise SqlError("004155", "22000", trust.describe_failed_access(integration, error)) from None
 
 
-def _auto_refresh(session: Session, arguments: list[str]) -> str | None:
+def _read_auto_refresh_status(session: Session, arguments: list[str]) -> str | None:
     table: IcebergTable = session.resolve_text(
-        Domain.ICEBERG_TABLE, _argument(arguments, "SYSTEM$AUTO_REFRESH_STATUS")
+        Domain.ICEBERG_TABLE, _read_argument(arguments, "SYSTEM$AUTO_REFRESH_STATUS")
     )
-    state = iceberg.refresh_status(table)
+    state = iceberg.describe_refresh_status(table)
     return json.dumps(state) if state else None
 
 
-def _link(session: Session, arguments: list[str]) -> tuple[str, CatalogLink]:
-    database = session.resolve_text(Domain.DATABASE, _argument(arguments, "SYSTEM$…CATALOG_LINK…"))
+def _find_link(session: Session, arguments: list[str]) -> tuple[str, CatalogLink]:
+    database = session.resolve_text(Domain.DATABASE, _read_argument(arguments, "SYSTEM$…CATALOG_LINK…"))
     if database.link is None:
         raise SqlError(
             "091351", "22000", f"{COMPILATION}Database {database.label} is not a catalog-linked database."
@@ -123,44 +123,46 @@ def _link(session: Session, arguments: list[str]) -> tuple[str, CatalogLink]:
     return database.label, database.link
 
 
-def _login_failure(session: Session, arguments: list[str]) -> str:
+def _read_login_failure(session: Session, arguments: list[str]) -> str:
     session.require("MONITOR", session.account.root)
-    details = session.account.failed_logins.get(_argument(arguments, "SYSTEM$GET_LOGIN_FAILURE_DETAILS"))
+    details = session.account.failed_logins.get(_read_argument(arguments, "SYSTEM$GET_LOGIN_FAILURE_DETAILS"))
     if details is None:
         raise missing("LOGIN FAILURE", arguments[0])
     return json.dumps(details)
 
 
-def _of_session(read: Callable[[Session], str | None]) -> Function:
-    return lambda session, arguments: read(session)
+def _ignore_arguments(read_session: Callable[[Session], str | None]) -> Function:
+    return lambda session, arguments: read_session(session)
 
 
 FUNCTIONS: Final[dict[str, Function]] = {
-    "CURRENT_USER": _of_session(lambda session: session.user.label),
-    "CURRENT_ROLE": _of_session(lambda session: session.role),
-    "CURRENT_ACCOUNT": _of_session(lambda session: session.account.locator),
-    "CURRENT_ACCOUNT_NAME": _of_session(lambda session: session.account.name),
-    "CURRENT_ORGANIZATION_NAME": _of_session(lambda session: session.account.organization),
-    "CURRENT_REGION": _of_session(lambda session: f"AWS_{session.account.region.upper().replace('-', '_')}"),
-    "CURRENT_VERSION": _of_session(lambda session: _VERSION),
-    "CURRENT_WAREHOUSE": _of_session(lambda session: session.warehouse or None),
-    "CURRENT_DATABASE": _of_session(lambda session: session.database or None),
-    "CURRENT_SCHEMA": _of_session(lambda session: session.schema or None),
-    "CURRENT_AVAILABLE_ROLES": _of_session(
-        lambda session: json.dumps(sorted(session.roles | inherited(session.account, [])))
+    "CURRENT_USER": _ignore_arguments(lambda session: session.user.label),
+    "CURRENT_ROLE": _ignore_arguments(lambda session: session.role),
+    "CURRENT_ACCOUNT": _ignore_arguments(lambda session: session.account.locator),
+    "CURRENT_ACCOUNT_NAME": _ignore_arguments(lambda session: session.account.name),
+    "CURRENT_ORGANIZATION_NAME": _ignore_arguments(lambda session: session.account.organization),
+    "CURRENT_REGION": _ignore_arguments(
+        lambda session: f"AWS_{session.account.region.upper().replace('-', '_')}"
+    ),
+    "CURRENT_VERSION": _ignore_arguments(lambda session: _VERSION),
+    "CURRENT_WAREHOUSE": _ignore_arguments(lambda session: session.warehouse or None),
+    "CURRENT_DATABASE": _ignore_arguments(lambda session: session.database or None),
+    "CURRENT_SCHEMA": _ignore_arguments(lambda session: session.schema or None),
+    "CURRENT_AVAILABLE_ROLES": _ignore_arguments(
+        lambda session: json.dumps(sorted(session.roles | list_inherited_roles(session.account, [])))
     ),
     "SYSTEM$VERIFY_EXTERNAL_VOLUME": _verify_volume,
     "SYSTEM$VERIFY_CATALOG_INTEGRATION": lambda session, arguments: json.dumps(
-        trust.verify_integration(session.account, _integration(session, arguments))
+        trust.verify_integration(session.account, _find_integration(session, arguments))
     ),
-    "SYSTEM$LIST_NAMESPACES_FROM_CATALOG": _namespaces,
-    "SYSTEM$LIST_ICEBERG_TABLES_FROM_CATALOG": _tables,
-    "SYSTEM$AUTO_REFRESH_STATUS": _auto_refresh,
+    "SYSTEM$LIST_NAMESPACES_FROM_CATALOG": _list_namespaces,
+    "SYSTEM$LIST_ICEBERG_TABLES_FROM_CATALOG": _list_tables,
+    "SYSTEM$AUTO_REFRESH_STATUS": _read_auto_refresh_status,
     "SYSTEM$CATALOG_LINK_STATUS": lambda session, arguments: json.dumps(
-        databases.link_status(*_link(session, arguments))
+        databases.describe_link_status(*_find_link(session, arguments))
     ),
     "SYSTEM$GET_CATALOG_LINKED_DATABASE_CONFIG": lambda session, arguments: json.dumps(
-        databases.link_configuration(_link(session, arguments)[1])
+        databases.describe_link_configuration(_find_link(session, arguments)[1])
     ),
-    "SYSTEM$GET_LOGIN_FAILURE_DETAILS": _login_failure,
+    "SYSTEM$GET_LOGIN_FAILURE_DETAILS": _read_login_failure,
 }

@@ -51,26 +51,26 @@ _SQL_TYPES: Final[dict[type[types.IcebergType], str]] = {
 # --- one snapshot
 
 
-def columns_of(table: IcebergTable) -> list[TableColumn]:
+def list_columns(table: IcebergTable) -> list[TableColumn]:
     """Return the columns. Their names are in upper case, except in a catalog-linked database."""
-    return [
-        column if table.linked else TableColumn(column.name.upper(), column.sql_type)
-        for column in table.columns
-    ]
+    if table.linked:
+        return list(table.columns)
+    return [TableColumn(column.name.upper(), column.sql_type) for column in table.columns]
 
 
-def _sql_type(iceberg: types.IcebergType) -> str:
+def _to_sql_type(iceberg: types.IcebergType) -> str:
     match iceberg:
         case types.DecimalType():
             return f"NUMBER({iceberg.precision},{iceberg.scale})"
         case types.FixedType():
             return f"BINARY({len(iceberg)})"
         case types.ListType():
-            return f"ARRAY({_sql_type(iceberg.element_type)})"
+            return f"ARRAY({_to_sql_type(iceberg.element_type)})"
         case types.MapType():
-            return f"MAP({_sql_type(iceberg.key_type)}, {_sql_type(iceberg.value_type)})"
+            return f"MAP({_to_sql_type(iceberg.key_type)}, {_to_sql_type(iceberg.value_type)})"
         case types.StructType():
-            return f"OBJECT({', '.join(f'{field.name} {_sql_type(field.field_type)}' for field in iceberg.fields)})"
+            fields = [f"{field.name} {_to_sql_type(field.field_type)}" for field in iceberg.fields]
+            return f"OBJECT({', '.join(fields)})"
     return _SQL_TYPES.get(type(iceberg), "VARIANT")
 
 
@@ -82,22 +82,22 @@ def refresh(account: Account, table: IcebergTable) -> None:
     if account.lake is None:
         return
     integration: Integration = account.find(Domain.INTEGRATION, table.catalog)
-    location = _current_metadata(account, integration, table)
+    location = _find_current_metadata(account, integration, table)
     if location != table.metadata:
-        opened = _open_readable(account, table, location)
+        iceberg_table = _open_readable(account, table, location)
         table.columns = tuple(
-            TableColumn(field.name, _sql_type(field.field_type)) for field in opened.schema().fields
+            TableColumn(field.name, _to_sql_type(field.field_type)) for field in iceberg_table.schema().fields
         )
-        if newest := opened.current_snapshot():
-            table.snapshot_id = newest.snapshot_id
-            table.snapshot_ms = newest.timestamp_ms
+        if snapshot := iceberg_table.current_snapshot():
+            table.snapshot_id = snapshot.snapshot_id
+            table.snapshot_ms = snapshot.timestamp_ms
     table.metadata = location
     table.fault = ""
 
 
-def _current_metadata(account: Account, integration: Integration, table: IcebergTable) -> str:
+def _find_current_metadata(account: Account, integration: Integration, table: IcebergTable) -> str:
     try:
-        return trust.metadata_location(account, integration, table.namespace, table.catalog_table)
+        return trust.find_metadata_location(account, integration, table.namespace, table.catalog_table)
     except AwsRefused as error:
         if error.code in _NOT_FOUND:
             raise SqlError(
@@ -106,7 +106,7 @@ def _current_metadata(account: Account, integration: Integration, table: Iceberg
                 f"{COMPILATION}Table '{table.catalog_table}' in namespace '{table.namespace}' is not found "
                 f"in catalog integration {integration.label}: {error}",
             ) from None
-        raise SqlError("004155", "22000", trust.failed_access(integration, error)) from None
+        raise SqlError("004155", "22000", trust.describe_failed_access(integration, error)) from None
 
 
 def _open_readable(account: Account, table: IcebergTable, location: str) -> StaticTable:
@@ -119,10 +119,10 @@ def _open_readable(account: Account, table: IcebergTable, location: str) -> Stat
             f"{COMPILATION}The metadata file location {location} is not under the base URL {base} "
             f"of external volume {volume.label}.",
         )
-    opened = _open(account, table, location)
-    if _has_equality_deletes(opened):
+    iceberg_table = _open(account, table, location)
+    if _has_equality_deletes(iceberg_table):
         raise SqlError(_EQUALITY_DELETES, "0A000", "Equality deletes on Iceberg tables are not supported.")
-    return opened
+    return iceberg_table
 
 
 def _open(account: Account, table: IcebergTable, location: str) -> StaticTable:
@@ -131,27 +131,27 @@ def _open(account: Account, table: IcebergTable, location: str) -> StaticTable:
     try:
         access = trust.assume_for_location(account, volume.locations[0])
     except AwsRefused as error:
-        raise _unreadable(volume, f"Error assuming AWS_ROLE:\n{error}") from None
+        raise _build_unreadable_error(volume, f"Error assuming AWS_ROLE:\n{error}") from None
     try:
-        return StaticTable.from_metadata(location, access.properties())
+        return StaticTable.from_metadata(location, access.build_properties())
     except (OSError, ValueError, NoSuchNamespaceError) as error:
-        raise _unreadable(volume, str(error)) from None
+        raise _build_unreadable_error(volume, str(error)) from None
 
 
-def _unreadable(volume: Volume, why: str) -> SqlError:
+def _build_unreadable_error(volume: Volume, reason: str) -> SqlError:
     return SqlError(
         "091301",
         "22000",
         f"{COMPILATION}A test file read on the external volume {volume.label} failed with the message "
-        f"'{why}'.",
+        f"'{reason}'.",
     )
 
 
 def read_rows(account: Account, table: IcebergTable) -> Any:
     """Return all rows as an Arrow table. Raises SqlError if the volume's role can't read them."""
-    opened = _open(account, table, table.metadata)
+    iceberg_table = _open(account, table, table.metadata)
     try:
-        return opened.scan().to_arrow()
+        return iceberg_table.scan().to_arrow()
     except OSError as error:
         raise SqlError(
             "091301", "22000", f"Data files can't be read by external volume {table.volume[-1]}: {error}"
@@ -183,7 +183,7 @@ def start_refreshing(account: Account, table: IcebergTable) -> None:
     table.refresh_series += 1
     series = table.refresh_series
     integration: Integration = account.find(Domain.INTEGRATION, table.catalog)
-    account.clock.after(integration.refresh_seconds, lambda: _refresh_when_due(account, table, series))
+    account.clock.call_later(integration.refresh_seconds, lambda: _refresh_when_due(account, table, series))
 
 
 def _refresh_when_due(account: Account, table: IcebergTable, series: int) -> None:
@@ -208,7 +208,7 @@ def try_refresh(account: Account, table: IcebergTable) -> None:
         table.fault = f"{error.code} {error.message}"
 
 
-def _state(table: IcebergTable) -> str:
+def _get_execution_state(table: IcebergTable) -> str:
     """Return the execution state.
 
     STALLED: refreshes are still tried; STOPPED: they aren't, because of equality deletes.
@@ -220,18 +220,20 @@ def _state(table: IcebergTable) -> str:
     return STOPPED if table.fault.startswith(_EQUALITY_DELETES) else STALLED
 
 
-def refresh_status(table: IcebergTable) -> dict[str, Any] | None:
+def describe_refresh_status(table: IcebergTable) -> dict[str, Any] | None:
     """Return the result of SYSTEM$AUTO_REFRESH_STATUS; None if automatic refresh is off."""
     if not table.auto_refresh:
         return None
     answer: dict[str, Any] = {
-        "executionState": _state(table),
+        "executionState": _get_execution_state(table),
         "pendingSnapshotCount": 0,
         "oldestSnapshotTime": 0,
     }
     if table.snapshot_id:
         answer |= {"currentSnapshotId": str(table.snapshot_id), "lastSnapshotTime": table.snapshot_ms}
-    return answer | ({"invalidExecutionStateReason": table.fault} if table.fault else {})
+    if table.fault:
+        answer["invalidExecutionStateReason"] = table.fault
+    return answer
 
 
 # --- catalog-linked databases
@@ -239,7 +241,7 @@ def refresh_status(table: IcebergTable) -> dict[str, Any] | None:
 
 def start_syncing(account: Account, database: Database, seconds: float) -> None:
     """Sync the database after `seconds`, and then at the sync interval of its link."""
-    account.clock.after(seconds, lambda: _sync_when_due(account, database))
+    account.clock.call_later(seconds, lambda: _sync_when_due(account, database))
 
 
 def _sync_when_due(account: Account, database: Database) -> None:
@@ -260,19 +262,20 @@ def _sync(account: Account, database: Database, link: CatalogLink) -> None:
     link.failures = []
     integration: Integration = account.find(Domain.INTEGRATION, link.catalog)
     try:
-        namespaces = (
-            trust.namespaces(account, integration)
-            if account.lake
-            else link.allowed or [integration.namespace]
-        )
+        if account.lake:
+            namespaces = trust.list_namespaces(account, integration)
+        else:
+            namespaces = list(link.allowed) or [integration.namespace]
     except AwsRefused as error:
-        link.failures = [trust.failed_access(integration, error)]
+        link.failures = [trust.describe_failed_access(integration, error)]
         return
-    wanted = [namespace for namespace in namespaces if not link.allowed or namespace in link.allowed]
-    for schema in list(account.contents(database.name, Domain.SCHEMA)):
-        if schema.label not in wanted:
+    allowed_namespaces = [
+        namespace for namespace in namespaces if not link.allowed or namespace in link.allowed
+    ]
+    for schema in list(account.list_contents(database.name, Domain.SCHEMA)):
+        if schema.label not in allowed_namespaces:
             account.remove(schema)
-    for namespace in wanted:
+    for namespace in allowed_namespaces:
         _sync_namespace(account, database, link, namespace)
 
 
@@ -283,11 +286,11 @@ def _sync_namespace(account: Account, database: Database, link: CatalogLink, nam
     if account.find(Domain.SCHEMA, name) is None:
         account.add(Schema(name=name, owner=database.owner, created=now))
     try:
-        tables = trust.iceberg_tables(account, integration, namespace) if account.lake else []
+        tables = trust.list_iceberg_tables(account, integration, namespace) if account.lake else []
     except AwsRefused as error:
-        link.failures.append(trust.failed_access(integration, error))
+        link.failures.append(trust.describe_failed_access(integration, error))
         return
-    for table in list(account.contents(name, Domain.ICEBERG_TABLE)):
+    for table in list(account.list_contents(name, Domain.ICEBERG_TABLE)):
         if table.label not in tables:
             account.remove(table)
     for label in tables:

@@ -19,39 +19,39 @@ _MIN_RSA_BITS = 2048
 
 def read(text: str, now: float) -> KeySlot:
     """Return the key slot for a public key in PEM without its header and footer lines. Raises SqlError."""
-    der = _der(text)
-    public_key(der)
-    return KeySlot("".join(text.split()), fingerprint(der), now)
+    der = _decode_der(text)
+    read_public_key(der)
+    return KeySlot("".join(text.split()), compute_fingerprint(der), now)
 
 
-def fingerprint(der: bytes) -> str:
+def compute_fingerprint(der: bytes) -> str:
     return "SHA256:" + base64.b64encode(hashlib.sha256(der).digest()).decode()
 
 
-def of_slot(slot: KeySlot) -> RSAPublicKey | EllipticCurvePublicKey:
-    return public_key(_der(slot.text))
+def read_key_of_slot(slot: KeySlot) -> RSAPublicKey | EllipticCurvePublicKey:
+    return read_public_key(_decode_der(slot.text))
 
 
-def public_key(der: bytes) -> RSAPublicKey | EllipticCurvePublicKey:
+def read_public_key(der: bytes) -> RSAPublicKey | EllipticCurvePublicKey:
     try:
         key = load_der_public_key(der)
     except (ValueError, UnsupportedAlgorithm):
-        raise _rejected() from None
+        raise _build_rejection() from None
     if isinstance(key, RSAPublicKey) and key.key_size >= _MIN_RSA_BITS:
         return key
     if isinstance(key, EllipticCurvePublicKey):
         return key
-    raise _rejected()
+    raise _build_rejection()
 
 
-def _der(text: str) -> bytes:
+def _decode_der(text: str) -> bytes:
     try:
         return base64.b64decode("".join(text.split()), validate=True)
     except (binascii.Error, ValueError):
-        raise _rejected() from None
+        raise _build_rejection() from None
 
 
-def _rejected() -> SqlError:
+def _build_rejection() -> SqlError:
     return SqlError(
         "003544", "42601", "New public key rejected by current policy. Reason: 'Invalid public key'"
     )

@@ -20,7 +20,7 @@ from simulators.core.aws_access import POLICY, VENDOR_PATH, Access, AwsRefused, 
 _SESSION: Final = "snowflake"
 
 
-def iceberg_config(access: Access, warehouse: str) -> None:
+def call_iceberg_config(access: Access, warehouse: str) -> None:
     """Call /v1/config of Glue's Iceberg REST endpoint, a client's first call, which needs glue:GetCatalog.
 
     Raises AwsRefused.
@@ -53,7 +53,7 @@ class Lake:
             self._account = str(self.root.client("sts").get_caller_identity()["Account"])
         return self._account
 
-    def vendor_user(self, name: str) -> str:
+    def create_vendor_user(self, name: str) -> str:
         """Return the ARN of Snowflake's IAM user for one Snowflake account.
 
         The first call creates the user.
@@ -87,6 +87,6 @@ class Lake:
 
         Raises AwsRefused if the trust policy doesn't allow it.
         """
-        self.vendor_user(user)
+        self.create_vendor_user(user)
         session = self._users[user].assume(role, _SESSION, ExternalId=external_id)
         return attrs.evolve(session, region=region or self.root.region)

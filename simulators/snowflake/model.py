@@ -17,11 +17,15 @@ Name = tuple[str, ...]
 _UNQUOTED: Final = re.compile(r"[A-Z_][A-Z0-9_$]*")
 
 
-def sql_name(name: Name) -> str:
+def to_sql_name(name: Name) -> str:
     """Return the name as SQL text, with quotes around the parts that need them."""
-    return ".".join(
-        part if _UNQUOTED.fullmatch(part) else '"' + part.replace('"', '""') + '"' for part in name
-    )
+    return ".".join(_quote_if_needed(part) for part in name)
+
+
+def _quote_if_needed(part: str) -> str:
+    if _UNQUOTED.fullmatch(part):
+        return part
+    return '"' + part.replace('"', '""') + '"'
 
 
 class Domain(Enum):

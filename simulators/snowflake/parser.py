@@ -63,26 +63,29 @@ RESERVED: Final = frozenset(
 )
 
 
-def tokens(text: str) -> list[Token]:
+def read_tokens(text: str) -> list[Token]:
     """Return the tokens; the last one has type END. Raises SqlError for text that isn't a token."""
     result = []
     position = 0
     while position < len(text):
         match = _PATTERN.match(text, position)
         if match is None:
-            raise syntax(f"parse error {_position(text, position)} near '{text[position : position + 10]}'.")
+            excerpt = text[position : position + 10]
+            raise syntax(f"parse error {_describe_position(text, position)} near '{excerpt}'.")
         if match.lastgroup != "blank":
-            result.append(_token(str(match.lastgroup), match[0], position))
+            result.append(_build_token(str(match.lastgroup), match[0], position))
         position = match.end()
     return [*result, Token(TokenType.END, "<EOF>", "", len(text))]
 
 
-def _position(text: str, index: int) -> str:
-    before = text[:index]
-    return f"line {before.count(chr(10)) + 1} at position {index - (before.rfind(chr(10)) + 1)}"
+def _describe_position(text: str, index: int) -> str:
+    preceding_text = text[:index]
+    line = preceding_text.count("\n") + 1
+    line_start = preceding_text.rfind("\n") + 1
+    return f"line {line} at position {index - line_start}"
 
 
-def _token(group: str, text: str, start: int) -> Token:
+def _build_token(group: str, text: str, start: int) -> Token:
     match group:
         case "word":
             return Token(TokenType.WORD, text, text.upper(), start)
@@ -98,30 +101,30 @@ def _token(group: str, text: str, start: int) -> Token:
 
 
 def _unescape(text: str) -> str:
-    def character(match: re.Match[str]) -> str:
+    def replace_escape(match: re.Match[str]) -> str:
         if match[0] == "''":
             return "'"
         if match[1] is not None:
             return chr(int(match[1], 16))
         return _ESCAPES.get(match[2], match[2])
 
-    return re.sub(r"''|\\(?:u([0-9A-Fa-f]{4})|(.))", character, text, flags=re.DOTALL)
+    return re.sub(r"''|\\(?:u([0-9A-Fa-f]{4})|(.))", replace_escape, text, flags=re.DOTALL)
 
 
 def count_statements(text: str) -> int:
     """Return the number of non-empty statements in the text."""
     count = 0
-    anything = False
-    for token in tokens(text):
+    has_tokens = False
+    for token in read_tokens(text):
         if token.type is TokenType.END or token.text == ";":
-            count = count + anything
-            anything = False
+            count = count + has_tokens
+            has_tokens = False
         else:
-            anything = True
+            has_tokens = True
     return count
 
 
-def like_pattern(pattern: str) -> re.Pattern[str]:
+def compile_like_pattern(pattern: str) -> re.Pattern[str]:
     """Compile the pattern of SHOW … LIKE, which is case-insensitive."""
     parts = re.findall(r"\\.|.", pattern, re.DOTALL)
     regex = "".join({"%": ".*", "_": "."}.get(part) or re.escape(part[-1]) for part in parts)
@@ -145,34 +148,34 @@ class Value:
 class Cursor:
     """A position in a statement.
 
-    `at…` return whether the text matches, `take…` also advance if it does. The other methods raise SqlError
-    if it doesn't.
+    `is_at…` return whether the text matches, `take…` also advance if it does. The other methods raise
+    SqlError if it doesn't.
     """
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._tokens = tokens(text)
+        self._tokens = read_tokens(text)
         self._index = 0
 
     @property
     def next(self) -> Token:
         return self._tokens[self._index]
 
-    def at(self, *words: str) -> bool:
+    def is_at(self, *words: str) -> bool:
         ahead = self._tokens[self._index : self._index + len(words)]
         return [token.value for token in ahead if token.type is TokenType.WORD] == list(words)
 
-    def at_sign(self, sign: str) -> bool:
+    def is_at_sign(self, sign: str) -> bool:
         return self.next.type is TokenType.SIGN and self.next.text == sign
 
     def take(self, *words: str) -> bool:
-        if not self.at(*words):
+        if not self.is_at(*words):
             return False
         self._index += len(words)
         return True
 
     def take_sign(self, sign: str) -> bool:
-        if not self.at_sign(sign):
+        if not self.is_at_sign(sign):
             return False
         self._index += 1
         return True
@@ -186,11 +189,13 @@ class Cursor:
         if not self.take_sign(sign):
             self.refuse()
 
-    def unexpected(self) -> SqlError:
-        return syntax(f"syntax error {_position(self.text, self.next.start)} unexpected '{self.next.text}'.")
+    def build_unexpected_error(self) -> SqlError:
+        return syntax(
+            f"syntax error {_describe_position(self.text, self.next.start)} unexpected '{self.next.text}'."
+        )
 
     def refuse(self) -> NoReturn:
-        raise self.unexpected()
+        raise self.build_unexpected_error()
 
     def end(self) -> None:
         while self.take_sign(";"):
@@ -198,21 +203,21 @@ class Cursor:
         if self.next.type is not TokenType.END:
             self.refuse()
 
-    def word(self) -> str:
+    def read_word(self) -> str:
         if self.next.type is not TokenType.WORD:
             self.refuse()
         return self._advance().value
 
     def identifier(self) -> str:
         """Read an identifier, and convert it to upper case unless it is quoted."""
-        if self.at("IDENTIFIER") and self._tokens[self._index + 1].text == "(":
+        if self.is_at("IDENTIFIER") and self._tokens[self._index + 1].text == "(":
             raise not_simulated("IDENTIFIER()")
-        reserved = self.next.type is TokenType.WORD and self.next.value in RESERVED
-        if self.next.type not in (TokenType.WORD, TokenType.QUOTED) or reserved:
+        is_reserved = self.next.type is TokenType.WORD and self.next.value in RESERVED
+        if self.next.type not in (TokenType.WORD, TokenType.QUOTED) or is_reserved:
             self.refuse()
         return self._advance().value
 
-    def name(self) -> Name:
+    def read_name(self) -> Name:
         """Read identifiers that are separated by dots."""
         parts = [self.identifier()]
         while self.take_sign("."):
@@ -224,48 +229,48 @@ class Cursor:
             self.refuse()
         return self._advance().value
 
-    def number(self) -> int:
+    def read_number(self) -> int:
         if self.next.type is not TokenType.NUMBER or not self.next.text.isdigit():
             self.refuse()
         return int(self._advance().value)
 
-    def options(self) -> dict[str, Value]:
+    def read_options(self) -> dict[str, Value]:
         """Read any number of `KEY = value`, with or without commas between them.
 
         Raises SqlError for a duplicate key.
         """
         options: dict[str, Value] = {}
         while self.next.type is TokenType.WORD and self._tokens[self._index + 1].text == "=":
-            key = self.word()
+            key = self.read_word()
             self.expect_sign("=")
             if key in options:
                 raise syntax(f"duplicate property '{key}'")
-            options[key] = self.value()
+            options[key] = self.read_value()
             self.take_sign(",")
         return options
 
-    def value(self) -> Value:
-        if self.at_sign("("):
-            return self._bracketed()
+    def read_value(self) -> Value:
+        if self.is_at_sign("("):
+            return self._read_bracketed()
         negative = self.take_sign("-")
         if self.next.type in (TokenType.SIGN, TokenType.END):
             self.refuse()
         token = self._advance()
-        text = ("-" if negative else "") + token.value
+        text = f"-{token.value}" if negative else token.value
         while token.type in (TokenType.WORD, TokenType.QUOTED) and self.take_sign("."):
             text += "." + self.identifier()
         return Value(text, token)
 
-    def _bracketed(self) -> Value:
+    def _read_bracketed(self) -> Value:
         start = self.next
         self.expect_sign("(")
         if self.next.type is TokenType.WORD and self._tokens[self._index + 1].text == "=":
-            options = self.options()
+            options = self.read_options()
             self.expect_sign(")")
             return Value("(…)", start, options=options)
         items = []
-        while not self.at_sign(")"):
-            items.append(self.value())
+        while not self.is_at_sign(")"):
+            items.append(self.read_value())
             if not self.take_sign(","):
                 break
         self.expect_sign(")")
@@ -278,17 +283,19 @@ class Cursor:
 
 
 class Options:
-    """The properties in a statement. Raises SqlError for a property that isn't in `known`.
+    """The properties in a statement. Raises SqlError for a property that isn't in `known_names`.
 
-    `known` are the implemented properties, `others` are Snowflake's that are not simulated. Getters return a
-    default if the property isn't given, and raise SqlError if its value has another type.
+    `known_names` are the implemented properties, `not_simulated_names` are Snowflake's other ones. The
+    methods return a default if the property isn't given, and raise SqlError if its value has another type.
     """
 
-    def __init__(self, object_type: str, given: dict[str, Value], known: str, others: str = "") -> None:
-        self._given = given
-        for name in given:
-            if name not in known.split():
-                raise unknown_property(name, object_type, others)
+    def __init__(
+        self, object_type: str, values: dict[str, Value], known_names: str, not_simulated_names: str = ""
+    ) -> None:
+        self._given = values
+        for name in values:
+            if name not in known_names.split():
+                raise build_unknown_property_error(name, object_type, not_simulated_names)
 
     def __contains__(self, name: str) -> bool:
         return name in self._given
@@ -297,18 +304,18 @@ class Options:
         return iter(self._given)
 
     def require(self, *names: str) -> None:
-        if absent := [name for name in names if name not in self._given]:
-            raise missing_options(", ".join(absent))
+        if missing_names := [name for name in names if name not in self._given]:
+            raise missing_options(", ".join(missing_names))
 
-    def string(self, name: str, default: str = "") -> str:
+    def read_string(self, name: str, default: str = "") -> str:
         """Return a string, which must be in quotes."""
-        return self._single(name, default, TokenType.STRING)
+        return self._read_single(name, default, TokenType.STRING)
 
-    def text(self, name: str, default: str = "") -> str:
+    def read_text(self, name: str, default: str = "") -> str:
         """Return a string or a name."""
-        return self._single(name, default, TokenType.STRING, TokenType.WORD, TokenType.QUOTED)
+        return self._read_single(name, default, TokenType.STRING, TokenType.WORD, TokenType.QUOTED)
 
-    def _single(self, name: str, default: str, *types: TokenType) -> str:
+    def _read_single(self, name: str, default: str, *types: TokenType) -> str:
         if name not in self:
             return default
         value = self._given[name]
@@ -316,18 +323,18 @@ class Options:
             raise invalid_value(value.text, name)
         return value.text
 
-    def choice(self, name: str, choices: str, default: str = "") -> str:
+    def read_choice(self, name: str, choices: str, default: str = "") -> str:
         """Return the value in upper case, which must be one of `choices`. Quotes are optional."""
-        text = self.text(name, default).upper()
+        text = self.read_text(name, default).upper()
         if name in self and text not in choices.split():
             raise invalid_value(self._given[name].text, name)
         return text
 
-    def boolean(self, name: str) -> bool:
+    def read_boolean(self, name: str) -> bool:
         """Return the value; False if the property isn't given."""
-        return self.choice(name, "TRUE FALSE", "FALSE") == "TRUE"
+        return self.read_choice(name, "TRUE FALSE", "FALSE") == "TRUE"
 
-    def integer(self, name: str, default: int, low: int, high: int) -> int:
+    def read_integer(self, name: str, default: int, low: int, high: int) -> int:
         if name not in self:
             return default
         text = self._given[name].text
@@ -335,7 +342,7 @@ class Options:
             raise invalid_value(text, name)
         return int(text)
 
-    def strings(self, name: str) -> tuple[str, ...]:
+    def read_strings(self, name: str) -> tuple[str, ...]:
         """Return a list of strings in brackets."""
         if name not in self:
             return ()
@@ -344,31 +351,33 @@ class Options:
             raise invalid_value(value.text, name)
         return tuple(item.text for item in value.items)
 
-    def inside(self, name: str, known: str, others: str = "") -> Options:
+    def read_nested(self, name: str, known_names: str, not_simulated_names: str = "") -> Options:
         """Return the properties in brackets; none if the property isn't given."""
         value = self._given.get(name)
-        return Options(name, {} if value is None else _bracketed_options(name, value), known, others)
+        values = {} if value is None else _read_bracketed_options(name, value)
+        return Options(name, values, known_names, not_simulated_names)
 
-    def each_inside(self, name: str, known: str, others: str = "") -> list[Options]:
+    def read_nested_list(self, name: str, known_names: str, not_simulated_names: str = "") -> list[Options]:
         """Return the properties of each item of a list in brackets. The property must be given."""
         value = self._given[name]
         if value.items is None:
             raise invalid_value(value.text, name)
-        return [Options(name, _bracketed_options(name, item), known, others) for item in value.items]
+        return [
+            Options(name, _read_bracketed_options(name, item), known_names, not_simulated_names)
+            for item in value.items
+        ]
 
 
-def unknown_property(name: str, object_type: str, others: str) -> SqlError:
-    """Return the error for a property that isn't implemented: "not simulated" if it is in `others`, else
-    "invalid property".
+def build_unknown_property_error(name: str, object_type: str, not_simulated_names: str) -> SqlError:
+    """Return the error for a property that isn't implemented: "not simulated" if it is in
+    `not_simulated_names`, else "invalid property".
     """
-    return (
-        not_simulated(f"{name} of {object_type}")
-        if name in others.split()
-        else invalid_property(name, object_type)
-    )
+    if name in not_simulated_names.split():
+        return not_simulated(f"{name} of {object_type}")
+    return invalid_property(name, object_type)
 
 
-def _bracketed_options(name: str, value: Value) -> dict[str, Value]:
+def _read_bracketed_options(name: str, value: Value) -> dict[str, Value]:
     if value.options is None:
         raise invalid_value(value.text, name)
     return value.options

@@ -1,10 +1,7 @@
-"""GRANT and REVOKE for privileges, roles and ownership, also on future objects; SHOW GRANTS and SHOW FUTURE
-GRANTS.
-"""
+"""GRANT and REVOKE for privileges, roles and ownership, also on future objects."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 import attrs
@@ -20,11 +17,10 @@ from simulators.snowflake.model import (
     Name,
     Role,
     SnowflakeObject,
-    sql_name,
 )
 from simulators.snowflake.parser import Cursor, TokenType
-from simulators.snowflake.results import Result, status, table
-from simulators.snowflake.session import Session, inherited
+from simulators.snowflake.results import Result, build_status
+from simulators.snowflake.session import Session, list_inherited_roles
 
 OWNERSHIP: Final = "OWNERSHIP"
 _SCHEMA_OBJECTS: Final = (
@@ -73,12 +69,6 @@ PRIVILEGES: Final[dict[Domain, tuple[str, ...]]] = {
     ),
 }
 _PLURALS: Final = {"ICEBERG TABLES": Domain.ICEBERG_TABLE, "SCHEMAS": Domain.SCHEMA}
-_GRANT_COLUMNS: Final = (
-    "created_on privilege granted_on name granted_to grantee_name grant_option granted_by "
-    "granted_by_role_type"
-)
-_MEMBERSHIP_COLUMNS: Final = "created_on role granted_to grantee_name granted_by"
-_FUTURE_COLUMNS: Final = "created_on privilege grant_on name grant_to grantee_name grant_option"
 
 
 class Change(NamedTuple):
@@ -119,7 +109,7 @@ def change_grants(session: Session, cursor: Cursor, *, revoking: bool) -> Result
         ("GRANT", "OPTION"),
         ("CALLER",),
     ):
-        if cursor.at(*words):
+        if cursor.is_at(*words):
             raise not_simulated(f"grants of {' '.join(words)}")
     if cursor.take("ROLE"):
         return _change_membership(session, cursor, revoking=revoking)
@@ -129,15 +119,15 @@ def change_grants(session: Session, cursor: Cursor, *, revoking: bool) -> Result
         return _change_future(change, cursor)
     if cursor.take("ALL"):
         return _change_all(change, cursor)
-    domain = _read_domain(cursor)
-    name = session.account.root.name if domain is Domain.ACCOUNT else cursor.name()
+    domain = read_domain(cursor)
+    name = session.account.root.name if domain is Domain.ACCOUNT else cursor.read_name()
     grantee = _read_grantee(change, cursor)
-    to = _existing_role(session, grantee.name)
+    to = _find_role(session, grantee.name)
     on = session.account.root if domain is Domain.ACCOUNT else session.resolve(domain, name, granting=True)
     if change.privileges == [OWNERSHIP]:
         return _change_owner(change, grantee, on, to)
-    _apply(change, on, _valid(change.privileges, domain), to, option=grantee.option)
-    return status()
+    _apply(change, on, _expand_privileges(change.privileges, domain), to, option=grantee.option)
+    return build_status()
 
 
 def _read_privileges(cursor: Cursor) -> list[str]:
@@ -145,17 +135,20 @@ def _read_privileges(cursor: Cursor) -> list[str]:
 
     Both ALL and ALL PRIVILEGES are returned as ALL.
     """
-    names = []
+    privileges = []
     while True:
-        words = [cursor.word()]
-        while cursor.next.type is TokenType.WORD and not cursor.at("ON"):
-            words.append(cursor.word())
-        names.append(" ".join(words))
+        words = [cursor.read_word()]
+        while cursor.next.type is TokenType.WORD and not cursor.is_at("ON"):
+            words.append(cursor.read_word())
+        privilege = " ".join(words)
+        if privilege == "ALL PRIVILEGES":
+            privilege = "ALL"
+        privileges.append(privilege)
         if not cursor.take_sign(","):
-            return ["ALL" if name == "ALL PRIVILEGES" else name for name in names]
+            return privileges
 
 
-def _valid(privileges: list[str], domain: Domain) -> list[str]:
+def _expand_privileges(privileges: list[str], domain: Domain) -> list[str]:
     """Return the privileges, with ALL expanded.
 
     Raises SqlError if objects of the domain have no such privilege.
@@ -168,62 +161,71 @@ def _valid(privileges: list[str], domain: Domain) -> list[str]:
     return privileges
 
 
-def _read_domain(cursor: Cursor) -> Domain:
+def read_domain(cursor: Cursor) -> Domain:
     """Read the object type before a name. TABLE means ICEBERG TABLE too."""
     for domain in Domain:
         if cursor.take(*domain.value.split()):
             return domain
     if cursor.take("TABLE"):
         return Domain.ICEBERG_TABLE
-    raise _unknown_type(cursor, _SCHEMA_OBJECTS)
+    raise _build_unknown_type_error(cursor, _SCHEMA_OBJECTS)
 
 
 def _read_scope(cursor: Cursor) -> Scope:
-    of = next((domain for words, domain in _PLURALS.items() if cursor.take(*words.split())), None)
-    if of is None:
-        raise _unknown_type(cursor, [f"{kind}S" for kind in _SCHEMA_OBJECTS])
+    object_domain = _read_plural_domain(cursor)
     cursor.expect("IN")
-    domain = _read_container_domain(cursor)
-    return Scope(of, domain, cursor.name())
+    domain = read_container_domain(cursor)
+    return Scope(object_domain, domain, cursor.read_name())
 
 
-def _read_container_domain(cursor: Cursor) -> Domain:
+def _read_plural_domain(cursor: Cursor) -> Domain:
+    for words, domain in _PLURALS.items():
+        if cursor.take(*words.split()):
+            return domain
+    raise _build_unknown_type_error(cursor, [f"{kind}S" for kind in _SCHEMA_OBJECTS])
+
+
+def read_container_domain(cursor: Cursor) -> Domain:
     if cursor.take("DATABASE"):
         return Domain.DATABASE
     cursor.expect("SCHEMA")
     return Domain.SCHEMA
 
 
-def _unknown_type(cursor: Cursor, others: list[str]) -> SqlError:
-    for privilege in others:
-        if cursor.at(*privilege.split()):
+def _build_unknown_type_error(cursor: Cursor, not_simulated_types: list[str]) -> SqlError:
+    for privilege in not_simulated_types:
+        if cursor.is_at(*privilege.split()):
             return not_simulated(f"grants on {privilege}")
-    return cursor.unexpected()
+    return cursor.build_unexpected_error()
 
 
 def _read_grantee(change: Change, cursor: Cursor) -> Grantee:
     """Read the rest of the statement, so that a syntax error is reported even if the named objects don't
     exist.
     """
-    cursor.expect("FROM" if change.revoking else "TO")
+    preposition = "FROM" if change.revoking else "TO"
+    cursor.expect(preposition)
     for scope in ("USER", "SHARE", "DATABASE", "APPLICATION"):
-        if cursor.at(scope):
+        if cursor.is_at(scope):
             raise not_simulated(f"privileges of a {scope}")
     cursor.take("ROLE")
-    name = cursor.name()
+    name = cursor.read_name()
     option = False
     current = ""
     if change.revoking:
         _ = cursor.take("CASCADE") or cursor.take("RESTRICT")
     elif change.privileges == [OWNERSHIP]:
-        current = next((word for word in ("COPY", "REVOKE") if cursor.take(word, "CURRENT", "GRANTS")), "")
+        if cursor.take("COPY", "CURRENT", "GRANTS"):
+            current = "COPY"
+        elif cursor.take("REVOKE", "CURRENT", "GRANTS"):
+            current = "REVOKE"
     else:
         option = cursor.take("WITH", "GRANT", "OPTION")
     cursor.end()
     return Grantee(name, option, current)
 
 
-def _existing_role(session: Session, name: Name) -> str:
+def _find_role(session: Session, name: Name) -> str:
     if session.account.find(Domain.ROLE, name) is None:
         raise missing("ROLE", name)
     return name[0]
@@ -236,14 +238,14 @@ def _apply(change: Change, on: SnowflakeObject, privileges: list[str], to: str, 
         if not _may_grant(session, privilege, on):
             raise denied(on.domain.value, on.name)
     for privilege in privileges:
-        same = [
+        same_grants = [
             grant
             for grant in account.grants
             if (grant.privilege, grant.on, grant.to) == (privilege, on.key, to)
         ]
-        if same and not change.revoking and (same[0].option or not option):
+        if same_grants and not change.revoking and (same_grants[0].option or not option):
             continue
-        account.grants = [grant for grant in account.grants if grant not in same]
+        account.grants = [grant for grant in account.grants if grant not in same_grants]
         if not change.revoking:
             account.grants.append(Grant(privilege, on.key, to, option, session.role, account.clock.now()))
 
@@ -264,13 +266,13 @@ def _change_all(change: Change, cursor: Cursor) -> Result:
     session = change.session
     scope = _read_scope(cursor)
     grantee = _read_grantee(change, cursor)
-    to = _existing_role(session, grantee.name)
+    to = _find_role(session, grantee.name)
     container = session.resolve(scope.domain, scope.name, granting=True)
-    privileges = _valid(change.privileges, scope.of)
-    contents = list(session.account.contents(container.name, scope.of))
+    privileges = _expand_privileges(change.privileges, scope.of)
+    contents = list(session.account.list_contents(container.name, scope.of))
     for object_ in contents:
         _apply(change, object_, privileges, to, option=grantee.option)
-    return status(f"Statement executed successfully. {len(contents)} objects affected.")
+    return build_status(f"Statement executed successfully. {len(contents)} objects affected.")
 
 
 def _change_future(change: Change, cursor: Cursor) -> Result:
@@ -278,23 +280,23 @@ def _change_future(change: Change, cursor: Cursor) -> Result:
     account = change.session.account
     scope = _read_scope(cursor)
     grantee = _read_grantee(change, cursor)
-    to = _existing_role(session, grantee.name)
+    to = _find_role(session, grantee.name)
     container = session.resolve(scope.domain, scope.name, granting=True)
     managed = (
         container.domain is Domain.SCHEMA and container.managed_access and session.has(OWNERSHIP, container)
     )
     if not (managed or session.manages_grants):
         raise denied(container.domain.value, container.name)
-    for privilege in _valid(change.privileges, scope.of):
-        same = (privilege, scope.of, container.key, to)
+    for privilege in _expand_privileges(change.privileges, scope.of):
+        future_key = (privilege, scope.of, container.key, to)
         account.future = [
             grant
             for grant in account.future
-            if (grant.privilege, grant.domain, grant.container, grant.to) != same
+            if (grant.privilege, grant.domain, grant.container, grant.to) != future_key
         ]
         if not change.revoking:
-            account.future.append(FutureGrant(*same, grantee.option, account.clock.now()))
-    return status()
+            account.future.append(FutureGrant(*future_key, grantee.option, account.clock.now()))
+    return build_status()
 
 
 def _change_owner(change: Change, grantee: Grantee, on: SnowflakeObject, to: str) -> Result:
@@ -304,178 +306,56 @@ def _change_owner(change: Change, grantee: Grantee, on: SnowflakeObject, to: str
     account = change.session.account
     if not session.manages_grants:
         session.require(OWNERSHIP, on)
-    dependent = [grant for grant in account.grants if grant.on == on.key]
-    if dependent and not grantee.current:
+    dependent_grants = [grant for grant in account.grants if grant.on == on.key]
+    if dependent_grants and not grantee.current:
+        grant = dependent_grants[0]
         raise SqlError(
             "003036",
             "42501",
-            f"SQL access control error:\nDependent grant of privilege '{dependent[0].privilege}' on "
-            f"securable '{'.'.join(on.name)}' to role '{dependent[0].to}' exists. It must be revoked first.",
+            f"SQL access control error:\nDependent grant of privilege '{grant.privilege}' on "
+            f"securable '{'.'.join(on.name)}' to role '{grant.to}' exists. It must be revoked first.",
         )
-    account.grants = [
-        attrs.evolve(grant, by=to) if grant.on == on.key else grant
-        for grant in account.grants
-        if grantee.current == "COPY" or grant.on != on.key
-    ]
+    if grantee.current == "COPY":
+        for number, grant in enumerate(account.grants):
+            if grant.on == on.key:
+                account.grants[number] = attrs.evolve(grant, by=to)
+    else:
+        account.grants = [grant for grant in account.grants if grant.on != on.key]
     on.owner = to
-    return status()
+    return build_status()
 
 
 def _change_membership(session: Session, cursor: Cursor, *, revoking: bool) -> Result:
     account = session.account
-    granted = cursor.name()
-    cursor.expect("FROM" if revoking else "TO")
+    granted_role = cursor.read_name()
+    preposition = "FROM" if revoking else "TO"
+    cursor.expect(preposition)
     domain = Domain.USER if cursor.take("USER") else Domain.ROLE
     if domain is Domain.ROLE:
         cursor.expect("ROLE")
-    name = cursor.name()
+    name = cursor.read_name()
     cursor.end()
-    role: Role = session.resolve(Domain.ROLE, granted, granting=True)
+    role: Role = session.resolve(Domain.ROLE, granted_role, granting=True)
     if account.find(domain, name) is None:
         raise missing(domain.value, name)
     if role.label == PUBLIC:
         raise syntax("role PUBLIC is granted to every user and can't be granted or revoked")
     if not session.manages_grants:
         session.require(OWNERSHIP, role)
-    if domain is Domain.ROLE and not revoking and name[0] in inherited(account, [role.label]):
+    if domain is Domain.ROLE and not revoking and name[0] in list_inherited_roles(account, [role.label]):
         raise SqlError(
             "003013", "42501", f"Cannot grant role {role.label} to {name[0]}: it would make a cycle of roles."
         )
     member = Key(domain, name)
-    same = [
+    same_memberships = [
         membership
         for membership in account.memberships
         if (membership.role, membership.to) == (role.label, member)
     ]
     if revoking:
-        account.memberships = [membership for membership in account.memberships if membership not in same]
-    elif not same:
+        account.memberships = [
+            membership for membership in account.memberships if membership not in same_memberships
+        ]
+    elif not same_memberships:
         account.memberships.append(Membership(role.label, member, session.role, account.clock.now()))
-    return status()
-
-
-def show_grants(session: Session, cursor: Cursor) -> Result:
-    if cursor.take("ON"):
-        return _show_on(session, cursor)
-    if cursor.take("OF"):
-        cursor.expect("ROLE")
-        role = _read_role(session, cursor)
-        return _memberships(session, lambda membership: membership.role == role.label)
-    if cursor.take("TO", "USER"):
-        user = session.resolve(Domain.USER, cursor.name())
-        cursor.end()
-        return _memberships(session, lambda membership: membership.to == user.key)
-    if cursor.take("TO", "ROLE"):
-        return _show_to(session, _read_role(session, cursor))
-    if cursor.at("TO"):
-        raise not_simulated("SHOW GRANTS TO anything but a role or user")
-    cursor.end()
-    return _memberships(session, lambda membership: membership.to == session.user.key)
-
-
-def _read_role(session: Session, cursor: Cursor) -> Role:
-    role: Role = session.resolve(Domain.ROLE, cursor.name())
-    cursor.end()
-    return role
-
-
-def _show_on(session: Session, cursor: Cursor) -> Result:
-    domain = _read_domain(cursor)
-    on = (
-        session.account.root
-        if domain is Domain.ACCOUNT
-        else session.resolve(domain, cursor.name(), granting=True)
-    )
-    cursor.end()
-    owned = [_ownership(on)] if on.owner else []
-    return _grants(owned + [grant for grant in session.account.grants if grant.on == on.key])
-
-
-def _show_to(session: Session, role: Role) -> Result:
-    account = session.account
-    objects = account.all(SnowflakeObject)
-    owned = [
-        _ownership(object_)
-        for object_ in objects
-        if object_.owner == role.label and object_.domain is not Domain.ACCOUNT
-    ]
-    granted = [grant for grant in account.grants if grant.to == role.label]
-    roles = [
-        Grant(
-            "USAGE",
-            Key(Domain.ROLE, (membership.role,)),
-            role.label,
-            False,
-            membership.by,
-            membership.created,
-        )
-        for membership in account.memberships
-        if membership.to == role.key
-    ]
-    return _grants(owned + granted + roles)
-
-
-def _ownership(owned: SnowflakeObject) -> Grant:
-    return Grant(OWNERSHIP, owned.key, owned.owner, True, owned.owner, owned.created)
-
-
-def _grants(grants: Iterable[Grant]) -> Result:
-    rows = (
-        (
-            grant.created,
-            grant.privilege,
-            grant.on.domain.label,
-            sql_name(grant.on.name),
-            "ROLE",
-            grant.to,
-            grant.option,
-            grant.by,
-            "ROLE" if grant.by else "",
-        )
-        for grant in grants
-    )
-    return table(_GRANT_COLUMNS, rows)
-
-
-def _memberships(session: Session, wanted: Callable[[Membership], bool]) -> Result:
-    rows = (
-        (
-            membership.created,
-            membership.role,
-            membership.to.domain.value,
-            membership.to.name[0],
-            membership.by,
-        )
-        for membership in session.account.memberships
-        if wanted(membership)
-    )
-    return table(_MEMBERSHIP_COLUMNS, rows)
-
-
-def show_future_grants(session: Session, cursor: Cursor) -> Result:
-    if cursor.take("TO", "ROLE"):
-        role = _read_role(session, cursor)
-        return _future_grants(grant for grant in session.account.future if grant.to == role.label)
-    cursor.expect("IN")
-    domain = _read_container_domain(cursor)
-    container = session.resolve(domain, cursor.name())
-    cursor.end()
-    if not session.manages_grants and not session.has(OWNERSHIP, container):
-        raise denied(domain.value, container.name)
-    return _future_grants(grant for grant in session.account.future if grant.container == container.key)
-
-
-def _future_grants(grants: Iterable[FutureGrant]) -> Result:
-    rows = (
-        (
-            grant.created,
-            grant.privilege,
-            grant.domain.label,
-            f"{sql_name(grant.container.name)}.<{grant.domain.label}>",
-            "ROLE",
-            grant.to,
-            grant.option,
-        )
-        for grant in grants
-    )
-    return table(_FUTURE_COLUMNS, rows)
+    return build_status()

@@ -42,7 +42,7 @@ class Column:
     precision: int | None = None
     scale: int | None = None
 
-    def document(self) -> dict[str, Any]:
+    def build_document(self) -> dict[str, Any]:
         length = _TEXT_LENGTH if self.type == "text" else None
         return {
             "name": self.name,
@@ -65,31 +65,37 @@ class Result:
     rows: list[Row]
 
 
-def status(text: str = "Statement executed successfully.") -> Result:
+def build_status(text: str = "Statement executed successfully.") -> Result:
     return Result((Column("status"),), [[text]])
 
 
-def table(names: str, rows: Iterable[Sequence[Any]]) -> Result:
+def build_table(names: str, rows: Iterable[Sequence[Any]]) -> Result:
     """Return a result of SHOW or DESC.
 
     `names` are the columns, separated by spaces; ~ stands for a space in a name.
     """
-    columns = tuple(
-        Column(name.replace("~", " "), "timestamp_ltz" if name in _TIMES else "text")
-        for name in names.split()
-    )
-    return Result(columns, [[_cell(value) for value in row] for row in rows])
+    columns = []
+    for name in names.split():
+        kind = "timestamp_ltz" if name in _TIMES else "text"
+        columns.append(Column(name.replace("~", " "), kind))
+    cells = []
+    for row in rows:
+        cells.append([_format_cell(value) for value in row])
+    return Result(tuple(columns), cells)
 
 
-def records(names: str, rows: Iterable[dict[str, Any]]) -> Result:
+def build_table_of_records(names: str, rows: Iterable[dict[str, Any]]) -> Result:
     """Return a result whose rows may have values for some of the columns only.
 
     The others are empty strings.
     """
-    return table(names, ([row.get(name, "") for name in names.split()] for row in rows))
+    values = []
+    for row in rows:
+        values.append([row.get(name, "") for name in names.split()])
+    return build_table(names, values)
 
 
-def _cell(value: Any) -> str | None:
+def _format_cell(value: Any) -> str | None:
     match value:
         case None | str():
             return value
@@ -110,12 +116,14 @@ def format_time(moment: float) -> str:
 def from_arrow(answer: Any) -> Result:
     """Convert an Arrow table to a result."""
     rows = zip(*(column.to_pylist() for column in answer.columns), strict=True)
-    return Result(
-        tuple(_column(field) for field in answer.schema), [[_text(value) for value in row] for row in rows]
-    )
+    columns = tuple(_describe_column(field) for field in answer.schema)
+    cells = []
+    for row in rows:
+        cells.append([_format_text(value) for value in row])
+    return Result(columns, cells)
 
 
-def _column(field: Any) -> Column:
+def _describe_column(field: Any) -> Column:
     if pa.types.is_decimal(field.type):
         return Column(field.name, "fixed", field.type.precision, field.type.scale)
     for matches, name, precision, scale in _ARROW_TYPES:
@@ -124,14 +132,14 @@ def _column(field: Any) -> Column:
     return Column(field.name)
 
 
-def _text(value: Any) -> str | None:  # noqa: PLR0911  (one line per type)
+def _format_text(value: Any) -> str | None:  # noqa: PLR0911  (one line per type)
     match value:
         case None | str():
             return value
         case bool():
             return "true" if value else "false"
         case datetime():
-            return _seconds(value)
+            return _format_seconds(value)
         case date():
             return str((value - date(1970, 1, 1)).days)
         case time():
@@ -139,28 +147,28 @@ def _text(value: Any) -> str | None:  # noqa: PLR0911  (one line per type)
         case bytes():
             return value.hex().upper()
         case list() | dict():
-            return json.dumps(_json_value(value))
+            return json.dumps(_to_json_value(value))
         case Decimal():
             return f"{value:f}"
     return str(value)
 
 
-def _seconds(moment: datetime) -> str:
+def _format_seconds(moment: datetime) -> str:
     """Return seconds since 1970 UTC, with nine decimals. A time without a zone is taken as UTC."""
     zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     since = zoned - datetime(1970, 1, 1, tzinfo=UTC)
     return f"{since.days * 86_400 + since.seconds}.{since.microseconds * 1000:09}"
 
 
-def _json_value(value: Any) -> Any:
+def _to_json_value(value: Any) -> Any:
     """Convert the value to JSON types. Arrow returns a map as a list of pairs."""
     match value:
         case dict():
-            return {str(name): _json_value(item) for name, item in value.items()}
+            return {str(name): _to_json_value(item) for name, item in value.items()}
         case [tuple(), *_]:
-            return {str(name): _json_value(item) for name, item in value}
+            return {str(name): _to_json_value(item) for name, item in value}
         case list():
-            return [_json_value(item) for item in value]
+            return [_to_json_value(item) for item in value]
         case bytes():
             return value.hex().upper()
         case None | bool() | int() | float() | str():

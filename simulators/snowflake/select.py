@@ -15,7 +15,7 @@ from sqlglot.schema import MappingSchema
 from simulators.snowflake import functions
 from simulators.snowflake.account import Account
 from simulators.snowflake.errors import COMPILATION, SqlError, missing, not_simulated, syntax
-from simulators.snowflake.iceberg import columns_of, read_rows
+from simulators.snowflake.iceberg import list_columns, read_rows
 from simulators.snowflake.model import Domain, IcebergTable, Name
 from simulators.snowflake.results import Column, Result, from_arrow
 from simulators.snowflake.session import Session
@@ -31,10 +31,10 @@ def run(session: Session, text: str, bindings: dict[str, Any]) -> Result:
     _replace_session_functions(session, tree)
     tables = _replace_tables(session, tree)
     if tables:
-        session.running_warehouse()
-    elif literals := _literals(tree):
+        session.get_running_warehouse()
+    elif literals := _select_literals(tree):
         return literals
-    _qualify(tree, tables)
+    _qualify_columns(tree, tables)
     return _execute(session.account, tree, tables)
 
 
@@ -51,13 +51,13 @@ def _parse(text: str) -> exp.Query:
 def _bind(tree: exp.Query, bindings: dict[str, Any]) -> None:
     """Replace each placeholder ? with the value bound to its number, which starts at 1."""
     for number, placeholder in enumerate(list(tree.find_all(exp.Placeholder)), 1):
-        given = bindings.get(str(number))
-        if given is None:
+        binding = bindings.get(str(number))
+        if binding is None:
             raise SqlError("002049", "42601", f"{COMPILATION}Bind variable ? not set.")
-        value = given["value"]
+        value = binding["value"]
         if value is None:
             placeholder.replace(exp.Null())
-        elif given["type"] in ("FIXED", "REAL"):
+        elif binding["type"] in ("FIXED", "REAL"):
             placeholder.replace(exp.Literal.number(value))
         else:
             placeholder.replace(exp.Literal.string(value))
@@ -66,10 +66,10 @@ def _bind(tree: exp.Query, bindings: dict[str, Any]) -> None:
 def _name_columns(tree: exp.Query) -> None:
     """Give each expression without an alias its SQL text as an alias."""
     for select in tree.find_all(exp.Select):
-        select.set("expressions", [_named(projection) for projection in select.expressions])
+        select.set("expressions", [_name_projection(projection) for projection in select.expressions])
 
 
-def _named(projection: exp.Expr) -> exp.Expr:
+def _name_projection(projection: exp.Expr) -> exp.Expr:
     if isinstance(projection, exp.Alias | exp.Star | exp.Column) or projection.is_star:
         return projection
     return exp.alias_(projection, projection.sql(dialect=_DIALECT).upper(), quoted=True)
@@ -87,10 +87,11 @@ def _replace_session_functions(session: Session, tree: exp.Query) -> None:
             if isinstance(argument, exp.Literal)
         ]
         value = functions.call(session, name[1].upper(), arguments)
-        node.replace(exp.Null() if value is None else exp.Literal.string(value))
+        literal = exp.Null() if value is None else exp.Literal.string(value)
+        node.replace(literal)
 
 
-def _literals(tree: exp.Query) -> Result | None:
+def _select_literals(tree: exp.Query) -> Result | None:
     """Return the result of a query that selects only literals, which DuckDB needn't run; None for other
     queries.
     """
@@ -99,12 +100,13 @@ def _literals(tree: exp.Query) -> Result | None:
     values = [projection.unalias() for projection in projections]
     if clauses or not values or not all(isinstance(value, exp.Literal | exp.Null) for value in values):
         return None
-    names = [_part(projection.args["alias"]) for projection in projections]
-    columns = tuple(_literal_column(name, value) for name, value in zip(names, values, strict=True))
-    return Result(columns, [[value.name if isinstance(value, exp.Literal) else None for value in values]])
+    names = [_normalize_identifier(projection.args["alias"]) for projection in projections]
+    columns = tuple(_describe_literal(name, value) for name, value in zip(names, values, strict=True))
+    row = [value.name if isinstance(value, exp.Literal) else None for value in values]
+    return Result(columns, [row])
 
 
-def _literal_column(name: str, value: exp.Expr) -> Column:
+def _describe_literal(name: str, value: exp.Expr) -> Column:
     if isinstance(value, exp.Literal) and not value.is_string:
         return Column(name, "fixed", len(value.name), len(value.name.partition(".")[2]))
     return Column(name)
@@ -113,25 +115,26 @@ def _literal_column(name: str, value: exp.Expr) -> Column:
 def _replace_tables(session: Session, tree: exp.Query) -> dict[str, IcebergTable]:
     """Replace the names of tables with short ones, and return the tables by short name."""
     tables: dict[str, IcebergTable] = {}
-    common = {_part(expression.args["alias"].this) for expression in tree.find_all(exp.CTE)}
+    common = {_normalize_identifier(expression.args["alias"].this) for expression in tree.find_all(exp.CTE)}
     for node in list(tree.find_all(exp.Table)):
         if not isinstance(node.this, exp.Identifier) or node.args.get("when") or node.args.get("joins"):
             raise not_simulated(f"reading from {node.sql(dialect=_DIALECT)}")
-        name = tuple(_part(part) for part in node.parts)
+        name = tuple(_normalize_identifier(part) for part in node.parts)
         if len(name) == 1 and name[0] in common:
             continue
-        short = f"table {len(tables)}"
-        tables[short] = _readable(session, name)
+        short_name = f"table {len(tables)}"
+        tables[short_name] = _find_readable_table(session, name)
         alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name[-1], quoted=True))
-        node.replace(exp.Table(this=exp.to_identifier(short, quoted=True), alias=alias))
+        node.replace(exp.Table(this=exp.to_identifier(short_name, quoted=True), alias=alias))
     return tables
 
 
-def _part(identifier: Any) -> str:
-    return str(identifier.name if identifier.args.get("quoted") else identifier.name.upper())
+def _normalize_identifier(identifier: Any) -> str:
+    name = str(identifier.name)
+    return name if identifier.args.get("quoted") else name.upper()
 
 
-def _readable(session: Session, name: Name) -> IcebergTable:
+def _find_readable_table(session: Session, name: Name) -> IcebergTable:
     if len(name) > 1 and name[-2] in ("INFORMATION_SCHEMA", "ACCOUNT_USAGE"):
         raise not_simulated(f"views of {name[-2]}")
     try:
@@ -140,36 +143,39 @@ def _readable(session: Session, name: Name) -> IcebergTable:
         raise SqlError(error.code, error.state, error.message.replace("Iceberg table", "Object")) from None
     session.require("SELECT", table)
     if not table.metadata:
-        raise (
-            missing("OBJECT", name)
-            if session.account.lake
-            else not_simulated("SELECT without AWS: start with --aws")
-        )
+        if session.account.lake:
+            raise missing("OBJECT", name)
+        raise not_simulated("SELECT without AWS: start with --aws")
     return table
 
 
-def _qualify(tree: exp.Query, tables: dict[str, IcebergTable]) -> None:
+def _qualify_columns(tree: exp.Query, tables: dict[str, IcebergTable]) -> None:
     """Qualify the columns with their tables. Raises SqlError 000904 for a column that doesn't exist."""
-    known = {
-        short: {column.name: column.sql_type for column in columns_of(table)}
-        for short, table in tables.items()
+    column_types = {}
+    for short_name, table in tables.items():
+        column_types[short_name] = {column.name: column.sql_type for column in list_columns(table)}
+    names_by_lower_case = {
+        name.lower(): name
+        for short_name, table in tables.items()
+        if table.linked
+        for name in column_types[short_name]
     }
-    linked = {name.lower(): name for short, table in tables.items() if table.linked for name in known[short]}
     for column in tree.find_all(exp.Column):
         column.set("db", None)
         column.set("catalog", None)
-        if exact := linked.get(column.name.lower()):
+        if exact := names_by_lower_case.get(column.name.lower()):
             column.set("this", exp.to_identifier(exact, quoted=True))
     schema = MappingSchema(
-        {short: dict.fromkeys(names, "VARIANT") for short, names in known.items()}, normalize=False
+        {short_name: dict.fromkeys(names, "VARIANT") for short_name, names in column_types.items()},
+        normalize=False,
     )
     try:
         qualify(tree, dialect=_DIALECT, schema=schema)
     except (OptimizeError, SqlglotError) as error:
-        raise _unresolved(str(error)) from None
+        raise _build_unresolved_error(str(error)) from None
 
 
-def _unresolved(message: str) -> SqlError:
+def _build_unresolved_error(message: str) -> SqlError:
     name = re.search(
         r"Column '\"?(?:[^']*\.)?\"?([^'\"]+)\"?' could not be resolved|Unknown column: (.+?)\.?$", message
     )
@@ -184,9 +190,10 @@ def _unresolved(message: str) -> SqlError:
 
 def _execute(account: Account, tree: exp.Query, tables: dict[str, IcebergTable]) -> Result:
     with duckdb.connect(config={"threads": 1, "enable_external_access": False}) as engine:
-        for short, table in tables.items():
+        for short_name, table in tables.items():
             engine.register(
-                short, read_rows(account, table).rename_columns([column.name for column in columns_of(table)])
+                short_name,
+                read_rows(account, table).rename_columns([column.name for column in list_columns(table)]),
             )
         try:
             answer = engine.execute(tree.sql(dialect="duckdb")).to_arrow_table()

@@ -20,9 +20,9 @@ from simulators.snowflake.lake import Lake
 from simulators.snowflake.simulation import Simulation
 
 
-def web_server(simulation: Simulation) -> uvicorn.Server:
+def build_web_server(simulation: Simulation) -> uvicorn.Server:
     """Return the web server. Its Date header is the time of the simulation's clock."""
-    return server.web_server(Application(simulation), own_date=True)
+    return server.build_web_server(Application(simulation), own_date=True)
 
 
 class Snowflake(server.InThread):
@@ -40,10 +40,10 @@ class Snowflake(server.InThread):
 
     def open(self, stack: ExitStack) -> tuple[uvicorn.Server, Sequence[socket.socket], str]:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="lakeferry-snowflake-"))
-        listener = stack.enter_context(server.bound())
+        listener = stack.enter_context(server.bind_socket())
         self._simulation = Simulation(Path(folder), **self._options)
         stack.callback(lambda: trust.forget(self._simulation.account))
-        return web_server(self._simulation), [listener], server.address(listener)
+        return build_web_server(self._simulation), [listener], server.get_address(listener)
 
     @property
     def credentials(self) -> dict[str, str]:
@@ -54,9 +54,9 @@ class Snowflake(server.InThread):
         """Return the time of the account's clock in seconds since 1970 UTC."""
         return self._simulation.clock.now()
 
-    def behave(self, **given: Any) -> None:
+    def behave(self, **changes: Any) -> None:
         """Change the behavior of statements and results.
 
         Parameters: those of PUT /_simulator/behavior (application.py).
         """
-        self.control("PUT", "/behavior", given)
+        self.control("PUT", "/behavior", changes)

@@ -41,15 +41,15 @@ class Session:
 
     @property
     def roles(self) -> set[str]:
-        others = granted_to(self.account, self.user) if self.user.secondary_roles else []
-        return inherited(self.account, [self.role, *others])
+        secondary_roles = list_granted_roles(self.account, self.user) if self.user.secondary_roles else []
+        return list_inherited_roles(self.account, [self.role, *secondary_roles])
 
     def has(self, privilege: str, on: SnowflakeObject, *, primary: bool = False) -> bool:
         """Return whether a role has the privilege by ownership or by a grant.
 
         With `primary`, secondary roles don't count.
         """
-        roles = inherited(self.account, [self.role]) if primary else self.roles
+        roles = list_inherited_roles(self.account, [self.role]) if primary else self.roles
         return on.owner in roles or any(
             grant.on == on.key and grant.privilege == privilege and grant.to in roles
             for grant in self.account.grants
@@ -70,14 +70,14 @@ class Session:
     def manages_grants(self) -> bool:
         return self.has(_MANAGE, self.account.root)
 
-    def sees(self, each: SnowflakeObject) -> bool:
+    def can_see(self, object_: SnowflakeObject) -> bool:
         roles = self.roles
         return (
-            each.owner in roles
+            object_.owner in roles
             or self.manages_grants
-            or any(grant.on == each.key and grant.to in roles for grant in self.account.grants)
-            or (each.domain is Domain.ROLE and each.label in roles)
-            or each is self.user
+            or any(grant.on == object_.key and grant.to in roles for grant in self.account.grants)
+            or (object_.domain is Domain.ROLE and object_.label in roles)
+            or object_ is self.user
         )
 
     def require(self, privilege: str, on: SnowflakeObject, *, primary: bool = False) -> None:
@@ -86,16 +86,16 @@ class Session:
         """
         if self.has(privilege, on, primary=primary):
             return
-        if on.domain is not Domain.ACCOUNT and not self.sees(on):
+        if on.domain is not Domain.ACCOUNT and not self.can_see(on):
             raise missing(on.domain.value, on.name)
         raise denied(on.domain.value, on.name)
 
     def require_any(self, privileges: Iterable[str], on: SnowflakeObject) -> None:
-        *others, last = privileges
-        if not any(self.has(privilege, on) for privilege in others):
+        *first_privileges, last = privileges
+        if not any(self.has(privilege, on) for privilege in first_privileges):
             self.require(last, on)
 
-    def full_name(self, domain: Domain, name: Name) -> Name:
+    def qualify_name(self, domain: Domain, name: Name) -> Name:
         """Qualify the name with the session's database and schema if necessary.
 
         Raises SqlError if the session has none.
@@ -118,10 +118,10 @@ class Session:
         Raises SqlError 002003 if it doesn't exist, or the session may not see it or its containers. With
         `granting`, a session with MANAGE GRANTS sees all containers.
         """
-        name = self.full_name(domain, name)
-        self.container(domain, name, granting=granting)
-        existing: SnowflakeObject | None = self.account.lookup(domain, name)
-        if existing is None or not self.sees(existing):
+        name = self.qualify_name(domain, name)
+        self.find_container(domain, name, granting=granting)
+        existing: SnowflakeObject | None = self.account.look_up(domain, name)
+        if existing is None or not self.can_see(existing):
             raise missing(domain.value, name)
         return existing
 
@@ -131,25 +131,25 @@ class Session:
         Raises SqlError.
         """
         cursor = Cursor(text)
-        name = cursor.name()
+        name = cursor.read_name()
         cursor.end()
         return self.resolve(domain, name)
 
-    def container(self, domain: Domain, name: Name, *, granting: bool = False) -> SnowflakeObject:
+    def find_container(self, domain: Domain, name: Name, *, granting: bool = False) -> SnowflakeObject:
         """Return the container of the object with this name: the account, a database or a schema.
 
         Raises SqlError 002003.
         """
         container: SnowflakeObject = self.account.root
         for depth, container_domain in enumerate((Domain.DATABASE, Domain.SCHEMA)[: domain.depth - 1], 1):
-            outer: SnowflakeObject | None = self.account.lookup(container_domain, name[:depth])
-            visible = granting and self.manages_grants
-            if outer is None or not (visible or any(self.has(privilege, outer) for privilege in _TRAVERSE)):
+            outer: SnowflakeObject | None = self.account.look_up(container_domain, name[:depth])
+            sees_all = granting and self.manages_grants
+            if outer is None or not (sees_all or any(self.has(privilege, outer) for privilege in _TRAVERSE)):
                 raise missing(container_domain.value, name[:depth])
             container = outer
         return container
 
-    def running_warehouse(self) -> Warehouse:
+    def get_running_warehouse(self) -> Warehouse:
         """Return the session's warehouse, resumed if necessary. Raises SqlError 000606."""
         warehouse: Warehouse | None = self.account.find(Domain.WAREHOUSE, (self.warehouse,))
         now = self.account.clock.now()
@@ -168,21 +168,21 @@ class Session:
         return warehouse
 
 
-def inherited(account: Account, roles: Iterable[str]) -> set[str]:
+def list_inherited_roles(account: Account, roles: Iterable[str]) -> set[str]:
     """Return the roles with all roles that are granted to them, directly or indirectly, and PUBLIC, which
     every user has.
     """
     result = {PUBLIC}
-    left = list(roles)
-    while left:
-        role = left.pop()
+    pending_roles = list(roles)
+    while pending_roles:
+        role = pending_roles.pop()
         if role not in result or role == PUBLIC:
             result.add(role)
             key = Key(Domain.ROLE, (role,))
             memberships = [membership for membership in account.memberships if membership.to == key]
-            left += [membership.role for membership in memberships if membership.role not in result]
+            pending_roles += [membership.role for membership in memberships if membership.role not in result]
     return result
 
 
-def granted_to(account: Account, user: User) -> list[str]:
+def list_granted_roles(account: Account, user: User) -> list[str]:
     return [membership.role for membership in account.memberships if membership.to == user.key]

@@ -51,7 +51,7 @@ class Simulation:
         # Not reset, so that names are never reused. Keys don't use it.
         self._random = random.Random(seed)  # noqa: S311
         self._key_file = folder / _KEY_FILE
-        self._public = self._new_key()
+        self._public = self._create_key()
         self.account: Account
         self._begin()
 
@@ -66,7 +66,7 @@ class Simulation:
     def state(self) -> dict[str, Any]:
         """Return the time, and the names of all objects by type, without the predefined ones."""
         self.clock.run_due()
-        return {"now": self.clock.text(), "objects": self.account.objects()}
+        return {"now": self.clock.format_time(), "objects": self.account.objects()}
 
     @property
     def credentials(self) -> dict[str, str]:
@@ -84,6 +84,8 @@ class Simulation:
             self._random.randint(10_000, 99_999)
         )
         organization, _, name = self._name.upper().partition("-")
+        if not name:
+            organization = ORGANIZATION
         clock = Clock(self._time_scale, self._start)
         self.account = Account(
             name or generated,
@@ -91,7 +93,7 @@ class Simulation:
             self._random,
             self._lake,
             region=self._region,
-            organization=organization if name else ORGANIZATION,
+            organization=organization,
         )
         self.statements = Statements(self.account)
         now = clock.now()
@@ -107,7 +109,7 @@ class Simulation:
         self.account.add(user)
         self.account.memberships.append(Membership(ADMIN, user.key, "", now))
 
-    def _new_key(self) -> str:
+    def _create_key(self) -> str:
         """Write a new private key, which only the file's owner can read, and return the public key as SQL
         takes it.
         """

@@ -19,7 +19,7 @@ from simulators.snowflake.behavior import Behavior
 from simulators.snowflake.errors import CallRefused, SqlError
 from simulators.snowflake.model import Domain, User
 from simulators.snowflake.results import Result, Row
-from simulators.snowflake.session import Session, granted_to, inherited
+from simulators.snowflake.session import Session, list_granted_roles, list_inherited_roles
 
 PATH: Final = "/api/v2/statements"
 CANCELED: Final = SqlError("000604", "57014", "SQL execution canceled")
@@ -84,11 +84,11 @@ class Sent:
         )
 
 
-def _are_bindings(given: Any) -> bool:
-    if not isinstance(given, dict):
+def _are_bindings(bindings: Any) -> bool:
+    if not isinstance(bindings, dict):
         return False
     return all(
-        isinstance(binding, dict) and {"type", "value"} <= binding.keys() for binding in given.values()
+        isinstance(binding, dict) and {"type", "value"} <= binding.keys() for binding in bindings.values()
     )
 
 
@@ -144,7 +144,7 @@ class Statements:
         earlier = self._by_request.get((user.label, sent.request_id))
         if sent.retry and earlier is not None:
             return earlier
-        session = self._session(user, sent)
+        session = self._open_session(user, sent)
         handle = str(uuid.UUID(int=self._account.random.getrandbits(128), version=4))
         statement = Statement(handle, user, sent.request_id, self._account.clock.now(), sent.nullable)
         self._by_handle[handle] = statement
@@ -173,24 +173,24 @@ class Statements:
 
     def _start(self, session: Session, sent: Sent, statement: Statement) -> None:
         clock = self._account.clock
-        seconds = self._account.behavior.seconds_of(sent.text)
+        seconds = self._account.behavior.count_seconds(sent.text)
         if seconds > sent.timeout:
             message = (
                 f"Statement reached its statement or warehouse timeout of {sent.timeout:.0f} second(s) and "
                 "was canceled."
             )
-            clock.after(sent.timeout, lambda: statement.fail(SqlError(_TIMED_OUT, "57014", message)))
+            clock.call_later(sent.timeout, lambda: statement.fail(SqlError(_TIMED_OUT, "57014", message)))
         elif seconds > 0:
-            clock.after(seconds, lambda: statement.run(session, sent))
+            clock.call_later(seconds, lambda: statement.run(session, sent))
         else:
             statement.run(session, sent)
 
-    def _session(self, user: User, sent: Sent) -> Session:
+    def _open_session(self, user: User, sent: Sent) -> Session:
         role = sent.role or user.default_role or "PUBLIC"
         if self._account.find(Domain.ROLE, (role,)) is None:
-            raise CallRefused(403, "390189", _no_role(role, "does not exist or not authorized"))
-        if role not in inherited(self._account, granted_to(self._account, user)):
-            raise CallRefused(403, "390186", _no_role(role, "is not granted to this user"))
+            raise CallRefused(403, "390189", _describe_missing_role(role, "does not exist or not authorized"))
+        if role not in list_inherited_roles(self._account, list_granted_roles(self._account, user)):
+            raise CallRefused(403, "390186", _describe_missing_role(role, "is not granted to this user"))
         database, _, schema = user.default_namespace.partition(".")
         return Session(
             self._account,
@@ -202,9 +202,9 @@ class Statements:
         )
 
 
-def _no_role(role: str, why: str) -> str:
+def _describe_missing_role(role: str, reason: str) -> str:
     return (
-        f"Role '{role}' specified in the connect string {why}. Contact your local system administrator, "
+        f"Role '{role}' specified in the connect string {reason}. Contact your local system administrator, "
         "or attempt to login with another role, e.g. PUBLIC."
     )
 
@@ -212,15 +212,18 @@ def _no_role(role: str, why: str) -> str:
 # --- answers
 
 
-def of(statement: Statement, behavior: Behavior, *, wait: bool = False, partition: int = 0) -> Response:
+def answer_statement(
+    statement: Statement, behavior: Behavior, *, wait: bool = False, partition: int = 0
+) -> Response:
     """Return the answer about a statement.
 
     With `wait`, for asynchronous execution, it has no result, even if there is one.
     """
     if wait or statement.state is State.RUNNING:
-        return _json(202, _head(statement, "333334", "", _RUNNING))
+        return _build_json_response(202, _build_head(statement, "333334", "", _RUNNING))
     if statement.error:
-        return _json(408 if statement.error.code == _TIMED_OUT else 422, _failure(statement, statement.error))
+        status = 408 if statement.error.code == _TIMED_OUT else 422
+        return _build_json_response(status, _describe_failure(statement, statement.error))
     assert statement.result is not None, "a statement that is done has a result"
     rows = statement.result.rows[: behavior.most_rows]
     size = behavior.partition_rows
@@ -228,59 +231,68 @@ def of(statement: Statement, behavior: Behavior, *, wait: bool = False, partitio
     if not 0 <= partition < len(parts):
         raise CallRefused(400, "391920", f"There is no partition {partition}: the result has {len(parts)}.")
     if partition:
-        return _compressed(
-            {"data": _nullable(parts[partition], statement.nullable)},
-            _links(statement, partition, len(parts)),
+        return _compress_answer(
+            {"data": _write_nulls(parts[partition], statement.nullable)},
+            _build_links(statement, partition, len(parts)),
         )
     truncated = len(statement.result.rows) > behavior.most_rows
-    code, message = ("391908", "Result is too large and was truncated.") if truncated else ("090001", _DONE)
-    body = _head(statement, code, "00000", message) | {
-        "resultSetMetaData": _metadata(statement.result, parts),
-        "data": _nullable(parts[0], statement.nullable),
+    code = "391908" if truncated else "090001"
+    message = "Result is too large and was truncated." if truncated else _DONE
+    body = _build_head(statement, code, "00000", message) | {
+        "resultSetMetaData": _build_metadata(statement.result, parts),
+        "data": _write_nulls(parts[0], statement.nullable),
     }
-    return _json(200, body, _links(statement, 0, len(parts)) if len(parts) > 1 else {})
+    links = _build_links(statement, 0, len(parts)) if len(parts) > 1 else {}
+    return _build_json_response(200, body, links)
 
 
-def canceled(statement: Statement) -> Response:
+def answer_cancellation(statement: Statement) -> Response:
     assert statement.error is not None, "a canceled statement has an error"
-    return _json(200, _failure(statement, statement.error))
+    return _build_json_response(200, _describe_failure(statement, statement.error))
 
 
-def refusal(refused: CallRefused) -> Response:
-    return _json(refused.status, {"code": refused.code, "message": refused.message})
+def answer_refusal(refusal: CallRefused) -> Response:
+    return _build_json_response(refusal.status, {"code": refusal.code, "message": refusal.message})
 
 
-def _failure(statement: Statement, error: SqlError) -> dict[str, Any]:
-    return _head(statement, error.code, error.state, error.message)
+def _describe_failure(statement: Statement, error: SqlError) -> dict[str, Any]:
+    return _build_head(statement, error.code, error.state, error.message)
 
 
-def _head(statement: Statement, code: str, state: str, message: str) -> dict[str, Any]:
-    head = {
+def _build_head(statement: Statement, code: str, state: str, message: str) -> dict[str, Any]:
+    head: dict[str, Any] = {
         "code": code,
         "message": message,
         "statementHandle": statement.handle,
         "statementStatusUrl": f"{PATH}/{statement.handle}?requestId={statement.request_id}",
         "createdOn": int(statement.created * 1000),
     }
-    return head | ({"sqlState": state} if state else {})
+    if state:
+        head["sqlState"] = state
+    return head
 
 
-def _metadata(result: Result, parts: list[list[Row]]) -> dict[str, Any]:
+def _build_metadata(result: Result, parts: list[list[Row]]) -> dict[str, Any]:
     return {
         "numRows": sum(len(part) for part in parts),
         "format": "jsonv2",
-        "rowType": [column.document() for column in result.columns],
+        "rowType": [column.build_document() for column in result.columns],
         "partitionInfo": [
             {"rowCount": len(part), "uncompressedSize": len(json.dumps(part))} for part in parts
         ],
     }
 
 
-def _nullable(rows: list[Row], nullable: bool) -> list[Row]:
-    return rows if nullable else [["null" if value is None else value for value in row] for row in rows]
+def _write_nulls(rows: list[Row], nullable: bool) -> list[Row]:
+    if nullable:
+        return rows
+    texts: list[Row] = []
+    for row in rows:
+        texts.append(["null" if value is None else value for value in row])
+    return texts
 
 
-def _links(statement: Statement, partition: int, count: int) -> dict[str, str]:
+def _build_links(statement: Statement, partition: int, count: int) -> dict[str, str]:
     partitions = {"first": 0, "prev": partition - 1, "next": partition + 1, "last": count - 1}
     url = f"{PATH}/{statement.handle}?requestId={statement.request_id}&partition="
     return {
@@ -290,11 +302,13 @@ def _links(statement: Statement, partition: int, count: int) -> dict[str, str]:
     }
 
 
-def _json(status: int, body: dict[str, Any], headers: dict[str, str] | None = None) -> Response:
+def _build_json_response(
+    status: int, body: dict[str, Any], headers: dict[str, str] | None = None
+) -> Response:
     return Response(json.dumps(body, separators=(",", ":")), status, headers, "application/json")
 
 
-def _compressed(body: dict[str, Any], headers: dict[str, str]) -> Response:
+def _compress_answer(body: dict[str, Any], headers: dict[str, str]) -> Response:
     """Return a gzip-compressed answer.
 
     Partitions after the first are always compressed, whatever the client accepts.

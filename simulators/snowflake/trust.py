@@ -7,9 +7,9 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from simulators.core.aws_access import Access, AwsRefused, refused
+from simulators.core.aws_access import Access, AwsRefused, call_aws
 from simulators.snowflake.account import Account
-from simulators.snowflake.lake import iceberg_config
+from simulators.snowflake.lake import call_iceberg_config
 from simulators.snowflake.model import Integration, Location, Volume
 
 #: The id of Snowflake's AWS account if no embedded AWS is attached.
@@ -20,32 +20,32 @@ _SKIPPED: Final = "SKIPPED"
 _PROBE: Final = "snowflake-read-probe"
 
 
-def user_arn(account: Account) -> str:
-    name = _user(account)
-    return (
-        account.lake.vendor_user(name) if account.lake else f"arn:aws:iam::{_NO_ACCOUNT}:user/vendor/{name}"
-    )
+def get_user_arn(account: Account) -> str:
+    name = _name_user(account)
+    if account.lake:
+        return account.lake.create_vendor_user(name)
+    return f"arn:aws:iam::{_NO_ACCOUNT}:user/vendor/{name}"
 
 
 def forget(account: Account) -> None:
     """Delete Snowflake's IAM user."""
     if account.lake:
-        account.lake.forget_vendor_user(_user(account))
+        account.lake.forget_vendor_user(_name_user(account))
 
 
-def _user(account: Account) -> str:
+def _name_user(account: Account) -> str:
     return f"{account.name.lower().replace('_', '-')}-s"
 
 
-def new_external_id(account: Account) -> str:
+def create_external_id(account: Account) -> str:
     """Return a new external id in Snowflake's format."""
-    return f"{account.name}_SFCRole=2_{account.random_text(26)}="
+    return f"{account.name}_SFCRole=2_{account.create_random_text(26)}="
 
 
 def assume_for_location(account: Account, location: Location) -> Access:
     """Return a session of the location's role. Raises AwsRefused if the role can't be assumed."""
     assert account.lake is not None, "callers check it"
-    return account.lake.assume(_user(account), location.role_arn, location.external_id)
+    return account.lake.assume(_name_user(account), location.role_arn, location.external_id)
 
 
 def assume_for_integration(account: Account, integration: Integration) -> Access:
@@ -62,7 +62,7 @@ def assume_for_integration(account: Account, integration: Integration) -> Access
             "403",
         )
     access = account.lake.assume(
-        _user(account), integration.role_arn, integration.external_id, integration.signing_region
+        _name_user(account), integration.role_arn, integration.external_id, integration.signing_region
     )
     if integration.catalog_name != account.lake.account:
         resource = f"arn:aws:glue:{integration.signing_region}:{integration.catalog_name}:catalog"
@@ -73,8 +73,13 @@ def assume_for_integration(account: Account, integration: Integration) -> Access
 def verify_volume(account: Account, volume: Volume) -> dict[str, Any]:
     """Return the result of SYSTEM$VERIFY_EXTERNAL_VOLUME. Without a lake, all checks pass."""
     location = volume.locations[0]
-    written = _PASSED if volume.allow_writes else _SKIPPED
-    results = {"writeResult": written, "readResult": _PASSED, "listResult": _PASSED, "deleteResult": written}
+    write_result = _PASSED if volume.allow_writes else _SKIPPED
+    results = {
+        "writeResult": write_result,
+        "readResult": _PASSED,
+        "listResult": _PASSED,
+        "deleteResult": write_result,
+    }
     results["awsRoleArnValidationResult"] = _PASSED
     region = None
     if account.lake:
@@ -88,13 +93,13 @@ def verify_volume(account: Account, volume: Volume) -> dict[str, Any]:
         else:
             region = account.lake.root.region
             results |= _try_location(access, location, writes=volume.allow_writes)
-    failed = [result for result in results.values() if result not in (_PASSED, _SKIPPED)]
+    failures = [result for result in results.values() if result not in (_PASSED, _SKIPPED)]
     identity = (
-        f"STORAGE_AWS_IAM_USER_ARN: {user_arn(account)}; STORAGE_AWS_EXTERNAL_ID: {location.external_id}"
+        f"STORAGE_AWS_IAM_USER_ARN: {get_user_arn(account)}; STORAGE_AWS_EXTERNAL_ID: {location.external_id}"
     )
     return {
-        "success": not failed,
-        "storageLocationSelectionResult": failed[0] if failed else _PASSED,
+        "success": not failures,
+        "storageLocationSelectionResult": failures[0] if failures else _PASSED,
         "storageLocationName": location.label,
         "servicePrincipalProperties": identity,
         "location": location.base_url,
@@ -107,14 +112,14 @@ def verify_volume(account: Account, volume: Volume) -> dict[str, Any]:
 
 def _try_location(access: Access, location: Location, *, writes: bool) -> dict[str, str]:
     """Return the failed checks, each with its first error."""
-    failed: dict[str, str] = {}
+    failures: dict[str, str] = {}
 
-    def attempt(result: str, call: Any, **given: Any) -> None:
+    def attempt(result: str, call: Any, **arguments: Any) -> None:
         try:
-            refused(call, **given)
+            call_aws(call, **arguments)
         except AwsRefused as error:
             if error.code != "NoSuchKey":  # a role that may not read or list gets AccessDenied
-                failed.setdefault(result, f"FAILED with exception message {error}")
+                failures.setdefault(result, f"FAILED with exception message {error}")
 
     s3 = access.client("s3")
     bucket = location.bucket
@@ -127,7 +132,7 @@ def _try_location(access: Access, location: Location, *, writes: bool) -> dict[s
     attempt("readResult", s3.get_object, Bucket=bucket, Key=key)
     if writes:
         attempt("deleteResult", s3.delete_object, Bucket=bucket, Key=key)
-    return failed
+    return failures
 
 
 def verify_integration(account: Account, integration: Integration) -> dict[str, Any]:
@@ -137,33 +142,37 @@ def verify_integration(account: Account, integration: Integration) -> dict[str, 
     """
     try:
         if account.lake:
-            namespaces(account, integration)
+            list_namespaces(account, integration)
     except AwsRefused as error:
-        return {"success": False, "errorCode": "004155", "errorMessage": failed_access(integration, error)}
+        return {
+            "success": False,
+            "errorCode": "004155",
+            "errorMessage": describe_failed_access(integration, error),
+        }
     return {"success": True, "errorCode": "", "errorMessage": ""}
 
 
-def failed_access(integration: Integration, error: AwsRefused) -> str:
+def describe_failed_access(integration: Integration, error: AwsRefused) -> str:
     failure = f"Failed to access the REST endpoint of catalog integration {integration.label} with error"
     return f"SQL Execution Error: {failure}: {error}. Check the accessibility of the REST catalog URI."
 
 
-def namespaces(account: Account, integration: Integration) -> list[str]:
+def list_namespaces(account: Account, integration: Integration) -> list[str]:
     """Return the names of Glue's databases. Raises AwsRefused if the role may not list them."""
     access = assume_for_integration(account, integration)
-    iceberg_config(access, integration.catalog_name)
+    call_iceberg_config(access, integration.catalog_name)
     paginator = access.client("glue").get_paginator("get_databases")
-    pages = refused(lambda: list(paginator.paginate()))
+    pages = call_aws(lambda: list(paginator.paginate()))
     return [database["Name"] for page in pages for database in page["DatabaseList"]]
 
 
-def iceberg_tables(account: Account, integration: Integration, namespace: str) -> list[str]:
+def list_iceberg_tables(account: Account, integration: Integration, namespace: str) -> list[str]:
     """Return the names of the Iceberg tables in a Glue database.
 
     Raises AwsRefused if the role may not list them.
     """
     paginator = assume_for_integration(account, integration).client("glue").get_paginator("get_tables")
-    pages = refused(lambda: list(paginator.paginate(DatabaseName=namespace)))
+    pages = call_aws(lambda: list(paginator.paginate(DatabaseName=namespace)))
     return [
         table["Name"]
         for page in pages
@@ -172,13 +181,13 @@ def iceberg_tables(account: Account, integration: Integration, namespace: str) -
     ]
 
 
-def metadata_location(account: Account, integration: Integration, namespace: str, table: str) -> str:
+def find_metadata_location(account: Account, integration: Integration, namespace: str, table: str) -> str:
     """Return the location of the table's current metadata file, from Glue. Raises AwsRefused."""
     access = assume_for_integration(account, integration)
-    iceberg_config(access, integration.catalog_name)
+    call_iceberg_config(access, integration.catalog_name)
     glue = access.client("glue")
-    refused(glue.get_database, Name=namespace)
-    description = refused(glue.get_table, DatabaseName=namespace, Name=table)["Table"]
+    call_aws(glue.get_database, Name=namespace)
+    description = call_aws(glue.get_table, DatabaseName=namespace, Name=table)["Table"]
     location = str(description.get("Parameters", {}).get("metadata_location", ""))
     if not re.fullmatch(r"s3://[^/]+/.+", location):
         raise AwsRefused(f"{namespace}.{table} is not an Iceberg table", "NotIceberg")

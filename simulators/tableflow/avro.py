@@ -146,7 +146,7 @@ def resolve(schema: Mapping[str, Any]) -> Struct:
         raise SchemaError("not a valid Avro schema: it is nested too deep") from None
     except (fastavro.schema.SchemaParseException, AttributeError, KeyError, TypeError, ValueError) as error:
         raise SchemaError(f"not a valid Avro schema: {type(error).__name__} {error}") from error
-    root = _Resolver().node(parsed, ())
+    root = _Resolver().resolve(parsed, ())
     if not isinstance(root, Struct):
         raise SchemaError("a topic's value must be a record at the top, so that its fields can be columns")
     return root
@@ -158,23 +158,23 @@ def parse(schema: Mapping[str, Any]) -> Any:
     Raises exceptions of fastavro, and SchemaError.
     """
     # fastavro modifies its argument
-    return fastavro.parse_schema(_normal(copy.deepcopy(dict(schema))), _write_hint=False)
+    return fastavro.parse_schema(_normalize_schema(copy.deepcopy(dict(schema))), _write_hint=False)
 
 
-def _normal(schema: Any) -> Any:
+def _normalize_schema(schema: Any) -> Any:
     """Return the schema with plain types in the place of objects that only wrap one, and without ineffective
     logical types.
     """
     if isinstance(schema, list):
-        return [_normal(branch) for branch in schema]
+        return [_normalize_schema(branch) for branch in schema]
     if not isinstance(schema, dict):
         return schema
     kind = schema["type"]
     if not isinstance(kind, str) or kind not in _TYPES:
-        return _normal(kind)
-    schema = schema | {key: _normal(schema[key]) for key in ("items", "values") if key in schema}
+        return _normalize_schema(kind)
+    schema = schema | {key: _normalize_schema(schema[key]) for key in ("items", "values") if key in schema}
     if kind in _RECORDS:
-        schema["fields"] = [field | {"type": _normal(field["type"])} for field in schema["fields"]]
+        schema["fields"] = [field | {"type": _normalize_schema(field["type"])} for field in schema["fields"]]
     logical = str(schema.pop("logicalType", None)).lower()
     if logical not in _LOGICAL.get(kind, ()):
         return schema
@@ -194,26 +194,26 @@ class _Resolver:
         self._named: dict[str, Any] = {}
         self._open: list[str] = []
 
-    def node(self, schema: Any, path: tuple[str, ...]) -> Node:
+    def resolve(self, schema: Any, path: tuple[str, ...]) -> Node:
         if isinstance(schema, list):
-            return self._union(schema, path)
+            return self._resolve_union(schema, path)
         if isinstance(schema, str):
             schema = self._named.get(schema, {"type": schema})
         if "name" in schema:
             if not all(map(_AVRO_NAME.fullmatch, schema["name"].split("."))):
-                raise _refused(path, f"{schema['name']} is no name of a type: {_NAMES}")
+                raise _build_refusal(path, f"{schema['name']} is no name of a type: {_NAMES}")
             self._named[schema["name"]] = schema
-        return self._nested(schema, path) or _plain(schema, path)
+        return self._resolve_nested(schema, path) or _read_plain_type(schema, path)
 
-    def _nested(self, schema: Mapping[str, Any], path: tuple[str, ...]) -> Node | None:
+    def _resolve_nested(self, schema: Mapping[str, Any], path: tuple[str, ...]) -> Node | None:
         match schema["type"]:
             case "record" | "error":
-                return self._record(schema, path)
+                return self._resolve_record(schema, path)
             case "array":
-                items = self.node(schema["items"], (*path, "[]"))
-                return _map(items, path) if self._is_map(schema) else Array(items)
+                items = self.resolve(schema["items"], (*path, "[]"))
+                return _read_map(items, path) if self._is_map(schema) else Array(items)
             case "map":
-                return Map(self.node(schema["values"], (*path, "{}")))
+                return Map(self.resolve(schema["values"], (*path, "{}")))
         return None
 
     def _is_map(self, array: Mapping[str, Any]) -> bool:
@@ -222,65 +222,67 @@ class _Resolver:
         entry = self._named.get(items) if isinstance(items, str) else items
         if not isinstance(entry, dict) or entry["type"] not in _RECORDS:
             return False
-        marked = entry.get("connect.internal.type") == "MapEntry" or array.get("logicalType") == "map"
-        return marked or entry["name"] == _MAP_ENTRY
+        is_marked = entry.get("connect.internal.type") == "MapEntry" or array.get("logicalType") == "map"
+        return is_marked or entry["name"] == _MAP_ENTRY
 
-    def _record(self, schema: Mapping[str, Any], path: tuple[str, ...]) -> Struct:
+    def _resolve_record(self, schema: Mapping[str, Any], path: tuple[str, ...]) -> Struct:
         name = schema["name"]
         if name in self._open:
-            raise _refused(
+            raise _build_refusal(
                 path, f"record {name} contains itself, and a table has no recursive types. Flatten it first"
             )
         self._open.append(name)
-        fields = tuple(self._field(field, path) for field in schema["fields"])
+        fields = tuple(self._resolve_field(field, path) for field in schema["fields"])
         self._open.pop()
         names = [field.name for field in fields]
         if not fields or len(set(names)) < len(names):
-            raise _refused(
+            raise _build_refusal(
                 path, f"record {name} has no fields, or two of one name, and a table can have neither"
             )
         return Struct(fields)
 
-    def _field(self, schema: Mapping[str, Any], path: tuple[str, ...]) -> Field:
+    def _resolve_field(self, schema: Mapping[str, Any], path: tuple[str, ...]) -> Field:
         path = (*path, schema["name"])
         if not _AVRO_NAME.fullmatch(schema["name"]):
-            raise _refused(path, _NAMES)
+            raise _build_refusal(path, _NAMES)
         return Field(
-            schema["name"], self.node(schema["type"], path), schema.get("default"), "default" in schema
+            schema["name"], self.resolve(schema["type"], path), schema.get("default"), "default" in schema
         )
 
-    def _union(self, schemas: list[Any], path: tuple[str, ...]) -> Node:
-        names = [_name_of(branch) for branch in schemas]
+    def _resolve_union(self, schemas: list[Any], path: tuple[str, ...]) -> Node:
+        names = [_get_name(branch) for branch in schemas]
         if len(set(names)) < len(names) or any(isinstance(branch, list) for branch in schemas):
-            raise _refused(path, "a union can't have another union in it, or two branches of one type")
-        wanted = [branch for branch in schemas if _name_of(branch) != "null"]
-        nullable = len(wanted) < len(schemas)
-        if not wanted:
-            raise _refused(path, "the type is null alone, which no column can hold")
-        nodes = [self.node(branch, path) for branch in wanted]
+            raise _build_refusal(path, "a union can't have another union in it, or two branches of one type")
+        value_schemas = [branch for branch in schemas if _get_name(branch) != "null"]
+        nullable = len(value_schemas) < len(schemas)
+        if not value_schemas:
+            raise _build_refusal(path, "the type is null alone, which no column can hold")
+        nodes = [self.resolve(branch, path) for branch in value_schemas]
         if len(nodes) == 1:
-            return replace(nodes[0], nullable=nullable, branch=_name_of(wanted[0]))
-        names = [_name_of(branch) for branch in wanted]
-        columns = _branch_columns(names)
+            return replace(nodes[0], nullable=nullable, branch=_get_name(value_schemas[0]))
+        names = [_get_name(branch) for branch in value_schemas]
+        columns = _name_branch_columns(names)
         if len(set(columns)) < len(columns):
-            raise _refused(
+            raise _build_refusal(
                 path, "two branches of the union get the same column name, and a table can't have both"
             )
         return Union(tuple(map(Branch, columns, names, nodes)), nullable=nullable)
 
 
-def _branch_columns(names: list[str]) -> list[str]:
+def _name_branch_columns(names: list[str]) -> list[str]:
     """Return the columns of a union's branches: short names; those that several have are in full, with _ for
     each dot.
     """
     short_names = [name.rpartition(".")[2] for name in names]
-    return [
-        short_name if short_names.count(short_name) == 1 else name.replace(".", "_")
-        for name, short_name in zip(names, short_names, strict=True)
-    ]
+    columns = []
+    for name, short_name in zip(names, short_names, strict=True):
+        is_unique = short_names.count(short_name) == 1
+        column = short_name if is_unique else name.replace(".", "_")
+        columns.append(column)
+    return columns
 
 
-def _name_of(schema: Any) -> str:
+def _get_name(schema: Any) -> str:
     if isinstance(schema, list):
         return "union"
     if isinstance(schema, str):
@@ -288,49 +290,49 @@ def _name_of(schema: Any) -> str:
     return str(schema.get("name") or schema["type"])
 
 
-def _map(entry: Node, path: tuple[str, ...]) -> Map:
+def _read_map(entry: Node, path: tuple[str, ...]) -> Map:
     if not isinstance(entry, Struct) or sorted(field.name for field in entry.fields) != ["key", "value"]:
-        raise _refused(
+        raise _build_refusal(
             path, "the array encodes a map, and its items are not records of the fields key and value"
         )
     return Map(entry["value"], entry=entry)
 
 
-def _plain(schema: Mapping[str, Any], path: tuple[str, ...]) -> Node:
+def _read_plain_type(schema: Mapping[str, Any], path: tuple[str, ...]) -> Node:
     kind = schema["type"]
     logical = schema.get("logicalType")
     if logical in _NANOS:
-        raise _refused(
+        raise _build_refusal(
             path, f"{logical} needs Iceberg format 3, and Tableflow writes format 2. Use microseconds"
         )
     match kind:
         case "enum":
             return Enum(tuple(schema["symbols"]))
         case "bytes" | "fixed" if logical == "decimal":
-            return _decimal(schema["precision"], schema["scale"], path)
+            return _read_decimal(schema["precision"], schema["scale"], path)
         case "fixed":
-            return _fixed(schema["size"], path)
+            return _read_fixed(schema["size"], path)
     if kind not in _PRIMITIVES:
-        raise _refused(path, f"the type is {kind!r}, which no column can hold")
+        raise _build_refusal(path, f"the type is {kind!r}, which no column can hold")
     return Scalar(logical or kind)
 
 
-def _decimal(precision: Any, scale: int, path: tuple[str, ...]) -> Decimal:
+def _read_decimal(precision: Any, scale: int, path: tuple[str, ...]) -> Decimal:
     if (
         not _is_whole(precision)
         or precision not in range(1, _MAX_PRECISION + 1)
         or scale not in range(precision + 1)
     ):
         limits = f"which takes a precision of 1 to {_MAX_PRECISION} and a scale up to it"
-        raise _refused(path, f"Iceberg has no decimal({precision}, {scale}), {limits}")
+        raise _build_refusal(path, f"Iceberg has no decimal({precision}, {scale}), {limits}")
     return Decimal(precision, scale)
 
 
-def _fixed(size: Any, path: tuple[str, ...]) -> Fixed:
+def _read_fixed(size: Any, path: tuple[str, ...]) -> Fixed:
     if not _is_whole(size) or size < 1:
-        raise _refused(path, f"a fixed type of {size!r} bytes can't hold anything")
+        raise _build_refusal(path, f"a fixed type of {size!r} bytes can't hold anything")
     return Fixed(size)
 
 
-def _refused(path: tuple[str, ...], problem: str) -> SchemaError:
+def _build_refusal(path: tuple[str, ...], problem: str) -> SchemaError:
     return SchemaError(f"field {'.'.join(path) or '(top)'}: {problem}")

@@ -72,9 +72,9 @@ class _DeleteManifestWriter(ManifestWriterV2):
         return {**super()._meta, "content": "deletes"}
 
     def _with_partition(self, format_version: TableVersion) -> Schema:
-        of_file = data_file_with_partition(self._spec.partition_type(self._schema), format_version)
+        file_type = data_file_with_partition(self._spec.partition_type(self._schema), format_version)
         fields = [
-            _EQUALITY_IDS if field.field_id == _EQUALITY_IDS.field_id else field for field in of_file.fields
+            _EQUALITY_IDS if field.field_id == _EQUALITY_IDS.field_id else field for field in file_type.fields
         ]
         return manifest_entry_schema_with_data_file(format_version, StructType(*fields))
 
@@ -84,17 +84,17 @@ def add_files(table: Table, operation: Operation, files: Sequence[DataFile]) -> 
 
     Raises CommitFailedException on a conflict.
     """
-    return _Commit(table, operation).publish(added=files)
+    return _Commit(table, operation).publish(added_files=files)
 
 
 def replace_files(table: Table, files: Sequence[DataFile]) -> Table:
     """Commit `files` in place of all files of the table, in a snapshot of the operation `replace`."""
     return _Commit(table, Operation.REPLACE).publish(
-        added=files, removed=live_entries(table.metadata, table.io)
+        added_files=files, removed_entries=list_live_entries(table.metadata, table.io)
     )
 
 
-def live_entries(metadata: TableMetadata, io: FileIO) -> list[ManifestEntry]:
+def list_live_entries(metadata: TableMetadata, io: FileIO) -> list[ManifestEntry]:
     """Return entries of the current snapshot's data and delete files, in the order of their commits."""
     snapshot = metadata.current_snapshot()
     manifests = snapshot.manifests(io) if snapshot else []
@@ -110,12 +110,16 @@ class _Commit:
         self._parent = table.metadata.current_snapshot()
         self._id = uuid.uuid4()
 
-    def publish(self, added: Sequence[DataFile], removed: Sequence[ManifestEntry] = ()) -> Table:
-        manifests = list(self._new_manifests(added, removed))
-        if not removed and self._parent:
-            before = self._parent.manifests(self._table.io)
+    def publish(
+        self, added_files: Sequence[DataFile], removed_entries: Sequence[ManifestEntry] = ()
+    ) -> Table:
+        manifests = list(self._write_manifests(added_files, removed_entries))
+        if not removed_entries and self._parent:
+            earlier_manifests = self._parent.manifests(self._table.io)
             manifests += [
-                manifest for manifest in before if manifest.has_added_files() or manifest.has_existing_files()
+                manifest
+                for manifest in earlier_manifests
+                if manifest.has_added_files() or manifest.has_existing_files()
             ]
         parent = self._parent.snapshot_id if self._parent else None
         snapshot = {
@@ -123,7 +127,7 @@ class _Commit:
             "parent-snapshot-id": parent,
             "manifest-list": self._write_list(manifests, parent),
             "sequence-number": self._table.metadata.next_sequence_number(),
-            "summary": self._summary(added, [entry.data_file for entry in removed]),
+            "summary": self._build_summary(added_files, [entry.data_file for entry in removed_entries]),
             "schema-id": self._table.metadata.current_schema_id,
         }
         main = {"ref-name": MAIN_BRANCH, "type": SnapshotRefType.BRANCH, "snapshot-id": self._snapshot_id}
@@ -131,30 +135,34 @@ class _Commit:
             AddSnapshotUpdate(snapshot=Snapshot.model_validate(snapshot)),
             SetSnapshotRefUpdate.model_validate(main),
         )
-        unchanged = {"type": "assert-ref-snapshot-id", "ref": MAIN_BRANCH, "snapshot-id": parent}
-        return apply(self._table, updates, (AssertRefSnapshotId.model_validate(unchanged),))
+        requirement = {"type": "assert-ref-snapshot-id", "ref": MAIN_BRANCH, "snapshot-id": parent}
+        return apply(self._table, updates, (AssertRefSnapshotId.model_validate(requirement),))
 
-    def _new_manifests(
-        self, added: Sequence[DataFile], removed: Sequence[ManifestEntry]
+    def _write_manifests(
+        self, added_files: Sequence[DataFile], removed_entries: Sequence[ManifestEntry]
     ) -> Iterator[ManifestFile]:
-        entries = [self._entry(ManifestEntryStatus.ADDED, file) for file in added]
-        entries += [self._entry(ManifestEntryStatus.DELETED, entry.data_file, entry) for entry in removed]
+        entries = [self._build_entry(ManifestEntryStatus.ADDED, file) for file in added_files]
+        entries += [
+            self._build_entry(ManifestEntryStatus.DELETED, entry.data_file, entry)
+            for entry in removed_entries
+        ]
         data = [entry for entry in entries if entry.data_file.content is DataFileContent.DATA]
         deletes = [entry for entry in entries if entry.data_file.content is not DataFileContent.DATA]
-        for number, (writer, chosen) in enumerate(
-            ((ManifestWriterV2, data), (_DeleteManifestWriter, deletes))
-        ):
-            if chosen:
-                yield self._write_manifest(writer, chosen, number)
+        if data:
+            yield self._write_manifest(ManifestWriterV2, data, 0)
+        if deletes:
+            yield self._write_manifest(_DeleteManifestWriter, deletes, 1)
 
-    def _entry(
-        self, status: ManifestEntryStatus, file: DataFile, was: ManifestEntry | None = None
+    def _build_entry(
+        self, status: ManifestEntryStatus, file: DataFile, replaced_entry: ManifestEntry | None = None
     ) -> ManifestEntry:
+        sequence_number = replaced_entry.sequence_number if replaced_entry else None
+        file_sequence_number = replaced_entry.file_sequence_number if replaced_entry else None
         return ManifestEntry.from_args(
             status=status,
             snapshot_id=self._snapshot_id,
-            sequence_number=was.sequence_number if was else None,
-            file_sequence_number=was.file_sequence_number if was else None,
+            sequence_number=sequence_number,
+            file_sequence_number=file_sequence_number,
             data_file=file,
         )
 
@@ -179,17 +187,17 @@ class _Commit:
             writer.add_manifests(manifests)
         return location
 
-    def _summary(self, added: Sequence[DataFile], removed: Sequence[DataFile]) -> Summary:
+    def _build_summary(self, added_files: Sequence[DataFile], removed_files: Sequence[DataFile]) -> Summary:
         collector = SnapshotSummaryCollector()
-        for file in added:
+        for file in added_files:
             collector.add_file(file, self._table.schema())
-        for file in removed:
+        for file in removed_files:
             collector.remove_file(file, self._table.schema())
         # PyIceberg calculates totals only for operations that it can commit itself, and `replace` is not one
         # of them.
         countable = Operation.OVERWRITE if self._operation is Operation.REPLACE else self._operation
-        before = self._parent.summary if self._parent else None
-        summary = update_snapshot_summaries(Summary(countable, **collector.build()), before)
+        earlier_summary = self._parent.summary if self._parent else None
+        summary = update_snapshot_summaries(Summary(countable, **collector.build()), earlier_summary)
         return Summary(self._operation, **summary.additional_properties)
 
 
@@ -199,10 +207,12 @@ def apply(
     """Commit, delete the metadata files that the commit removed from the metadata log, and return the updated
     table.
     """
-    before = {entry.metadata_file for entry in table.metadata.metadata_log}
+    metadata_files_before = {entry.metadata_file for entry in table.metadata.metadata_log}
     answer = table.catalog.commit_table(table, requirements, updates)
-    for outdated in before - {entry.metadata_file for entry in answer.metadata.metadata_log}:
-        table.io.delete(outdated)
+    for outdated_file in metadata_files_before - {
+        entry.metadata_file for entry in answer.metadata.metadata_log
+    }:
+        table.io.delete(outdated_file)
     return Table(table.name(), answer.metadata, answer.metadata_location, table.io, table.catalog)
 
 
@@ -227,62 +237,61 @@ def _write(table: Table, schema: Schema, rows: pa.Table, content: DataFileConten
     writer = ParquetFormatModel().create_writer(output, sanitize_column_names(schema), table.properties)
     with writer:
         writer.write(rows)
+    equality_ids = None
+    if content is DataFileContent.EQUALITY_DELETES:
+        equality_ids = [field.field_id for field in schema.fields]
     file = DataFile.from_args(
         content=content,
         file_path=path,
         file_format=FileFormat.PARQUET,
         partition=_UNPARTITIONED,
         file_size_in_bytes=len(output),
-        equality_ids=[field.field_id for field in schema.fields]
-        if content is DataFileContent.EQUALITY_DELETES
-        else None,
+        equality_ids=equality_ids,
         **writer.result().to_serialized_dict(),
     )
     file.spec_id = table.spec().spec_id
     return file
 
 
-def live_rows(table: Table, key_columns: Sequence[str]) -> pa.Table:
+def read_live_rows(table: Table, key_columns: Sequence[str]) -> pa.Table:
     """Return the rows of the current snapshot, oldest commit first, with equality deletes on `key_columns`
     applied.
 
     Columns have their Parquet names and field ids, ready to be written again.
     """
-    entries = live_entries(table.metadata, table.io)
+    entries = list_live_entries(table.metadata, table.io)
     data = [entry for entry in entries if entry.data_file.content is DataFileContent.DATA]
-    deleted = _newest_deletes(table, [entry for entry in entries if entry not in data])
-    files = (
-        [_rows(table, data)]
-        if not deleted
-        else [_surviving(table, entry, deleted, key_columns) for entry in data]
-    )
-    arrow = schema_to_pyarrow(sanitize_column_names(table.schema()))
-    return pa.concat_tables(
-        [arrow.empty_table(), *(table_.rename_columns(arrow.names).cast(arrow) for table_ in files)]
-    )
+    deleted = _find_newest_deletes(table, [entry for entry in entries if entry not in data])
+    if deleted:
+        parts = [_select_surviving_rows(table, entry, deleted, key_columns) for entry in data]
+    else:
+        parts = [_read_rows(table, data)]
+    schema = schema_to_pyarrow(sanitize_column_names(table.schema()))
+    cast_parts = [part.rename_columns(schema.names).cast(schema) for part in parts]
+    return pa.concat_tables([schema.empty_table(), *cast_parts])
 
 
-def expire(table: Table, keep: int) -> Table:
+def expire_snapshots(table: Table, keep: int) -> Table:
     """Expire all but the newest `keep` snapshots, and delete the files that only expired snapshots refer
     to.
     """
     newest_first = sorted(
         table.metadata.snapshots, key=lambda snapshot: snapshot.sequence_number or 0, reverse=True
     )
-    outdated = [snapshot.snapshot_id for snapshot in newest_first[keep:]]
-    if not outdated:
+    outdated_ids = [snapshot.snapshot_id for snapshot in newest_first[keep:]]
+    if not outdated_ids:
         return table
-    before = _files(table)
+    files_before = _list_files(table)
     table = apply(
         table,
-        (RemoveSnapshotsUpdate.model_validate({"action": "remove-snapshots", "snapshot-ids": outdated}),),
+        (RemoveSnapshotsUpdate.model_validate({"action": "remove-snapshots", "snapshot-ids": outdated_ids}),),
     )
-    for path in sorted(before - _files(table)):
+    for path in sorted(files_before - _list_files(table)):
         table.io.delete(path)
     return table
 
 
-def _files(table: Table) -> set[str]:
+def _list_files(table: Table) -> set[str]:
     """Return the paths of all files that the table's snapshots refer to."""
     files = set()
     manifests = {}
@@ -294,26 +303,26 @@ def _files(table: Table) -> set[str]:
     return files
 
 
-def _rows(table: Table, entries: Sequence[ManifestEntry]) -> pa.Table:
+def _read_rows(table: Table, entries: Sequence[ManifestEntry]) -> pa.Table:
     scan = ArrowScan(table.metadata, table.io, table.schema(), AlwaysTrue())
     return scan.to_table([FileScanTask(entry.data_file) for entry in entries])
 
 
-def _newest_deletes(table: Table, entries: Sequence[ManifestEntry]) -> dict[tuple[object, ...], int]:
+def _find_newest_deletes(table: Table, entries: Sequence[ManifestEntry]) -> dict[tuple[object, ...], int]:
     """Return the sequence number of the newest delete of each key."""
-    newest: dict[tuple[object, ...], int] = {}
+    newest_deletes: dict[tuple[object, ...], int] = {}
     for entry in entries:
         with table.io.new_input(entry.data_file.file_path).open() as stream:
             keys = pq.read_table(stream)
         for key in zip(*keys.to_pydict().values(), strict=True):
-            newest[key] = entry.sequence_number or 0
-    return newest
+            newest_deletes[key] = entry.sequence_number or 0
+    return newest_deletes
 
 
-def _surviving(
+def _select_surviving_rows(
     table: Table, entry: ManifestEntry, deleted: dict[tuple[object, ...], int], key_columns: Sequence[str]
 ) -> pa.Table:
-    rows = _rows(table, [entry])
-    written = entry.sequence_number or 0
+    rows = _read_rows(table, [entry])
+    sequence_number = entry.sequence_number or 0
     keys = zip(*rows.select(list(key_columns)).to_pydict().values(), strict=True)
-    return rows.filter(pa.array([deleted.get(key, 0) <= written for key in keys], pa.bool_()))
+    return rows.filter(pa.array([deleted.get(key, 0) <= sequence_number for key in keys], pa.bool_()))

@@ -78,13 +78,13 @@ def partition_of(key: bytes, partitions: int) -> int:
 def murmur2(data: bytes) -> int:
     """Return the 32-bit murmur2 hash of Kafka's Java client, as a signed number."""
     state = (_SEED ^ len(data)) & _WORD
-    whole = len(data) & ~3
-    for start in range(0, whole, 4):
+    full_words_end = len(data) & ~3
+    for start in range(0, full_words_end, 4):
         word = int.from_bytes(data[start : start + 4], "little") * _MULTIPLIER & _WORD
         word = (word ^ word >> 24) * _MULTIPLIER & _WORD
         state = (state * _MULTIPLIER & _WORD) ^ word
-    if rest := data[whole:]:
-        state = (state ^ int.from_bytes(rest, "little")) * _MULTIPLIER & _WORD
+    if tail := data[full_words_end:]:
+        state = (state ^ int.from_bytes(tail, "little")) * _MULTIPLIER & _WORD
     state = (state ^ state >> 13) * _MULTIPLIER & _WORD
     state ^= state >> 15
     return state - (1 << 32) if state >> 31 else state

@@ -55,7 +55,7 @@ _SCALARS: Final[dict[str, Callable[[], types.IcebergType]]] = {
 }
 
 
-def metadata_column(name: str, naming: Naming) -> str:
+def name_metadata_column(name: str, naming: Naming) -> str:
     """Return the column name of an entry of METADATA.
 
     In Parquet, `$` and `-` of the DEFAULT names become _x24 and _x2D.
@@ -66,9 +66,12 @@ def metadata_column(name: str, naming: Naming) -> str:
 def table_schema(topic: Topic, naming: Naming) -> Schema:
     """Return the schema. Field ids count from 1 in the order of the columns; the catalog assigns its own."""
     ids = count(1)
-    columns = [_optional(ids, KEY_COLUMN, types.BinaryType())] if has_key_column(topic) else []
-    columns += _fields(topic.root, ids)
-    columns += [_optional(ids, metadata_column(name, naming), _metadata_type(name, ids)) for name in METADATA]
+    columns = [_build_optional_field(ids, KEY_COLUMN, types.BinaryType())] if has_key_column(topic) else []
+    columns += _build_fields(topic.root, ids)
+    columns += [
+        _build_optional_field(ids, name_metadata_column(name, naming), _get_metadata_type(name, ids))
+        for name in METADATA
+    ]
     return Schema(*columns)
 
 
@@ -80,27 +83,29 @@ def has_key_column(topic: Topic) -> bool:
     return KEY_COLUMN not in {field.name for field in topic.root.fields}
 
 
-def iceberg_type(node: Node, ids: Iterator[int]) -> types.IcebergType:
+def to_iceberg_type(node: Node, ids: Iterator[int]) -> types.IcebergType:
     match node:
         case Array(items):
-            return types.ListType(next(ids), iceberg_type(items, ids), element_required=not items.nullable)
+            return types.ListType(next(ids), to_iceberg_type(items, ids), element_required=not items.nullable)
         case Map(values):
             key = next(ids)
             value = next(ids)
-            key_type = iceberg_type(node.entry["key"], ids) if node.entry else types.StringType()
+            key_type = to_iceberg_type(node.entry["key"], ids) if node.entry else types.StringType()
             return types.MapType(
-                key, key_type, value, iceberg_type(values, ids), value_required=not values.nullable
+                key, key_type, value, to_iceberg_type(values, ids), value_required=not values.nullable
             )
         case Struct():
-            return types.StructType(*_fields(node, ids))
+            return types.StructType(*_build_fields(node, ids))
         case Union(branches):
-            return types.StructType(
-                *(_optional(ids, branch.column, iceberg_type(branch.node, ids)) for branch in branches)
-            )
-    return _plain_type(node)
+            fields = []
+            for branch in branches:
+                branch_type = to_iceberg_type(branch.node, ids)
+                fields.append(_build_optional_field(ids, branch.column, branch_type))
+            return types.StructType(*fields)
+    return _to_plain_type(node)
 
 
-def _plain_type(node: Scalar | Enum | Decimal | Fixed) -> types.IcebergType:
+def _to_plain_type(node: Scalar | Enum | Decimal | Fixed) -> types.IcebergType:
     match node:
         case Enum():
             return types.StringType()
@@ -111,16 +116,16 @@ def _plain_type(node: Scalar | Enum | Decimal | Fixed) -> types.IcebergType:
     return _SCALARS[node.kind]()
 
 
-def _fields(struct: Struct, ids: Iterator[int]) -> list[types.NestedField]:
+def _build_fields(struct: Struct, ids: Iterator[int]) -> list[types.NestedField]:
     return [
         types.NestedField(
-            next(ids), field.name, iceberg_type(field.node, ids), required=not field.node.nullable
+            next(ids), field.name, to_iceberg_type(field.node, ids), required=not field.node.nullable
         )
         for field in struct.fields
     ]
 
 
-def _metadata_type(name: str, ids: Iterator[int]) -> types.IcebergType:
+def _get_metadata_type(name: str, ids: Iterator[int]) -> types.IcebergType:
     match name:
         case "partition" | "leader-epoch":
             return types.IntegerType()
@@ -137,5 +142,5 @@ def _metadata_type(name: str, ids: Iterator[int]) -> types.IcebergType:
     return types.StringType()
 
 
-def _optional(ids: Iterator[int], name: str, kind: types.IcebergType) -> types.NestedField:
+def _build_optional_field(ids: Iterator[int], name: str, kind: types.IcebergType) -> types.NestedField:
     return types.NestedField(next(ids), name, kind, required=False)

@@ -58,8 +58,8 @@ def load_topic(file: Path, name: str | None = None) -> Topic:
         raise SchemaError(f"{file.name}: a topic's schema is one record, found {type(schema).__name__}")
     try:
         return Topic(name or file.stem, schema, schema.get(KEY_PROPERTY), schema.get(TIME_PROPERTY))
-    except SchemaError as refused:
-        raise SchemaError(f"{file.name}: {refused}") from refused
+    except SchemaError as refusal:
+        raise SchemaError(f"{file.name}: {refusal}") from refusal
 
 
 def _is_instant(node: Node) -> bool:

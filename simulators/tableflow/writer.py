@@ -32,14 +32,14 @@ from simulators.tableflow.avro import SchemaError
 from simulators.tableflow.iceberg_evolution import evolve
 from simulators.tableflow.iceberg_table import (
     add_files,
-    expire,
-    live_rows,
+    expire_snapshots,
+    read_live_rows,
     replace_files,
     write_equality_deletes,
     write_rows,
 )
 from simulators.tableflow.kafka import Record
-from simulators.tableflow.layout import KEY_COLUMN, Naming, has_key_column, metadata_column, table_schema
+from simulators.tableflow.layout import KEY_COLUMN, Naming, has_key_column, name_metadata_column, table_schema
 from simulators.tableflow.topic import Topic
 
 WriteMode = Literal["append", "upsert"]
@@ -81,7 +81,7 @@ class TableLocation:
         if self.naming not in ("DEFAULT", "PORTABLE"):
             raise ValueError(f"naming {self.naming!r}: metadata columns are named DEFAULT or PORTABLE")
 
-    def table_path(self, table: uuid.UUID) -> str:
+    def build_table_path(self, table: uuid.UUID) -> str:
         # In real buckets, two strings of binary digits precede the ids. How they are made isn't published.
         checksum = zlib.crc32(self.cluster_id.encode())
         entropy = f"{checksum & 0x7F:07b}/{checksum >> 7 & 0xFF:08b}"
@@ -120,16 +120,16 @@ class Tableflow:
         identifier = (self.location.cluster_id, topic.name)
         if self.catalog.table_exists(identifier):
             table = self.catalog.load_table(identifier)
-            if lacking := [
-                field.name for field in topic.root.fields if field.name not in table.schema().column_names
-            ]:
+            columns = table.schema().column_names
+            missing_fields = [field.name for field in topic.root.fields if field.name not in columns]
+            if missing_fields:
                 raise SchemaError(
-                    f"topic {topic.name}: its table lacks the fields {', '.join(lacking)}. Evolve it, or "
-                    "drop it first"
+                    f"topic {topic.name}: its table lacks the fields {', '.join(missing_fields)}. "
+                    "Evolve it, or drop it first"
                 )
         else:
             schema = table_schema(topic, self.location.naming)
-            location = self.location.table_path(uuid.uuid4())
+            location = self.location.build_table_path(uuid.uuid4())
             properties = {**_PROPERTIES, _MODE_PROPERTY: mode}
             table = self.catalog.create_table(identifier, schema, location, properties=properties)
         self._topics[topic.name] = _Materialised(topic, table)
@@ -142,21 +142,29 @@ class Tableflow:
         RecordError.
         """
         _require_one(name, "files to a commit", files)
-        entry = self._entry(name)
-        rows, deletes = self._upserted(entry, records) if entry.upserts else (_with_values(name, records), [])
-        added = list(self._write(entry, rows, files)) + deletes
-        if added:
-            operation = Operation.APPEND if not deletes else Operation.OVERWRITE if rows else Operation.DELETE
-            entry.table = add_files(entry.table, operation, added)
+        entry = self._find_entry(name)
+        rows: Sequence[Record]
+        deletes: list[DataFile]
+        if entry.upserts:
+            rows, deletes = self._apply_upserts(entry, records)
+        else:
+            rows = _require_values(name, records)
+            deletes = []
+        added_files = list(self._write(entry, rows, files)) + deletes
+        if added_files:
+            operation = Operation.APPEND
+            if deletes:
+                operation = Operation.OVERWRITE if rows else Operation.DELETE
+            entry.table = add_files(entry.table, operation, added_files)
         return entry.table
 
     def compact(self, name: str, files: int = 1) -> Table:
         """Rewrite the table's data and delete files as `files` data files with the same rows."""
         _require_one(name, "files after compaction", files)
-        entry = self._entry(name)
-        rows = live_rows(entry.table, self._key_columns)
+        entry = self._find_entry(name)
+        rows = read_live_rows(entry.table, self._key_columns)
         entry.table = replace_files(
-            entry.table, [write_rows(entry.table, part) for part in _slices(rows, files)]
+            entry.table, [write_rows(entry.table, part) for part in _slice_rows(rows, files)]
         )
         return entry.table
 
@@ -165,8 +173,8 @@ class Tableflow:
         to.
         """
         _require_one(name, "snapshots to keep", keep)
-        entry = self._entry(name)
-        entry.table = expire(entry.table, keep)
+        entry = self._find_entry(name)
+        entry.table = expire_snapshots(entry.table, keep)
         return entry.table
 
     def evolve(self, topic: Topic) -> Table:
@@ -174,7 +182,7 @@ class Tableflow:
 
         Raises SchemaError, naming every field, if Tableflow refuses it.
         """
-        entry = self._entry(topic.name)
+        entry = self._find_entry(topic.name)
         entry.table = evolve(entry.table, entry.topic, topic)
         entry.topic = topic
         entry.schema_id = entry.schema_id + 1
@@ -185,11 +193,11 @@ class Tableflow:
 
         This includes upsert tables, whose equality deletes PyIceberg can't read.
         """
-        return live_rows(self._entry(name).table, self._key_columns)
+        return read_live_rows(self._find_entry(name).table, self._key_columns)
 
     def drop(self, name: str) -> None:
         """Remove the table from the catalog. Its files stay, as at the vendor."""
-        self._entry(name)
+        self._find_entry(name)
         self.catalog.drop_table((self.location.cluster_id, name))
         del self._topics[name]
 
@@ -211,22 +219,22 @@ class Tableflow:
         """
         _require_one(topic.name, "commits", commits)
         self.create_table(topic)
-        for number, batch in enumerate(_spans(records, commits), start=1):
+        for number, batch in enumerate(_split_into_spans(records, commits), start=1):
             self.append(topic.name, batch, files)
             if compact_every and number % compact_every == 0:
                 self.compact(topic.name)
         return self.expire(topic.name, keep)
 
-    def _entry(self, name: str) -> _Materialised:
+    def _find_entry(self, name: str) -> _Materialised:
         if name not in self._topics:
             raise LookupError(f"topic {name}: it has no table here. Call create_table first")
         return self._topics[name]
 
     @property
     def _key_columns(self) -> tuple[str, str]:
-        return KEY_COLUMN, metadata_column("partition", self.location.naming)
+        return KEY_COLUMN, name_metadata_column("partition", self.location.naming)
 
-    def _upserted(
+    def _apply_upserts(
         self, entry: _Materialised, records: Sequence[Record]
     ) -> tuple[list[Record], list[DataFile]]:
         """Return the last record of each key, without tombstones, and a file that deletes the keys' rows of
@@ -240,13 +248,12 @@ class Tableflow:
         if not last or not entry.table.current_snapshot():
             return [record for record in last.values() if record.value is not None], []
         schema = schema_to_pyarrow(sanitize_column_names(entry.table.schema().select(*self._key_columns)))
+        values_by_column = zip(*last, strict=True)
         columns = [
-            pa.array(values, field.type)
-            for values, field in zip(zip(*last, strict=True), schema, strict=True)
+            pa.array(values, field.type) for values, field in zip(values_by_column, schema, strict=True)
         ]
-        deletes = write_equality_deletes(
-            entry.table, pa.Table.from_arrays(columns, schema=schema), self._key_columns
-        )
+        keys = pa.Table.from_arrays(columns, schema=schema)
+        deletes = write_equality_deletes(entry.table, keys, self._key_columns)
         return [record for record in last.values() if record.value is not None], [deletes]
 
     def _write(
@@ -255,16 +262,16 @@ class Tableflow:
         if not records:
             return
         rows = to_arrow(entry.topic, entry.table.schema(), self.location.naming, records, entry.schema_id)
-        parts = _slices(rows, files) if files else _by_partition(rows, records)
+        parts = _slice_rows(rows, files) if files else _split_by_partition(rows, records)
         yield from ExecutorFactory.get_or_create().map(partial(write_rows, entry.table), parts)
 
 
-def _require_one(name: str, what: str, count: int | None) -> None:
+def _require_one(name: str, setting: str, count: int | None) -> None:
     if count is not None and count < 1:
-        raise ValueError(f"topic {name}: {count} {what}, but there must be at least 1")
+        raise ValueError(f"topic {name}: {count} {setting}, but there must be at least 1")
 
 
-def _with_values(name: str, records: Sequence[Record]) -> Sequence[Record]:
+def _require_values(name: str, records: Sequence[Record]) -> Sequence[Record]:
     for record in records:
         if record.value is None:
             position = f"partition {record.partition}, offset {record.offset}"
@@ -274,18 +281,18 @@ def _with_values(name: str, records: Sequence[Record]) -> Sequence[Record]:
     return records
 
 
-def _slices(rows: pa.Table, files: int) -> Iterator[pa.Table]:
+def _slice_rows(rows: pa.Table, files: int) -> Iterator[pa.Table]:
     length = max(1, -(-len(rows) // files))
     yield from (rows.slice(start, length) for start in range(0, len(rows), length))
 
 
-def _by_partition(rows: pa.Table, records: Sequence[Record]) -> Iterator[pa.Table]:
+def _split_by_partition(rows: pa.Table, records: Sequence[Record]) -> Iterator[pa.Table]:
     partitions = pa.array([record.partition for record in records], pa.int32())
     for partition in sorted(set(partitions.to_pylist())):
         yield rows.filter(pc.equal(partitions, partition))
 
 
-def _spans(records: Sequence[Record], count: int) -> Iterator[list[Record]]:
+def _split_into_spans(records: Sequence[Record], count: int) -> Iterator[list[Record]]:
     """Split `records` into spans by arrival time. A late record arrives with the records before it."""
     if not records:
         return
@@ -293,5 +300,5 @@ def _spans(records: Sequence[Record], count: int) -> Iterator[list[Record]]:
     first = arrivals[0]
     length = arrivals[-1] - arrivals[0] + 1
     numbers = [(arrival - first) * count // length for arrival in arrivals]
-    for _, chosen in groupby(zip(numbers, records, strict=True), key=lambda pair: pair[0]):
-        yield [record for _, record in chosen]
+    for _, numbered_records in groupby(zip(numbers, records, strict=True), key=lambda pair: pair[0]):
+        yield [record for _, record in numbered_records]

@@ -1,4 +1,4 @@
-"""Patches that make MiniStack behave as AWS does, one module for each service.
+"""Patches that make MiniStack behave as AWS does, a module or two for each service.
 
 Each module's docstring describes, for each of its patches, AWS's behaviour with its source, and the behaviour
 of stock (unmodified) MiniStack. The probes of simulators/tests/aws test both. simulators/aws/upstream/ has
@@ -12,7 +12,9 @@ from typing import Final
 from simulators.aws.hooks import Patch
 from simulators.aws.patches import (
     athena,
+    athena_workgroups,
     cloudformation,
+    cloudformation_buckets,
     cloudformation_types,
     cloudwatch,
     events,
@@ -39,7 +41,9 @@ PATCHES: Final[tuple[Patch, ...]] = (
     *lambda_functions.PATCHES,
     *stepfunctions.PATCHES,
     *cloudformation_types.PATCHES,
+    *cloudformation_buckets.PATCHES,
     *cloudformation.PATCHES,
+    *athena_workgroups.PATCHES,
     *athena.PATCHES,
     *sns.PATCHES,
     *events.PATCHES,

@@ -1,5 +1,4 @@
-"""Athena: queries of Iceberg tables with the caller's permissions, workgroups, and permission on the
-workgroup.
+"""Athena: queries of Iceberg tables with the caller's permissions.
 
 - athena_queries: StartQueryExecution runs the statement in a separate process (simulators/aws/athena.py) with
   the caller's credentials. A missing permission on Glue or S3 makes the execution FAILED, and its reason
@@ -12,20 +11,13 @@ workgroup.
   installed, it reads CSV files without checking the caller's permissions. Source: Athena API reference
   (StartQueryExecution, GetQueryResults); user guide, "Override client-side settings", "Configure per-query
   data usage limits", "Control access to Amazon S3 from Athena".
-- athena_workgroups: DeleteWorkGroup is refused without RecursiveDeleteOption while the workgroup has named
-  queries or executions, also when a stack deletes it; with the option they are deleted too. Stock deletes the
-  workgroup alone. A named query needs a workgroup that exists. ListNamedQueries and ListQueryExecutions list
-  one workgroup ("primary" by default), in pages of at most 50, executions newest first; stock ignores the
-  workgroup. A call on an execution or a named query needs permission on its workgroup; stock asks for
-  permission on "*". Source: Athena API reference (DeleteWorkGroup, ListNamedQueries, ListQueryExecutions);
-  service authorization reference, "Actions, resources, and condition keys for Amazon Athena".
 
 Less strict than AWS: a caller with glue:GetTable doesn't need glue:GetDatabase, and there is no Lake
 Formation. The .metadata file of a result is JSON. Stricter than AWS: a statement that the engine doesn't
 support is refused as "not simulated".
 
-See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and
-athena"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators
+-k "stock and athena"`
 """
 
 from __future__ import annotations
@@ -35,32 +27,24 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from simulators.aws import settings
-from simulators.aws.answers import json_answer, json_error
-from simulators.aws.hooks import Answer, Original, OriginalRequest, Patch, Request, ministack
+from simulators.aws import identity, settings
+from simulators.aws.answers import build_json_answer, build_json_error
+from simulators.aws.hooks import Answer, Original, OriginalRequest, Patch, Request, import_ministack
+from simulators.aws.patches.athena_workgroups import ATHENA, PRIMARY, Refused, build_invalid_request
 
 QUERIES = Patch("athena_queries")
-WORKGROUPS = Patch("athena_workgroups")
-PATCHES: Final = (WORKGROUPS, QUERIES)
-_ATHENA: Final = "ministack.services.athena"
-_PRIMARY: Final = "primary"
+PATCHES: Final = (QUERIES,)
 #: How many queries run at the same time; the others wait in QUEUED.
 _CONCURRENT: Final = 2
 _ENGINE_VERSION: Final = {
     "SelectedEngineVersion": "AUTO",
     "EffectiveEngineVersion": "Athena engine version 3",
 }
-#: Entries on a page of a list, and rows on a page of query results.
-_LIST_PAGE: Final = 50
 _RESULT_PAGE: Final = 1000
-_NEEDS_WORKGROUP: Final = frozenset(
-    "StartQueryExecution CreateNamedQuery ListNamedQueries ListQueryExecutions".split()
-)
 _ENCRYPTION: Final = {"SSE_S3": "AES256", "SSE_KMS": "aws:kms"}
 #: The variables that the engine's process inherits.
 _KEPT_VARIABLES: Final = ("PATH", "HOME", "TMPDIR", "LANG")
@@ -72,14 +56,6 @@ _processes: dict[str, asyncio.subprocess.Process] = {}
 _tasks: set[asyncio.Task[None]] = set()
 
 
-class Refused(Exception):
-    """Athena refuses the request; `answer` is the error response."""
-
-    def __init__(self, answer: Answer) -> None:
-        super().__init__()
-        self.answer = answer
-
-
 class Results(NamedTuple):
     """Where the results of a query go, and the ResultConfiguration that says so."""
 
@@ -87,54 +63,61 @@ class Results(NamedTuple):
     configuration: dict[str, Any]
 
     @classmethod
-    def of(cls, group: dict[str, Any], request: dict[str, Any]) -> Results:
+    def from_request(cls, group: dict[str, Any], request: dict[str, Any]) -> Results:
         """Return the request's configuration if it has a location and the workgroup's isn't enforced, else
         the workgroup's.
 
         Raises Refused if that has no location.
         """
         configuration = group.get("Configuration") or {}
-        own = configuration.get("ResultConfiguration") or {}
-        given = request.get("ResultConfiguration") or {}
-        enforced = configuration.get("EnforceWorkGroupConfiguration", group["Name"] != _PRIMARY)
-        chosen = own if enforced or not given.get("OutputLocation") else given
-        if not chosen.get("OutputLocation"):
-            raise _invalid("No output location provided, neither by the workgroup nor by the call.")
-        return cls(f"{chosen['OutputLocation'].rstrip('/')}/", chosen)
+        group_results = configuration.get("ResultConfiguration") or {}
+        request_results = request.get("ResultConfiguration") or {}
+        is_enforced = configuration.get("EnforceWorkGroupConfiguration", group["Name"] != PRIMARY)
+        results = (
+            group_results if is_enforced or not request_results.get("OutputLocation") else request_results
+        )
+        if not results.get("OutputLocation"):
+            raise build_invalid_request(
+                "No output location provided, neither by the workgroup nor by the call."
+            )
+        return cls(f"{results['OutputLocation'].rstrip('/')}/", results)
 
     def check(self, access_key: str, region: str) -> None:
         """Raise Refused if the bucket doesn't exist or the caller may not read its location."""
         name = urlsplit(self.location).netloc
-        exists = name in ministack("services.s3")._buckets
+        exists = name in import_ministack("services.s3")._buckets
         if not exists or not _is_allowed(access_key, "s3:GetBucketLocation", region, f"arn:aws:s3:::{name}"):
-            raise _invalid(f"Unable to verify/create output bucket {name}")
+            raise build_invalid_request(f"Unable to verify/create output bucket {name}")
 
-    def encryption(self) -> dict[str, str]:
+    def build_encryption(self) -> dict[str, str]:
         """Return the arguments of PutObject."""
         encryption = self.configuration.get("EncryptionConfiguration") or {}
         option = encryption.get("EncryptionOption", "")
         key = encryption.get("KmsKey")
         if option not in _ENCRYPTION:
             return {}
-        return {"ServerSideEncryption": _ENCRYPTION[option]} | ({"SSEKMSKeyId": key} if key else {})
+        arguments = {"ServerSideEncryption": _ENCRYPTION[option]}
+        if key:
+            arguments["SSEKMSKeyId"] = key
+        return arguments
 
 
-@QUERIES.handles(_ATHENA)
+@QUERIES.handles(ATHENA)
 async def handle_request(original: OriginalRequest, request: Request) -> Answer:
     action = request.headers.get("x-amz-target", "").rpartition(".")[2]
     if action not in ("StartQueryExecution", "GetQueryResults"):
         return await original()
-    ministack("services.athena")._ensure_default_workgroup()
+    import_ministack("services.athena")._ensure_default_workgroup()
     fields = json.loads(request.body or b"{}")
     try:
         if action == "GetQueryResults":
-            return json_answer(_results_page(fields, *request.caller()))
-        return json_answer({"QueryExecutionId": await _start(fields, *request.caller())})
-    except Refused as refused:
-        return refused.answer
+            return build_json_answer(_read_results_page(fields, *request.read_caller()))
+        return build_json_answer({"QueryExecutionId": await _start_query(fields, *request.read_caller())})
+    except Refused as refusal:
+        return refusal.answer
 
 
-@QUERIES.replaces(_ATHENA, "_stop_query_execution", "data")
+@QUERIES.replaces(ATHENA, "_stop_query_execution", "data")
 def stop_query_execution(original: Original, data: dict[str, Any]) -> Answer:
     answer = original(data)
     if process := _processes.get(str(data.get("QueryExecutionId"))):
@@ -142,22 +125,22 @@ def stop_query_execution(original: Original, data: dict[str, Any]) -> Answer:
     return answer
 
 
-async def _start(request: dict[str, Any], access_key: str, region: str) -> str:
+async def _start_query(request: dict[str, Any], access_key: str, region: str) -> str:
     """Return the id of the execution once the statement is parsed. Raises Refused."""
-    athena = ministack("services.athena")
+    athena = import_ministack("services.athena")
     token = request.get("ClientRequestToken")
-    name = request.get("WorkGroup") or _PRIMARY
+    name = request.get("WorkGroup") or PRIMARY
     for query_id, execution in athena._executions.items():
         if token and execution.get("_token") == token:
             if execution["Query"] != request["QueryString"]:
-                raise _invalid("Idempotent parameters do not match")
+                raise build_invalid_request("Idempotent parameters do not match")
             return str(query_id)
     group = athena._workgroups.get(name)
     if group is None:
-        raise _invalid("WorkGroup is not found.")
+        raise build_invalid_request("WorkGroup is not found.")
     if group.get("State") == "DISABLED":
-        raise _invalid(f"WorkGroup {name} is disabled.")
-    results = Results.of(group, request)
+        raise build_invalid_request(f"WorkGroup {name} is disabled.")
+    results = Results.from_request(group, request)
     results.check(access_key, region)
     query_id = str(uuid.uuid4())
     context = request.get("QueryExecutionContext") or {}
@@ -167,10 +150,10 @@ async def _start(request: dict[str, Any], access_key: str, region: str) -> str:
         "catalog": context.get("Catalog") or "AwsDataCatalog",
         "output": f"{results.location}{query_id}",
         "cutoff": (group.get("Configuration") or {}).get("BytesScannedCutoffPerQuery"),
-        "put": results.encryption(),
+        "put": results.build_encryption(),
     }
-    process, accepted = await _accepted(
-        query, _credentials(access_key) | settings.client_environment(_endpoint()), region
+    process, accepted = await _start_engine(
+        query, _build_credentials(access_key) | settings.client_environment(identity.get_endpoint()), region
     )
     suffix = "csv" if accepted["type"] == "DML" else "txt"
     execution = {
@@ -187,36 +170,37 @@ async def _start(request: dict[str, Any], access_key: str, region: str) -> str:
         "_token": token,
         "_result": None,
     }
-    athena._executions[query_id], _processes[query_id] = execution, process
-    task = asyncio.create_task(_run(execution, process))
+    athena._executions[query_id] = execution
+    _processes[query_id] = process
+    task = asyncio.create_task(_run_query(execution, process))
     _tasks.add(task)
     task.add_done_callback(_tasks.discard)
     return query_id
 
 
-async def _accepted(
+async def _start_engine(
     query: dict[str, Any], environment: dict[str, str], region: str
 ) -> tuple[asyncio.subprocess.Process, dict[str, Any]]:
     """Start the engine and have it parse the statement. Raises Refused."""
-    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    inherited_variables = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     process = await asyncio.create_subprocess_exec(
         str(settings.LAMBDA_PYTHON),
         *("-m", "simulators.aws.athena"),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         cwd=settings.LAMBDA_PYTHON.parents[2],
-        env=kept | environment | {"AWS_REGION": region, "AWS_DEFAULT_REGION": region},
+        env=inherited_variables | environment | {"AWS_REGION": region, "AWS_DEFAULT_REGION": region},
         limit=_LINE_BYTES,
     )
-    accepted = await _exchange(process, query)
+    accepted = await _exchange_lines(process, query)
     if "type" not in accepted:
         await process.wait()
         reason = accepted.get("malformed", "the engine did not start; its reason is in the server's log")
-        raise _invalid(reason, AthenaErrorCode="MALFORMED_QUERY")
+        raise build_invalid_request(reason, AthenaErrorCode="MALFORMED_QUERY")
     return process, accepted
 
 
-async def _exchange(process: asyncio.subprocess.Process, fields: dict[str, Any]) -> dict[str, Any]:
+async def _exchange_lines(process: asyncio.subprocess.Process, fields: dict[str, Any]) -> dict[str, Any]:
     """Send the fields to the engine and return its reply; empty if the engine has ended."""
     assert process.stdin is not None
     assert process.stdout is not None
@@ -229,20 +213,20 @@ async def _exchange(process: asyncio.subprocess.Process, fields: dict[str, Any])
     return answer
 
 
-async def _run(execution: Execution, process: asyncio.subprocess.Process) -> None:
+async def _run_query(execution: Execution, process: asyncio.subprocess.Process) -> None:
     queued = time.monotonic()
     status = execution["Status"]
-    async with _query_slots():
+    async with _get_query_slots():
         began = time.monotonic()
         if status["State"] == "QUEUED":
             status["State"] = "RUNNING"
-        outcome = await _exchange(process, {})
+        outcome = await _exchange_lines(process, {})
     if process.returncode is None:
         process.kill()
     await process.wait()
     del _processes[execution["QueryExecutionId"]]
     if status["State"] != "CANCELLED":
-        _end(
+        _end_query(
             execution,
             outcome
             or {"state": "FAILED", "reason": "GENERIC_INTERNAL_ERROR: the engine ended without an answer"},
@@ -257,8 +241,9 @@ async def _run(execution: Execution, process: asyncio.subprocess.Process) -> Non
     }
 
 
-def _end(execution: Execution, outcome: dict[str, Any]) -> None:
-    status, execution["_result"] = execution["Status"], outcome
+def _end_query(execution: Execution, outcome: dict[str, Any]) -> None:
+    status = execution["Status"]
+    execution["_result"] = outcome
     if reason := outcome.get("reason"):
         status["StateChangeReason"] = reason
         status["AthenaError"] = {"ErrorCategory": 2, "Retryable": False, "ErrorMessage": reason}
@@ -267,184 +252,89 @@ def _end(execution: Execution, outcome: dict[str, Any]) -> None:
 
 
 @cache
-def _query_slots() -> asyncio.Semaphore:
+def _get_query_slots() -> asyncio.Semaphore:
     return asyncio.Semaphore(_CONCURRENT)
 
 
-def _credentials(access_key: str) -> dict[str, str]:
+def _build_credentials(access_key: str) -> dict[str, str]:
     """Return the caller's credentials as environment variables.
 
     If IAM is enforced, MiniStack has checked the signature.
     """
-    known = ministack("core.iam_evaluator").resolve_credential(access_key)
-    if not hasattr(known, "secret_access_key"):
+    credential = import_ministack("core.iam_evaluator").resolve_credential(access_key)
+    if not hasattr(credential, "secret_access_key"):
         return {
             "AWS_ACCESS_KEY_ID": settings.ACCESS_KEY_ID,
             "AWS_SECRET_ACCESS_KEY": settings.SECRET_ACCESS_KEY,
         }
-    token = {"AWS_SESSION_TOKEN": known.session_token} if known.session_token else {}
-    return {"AWS_ACCESS_KEY_ID": access_key, "AWS_SECRET_ACCESS_KEY": known.secret_access_key} | token
+    token = {"AWS_SESSION_TOKEN": credential.session_token} if credential.session_token else {}
+    return {"AWS_ACCESS_KEY_ID": access_key, "AWS_SECRET_ACCESS_KEY": credential.secret_access_key} | token
 
 
-def _endpoint() -> str:
-    return f"http://{settings.HOST}:{os.environ['GATEWAY_PORT']}"
-
-
-def _results_page(request: dict[str, Any], access_key: str, region: str) -> dict[str, Any]:
+def _read_results_page(request: dict[str, Any], access_key: str, region: str) -> dict[str, Any]:
     """Return a page of the results. Raises Refused."""
     query_id = request.get("QueryExecutionId")
-    execution = ministack("services.athena")._executions.get(query_id)
+    execution = import_ministack("services.athena")._executions.get(query_id)
     if execution is None:
-        raise _invalid(f"QueryExecution {query_id} was not found")
+        raise build_invalid_request(f"QueryExecution {query_id} was not found")
     state = execution["Status"]["State"]
     if state in ("QUEUED", "RUNNING"):
-        raise _invalid(f"Query has not yet finished. Current state: {state}")
+        raise build_invalid_request(f"Query has not yet finished. Current state: {state}")
     if state != "SUCCEEDED":
-        raise _invalid(f"Query did not finish successfully. Final query state: {state}")
+        raise build_invalid_request(f"Query did not finish successfully. Final query state: {state}")
     size = request.get("MaxResults", _RESULT_PAGE)
     token = str(request.get("NextToken", "0"))
     if not 1 <= size <= _RESULT_PAGE:
-        raise _invalid(f"MaxResults is more than maximum allowed length {_RESULT_PAGE}.")
+        raise build_invalid_request(f"MaxResults is more than maximum allowed length {_RESULT_PAGE}.")
     if not token.isdigit():
-        raise _invalid("The NextToken is invalid")
+        raise build_invalid_request("The NextToken is invalid")
     bucket, _, key = execution["ResultConfiguration"]["OutputLocation"].removeprefix("s3://").partition("/")
     if not _is_allowed(access_key, "s3:GetObject", region, f"arn:aws:s3:::{bucket}/{key}"):
         raise Refused(
-            json_error("AccessDeniedException", f"Not authorized to read the result at s3://{bucket}/{key}")
+            build_json_error(
+                "AccessDeniedException", f"Not authorized to read the result at s3://{bucket}/{key}"
+            )
         )
-    if key not in ministack("services.s3")._buckets.get(bucket, {"objects": {}})["objects"]:
-        raise _invalid("Could not find results")
-    return _page(execution["_result"], size, int(token))
+    if key not in import_ministack("services.s3")._buckets.get(bucket, {"objects": {}})["objects"]:
+        raise build_invalid_request("Could not find results")
+    return _build_page(execution["_result"], size, int(token))
 
 
-def _page(result: dict[str, Any], size: int, start: int) -> dict[str, Any]:
-    columns = [
-        dict(zip(("name", "type", "precision", "scale"), column, strict=True)) for column in result["columns"]
-    ]
-    rows = [*([[column["name"] for column in columns]] if result["header"] else []), *result["rows"]]
-    page = [
-        {"Data": [{} if cell is None else {"VarCharValue": cell} for cell in row]}
-        for row in rows[start : start + size]
-    ]
-    described = [
-        {
-            **{
-                "CatalogName": "hive",
-                "SchemaName": "",
-                "TableName": "",
-                "Label": column["name"],
-                "Nullable": "UNKNOWN",
-            },
-            **{name.capitalize(): value for name, value in column.items()},
-            "CaseSensitive": column["type"] == "varchar",
-        }
-        for column in columns
-    ]
-    more = {"NextToken": str(start + size)} if start + size < len(rows) else {}
+def _build_row(row: list[str | None]) -> dict[str, Any]:
+    return {"Data": [{} if cell is None else {"VarCharValue": cell} for cell in row]}
+
+
+def _build_column_info(column: dict[str, Any]) -> dict[str, Any]:
     return {
-        "UpdateCount": 0,
-        "ResultSet": {"Rows": page, "ResultSetMetadata": {"ColumnInfo": described}},
-        **more,
+        "CatalogName": "hive",
+        "SchemaName": "",
+        "TableName": "",
+        "Label": column["name"],
+        "Nullable": "UNKNOWN",
+        **{name.capitalize(): value for name, value in column.items()},
+        "CaseSensitive": column["type"] == "varchar",
     }
 
 
-def _invalid(message: str, **extra: str) -> Refused:
-    answer = ministack("core.responses").error_response_json(
-        "InvalidRequestException", message, 400, extra=extra or None
-    )
-    return Refused(answer)
+def _build_page(result: dict[str, Any], size: int, start: int) -> dict[str, Any]:
+    columns = [
+        dict(zip(("name", "type", "precision", "scale"), column, strict=True)) for column in result["columns"]
+    ]
+    rows = list(result["rows"])
+    if result["header"]:
+        rows.insert(0, [column["name"] for column in columns])
+    page = [_build_row(row) for row in rows[start : start + size]]
+    column_info = [_build_column_info(column) for column in columns]
+    next_token = {"NextToken": str(start + size)} if start + size < len(rows) else {}
+    return {
+        "UpdateCount": 0,
+        "ResultSet": {"Rows": page, "ResultSetMetadata": {"ColumnInfo": column_info}},
+        **next_token,
+    }
 
 
 def _is_allowed(access_key: str, action: str, region: str, arn: str) -> bool:
     """Return whether the caller may do this in S3. True if IAM is not enforced."""
-    return not ministack("app").AUTH or not ministack("core.iam_evaluator").enforce(
+    return not import_ministack("app").AUTH or not import_ministack("core.iam_evaluator").enforce(
         access_key, action, "s3", region, arn, None
     )
-
-
-@WORKGROUPS.replaces(_ATHENA, "_delete_workgroup", "data")
-def delete_workgroup(original: Original, data: dict[str, Any]) -> Answer:
-    athena = ministack("services.athena")
-    name = str(data.get("WorkGroup"))
-    if name == _PRIMARY:
-        return original(data)
-    if name not in athena._workgroups:
-        return _invalid("WorkGroup is not found.").answer
-    held = [
-        (store, query_id)
-        for store in (athena._named_queries, athena._executions)
-        for query_id in _ids_in(store, name)
-    ]
-    if held and not data.get("RecursiveDeleteOption"):
-        return _invalid(f"WorkGroup {name} is not empty").answer
-    for store, query_id in held:
-        del store[query_id]
-    return original(data)
-
-
-@WORKGROUPS.provisions("AWS::Athena::WorkGroup", "delete", original=True)
-def delete_of_stack(original: Callable[..., None], physical_id: str, props: dict[str, Any]) -> None:
-    """Delete the workgroup.
-
-    Raises ValueError if it isn't empty; stock ignores the refusal of DeleteWorkGroup.
-    """
-    athena = ministack("services.athena")
-    holds = [*_ids_in(athena._named_queries, physical_id), *_ids_in(athena._executions, physical_id)]
-    if physical_id in athena._workgroups and holds and not props.get("RecursiveDeleteOption"):
-        raise ValueError(f"WorkGroup {physical_id} is not empty")
-    original(physical_id, props)
-
-
-@WORKGROUPS.replaces(_ATHENA, "_create_named_query", "data")
-def create_named_query(original: Original, data: dict[str, Any]) -> Answer:
-    athena = ministack("services.athena")
-    athena._ensure_default_workgroup()
-    if (data.get("WorkGroup") or _PRIMARY) not in athena._workgroups:
-        return _invalid("WorkGroup is not found.").answer
-    return original(data)
-
-
-@WORKGROUPS.replaces(_ATHENA, "_list_named_queries", "data")
-def list_named_queries(original: Original, data: dict[str, Any]) -> Answer:
-    return _listed(
-        "NamedQueryIds",
-        _ids_in(ministack("services.athena")._named_queries, data.get("WorkGroup") or _PRIMARY),
-        data,
-    )
-
-
-@WORKGROUPS.replaces(_ATHENA, "_list_query_executions", "data")
-def list_query_executions(original: Original, data: dict[str, Any]) -> Answer:
-    ids = _ids_in(ministack("services.athena")._executions, data.get("WorkGroup") or _PRIMARY)
-    return _listed("QueryExecutionIds", ids[::-1], data)
-
-
-@WORKGROUPS.names_resources("athena")
-def workgroup_resource(target: str, body: bytes) -> str | None:
-    """Return the call's workgroup; None if it concerns none, or a query that doesn't exist."""
-    name = _workgroup_of(target.rpartition(".")[2], body)
-    return f"workgroup/{name}" if name else None
-
-
-def _workgroup_of(action: str, body: bytes) -> str | None:
-    try:
-        fields = json.loads(body or b"{}")
-    except ValueError:
-        return None
-    athena = ministack("services.athena")
-    for store, field in ((athena._executions, "QueryExecutionId"), (athena._named_queries, "NamedQueryId")):
-        for query_id in [fields.get(field), *fields.get(f"{field}s", [])]:
-            if query_id in store:
-                return str(store[query_id]["WorkGroup"])
-    return fields.get("WorkGroup") or (_PRIMARY if action in _NEEDS_WORKGROUP else None)
-
-
-def _ids_in(store: Any, name: str) -> list[str]:
-    return [query_id for query_id, held in store.items() if held.get("WorkGroup") == name]
-
-
-def _listed(field: str, ids: list[str], data: dict[str, Any]) -> Answer:
-    start = int(data.get("NextToken") or 0)
-    size = min(int(data.get("MaxResults") or _LIST_PAGE), _LIST_PAGE)
-    more = {"NextToken": str(start + size)} if start + size < len(ids) else {}
-    return json_answer({field: ids[start : start + size], **more})

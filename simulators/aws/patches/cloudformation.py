@@ -19,8 +19,8 @@
   and is rolled back. Stock checks this only when the exporting stack is deleted. Source: CloudFormation user
   guide, "Get exported outputs from a deployed CloudFormation stack".
 
-See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and
-cloudformation"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators
+-k "stock and cloudformation"`
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ import contextvars
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from simulators.aws.hooks import Answer, Original, Patch, ministack
+from simulators.aws.hooks import Answer, Original, Patch, import_ministack
 
 DELETE_ORDER = Patch("cfn_delete_order")
 _STACKS: Final = "ministack.services.cloudformation.stacks"
@@ -43,10 +43,10 @@ class StillNeeded(Exception):
 
 @DELETE_ORDER.replaces(_STACKS, "_delete_stack_async", "stack_name stack_id retain_resources force")
 async def delete_stack(
-    original: Callable[..., Awaitable[None]], stack_name: str, stack_id: str, *given: Any, **named: Any
+    original: Callable[..., Awaitable[None]], stack_name: str, stack_id: str, *arguments: Any, **options: Any
 ) -> None:
     _undeleted[stack_name] = set()
-    await original(stack_name, stack_id, *given, **named)
+    await original(stack_name, stack_id, *arguments, **options)
 
 
 @DELETE_ORDER.replaces(_STACKS, "_delete_resource", "resource_type physical_id props stack_name logical_id")
@@ -63,7 +63,7 @@ def delete_resource(  # noqa: PLR0917  (MiniStack's own parameters)
         return
     undeleted = _undeleted.setdefault(stack_name, set())
     try:
-        if remaining := _dependents(stack_name, logical_id) & undeleted:
+        if remaining := _list_dependents(stack_name, logical_id) & undeleted:
             raise StillNeeded(f"needed by {', '.join(sorted(remaining))}, which could not be deleted")
         original(resource_type, physical_id, props, stack_name, logical_id)
     except Exception:
@@ -72,13 +72,13 @@ def delete_resource(  # noqa: PLR0917  (MiniStack's own parameters)
     undeleted.discard(logical_id)
 
 
-def _dependents(stack_name: str, logical_id: str) -> set[str]:
+def _list_dependents(stack_name: str, logical_id: str) -> set[str]:
     """Return the resources that depend on this one directly.
 
     An undeleted indirect dependent keeps these, too.
     """
-    engine = ministack("services.cloudformation.engine")
-    stacks = ministack("services.cloudformation")._stacks
+    engine = import_ministack("services.cloudformation.engine")
+    stacks = import_ministack("services.cloudformation")._stacks
     stack = stacks.get(stack_name) or {}
     defined: dict[str, Any] = (stack.get("_template") or {}).get("Resources", {})
     return {
@@ -118,11 +118,11 @@ def invoke_custom_resource(  # noqa: PLR0917  (MiniStack's own parameters)
             "Properties": props,
             "Attributes": {},
         }
-    created = original(
+    resource = original(
         request_type, logical_id, props, stack_name, stack_id, resource_type, physical_id, old_props
     )
     _failed.pop(key, None)
-    return created
+    return resource
 
 
 @FAILED_CREATE.replaces(_CUSTOM, "deliver_response", "token response")
@@ -148,15 +148,15 @@ async def roll_back_operation(  # noqa: PLR0917  (MiniStack's own parameters)
     reason_override: str = "",
 ) -> None:
     resources = stack.setdefault("_resources", {})
-    failed = _failed.pop((stack_id, operation.get("failed_logical_id") or ""), {})
-    if failed.get("PhysicalResourceId"):
-        resources[failed["LogicalResourceId"]] = failed
-        operation["created"] = [*operation.get("created", []), failed["LogicalResourceId"]]
-    held = dict(resources)
+    failed_resource = _failed.pop((stack_id, operation.get("failed_logical_id") or ""), {})
+    if failed_resource.get("PhysicalResourceId"):
+        resources[failed_resource["LogicalResourceId"]] = failed_resource
+        operation["created"] = [*operation.get("created", []), failed_resource["LogicalResourceId"]]
+    resources_before = dict(resources)
     await original(stack_name, stack_id, stack, operation, reason_override)
     if stack["StackStatus"] == "ROLLBACK_FAILED":
         for logical_id in stack.get("_rollback_failed", {}):
-            resources[logical_id] = held[logical_id] | {"ResourceStatus": "DELETE_FAILED"}
+            resources[logical_id] = resources_before[logical_id] | {"ResourceStatus": "DELETE_FAILED"}
 
 
 IN_PROGRESS = Patch("cfn_in_progress")
@@ -166,26 +166,29 @@ IN_PROGRESS = Patch("cfn_in_progress")
     "ministack.services.cloudformation.handlers", "_ACTION_HANDLERS", "DescribeStackResource"
 )
 def describe_stack_resource(original: Original, params: dict[str, Any]) -> Answer:
-    handlers = ministack("services.cloudformation.handlers")
+    handlers = import_ministack("services.cloudformation.handlers")
     logical_id = handlers._p(params, "LogicalResourceId")
     stack = handlers._resolve_stack(handlers._p(params, "StackName"))
     if not stack or logical_id in stack.get("_resources", {}):
         return original(params)
-    begun = _record_in_progress(stack["StackId"], logical_id)
-    if not begun:
+    record = _find_record_in_progress(stack["StackId"], logical_id)
+    if not record:
         return original(params)
-    stack["_resources"][logical_id] = begun
+    stack["_resources"][logical_id] = record
     try:
         return original(params)
     finally:
         del stack["_resources"][logical_id]
 
 
-def _record_in_progress(stack_id: str, logical_id: str) -> dict[str, Any]:
+def _find_record_in_progress(stack_id: str, logical_id: str) -> dict[str, Any]:
     """Return the resource's record if its last event is *_IN_PROGRESS, else an empty dict."""
-    events = ministack("services.cloudformation")._stack_events.get(stack_id, [])
-    last = next((event for event in reversed(events) if event["LogicalResourceId"] == logical_id), None)
-    if not last or not last["ResourceStatus"].endswith("_IN_PROGRESS"):
+    events = import_ministack("services.cloudformation")._stack_events.get(stack_id, [])
+    resource_events = [event for event in events if event["LogicalResourceId"] == logical_id]
+    if not resource_events:
+        return {}
+    last = resource_events[-1]
+    if not last["ResourceStatus"].endswith("_IN_PROGRESS"):
         return {}
     # In an update of the stack, stock reports UPDATE_IN_PROGRESS for a resource that is being created.
     status = last["ResourceStatus"].replace("UPDATE_", "CREATE_")
@@ -204,11 +207,11 @@ _is_cloudformation: Final[contextvars.ContextVar[bool]] = contextvars.ContextVar
     "request_type logical_id props stack_name stack_id resource_type physical_id old_props",
 )
 def invoke_without_waiting(
-    original: Callable[..., tuple[str, dict[str, Any]]], *request: Any, **named: Any
+    original: Callable[..., tuple[str, dict[str, Any]]], *request: Any, **options: Any
 ) -> tuple[str, dict[str, Any]]:
     token = _is_cloudformation.set(True)
     try:
-        return original(*request, **named)
+        return original(*request, **options)
     finally:
         _is_cloudformation.reset(token)
 
@@ -220,7 +223,7 @@ def execute_function(original: Callable[..., Any], func: dict[str, Any], event: 
     """Invoke asynchronously for CloudFormation. Other callers, such as Step Functions, need the result."""
     if not _is_cloudformation.get():
         return original(func, event)
-    ministack("services.lambda_svc").invoke_async_with_retry(func, event)
+    import_ministack("services.lambda_svc").invoke_async_with_retry(func, event)
     return {}
 
 
@@ -233,16 +236,16 @@ EXPORTS = Patch("cfn_exports")
     "outputs_defs conditions resources param_values mappings stack_name stack_id",
 )
 def resolve_stack_outputs(
-    original: Callable[..., tuple[list[Any], dict[str, Any]]], *given: Any
+    original: Callable[..., tuple[list[Any], dict[str, Any]]], *arguments: Any
 ) -> tuple[list[Any], dict[str, Any]]:
     """Raise ValueError, which fails the update, if an imported export would change or be removed."""
-    outputs, exports = original(*given)
-    cloudformation = ministack("services.cloudformation")
-    handlers = ministack("services.cloudformation.handlers")
-    stack_id = given[-1]
-    for name, before in cloudformation._exports.items():
-        after = exports.get(name)
-        if before["StackId"] != stack_id or (after and after["Value"] == before["Value"]):
+    outputs, exports = original(*arguments)
+    cloudformation = import_ministack("services.cloudformation")
+    handlers = import_ministack("services.cloudformation.handlers")
+    stack_id = arguments[-1]
+    for name, old_export in cloudformation._exports.items():
+        new_export = exports.get(name)
+        if old_export["StackId"] != stack_id or (new_export and new_export["Value"] == old_export["Value"]):
             continue
         for importer, stack in cloudformation._stacks.items():
             is_deleted = stack["StackStatus"] == "DELETE_COMPLETE"
@@ -251,10 +254,8 @@ def resolve_stack_outputs(
                 and stack["StackId"] != stack_id
                 and name in handlers._imported_export_names(stack, importer)
             ):
-                raise ValueError(
-                    f"Export {name} cannot be {'updated' if after else 'deleted'} as it is in use by "
-                    f"{importer}"
-                )
+                change = "updated" if new_export else "deleted"
+                raise ValueError(f"Export {name} cannot be {change} as it is in use by {importer}")
     return outputs, exports
 
 

@@ -13,27 +13,20 @@
 - cfn_properties: AWS::Scheduler::Schedule keeps ScheduleExpressionTimezone, StartDate, EndDate and KmsKeyArn,
   and fails if Scheduler refuses; AWS::Glue::Job keeps ExecutionProperty. Stock drops all of these, so that
   every schedule is in UTC. Source: template reference of these types.
-- cfn_buckets: Encryption, lifecycle rules, ownership controls and tags of a bucket are applied, changed and
-  removed; versioning is suspended when the template no longer has it. A bucket with any object, version or
-  delete marker is not deleted, and the deletion of the stack fails. Stock drops the properties, and deletes
-  the bucket with its content. Source: template reference, AWS::S3::Bucket; S3 API reference, DeleteBucket.
 
-Stricter than AWS: a lifecycle rule with a property that this module doesn't know is refused.
-
-See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and
-cloudformation_types"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators
+-k "stock and cloudformation_types"`
 """
 
 from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
-from xml.etree import ElementTree
 
-from simulators.aws.answers import Provisioned, ProvisioningFailed, call_service, typed
-from simulators.aws.hooks import Patch, ministack
+from simulators.aws.answers import Provisioned, ProvisioningFailed, call_service, parse_number_or_boolean
+from simulators.aws.hooks import Patch, import_ministack
 
 SECRETS = Patch("cfn_secrets")
 _CLOUDFORMATION: Final = "ministack.services.cloudformation"
@@ -43,12 +36,14 @@ _TEMPLATE: Final = ("SecretStringTemplate", "GenerateStringKey")
 
 
 @SECRETS.replaces(f"{_CLOUDFORMATION}.provisioners", "_sm_secret_string", "props")
-def secret_string(original: Callable[..., str], props: dict[str, Any]) -> str:
+def build_secret_string(original: Callable[..., str], props: dict[str, Any]) -> str:
     generate = props.get("GenerateSecretString")
     if props.get("SecretString") or not generate:
         return original(props)
-    wanted = {name: typed(value) for name, value in generate.items() if name not in _TEMPLATE}
-    value = call_service("secretsmanager", "_get_random_password", wanted)["RandomPassword"]
+    request = {
+        name: parse_number_or_boolean(value) for name, value in generate.items() if name not in _TEMPLATE
+    }
+    value = call_service("secretsmanager", "_get_random_password", request)["RandomPassword"]
     if "SecretStringTemplate" not in generate:
         return str(value)
     return json.dumps(json.loads(generate["SecretStringTemplate"]) | {generate["GenerateStringKey"]: value})
@@ -58,7 +53,7 @@ def secret_string(original: Callable[..., str], props: dict[str, Any]) -> str:
 def create_secret(
     original: Callable[..., Provisioned], logical_id: str, props: dict[str, Any], stack_name: str
 ) -> Provisioned:
-    service = ministack("services.secretsmanager")
+    service = import_ministack("services.secretsmanager")
     if "Name" in props and props["Name"] in service._secrets:
         raise ProvisioningFailed(f"The operation failed because the secret {props['Name']} already exists.")
     name, attributes = original(logical_id, props, stack_name)
@@ -76,25 +71,25 @@ def update_secret(  # noqa: PLR0917  (MiniStack's own parameters)
     stack_name: str,
     logical_id: str,
 ) -> Provisioned:
-    _, attributes = original(_secret_name(physical_id), old, new, stack_name, logical_id)
+    _, attributes = original(_find_secret_name(physical_id), old, new, stack_name, logical_id)
     return attributes["Arn"], attributes
 
 
 @SECRETS.provisions(_SECRET, "delete", original=True)
 def delete_secret(original: Callable[..., None], physical_id: str, props: dict[str, Any]) -> None:
-    original(_secret_name(physical_id), props)
+    original(_find_secret_name(physical_id), props)
 
 
 @SECRETS.provisions(_ROTATION_SCHEDULE, "create")
 def create_rotation(logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
-    rules = {name: typed(value) for name, value in props.get("RotationRules", {}).items()}
-    wanted = {
+    rules = {name: parse_number_or_boolean(value) for name, value in props.get("RotationRules", {}).items()}
+    request = {
         "SecretId": props["SecretId"],
         "RotationLambdaARN": props.get("RotationLambdaARN"),
         "RotationRules": rules,
     }
-    at_once = typed(props.get("RotateImmediatelyOnUpdate", True))
-    call_service("secretsmanager", "_rotate_secret", wanted | {"RotateImmediately": at_once})
+    at_once = parse_number_or_boolean(props.get("RotateImmediatelyOnUpdate", True))
+    call_service("secretsmanager", "_rotate_secret", request | {"RotateImmediately": at_once})
     return str(props["SecretId"]), {}
 
 
@@ -102,20 +97,20 @@ def create_rotation(logical_id: str, props: dict[str, Any], stack_name: str) -> 
 def update_rotation(
     physical_id: str, old: dict[str, Any], new: dict[str, Any], stack_name: str
 ) -> Provisioned:
-    created: Provisioned = create_rotation("", new, stack_name)
-    return created
+    resource: Provisioned = create_rotation("", new, stack_name)
+    return resource
 
 
 @SECRETS.provisions(_ROTATION_SCHEDULE, "delete")
 def delete_rotation(physical_id: str, props: dict[str, Any]) -> None:
     """Cancel the rotation, as CancelRotateSecret does. The secret may be deleted already."""
-    _, secret = ministack("services.secretsmanager")._resolve(physical_id)
+    _, secret = import_ministack("services.secretsmanager")._resolve(physical_id)
     if secret:
         secret["RotationEnabled"] = False
 
 
 @SECRETS.replaces(f"{_CLOUDFORMATION}.drift", "detect_resource_drift", "stack logical_id record timestamp")
-def resource_drift(
+def detect_resource_drift(
     original: Callable[..., dict[str, Any]],
     stack: dict[str, Any],
     logical_id: str,
@@ -125,14 +120,13 @@ def resource_drift(
     if record.get("ResourceType") != _SECRET:
         return original(stack, logical_id, record, timestamp)
     physical_id = record["PhysicalResourceId"]
-    result = original(
-        stack, logical_id, {**record, "PhysicalResourceId": _secret_name(physical_id)}, timestamp
-    )
+    record_by_name = {**record, "PhysicalResourceId": _find_secret_name(physical_id)}
+    result = original(stack, logical_id, record_by_name, timestamp)
     return {**result, "PhysicalResourceId": physical_id}
 
 
-def _secret_name(arn: str) -> str:
-    name, _ = ministack("services.secretsmanager")._resolve(arn)
+def _find_secret_name(arn: str) -> str:
+    name, _ = import_ministack("services.secretsmanager")._resolve(arn)
     return name or arn
 
 
@@ -147,21 +141,21 @@ _FUNCTION: Final = "AWS::Lambda::Function"
 @TYPES.provisions(_QUERY, "create")
 def create_query(logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
     """Create a query. Every property is create-only: a change creates another query and deletes this one."""
-    created = call_service("athena", "_create_named_query", props)["NamedQueryId"]
-    return created, {"NamedQueryId": created}
+    query_id = call_service("athena", "_create_named_query", props)["NamedQueryId"]
+    return query_id, {"NamedQueryId": query_id}
 
 
 @TYPES.provisions(_QUERY, "delete")
 def delete_query(physical_id: str, props: dict[str, Any]) -> None:
-    if physical_id in ministack("services.athena")._named_queries:
+    if physical_id in import_ministack("services.athena")._named_queries:
         call_service("athena", "_delete_named_query", {"NamedQueryId": physical_id})
 
 
 @TYPES.provisions(_BUDGET, "create")
 def create_budget(logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
-    wanted = _budget_request(logical_id, props, stack_name)
-    call_service("budgets", "_create_budget", wanted)
-    return wanted["Budget"]["BudgetName"], {}
+    request = _build_budget_request(logical_id, props, stack_name)
+    call_service("budgets", "_create_budget", request)
+    return request["Budget"]["BudgetName"], {}
 
 
 @TYPES.provisions(_BUDGET, "update")
@@ -171,16 +165,17 @@ def update_budget(physical_id: str, old: dict[str, Any], new: dict[str, Any], st
     Its notifications are create-only: a change creates another budget and then deletes this one.
     """
     if new.get(_NOTIFICATIONS) != old.get(_NOTIFICATIONS):
-        created: Provisioned = create_budget(physical_id, new, stack_name)
-        return created
-    named = {**new, "Budget": {"BudgetName": physical_id} | new["Budget"]}
-    call_service("budgets", "_update_budget", {"NewBudget": _budget_request("", named, stack_name)["Budget"]})
+        resource: Provisioned = create_budget(physical_id, new, stack_name)
+        return resource
+    named_props = {**new, "Budget": {"BudgetName": physical_id} | new["Budget"]}
+    request = _build_budget_request("", named_props, stack_name)
+    call_service("budgets", "_update_budget", {"NewBudget": request["Budget"]})
     return physical_id, {}
 
 
 @TYPES.provisions(_BUDGET, "delete")
 def delete_budget(physical_id: str, props: dict[str, Any]) -> None:
-    if physical_id in ministack("services.budgets")._budgets:
+    if physical_id in import_ministack("services.budgets")._budgets:
         call_service("budgets", "_delete_budget", {"BudgetName": physical_id})
 
 
@@ -188,10 +183,10 @@ def delete_budget(physical_id: str, props: dict[str, Any]) -> None:
 def create_alarm(
     original: Callable[..., Provisioned], logical_id: str, props: dict[str, Any], stack_name: str
 ) -> Provisioned:
-    if props.get("AlarmName") in ministack("services.cloudwatch")._alarms:
+    if props.get("AlarmName") in import_ministack("services.cloudwatch")._alarms:
         raise ProvisioningFailed(
-            f"Resource of type 'AWS::CloudWatch::Alarm' with identifier '{props['AlarmName']}' already "
-            "exists."
+            "Resource of type 'AWS::CloudWatch::Alarm' "
+            f"with identifier '{props['AlarmName']}' already exists."
         )
     return original(logical_id, props, stack_name)
 
@@ -206,18 +201,18 @@ def create_security(logical_id: str, props: dict[str, Any], stack_name: str) -> 
     call_service(
         "glue",
         "_create_security_configuration",
-        {"Name": name, "EncryptionConfiguration": _security_encryption(props)},
+        {"Name": name, "EncryptionConfiguration": _convert_encryption(props)},
     )
     return name, {}
 
 
 @TYPES.provisions(_SECURITY, "delete")
 def delete_security(physical_id: str, props: dict[str, Any]) -> None:
-    if physical_id in ministack("services.glue")._security_configs:
+    if physical_id in import_ministack("services.glue")._security_configs:
         call_service("glue", "_delete_security_configuration", {"Name": physical_id})
 
 
-def _security_encryption(props: dict[str, Any]) -> dict[str, Any]:
+def _convert_encryption(props: dict[str, Any]) -> dict[str, Any]:
     """Return the EncryptionConfiguration for CreateSecurityConfiguration, which has another name for
     S3Encryptions.
     """
@@ -226,16 +221,16 @@ def _security_encryption(props: dict[str, Any]) -> dict[str, Any]:
     return dict(encryption)
 
 
-def _budget_request(logical_id: str, props: dict[str, Any], stack_name: str) -> dict[str, Any]:
+def _build_budget_request(logical_id: str, props: dict[str, Any], stack_name: str) -> dict[str, Any]:
     """Return the request of CreateBudget. Its amounts are strings, those of templates are numbers."""
-    wanted = copy.deepcopy(props)
-    budget = wanted["Budget"]
+    request = copy.deepcopy(props)
+    budget = request["Budget"]
     budget.setdefault("BudgetName", f"{stack_name}-{logical_id}")
     if "BudgetLimit" in budget:
         budget["BudgetLimit"]["Amount"] = str(budget["BudgetLimit"]["Amount"])
-    for entry in wanted.get(_NOTIFICATIONS, []):
+    for entry in request.get(_NOTIFICATIONS, []):
         entry["Notification"]["Threshold"] = float(entry["Notification"]["Threshold"])
-    return wanted
+    return request
 
 
 @TYPES.provisions(_FUNCTION, "create", original=True)
@@ -254,15 +249,15 @@ def update_function(
     physical_id: str,
     old: dict[str, Any],
     new: dict[str, Any],
-    *rest: Any,
+    *arguments: Any,
 ) -> Provisioned:
-    name, attributes = original(physical_id, old, new, *rest)
+    name, attributes = original(physical_id, old, new, *arguments)
     _keep_dead_letters(name, new)
     return name, attributes
 
 
 def _keep_dead_letters(name: str, props: dict[str, Any]) -> None:
-    config = ministack("services.lambda_svc")._functions[name]["config"]
+    config = import_ministack("services.lambda_svc")._functions[name]["config"]
     if "DeadLetterConfig" in props:
         config["DeadLetterConfig"] = dict(props["DeadLetterConfig"])
     else:
@@ -277,7 +272,7 @@ _SCHEDULE: Final = "AWS::Scheduler::Schedule"
 def create_schedule(
     _: Callable[..., Provisioned], logical_id: str, props: dict[str, Any], stack_name: str
 ) -> Provisioned:
-    make_name = ministack("services.cloudformation.provisioners")._physical_name
+    make_name = import_ministack("services.cloudformation.provisioners")._physical_name
     name = props.get("Name") or make_name(stack_name, logical_id, max_len=64)
     return name, {"Arn": call_service("scheduler", "_create_schedule", name, props)["ScheduleArn"]}
 
@@ -291,158 +286,24 @@ def update_schedule(
     A new name or group creates another schedule; the old one is deleted after the update.
     """
     if new.get("Name", physical_id) != physical_id or new.get("GroupName") != old.get("GroupName"):
-        created: Provisioned = create_schedule(physical_id, new, stack_name)
-        return created
-    return physical_id, {
-        "Arn": call_service("scheduler", "_update_schedule", physical_id, new)["ScheduleArn"]
-    }
+        resource: Provisioned = create_schedule(physical_id, new, stack_name)
+        return resource
+    arn = call_service("scheduler", "_update_schedule", physical_id, new)["ScheduleArn"]
+    return physical_id, {"Arn": arn}
 
 
 @PROPERTIES.replaces("ministack.services.cloudformation.provisioners", "_glue_job_fields", "props")
-def job_fields(original: Callable[..., dict[str, Any]], props: dict[str, Any]) -> dict[str, Any]:
+def convert_job_fields(original: Callable[..., dict[str, Any]], props: dict[str, Any]) -> dict[str, Any]:
     fields = original(props)
     if "ExecutionProperty" in props:
         fields["ExecutionProperty"] = {
-            name: typed(value) for name, value in props["ExecutionProperty"].items()
+            name: parse_number_or_boolean(value) for name, value in props["ExecutionProperty"].items()
         }
     return fields
-
-
-BUCKETS = Patch("cfn_buckets")
-_BUCKET: Final = "AWS::S3::Bucket"
-_NAMESPACE: Final = "http://s3.amazonaws.com/doc/2006-03-01/"
-
-
-@BUCKETS.provisions(_BUCKET, "create", original=True)
-def create_bucket(
-    original: Callable[..., Provisioned], logical_id: str, props: dict[str, Any], stack_name: str
-) -> Provisioned:
-    created = original(logical_id, props, stack_name)
-    try:
-        _apply_settings(created[0], props, {})
-    except ValueError:
-        delete_bucket(original, created[0], props)
-        raise
-    return created
-
-
-@BUCKETS.provisions(_BUCKET, "update", original=True)
-def update(
-    original: Callable[..., Provisioned],
-    physical_id: str,
-    old: dict[str, Any],
-    new: dict[str, Any],
-    stack_name: str,
-    **given: Any,
-) -> Provisioned:
-    created = original(physical_id, old, new, stack_name, **given)
-    _apply_settings(created[0], new, old if created[0] == physical_id else {})
-    return created
-
-
-@BUCKETS.provisions(_BUCKET, "delete", original=True)
-def delete_bucket(_: Callable[..., Any], physical_id: str, props: dict[str, Any]) -> None:
-    """Delete the bucket with DeleteBucket. The bucket may be deleted already."""
-    s3 = ministack("services.s3")
-    if physical_id in s3._buckets:
-        _require_success(physical_id, s3._delete_bucket(physical_id))
-
-
-def _apply_settings(name: str, props: dict[str, Any], old: dict[str, Any]) -> None:
-    """Apply the bucket's properties, and remove those that only `old` has.
-
-    Raises ValueError if S3 refuses.
-    """
-    s3 = ministack("services.s3")
-    for prop, (document, api) in _SETTINGS.items():
-        if props.get(prop):
-            tag, content = document(props[prop])
-            _require_success(name, getattr(s3, f"_put_bucket_{api}")(name, _xml(tag, content)))
-        elif old.get(prop):
-            _require_success(name, getattr(s3, f"_delete_bucket_{api}")(name))
-    if old.get("VersioningConfiguration") and not props.get("VersioningConfiguration"):
-        s3._bucket_versioning[name] = "Suspended"
-
-
-def _require_success(name: str, answer: tuple[int, Any, Any]) -> None:
-    """Raise ValueError if S3 refused the request. The message becomes the ResourceStatusReason."""
-    if answer[0] >= 400:
-        root = ElementTree.fromstring(answer[2])  # noqa: S314  (our own server wrote it)
-        fields = {element.tag.rpartition("}")[2]: element.text for element in root.iter()}
-        raise ValueError(
-            f"{fields.get('Message')} (Service: S3, Status Code: {answer[0]}, {fields.get('Code')}): {name}"
-        )
-
-
-def _bucket_encryption(given: dict[str, Any]) -> tuple[str, Any]:
-    names = {"ServerSideEncryptionByDefault": "ApplyServerSideEncryptionByDefault"}
-    rules = [
-        {names.get(name, name): value for name, value in rule.items()}
-        for rule in given["ServerSideEncryptionConfiguration"]
-    ]
-    return "ServerSideEncryptionConfiguration", {"Rule": rules}
-
-
-def _lifecycle_rule(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the rule in the format of the S3 API. Raises ValueError for an unknown property."""
-    if unknown := given.keys() - _LIFECYCLE_FIELDS.keys() - {"Prefix"}:
-        raise ValueError(f"not simulated: {', '.join(sorted(unknown))} of a lifecycle rule")
-    rule: dict[str, Any] = {"Filter": {"Prefix": given.get("Prefix", "")}}
-    for name in given.keys() - {"Prefix"}:
-        key, inner = _LIFECYCLE_FIELDS[name]
-        if inner:
-            rule.setdefault(key, {})[inner] = given[name]
-        else:
-            rule[key] = given[name]
-    return rule
-
-
-_LIFECYCLE_FIELDS: Final[Mapping[str, tuple[str, str]]] = {
-    "Id": ("ID", ""),
-    "Status": ("Status", ""),
-    "ExpirationInDays": ("Expiration", "Days"),
-    "ExpirationDate": ("Expiration", "Date"),
-    "ExpiredObjectDeleteMarker": ("Expiration", "ExpiredObjectDeleteMarker"),
-    "NoncurrentVersionExpiration": ("NoncurrentVersionExpiration", ""),
-    "AbortIncompleteMultipartUpload": ("AbortIncompleteMultipartUpload", ""),
-}
-#: By property: the function that makes S3's request of it, and the name in MiniStack's S3 operations.
-_SETTINGS: Final[Mapping[str, tuple[Callable[[Any], tuple[str, Any]], str]]] = {
-    "BucketEncryption": (_bucket_encryption, "encryption"),
-    "LifecycleConfiguration": (
-        lambda value: (
-            "LifecycleConfiguration",
-            {"Rule": [_lifecycle_rule(rule) for rule in value["Rules"]]},
-        ),
-        "lifecycle",
-    ),
-    "OwnershipControls": (
-        lambda value: ("OwnershipControls", {"Rule": value["Rules"]}),
-        "ownership_controls",
-    ),
-    "Tags": (lambda value: ("Tagging", {"TagSet": {"Tag": value}}), "tagging"),
-}
-
-
-def _xml(tag: str, content: Any) -> bytes:
-    root = ElementTree.Element(tag, xmlns=_NAMESPACE)
-    _fill(root, content)
-    return ElementTree.tostring(root)
-
-
-def _fill(element: ElementTree.Element, content: Any) -> None:
-    """Add XML elements for a value. A list becomes several elements of the same name."""
-    if not isinstance(content, dict):
-        element.text = str(content).lower() if isinstance(content, bool) else str(content)
-        return
-    for tag, value in content.items():
-        for item in value if isinstance(value, list) else [value]:
-            _fill(ElementTree.SubElement(element, tag), item)
 
 
 PATCHES: Final = (
     SECRETS,
     TYPES,
     PROPERTIES,
-    BUCKETS,
 )

@@ -12,8 +12,8 @@
 Beyond AWS: alarms change state as soon as data arrives; POST alarms/evaluate {"seconds": n} under /_simulator
 evaluates all alarms as if n seconds had passed.
 
-See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and
-cloudwatch"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators
+-k "stock and cloudwatch"`
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from simulators.aws import controls, settings
-from simulators.aws.hooks import Patch, ministack
+from simulators.aws.hooks import Patch, import_ministack
 from simulators.core import control
 
 ALARMS = Patch("alarm_states")
@@ -44,46 +44,46 @@ _BREACHES: Final[dict[str, Callable[[float, float], bool]]] = {
 def evaluate(original: Callable[[Any], None], alarm: dict[str, Any]) -> None:
     if alarm.get("ComparisonOperator") not in _BREACHES or not alarm.get("MetricName"):
         return original(alarm)
-    return _set_state(alarm, state_of(alarm, _breaching_periods(alarm, time.time())))
+    return _set_state(alarm, decide_state(alarm, _evaluate_periods(alarm, time.time())))
 
 
 @controls.register("POST", "/alarms/evaluate")
 def evaluate_later(request: control.Request) -> control.Response:
     now = time.time() + float(json.loads(request.body or b"{}").get("seconds", 0))
-    responses = ministack("core.responses")
+    responses = import_ministack("core.responses")
     responses.set_request_account_id(settings.ACCOUNT)
     responses.set_request_region(settings.REGION)
-    alarms = ministack(_CLOUDWATCH)._alarms
+    alarms = import_ministack(_CLOUDWATCH)._alarms
     for alarm in alarms.values():
         if alarm.get("ComparisonOperator") in _BREACHES and alarm.get("MetricName"):
-            _set_state(alarm, state_of(alarm, _breaching_periods(alarm, now)))
-    return control.as_json({alarm["AlarmName"]: alarm["StateValue"] for alarm in alarms.values()})
+            _set_state(alarm, decide_state(alarm, _evaluate_periods(alarm, now)))
+    return control.build_json_response({alarm["AlarmName"]: alarm["StateValue"] for alarm in alarms.values()})
 
 
-def state_of(alarm: dict[str, Any], breaching: Sequence[bool | None]) -> str:
+def decide_state(alarm: dict[str, Any], breaching: Sequence[bool | None]) -> str:
     """Return the alarm's state.
 
     `breaching`: for each period, newest first, whether it breaches; None without data.
     """
     periods = int(alarm.get("EvaluationPeriods", 1))
-    wanted = int(alarm.get("DatapointsToAlarm") or periods)
+    needed_datapoints = int(alarm.get("DatapointsToAlarm") or periods)
     missing = alarm.get("TreatMissingData") or "missing"
-    real = [state for state in breaching if state is not None]
-    if not real:
+    known_states = [state for state in breaching if state is not None]
+    if not known_states:
         silent = {"breaching": "ALARM", "notBreaching": "OK", "ignore": str(alarm["StateValue"])}
         return silent.get(missing, "INSUFFICIENT_DATA")
-    if len(real) < periods and missing in ("breaching", "notBreaching"):
-        real += [missing == "breaching"] * (periods - len(real))
-    if sum(real[:periods]) >= wanted:
+    if len(known_states) < periods and missing in ("breaching", "notBreaching"):
+        known_states += [missing == "breaching"] * (periods - len(known_states))
+    if sum(known_states[:periods]) >= needed_datapoints:
         return "ALARM"
-    if False in real[:periods]:
+    if False in known_states[:periods]:
         return "OK"
     oldest = max((age for age, is_breaching in enumerate(breaching[:periods], 1) if is_breaching), default=0)
-    return "ALARM" if oldest >= wanted else str(alarm["StateValue"])
+    return "ALARM" if oldest >= needed_datapoints else str(alarm["StateValue"])
 
 
-def _breaching_periods(alarm: dict[str, Any], now: float) -> list[bool | None]:
-    cloudwatch = ministack(_CLOUDWATCH)
+def _evaluate_periods(alarm: dict[str, Any], now: float) -> list[bool | None]:
+    cloudwatch = import_ministack(_CLOUDWATCH)
     key = (
         alarm["Namespace"],
         alarm["MetricName"],
@@ -97,9 +97,13 @@ def _breaching_periods(alarm: dict[str, Any], now: float) -> list[bool | None]:
     result: list[bool | None] = []
     for number in range(int(alarm.get("EvaluationPeriods", 1)) + _EXTRA_PERIODS):
         end = now - number * period
-        inside = [point for point in points if end - period < point["Timestamp"] <= end]
-        value = cloudwatch._stat_value(cloudwatch._calc_stats(inside), statistic, inside) if inside else None
-        result.append(None if value is None else breaches(float(value), threshold))
+        points_of_period = [point for point in points if end - period < point["Timestamp"] <= end]
+        value = None
+        if points_of_period:
+            statistics = cloudwatch._calc_stats(points_of_period)
+            value = cloudwatch._stat_value(statistics, statistic, points_of_period)
+        breaching = None if value is None else breaches(float(value), threshold)
+        result.append(breaching)
     return result
 
 
@@ -107,7 +111,7 @@ def _set_state(alarm: dict[str, Any], state: str) -> None:
     old = alarm["StateValue"]
     if state == old:
         return
-    cloudwatch = ministack(_CLOUDWATCH)
+    cloudwatch = import_ministack(_CLOUDWATCH)
     reason = f"Threshold Crossed: {alarm['MetricName']}"
     alarm.update(StateValue=state, StateReason=reason, StateUpdatedTimestamp=int(time.time()))
     cloudwatch._record_history(alarm["AlarmName"], old, state, reason)
@@ -119,7 +123,7 @@ NAMESPACE = Patch("metric_namespace")
 
 
 @NAMESPACE.replaces("ministack.core.iam_actions", "request_tag_context", "service iam_action body params")
-def condition_keys(
+def build_condition_keys(
     original: Callable[..., dict[str, Any]],
     service: str,
     iam_action: str,
@@ -130,18 +134,20 @@ def condition_keys(
     context = original(service, iam_action, body, params)
     if iam_action.lower() != "cloudwatch:putmetricdata":
         return context
-    return context | {"cloudwatch:namespace": _namespace(body, params)}
+    return context | {"cloudwatch:namespace": _read_namespace(body, params)}
 
 
-def _namespace(body: bytes, params: dict[str, Any]) -> str:
+def _read_namespace(body: bytes, params: dict[str, Any]) -> str:
     """Return the namespace of a JSON or form-encoded request; empty if it can't be read."""
     if body[:1] == b"{":
         try:
             return str(json.loads(body).get("Namespace", ""))
         except ValueError:
             return ""
-    given = params.get("Namespace", "")
-    return str(given[0] if isinstance(given, list) else given)
+    namespace = params.get("Namespace", "")
+    if isinstance(namespace, list):
+        return str(namespace[0])
+    return str(namespace)
 
 
 PATCHES: Final = (

@@ -18,8 +18,8 @@ Beyond AWS: POST schedules/fire {"group": "default", "name": …, "at": ISO time
 schedule as if it were due at that time, skips its earlier occurrences, and returns the result of the first
 attempt. Without `at`, the time is the next due time.
 
-See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and
-events"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators
+-k "stock and events"`
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from simulators.aws import controls, identity, settings
-from simulators.aws.delivery import Outcome, Policy, Undelivered, bury_in, deliver
-from simulators.aws.hooks import Answer, Original, Patch, in_background, ministack
-from simulators.aws.scheduled_calls import SERVICE, Occurrence, call, is_once, moment, next_due
+from simulators.aws.delivery import Outcome, Policy, Undelivered, deliver, send_to_dead_letter_queue
+from simulators.aws.hooks import Answer, Original, Patch, import_ministack, run_in_background
+from simulators.aws.scheduled_calls import SERVICE, Occurrence, call, find_next_due, is_once, parse_moment
 from simulators.core import control
 
 SCHEDULER = Patch("scheduler_clock")
@@ -52,110 +52,109 @@ _lock: Final = threading.Lock()
 
 @SCHEDULER.replaces(_SCHEDULER_MODULE, "_create_schedule", "name body")
 def create_schedule(original: Original, name: str, body: dict[str, Any]) -> Answer:
-    refused = _refused(body)
-    answer = refused or original(name, body)
+    refusal = _find_refusal(body)
+    answer = refusal or original(name, body)
     if answer[0] == 200:
-        _processed_until.pop(_key(body.get("GroupName", "default"), name), None)
+        _processed_until.pop(_build_schedule_key(body.get("GroupName", "default"), name), None)
     return answer
 
 
 @SCHEDULER.replaces(_SCHEDULER_MODULE, "_update_schedule", "name body")
 def update_schedule(original: Original, name: str, body: dict[str, Any]) -> Answer:
-    return _refused(body) or original(name, body)
+    return _find_refusal(body) or original(name, body)
 
 
 @SCHEDULER.replaces(_SCHEDULER_MODULE, "_ticker_loop", "")
-def ticker_loop(_: Callable[[], None]) -> None:
+def run_ticker_loop(_: Callable[[], None]) -> None:
     while True:
         time.sleep(_TICK_SECONDS)
         try:
-            _tick(datetime.now(UTC))
+            _fire_due_schedules(datetime.now(UTC))
         except Exception:  # a schedule that fails must not stop the clock
             _log.exception("a schedule could not be called")
 
 
-def _tick(now: datetime) -> None:
-    for key, schedule in list(ministack("services.scheduler")._schedules._data.items()):
-        while (due := _due(key, schedule)) and due <= now:
-            _fire(key, schedule, due)
+def _fire_due_schedules(now: datetime) -> None:
+    for key, schedule in list(import_ministack("services.scheduler")._schedules._data.items()):
+        while (due := _find_due_time(key, schedule)) and due <= now:
+            _fire_schedule(key, schedule, due)
 
 
 @controls.register("POST", "/schedules/fire", waits=True)
-def fire_by_hand(request: control.Request) -> control.Response:
+def fire_schedule_now(request: control.Request) -> control.Response:
     try:
-        given = json.loads(request.body)
-        key = _key(given.get("group", "default"), given["name"])
-        at = moment(given.get("at"))
+        document = json.loads(request.body)
+        key = _build_schedule_key(document.get("group", "default"), document["name"])
+        at = parse_moment(document.get("at"))
     except (ValueError, KeyError, TypeError) as mistake:
-        return control.as_json({"error": f"give group, name and at (ISO 8601): {mistake}"}, 400)
-    schedule = ministack("services.scheduler")._schedules._data.get(key)
+        return control.build_json_response({"error": f"give group, name and at (ISO 8601): {mistake}"}, 400)
+    schedule = import_ministack("services.scheduler")._schedules._data.get(key)
     if schedule is None:
-        return control.as_json({"error": f"no schedule {key[2]}"}, 404)
-    due = at or _due(key, schedule, at_least=datetime.now(UTC))
+        return control.build_json_response({"error": f"no schedule {key[2]}"}, 404)
+    due = at or _find_due_time(key, schedule, at_least=datetime.now(UTC))
     if due is None or schedule["State"] != "ENABLED":
-        return control.as_json(
-            {"error": f"schedule {key[2]} is {schedule['State']} and has {'a' if due else 'no'} next time"},
-            409,
-        )
-    return control.as_json(_fire(key, schedule, due))
+        article = "a" if due else "no"
+        error = f"schedule {key[2]} is {schedule['State']} and has {article} next time"
+        return control.build_json_response({"error": error}, 409)
+    return control.build_json_response(_fire_schedule(key, schedule, due))
 
 
-def _key(group: str, name: str) -> tuple[str, str, str]:
+def _build_schedule_key(group: str, name: str) -> tuple[str, str, str]:
     return settings.ACCOUNT, settings.REGION, f"{group}/{name}"
 
 
-def _due(key: Any, schedule: dict[str, Any], at_least: datetime | None = None) -> datetime | None:
+def _find_due_time(key: Any, schedule: dict[str, Any], at_least: datetime | None = None) -> datetime | None:
     if schedule.get("State") != "ENABLED":
         return None
-    seen = _processed_until.setdefault(key, max(_STARTED, moment(schedule["CreationDate"]) or _STARTED))
-    return next_due(schedule, max(seen, at_least or seen))
+    seen = _processed_until.setdefault(key, max(_STARTED, parse_moment(schedule["CreationDate"]) or _STARTED))
+    return find_next_due(schedule, max(seen, at_least or seen))
 
 
-def _fire(key: Any, schedule: dict[str, Any], due: datetime) -> dict[str, Any]:
+def _fire_schedule(key: Any, schedule: dict[str, Any], due: datetime) -> dict[str, Any]:
     with _lock:
         _processed_until[key] = max(due, _processed_until.get(key, due))
     occurrence = Occurrence(schedule, due)
     context = contextvars.copy_context()
-    outcome = context.run(_in_scope, key, lambda: call(occurrence))
+    outcome = context.run(_run_in_scope, key, lambda: call(occurrence))
     _log.info("%s at %s: %s", key[2], occurrence.scheduled_time, outcome.error or "delivered")
     if is_once(schedule) and schedule.get("ActionAfterCompletion") == "DELETE":
-        ministack("services.scheduler")._schedules._data.pop(key, None)
+        import_ministack("services.scheduler")._schedules._data.pop(key, None)
     return {
         "schedule": schedule["Arn"],
         "scheduled_time": occurrence.scheduled_time,
         "execution_id": occurrence.execution_id,
-        "invocation": _invocation(outcome),
+        "invocation": _describe_invocation(outcome),
     }
 
 
-def _in_scope(key: Any, then: Callable[[], Outcome]) -> Outcome:
-    responses = ministack("core.responses")
+def _run_in_scope(key: Any, attempt: Callable[[], Outcome]) -> Outcome:
+    responses = import_ministack("core.responses")
     responses.set_request_account_id(key[0])
     responses.set_request_region(key[1])
-    return then()
+    return attempt()
 
 
-def _invocation(outcome: Outcome) -> dict[str, Any]:
+def _describe_invocation(outcome: Outcome) -> dict[str, Any]:
     if outcome.error is None:
         return {"state": "delivered", "answer": outcome.answer}
     state = "retrying" if outcome.goes_on else "failed"
     return {"state": state, "error": outcome.error.code, "message": outcome.error.message}
 
 
-def _refused(body: dict[str, Any]) -> Answer | None:
-    message = _validation_error(body)
-    refusal: Answer = ministack("services.scheduler")._error(400, "ValidationException", message)
+def _find_refusal(body: dict[str, Any]) -> Answer | None:
+    message = _find_validation_error(body)
+    refusal: Answer = import_ministack("services.scheduler")._error(400, "ValidationException", message)
     return refusal if message else None
 
 
-def _validation_error(body: dict[str, Any]) -> str:
+def _find_validation_error(body: dict[str, Any]) -> str:
     try:
         ZoneInfo(body.get("ScheduleExpressionTimezone") or "UTC")
     except (ZoneInfoNotFoundError, ValueError):
         return "Invalid ScheduleExpressionTimezone."
     role = (body.get("Target") or {}).get("RoleArn", "")
-    group = ministack("services.scheduler")._group_arn(body.get("GroupName", "default"))
-    if role and not identity.trusts(role, SERVICE, group):
+    group = import_ministack("services.scheduler")._group_arn(body.get("GroupName", "default"))
+    if role and not identity.is_trusted_by_role(role, SERVICE, group):
         return "The execution role you provide must allow AWS EventBridge Scheduler to assume the role."
     return ""
 
@@ -196,34 +195,36 @@ def dispatch_to_lambda(_: Callable[..., None], arn: str, payload: str) -> None:
     match = _matched.get()
     deliver(
         lambda _: _call(arn, payload, match.rule_arn),
-        Policy.of(match.target),
-        lambda outcome: _bury(match, outcome),
+        Policy.from_target(match.target),
+        lambda outcome: _send_to_dead_letter_queue(match, outcome),
     )
 
 
 def _call(arn: str, payload: str, rule_arn: str) -> None:
     """Call the target. Raises Undelivered."""
-    functions = ministack("services.lambda_svc")
+    functions = import_ministack("services.lambda_svc")
     record, config, _ = functions._get_func_record_for_ref(arn)
     if not record or not config:
         raise Undelivered("NO_RESOURCE", f"Function not found: {arn}")
     policy, _ = functions.function_policy_for_arn(arn) or (None, "")
-    if not identity.lets_in(policy, _SERVICE, "lambda:InvokeFunction", arn, rule_arn):
+    if not identity.is_allowed_by_policy(policy, _SERVICE, "lambda:InvokeFunction", arn, rule_arn):
         raise Undelivered("NO_PERMISSIONS", "Lack of permissions to invoke the target.")
     functions.invoke_async_with_retry(
         functions._execution_record_for_config(record, config), json.loads(payload)
     )
 
 
-def _bury(match: _Match, outcome: Outcome) -> None:
+def _send_to_dead_letter_queue(match: _Match, outcome: Outcome) -> None:
     queue = (match.target.get("DeadLetterConfig") or {}).get("Arn", "")
-    if not queue or not ministack("services.sqs").queue_policy_allows(
+    if not queue or not import_ministack("services.sqs").queue_policy_allows(
         queue, _SERVICE, match.rule_arn, settings.ACCOUNT
     ):
         return
-    body = json.dumps(ministack("services.eventbridge")._pattern_event_view(match.event).event_with_detail())
-    attributes = outcome.attributes(RULE_ARN=match.rule_arn, TARGET_ARN=match.target["Arn"])
-    in_background(bury_in, queue, identity.ROOT, body, attributes)
+    body = json.dumps(
+        import_ministack("services.eventbridge")._pattern_event_view(match.event).event_with_detail()
+    )
+    attributes = outcome.build_attributes(RULE_ARN=match.rule_arn, TARGET_ARN=match.target["Arn"])
+    run_in_background(send_to_dead_letter_queue, queue, identity.ROOT, body, attributes)
 
 
 PATCHES: Final = (

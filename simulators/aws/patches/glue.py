@@ -39,8 +39,8 @@ import uuid
 from typing import Any, Final
 
 from simulators.aws import controls
-from simulators.aws.answers import json_answer, json_error
-from simulators.aws.hooks import Answer, Original, Patch, in_background, ministack
+from simulators.aws.answers import build_json_answer, build_json_error
+from simulators.aws.hooks import Answer, Original, Patch, import_ministack, run_in_background
 from simulators.aws.job_run import JobRun
 from simulators.core import control
 
@@ -79,39 +79,50 @@ def handle_request(  # noqa: PLR0917  (MiniStack's own parameters)
     if action == "UpdateTable":
         request["TableInput"] = {**_EMPTY_TABLE, **request.get("TableInput", {})}
     with _catalog_lock:
-        if action == "GetTables" and request.get("DatabaseName") not in ministack("services.glue")._databases:
-            return json_error("EntityNotFoundException", f"Database {request.get('DatabaseName')} not found.")
+        if (
+            action == "GetTables"
+            and request.get("DatabaseName") not in import_ministack("services.glue")._databases
+        ):
+            return build_json_error(
+                "EntityNotFoundException", f"Database {request.get('DatabaseName')} not found."
+            )
         answer: Answer = original(method, path, headers, json.dumps(request).encode(), query_params)
     if action in _LISTS and answer[0] == 200:
-        return _catalog_page(answer, _LISTS[action], **listing)
+        return _build_catalog_page(answer, _LISTS[action], **listing)
     return answer
 
 
 def fold(request: dict[str, Any]) -> dict[str, Any]:
     """Return the request with each name of a database or table in lower case."""
-    folded = dict(request)
-    for key in {"Name", "DatabaseName"} & folded.keys():
-        folded[key] = folded[key].lower()
-    for key in {"DatabaseInput", "TableInput"} & folded.keys():
-        folded[key] = fold(folded[key])
-    if "TablesToDelete" in folded:
-        folded["TablesToDelete"] = [name.lower() for name in folded["TablesToDelete"]]
-    return folded
+    folded_request = dict(request)
+    for key in {"Name", "DatabaseName"} & folded_request.keys():
+        folded_request[key] = folded_request[key].lower()
+    for key in {"DatabaseInput", "TableInput"} & folded_request.keys():
+        folded_request[key] = fold(folded_request[key])
+    if "TablesToDelete" in folded_request:
+        folded_request["TablesToDelete"] = [name.lower() for name in folded_request["TablesToDelete"]]
+    return folded_request
 
 
-def _catalog_page(
-    answer: Answer, field: str, MaxResults: int | None, NextToken: str | None, Expression: str | None
+def _build_catalog_page(
+    answer: Answer,
+    field: str,
+    MaxResults: int | None,  # noqa: N803  (AWS's names)
+    NextToken: str | None,  # noqa: N803
+    Expression: str | None,  # noqa: N803
 ) -> Answer:
     try:
-        after = base64.b64decode(NextToken or "", validate=True).decode()
-        wanted = re.compile(Expression or ".*")
+        last_name = base64.b64decode(NextToken or "", validate=True).decode()
+        pattern = re.compile(Expression or ".*")
     except (ValueError, re.error) as error:
-        return json_error("InvalidInputException", str(error))
+        return build_json_error("InvalidInputException", str(error))
     entries = sorted(json.loads(answer[2])[field], key=lambda entry: str(entry["Name"]))
-    left = [entry for entry in entries if entry["Name"] > after and wanted.fullmatch(entry["Name"])]
-    page = left[: min(MaxResults or MAX_RESULTS, MAX_RESULTS)]
+    matching_entries = [
+        entry for entry in entries if entry["Name"] > last_name and pattern.fullmatch(entry["Name"])
+    ]
+    page = matching_entries[: min(MaxResults or MAX_RESULTS, MAX_RESULTS)]
     result: dict[str, Any] = {field: page}
-    if len(page) < len(left):
+    if len(page) < len(matching_entries):
         result["NextToken"] = base64.b64encode(page[-1]["Name"].encode()).decode()
     return answer[0], answer[1], json.dumps(result).encode()
 
@@ -134,7 +145,10 @@ def enforce(  # noqa: PLR0917  (MiniStack's own parameters)
     resource_arn: str = "*",
     service_context: dict[str, Any] | None = None,
 ) -> Any:
-    for arn in [resource_arn, *(related(iam_action, resource_arn) if service == "glue" else [])]:
+    arns = [resource_arn]
+    if service == "glue":
+        arns += related(iam_action, resource_arn)
+    for arn in arns:
         denied = original(access_key_id, iam_action, service, region, arn, service_context)
         if denied:
             return denied
@@ -152,16 +166,18 @@ def catalog_resource(target: str, body: bytes) -> str | None:
         return None
     action = target.rpartition(".")[2]
     if action in _DATABASE_ACTIONS:
-        return f"database/{_name(request, 'DatabaseInput')}".lower()
+        return f"database/{_read_name(request, 'DatabaseInput')}".lower()
     database = request.get("DatabaseName")
     if not database:
         return None
-    table = _name(request, "TableInput")
+    table = _read_name(request, "TableInput")
     return (f"table/{database}/{table}" if table else f"database/{database}").lower()
 
 
-def _name(request: dict[str, Any], within: str) -> str:
-    return str(request.get("Name") or request.get("TableName") or request.get(within, {}).get("Name") or "")
+def _read_name(request: dict[str, Any], container: str) -> str:
+    return str(
+        request.get("Name") or request.get("TableName") or request.get(container, {}).get("Name") or ""
+    )
 
 
 def related(action: str, arn: str) -> list[str]:
@@ -174,8 +190,12 @@ def related(action: str, arn: str) -> list[str]:
         return [
             f"{prefix}:{suffix}" for suffix in ("catalog", f"table/{name}/*", f"userDefinedFunction/{name}/*")
         ]
-    database = [f"{prefix}:database/{name.partition('/')[0]}"] if kind == "table" else []
-    return [*database, f"{prefix}:catalog"] if kind in ("table", "database") else []
+    if kind == "table":
+        database = name.partition("/")[0]
+        return [f"{prefix}:database/{database}", f"{prefix}:catalog"]
+    if kind == "database":
+        return [f"{prefix}:catalog"]
+    return []
 
 
 RUNS = Patch("glue_runs")
@@ -192,7 +212,7 @@ _runs_lock: Final = threading.Lock()
 def create_job(original: Original, data: dict[str, Any]) -> Answer:
     answer = original(data)
     if answer[0] == 200:
-        job = ministack("services.glue")._jobs[data["Name"]]
+        job = import_ministack("services.glue")._jobs[data["Name"]]
         job["ExecutionProperty"] = data.get("ExecutionProperty") or {"MaxConcurrentRuns": 1}
         job["Timeout"] = data.get("Timeout") or _DEFAULT_TIMEOUT
     return answer
@@ -201,15 +221,15 @@ def create_job(original: Original, data: dict[str, Any]) -> Answer:
 @RUNS.replaces(_GLUE, "_update_job", "data")
 def update_job(original: Original, data: dict[str, Any]) -> Answer:
     answer = original(data)
-    given = data.get("JobUpdate", {}).get("ExecutionProperty")
-    if answer[0] == 200 and given:
-        ministack("services.glue")._jobs[data["JobName"]]["ExecutionProperty"] = given
+    execution_property = data.get("JobUpdate", {}).get("ExecutionProperty")
+    if answer[0] == 200 and execution_property:
+        import_ministack("services.glue")._jobs[data["JobName"]]["ExecutionProperty"] = execution_property
     return answer
 
 
 @RUNS.replaces(_GLUE, "_start_job_run", "data")
 def start_job_run(original: Original, data: dict[str, Any]) -> Answer:
-    glue = ministack("services.glue")
+    glue = import_ministack("services.glue")
     job = glue._jobs.get(data.get("JobName"))
     if job is None:
         return original(data)
@@ -217,41 +237,42 @@ def start_job_run(original: Original, data: dict[str, Any]) -> Answer:
         runs = glue._job_runs.setdefault(job["Name"], [])
         limit = job.get("ExecutionProperty", {}).get("MaxConcurrentRuns", 1)
         if sum(run["Id"] in _active_runs for run in runs) >= limit:
-            return json_error(
+            return build_json_error(
                 "ConcurrentRunsExceededException", f"Concurrent runs exceeded for {job['Name']}"
             )
         run = _begin(dict(job), data)
         runs.append(run.record)
-    return json_answer({"JobRunId": run.record["Id"]})
+    return build_json_answer({"JobRunId": run.record["Id"]})
 
 
 @RUNS.replaces(_GLUE, "_batch_stop_job_run", "data")
-def batch_stop_job_run(original: Original, data: dict[str, Any]) -> Answer:
+def stop_job_runs(original: Original, data: dict[str, Any]) -> Answer:
     """Stop the active runs, which are STOPPING until they end.
 
     MiniStack returns the errors for the other runs.
     """
-    stopping = [
-        run for run in data.get("JobRunIds", []) if _request_end(data.get("JobName", ""), run, "STOPPED")
-    ]
-    answer = original(
-        {**data, "JobRunIds": [run for run in data.get("JobRunIds", []) if run not in stopping]}
-    )
+    job_name = data.get("JobName")
+    stopping_runs = []
+    other_runs = []
+    for run in data.get("JobRunIds", []):
+        if _request_end(data.get("JobName", ""), run, "STOPPED"):
+            stopping_runs.append(run)
+        else:
+            other_runs.append(run)
+    answer = original({**data, "JobRunIds": other_runs})
     response = json.loads(answer[2])
-    response["SuccessfulSubmissions"] += [
-        {"JobName": data.get("JobName"), "JobRunId": run} for run in stopping
-    ]
-    return json_answer(response)
+    response["SuccessfulSubmissions"] += [{"JobName": job_name, "JobRunId": run} for run in stopping_runs]
+    return build_json_answer(response)
 
 
 @controls.register("POST", "/job-runs/expire")
-def expire(request: control.Request) -> control.Response:
-    given = json.loads(request.body)
-    job = given.get("job", "")
-    run = given.get("run", "")
+def expire_job_run(request: control.Request) -> control.Response:
+    document = json.loads(request.body)
+    job = document.get("job", "")
+    run = document.get("run", "")
     if _request_end(job, run, "TIMEOUT"):
-        return control.as_json({"job": job, "run": run})
-    return control.as_json({"error": f"job {job!r} has no active run {run!r}"}, 404)
+        return control.build_json_response({"job": job, "run": run})
+    return control.build_json_response({"error": f"job {job!r} has no active run {run!r}"}, 404)
 
 
 def _request_end(job_name: str, run_id: str, state: str) -> bool:
@@ -266,23 +287,25 @@ def _request_end(job_name: str, run_id: str, state: str) -> bool:
 
 def _begin(job: dict[str, Any], data: dict[str, Any]) -> JobRun:
     run_id = f"jr_{uuid.uuid4().hex}{uuid.uuid4().hex}"
-    given = {
+    arguments = {
         **job.get("DefaultArguments", {}),
         **data.get("Arguments", {}),
         **job.get("NonOverridableArguments", {}),
     }
-    record = _record(job, data, run_id, given)
-    reserved = {"--JOB_NAME": job["Name"], "--JOB_ID": f"j_{run_id[3:35]}", "--JOB_RUN_ID": run_id}
-    run = _active_runs[run_id] = JobRun(job, record, {**given, **reserved}, lambda: _put_event(record))
-    in_background(run.carry_out)
+    record = _build_record(job, data, run_id, arguments)
+    reserved_arguments = {"--JOB_NAME": job["Name"], "--JOB_ID": f"j_{run_id[3:35]}", "--JOB_RUN_ID": run_id}
+    run = _active_runs[run_id] = JobRun(
+        job, record, {**arguments, **reserved_arguments}, lambda: _put_event(record)
+    )
+    run_in_background(run.carry_out)
     return run
 
 
-def _record(
+def _build_record(
     job: dict[str, Any], data: dict[str, Any], run_id: str, arguments: dict[str, str]
 ) -> dict[str, Any]:
     now = time.time()
-    same = ("WorkerType", "NumberOfWorkers", "MaxCapacity", "SecurityConfiguration", "GlueVersion")
+    copied_fields = ("WorkerType", "NumberOfWorkers", "MaxCapacity", "SecurityConfiguration", "GlueVersion")
     return {
         "Id": run_id,
         "Attempt": 0,
@@ -294,7 +317,7 @@ def _record(
         "PredecessorRuns": [],
         "ExecutionTime": 0,
         "Timeout": data.get("Timeout") or job.get("Timeout") or _DEFAULT_TIMEOUT,
-        **{name: data.get(name) or job[name] for name in same if data.get(name) or job.get(name)},
+        **{name: data.get(name) or job[name] for name in copied_fields if data.get(name) or job.get(name)},
     }
 
 
@@ -310,7 +333,7 @@ def _put_event(record: dict[str, Any]) -> None:
         "message": record.get("ErrorMessage") or _MESSAGE.get(state, ""),
     }
     entry = {"Source": "aws.glue", "DetailType": "Glue Job State Change", "Detail": json.dumps(detail)}
-    ministack("services.eventbridge")._put_events({"Entries": [entry]}, allow_aws_source=True)
+    import_ministack("services.eventbridge")._put_events({"Entries": [entry]}, allow_aws_source=True)
 
 
 PATCHES: Final = (

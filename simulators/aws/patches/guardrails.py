@@ -15,8 +15,8 @@ Beyond AWS: POST guardrails {"denials": [{"by": "session policy", "action": "glu
 under /_simulator sets what is denied; an empty list ends it. Lake Formation has its own switch. They need
 `iam`.
 
-See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and
-guardrails"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators
+-k "stock and guardrails"`
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final, NamedTuple
 
 from simulators.aws import controls, lake_formation
-from simulators.aws.hooks import Patch, ministack
+from simulators.aws.hooks import Patch, import_ministack
 from simulators.core import control
 
 GUARDRAILS = Patch("guardrails")
@@ -49,12 +49,10 @@ class Guardrail(NamedTuple):
     principal: str = "*"
     explicit: bool = True
 
-    def why(self, action: str) -> str:
-        return (
-            f"with an explicit deny in a {self.by}"
-            if self.explicit
-            else f"because no {self.by} allows the {action} action"
-        )
+    def explain(self, action: str) -> str:
+        if self.explicit:
+            return f"with an explicit deny in a {self.by}"
+        return f"because no {self.by} allows the {action} action"
 
 
 _denials: list[Guardrail] = []
@@ -62,11 +60,11 @@ _denials: list[Guardrail] = []
 
 @controls.register("POST", "/guardrails")
 def change(request: control.Request) -> control.Response:
-    denials = [Guardrail(**denial) for denial in request.document()["denials"]]
+    denials = [Guardrail(**denial) for denial in request.read_document()["denials"]]
     if unknown := {denial.by for denial in denials}.difference(KINDS):
         raise ValueError(f"{', '.join(unknown)}: give {', '.join(KINDS)}")
     _denials[:] = denials
-    return control.as_json({"denials": len(_denials)})
+    return control.build_json_response({"denials": len(_denials)})
 
 
 @GUARDRAILS.replaces(
@@ -86,22 +84,24 @@ def enforce(  # noqa: PLR0917  (MiniStack's own parameters)
     denied = original(access_key_id, iam_action, service, region, resource_arn, service_context)
     if denied or not (_denials or lake_formation.ACCOUNT.governs):
         return denied
-    evaluator = ministack("core.iam_evaluator")
+    evaluator = import_ministack("core.iam_evaluator")
     principal = str(
-        evaluator.resolve_principal(access_key_id or "", ministack("core.responses").get_account_id()).arn
+        evaluator.resolve_principal(
+            access_key_id or "", import_ministack("core.responses").get_account_id()
+        ).arn
     )
-    message = _refusal(iam_action, principal, resource_arn)
+    message = _find_refusal(iam_action, principal, resource_arn)
     return evaluator.AuthError("AccessDeniedException", message) if message else None
 
 
-def _refusal(action: str, principal: str, resource: str) -> str:
+def _find_refusal(action: str, principal: str, resource: str) -> str:
     for denial in _denials:
         if fnmatchcase(action, denial.action) and fnmatchcase(principal, denial.principal):
             return (
                 f"User: {principal} is not authorized to perform: {action} on resource: {resource} "
-                f"{denial.why(action)}"
+                f"{denial.explain(action)}"
             )
-    return lake_formation.ACCOUNT.refusal(action, principal, resource)
+    return lake_formation.ACCOUNT.find_refusal(action, principal, resource)
 
 
 PATCHES = (GUARDRAILS,)

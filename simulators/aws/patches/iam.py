@@ -22,10 +22,10 @@ def validate(original: Any, doc: Any) -> str | None:
     problem: str | None = original(doc)
     if problem:
         return problem
-    read = json.loads(doc) if isinstance(doc, str) else doc
-    statements = read.get("Statement", [])
-    listed = statements if isinstance(statements, list) else [statements]
-    names = [statement["Sid"] for statement in listed if statement.get("Sid")]
+    policy = json.loads(doc) if isinstance(doc, str) else doc
+    statements = policy.get("Statement", [])
+    statement_list = statements if isinstance(statements, list) else [statements]
+    names = [statement["Sid"] for statement in statement_list if statement.get("Sid")]
     return "Statement IDs (SID) in a single policy must be unique." if len(names) != len(set(names)) else None
 
 

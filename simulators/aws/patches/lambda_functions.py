@@ -21,8 +21,8 @@
   group only if the role allows that. Stock creates /aws/lambda/<name> regardless of the role, so that the
   group outlives the stack. Source: Lambda developer guide, "Sending Lambda function logs to CloudWatch Logs".
 
-See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and
-lambda_functions"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators
+-k "stock and lambda_functions"`
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from simulators.aws import identity, settings
-from simulators.aws.delivery import bury_in
-from simulators.aws.hooks import Answer, Original, Patch, in_background, ministack
+from simulators.aws.delivery import send_to_dead_letter_queue
+from simulators.aws.hooks import Answer, Original, Patch, import_ministack, run_in_background
 
 INTERPRETER = Patch("lambda_interpreter")
 
@@ -45,7 +45,9 @@ INTERPRETER = Patch("lambda_interpreter")
 @INTERPRETER.replaces("ministack.core.lambda_runtime", "_detect_runtime_binary", "runtime")
 def detect_runtime_binary(original: Callable[[str], tuple[str, str]], runtime: str) -> tuple[str, str]:
     binary, script = original(runtime)
-    return (str(settings.LAMBDA_PYTHON), script) if runtime.startswith("python") else (binary, script)
+    if runtime.startswith("python"):
+        return str(settings.LAMBDA_PYTHON), script
+    return binary, script
 
 
 NODE_SDK = Patch("lambda_node_sdk")
@@ -70,16 +72,16 @@ Leased = tuple[Any, str]
     "ministack.services.lambda_svc", "acquire_worker", "func_name config code_zip qualifier max_concurrency"
 )
 def acquire_worker(
-    original: Callable[..., Leased], func_name: str, config: dict[str, Any], *rest: Any, **named: Any
+    original: Callable[..., Leased], func_name: str, config: dict[str, Any], *arguments: Any, **options: Any
 ) -> Leased:
-    leased = original(func_name, config, *rest, **named)
-    if leased[1] == "spawn":
-        for called in _called_functions(config):
-            in_background(_start, called)
-    return leased
+    lease = original(func_name, config, *arguments, **options)
+    if lease[1] == "spawn":
+        for function_arn in _list_called_functions(config):
+            run_in_background(_start, function_arn)
+    return lease
 
 
-def _called_functions(config: dict[str, Any]) -> Iterator[str]:
+def _list_called_functions(config: dict[str, Any]) -> Iterator[str]:
     variables = config.get("Environment", {}).get("Variables", {})
     return (value for value in variables.values() if ":lambda:" in value and value.startswith("arn:"))
 
@@ -89,14 +91,14 @@ def _start(arn: str) -> None:
 
     The function's first invocation waits for it, and reports why it couldn't be started.
     """
-    record, config, name = ministack("services.lambda_svc")._get_func_record_for_ref(arn)
+    record, config, name = import_ministack("services.lambda_svc")._get_func_record_for_ref(arn)
     if not record or not config or not record.get("code_zip"):
         return
-    runtime = ministack("core.lambda_runtime")
+    runtime = import_ministack("core.lambda_runtime")
+    version = config.get("Version", "$LATEST")
     try:
-        runtime.ensure_spawned(
-            runtime.get_or_create_worker(name, config, record["code_zip"], config.get("Version", "$LATEST"))
-        )
+        worker = runtime.get_or_create_worker(name, config, record["code_zip"], version)
+        runtime.ensure_spawned(worker)
     except Exception as error:  # importing a handler can raise any exception
         _log.info("%s was not started ahead: %s", name, error)
 
@@ -110,7 +112,7 @@ _request_id: Final[contextvars.ContextVar[str]] = contextvars.ContextVar("lakefe
 
 @ASYNC.replaces(_LAMBDA, "invoke_async_with_retry", "func event")
 def invoke_async_with_retry(_: Callable[..., None], func: dict[str, Any], event: Any) -> None:
-    in_background(_run, func, event)
+    run_in_background(_run, func, event)
 
 
 @ASYNC.replaces(_LAMBDA, "_execute_function_dispatch", "func config event request_id started")
@@ -127,31 +129,33 @@ def execute_function_dispatch(  # noqa: PLR0917  (MiniStack's own parameters)
 
 @ASYNC.replaces(_LAMBDA, "_create_function", "data")
 def create_function(original: Original, data: dict[str, Any]) -> Answer:
-    return _refused(data, data.get("Role", "")) or original(data)
+    return _find_refusal(data, data.get("Role", "")) or original(data)
 
 
 @ASYNC.replaces(_LAMBDA, "_update_config", "name data")
 def update_config(original: Original, name: str, data: dict[str, Any]) -> Answer:
-    current = ministack("services.lambda_svc")._functions.get(name) or {"config": {}}
-    return _refused(data, data.get("Role") or current["config"].get("Role", "")) or original(name, data)
+    current = import_ministack("services.lambda_svc")._functions.get(name) or {"config": {}}
+    return _find_refusal(data, data.get("Role") or current["config"].get("Role", "")) or original(name, data)
 
 
-def _refused(data: dict[str, Any], role: str) -> Answer | None:
+def _find_refusal(data: dict[str, Any], role: str) -> Answer | None:
     queue = (data.get("DeadLetterConfig") or {}).get("TargetArn") or ""
     if ":sqs:" not in queue or identity.may(role, "sqs:SendMessage", queue):
         return None
     message = "The provided execution role does not have permissions to call SendMessage on SQS"
-    answer: Answer = ministack("core.responses").error_response_json(
+    answer: Answer = import_ministack("core.responses").error_response_json(
         "InvalidParameterValueException", message, 400
     )
     return answer
 
 
 def _run(func: dict[str, Any], event: Any) -> None:
-    functions = ministack("services.lambda_svc")
+    functions = import_ministack("services.lambda_svc")
     config = func.get("config") or func
-    given = func.get("event_invoke_config") or (func.get("event_invoke_configs") or {}).get("$LATEST") or {}
-    tries = 1 + int(given.get("MaximumRetryAttempts", _RETRIES))
+    invoke_config = (
+        func.get("event_invoke_config") or (func.get("event_invoke_configs") or {}).get("$LATEST") or {}
+    )
+    tries = 1 + int(invoke_config.get("MaximumRetryAttempts", _RETRIES))
     _request_id.set(str(uuid.uuid4()))
     for tries_left in reversed(range(tries)):
         result = functions._execute_function(func, event)
@@ -160,13 +164,13 @@ def _run(func: dict[str, Any], event: Any) -> None:
         functions._emit_lambda_metrics(config["FunctionName"], duration_ms=0.0, error=True, throttle=False)
         if tries_left:
             time.sleep(settings.FUNCTION_RETRY_SECONDS)
-    if destination := (given.get("DestinationConfig") or {}).get("OnFailure", {}).get("Destination"):
+    if destination := (invoke_config.get("DestinationConfig") or {}).get("OnFailure", {}).get("Destination"):
         functions._route_async_failure(destination, config["FunctionName"], event, result)
     if queue := (config.get("DeadLetterConfig") or {}).get("TargetArn"):
-        _bury(queue, config, event, result)
+        _send_dead_letter(queue, config, event, result)
 
 
-def _bury(queue_arn: str, config: dict[str, Any], event: Any, result: dict[str, Any]) -> None:
+def _send_dead_letter(queue_arn: str, config: dict[str, Any], event: Any, result: dict[str, Any]) -> None:
     body = result.get("body")
     message = str(body.get("errorMessage", "")) if isinstance(body, dict) else str(body)
     attributes = {
@@ -174,7 +178,9 @@ def _bury(queue_arn: str, config: dict[str, Any], event: Any, result: dict[str, 
         "ErrorCode": {"DataType": "Number", "StringValue": "200"},
         "ErrorMessage": {"DataType": "String", "StringValue": message[:_MESSAGE_BYTES] or "Unhandled"},
     }
-    bury_in(queue_arn, identity.of_function(config), json.dumps(event), attributes)
+    send_to_dead_letter_queue(
+        queue_arn, identity.get_function_credentials(config), json.dumps(event), attributes
+    )
 
 
 LOGS = Patch("lambda_logs")
@@ -186,18 +192,19 @@ _WRITES: Final = ("logs:CreateLogStream", "logs:PutLogEvents")
     "_emit_lambda_logs",
     "func request_id log_text error duration_ms log_source",
 )
-def emit_lambda_logs(original: Callable[..., None], func: dict[str, Any], *rest: Any, **named: Any) -> None:
+def emit_lambda_logs(
+    original: Callable[..., None], func: dict[str, Any], *arguments: Any, **options: Any
+) -> None:
     if _may_write(func.get("config") or func):
-        original(func, *rest, **named)
+        original(func, *arguments, **options)
 
 
 def _may_write(config: dict[str, Any]) -> bool:
     role = config.get("Role", "")
     group = (config.get("LoggingConfig") or {}).get("LogGroup") or f"/aws/lambda/{config['FunctionName']}"
     arn = f"arn:aws:logs:{settings.REGION}:{settings.ACCOUNT}:log-group:{group}"
-    if group not in ministack("services.cloudwatch_logs")._log_groups and not identity.may(
-        role, "logs:CreateLogGroup", arn
-    ):
+    exists = group in import_ministack("services.cloudwatch_logs")._log_groups
+    if not exists and not identity.may(role, "logs:CreateLogGroup", arn):
         return False
     return all(identity.may(role, action, f"{arn}:log-stream:stream") for action in _WRITES)
 

@@ -34,8 +34,8 @@ from typing import Any, Final
 from xml.etree import ElementTree
 
 from simulators.aws import settings
-from simulators.aws.answers import s3_error
-from simulators.aws.hooks import Answer, Original, Patch, ministack
+from simulators.aws.answers import build_s3_error
+from simulators.aws.hooks import Answer, Original, Patch, import_ministack
 from simulators.aws.patches.s3_bodies import Completion, Part
 
 MULTIPART = Patch("s3_multipart")
@@ -63,14 +63,15 @@ def upload_part(  # noqa: PLR0917  (MiniStack's own parameters)
     query_params: dict[str, Any],
     headers: dict[str, str],
 ) -> Answer:
-    s3 = ministack("services.s3")
+    s3 = import_ministack("services.s3")
     upload = s3._multipart_uploads.get(s3._qp(query_params, "uploadId"))
-    wanted = (upload or {}).get("checksum_algorithm") or ""
+    algorithm_of_upload = (upload or {}).get("checksum_algorithm") or ""
     prefix = "x-amz-checksum-"
-    sent = [name.removeprefix(prefix) for name in headers if name.startswith(prefix)] or ["null"]
-    if wanted not in {"", _FULL_OBJECT} and sent != [wanted.lower()]:
-        message = f"expected checksum Type: {wanted.lower()}, actual checksum Type: {sent[0]}"
-        return s3_error(
+    sent_algorithms = [name.removeprefix(prefix) for name in headers if name.startswith(prefix)] or ["null"]
+    expected = algorithm_of_upload.lower()
+    if algorithm_of_upload not in {"", _FULL_OBJECT} and sent_algorithms != [expected]:
+        message = f"expected checksum Type: {expected}, actual checksum Type: {sent_algorithms[0]}"
+        return build_s3_error(
             "InvalidRequest", f"Checksum Type mismatch occurred, {message}", resource=f"/{bucket_name}/{key}"
         )
     return original(bucket_name, key, body, query_params, headers)
@@ -85,7 +86,7 @@ def complete_multipart_upload(  # noqa: PLR0917  (MiniStack's own parameters)
     query_params: dict[str, Any],
     headers: dict[str, str] | None = None,
 ) -> Answer:
-    s3 = ministack("services.s3")
+    s3 = import_ministack("services.s3")
     headers = headers or {}
     upload_id = s3._qp(query_params, "uploadId")
     upload = s3._multipart_uploads.get(upload_id)
@@ -100,9 +101,9 @@ def complete_multipart_upload(  # noqa: PLR0917  (MiniStack's own parameters)
         return refusal
     try:
         parts = listed_parts(body)
-        checksum = accept(parts, upload, headers)
-    except Refused as refused:
-        return s3_error(refused.code, refused.message, resource=f"/{bucket_name}/{key}")
+        checksum = check_completion(parts, upload, headers)
+    except Refused as error:
+        return build_s3_error(error.code, error.message, resource=f"/{bucket_name}/{key}")
     answer = Completion(bucket_name, key, upload, parts, checksum).publish(headers.get("host", ""))
     del s3._multipart_uploads[upload_id]
     s3._completed_multipart_uploads[upload_id] = {"key": key, "response": answer}
@@ -113,7 +114,7 @@ def listed_parts(body: bytes) -> list[Part]:
     """Read the list of parts. Raises Refused if it does not follow the schema."""
     try:
         root = ElementTree.fromstring(body)  # noqa: S314  (only local clients call this)
-        parts = [_listed_part(entry) for entry in root if _tag(entry) == "Part"]
+        parts = [_read_part(entry) for entry in root if _get_tag(entry) == "Part"]
     except (ElementTree.ParseError, KeyError, TypeError, ValueError):
         parts = []
     if not parts:
@@ -121,43 +122,42 @@ def listed_parts(body: bytes) -> list[Part]:
     return parts
 
 
-def _listed_part(entry: ElementTree.Element) -> Part:
-    values = {_tag(child): child.text or "" for child in entry}
+def _read_part(entry: ElementTree.Element) -> Part:
+    values = {_get_tag(child): child.text or "" for child in entry}
     prefix = "Checksum"
     checksums = {name[len(prefix) :]: text for name, text in values.items() if name.startswith(prefix)}
     return Part(int(values["PartNumber"]), values["ETag"].strip('"'), checksums)
 
 
-def _tag(element: ElementTree.Element) -> str:
+def _get_tag(element: ElementTree.Element) -> str:
     return element.tag.rpartition("}")[2]
 
 
-def accept(parts: list[Part], upload: dict[str, Any], headers: dict[str, str]) -> str | None:
+def check_completion(parts: list[Part], upload: dict[str, Any], headers: dict[str, str]) -> str | None:
     """Return the checksum of the whole object, or None if the upload has no algorithm. Raises Refused."""
     numbers = [part.number for part in parts]
     if numbers != sorted(set(numbers)):
         raise Refused("InvalidPartOrder", "The list of parts was not in ascending order")
     for part in parts:
-        _match(part, upload)
-    if (upload.get("checksum_algorithm") or _FULL_OBJECT) != _FULL_OBJECT and numbers != list(
-        range(1, len(numbers) + 1)
-    ):
+        _require_match(part, upload)
+    has_part_checksums = (upload.get("checksum_algorithm") or _FULL_OBJECT) != _FULL_OBJECT
+    if has_part_checksums and numbers != list(range(1, len(numbers) + 1)):
         raise Refused(
             "InvalidPartOrder", "Parts with checksums must be numbered consecutively, starting with 1"
         )
-    stored = [upload["parts"][number] for number in numbers]
-    if any(part["size"] < MIN_PART_BYTES for part in stored[:-1]):
+    stored_parts = [upload["parts"][number] for number in numbers]
+    if any(part["size"] < MIN_PART_BYTES for part in stored_parts[:-1]):
         raise Refused("EntityTooSmall", "Your proposed upload is smaller than the minimum allowed size")
-    total = str(sum(part["size"] for part in stored))
+    total = str(sum(part["size"] for part in stored_parts))
     if headers.get("x-amz-mp-object-size", total) != total:
         raise Refused("InvalidRequest", f"x-amz-mp-object-size does not match what was computed: {total}")
-    return _composite(stored, upload, headers)
+    return _compute_composite_checksum(stored_parts, upload, headers)
 
 
-def _match(part: Part, upload: dict[str, Any]) -> None:
-    stored = upload["parts"].get(part.number, {"etag": ""})
-    known = stored.get("checksums", {}).items()
-    if part.etag != stored["etag"].strip('"') or not part.checksums.items() <= known:
+def _require_match(part: Part, upload: dict[str, Any]) -> None:
+    stored_part = upload["parts"].get(part.number, {"etag": ""})
+    known_checksums = stored_part.get("checksums", {}).items()
+    if part.etag != stored_part["etag"].strip('"') or not part.checksums.items() <= known_checksums:
         raise Refused("InvalidPart", f"Part {part.number} was not found, or its entity tag did not match")
     algorithm = upload.get("checksum_algorithm") or ""
     if algorithm not in {"", _FULL_OBJECT, *part.checksums}:
@@ -168,12 +168,14 @@ def _match(part: Part, upload: dict[str, Any]) -> None:
         )
 
 
-def _composite(stored: list[dict[str, Any]], upload: dict[str, Any], headers: dict[str, str]) -> str | None:
+def _compute_composite_checksum(
+    stored_parts: list[dict[str, Any]], upload: dict[str, Any], headers: dict[str, str]
+) -> str | None:
     algorithm = upload.get("checksum_algorithm")
     if not algorithm:
         return None
-    of_parts = [part.get("checksums", {}).get(algorithm) for part in stored]
-    result: str | None = ministack("services.s3")._composite_checksum(algorithm, of_parts)
+    part_checksums = [part.get("checksums", {}).get(algorithm) for part in stored_parts]
+    result: str | None = import_ministack("services.s3")._composite_checksum(algorithm, part_checksums)
     declared = headers.get(f"x-amz-checksum-{algorithm.lower()}")
     if declared and declared != result:
         raise Refused("BadDigest", f"The {algorithm} you specified did not match the calculated checksum.")
@@ -185,9 +187,9 @@ MAX_ENTRIES = 1000
 MAX_KEY_BYTES = 1024
 
 
-def _capped(query_params: dict[str, Any], name: str) -> dict[str, Any]:
-    wanted = ministack("services.s3")._qp(query_params, name)
-    if wanted.isdigit() and int(wanted) > MAX_ENTRIES:
+def _cap_parameter(query_params: dict[str, Any], name: str) -> dict[str, Any]:
+    value = import_ministack("services.s3")._qp(query_params, name)
+    if value.isdigit() and int(value) > MAX_ENTRIES:
         return {**query_params, name: [str(MAX_ENTRIES)]}
     return query_params
 
@@ -196,17 +198,17 @@ def _capped(query_params: dict[str, Any], name: str) -> dict[str, Any]:
 @LIMITS.replaces(_S3, "_list_objects_v2", "bucket_name query_params")
 @LIMITS.replaces(_S3, "_list_object_versions", "bucket_name query_params")
 def list_objects(original: Original, bucket_name: str, query_params: dict[str, Any]) -> Answer:
-    return original(bucket_name, _capped(query_params, "max-keys"))
+    return original(bucket_name, _cap_parameter(query_params, "max-keys"))
 
 
 @LIMITS.replaces(_S3, "_list_multipart_uploads", "bucket_name query_params")
 def list_multipart_uploads(original: Original, bucket_name: str, query_params: dict[str, Any]) -> Answer:
-    return original(bucket_name, _capped(query_params, "max-uploads"))
+    return original(bucket_name, _cap_parameter(query_params, "max-uploads"))
 
 
 @LIMITS.replaces(_S3, "_list_parts", "bucket_name key query_params")
 def list_parts(original: Original, bucket_name: str, key: str, query_params: dict[str, Any]) -> Answer:
-    return original(bucket_name, key, _capped(query_params, "max-parts"))
+    return original(bucket_name, key, _cap_parameter(query_params, "max-parts"))
 
 
 @LIMITS.replaces(_S3, "_delete_objects", "bucket_name body headers")
@@ -214,7 +216,7 @@ def delete_objects(
     original: Original, bucket_name: str, body: bytes, headers: dict[str, str] | None = None
 ) -> Answer:
     if body.count(b"<Object>") > MAX_ENTRIES:
-        return s3_error("MalformedXML", f"More than {MAX_ENTRIES} keys")
+        return build_s3_error("MalformedXML", f"More than {MAX_ENTRIES} keys")
     return original(bucket_name, body, headers)
 
 
@@ -222,11 +224,11 @@ def delete_objects(
 def put_object(
     original: Original, bucket_name: str, key: str, body: bytes, headers: dict[str, str]
 ) -> Answer:
-    if refusal := _too_long(key):
+    if refusal := _refuse_long_key(key):
         return refusal
     answer: Answer = original(bucket_name, key, body, headers)
     if answer[0] == 200:
-        checksums = ministack("services.s3")._buckets[bucket_name]["objects"][key]["checksums"]
+        checksums = import_ministack("services.s3")._buckets[bucket_name]["objects"][key]["checksums"]
         answer[1].update({f"x-amz-checksum-{name.lower()}": value for name, value in checksums.items()})
     return answer
 
@@ -235,13 +237,13 @@ def put_object(
 def create_multipart_upload(
     original: Original, bucket_name: str, key: str, headers: dict[str, str]
 ) -> Answer:
-    return _too_long(key) or original(bucket_name, key, headers)
+    return _refuse_long_key(key) or original(bucket_name, key, headers)
 
 
-def _too_long(key: str) -> Answer | None:
+def _refuse_long_key(key: str) -> Answer | None:
     if len(key.encode()) <= MAX_KEY_BYTES:
         return None
-    return s3_error("KeyTooLongError", "Your key is too long")
+    return build_s3_error("KeyTooLongError", "Your key is too long")
 
 
 MANAGED_KEY = Patch("s3_managed_key")
@@ -286,7 +288,7 @@ def enforce(  # noqa: PLR0917  (MiniStack's own parameters)
 
 def _is_missing(object_arn: str) -> bool:
     bucket_name, _, key = object_arn.removeprefix(_OBJECT_ARN).partition("/")
-    bucket = ministack("services.s3")._buckets.get(bucket_name)
+    bucket = import_ministack("services.s3")._buckets.get(bucket_name)
     return bucket is not None and key not in bucket["objects"]
 
 

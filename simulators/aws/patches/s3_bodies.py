@@ -7,8 +7,8 @@ of objects.
   chunks. `python -m dev.benchmarks growth` needs this: its exports have up to 20 million rows. GetObject
   supports Range together with VersionId; stock sends the whole version. Source: S3 API reference, GetObject.
 
-See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and
-s3_bodies"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators
+-k "stock and s3_bodies"`
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from xml.sax.saxutils import escape
 
-from simulators.aws.hooks import Answer, Original, OriginalRequest, Patch, Request, ministack
+from simulators.aws.hooks import Answer, Original, OriginalRequest, Patch, Request, import_ministack
 
 CHUNK = 256 * 1024
 
@@ -61,8 +61,8 @@ class Extent:
     def __len__(self) -> int:
         return self.length
 
-    def __getitem__(self, wanted: slice) -> Extent:
-        begin, end, _ = wanted.indices(self.length)
+    def __getitem__(self, part: slice) -> Extent:
+        begin, end, _ = part.indices(self.length)
         return Extent(self.file, self.start + begin, max(0, end - begin))
 
     def chunks(self) -> Iterator[bytes]:
@@ -93,9 +93,11 @@ class Spool:
         with self._lock:
             start = self._end
             self._end = self._end + len(data)
-        written = 0
-        while written < len(data):
-            written += os.pwrite(self._file.number, memoryview(data)[written:], start + written)
+        written_bytes = 0
+        while written_bytes < len(data):
+            written_bytes += os.pwrite(
+                self._file.number, memoryview(data)[written_bytes:], start + written_bytes
+            )
         return Extent(self._file, start, len(data))
 
 
@@ -117,67 +119,70 @@ class Completion(NamedTuple):
     checksum: str | None
 
     def publish(self, host: str) -> Answer:
-        s3 = ministack("services.s3")
+        s3 = import_ministack("services.s3")
         names = (self.bucket_name, self.key)
         path = Path(s3._object_disk_path(*names))
-        assembled = self._assembled(path)
-        obj = self._record()
+        assembled_file = self._assemble(path)
+        object_record = self._build_record()
         objects = s3._buckets[self.bucket_name]["objects"]
-        prior, objects[self.key] = objects.get(self.key), obj
+        earlier_record = objects.get(self.key)
+        objects[self.key] = object_record
         # The previous version's body is still in the file, so it must be recorded before the file is
         # replaced.
-        version_id = s3._record_object_version(*names, prior, obj, None)
-        assembled.replace(path)
-        s3._persist_object(*names, obj)
+        version_id = s3._record_object_version(*names, earlier_record, object_record, None)
+        assembled_file.replace(path)
+        s3._persist_object(*names, object_record)
         if s3._bucket_replication.get(self.bucket_name):
-            s3._maybe_replicate(*names, obj, path.read_bytes())
-        event = {"size": obj["size"], "etag": obj["etag"], "version_id": version_id}
+            s3._maybe_replicate(*names, object_record, path.read_bytes())
+        event = {"size": object_record["size"], "etag": object_record["etag"], "version_id": version_id}
         s3._fire_s3_event_async(*names, "s3:ObjectCreated:CompleteMultipartUpload", **event)
         version = {"x-amz-version-id": version_id} if version_id else {}
-        headers = {"Content-Type": "application/xml", **s3._stored_sse_headers(obj), **version}
-        return 200, headers, self._result(obj, host)
+        headers = {"Content-Type": "application/xml", **s3._stored_sse_headers(object_record), **version}
+        return 200, headers, self._build_result(object_record, host)
 
     @property
     def _stored(self) -> list[dict[str, Any]]:
         return [self.upload["parts"][part.number] for part in self.parts]
 
-    def _assembled(self, path: Path) -> Path:
+    def _assemble(self, path: Path) -> Path:
         """Write the object to a .tmp file, which MiniStack ignores.
 
         Copied parts (UploadPartCopy) are bytes, not extents.
         """
-        assembled = path.with_name(path.name + ".tmp")
-        assembled.parent.mkdir(parents=True, exist_ok=True)
-        with assembled.open("wb") as file:
+        assembled_file = path.with_name(path.name + ".tmp")
+        assembled_file.parent.mkdir(parents=True, exist_ok=True)
+        with assembled_file.open("wb") as file:
             for body in (part["body"] for part in self._stored):
-                file.writelines(body.chunks() if isinstance(body, Extent) else [body])
-        return assembled
+                chunks = body.chunks() if isinstance(body, Extent) else [body]
+                file.writelines(chunks)
+        return assembled_file
 
-    def _record(self) -> dict[str, Any]:
-        taken_over = ("content_type", "content_encoding", "metadata", "preserved_headers", "storage_class")
+    def _build_record(self) -> dict[str, Any]:
+        copied_fields = ("content_type", "content_encoding", "metadata", "preserved_headers", "storage_class")
         digests = b"".join(bytes.fromhex(part.etag) for part in self.parts)
         sizes = [part["size"] for part in self._stored]
+        parts = [
+            {"PartNumber": part.number, "Size": size} for part, size in zip(self.parts, sizes, strict=True)
+        ]
+        checksums = {self.upload["checksum_algorithm"]: self.checksum} if self.checksum else {}
         return {
-            **{name: self.upload.get(name) for name in taken_over},
+            **{name: self.upload.get(name) for name in copied_fields},
             "body": None,
             "etag": f'"{hashlib.md5(digests, usedforsecurity=False).hexdigest()}-{len(self.parts)}"',
-            "last_modified": ministack("services.s3").now_iso(),
+            "last_modified": import_ministack("services.s3").now_iso(),
             "size": sum(sizes),
-            "parts": [
-                {"PartNumber": part.number, "Size": size}
-                for part, size in zip(self.parts, sizes, strict=True)
-            ],
-            "checksums": {self.upload["checksum_algorithm"]: self.checksum} if self.checksum else {},
+            "parts": parts,
+            "checksums": checksums,
             "checksum_type": "COMPOSITE" if self.checksum else None,
         }
 
-    def _result(self, obj: dict[str, Any], host: str) -> bytes:
+    def _build_result(self, object_record: dict[str, Any], host: str) -> bytes:
         fields = {
             "Location": f"http://{host}/{self.bucket_name}/{self.key}",
             "Bucket": self.bucket_name,
             "Key": self.key,
-            "ETag": obj["etag"],
-            **{f"Checksum{algorithm}": value for algorithm, value in obj["checksums"].items()},
+            "ETag": object_record["etag"],
+            **{f"Checksum{algorithm}": value for algorithm, value in object_record["checksums"].items()},
             **({"ChecksumType": "COMPOSITE"} if self.checksum else {}),
         }
         xml = "".join(f"<{name}>{escape(value)}</{name}>" for name, value in fields.items())
@@ -208,9 +213,9 @@ def get_object(
     finally:
         _getting.reset(token)
     if status == 200 and "versionId" in (query_params or {}):
-        status, body = _in_range(headers.get("range", ""), answer, body)
+        status, body = _select_range(headers.get("range", ""), answer, body)
     if isinstance(body, Extent):
-        body = ministack("core.responses").StreamingResponse(partial(_send_chunks, body))
+        body = import_ministack("core.responses").StreamingResponse(partial(_send_chunks, body))
     return status, answer, body
 
 
@@ -218,7 +223,7 @@ def get_object(
 def read_body(original: Any, bucket_name: str, key: str, obj: dict[str, Any]) -> Any:
     if not _getting.get() or obj.get("body") is not None or obj["size"] < _STREAM_FROM:
         return original(bucket_name, key, obj)
-    return Extent.whole(Path(ministack("services.s3")._object_disk_path(bucket_name, key)))
+    return Extent.whole(Path(import_ministack("services.s3")._object_disk_path(bucket_name, key)))
 
 
 @BODIES.replaces(_S3, "_record_object_version", "bucket_name key prior_obj obj data")
@@ -243,7 +248,7 @@ def upload_part(  # noqa: PLR0917  (MiniStack's own parameters)
     query_params: dict[str, Any],
     headers: dict[str, str],
 ) -> Answer:
-    s3 = ministack("services.s3")
+    s3 = import_ministack("services.s3")
     upload = s3._multipart_uploads.get(s3._qp(query_params, "uploadId"))
     answer = original(bucket_name, key, body, query_params, headers)
     if answer[0] == 200:
@@ -263,9 +268,9 @@ async def handle_request(original: OriginalRequest, request: Request) -> Answer:
     return await answering
 
 
-def _in_range(wanted: str, answer: dict[str, str], body: Any) -> tuple[int, Any]:
+def _select_range(range_header: str, answer: dict[str, str], body: Any) -> tuple[int, Any]:
     total = len(body)
-    result = ministack("services.s3")._parse_range(wanted, total) if wanted else None
+    result = import_ministack("services.s3")._parse_range(range_header, total) if range_header else None
     if result is None:
         return 200, body
     start, end = result

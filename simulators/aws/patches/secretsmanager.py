@@ -15,8 +15,8 @@
   metrics. DescribeSecret has LastRotatedDate and NextRotationDate, but no rotation starts by schedule.
   Source: Secrets Manager user guide, "Rotation by Lambda function"; API reference, RotateSecret.
 
-See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and
-secretsmanager"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators
+-k "stock and secretsmanager"`
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ import uuid
 from collections.abc import Sequence
 from typing import Any, Final
 
-from simulators.aws.answers import json_answer, json_error
-from simulators.aws.hooks import Answer, Original, Patch, in_background, ministack
+from simulators.aws.answers import build_json_answer, build_json_error
+from simulators.aws.hooks import Answer, Original, Patch, import_ministack, run_in_background
 
 VERSIONS = Patch("secrets_versions")
 _SECRETS = "ministack.services.secretsmanager"
@@ -37,45 +37,45 @@ _SECRETS = "ministack.services.secretsmanager"
 
 @VERSIONS.replaces(_SECRETS, "_create_secret", "data")
 def create_secret(original: Original, data: dict[str, Any]) -> Answer:
-    secrets = ministack("services.secretsmanager")
+    secrets = import_ministack("services.secretsmanager")
     token = data.get("ClientRequestToken")
     existing = secrets._secrets.get(data.get("Name"))
     if existing and token and token in existing["Versions"]:
-        return _repeated(existing, token, data)
+        return _answer_repeated_request(existing, token, data)
     answer: Answer = original(data)
     if answer[0] != 200:
         return answer
     secret = secrets._secrets[data["Name"]]
-    (created,) = secret["Versions"]
+    (first_version_id,) = secret["Versions"]
     if "SecretString" not in data and "SecretBinary" not in data:
         secret["Versions"].clear()
-        return _secret_json(secret)
-    version_id = token or created
-    secret["Versions"][version_id] = secret["Versions"].pop(created)
-    return _secret_json(secret, VersionId=version_id)
+        return _build_secret_answer(secret)
+    version_id = token or first_version_id
+    secret["Versions"][version_id] = secret["Versions"].pop(first_version_id)
+    return _build_secret_answer(secret, VersionId=version_id)
 
 
 @VERSIONS.replaces(_SECRETS, "_put_secret_value", "data")
 def put_secret_value_once(original: Original, data: dict[str, Any]) -> Answer:
-    _, secret = ministack("services.secretsmanager")._resolve(data.get("SecretId"))
+    _, secret = import_ministack("services.secretsmanager")._resolve(data.get("SecretId"))
     token = data.get("ClientRequestToken")
     if secret and not secret.get("DeletedDate") and token and token in secret["Versions"]:
-        return _repeated(secret, token, data)
+        return _answer_repeated_request(secret, token, data)
     return original(data)
 
 
-def _repeated(secret: dict[str, Any], token: str, data: dict[str, Any]) -> Answer:
+def _answer_repeated_request(secret: dict[str, Any], token: str, data: dict[str, Any]) -> Answer:
     version = secret["Versions"][token]
     if any(version.get(field) != data.get(field) for field in ("SecretString", "SecretBinary")):
         message = (
             f"ClientRequestToken {token} is already in use for a version of this secret with another value."
         )
-        return json_error("ResourceExistsException", message)
-    return _secret_json(secret, VersionId=token, VersionStages=list(version["Stages"]))
+        return build_json_error("ResourceExistsException", message)
+    return _build_secret_answer(secret, VersionId=token, VersionStages=list(version["Stages"]))
 
 
-def _secret_json(secret: dict[str, Any], **fields: Any) -> Answer:
-    return json_answer({"ARN": secret["ARN"], "Name": secret["Name"], **fields})
+def _build_secret_answer(secret: dict[str, Any], **fields: Any) -> Answer:
+    return build_json_answer({"ARN": secret["ARN"], "Name": secret["Name"], **fields})
 
 
 ROTATION = Patch("secrets_rotation")
@@ -87,19 +87,19 @@ _SECONDS: Final = {"hour": 3600, "day": 86400}
 
 @ROTATION.replaces(_SECRETS, "_rotate_secret", "data")
 def rotate_secret(original: Original, data: dict[str, Any]) -> Answer:
-    secret = _secret_of(data)
+    secret = _find_secret(data)
     if not secret or secret.get("DeletedDate"):
         return original(data)
     function = data.get("RotationLambdaARN") or secret.get("RotationLambdaARN")
-    if refusal := _refused(function, data.get("ClientRequestToken")):
+    if refusal := _find_refusal(function, data.get("ClientRequestToken")):
         return refusal
     secret["RotationLambdaARN"] = function
     secret["RotationRules"] = data.get("RotationRules") or secret.get("RotationRules")
     secret["RotationEnabled"] = True
-    pending = _labelled(secret, "AWSPENDING")
-    if pending and pending != _labelled(secret, "AWSCURRENT"):
-        in_background(_run, secret, pending, _STEPS)
-        return json_error(
+    pending = _find_version(secret, "AWSPENDING")
+    if pending and pending != _find_version(secret, "AWSCURRENT"):
+        run_in_background(_run, secret, pending, _STEPS)
+        return build_json_error(
             "InvalidRequestException",
             "A previous rotation isn't complete. That rotation will be reattempted.",
         )
@@ -113,25 +113,26 @@ def rotate_secret(original: Original, data: dict[str, Any]) -> Answer:
             "Stages": ["AWSPENDING"],
         }
         secret["Versions"][token] = empty
-        in_background(_run, secret, token, _STEPS if data.get("RotateImmediately", True) else ("testSecret",))
-    return json_answer({"ARN": secret["ARN"], "Name": secret["Name"], "VersionId": token})
+        steps = _STEPS if data.get("RotateImmediately", True) else ("testSecret",)
+        run_in_background(_run, secret, token, steps)
+    return build_json_answer({"ARN": secret["ARN"], "Name": secret["Name"], "VersionId": token})
 
 
 @ROTATION.replaces(_SECRETS, "_get_secret_value", "data")
 def get_secret_value(original: Original, data: dict[str, Any]) -> Answer:
-    secret = _secret_of(data)
+    secret = _find_secret(data)
     if secret and not secret.get("DeletedDate"):
         stage = data.get("VersionStage", "AWSCURRENT")
-        version = secret["Versions"].get(data.get("VersionId") or _labelled(secret, stage))
+        version = secret["Versions"].get(data.get("VersionId") or _find_version(secret, stage))
         if version and _is_empty(version):
             message = f"Secrets Manager can't find the specified secret value for staging label: {stage}"
-            return json_error("ResourceNotFoundException", message)
+            return build_json_error("ResourceNotFoundException", message)
     return original(data)
 
 
 @ROTATION.replaces(_SECRETS, "_put_secret_value", "data")
 def put_secret_value(original: Original, data: dict[str, Any]) -> Answer:
-    secret = _secret_of(data)
+    secret = _find_secret(data)
     token = data.get("ClientRequestToken")
     if not secret or secret.get("DeletedDate"):
         return original(data)
@@ -147,37 +148,38 @@ def put_secret_value(original: Original, data: dict[str, Any]) -> Answer:
 @ROTATION.replaces(_SECRETS, "_describe_secret", "data")
 def describe_secret(original: Original, data: dict[str, Any]) -> Answer:
     answer = original(data)
-    secret = _secret_of(data)
+    secret = _find_secret(data)
     if answer[0] != 200 or not secret or not secret.get("RotationEnabled"):
         return answer
-    described = json.loads(answer[2])
+    document = json.loads(answer[2])
     rotated = secret.get("LastRotatedDate")
     if rotated:
-        described["LastRotatedDate"] = rotated
-    if every := _interval_seconds(secret.get("RotationRules") or {}):
-        described["NextRotationDate"] = (rotated or secret["CreatedDate"]) + every
-    return json_answer(described)
+        document["LastRotatedDate"] = rotated
+    if interval := _compute_interval_seconds(secret.get("RotationRules") or {}):
+        document["NextRotationDate"] = (rotated or secret["CreatedDate"]) + interval
+    return build_json_answer(document)
 
 
-def _refused(function: str | None, token: str | None) -> Answer | None:
+def _find_refusal(function: str | None, token: str | None) -> Answer | None:
     if not function:
-        return json_error(
+        return build_json_error(
             "InvalidRequestException", "No Lambda rotation function ARN is associated with this secret."
         )
     if token is not None and not 32 <= len(token) <= 64:
-        return json_error("InvalidParameterException", "ClientRequestToken must be 32-64 characters long.")
-    record, _, _ = ministack("services.lambda_svc")._get_func_record_for_ref(function)
+        return build_json_error(
+            "InvalidParameterException", "ClientRequestToken must be 32-64 characters long."
+        )
+    record, _, _ = import_ministack("services.lambda_svc")._get_func_record_for_ref(function)
     statements = (record or {}).get("policy", {}).get("Statement", [])
     principals = (statement["Principal"] for statement in statements)
-    if any(
-        isinstance(principal, dict) and principal.get("Service") == _PRINCIPAL for principal in principals
-    ):
+    services = [principal.get("Service") for principal in principals if isinstance(principal, dict)]
+    if _PRINCIPAL in services:
         return None
     message = (
         "Secrets Manager cannot invoke the specified Lambda function. Ensure that the function policy "
         f"grants access to the principal {_PRINCIPAL}."
     )
-    return json_error("AccessDeniedException", message)
+    return build_json_error("AccessDeniedException", message)
 
 
 def _run(secret: dict[str, Any], token: str, steps: Sequence[str]) -> None:
@@ -185,17 +187,17 @@ def _run(secret: dict[str, Any], token: str, steps: Sequence[str]) -> None:
 
     This runs in a thread: RotateSecret responds before the function is called.
     """
-    done = all(_call_step(secret, step, token) for step in steps)
+    has_succeeded = all(_call_step(secret, step, token) for step in steps)
     if len(steps) == 1:
         secret["Versions"].pop(token, None)
-    elif done and _labelled(secret, "AWSCURRENT") == token:
+    elif has_succeeded and _find_version(secret, "AWSCURRENT") == token:
         _remove_label(secret, "AWSPENDING")
         secret["LastRotatedDate"] = int(time.time())
 
 
 def _call_step(secret: dict[str, Any], step: str, token: str) -> bool:
     """Return whether the function ended without an error."""
-    functions = ministack("services.lambda_svc")
+    functions = import_ministack("services.lambda_svc")
     record, config, _ = functions._get_func_record_for_ref(secret["RotationLambdaARN"])
     event = {"Step": step, "SecretId": secret["ARN"], "ClientRequestToken": token}
     if record is None:
@@ -203,32 +205,35 @@ def _call_step(secret: dict[str, Any], step: str, token: str) -> bool:
     answer = functions._execute_function_with_config_scope(
         functions._execution_record_for_config(record, config), event
     )
-    failed = bool(answer.get("error"))
-    functions._emit_lambda_metrics(config["FunctionName"], duration_ms=0.0, error=failed, throttle=False)
-    return not failed and not answer.get("throttle")
+    has_failed = bool(answer.get("error"))
+    functions._emit_lambda_metrics(config["FunctionName"], duration_ms=0.0, error=has_failed, throttle=False)
+    return not has_failed and not answer.get("throttle")
 
 
-def _secret_of(data: dict[str, Any]) -> dict[str, Any] | None:
-    _, secret = ministack("services.secretsmanager")._resolve(data.get("SecretId"))
+def _find_secret(data: dict[str, Any]) -> dict[str, Any] | None:
+    _, secret = import_ministack("services.secretsmanager")._resolve(data.get("SecretId"))
     return secret  # type: ignore[no-any-return]
 
 
-def _labelled(secret: dict[str, Any], stage: str) -> str:
-    return next((version for version, held in secret["Versions"].items() if stage in held["Stages"]), "")
+def _find_version(secret: dict[str, Any], stage: str) -> str:
+    for version, content in secret["Versions"].items():
+        if stage in content["Stages"]:
+            return str(version)
+    return ""
 
 
-def _remove_label(secret: dict[str, Any], stage: str, kept: str | None = None) -> None:
-    """Remove the staging label from all versions except `kept`."""
-    for version, held in secret["Versions"].items():
-        if version != kept and stage in held["Stages"]:
-            held["Stages"] = [label for label in held["Stages"] if label != stage]
+def _remove_label(secret: dict[str, Any], stage: str, kept_version: str | None = None) -> None:
+    """Remove the staging label from all versions except `kept_version`."""
+    for version, content in secret["Versions"].items():
+        if version != kept_version and stage in content["Stages"]:
+            content["Stages"] = [label for label in content["Stages"] if label != stage]
 
 
 def _is_empty(version: dict[str, Any]) -> bool:
     return version.get("SecretString") is None and version.get("SecretBinary") is None
 
 
-def _interval_seconds(rules: dict[str, Any]) -> int:
+def _compute_interval_seconds(rules: dict[str, Any]) -> int:
     """Return the rotation interval in seconds; 0 for a cron schedule."""
     if days := rules.get("AutomaticallyAfterDays"):
         return int(days) * _SECONDS["day"]

@@ -33,7 +33,7 @@ from typing import Any, Final
 from urllib.parse import parse_qs, urlencode
 
 from simulators.aws import controls, settings
-from simulators.aws.hooks import Answer, Original, OriginalRequest, Patch, Request, ministack
+from simulators.aws.hooks import Answer, Original, OriginalRequest, Patch, Request, import_ministack
 from simulators.core import control
 
 _MAX_MAILS: Final = 10_000
@@ -67,30 +67,33 @@ _mails: deque[Mail] = deque(maxlen=_MAX_MAILS)
 
 
 @controls.register("GET", "/mail")
-def mails(request: control.Request) -> control.Response:
-    return control.as_json([asdict(mail) for mail in _chosen(request)])
+def list_mails(request: control.Request) -> control.Response:
+    return control.build_json_response([asdict(mail) for mail in _select_mails(request)])
 
 
 @controls.register("GET", "/mail.html")
-def page(request: control.Request) -> control.Response:
+def render_page(request: control.Request) -> control.Response:
     """Show the mails, the newest first."""
-    articles = [_article(mail) for mail in reversed(_chosen(request))]
-    shown = "\n".join(articles) or "<p>No mail yet.</p>"
+    articles = [_render_mail(mail) for mail in reversed(_select_mails(request))]
+    content = "\n".join(articles) or "<p>No mail yet.</p>"
     head = f"<meta charset=utf-8><title>Mails ({len(articles)})</title><style>{_STYLE}</style>"
-    return control.as_html(f"<!doctype html><html lang=en>{head}<h1>Mails</h1>\n{shown}\n")
+    return control.build_html_response(f"<!doctype html><html lang=en>{head}<h1>Mails</h1>\n{content}\n")
 
 
-def _chosen(request: control.Request) -> list[Mail]:
-    wanted = {name: request.query[name] for name in ("to", "topic") if name in request.query}
-    return [mail for mail in _mails if all(getattr(mail, name) == value for name, value in wanted.items())]
+def _select_mails(request: control.Request) -> list[Mail]:
+    filters = {name: request.query[name] for name in ("to", "topic") if name in request.query}
+    mails = list(_mails)
+    for name, value in filters.items():
+        mails = [mail for mail in mails if getattr(mail, name) == value]
+    return mails
 
 
-def _article(mail: Mail) -> str:
+def _render_mail(mail: Mail) -> str:
     head = html.escape(f"{mail.at} · from {mail.sender} · to {mail.to}")
     parts = [html.escape(part) for part in _LINK.split(mail.body)]
-    body = "".join(
-        f'<a href="{part}">{part}</a>' if number % 2 else part for number, part in enumerate(parts)
-    )
+    for number in range(1, len(parts), 2):
+        parts[number] = f'<a href="{parts[number]}">{parts[number]}</a>'
+    body = "".join(parts)
     return f"<article><h2>{html.escape(mail.subject)}</h2><header>{head}</header><pre>{body}</pre></article>"
 
 
@@ -106,21 +109,21 @@ Subscription = dict[str, Any]
 
 @MAIL.replaces(_SNS, "_subscribe", "params")
 def subscribe(original: Original, params: dict[str, Any]) -> Answer:
-    sns = ministack("services.sns")
+    sns = import_ministack("services.sns")
     protocol = sns._p(params, "Protocol")
     endpoint = sns._p(params, "Endpoint")
     topic = sns._topic_by_arn_any_scope(sns._normalize_arn(sns._p(params, "TopicArn")))
-    known = _subscription_of(topic, protocol, endpoint) if topic else None
+    subscription = _find_subscription(topic, protocol, endpoint) if topic else None
     answer = original(params)
     if answer[0] != 200 or protocol not in _MAIL_PROTOCOLS:
         return answer
-    result = _subscription_of(topic, protocol, endpoint)
-    if known is None or not known["confirmed"]:
+    result = _find_subscription(topic, protocol, endpoint)
+    if subscription is None or not subscription["confirmed"]:
         _request_confirmation(topic, result)
-    shown = result["arn"]
+    returned_arn = result["arn"]
     if not result["confirmed"] and sns._p(params, "ReturnSubscriptionArn").lower() != "true":
-        shown = "pending confirmation"
-    inner = f"<SubscribeResult><SubscriptionArn>{shown}</SubscriptionArn></SubscribeResult>"
+        returned_arn = "pending confirmation"
+    inner = f"<SubscribeResult><SubscriptionArn>{returned_arn}</SubscriptionArn></SubscribeResult>"
     return sns._xml(200, "SubscribeResponse", inner)  # type: ignore[no-any-return]
 
 
@@ -131,21 +134,24 @@ def subscribe(original: Original, params: dict[str, Any]) -> Answer:
 def create_of_stack(
     original: Callable[..., Any], logical_id: str, props: dict[str, Any], stack_name: str
 ) -> Any:
-    created = original(logical_id, props, stack_name)
-    topic = ministack("services.sns")._topics.get(props.get("TopicArn"))
+    resource = original(logical_id, props, stack_name)
+    topic = import_ministack("services.sns")._topics.get(props.get("TopicArn"))
     subscriptions = topic["subscriptions"] if topic else []
-    result = next((subscription for subscription in subscriptions if subscription["arn"] == created[0]), None)
+    result = next(
+        (subscription for subscription in subscriptions if subscription["arn"] == resource[0]), None
+    )
     if result and result["protocol"] in _MAIL_PROTOCOLS:
         _request_confirmation(topic, result)
-    return created
+    return resource
 
 
 @MAIL.replaces(_SNS, "_confirm_subscription", "params")
 def confirm_subscription(original: Original, params: dict[str, Any]) -> Answer:
-    sns = ministack("services.sns")
+    sns = import_ministack("services.sns")
     token = sns._p(params, "Token")
     topic = sns._topic_by_arn_any_scope(sns._normalize_arn(sns._p(params, "TopicArn")))
-    for subscription in topic["subscriptions"] if topic and token else []:
+    subscriptions = topic["subscriptions"] if topic and token else []
+    for subscription in subscriptions:
         if subscription.get("mail_token") == token and subscription["confirmed"]:
             arn = f"<SubscriptionArn>{subscription['arn']}</SubscriptionArn>"
             inner = f"<ConfirmSubscriptionResult>{arn}</ConfirmSubscriptionResult>"
@@ -158,7 +164,7 @@ def confirm_subscription(original: Original, params: dict[str, Any]) -> Answer:
 def list_subscriptions(original: Original, params: dict[str, Any]) -> Answer:
     status, headers, body = original(params)
     text = body.decode()
-    for topic in ministack("services.sns")._topics.values():
+    for topic in import_ministack("services.sns")._topics.values():
         for subscription in topic["subscriptions"]:
             if not subscription["confirmed"]:
                 text = text.replace(
@@ -169,7 +175,7 @@ def list_subscriptions(original: Original, params: dict[str, Any]) -> Answer:
 
 @MAIL.replaces(_SNS, "_publish", "params")
 def publish(original: Original, params: dict[str, Any]) -> Answer:
-    sns = ministack("services.sns")
+    sns = import_ministack("services.sns")
     subject = sns._p(params, "Subject")
     if len(subject) > _MAX_SUBJECT or not subject.isprintable():
         return sns._error("InvalidParameter", "Invalid parameter: Subject", 400)  # type: ignore[no-any-return]
@@ -181,7 +187,7 @@ def publish(original: Original, params: dict[str, Any]) -> Answer:
     "_fanout",
     "topic_arn msg_id message subject message_structure message_attributes message_group_id message_dedup_id",
 )
-def fanout(  # noqa: PLR0917  (MiniStack's own parameters)
+def publish_to_mails(  # noqa: PLR0917  (MiniStack's own parameters)
     original: Callable[..., None],
     topic_arn: str,
     msg_id: str,
@@ -192,10 +198,11 @@ def fanout(  # noqa: PLR0917  (MiniStack's own parameters)
     **fifo: str,
 ) -> None:
     original(topic_arn, msg_id, message, subject, message_structure, message_attributes, **fifo)
-    sns = ministack("services.sns")
+    sns = import_ministack("services.sns")
     topic = sns._topic_by_arn_any_scope(topic_arn)
     attributes = message_attributes or {}
-    for subscription in topic["subscriptions"] if topic else []:
+    subscriptions = topic["subscriptions"] if topic else []
+    for subscription in subscriptions:
         if subscription["protocol"] not in _MAIL_PROTOCOLS or not subscription["confirmed"]:
             continue
         text = sns._resolve_message_for_protocol(message, message_structure, subscription["protocol"])
@@ -207,7 +214,7 @@ def fanout(  # noqa: PLR0917  (MiniStack's own parameters)
 
 
 def _deliver(topic: dict[str, Any], subscription: Subscription, subject: str, text: str) -> None:
-    link = _link("Unsubscribe", SubscriptionArn=subscription["arn"])
+    link = _build_link("Unsubscribe", SubscriptionArn=subscription["arn"])
     if subscription["protocol"] == "email":
         text = f"{text}\n\n--\nTo get no more mails from this topic, follow this link:\n{link}\n"
     _put_in_inbox(topic, subscription, subject or _DEFAULT_SUBJECT, text, kind="message", link=link)
@@ -229,8 +236,8 @@ def _request_confirmation(topic: dict[str, Any], subscription: Subscription) -> 
             _PENDING: "true",
         }
     )
-    ministack("services.sns")._refresh_subscription_counts(topic)
-    link = _link("ConfirmSubscription", TopicArn=arn, Token=token)
+    import_ministack("services.sns")._refresh_subscription_counts(topic)
+    link = _build_link("ConfirmSubscription", TopicArn=arn, Token=token)
     text = (
         f"This address was subscribed to the topic\n{arn}\n\nTo confirm that you want its mails, follow "
         f"this link:\n{link}\n"
@@ -254,22 +261,18 @@ def _put_in_inbox(
     _mails.append(Mail(subscription["endpoint"], subject, text, now, topic["arn"], sender, kind, link))
 
 
-def _link(action: str, **given: str) -> str:
+def _build_link(action: str, **parameters: str) -> str:
     """Return a link to ConfirmSubscription or Unsubscribe, which SNS serves without credentials."""
-    return f"http://{settings.HOST}:{os.environ['GATEWAY_PORT']}/?{urlencode({'Action': action, **given})}"
-
-
-def _subscription_of(topic: dict[str, Any], protocol: str, endpoint: str) -> Any:
-    subscriptions = topic["subscriptions"]
-    wanted = (protocol, endpoint)
-    return next(
-        (
-            subscription
-            for subscription in subscriptions
-            if (subscription["protocol"], subscription["endpoint"]) == wanted
-        ),
-        None,
+    return (
+        f"http://{settings.HOST}:{os.environ['GATEWAY_PORT']}/?{urlencode({'Action': action, **parameters})}"
     )
+
+
+def _find_subscription(topic: dict[str, Any], protocol: str, endpoint: str) -> Any:
+    for subscription in topic["subscriptions"]:
+        if (subscription["protocol"], subscription["endpoint"]) == (protocol, endpoint):
+            return subscription
+    return None
 
 
 KEYS = Patch("sns_keys")
@@ -279,41 +282,41 @@ _AWS_MANAGED_KEY: Final = "alias/aws/sns"
 
 @KEYS.handles("ministack.services.sns")
 async def handle_request(original: OriginalRequest, request: Request) -> Answer:
-    sns = ministack("services.sns")
+    sns = import_ministack("services.sns")
     fields = {**request.query, **parse_qs(request.body.decode("utf-8", errors="replace"))}
     if sns._p(fields, "Action") in ("Publish", "PublishBatch"):
         arn = sns._normalize_arn(sns._p(fields, "TopicArn") or sns._p(fields, "TargetArn"))
         topic = sns._topic_by_arn_any_scope(arn)
-        if topic and (refused := _refused(topic, request)):
-            return sns._error(*refused, 400)  # type: ignore[no-any-return]
+        if topic and (refusal := _find_refusal(topic, request)):
+            return sns._error(*refusal, 400)  # type: ignore[no-any-return]
     return await original()
 
 
-def _refused(topic: dict[str, Any], request: Request) -> tuple[str, str] | None:
+def _find_refusal(topic: dict[str, Any], request: Request) -> tuple[str, str] | None:
     """Return an error code and message, or None if the caller may use the topic's key."""
-    named = topic["attributes"].get("KmsMasterKeyId") or _AWS_MANAGED_KEY
-    if named.endswith(_AWS_MANAGED_KEY):
+    key_name = topic["attributes"].get("KmsMasterKeyId") or _AWS_MANAGED_KEY
+    if key_name.endswith(_AWS_MANAGED_KEY):
         return None
-    key = ministack("services.kms")._resolve_key(named)
+    key = import_ministack("services.kms")._resolve_key(key_name)
     if key is None:
-        return "KMSNotFound", f"Key {named} is not found."
+        return "KMSNotFound", f"Key {key_name} is not found."
     if key["KeyState"] != "Enabled":
         code = "KMSDisabled" if key["KeyState"] == "Disabled" else "KMSInvalidState"
         return code, f"{key['Arn']} is {key['KeyState']}."
-    return _not_allowed(key["Arn"], *request.caller())
+    return _find_denial(key["Arn"], *request.read_caller())
 
 
-def _not_allowed(key_arn: str, access_key: str, region: str) -> tuple[str, str] | None:
-    if not ministack("app").AUTH:
+def _find_denial(key_arn: str, access_key: str, region: str) -> tuple[str, str] | None:
+    if not import_ministack("app").AUTH:
         return None
-    evaluator = ministack("core.iam_evaluator")
+    evaluator = import_ministack("core.iam_evaluator")
     for action in _KMS_ACTIONS:
         denied = evaluator.enforce(access_key, action, "kms", region, key_arn, None)
         if denied:
-            who = getattr(denied, "principal_arn", "")
+            principal = getattr(denied, "principal_arn", "")
             return (
                 "KMSAccessDenied",
-                f"User: {who} is not authorized to perform: {action} on resource: {key_arn}",
+                f"User: {principal} is not authorized to perform: {action} on resource: {key_arn}",
             )
     return None
 

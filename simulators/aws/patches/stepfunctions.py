@@ -4,8 +4,8 @@
   custom resource. Source: Step Functions developer guide, "Standard workflows": an execution begins when
   StartExecution answers.
 
-See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and
-stepfunctions"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators
+-k "stock and stepfunctions"`
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from simulators.aws.hooks import Patch, ministack
+from simulators.aws.hooks import Patch, import_ministack
 
 START = Patch("step_functions")
 #: Each execution has its own thread. `begins` is true until the execution's first sleep.
@@ -40,7 +40,7 @@ _CLOCK: Final = _Clock()
 
 @START.replaces("ministack.services.stepfunctions", "_run_execution", "exec_arn")
 def run_execution(original: Callable[[str], None], exec_arn: str) -> None:
-    ministack("services.stepfunctions").time = _CLOCK
+    import_ministack("services.stepfunctions").time = _CLOCK
     _state.begins = True
     try:
         original(exec_arn)

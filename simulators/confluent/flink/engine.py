@@ -22,7 +22,7 @@ import attrs
 import fastavro
 
 from simulators.confluent.flink.sql import SqlError
-from simulators.confluent.flink.types import UnknownType, as_json, avro_schema, columns, from_json
+from simulators.confluent.flink.types import UnknownType, build_avro_schema, from_json, list_columns, to_json
 from simulators.confluent.kafka_log import KafkaTopic, framed
 from simulators.confluent.model import Database, Form, ParsedStatement
 from simulators.confluent.record_reader import BadRecord, Reader
@@ -64,7 +64,7 @@ class FlinkWorker:
         Raises RuntimeError if the process has ended.
         """
         with self._turn:
-            process = self._running()
+            process = self._start_process()
             assert process.stdin is not None
             assert process.stdout is not None
             process.stdin.write(json.dumps(request) + "\n")
@@ -78,7 +78,7 @@ class FlinkWorker:
             raise SqlError(answer["error"])
         return answer
 
-    def _running(self) -> subprocess.Popen[str]:
+    def _start_process(self) -> subprocess.Popen[str]:
         if self._process is None:
             environment = {
                 "PATH": os.environ.get("PATH", os.defpath),
@@ -111,9 +111,9 @@ class FlinkWorker:
 class FlinkPlan:
     columns: list[dict[str, Any]]
 
-    def schema(self, table: str) -> Schema:
+    def build_schema(self, table: str) -> Schema:
         try:
-            return Schema.avro(avro_schema(table, self.columns))
+            return Schema.from_avro(build_avro_schema(table, self.columns))
         except UnknownType as error:
             raise SqlError(f"{error} can't be in an Avro schema") from None
 
@@ -125,15 +125,14 @@ class FlinkEngine:
         self.worker = worker
 
     def plan(self, parsed: ParsedStatement, database: Database) -> FlinkPlan:
-        return FlinkPlan(
-            self.worker.ask(self.request(parsed, database, self._sources(parsed, database)))["columns"]
-        )
+        request = self.request(parsed, database, self._list_sources(parsed, database))
+        return FlinkPlan(self.worker.ask(request)["columns"])
 
     def start(self, parsed: ParsedStatement, database: Database, *, bounded: bool) -> FlinkRun:
         plan = self.plan(parsed, database)
-        sources = self._sources(parsed, database)
+        sources = self._list_sources(parsed, database)
         if parsed.form is not Form.SELECT:
-            sink = database.schema(parsed.table[-1])
+            sink = database.find_schema(parsed.table[-1])
             if sink is None or len(sink["fields"]) != len(plan.columns):
                 problem = "Column types of query result and sink do not match"
                 raise SqlError(f"{problem}: {len(plan.columns)} columns for table '{parsed.table[-1]}'")
@@ -144,14 +143,14 @@ class FlinkEngine:
     ) -> dict[str, Any]:
         tables: dict[str, Any] = {}
         for name in sources:
-            schema = database.schema(name)
+            schema = database.find_schema(name)
             try:
-                described = columns(schema) if schema else [("key", "BYTES"), ("val", "BYTES")]
+                columns = list_columns(schema) if schema else [("key", "BYTES"), ("val", "BYTES")]
             except UnknownType:
                 continue
             folder = self.worker.folder / database.cluster.id / name
             folder.mkdir(parents=True, exist_ok=True)
-            tables[name] = {"columns": described, "folder": str(folder)}
+            tables[name] = {"columns": columns, "folder": str(folder)}
         return {
             "catalog": database.catalog,
             "database": database.cluster.name,
@@ -159,7 +158,7 @@ class FlinkEngine:
             "query": parsed.query,
         }
 
-    def _sources(self, parsed: ParsedStatement, database: Database) -> dict[str, KafkaTopic]:
+    def _list_sources(self, parsed: ParsedStatement, database: Database) -> dict[str, KafkaTopic]:
         """Return the readable topics whose names occur in the query."""
         return {name: topic for name, topic in database.readable.items() if name in parsed.query}
 
@@ -188,40 +187,38 @@ class FlinkRun:
         request = self.engine.request(self.parsed, self.database, self.sources)
         for name, table in request["tables"].items():
             self._write(name, Path(table["folder"]) / "rows.json")
-        into = Path(tempfile.mkdtemp(dir=self.engine.worker.folder))
+        output_folder = Path(tempfile.mkdtemp(dir=self.engine.worker.folder))
         try:
-            self.engine.worker.ask(request | {"into": str(into)})
-            lines = [
-                line
-                for file in sorted(into.rglob("*"))
-                if file.is_file()
-                for line in file.read_text().splitlines()
-            ]
+            self.engine.worker.ask(request | {"into": str(output_folder)})
+            lines: list[str] = []
+            for file in sorted(output_folder.rglob("*")):
+                if file.is_file():
+                    lines += file.read_text().splitlines()
         finally:
-            shutil.rmtree(into)
+            shutil.rmtree(output_folder)
         self._emit(lines)
 
     def _write(self, name: str, file: Path) -> None:
         """Write the topic's records in the order of their timestamps, each with its timestamp as
         `$rowtime`.
         """
-        schema = self.database.schema(name)
+        schema = self.database.find_schema(name)
         if schema is None:
             raise SqlError(f"Table '{name}' has no schema")
         messages = sorted(
             self.sources[name].messages,
             key=lambda message: (message.timestamp, message.partition, message.offset),
         )
-        until = self._until(messages[-1].timestamp) if messages else 0
+        end = self._compute_end(messages[-1].timestamp) if messages else 0
         reader = Reader(self.database.registry.schemas, schema, upserts=False)
-        with file.open("w") as out:
-            for record in reader.read(name, (message for message in messages if message.timestamp < until)):
+        with file.open("w") as output:
+            for record in reader.read(name, (message for message in messages if message.timestamp < end)):
                 if isinstance(record, BadRecord):
                     raise SqlError(f"Failed to deserialize a record of '{name}': {record.problem}")
                 time = datetime.fromtimestamp(record.timestamp / 1000, UTC)
-                out.write(as_json({**(record.value or {}), "$rowtime": time}) + "\n")
+                output.write(to_json({**(record.value or {}), "$rowtime": time}) + "\n")
 
-    def _until(self, newest: int) -> int:
+    def _compute_end(self, newest: int) -> int:
         """Return the timestamp in milliseconds before which records are read.
 
         An unbounded query reads no record of a window that is still open, because the window emits no rows
@@ -238,9 +235,9 @@ class FlinkRun:
         rows = [json.loads(line) for line in lines if _take(new, line)]
         if self.parsed.form is Form.SELECT:
             names = [column["name"] for column in self.columns]
-            self.rows += [
-                [None if row.get(name) is None else str(row[name]) for name in names] for row in rows
-            ]
+            for row in rows:
+                values = [row.get(name) for name in names]
+                self.rows.append([None if value is None else str(value) for value in values])
         elif rows:
             self._append(rows)
 
@@ -249,8 +246,8 @@ class FlinkRun:
         table = self.parsed.table[-1]
         schemas = self.database.registry.schemas
         topic = self.database.cluster.topics.get(table)
-        schema = self.database.schema(table)
-        version = schemas.version(f"{table}-value", "latest")
+        schema = self.database.find_schema(table)
+        version = schemas.find_version(f"{table}-value", "latest")
         if topic is None or topic.deleting or schema is None:
             raise SqlError(f"Table '{table}' is gone")
         parsed = fastavro.parse_schema(schema)
@@ -261,17 +258,15 @@ class FlinkRun:
             record = {field["name"]: from_json(value, field["type"]) for field, value in fields}
             encoded = io.BytesIO()
             fastavro.schemaless_writer(encoded, parsed, record)
-            key = (
-                "|".join(str(record[name]) for name in self.parsed.bucket_keys).encode()
-                if self.parsed.bucket_keys
-                else None
-            )
+            key = None
+            if self.parsed.bucket_keys:
+                key = "|".join(str(record[name]) for name in self.parsed.bucket_keys).encode()
             topic.append(now, key, framed(version.id, encoded.getvalue()))
 
 
-def _take(left: Counter[str], line: str) -> bool:
-    """Return whether `left` counts the line, and decrement its count."""
-    if left[line] <= 0:
+def _take(remaining_lines: Counter[str], line: str) -> bool:
+    """Return whether `remaining_lines` counts the line, and decrement its count."""
+    if remaining_lines[line] <= 0:
         return False
-    left[line] -= 1
+    remaining_lines[line] -= 1
     return True

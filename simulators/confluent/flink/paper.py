@@ -15,7 +15,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 
 from simulators.confluent.flink.sql import SqlError
-from simulators.confluent.flink.types import avro_schema
+from simulators.confluent.flink.types import build_avro_schema
 from simulators.confluent.model import Database, ParsedStatement
 from simulators.confluent.schemas import Schema
 
@@ -36,8 +36,8 @@ _TEXT: Final = {"type": "VARCHAR", "nullable": True}
 class PaperPlan:
     columns: list[dict[str, Any]]
 
-    def schema(self, table: str) -> Schema:
-        return Schema.avro(avro_schema(table, self.columns))
+    def build_schema(self, table: str) -> Schema:
+        return Schema.from_avro(build_avro_schema(table, self.columns))
 
 
 @attrs.define
@@ -51,14 +51,16 @@ class PaperRun:
 
 class PaperEngine:
     def plan(self, parsed: ParsedStatement, database: Database) -> PaperPlan:
-        tables: dict[str, object] = {name: _columns(database.schema(name)) for name in database.readable}
+        tables: dict[str, object] = {
+            name: _list_columns(database.find_schema(name)) for name in database.readable
+        }
         try:
             query: Any = sqlglot.parse_one(
                 _WINDOW.sub(_FLAT, parsed.query).replace("$rowtime", _ROWTIME), dialect="spark"
             )
-            known = tables.keys() | {expression.alias for expression in query.find_all(exp.CTE)}
+            known_tables = tables.keys() | {expression.alias for expression in query.find_all(exp.CTE)}
             for table in query.find_all(exp.Table):
-                if table.name not in known:
+                if table.name not in known_tables:
                     raise SqlError(f"SQL validation failed. Object '{table.name}' not found")
             qualified: Any = qualify(query, schema=tables, dialect="spark", validate_qualify_columns=True)
         except SqlglotError as error:
@@ -70,7 +72,7 @@ class PaperEngine:
         return PaperRun(self.plan(parsed, database).columns)
 
 
-def _columns(schema: dict[str, Any] | None) -> dict[str, object]:
+def _list_columns(schema: dict[str, Any] | None) -> dict[str, object]:
     """Return the columns of a topic, with `$rowtime`. Without a schema, they are `key` and `val`."""
     names = [field["name"] for field in schema["fields"]] if schema else ["key", "val"]
     return dict.fromkeys([_ROWTIME, *names], "string")

@@ -56,7 +56,7 @@ def parse(statement: str) -> ParsedStatement:
         if matched := re.fullmatch(pattern, text, re.IGNORECASE | re.DOTALL):
             part = matched.groupdict()
             frame = part.get("frame") or ""
-            keys, buckets = _distribution(frame)
+            keys, buckets = _parse_distribution(frame)
             return ParsedStatement(
                 Form[form],
                 tuple(
@@ -64,14 +64,14 @@ def parse(statement: str) -> ParsedStatement:
                 ),
                 (part.get("query") or "").strip(),
                 bool(part.get("lenient")),
-                _options(frame),
+                _parse_options(frame),
                 buckets,
                 keys,
             )
     raise SqlError(f"SQL parse failed. Unsupported or incorrect statement: {text[:80]}")
 
 
-def _distribution(frame: str) -> tuple[tuple[str, ...], int]:
+def _parse_distribution(frame: str) -> tuple[tuple[str, ...], int]:
     pattern = r"DISTRIBUTED\s+(?:BY\s+(?:HASH\s*)?\((?P<keys>[^)]*)\)\s*)?INTO\s+(?P<buckets>\d+)\s+BUCKETS"
     matched = re.search(pattern, frame, re.IGNORECASE)
     if not matched:
@@ -81,7 +81,7 @@ def _distribution(frame: str) -> tuple[tuple[str, ...], int]:
     )
 
 
-def _options(frame: str) -> dict[str, str]:
+def _parse_options(frame: str) -> dict[str, str]:
     matched = re.search(r"\bWITH\s*\((?P<pairs>.*)\)", frame, re.IGNORECASE | re.DOTALL)
     if not matched:
         return {}

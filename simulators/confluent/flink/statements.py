@@ -9,7 +9,7 @@ import re
 from typing import Any, Final
 
 from simulators.confluent import kafka
-from simulators.confluent.authorization import allowed
+from simulators.confluent.authorization import is_allowed
 from simulators.confluent.errors import (
     ApiError,
     bad_request,
@@ -25,7 +25,7 @@ from simulators.confluent.flink.sql import SqlError, parse
 from simulators.confluent.http import FLINK, Answer, Call, Route
 from simulators.confluent.model import Database, Form, ParsedStatement, Plane, Statement
 from simulators.confluent.organization import Organization
-from simulators.confluent.resources import page
+from simulators.confluent.pages import build_page
 
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LONGEST_NAME: Final = 100
@@ -45,13 +45,13 @@ _KINDS: Final = {
 _ENDED: Final = ("STOPPED", "COMPLETED", "FAILED")
 
 
-def document(org: Organization, statement: Statement) -> dict[str, Any]:
-    own = _PATH.format(organization=org.organization_id, environment=statement.environment)
+def build_document(org: Organization, statement: Statement) -> dict[str, Any]:
+    path = _PATH.format(organization=org.organization_id, environment=statement.environment)
     metadata = {
-        "self": f"{org.addresses[Plane.FLINK]}{own}/{statement.name}",
+        "self": f"{org.addresses[Plane.FLINK]}{path}/{statement.name}",
         "resource_name": statement.crn,
-        "created_at": org.clock.text(statement.created),
-        "updated_at": org.clock.text(statement.updated),
+        "created_at": org.clock.format_time(statement.created),
+        "updated_at": org.clock.format_time(statement.updated),
         "resource_version": str(statement.version),
         "uid": statement.id,
     }
@@ -70,45 +70,51 @@ def document(org: Organization, statement: Statement) -> dict[str, Any]:
         "organization_id": org.organization_id,
         "environment_id": statement.environment,
         "spec": spec,
-        "status": {"phase": statement.phase, "detail": statement.detail} | _traits(statement),
+        "status": {"phase": statement.phase, "detail": statement.detail} | _build_traits(statement),
     }
 
 
-def _traits(statement: Statement) -> dict[str, Any]:
+def _build_traits(statement: Statement) -> dict[str, Any]:
     """Return the traits of a statement. A statement that isn't planned yet has none."""
     if not statement.kind:
         return {}
-    traits = {"sql_kind": statement.kind, "is_bounded": statement.bounded, "is_append_only": True}
-    return {"traits": traits | ({"schema": {"columns": statement.run.columns}} if statement.run else {})}
+    traits: dict[str, Any] = {
+        "sql_kind": statement.kind,
+        "is_bounded": statement.bounded,
+        "is_append_only": True,
+    }
+    if statement.run:
+        traits["schema"] = {"columns": statement.run.columns}
+    return {"traits": traits}
 
 
 def create(call: Call) -> Answer:
     org = call.org
-    environment = _environment(call)
+    environment = _find_environment(call)
     body = Fields(call.body)
-    name = body.text("name", required=True)
-    spec = body.inside("spec")
+    name = body.read_text("name", required=True)
+    spec = body.read_object("spec")
     if len(name) > _LONGEST_NAME or not _NAME.fullmatch(name):
         rule = f"must be at most {_LONGEST_NAME} lower-case letters, digits, '-' and '.'"
         raise invalid("/name", f"Statement name {name!r} {rule}")
     if (environment, name) in org.statements:
         raise conflict(f"Statement {name} already exists")
-    if spec.flag("stopped"):
+    if spec.read_flag("stopped"):
         raise invalid("/spec/stopped", "A statement can't be created stopped")
-    sql = spec.text("statement", required=True, pattern=r"[\s\S]{1,131072}")
-    principal = spec.text("principal", call.principal)
+    sql = spec.read_text("statement", required=True, pattern=r"[\s\S]{1,131072}")
+    principal = spec.read_text("principal", call.principal)
     _require_assignable(call, principal)
-    pool = spec.text("compute_pool_id", required=True)
+    pool = spec.read_text("compute_pool_id", required=True)
     properties = dict(call.body["spec"].get("properties") or {})
     now = org.clock.now()
     region = call.key.resource.partition(".")[2]
     crn = f"{org.environments[environment].crn}/flink-region={region}/statement={name}"
     statement = Statement(
-        str(org.new_uuid()), crn, now, now, environment, name, sql, properties, pool, principal
+        str(org.create_uuid()), crn, now, now, environment, name, sql, properties, pool, principal
     )
     org.statements[environment, name] = statement
-    org.clock.after(org.delays.statement, lambda: _begin(org, statement))
-    return Answer(201, document(org, statement))
+    org.clock.call_later(org.delays.statement, lambda: _begin(org, statement))
+    return Answer(201, build_document(org, statement))
 
 
 def _require_assignable(call: Call, principal: str) -> None:
@@ -116,28 +122,26 @@ def _require_assignable(call: Call, principal: str) -> None:
         return
     if principal not in call.org.service_accounts:
         raise invalid("/spec/principal", f"principal {principal} does not exist")
-    if not allowed(call.org, call.principal, "assign", f"{call.org.crn}/service-account={principal}"):
+    if not is_allowed(call.org, call.principal, "assign", f"{call.org.crn}/service-account={principal}"):
         raise forbidden(f"Assigner on {principal} is needed to run statements as it")
 
 
 def list_statements(call: Call) -> Answer:
-    environment = _environment(call)
+    environment = _find_environment(call)
     pool = call.query.get("spec.compute_pool_id")
     statements = [
         statement
         for statement in call.org.statements.values()
         if statement.environment == environment and pool in (None, statement.pool)
     ]
-    answer = page(call, "sql/v1", "Statement", statements, document)
+    answer = build_page(call, "sql/v1", "Statement", statements, build_document)
     metadata = {"self": f"{call.address}{call.path}"} | answer.body["metadata"]
-    return Answer(
-        200,
-        answer.body | {"metadata": {name: value for name, value in metadata.items() if name != "total_size"}},
-    )
+    del metadata["total_size"]
+    return Answer(200, answer.body | {"metadata": metadata})
 
 
 def read(call: Call) -> Answer:
-    return Answer(200, document(call.org, _existing(call)))
+    return Answer(200, build_document(call.org, _find_statement(call)))
 
 
 def replace(call: Call) -> Answer:
@@ -146,21 +150,22 @@ def replace(call: Call) -> Answer:
     The SQL text can't change.
     """
     org = call.org
-    statement = _existing(call)
-    spec = Fields(call.body).inside("spec")
-    version = Fields(call.body).inside("metadata", required=False).text("resource_version")
+    statement = _find_statement(call)
+    spec = Fields(call.body).read_object("spec")
+    version = Fields(call.body).read_object("metadata", required=False).read_text("resource_version")
     if version and version != str(statement.version):
         raise conflict(f"resource_version is {statement.version}, not {version}")
     spec.require_same("statement", statement.sql)
     if call.body["spec"].get("properties", statement.properties) != statement.properties:
         raise immutable("/spec/properties")
-    principal = spec.text("principal", statement.principal)
+    principal = spec.read_text("principal", statement.principal)
     _require_assignable(call, principal)
-    statement.principal, statement.pool = principal, spec.text("compute_pool_id", statement.pool)
-    stopped = spec.flag("stopped")
-    if stopped and statement.phase in ("PENDING", "RUNNING"):
+    statement.principal = principal
+    statement.pool = spec.read_text("compute_pool_id", statement.pool)
+    is_stopped = spec.read_flag("stopped")
+    if is_stopped and statement.phase in ("PENDING", "RUNNING"):
         statement.phase = "STOPPED"
-    elif not stopped and statement.phase == "STOPPED":
+    elif not is_stopped and statement.phase == "STOPPED":
         _resume(org, statement)
     statement.touch(org.clock.now())
     return Answer(202)
@@ -169,24 +174,24 @@ def replace(call: Call) -> Answer:
 def delete(call: Call) -> Answer:
     """Stop and delete the statement. The tables that it created remain."""
     org = call.org
-    statement = _existing(call)
+    statement = _find_statement(call)
     statement.phase = "DELETING"
     key = (statement.environment, statement.name)
-    org.clock.after(org.delays.statement_deletion, lambda: org.statements.pop(key, None))
+    org.clock.call_later(org.delays.statement_deletion, lambda: org.statements.pop(key, None))
     return Answer(202)
 
 
-def results(call: Call) -> Answer:
-    statement = _existing(call)
+def read_results(call: Call) -> Answer:
+    statement = _find_statement(call)
     if statement.kind != "SELECT" or statement.run is None:
         raise bad_request("The statement has no results")
     token = call.query.get("page_token", "0")
     start = int(token) if token.isdecimal() else 0
     rows = statement.run.rows[start:]
-    own = f"{call.address}{call.path}"
-    over = statement.phase not in ("PENDING", "RUNNING") and not rows
-    following = "" if over else f"{own}?page_token={start + len(rows)}"
-    metadata = {"self": own, "created_at": call.org.clock.text(), "next": following}
+    address = f"{call.address}{call.path}"
+    is_over = statement.phase not in ("PENDING", "RUNNING") and not rows
+    next_page = "" if is_over else f"{address}?page_token={start + len(rows)}"
+    metadata = {"self": address, "created_at": call.org.clock.format_time(), "next": next_page}
     data = [{"op": 0, "row": row} for row in rows]
     return Answer(
         200,
@@ -194,12 +199,12 @@ def results(call: Call) -> Answer:
     )
 
 
-def exceptions(call: Call) -> Answer:
-    statement = _existing(call)
+def list_exceptions(call: Call) -> Answer:
+    statement = _find_statement(call)
     problem = {
         "name": "SqlException",
         "message": statement.detail,
-        "timestamp": call.org.clock.text(statement.updated),
+        "timestamp": call.org.clock.format_time(statement.updated),
     }
     data = [{"kind": "StatementException"} | problem] if statement.phase == "FAILED" else []
     metadata = {"self": f"{call.address}{call.path}"}
@@ -208,15 +213,15 @@ def exceptions(call: Call) -> Answer:
     )
 
 
-def _environment(call: Call) -> str:
+def _find_environment(call: Call) -> str:
     """Return the id of the environment in the path. Raises ApiError if the API key is for another one."""
     environment = call.org.environments.get(call.parameters["environment"])
     if call.parameters["organization"] != call.org.organization_id or environment is None:
         raise not_found("Environment", call.parameters["environment"])
-    named, _, region = call.key.resource.partition(".")
-    if named != environment.id:
+    environment_of_key, _, region = call.key.resource.partition(".")
+    if environment_of_key != environment.id:
         raise ApiError(401, "invalid API key for this environment and region", code="unauthorized")
-    if not allowed(call.org, call.principal, "flink", f"{environment.crn}/flink-region={region}"):
+    if not is_allowed(call.org, call.principal, "flink", f"{environment.crn}/flink-region={region}"):
         raise forbidden()
     _remove_ended(call.org)
     return environment.id
@@ -230,8 +235,8 @@ def _remove_ended(org: Organization) -> None:
             del org.statements[key]
 
 
-def _existing(call: Call) -> Statement:
-    statement = call.org.statements.get((_environment(call), call.parameters["name"]))
+def _find_statement(call: Call) -> Statement:
+    statement = call.org.statements.get((_find_environment(call), call.parameters["name"]))
     if statement is None:
         raise not_found("Statement", call.parameters["name"])
     return statement
@@ -277,7 +282,7 @@ def _require_pool(org: Organization, statement: Statement) -> None:
     pool = org.compute_pools.get(statement.pool)
     if pool is None or pool.environment != statement.environment or pool.phase != "PROVISIONED":
         raise SqlError(f"Compute pool '{statement.pool}' is not available")
-    if not allowed(org, statement.principal, "flink", pool.crn):
+    if not is_allowed(org, statement.principal, "flink", pool.crn):
         raise SqlError(
             f"Not authorized: User:{statement.principal} needs FlinkDeveloper on compute pool '{pool.id}'"
         )
@@ -287,7 +292,7 @@ def _create_table(
     org: Organization, statement: Statement, parsed: ParsedStatement, database: Database
 ) -> None:
     table = parsed.table[-1]
-    if kafka.visible(org, database.cluster, table) is not None:
+    if kafka.find_visible_topic(org, database.cluster, table) is not None:
         if parsed.lenient:
             statement.phase = "COMPLETED"
             statement.detail = f"Table '{table}' already exists"
@@ -295,12 +300,12 @@ def _create_table(
         raise SqlError(f"Table '{table}' already exists")
     plan = org.engine.plan(parsed, database)
     tables.create_table(org, database, table, parsed)
-    database.registry.schemas.register(f"{table}-value", plan.schema(table))
+    database.registry.schemas.register(f"{table}-value", plan.build_schema(table))
     _run(org, statement, parsed, database)
 
 
 def _require_sink(org: Organization, database: Database, table: str) -> None:
-    if kafka.visible(org, database.cluster, table) is None or database.schema(table) is None:
+    if kafka.find_visible_topic(org, database.cluster, table) is None or database.find_schema(table) is None:
         raise SqlError(f"Cannot find table '{table}' in any of the catalogs")
     tables.require(org, database, "write", table)
 
@@ -309,10 +314,10 @@ def _run(org: Organization, statement: Statement, parsed: ParsedStatement, datab
     statement.run = org.engine.start(parsed, database, bounded=statement.bounded)
     statement.phase = "RUNNING"
     statement.detail = ""
-    _tick(org, statement)
+    _process_records(org, statement)
 
 
-def _tick(org: Organization, statement: Statement) -> None:
+def _process_records(org: Organization, statement: Statement) -> None:
     """Process new records and schedule the next tick, until the statement is stopped, fails, completes or is
     deleted.
     """
@@ -332,13 +337,13 @@ def _tick(org: Organization, statement: Statement) -> None:
     if statement.bounded:
         statement.phase = "COMPLETED"
         return
-    org.clock.after(_TICK, lambda: _tick(org, statement))
+    org.clock.call_later(_TICK, lambda: _process_records(org, statement))
 
 
 def _resume(org: Organization, statement: Statement) -> None:
     statement.phase = "RUNNING" if statement.run else "PENDING"
     if statement.run:
-        _tick(org, statement)
+        _process_records(org, statement)
     else:
         _begin(org, statement)
 
@@ -349,6 +354,6 @@ ROUTES: Final = (
     Route(FLINK, "GET", _ONE, read),
     Route(FLINK, "PUT", _ONE, replace, {422: 400}),
     Route(FLINK, "DELETE", _ONE, delete),
-    Route(FLINK, "GET", _ONE + "/results", results),
-    Route(FLINK, "GET", _ONE + "/exceptions", exceptions),
+    Route(FLINK, "GET", _ONE + "/results", read_results),
+    Route(FLINK, "GET", _ONE + "/exceptions", list_exceptions),
 )

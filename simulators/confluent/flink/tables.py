@@ -9,8 +9,8 @@ from typing import Final
 
 import attrs
 
-from simulators.confluent import kafka
-from simulators.confluent.authorization import allowed
+from simulators.confluent import kafka, kafka_access
+from simulators.confluent.authorization import is_allowed
 from simulators.confluent.flink.sql import SqlError
 from simulators.confluent.kafka_log import KafkaTopic
 from simulators.confluent.model import Database, ParsedStatement
@@ -35,23 +35,27 @@ def open_database(
     name = properties.get("sql.current-database", "")
     if catalog not in (environment.id, environment.name):
         raise SqlError(f"A catalog with name or id '{catalog}' cannot be resolved")
-    clusters = [cluster for cluster in org.clusters_of(environment_id) if name in (cluster.id, cluster.name)]
-    registry = org.registry_of(environment_id)
+    clusters = [
+        cluster for cluster in org.list_clusters(environment_id) if name in (cluster.id, cluster.name)
+    ]
+    registry = org.find_registry(environment_id)
     if len(clusters) != 1 or registry is None:
         raise SqlError(f"A database with name or id '{name}' cannot be resolved in the catalog '{catalog}'")
     (cluster,) = clusters
     database = Database(environment.name, cluster, registry, principal, {}, org.clock)
-    readable = {
-        name: topic
-        for name in cluster.topics
-        if (topic := kafka.visible(org, cluster, name)) and _may(org, database, "read", name)
-    }
+    readable = {}
+    for name in cluster.topics:
+        topic = kafka.find_visible_topic(org, cluster, name)
+        if topic and _may(org, database, "read", name):
+            readable[name] = topic
     return attrs.evolve(database, readable=readable)
 
 
 def _may(org: Organization, database: Database, action: str, table: str) -> bool:
-    on_topic = kafka.may(org, database.cluster, database.principal, action, topic=table)
-    return on_topic and allowed(org, database.principal, action, database.registry.subject(f"{table}-value"))
+    on_topic = kafka_access.may(org, database.cluster, database.principal, action, topic=table)
+    return on_topic and is_allowed(
+        org, database.principal, action, database.registry.build_subject_crn(f"{table}-value")
+    )
 
 
 def require(org: Organization, database: Database, action: str, table: str) -> None:
@@ -79,7 +83,7 @@ def create_table(org: Organization, database: Database, table: str, parsed: Pars
 
 def drop_table(org: Organization, database: Database, table: str, *, lenient: bool) -> None:
     """Delete the topic and its subjects."""
-    topic = kafka.visible(org, database.cluster, table)
+    topic = kafka.find_visible_topic(org, database.cluster, table)
     if topic is None:
         if lenient:
             return

@@ -52,12 +52,12 @@ class UnknownType(Exception):
     """The type has no equivalent in the other system."""
 
 
-def columns(schema: Mapping[str, Any]) -> list[tuple[str, str]]:
+def list_columns(schema: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return (name, Flink type) of each field of a topic's value schema. Raises UnknownType."""
-    return [(field["name"], flink_type(field["type"])) for field in schema["fields"]]
+    return [(field["name"], to_flink_type(field["type"])) for field in schema["fields"]]
 
 
-def flink_type(avro: Any) -> str:
+def to_flink_type(avro: Any) -> str:
     """Return the Flink type of an Avro type.
 
     Raises UnknownType, also for a union of several types besides null.
@@ -66,22 +66,24 @@ def flink_type(avro: Any) -> str:
         inner = [branch for branch in avro if branch != "null"]
         if len(inner) != 1:
             raise UnknownType(f"a union of {len(inner)} types")
-        return flink_type(inner[0]).removesuffix(" NOT NULL") if "null" in avro else flink_type(inner[0])
+        return (
+            to_flink_type(inner[0]).removesuffix(" NOT NULL") if "null" in avro else to_flink_type(inner[0])
+        )
     if isinstance(avro, str):
         avro = {"type": avro}
     if not isinstance(avro["type"], str):
-        return flink_type(avro["type"])
-    return f"{_plain(avro)} NOT NULL"
+        return to_flink_type(avro["type"])
+    return f"{_to_nested_flink_type(avro)} NOT NULL"
 
 
-def _plain(avro: Mapping[str, Any]) -> str:
+def _to_nested_flink_type(avro: Mapping[str, Any]) -> str:
     match avro["type"]:
         case "record":
-            return f"ROW<{', '.join(f'`{name}` {kind}' for name, kind in columns(avro))}>"
+            return f"ROW<{', '.join(f'`{name}` {kind}' for name, kind in list_columns(avro))}>"
         case "array":
-            return f"ARRAY<{flink_type(avro['items'])}>"
+            return f"ARRAY<{to_flink_type(avro['items'])}>"
         case "map":
-            return f"MAP<STRING NOT NULL, {flink_type(avro['values'])}>"
+            return f"MAP<STRING NOT NULL, {to_flink_type(avro['values'])}>"
     if avro.get("logicalType") == "decimal":
         return f"DECIMAL({avro['precision']}, {avro.get('scale', 0)})"
     flink = _TO_FLINK.get(avro.get("logicalType", "")) or _TO_FLINK.get(avro["type"])
@@ -90,34 +92,34 @@ def _plain(avro: Mapping[str, Any]) -> str:
     return flink
 
 
-def avro_schema(name: str, described: list[dict[str, Any]]) -> dict[str, Any]:
+def build_avro_schema(name: str, columns: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the value schema of a new table, with the names that Confluent's Flink gives it. Raises
     UnknownType.
 
-    `described` are the columns in the worker's answer.
+    `columns` are those in the worker's answer.
     """
-    return _record(f"{name.replace('-', '_').replace('.', '_')}_value", described, "type") | {
+    return _build_record_schema(f"{name.replace('-', '_').replace('.', '_')}_value", columns, "type") | {
         "namespace": "org.apache.flink.avro.generated.record"
     }
 
 
-def _record(name: str, described: list[dict[str, Any]], kind: str) -> dict[str, Any]:
+def _build_record_schema(name: str, columns: list[dict[str, Any]], kind: str) -> dict[str, Any]:
     fields = []
-    for field in described:
-        avro = _avro(field[kind], f"{name}_{field['name']}")
+    for field in columns:
+        avro = _to_avro(field[kind], f"{name}_{field['name']}")
         nullable = {"default": None} if isinstance(avro, list) else {}
         fields.append({"name": field["name"], "type": avro} | nullable)
     return {"type": "record", "name": name, "fields": fields}
 
 
-def _avro(tree: Mapping[str, Any], name: str) -> Any:
+def _to_avro(tree: Mapping[str, Any], name: str) -> Any:
     match tree["type"]:
         case "ROW":
-            avro: Any = _record(name, tree["fields"], "field_type")
+            avro: Any = _build_record_schema(name, tree["fields"], "field_type")
         case "ARRAY":
-            avro = {"type": "array", "items": _avro(tree["element_type"], name)}
+            avro = {"type": "array", "items": _to_avro(tree["element_type"], name)}
         case "MAP":
-            avro = {"type": "map", "values": _avro(tree["value_type"], name)}
+            avro = {"type": "map", "values": _to_avro(tree["value_type"], name)}
         case "DECIMAL":
             avro = {
                 "type": "bytes",
@@ -135,12 +137,12 @@ def _avro(tree: Mapping[str, Any], name: str) -> Any:
     return ["null", avro] if tree["nullable"] else avro
 
 
-def as_json(value: Any) -> str:
+def to_json(value: Any) -> str:
     """Return a decoded Avro value as the JSON text that Flink's JSON format reads."""
-    return json.dumps(value, default=_text)
+    return json.dumps(value, default=_to_text)
 
 
-def _text(value: Any) -> Any:
+def _to_text(value: Any) -> Any:
     match value:
         case datetime():
             return value.isoformat(timespec="microseconds").replace("+00:00", "Z")
@@ -159,15 +161,16 @@ def from_json(value: Any, avro: Any) -> Any:
         return (
             None if value is None else from_json(value, next(branch for branch in avro if branch != "null"))
         )
-    kind, logical = (avro, None) if isinstance(avro, str) else (avro["type"], avro.get("logicalType"))
+    kind = avro if isinstance(avro, str) else avro["type"]
+    logical = None if isinstance(avro, str) else avro.get("logicalType")
     if not isinstance(kind, str):
         return from_json(value, kind)
-    if read := _READ.get(f"{kind} {logical}") or _READ.get(kind):
-        return read(value)
-    return _nested(value, kind, avro)
+    if read_logical := _READ.get(f"{kind} {logical}") or _READ.get(kind):
+        return read_logical(value)
+    return _convert_nested(value, kind, avro)
 
 
-def _nested(value: Any, kind: str, avro: Any) -> Any:
+def _convert_nested(value: Any, kind: str, avro: Any) -> Any:
     match kind:
         case "record":
             return {
@@ -180,7 +183,8 @@ def _nested(value: Any, kind: str, avro: Any) -> Any:
     return value
 
 
-#: By type, or type and logical type: reads a scalar. Values of other scalar types are the same in JSON and in Avro.
+#: By type, or type and logical type: reads a scalar. Values of other scalar types are the same in JSON and
+#: in Avro.
 _READ: Final[dict[str, Callable[[Any], Any]]] = {
     "bytes decimal": lambda value: Decimal(str(value)),
     "bytes": base64.b64decode,

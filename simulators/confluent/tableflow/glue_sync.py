@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from simulators.confluent.model import CatalogIntegration, TableflowTopic
 from simulators.confluent.organization import Organization
 from simulators.confluent.tableflow import probe
-from simulators.confluent.tableflow_lake import LakeRefused, refused_as
+from simulators.confluent.tableflow_lake import LakeRefused, call_or_refuse
 from simulators.core.aws_access import Access
 
 
@@ -26,7 +26,7 @@ def begin(org: Organization, integration: CatalogIntegration) -> None:
         return
     try:
         if org.lake:
-            probe.glue(_access(org, integration), integration.database or integration.cluster)
+            probe.probe_glue(_assume_role(org, integration), integration.database or integration.cluster)
     except LakeRefused as error:
         integration.phase = "FAILED"
         integration.message = str(error)
@@ -51,7 +51,7 @@ def _put(org: Organization, topic: TableflowTopic, integration: CatalogIntegrati
         if org.lake:
             location = org.lake.catalog.pointers[topic.key]
             _put_table(
-                _access(org, integration).client("glue"),
+                _assume_role(org, integration).client("glue"),
                 topic,
                 integration.database or topic.cluster,
                 location,
@@ -68,7 +68,7 @@ def _put(org: Organization, topic: TableflowTopic, integration: CatalogIntegrati
 
 def _put_table(glue: Any, topic: TableflowTopic, database: str, location: str) -> None:
     try:
-        refused_as("Glue database", glue.create_database, DatabaseInput={"Name": database})
+        call_or_refuse("Glue database", glue.create_database, DatabaseInput={"Name": database})
     except LakeRefused as error:
         if not str(error).endswith("AlreadyExistsException"):
             raise
@@ -83,10 +83,10 @@ def _put_table(glue: Any, topic: TableflowTopic, database: str, location: str) -
     except ClientError as error:
         if error.response["Error"]["Code"] != "EntityNotFoundException":
             raise LakeRefused(f"Glue table: {error.response['Error']['Code']}") from None
-        refused_as("Glue table", glue.create_table, DatabaseName=database, TableInput=table)
+        call_or_refuse("Glue table", glue.create_table, DatabaseName=database, TableInput=table)
 
 
-def _access(org: Organization, integration: CatalogIntegration) -> Access:
+def _assume_role(org: Organization, integration: CatalogIntegration) -> Access:
     assert org.lake is not None, "callers check for it"
     provider = org.provider_integrations[integration.integration]
     region = org.clusters[integration.cluster].region

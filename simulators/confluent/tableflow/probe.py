@@ -10,39 +10,38 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from simulators.confluent.tableflow_lake import LakeRefused, refused_as, require_allowed
+from simulators.confluent.tableflow_lake import LakeRefused, call_or_refuse, require_allowed
 from simulators.core.aws_access import Access
 
 
-def bucket(access: Access, name: str, region: str, *, known: bool) -> None:
-    """Check the bucket, which must be empty unless it is `known`: used by Tableflow before.
+def probe_bucket(access: Access, name: str, region: str, *, is_known: bool) -> None:
+    """Check the bucket, which must be empty unless it `is_known`: used by Tableflow before.
 
     Raises LakeRefused.
     """
     s3 = access.client("s3")
-    location = refused_as(f"s3:GetBucketLocation on {name}", s3.get_bucket_location, Bucket=name)[
-        "LocationConstraint"
-    ]
+    answer = call_or_refuse(f"s3:GetBucketLocation on {name}", s3.get_bucket_location, Bucket=name)
+    location = answer["LocationConstraint"]
     if (location or "us-east-1") != region:
         raise LakeRefused(f"The bucket {name} is in {location}, and the Kafka cluster in {region}")
-    listed = refused_as(f"s3:ListBucket on {name}", s3.list_objects_v2, Bucket=name, MaxKeys=1)
-    if listed.get("KeyCount") and not known:
+    listing = call_or_refuse(f"s3:ListBucket on {name}", s3.list_objects_v2, Bucket=name, MaxKeys=1)
+    if listing.get("KeyCount") and not is_known:
         raise LakeRefused(f"The bucket {name} is not empty")
     require_allowed(f"s3:ListBucketMultipartUploads on {name}", s3.list_multipart_uploads, Bucket=name)
-    _objects(s3, name)
+    _probe_objects(s3, name)
 
 
-def _objects(s3: Any, bucket: str) -> None:
+def _probe_objects(s3: Any, bucket: str) -> None:
     """Try the actions on objects. The multipart upload is aborted, so that no object remains."""
     key = f"probe/{uuid.uuid4()}"
-    created = refused_as(f"s3:PutObject on {bucket}", s3.create_multipart_upload, Bucket=bucket, Key=key)
-    upload = {"Bucket": bucket, "Key": key, "UploadId": created["UploadId"]}
+    answer = call_or_refuse(f"s3:PutObject on {bucket}", s3.create_multipart_upload, Bucket=bucket, Key=key)
+    upload = {"Bucket": bucket, "Key": key, "UploadId": answer["UploadId"]}
     require_allowed(f"s3:ListMultipartUploadParts on {bucket}", s3.list_parts, **upload)
     require_allowed(f"s3:AbortMultipartUpload on {bucket}", s3.abort_multipart_upload, **upload)
     require_allowed(f"s3:GetObject on {bucket}", s3.get_object, Bucket=bucket, Key=key)
 
 
-def tagging(access: Access, location: str) -> None:
+def probe_tagging(access: Access, location: str) -> None:
     """Try s3:PutObjectTagging on the table's metadata file at `location`. Raises LakeRefused."""
     name, _, key = location.removeprefix("s3://").partition("/")
     require_allowed(
@@ -54,7 +53,7 @@ def tagging(access: Access, location: str) -> None:
     )
 
 
-def glue(access: Access, database: str) -> None:
+def probe_glue(access: Access, database: str) -> None:
     """Try the actions on the database, which remains, and on a table in it, which is deleted again.
 
     Raises LakeRefused.

@@ -20,17 +20,17 @@ from simulators.tableflow.arrow import RecordError
 from simulators.tableflow.avro import SchemaError
 from simulators.tableflow.kafka import DEFAULT_PARTITIONS, Record
 from simulators.tableflow.topic import Topic
-from simulators.tableflow.writer import Tableflow, TableLocation
+from simulators.tableflow.writer import Tableflow, TableLocation, WriteMode
 
 _SCHEMALESS: Final = "Schemaless topics are not supported. Please specify a value schema"
 
 
-def table_topic(org: Organization, topic: TableflowTopic) -> Topic:
+def build_table_topic(org: Organization, topic: TableflowTopic) -> Topic:
     """Return the topic with its latest value schema.
 
     Raises ApiError if there is no Avro schema, and SchemaError if a table can't have it.
     """
-    registry = org.registry_of(topic.environment)
+    registry = org.find_registry(topic.environment)
     latest = registry.schemas.latest(f"{topic.id}-value") if registry else None
     if latest is None:
         raise bad_request(f"{_SCHEMALESS} for topic {topic.id}")
@@ -46,27 +46,26 @@ def begin(org: Organization, topic: TableflowTopic) -> None:
     try:
         if org.lake:
             _create_table(org, topic, org.lake)
-        else:
-            topic.table_path = topic.table_path or _location(org, topic, "no-aws-attached").table_path(
-                org.new_uuid()
-            )
+        elif not topic.table_path:
+            location = _build_location(org, topic, "no-aws-attached")
+            topic.table_path = location.build_table_path(org.create_uuid())
     except LakeRefused as error:
         topic.phase = "FAILED"
         topic.message = str(error)
         return
     topic.phase = "RUNNING"
     topic.message = ""
-    _tick(org, topic)
+    _commit_records(org, topic)
 
 
-def _location(org: Organization, topic: TableflowTopic, bucket: str) -> TableLocation:
+def _build_location(org: Organization, topic: TableflowTopic, bucket: str) -> TableLocation:
     naming = topic.config["metadata_column_naming_scheme"]
     return TableLocation(
         topic.bucket or bucket, topic.cluster, topic.environment, org.organization_id, naming
     )
 
 
-def _access(org: Organization, topic: TableflowTopic, lake: Lake) -> Access:
+def _get_access(org: Organization, topic: TableflowTopic, lake: Lake) -> Access:
     if not topic.integration:
         return lake.root
     integration = org.provider_integrations[topic.integration]
@@ -78,30 +77,30 @@ def _access(org: Organization, topic: TableflowTopic, lake: Lake) -> Access:
     )
 
 
-def _writer(org: Organization, topic: TableflowTopic, lake: Lake) -> Tableflow:
+def _build_writer(org: Organization, topic: TableflowTopic, lake: Lake) -> Tableflow:
     """Return a writer with new credentials, for which the table is created if necessary."""
-    lake.catalog.act_as(_access(org, topic, lake).properties())
-    writer = Tableflow(
-        lake.catalog, _location(org, topic, "" if topic.integration else lake.managed_bucket())
-    )
-    writer.create_table(Topic(topic.id, topic.schema), "upsert" if topic.write_mode == "UPSERT" else "append")
+    lake.catalog.act_as(_get_access(org, topic, lake).build_properties())
+    bucket = "" if topic.integration else lake.get_managed_bucket()
+    writer = Tableflow(lake.catalog, _build_location(org, topic, bucket))
+    mode: WriteMode = "upsert" if topic.write_mode == "UPSERT" else "append"
+    writer.create_table(Topic(topic.id, topic.schema), mode)
     return writer
 
 
 def _create_table(org: Organization, topic: TableflowTopic, lake: Lake) -> None:
-    access = _access(org, topic, lake)
+    access = _get_access(org, topic, lake)
     if topic.integration:
-        probe.bucket(access, topic.bucket, access.region, known=topic.bucket in lake.used_buckets)
+        probe.probe_bucket(access, topic.bucket, access.region, is_known=topic.bucket in lake.used_buckets)
         lake.used_buckets.add(topic.bucket)
     try:
-        topic.table_path = _writer(org, topic, lake).catalog.load_table(topic.key).location()
+        topic.table_path = _build_writer(org, topic, lake).catalog.load_table(topic.key).location()
     except OSError as error:
         raise LakeRefused(f"The table can't be written: {error}") from None
     if topic.integration:
-        probe.tagging(access, lake.catalog.pointers[topic.key])
+        probe.probe_tagging(access, lake.catalog.pointers[topic.key])
 
 
-def _tick(org: Organization, topic: TableflowTopic) -> None:
+def _commit_records(org: Organization, topic: TableflowTopic) -> None:
     """Commit and schedule the next tick, until the topic is deleted, fails or is suspended."""
     if (
         org.tableflow_topics.get(topic.key) is not topic
@@ -124,7 +123,7 @@ def _tick(org: Organization, topic: TableflowTopic) -> None:
             topic.suspended = True
             return
     glue_sync.sync(org, topic)
-    org.clock.after(org.delays.tableflow_commit, lambda: _tick(org, topic))
+    org.clock.call_later(org.delays.tableflow_commit, lambda: _commit_records(org, topic))
 
 
 def _commit(org: Organization, topic: TableflowTopic, lake: Lake) -> None:
@@ -133,30 +132,32 @@ def _commit(org: Organization, topic: TableflowTopic, lake: Lake) -> None:
     Raises SchemaError or RecordError for what suspends the topic, and LakeRefused or OSError if AWS refuses.
     """
     kafka_topic = org.clusters[topic.cluster].topics[topic.id]
-    waiting = kafka_topic.messages[topic.position :]
-    if not waiting:
+    new_messages = kafka_topic.messages[topic.position :]
+    if not new_messages:
         return
-    writer = _writer(org, topic, lake)
-    newest = table_topic(org, topic)
-    if newest.schema != topic.schema:
-        writer.evolve(newest)
-        topic.schema = dict(newest.schema)
-    registry = org.registry_of(topic.environment)
+    writer = _build_writer(org, topic, lake)
+    new_topic = build_table_topic(org, topic)
+    if new_topic.schema != topic.schema:
+        writer.evolve(new_topic)
+        topic.schema = dict(new_topic.schema)
+    registry = org.find_registry(topic.environment)
     assert registry is not None, "a topic without a registry has no schema"
     reader = Reader(registry.schemas, topic.schema, upserts=topic.write_mode == "UPSERT")
-    writer.append(topic.id, _accepted(org, topic, reader.read(topic.id, waiting)))
+    writer.append(topic.id, _accept_records(org, topic, reader.read(topic.id, new_messages)))
     writer.expire(topic.id)
-    topic.position += len(waiting)
+    topic.position += len(new_messages)
 
 
-def _accepted(org: Organization, topic: TableflowTopic, read: Iterable[Record | BadRecord]) -> list[Record]:
+def _accept_records(
+    org: Organization, topic: TableflowTopic, records_and_mistakes: Iterable[Record | BadRecord]
+) -> list[Record]:
     """Return the good records, and handle bad ones as the topic's error_handling says.
 
     Raises RecordError if it is SUSPEND.
     """
     handling = topic.config["error_handling"]
     records = []
-    for record in read:
+    for record in records_and_mistakes:
         if isinstance(record, Record):
             records.append(record)
         elif handling["mode"] == "SUSPEND":

@@ -9,8 +9,7 @@ import re
 from typing import Any, Final
 
 from simulators.confluent import access, kafka
-from simulators.confluent.authorization import allowed
-from simulators.confluent.control_plane import end_usage
+from simulators.confluent.authorization import is_allowed
 from simulators.confluent.errors import (
     ApiError,
     bad_request,
@@ -24,7 +23,9 @@ from simulators.confluent.fields import Fields
 from simulators.confluent.http import TABLEFLOW, Answer, Call, Route
 from simulators.confluent.model import Cluster, TableflowTopic
 from simulators.confluent.organization import Organization
-from simulators.confluent.resources import header, page, reference
+from simulators.confluent.pages import build_page
+from simulators.confluent.provider_integrations import end_usage
+from simulators.confluent.resources import build_header, build_reference
 from simulators.confluent.tableflow import run
 from simulators.tableflow.avro import SchemaError
 
@@ -35,7 +36,7 @@ _LOG_TARGET: Final = r"[a-zA-Z0-9_-]{1,249}"
 _PATH: Final = "/tableflow/v1/tableflow-topics"
 
 
-def document(org: Organization, topic: TableflowTopic) -> dict[str, Any]:
+def build_document(org: Organization, topic: TableflowTopic) -> dict[str, Any]:
     environment = org.environments[topic.environment]
     cluster = org.clusters[topic.cluster]
     path = {"table_path": topic.table_path} if topic.table_path else {}
@@ -53,73 +54,80 @@ def document(org: Organization, topic: TableflowTopic) -> dict[str, Any]:
         "config": {"enable_compaction": True, "enable_partitioning": True} | topic.config,
         "storage": storage | path,
         "table_formats": ["ICEBERG"],
-        "environment": reference(org, environment, "/org/v2/environments"),
-        "kafka_cluster": reference(org, cluster, "/cmk/v2/clusters", environment.id),
+        "environment": build_reference(org, environment, "/org/v2/environments"),
+        "kafka_cluster": build_reference(org, cluster, "/cmk/v2/clusters", environment.id),
     }
     query = f"?environment={environment.id}&spec.kafka_cluster={cluster.id}"
-    head = header(org, "tableflow/v1", "TableflowTopic", _PATH, topic, query=query)
+    head = build_header(org, "tableflow/v1", "TableflowTopic", _PATH, topic, query=query)
     del head["id"]
-    return head | {"spec": spec, "status": _status(org, topic)}
+    return head | {"spec": spec, "status": _describe_status(org, topic)}
 
 
-def _status(org: Organization, topic: TableflowTopic) -> dict[str, Any]:
-    synced = [
-        {"catalog_integration_id": name, "catalog_type": "AWS_GLUE", "sync_status": state}
-        | ({"error_message": why} if why else {})
-        for name, (state, why) in topic.synced.items()
-        if name in org.catalog_integrations
-    ]
-    failing = [{"format": "ICEBERG", "error_message": topic.message}] if topic.phase == "FAILED" else []
+def _describe_status(org: Organization, topic: TableflowTopic) -> dict[str, Any]:
+    sync_statuses = []
+    for name, (state, reason) in topic.synced.items():
+        if name not in org.catalog_integrations:
+            continue
+        entry = {"catalog_integration_id": name, "catalog_type": "AWS_GLUE", "sync_status": state}
+        if reason:
+            entry["error_message"] = reason
+        sync_statuses.append(entry)
+    failing_formats = (
+        [{"format": "ICEBERG", "error_message": topic.message}] if topic.phase == "FAILED" else []
+    )
     status = {
         "phase": topic.phase,
         "write_mode": topic.write_mode,
-        "catalog_sync_statuses": synced,
-        "failing_table_formats": failing,
+        "catalog_sync_statuses": sync_statuses,
+        "failing_table_formats": failing_formats,
     }
-    return status | ({"error_message": topic.message} if topic.message else {})
+    if topic.message:
+        status["error_message"] = topic.message
+    return status
 
 
 def create(call: Call) -> Answer:
     org = call.org
-    spec = Fields(call.body).inside("spec")
-    name = spec.text("display_name", required=True)
-    cluster = access.cluster_of_body(call, spec)
+    spec = Fields(call.body).read_object("spec")
+    name = spec.read_text("display_name", required=True)
+    cluster = access.find_cluster_of_body(call, spec)
     if (cluster.id, name) in org.tableflow_topics:
         raise conflict(f"Tableflow is already enabled on topic {name}")
-    config, (bucket, integration) = _config(spec, {}), _storage(call, spec)
-    _formats(spec)
-    if spec.flag("suspended"):
+    config = _read_config(spec, {})
+    bucket, integration = _read_storage(call, spec)
+    _check_formats(spec)
+    if spec.read_flag("suspended"):
         raise invalid("/spec/suspended", "A topic can't be suspended on demand")
-    kafka_topic = kafka.visible(org, cluster, name)
+    kafka_topic = kafka.find_visible_topic(org, cluster, name)
     if kafka_topic is None or kafka_topic.visible + org.delays.tableflow_sees_topic > org.clock.now():
         raise ApiError(404, "topic not found", code="resource_not_found")
-    mode = "UPSERT" if "compact" in kafka_topic.setting("cleanup.policy") else "APPEND"
+    mode = "UPSERT" if "compact" in kafka_topic.get_setting("cleanup.policy") else "APPEND"
     now = org.clock.now()
-    crn = f"{cluster.inside('topic', name)}/tableflow=iceberg"
+    crn = f"{cluster.build_crn('topic', name)}/tableflow=iceberg"
     topic = TableflowTopic(
         name, crn, now, now, cluster.environment, cluster.id, bucket, integration, config, mode
     )
     try:
-        topic.schema = dict(run.table_topic(org, topic).schema)
+        topic.schema = dict(run.build_table_topic(org, topic).schema)
     except SchemaError as error:
         raise bad_request(f"The topic's schema can't be a table: {error}") from None
     org.tableflow_topics[topic.key] = topic
-    org.clock.after(org.delays.tableflow_topic, lambda: run.begin(org, topic))
-    return Answer(202, document(org, topic))
+    org.clock.call_later(org.delays.tableflow_topic, lambda: run.begin(org, topic))
+    return Answer(202, build_document(org, topic))
 
 
-def _storage(call: Call, spec: Fields) -> tuple[str, str]:
+def _read_storage(call: Call, spec: Fields) -> tuple[str, str]:
     """Return the bucket and the id of the provider integration. Both are empty for managed storage."""
-    storage = spec.inside("storage")
-    match storage.choice("kind", ("ByobAws", "Managed", "AzureDataLakeStorageGen2")):
+    storage = spec.read_object("storage")
+    match storage.read_choice("kind", ("ByobAws", "Managed", "AzureDataLakeStorageGen2")):
         case "Managed":
             return "", ""
         case "AzureDataLakeStorageGen2":
             raise invalid("/spec/storage/kind", "Azure storage is not simulated")
-    bucket = storage.text("bucket_name", required=True, pattern=r"[a-z0-9.-]{3,63}")
-    integration = storage.text("provider_integration_id", required=True)
+    bucket = storage.read_text("bucket_name", required=True, pattern=r"[a-z0-9.-]{3,63}")
+    integration = storage.read_text("provider_integration_id", required=True)
     require_integration(
-        call, integration, spec.reference("environment"), "/spec/storage/provider_integration_id"
+        call, integration, spec.read_reference("environment"), "/spec/storage/provider_integration_id"
     )
     return bucket, integration
 
@@ -129,51 +137,56 @@ def require_integration(call: Call, name: str, environment: str, pointer: str) -
     integration = call.org.provider_integrations.get(name)
     if integration is None or integration.environment != environment:
         raise invalid(pointer, f"provider integration {name} does not exist in the environment")
-    if not allowed(call.org, call.principal, "assign", integration.crn):
+    if not is_allowed(call.org, call.principal, "assign", integration.crn):
         raise forbidden(f"Assigner or ResourceOwner on provider integration {name} is needed")
 
 
-def _config(spec: Fields, current: dict[str, Any]) -> dict[str, Any]:
-    given = spec.inside("config", required=False)
+def _read_config(spec: Fields, current: dict[str, Any]) -> dict[str, Any]:
+    fields = spec.read_object("config", required=False)
     handling = current.get("error_handling", {"mode": "SUSPEND"})
-    if "error_handling" in given:
-        handling = _error_handling(given)
-    if "record_failure_strategy" in given and given.text("record_failure_strategy") != handling["mode"]:
+    if "error_handling" in fields:
+        handling = _read_error_handling(fields)
+    if (
+        "record_failure_strategy" in fields
+        and fields.read_text("record_failure_strategy") != handling["mode"]
+    ):
         raise bad_request("record_failure_strategy contradicts error_handling")
+    default_retention = current.get("retention_ms", str(_WEEK_MS))
     config = {
-        "retention_ms": _duration(
-            given, "retention_ms", current.get("retention_ms", str(_WEEK_MS)), _LEAST_RETENTION_MS
-        ),
+        "retention_ms": _read_duration(fields, "retention_ms", default_retention, _LEAST_RETENTION_MS),
         "error_handling": handling,
         "record_failure_strategy": "SKIP" if handling["mode"] == "LOG" else handling["mode"],
     }
     naming = current.get("metadata_column_naming_scheme", "DEFAULT")
-    config["metadata_column_naming_scheme"] = given.choice(
+    config["metadata_column_naming_scheme"] = fields.read_choice(
         "metadata_column_naming_scheme", ("DEFAULT", "PORTABLE"), naming
     )
-    retention = _duration(
-        given, "data_retention_ms", current.get("data_retention_ms", ""), _LEAST_DATA_RETENTION_MS
+    retention = _read_duration(
+        fields, "data_retention_ms", current.get("data_retention_ms", ""), _LEAST_DATA_RETENTION_MS
     )
-    return config | ({"data_retention_ms": retention} if retention else {})
+    if retention:
+        config["data_retention_ms"] = retention
+    return config
 
 
-def _error_handling(given: Fields) -> dict[str, str]:
-    handling = given.inside("error_handling")
-    mode = handling.choice("mode", ("SUSPEND", "SKIP", "LOG"))
-    return {"mode": mode} | (
-        {"target": handling.text("target", "error_log", pattern=_LOG_TARGET)} if mode == "LOG" else {}
-    )
+def _read_error_handling(config: Fields) -> dict[str, str]:
+    handling = config.read_object("error_handling")
+    mode = handling.read_choice("mode", ("SUSPEND", "SKIP", "LOG"))
+    error_handling = {"mode": mode}
+    if mode == "LOG":
+        error_handling["target"] = handling.read_text("target", "error_log", pattern=_LOG_TARGET)
+    return error_handling
 
 
-def _duration(given: Fields, name: str, default: str, least: int) -> str:
-    value = given.text(name, default)
+def _read_duration(config: Fields, name: str, default: str, least: int) -> str:
+    value = config.read_text(name, default)
     if value and (not re.fullmatch(r"\d+", value) or int(value) < least):
-        raise invalid(given.at(name), f"{name} must be a whole number of at least {least}")
+        raise invalid(config.build_pointer(name), f"{name} must be a whole number of at least {least}")
     return value
 
 
-def _formats(spec: Fields) -> None:
-    if "DELTA" in spec.texts("table_formats", ["ICEBERG"], ("ICEBERG", "DELTA")):
+def _check_formats(spec: Fields) -> None:
+    if "DELTA" in spec.read_texts("table_formats", ["ICEBERG"], ("ICEBERG", "DELTA")):
         raise invalid("/spec/table_formats", "DELTA is not simulated")
 
 
@@ -182,39 +195,45 @@ def list_topics(call: Call) -> Answer:
 
     CloudClusterOperator may do this, but not change them (Confluent's page on roles for Tableflow).
     """
-    cluster = access.cluster_of_query(call, "describe")
+    cluster = access.find_cluster_of_query(call, "describe")
     topics = [topic for topic in call.org.tableflow_topics.values() if topic.cluster == cluster.id]
-    return page(call, "tableflow/v1", "TableflowTopic", topics, document)
+    return build_page(call, "tableflow/v1", "TableflowTopic", topics, build_document)
 
 
 def read(call: Call) -> Answer:
-    return Answer(200, document(call.org, _existing(call, access.cluster_of_query(call, "describe"))))
+    topic = _find_topic(call, access.find_cluster_of_query(call, "describe"))
+    return Answer(200, build_document(call.org, topic))
 
 
 def update(call: Call) -> Answer:
     org = call.org
-    spec = Fields(call.body).inside("spec")
-    topic = _existing(call, access.cluster_of_body(call, spec))
+    spec = Fields(call.body).read_object("spec")
+    topic = _find_topic(call, access.find_cluster_of_body(call, spec))
     if "storage" in spec:
-        _require_same_storage(spec.inside("storage"), topic)
-    _formats(spec)
-    config = _config(spec, topic.config)
+        _require_same_storage(spec.read_object("storage"), topic)
+    _check_formats(spec)
+    config = _read_config(spec, topic.config)
     if config["metadata_column_naming_scheme"] != topic.config["metadata_column_naming_scheme"]:
         raise immutable("/spec/config/metadata_column_naming_scheme")
-    if spec.flag("suspended", topic.suspended) and not topic.suspended:
+    if spec.read_flag("suspended", topic.suspended) and not topic.suspended:
         raise bad_request("A topic can't be suspended on demand", "/spec/suspended")
     topic.config = config
     topic.updated = org.clock.now()
-    if "suspended" in spec and not spec.flag("suspended") and (topic.suspended or topic.phase == "FAILED"):
+    if (
+        "suspended" in spec
+        and not spec.read_flag("suspended")
+        and (topic.suspended or topic.phase == "FAILED")
+    ):
         topic.suspended = False
         topic.phase = "PENDING"
         topic.message = ""
-        org.clock.after(org.delays.tableflow_topic, lambda: run.begin(org, topic))
-    return Answer(200, document(org, topic))
+        org.clock.call_later(org.delays.tableflow_topic, lambda: run.begin(org, topic))
+    return Answer(200, build_document(org, topic))
 
 
 def _require_same_storage(storage: Fields, topic: TableflowTopic) -> None:
-    storage.require_same("kind", "ByobAws" if topic.integration else "Managed")
+    kind = "ByobAws" if topic.integration else "Managed"
+    storage.require_same("kind", kind)
     storage.require_same("bucket_name", topic.bucket)
     storage.require_same("provider_integration_id", topic.integration)
 
@@ -225,21 +244,21 @@ def delete(call: Call) -> Answer:
     Its files remain in the customer's bucket, and its table remains in Glue.
     """
     org = call.org
-    topic = _existing(call, access.cluster_of_query(call))
+    topic = _find_topic(call, access.find_cluster_of_query(call))
     if not topic.deleting:
         topic.deleting = True
-        org.clock.after(org.delays.tableflow_topic_deletion, lambda: _deleted(org, topic))
+        org.clock.call_later(org.delays.tableflow_topic_deletion, lambda: _finish_deletion(org, topic))
     return Answer(204)
 
 
-def _deleted(org: Organization, topic: TableflowTopic) -> None:
+def _finish_deletion(org: Organization, topic: TableflowTopic) -> None:
     if org.tableflow_topics.pop(topic.key, None):
         end_usage(org, topic.integration, topic.crn)
         if org.lake:
             org.lake.catalog.drop_table(topic.key)
 
 
-def _existing(call: Call, cluster: Cluster) -> TableflowTopic:
+def _find_topic(call: Call, cluster: Cluster) -> TableflowTopic:
     topic = call.org.tableflow_topics.get((cluster.id, call.parameters["name"]))
     if topic is None:
         raise not_found("Tableflow topic", call.parameters["name"])

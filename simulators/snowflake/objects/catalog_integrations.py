@@ -11,9 +11,15 @@ from simulators.snowflake.account import Account
 from simulators.snowflake.errors import invalid_value, not_simulated, syntax
 from simulators.snowflake.model import Integration
 from simulators.snowflake.objects.external_volumes import ROLE_ARN, require_unused
-from simulators.snowflake.objects.object_type import COMMENT, ObjectType, Properties, boolean, integer
+from simulators.snowflake.objects.object_type import (
+    COMMENT,
+    ObjectType,
+    Properties,
+    build_boolean_property,
+    build_integer_property,
+)
 from simulators.snowflake.parser import Options
-from simulators.snowflake.results import Result, table
+from simulators.snowflake.results import Result, build_table
 from simulators.snowflake.session import Session
 
 #: Properties that are only valid with CATALOG_SOURCE = GLUE.
@@ -36,8 +42,8 @@ class CatalogIntegrations(ObjectType[Integration]):
     title = "Integration"
     create_privilege = "CREATE INTEGRATION"
     properties: ClassVar[Properties] = {
-        "ENABLED": boolean("enabled"),
-        "REFRESH_INTERVAL_SECONDS": integer("refresh_seconds", 30, 86_400),
+        "ENABLED": build_boolean_property("enabled"),
+        "REFRESH_INTERVAL_SECONDS": build_integer_property("refresh_seconds", 30, 86_400),
         "COMMENT": COMMENT,
     }
     create_only = f"CATALOG_SOURCE TABLE_FORMAT CATALOG_NAMESPACE REST_CONFIG REST_AUTHENTICATION {_GLUE}"
@@ -47,7 +53,7 @@ class CatalogIntegrations(ObjectType[Integration]):
 
     def read_create(self, session: Session, options: Options) -> dict[str, Any]:
         _require_simulated(options)
-        namespace = {"namespace": options.string("CATALOG_NAMESPACE")}
+        namespace = {"namespace": options.read_string("CATALOG_NAMESPACE")}
         return (
             _read_endpoint(options)
             | _read_signing(session.account, options)
@@ -58,44 +64,44 @@ class CatalogIntegrations(ObjectType[Integration]):
     def require_unused(self, session: Session, existing: Integration) -> None:
         require_unused(session.account, existing, self.words)
 
-    def row(self, session: Session, shown: Integration) -> dict[str, Any]:
-        return {"type": "CATALOG", "category": "CATALOG", "enabled": shown.enabled}
+    def build_row(self, session: Session, integration: Integration) -> dict[str, Any]:
+        return {"type": "CATALOG", "category": "CATALOG", "enabled": integration.enabled}
 
-    def description(self, session: Session, described: Integration) -> Result:
-        session.require("USAGE", described)
-        rest = {
-            "CATALOG_URI": described.catalog_uri,
+    def build_description(self, session: Session, integration: Integration) -> Result:
+        session.require("USAGE", integration)
+        settings = {
+            "CATALOG_URI": integration.catalog_uri,
             "CATALOG_API_TYPE": "AWS_GLUE",
-            "CATALOG_NAME": described.catalog_name,
+            "CATALOG_NAME": integration.catalog_name,
             "ACCESS_DELEGATION_MODE": "EXTERNAL_VOLUME_CREDENTIALS",
         }
         signing = {
             "TYPE": "SIGV4",
-            "SIGV4_IAM_ROLE": described.role_arn,
-            "SIGV4_SIGNING_REGION": described.signing_region,
+            "SIGV4_IAM_ROLE": integration.role_arn,
+            "SIGV4_SIGNING_REGION": integration.signing_region,
         }
         prefix = session.account.behavior.prefix
         rows = [
-            ("ENABLED", "Boolean", described.enabled, "false"),
+            ("ENABLED", "Boolean", integration.enabled, "false"),
             ("CATALOG_SOURCE", "String", "ICEBERG_REST", ""),
-            ("CATALOG_NAMESPACE", "String", described.namespace, ""),
+            ("CATALOG_NAMESPACE", "String", integration.namespace, ""),
             ("TABLE_FORMAT", "String", "ICEBERG", ""),
-            ("REST_CONFIG", "Object", json.dumps(rest), ""),
+            ("REST_CONFIG", "Object", json.dumps(settings), ""),
             ("REST_AUTHENTICATION", "Object", json.dumps(signing), ""),
-            (f"{prefix}_AWS_IAM_USER_ARN", "String", trust.user_arn(session.account), ""),
-            (f"{prefix}_AWS_EXTERNAL_ID", "String", described.external_id, ""),
-            ("REFRESH_INTERVAL_SECONDS", "Integer", described.refresh_seconds, "30"),
-            ("COMMENT", "String", described.comment, ""),
+            (f"{prefix}_AWS_IAM_USER_ARN", "String", trust.get_user_arn(session.account), ""),
+            (f"{prefix}_AWS_EXTERNAL_ID", "String", integration.external_id, ""),
+            ("REFRESH_INTERVAL_SECONDS", "Integer", integration.refresh_seconds, "30"),
+            ("COMMENT", "String", integration.comment, ""),
         ]
-        return table("property property_type property_value property_default", rows)
+        return build_table("property property_type property_value property_default", rows)
 
 
 def _require_simulated(options: Options) -> None:
     options.require("CATALOG_SOURCE", "TABLE_FORMAT", "ENABLED")
-    source = options.choice("CATALOG_SOURCE", "GLUE OBJECT_STORE POLARIS ICEBERG_REST SAP_BDC")
+    source = options.read_choice("CATALOG_SOURCE", "GLUE OBJECT_STORE POLARIS ICEBERG_REST SAP_BDC")
     if source != "ICEBERG_REST":
         raise not_simulated(f"CATALOG_SOURCE {source}")
-    if options.choice("TABLE_FORMAT", "ICEBERG DELTA") != "ICEBERG":
+    if options.read_choice("TABLE_FORMAT", "ICEBERG DELTA") != "ICEBERG":
         raise not_simulated("TABLE_FORMAT DELTA")
     for name in _GLUE.split():
         if name in options:
@@ -104,31 +110,34 @@ def _require_simulated(options: Options) -> None:
 
 
 def _read_endpoint(options: Options) -> dict[str, Any]:
-    config = options.inside("REST_CONFIG", _REST, _REST_NOT_SIMULATED)
+    config = options.read_nested("REST_CONFIG", _REST, _REST_NOT_SIMULATED)
     config.require("CATALOG_URI")
-    api = config.choice("CATALOG_API_TYPE", _API_TYPES, "PUBLIC")
+    api = config.read_choice("CATALOG_API_TYPE", _API_TYPES, "PUBLIC")
     if api != "AWS_GLUE":
         raise not_simulated(f"CATALOG_API_TYPE {api}")
-    if config.choice("ACCESS_DELEGATION_MODE", _MODES, "EXTERNAL_VOLUME_CREDENTIALS") == "VENDED_CREDENTIALS":
+    if (
+        config.read_choice("ACCESS_DELEGATION_MODE", _MODES, "EXTERNAL_VOLUME_CREDENTIALS")
+        == "VENDED_CREDENTIALS"
+    ):
         raise not_simulated("ACCESS_DELEGATION_MODE VENDED_CREDENTIALS")
     config.require("CATALOG_NAME")
-    uri = config.string("CATALOG_URI")
+    uri = config.read_string("CATALOG_URI")
     if not _CATALOG_URI.fullmatch(uri):
         raise invalid_value(uri, "CATALOG_URI")
-    return {"catalog_uri": uri, "catalog_name": config.string("CATALOG_NAME")}
+    return {"catalog_uri": uri, "catalog_name": config.read_string("CATALOG_NAME")}
 
 
 def _read_signing(account: Account, options: Options) -> dict[str, Any]:
-    signing = options.inside("REST_AUTHENTICATION", _SIGNING, _SIGNING_NOT_SIMULATED)
-    method = signing.choice("TYPE", "SIGV4 OAUTH BEARER WORKLOAD_IDENTITY")
+    signing = options.read_nested("REST_AUTHENTICATION", _SIGNING, _SIGNING_NOT_SIMULATED)
+    method = signing.read_choice("TYPE", "SIGV4 OAUTH BEARER WORKLOAD_IDENTITY")
     if method != "SIGV4":
         raise not_simulated(f"REST_AUTHENTICATION of TYPE {method}")
     signing.require("SIGV4_IAM_ROLE")
-    role = signing.string("SIGV4_IAM_ROLE")
+    role = signing.read_string("SIGV4_IAM_ROLE")
     if not ROLE_ARN.fullmatch(role):
         raise invalid_value(role, "SIGV4_IAM_ROLE")
     return {
         "role_arn": role,
-        "external_id": signing.string("SIGV4_EXTERNAL_ID") or trust.new_external_id(account),
-        "signing_region": signing.string("SIGV4_SIGNING_REGION", account.region),
+        "external_id": signing.read_string("SIGV4_EXTERNAL_ID") or trust.create_external_id(account),
+        "signing_region": signing.read_string("SIGV4_SIGNING_REGION", account.region),
     }

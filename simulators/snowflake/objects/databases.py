@@ -14,7 +14,7 @@ from simulators.snowflake.model import (
     Name,
     Schema,
     Volume,
-    sql_name,
+    to_sql_name,
 )
 from simulators.snowflake.objects.object_type import ObjectType
 from simulators.snowflake.parser import Cursor, Options
@@ -50,7 +50,7 @@ class Schemas(ObjectType[Schema]):
     )
 
     def read_clauses(self, cursor: Cursor) -> dict[str, Any]:
-        if cursor.at("CLONE"):
+        if cursor.is_at("CLONE"):
             raise not_simulated("CREATE SCHEMA … CLONE")
         return {"managed_access": cursor.take("WITH", "MANAGED", "ACCESS")}
 
@@ -59,21 +59,21 @@ class Schemas(ObjectType[Schema]):
             raise unsupported("CREATE SCHEMA in a catalog-linked database whose writes are not allowed")
         return super().build(session, name, fields)
 
-    def alter_otherwise(self, session: Session, cursor: Cursor, altered: Schema) -> bool:
+    def alter_otherwise(self, session: Session, cursor: Cursor, schema: Schema) -> bool:
         enable = cursor.take("ENABLE", "MANAGED", "ACCESS")
         if not enable and not cursor.take("DISABLE", "MANAGED", "ACCESS"):
             return False
         cursor.end()
-        session.require("OWNERSHIP", altered)
-        altered.managed_access = enable
+        session.require("OWNERSHIP", schema)
+        schema.managed_access = enable
         return True
 
-    def row(self, session: Session, shown: Schema) -> dict[str, Any]:
+    def build_row(self, session: Session, schema: Schema) -> dict[str, Any]:
         return {
             "is_default": "N",
-            "is_current": "Y" if shown.name == (session.database, session.schema) else "N",
-            "database_name": shown.name[0],
-            "options": "MANAGED ACCESS" if shown.managed_access else "",
+            "is_current": "Y" if schema.name == (session.database, session.schema) else "N",
+            "database_name": schema.name[0],
+            "options": "MANAGED ACCESS" if schema.managed_access else "",
             "retention_time": "1",
         }
 
@@ -93,16 +93,16 @@ class Databases(ObjectType[Database]):
     )
 
     def read_clauses(self, cursor: Cursor) -> dict[str, Any]:
-        if cursor.at("CLONE") or cursor.at("FROM") or cursor.at("AS"):
-            raise not_simulated(f"CREATE DATABASE … {cursor.word()}")
+        if cursor.is_at("CLONE") or cursor.is_at("FROM") or cursor.is_at("AS"):
+            raise not_simulated(f"CREATE DATABASE … {cursor.read_word()}")
         return {}
 
     def read_create(self, session: Session, options: Options) -> dict[str, Any]:
         fields = self.read(session, options)
         if "LINKED_CATALOG" in options:
-            fields["link"] = _read_link(options.inside("LINKED_CATALOG", _LINK, _LINK_NOT_SIMULATED))
+            fields["link"] = _read_link(options.read_nested("LINKED_CATALOG", _LINK, _LINK_NOT_SIMULATED))
             options.require("EXTERNAL_VOLUME")
-            fields["volume"] = options.text("EXTERNAL_VOLUME")
+            fields["volume"] = options.read_text("EXTERNAL_VOLUME")
         elif "EXTERNAL_VOLUME" in options:
             raise not_simulated("EXTERNAL_VOLUME of DATABASE")
         return fields
@@ -116,7 +116,7 @@ class Databases(ObjectType[Database]):
             fields["link"] = CatalogLink(catalog=catalog.name, volume=volume.name, **fields["link"])
         return super().build(session, name, fields)
 
-    def created(self, session: Session, new: Database) -> None:
+    def act_on_creation(self, session: Session, new: Database) -> None:
         """Create the schema PUBLIC.
 
         A catalog-linked database gets its schemas from the catalog instead, in its first sync.
@@ -126,66 +126,63 @@ class Databases(ObjectType[Database]):
         else:
             session.account.add(Schema(name=(*new.name, "PUBLIC"), owner=session.role, created=new.created))
 
-    def alter_otherwise(self, session: Session, cursor: Cursor, altered: Database) -> bool:
+    def alter_otherwise(self, session: Session, cursor: Cursor, database: Database) -> bool:
         if not cursor.take("UPDATE", "LINKED_CATALOG"):
             return False
-        if altered.link is None:
+        if database.link is None:
             cursor.refuse()
-        session.require("OWNERSHIP", altered)
-        _alter_link(cursor, altered.link)
+        session.require("OWNERSHIP", database)
+        _alter_link(cursor, database.link)
         return True
 
     def show(self, session: Session, cursor: Cursor) -> Result:
         cursor.take("IN", "ACCOUNT")
         return super().show(session, cursor)
 
-    def row(self, session: Session, shown: Database) -> dict[str, Any]:
+    def build_row(self, session: Session, database: Database) -> dict[str, Any]:
         return {
             "is_default": "N",
-            "is_current": "Y" if shown.label == session.database else "N",
+            "is_current": "Y" if database.label == session.database else "N",
             "retention_time": "1",
-            "kind": "CATALOG-LINKED DATABASE" if shown.link else "STANDARD",
+            "kind": "CATALOG-LINKED DATABASE" if database.link else "STANDARD",
             "budget": None,
         }
 
 
 def _read_link(link: Options) -> dict[str, Any]:
     link.require("CATALOG")
-    if link.choice("ALLOWED_WRITE_OPERATIONS", _WRITES, "ALL") != "NONE":
+    if link.read_choice("ALLOWED_WRITE_OPERATIONS", _WRITES, "ALL") != "NONE":
         raise not_simulated(
             "a linked database that Snowflake may write to: set ALLOWED_WRITE_OPERATIONS = NONE"
         )
-    if (
-        link.choice("NAMESPACE_MODE", "IGNORE_NESTED_NAMESPACE FLATTEN_NESTED_NAMESPACE")
-        == "FLATTEN_NESTED_NAMESPACE"
-    ):
+    mode = link.read_choice("NAMESPACE_MODE", "IGNORE_NESTED_NAMESPACE FLATTEN_NESTED_NAMESPACE")
+    if mode == "FLATTEN_NESTED_NAMESPACE":
         raise not_simulated("NAMESPACE_MODE FLATTEN_NESTED_NAMESPACE")
-    return {
-        "catalog": link.text("CATALOG"),
-        "allowed": list(link.strings("ALLOWED_NAMESPACES")),
-        "seconds": link.integer("SYNC_INTERVAL_SECONDS", 30, *_SYNC_SECONDS),
-        "insensitive": link.choice("CATALOG_CASE_SENSITIVITY", "CASE_SENSITIVE CASE_INSENSITIVE")
-        != "CASE_SENSITIVE",
-    }
+    catalog = link.read_text("CATALOG")
+    allowed = list(link.read_strings("ALLOWED_NAMESPACES"))
+    seconds = link.read_integer("SYNC_INTERVAL_SECONDS", 30, *_SYNC_SECONDS)
+    sensitivity = link.read_choice("CATALOG_CASE_SENSITIVITY", "CASE_SENSITIVE CASE_INSENSITIVE")
+    insensitive = sensitivity != "CASE_SENSITIVE"
+    return {"catalog": catalog, "allowed": allowed, "seconds": seconds, "insensitive": insensitive}
 
 
 def _alter_link(cursor: Cursor, link: CatalogLink) -> None:
     """Run ALTER DATABASE … UPDATE LINKED_CATALOG. The cursor is after these words."""
     if cursor.take("ADD"):
-        added = _read_namespaces(cursor, "TO")
-        link.allowed += [namespace for namespace in added if namespace not in link.allowed]
+        added_namespaces = _read_namespaces(cursor, "TO")
+        link.allowed += [namespace for namespace in added_namespaces if namespace not in link.allowed]
     elif cursor.take("REMOVE"):
-        removed = _read_namespaces(cursor, "FROM")
-        link.allowed = [namespace for namespace in link.allowed if namespace not in removed]
+        removed_namespaces = _read_namespaces(cursor, "FROM")
+        link.allowed = [namespace for namespace in link.allowed if namespace not in removed_namespaces]
     else:
         cursor.expect("SET")
         options = Options(
-            "LINKED_CATALOG", cursor.options(), "SYNC_INTERVAL_SECONDS ALLOWED_WRITE_OPERATIONS"
+            "LINKED_CATALOG", cursor.read_options(), "SYNC_INTERVAL_SECONDS ALLOWED_WRITE_OPERATIONS"
         )
         cursor.end()
-        if options.choice("ALLOWED_WRITE_OPERATIONS", _WRITES, "NONE") != "NONE":
+        if options.read_choice("ALLOWED_WRITE_OPERATIONS", _WRITES, "NONE") != "NONE":
             raise not_simulated("ALLOWED_WRITE_OPERATIONS ALL")
-        link.seconds = options.integer("SYNC_INTERVAL_SECONDS", link.seconds, *_SYNC_SECONDS)
+        link.seconds = options.read_integer("SYNC_INTERVAL_SECONDS", link.seconds, *_SYNC_SECONDS)
 
 
 def _read_namespaces(cursor: Cursor, preposition: str) -> list[str]:
@@ -199,10 +196,10 @@ def _read_namespaces(cursor: Cursor, preposition: str) -> list[str]:
     return namespaces
 
 
-def link_status(database: str, link: CatalogLink) -> dict[str, Any]:
+def describe_link_status(database: str, link: CatalogLink) -> dict[str, Any]:
     """Return the result of SYSTEM$CATALOG_LINK_STATUS."""
     failure = {
-        "qualifiedEntityName": sql_name((database,)),
+        "qualifiedEntityName": to_sql_name((database,)),
         "entityDomain": "DATABASE",
         "operation": "DISCOVER",
     }
@@ -213,11 +210,11 @@ def link_status(database: str, link: CatalogLink) -> dict[str, Any]:
     }
 
 
-def link_configuration(link: CatalogLink) -> dict[str, Any]:
+def describe_link_configuration(link: CatalogLink) -> dict[str, Any]:
     """Return the result of SYSTEM$GET_CATALOG_LINKED_DATABASE_CONFIG."""
     return {
-        "catalog": sql_name(link.catalog),
-        "externalVolume": sql_name(link.volume),
+        "catalog": to_sql_name(link.catalog),
+        "externalVolume": to_sql_name(link.volume),
         "allowedNamespaces": link.allowed,
         "blockedNamespaces": [],
         "allowedWriteOperations": "NONE",

@@ -12,10 +12,10 @@ from typing import Any, ClassVar, Final
 from simulators.snowflake import trust
 from simulators.snowflake.account import Account
 from simulators.snowflake.errors import SqlError, exists, in_use, invalid_value, missing, not_simulated
-from simulators.snowflake.model import Database, IcebergTable, Integration, Location, Volume, sql_name
-from simulators.snowflake.objects.object_type import COMMENT, ObjectType, Properties, boolean
+from simulators.snowflake.model import Database, IcebergTable, Integration, Location, Volume, to_sql_name
+from simulators.snowflake.objects.object_type import COMMENT, ObjectType, Properties, build_boolean_property
 from simulators.snowflake.parser import Cursor, Options
-from simulators.snowflake.results import Result, table
+from simulators.snowflake.results import Result, build_table
 from simulators.snowflake.session import Session
 
 #: ARNs that volumes and integrations accept for IAM roles.
@@ -38,13 +38,13 @@ def require_unused(account: Account, existing: Volume | Integration, words: str)
         for table in account.all(IcebergTable)
         if name in (table.volume, table.catalog) and not table.linked
     ]
-    linked = [
+    linked_databases = [
         database
         for database in account.all(Database)
         if database.link and name in (database.link.volume, database.link.catalog)
     ]
-    users = [f"Iceberg table {sql_name(table.name)}" for table in tables]
-    users += [f"database {sql_name(database.name)}" for database in linked]
+    users = [f"Iceberg table {to_sql_name(table.name)}" for table in tables]
+    users += [f"database {to_sql_name(database.name)}" for database in linked_databases]
     if users:
         raise in_use(words, name, users)
 
@@ -54,7 +54,10 @@ class ExternalVolumes(ObjectType[Volume]):
     words = "EXTERNAL VOLUME"
     title = "External volume"
     create_privilege = "CREATE EXTERNAL VOLUME"
-    properties: ClassVar[Properties] = {"ALLOW_WRITES": boolean("allow_writes"), "COMMENT": COMMENT}
+    properties: ClassVar[Properties] = {
+        "ALLOW_WRITES": build_boolean_property("allow_writes"),
+        "COMMENT": COMMENT,
+    }
     create_only = "STORAGE_LOCATIONS"
     unset = ""
     alter_not_simulated = "UPDATE"
@@ -62,28 +65,28 @@ class ExternalVolumes(ObjectType[Volume]):
 
     def read_create(self, session: Session, options: Options) -> dict[str, Any]:
         options.require("STORAGE_LOCATIONS")
-        given = options.each_inside("STORAGE_LOCATIONS", _LOCATION, _LOCATION_NOT_SIMULATED)
-        locations = [_read_location(session.account, location) for location in given]
+        locations_options = options.read_nested_list("STORAGE_LOCATIONS", _LOCATION, _LOCATION_NOT_SIMULATED)
+        locations = [_read_location(session.account, location) for location in locations_options]
         if not locations or len({location.label for location in locations}) < len(locations):
             raise invalid_value("STORAGE_LOCATIONS", "NAME")
         return self.read(session, options) | {"locations": locations}
 
-    def alter_otherwise(self, session: Session, cursor: Cursor, altered: Volume) -> bool:
+    def alter_otherwise(self, session: Session, cursor: Cursor, volume: Volume) -> bool:
         if cursor.take("REMOVE", "STORAGE_LOCATION"):
             label = cursor.string()
             cursor.end()
-            session.require("OWNERSHIP", altered)
-            _remove_location(altered, label)
+            session.require("OWNERSHIP", volume)
+            _remove_location(volume, label)
         elif cursor.take("ADD"):
-            options = Options(self.words, cursor.options(), "STORAGE_LOCATION")
+            options = Options(self.words, cursor.read_options(), "STORAGE_LOCATION")
             cursor.end()
             options.require("STORAGE_LOCATION")
-            session.require("OWNERSHIP", altered)
-            given = options.inside("STORAGE_LOCATION", _LOCATION, _LOCATION_NOT_SIMULATED)
-            location = _read_location(session.account, given)
-            if location.label in [location.label for location in altered.locations]:
+            session.require("OWNERSHIP", volume)
+            location_options = options.read_nested("STORAGE_LOCATION", _LOCATION, _LOCATION_NOT_SIMULATED)
+            location = _read_location(session.account, location_options)
+            if location.label in [location.label for location in volume.locations]:
                 raise exists(location.label)
-            altered.locations.append(location)
+            volume.locations.append(location)
         else:
             return False
         return True
@@ -91,53 +94,53 @@ class ExternalVolumes(ObjectType[Volume]):
     def require_unused(self, session: Session, existing: Volume) -> None:
         require_unused(session.account, existing, self.words)
 
-    def row(self, session: Session, shown: Volume) -> dict[str, Any]:
-        return {"allow_writes": shown.allow_writes}
+    def build_row(self, session: Session, volume: Volume) -> dict[str, Any]:
+        return {"allow_writes": volume.allow_writes}
 
-    def description(self, session: Session, described: Volume) -> Result:
-        arn = trust.user_arn(session.account)
+    def build_description(self, session: Session, volume: Volume) -> Result:
+        arn = trust.get_user_arn(session.account)
         locations = [
             (
                 "STORAGE_LOCATIONS",
                 f"STORAGE_LOCATION_{number}",
                 "String",
-                json.dumps(_document(location, arn)),
+                json.dumps(_describe_location(location, arn)),
                 "",
             )
-            for number, location in enumerate(described.locations, 1)
+            for number, location in enumerate(volume.locations, 1)
         ]
         rows = [
-            ("", "ALLOW_WRITES", "Boolean", described.allow_writes, "true"),
+            ("", "ALLOW_WRITES", "Boolean", volume.allow_writes, "true"),
             *locations,
-            ("STORAGE_LOCATIONS", "ACTIVE", "String", described.locations[0].label, ""),
-            ("", "COMMENT", "String", described.comment, ""),
+            ("STORAGE_LOCATIONS", "ACTIVE", "String", volume.locations[0].label, ""),
+            ("", "COMMENT", "String", volume.comment, ""),
         ]
-        return table("parent_property property property_type property_value property_default", rows)
+        return build_table("parent_property property property_type property_value property_default", rows)
 
 
 def _read_location(account: Account, options: Options) -> Location:
-    provider = options.string("STORAGE_PROVIDER").upper()
+    provider = options.read_string("STORAGE_PROVIDER").upper()
     if provider in ("GCS", "AZURE", "S3GOV", "S3CHINA", "S3COMPAT"):
         raise not_simulated(f"STORAGE_PROVIDER {provider}")
     options.require("NAME", "STORAGE_PROVIDER", "STORAGE_BASE_URL", "STORAGE_AWS_ROLE_ARN")
     if provider != "S3":
         raise invalid_value(provider, "STORAGE_PROVIDER")
-    url = options.string("STORAGE_BASE_URL")
-    role = options.string("STORAGE_AWS_ROLE_ARN")
+    url = options.read_string("STORAGE_BASE_URL")
+    role = options.read_string("STORAGE_AWS_ROLE_ARN")
     for value, name, pattern in (
         (url, "STORAGE_BASE_URL", _BASE_URL),
         (role, "STORAGE_AWS_ROLE_ARN", ROLE_ARN),
     ):
         if not pattern.fullmatch(value):
             raise invalid_value(value, name)
-    encryption = options.inside("ENCRYPTION", "TYPE KMS_KEY_ID")
+    encryption = options.read_nested("ENCRYPTION", "TYPE KMS_KEY_ID")
     return Location(
-        options.string("NAME"),
+        options.read_string("NAME"),
         url,
         role,
-        options.string("STORAGE_AWS_EXTERNAL_ID") or trust.new_external_id(account),
-        encryption.choice("TYPE", "AWS_SSE_S3 AWS_SSE_KMS NONE", "NONE"),
-        encryption.string("KMS_KEY_ID"),
+        options.read_string("STORAGE_AWS_EXTERNAL_ID") or trust.create_external_id(account),
+        encryption.read_choice("TYPE", "AWS_SSE_S3 AWS_SSE_KMS NONE", "NONE"),
+        encryption.read_string("KMS_KEY_ID"),
     )
 
 
@@ -152,7 +155,7 @@ def _remove_location(volume: Volume, label: str) -> None:
     volume.locations.remove(location)
 
 
-def _document(location: Location, user_arn: str) -> dict[str, Any]:
+def _describe_location(location: Location, user_arn: str) -> dict[str, Any]:
     return {
         "NAME": location.label,
         "STORAGE_PROVIDER": "S3",

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from simulators.snowflake import iceberg
 from simulators.snowflake.errors import COMPILATION, SqlError, not_simulated, syntax, unsupported
-from simulators.snowflake.model import Domain, IcebergTable, Integration, Name, Volume, sql_name
-from simulators.snowflake.objects.object_type import COMMENT, ObjectType, Properties, boolean
+from simulators.snowflake.model import Domain, IcebergTable, Integration, Name, Volume, to_sql_name
+from simulators.snowflake.objects.object_type import COMMENT, ObjectType, Properties, build_boolean_property
 from simulators.snowflake.parser import Cursor, Options
-from simulators.snowflake.results import Result, table
+from simulators.snowflake.results import Result, build_table
 from simulators.snowflake.session import Session
 
 
@@ -19,7 +19,10 @@ class IcebergTables(ObjectType[IcebergTable]):
     words = "ICEBERG TABLE"
     title = "Table"
     create_privilege = "CREATE ICEBERG TABLE"
-    properties: ClassVar[Properties] = {"AUTO_REFRESH": boolean("auto_refresh"), "COMMENT": COMMENT}
+    properties: ClassVar[Properties] = {
+        "AUTO_REFRESH": build_boolean_property("auto_refresh"),
+        "COMMENT": COMMENT,
+    }
     create_only = "EXTERNAL_VOLUME CATALOG CATALOG_TABLE_NAME CATALOG_NAMESPACE"
     not_simulated = (
         "BASE_LOCATION METADATA_FILE_PATH REPLACE_INVALID_CHARACTERS CATALOG_SYNC "
@@ -35,17 +38,17 @@ class IcebergTables(ObjectType[IcebergTable]):
     )
 
     def read_clauses(self, cursor: Cursor) -> dict[str, Any]:
-        if cursor.at_sign("("):
+        if cursor.is_at_sign("("):
             raise not_simulated("Iceberg tables of Snowflake's own catalog")
         return {}
 
     def read_create(self, session: Session, options: Options) -> dict[str, Any]:
         options.require("CATALOG", "CATALOG_TABLE_NAME", "EXTERNAL_VOLUME")
         return self.read(session, options) | {
-            "volume": options.text("EXTERNAL_VOLUME"),
-            "catalog": options.text("CATALOG"),
-            "catalog_table": options.string("CATALOG_TABLE_NAME"),
-            "namespace": options.string("CATALOG_NAMESPACE"),
+            "volume": options.read_text("EXTERNAL_VOLUME"),
+            "catalog": options.read_text("CATALOG"),
+            "catalog_table": options.read_string("CATALOG_TABLE_NAME"),
+            "namespace": options.read_string("CATALOG_NAMESPACE"),
         }
 
     def build(self, session: Session, name: Name, fields: dict[str, Any]) -> IcebergTable:
@@ -67,68 +70,68 @@ class IcebergTables(ObjectType[IcebergTable]):
             raise syntax(f"Neither the table nor integration {catalog.label} has a CATALOG_NAMESPACE")
         references = {"volume": volume.name, "catalog": catalog.name, "namespace": namespace}
         new = super().build(session, name, fields | references)
-        session.running_warehouse()
+        session.get_running_warehouse()
         iceberg.refresh(session.account, new)
         return new
 
-    def created(self, session: Session, new: IcebergTable) -> None:
+    def act_on_creation(self, session: Session, new: IcebergTable) -> None:
         if new.auto_refresh:
             iceberg.start_refreshing(session.account, new)
 
-    def alter_otherwise(self, session: Session, cursor: Cursor, altered: IcebergTable) -> bool:
+    def alter_otherwise(self, session: Session, cursor: Cursor, iceberg_table: IcebergTable) -> bool:
         if not cursor.take("REFRESH"):
             return False
         cursor.end()
-        session.require("OWNERSHIP", altered)
-        if altered.auto_refresh:
+        session.require("OWNERSHIP", iceberg_table)
+        if iceberg_table.auto_refresh:
             message = (
-                f"{COMPILATION}Manual REFRESH of {altered.label} is not allowed while AUTO_REFRESH is "
+                f"{COMPILATION}Manual REFRESH of {iceberg_table.label} is not allowed while AUTO_REFRESH is "
                 "enabled."
             )
             raise SqlError("091337", "22000", message)
-        session.running_warehouse()
-        iceberg.refresh(session.account, altered)
+        session.get_running_warehouse()
+        iceberg.refresh(session.account, iceberg_table)
         return True
 
-    def apply(self, session: Session, altered: IcebergTable, fields: dict[str, Any]) -> None:
+    def apply(self, session: Session, iceberg_table: IcebergTable, fields: dict[str, Any]) -> None:
         """Change the table.
 
         Turning automatic refresh off and on again restarts a table whose refresh had stopped.
         """
-        starts = fields.get("auto_refresh", False) and not altered.auto_refresh
-        super().apply(session, altered, fields)
+        starts = fields.get("auto_refresh", False) and not iceberg_table.auto_refresh
+        super().apply(session, iceberg_table, fields)
         if starts:
-            iceberg.try_refresh(session.account, altered)
-            iceberg.start_refreshing(session.account, altered)
-        if not altered.auto_refresh:
-            altered.fault = ""
+            iceberg.try_refresh(session.account, iceberg_table)
+            iceberg.start_refreshing(session.account, iceberg_table)
+        if not iceberg_table.auto_refresh:
+            iceberg_table.fault = ""
 
-    def before_drop(self, session: Session, dropped: IcebergTable) -> None:
-        if dropped.linked:
+    def prepare_drop(self, session: Session, iceberg_table: IcebergTable) -> None:
+        if iceberg_table.linked:
             raise unsupported("DROP in a catalog-linked database whose writes are not allowed")
 
-    def row(self, session: Session, shown: IcebergTable) -> dict[str, Any]:
-        state = iceberg.refresh_status(shown)
+    def build_row(self, session: Session, iceberg_table: IcebergTable) -> dict[str, Any]:
+        state = iceberg.describe_refresh_status(iceberg_table)
         return {
-            "database_name": shown.name[0],
-            "schema_name": shown.name[1],
-            "external_volume_name": sql_name(shown.volume),
-            "catalog_name": sql_name(shown.catalog),
+            "database_name": iceberg_table.name[0],
+            "schema_name": iceberg_table.name[1],
+            "external_volume_name": to_sql_name(iceberg_table.volume),
+            "catalog_name": to_sql_name(iceberg_table.catalog),
             "iceberg_table_type": "UNMANAGED",
-            "catalog_table_name": shown.catalog_table,
-            "catalog_namespace": shown.namespace,
+            "catalog_table_name": iceberg_table.catalog_table,
+            "catalog_namespace": iceberg_table.namespace,
             "can_write_metadata": "N",
             "auto_refresh_status": json.dumps(state) if state else None,
         }
 
-    def description(self, session: Session, described: IcebergTable) -> Result:
-        session.require_any(("SELECT", "REFERENCES", "OWNERSHIP"), described)
+    def build_description(self, session: Session, iceberg_table: IcebergTable) -> Result:
+        session.require_any(("SELECT", "REFERENCES", "OWNERSHIP"), iceberg_table)
         names = (
             "name type kind null? default primary~key unique~key check expression comment policy~name "
             "privacy~domain"
         )
-        columns = iceberg.columns_of(described)
-        return table(
+        columns = iceberg.list_columns(iceberg_table)
+        return build_table(
             names,
             (
                 (column.name, column.sql_type, "COLUMN", "Y", None, "N", "N", *[None] * 5)

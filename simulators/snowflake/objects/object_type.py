@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
 import attrs
 
 from simulators.snowflake.errors import SqlError, exists, not_simulated
-from simulators.snowflake.model import Domain, Name, SnowflakeObject, sql_name
-from simulators.snowflake.parser import Cursor, Options, like_pattern, unknown_property
-from simulators.snowflake.results import Result, records, status
+from simulators.snowflake.model import Domain, Name, SnowflakeObject, to_sql_name
+from simulators.snowflake.parser import Cursor, Options, build_unknown_property_error, compile_like_pattern
+from simulators.snowflake.results import Result, build_status, build_table_of_records
 from simulators.snowflake.session import Session
 
 T = TypeVar("T", bound=SnowflakeObject)
@@ -38,15 +38,15 @@ class Property(NamedTuple):
 
 Properties = Mapping[str, Property]
 
-COMMENT: Final = Property("comment", Options.string)
+COMMENT: Final = Property("comment", Options.read_string)
 
 
-def boolean(attribute: str) -> Property:
-    return Property(attribute, Options.boolean)
+def build_boolean_property(attribute: str) -> Property:
+    return Property(attribute, Options.read_boolean)
 
 
-def integer(attribute: str, low: int, high: int) -> Property:
-    return Property(attribute, lambda options, name: options.integer(name, low, low, high))
+def build_integer_property(attribute: str, low: int, high: int) -> Property:
+    return Property(attribute, lambda options, name: options.read_integer(name, low, low, high))
 
 
 class ObjectType(Generic[T]):
@@ -83,23 +83,23 @@ class ObjectType(Generic[T]):
 
     # --- CREATE
 
-    def create(self, session: Session, cursor: Cursor, given: CreateOptions) -> Result:
-        name = cursor.name()
+    def create(self, session: Session, cursor: Cursor, create_options: CreateOptions) -> Result:
+        name = cursor.read_name()
         fields = self.read_clauses(cursor)
         options = Options(
             self.words,
-            cursor.options(),
+            cursor.read_options(),
             f"{' '.join(self.properties)} {self.create_only}",
             self.not_simulated,
         )
         cursor.end()
         fields |= self.read_create(session, options)
-        name = session.full_name(self.domain, name)
-        session.require(self.create_privilege, session.container(self.domain, name), primary=True)
+        name = session.qualify_name(self.domain, name)
+        session.require(self.create_privilege, session.find_container(self.domain, name), primary=True)
         existing = session.account.find(self.domain, name)
-        if existing is not None and given.if_not_exists:
-            return status(f"{sql_name(name[-1:])} already exists, statement succeeded.")
-        if existing is not None and not given.or_replace:
+        if existing is not None and create_options.if_not_exists:
+            return build_status(f"{to_sql_name(name[-1:])} already exists, statement succeeded.")
+        if existing is not None and not create_options.or_replace:
             raise exists(name)
         if existing is not None:
             session.require("OWNERSHIP", existing)
@@ -108,8 +108,8 @@ class ObjectType(Generic[T]):
         if existing is not None:
             session.account.remove(existing)
         session.account.add(new)
-        self.created(session, new)
-        return status(f"{self.title} {sql_name(name[-1:])} successfully created.")
+        self.act_on_creation(session, new)
+        return build_status(f"{self.title} {to_sql_name(name[-1:])} successfully created.")
 
     def read_clauses(self, cursor: Cursor) -> dict[str, Any]:
         """Read the clauses between the name and the properties, as attributes.
@@ -140,129 +140,131 @@ class ObjectType(Generic[T]):
         """Return a new object. Raises SqlError if it refers to an object that the session may not use."""
         return self.model(name=name, owner=session.role, created=session.account.clock.now(), **fields)
 
-    def created(self, session: Session, new: T) -> None:
+    def act_on_creation(self, session: Session, new: T) -> None:
         """Act on the creation of an object."""
 
     # --- ALTER
 
     def alter(self, session: Session, cursor: Cursor) -> Result:
         if_exists = cursor.take("IF", "EXISTS")
-        altered = self._existing(session, cursor.name(), if_exists=if_exists)
-        if altered is None or self.alter_otherwise(session, cursor, altered):
-            return status()
+        object_ = self._find_existing(session, cursor.read_name(), if_exists=if_exists)
+        if object_ is None or self.alter_otherwise(session, cursor, object_):
+            return build_status()
         for word in self.alter_not_simulated.split():
-            if cursor.at(word):
+            if cursor.is_at(word):
                 raise not_simulated(f"ALTER {self.words} … {word}")
         if self.renamable and cursor.take("RENAME", "TO"):
-            self._rename(session, cursor, altered)
+            self._rename(session, cursor, object_)
         elif self.unset and cursor.take("UNSET"):
-            self._unset(session, cursor, altered)
+            self._unset(session, cursor, object_)
         else:
             cursor.expect("SET")
-            self._set(session, cursor, altered)
-        return status()
+            self._set(session, cursor, object_)
+        return build_status()
 
-    def alter_otherwise(self, session: Session, cursor: Cursor, altered: T) -> bool:
+    def alter_otherwise(self, session: Session, cursor: Cursor, object_: T) -> bool:
         """Run a form of ALTER that only this type has. Return False if the statement isn't one."""
         return False
 
-    def require_alter(self, session: Session, altered: T, properties: Sequence[str]) -> None:
-        session.require(self.alter_privilege, altered)
+    def require_alter(self, session: Session, object_: T, properties: Sequence[str]) -> None:
+        session.require(self.alter_privilege, object_)
 
-    def apply(self, session: Session, altered: T, fields: dict[str, Any]) -> None:
+    def apply(self, session: Session, object_: T, fields: dict[str, Any]) -> None:
         for attribute, value in fields.items():
-            setattr(altered, attribute, value)
+            setattr(object_, attribute, value)
 
-    def restore(self, altered: T, name: str) -> None:
+    def restore(self, object_: T, name: str) -> None:
         """Set a property to its default."""
         attribute = self.properties[name].attribute
-        setattr(altered, attribute, attrs.fields_dict(self.model)[attribute].default)
+        setattr(object_, attribute, attrs.fields_dict(self.model)[attribute].default)
 
-    def _set(self, session: Session, cursor: Cursor, altered: T) -> None:
-        if cursor.at("TAG"):
+    def _set(self, session: Session, cursor: Cursor, object_: T) -> None:
+        if cursor.is_at("TAG"):
             raise not_simulated("tags")
-        given = cursor.options()
+        values = cursor.read_options()
         cursor.end()
-        if not given:
+        if not values:
             cursor.refuse()
-        others = f"{self.not_simulated} {self.set_not_simulated}"
-        options = Options(self.words, given, " ".join(self.properties), others)
+        not_simulated_names = f"{self.not_simulated} {self.set_not_simulated}"
+        options = Options(self.words, values, " ".join(self.properties), not_simulated_names)
         fields = self.read(session, options)
-        self.require_alter(session, altered, list(options))
-        self.apply(session, altered, fields)
+        self.require_alter(session, object_, list(options))
+        self.apply(session, object_, fields)
 
-    def _unset(self, session: Session, cursor: Cursor, altered: T) -> None:
-        names = [cursor.word()]
+    def _unset(self, session: Session, cursor: Cursor, object_: T) -> None:
+        names = [cursor.read_word()]
         while cursor.take_sign(","):
-            names.append(cursor.word())
+            names.append(cursor.read_word())
         cursor.end()
         for name in names:
             if name not in self.unset.split():
-                raise unknown_property(name, self.words, self.not_simulated)
-        self.require_alter(session, altered, names)
+                raise build_unknown_property_error(name, self.words, self.not_simulated)
+        self.require_alter(session, object_, names)
         for name in names:
-            self.restore(altered, name)
+            self.restore(object_, name)
 
-    def _rename(self, session: Session, cursor: Cursor, altered: T) -> None:
-        name = session.full_name(self.domain, cursor.name())
+    def _rename(self, session: Session, cursor: Cursor, object_: T) -> None:
+        name = session.qualify_name(self.domain, cursor.read_name())
         cursor.end()
-        session.require("OWNERSHIP", altered)
+        session.require("OWNERSHIP", object_)
         if session.account.find(self.domain, name) is not None:
             raise exists(name)
-        session.account.rename(altered, name)
+        session.account.rename(object_, name)
 
     # --- DROP
 
     def drop(self, session: Session, cursor: Cursor) -> Result:
         if_exists = cursor.take("IF", "EXISTS")
-        name = cursor.name()
+        name = cursor.read_name()
         _ = cursor.take("RESTRICT") or cursor.take("CASCADE")
         cursor.end()
-        dropped = self._existing(session, name, if_exists=if_exists)
-        if dropped is None:
-            return status(f"Drop statement executed successfully ({sql_name(name[-1:])} already dropped).")
-        session.require("OWNERSHIP", dropped)
-        self.require_unused(session, dropped)
-        self.before_drop(session, dropped)
-        session.account.remove(dropped)
-        return status(f"{sql_name(dropped.name[-1:])} successfully dropped.")
+        object_ = self._find_existing(session, name, if_exists=if_exists)
+        if object_ is None:
+            return build_status(
+                f"Drop statement executed successfully ({to_sql_name(name[-1:])} already dropped)."
+            )
+        session.require("OWNERSHIP", object_)
+        self.require_unused(session, object_)
+        self.prepare_drop(session, object_)
+        session.account.remove(object_)
+        return build_status(f"{to_sql_name(object_.name[-1:])} successfully dropped.")
 
     def require_unused(self, session: Session, existing: T) -> None:
         """Raise SqlError if the object can be neither dropped nor replaced."""
 
-    def before_drop(self, session: Session, dropped: T) -> None:
+    def prepare_drop(self, session: Session, object_: T) -> None:
         """Act before an object is dropped. Raises SqlError if it can't be dropped."""
 
     # --- SHOW and DESCRIBE
 
     def show(self, session: Session, cursor: Cursor) -> Result:
-        rows = (self._row(session, object_) for object_ in self._listed(session, cursor))
-        return records(self.columns, rows)
+        rows = (self._build_full_row(session, object_) for object_ in self._list_objects(session, cursor))
+        return build_table_of_records(self.columns, rows)
 
-    def _row(self, session: Session, shown: T) -> dict[str, Any]:
+    def _build_full_row(self, session: Session, object_: T) -> dict[str, Any]:
         common = {
-            "created_on": shown.created,
-            "name": shown.label,
-            "owner": shown.owner,
-            "comment": shown.comment,
-            "owner_role_type": "ROLE" if shown.owner else "",
+            "created_on": object_.created,
+            "name": object_.label,
+            "owner": object_.owner,
+            "comment": object_.comment,
+            "owner_role_type": "ROLE" if object_.owner else "",
         }
-        return common | self.row(session, shown)
+        return common | self.build_row(session, object_)
 
-    def row(self, session: Session, shown: T) -> dict[str, Any]:
+    def build_row(self, session: Session, object_: T) -> dict[str, Any]:
         """Return the values of a row of SHOW, except those of the columns that all types have."""
         return {}
 
     def describe(self, session: Session, cursor: Cursor) -> Result:
-        name = cursor.name()
+        name = cursor.read_name()
         cursor.end()
-        described: T = session.resolve(self.domain, name)
-        return self.description(session, described)
+        object_: T = session.resolve(self.domain, name)
+        return self.build_description(session, object_)
 
-    def description(self, session: Session, described: T) -> Result:
+    def build_description(self, session: Session, object_: T) -> Result:
         raise not_simulated(f"DESCRIBE {self.words}")
 
-    def _existing(self, session: Session, name: Name, *, if_exists: bool) -> T | None:
+    def _find_existing(self, session: Session, name: Name, *, if_exists: bool) -> T | None:
         """Return the object; None if it doesn't exist and `if_exists` is set. Raises SqlError."""
         try:
             existing: T = session.resolve(self.domain, name)
@@ -272,40 +274,46 @@ class ObjectType(Generic[T]):
             raise
         return existing
 
-    def _listed(self, session: Session, cursor: Cursor) -> list[T]:
+    def _list_objects(self, session: Session, cursor: Cursor) -> list[T]:
         """Read the filters of SHOW, and return the matching objects that the session may see, sorted by
         name.
         """
-        pattern = like_pattern(cursor.string() if cursor.take("LIKE") else "%")
-        within = _scope(session, cursor) if self.domain.depth > 1 else ()
+        like = cursor.string() if cursor.take("LIKE") else "%"
+        pattern = compile_like_pattern(like)
+        container = _read_scope(session, cursor) if self.domain.depth > 1 else ()
         prefix = cursor.string() if cursor.take("STARTS", "WITH") else ""
-        limit = cursor.number() if cursor.take("LIMIT") else None
-        if limit is not None and cursor.at("FROM"):
+        limit = cursor.read_number() if cursor.take("LIMIT") else None
+        if limit is not None and cursor.is_at("FROM"):
             raise not_simulated("SHOW … LIMIT … FROM")
         cursor.end()
-        listed = [
+        objects = [
             object_
             for object_ in session.account.all(self.model)
             if pattern.fullmatch(object_.label)
-            and object_.name[: len(within)] == within
+            and object_.name[: len(container)] == container
             and object_.label.startswith(prefix)
-            and session.sees(object_)
+            and session.can_see(object_)
         ]
-        return sorted(listed, key=lambda object_: object_.name)[:limit]
+        return sorted(objects, key=lambda object_: object_.name)[:limit]
 
 
-def _scope(session: Session, cursor: Cursor) -> Name:
+def _read_scope(session: Session, cursor: Cursor) -> Name:
     """Read IN, and return the name of its database or schema, by default the session's; () for the whole
     account.
     """
     if not cursor.take("IN"):
-        current = (session.database, session.schema)
-        return current if all(current) else current[:1] if current[0] else ()
+        if session.database and session.schema:
+            return session.database, session.schema
+        return (session.database,) if session.database else ()
     if cursor.take("ACCOUNT"):
         return ()
-    domain = Domain.DATABASE if cursor.take("DATABASE") else Domain.SCHEMA if cursor.take("SCHEMA") else None
-    name = cursor.name()
+    domain = None
+    if cursor.take("DATABASE"):
+        domain = Domain.DATABASE
+    elif cursor.take("SCHEMA"):
+        domain = Domain.SCHEMA
+    name = cursor.read_name()
     if domain is None:
         domain = Domain.SCHEMA if len(name) > 1 else Domain.DATABASE
-    within: SnowflakeObject = session.resolve(domain, name)
-    return within.name
+    container: SnowflakeObject = session.resolve(domain, name)
+    return container.name

@@ -11,8 +11,8 @@ from simulators.snowflake.objects.object_type import (
     ObjectType,
     Properties,
     Property,
-    boolean,
-    integer,
+    build_boolean_property,
+    build_integer_property,
 )
 from simulators.snowflake.parser import Cursor, Options
 from simulators.snowflake.session import Session
@@ -27,8 +27,8 @@ _SIZES: Final = {
 }
 
 
-def _size(options: Options, name: str) -> str:
-    size = options.text(name).upper()
+def _read_size(options: Options, name: str) -> str:
+    size = options.read_text(name).upper()
     if size not in _SIZES:
         raise invalid_value(size, name)
     return _SIZES[size]
@@ -41,9 +41,9 @@ class Warehouses(ObjectType[Warehouse]):
     create_privilege = "CREATE WAREHOUSE"
     alter_privilege = "MODIFY"
     properties: ClassVar[Properties] = {
-        "WAREHOUSE_SIZE": Property("size", _size),
-        "AUTO_SUSPEND": integer("auto_suspend", 0, 2**31),
-        "AUTO_RESUME": boolean("auto_resume"),
+        "WAREHOUSE_SIZE": Property("size", _read_size),
+        "AUTO_SUSPEND": build_integer_property("auto_suspend", 0, 2**31),
+        "AUTO_RESUME": build_boolean_property("auto_resume"),
         "COMMENT": COMMENT,
     }
     create_only = "INITIALLY_SUSPENDED"
@@ -67,39 +67,39 @@ class Warehouses(ObjectType[Warehouse]):
         return {}
 
     def read_create(self, session: Session, options: Options) -> dict[str, Any]:
-        started = None if options.boolean("INITIALLY_SUSPENDED") else session.account.clock.now()
+        started = None if options.read_boolean("INITIALLY_SUSPENDED") else session.account.clock.now()
         return self.read(session, options) | {"last_used": started}
 
-    def alter_otherwise(self, session: Session, cursor: Cursor, altered: Warehouse) -> bool:
+    def alter_otherwise(self, session: Session, cursor: Cursor, warehouse: Warehouse) -> bool:
         now = session.account.clock.now()
-        if not altered.is_running(now):
-            altered.last_used = None  # it was auto-suspended, and a longer AUTO_SUSPEND must not resume it
+        if not warehouse.is_running(now):
+            warehouse.last_used = None  # it was auto-suspended, and a longer AUTO_SUSPEND must not resume it
         resuming = cursor.take("RESUME")
         if not resuming and not cursor.take("SUSPEND"):
             return False
         if_suspended = resuming and cursor.take("IF", "SUSPENDED")
         cursor.end()
-        session.require("OPERATE", altered)
-        if altered.is_running(now) is resuming and not if_suspended:
+        session.require("OPERATE", warehouse)
+        if warehouse.is_running(now) is resuming and not if_suspended:
             participle = "resumed" if resuming else "suspended"
             raise SqlError(
-                "090063", "22000", f"Invalid state. Warehouse '{altered.label}' cannot be {participle}."
+                "090063", "22000", f"Invalid state. Warehouse '{warehouse.label}' cannot be {participle}."
             )
-        altered.last_used = now if resuming else None
+        warehouse.last_used = now if resuming else None
         return True
 
-    def row(self, session: Session, shown: Warehouse) -> dict[str, Any]:
+    def build_row(self, session: Session, warehouse: Warehouse) -> dict[str, Any]:
         return {
-            "state": "STARTED" if shown.is_running(session.account.clock.now()) else "SUSPENDED",
+            "state": "STARTED" if warehouse.is_running(session.account.clock.now()) else "SUSPENDED",
             "type": "STANDARD",
-            "size": shown.size,
+            "size": warehouse.size,
             "min_cluster_count": 1,
             "max_cluster_count": 1,
-            "is_default": "Y" if shown.label == session.user.default_warehouse else "N",
-            "is_current": "Y" if shown.label == session.warehouse else "N",
-            "auto_suspend": shown.auto_suspend,
-            "auto_resume": shown.auto_resume,
-            "resumed_on": shown.last_used or shown.created,
-            "updated_on": shown.created,
+            "is_default": "Y" if warehouse.label == session.user.default_warehouse else "N",
+            "is_current": "Y" if warehouse.label == session.warehouse else "N",
+            "auto_suspend": warehouse.auto_suspend,
+            "auto_resume": warehouse.auto_resume,
+            "resumed_on": warehouse.last_used or warehouse.created,
+            "updated_on": warehouse.created,
             "resource_monitor": "null",
         }

@@ -56,90 +56,96 @@ def main() -> None:
     for name, value in _SETTINGS.items():
         environment.get_config().set(name, value)
     for line in sys.stdin:
-        answers.write(json.dumps(_answer(environment, json.loads(line))) + "\n")
+        answers.write(json.dumps(_answer_request(environment, json.loads(line))) + "\n")
         answers.flush()
 
 
-def _answer(environment: TableEnvironment, request: dict[str, Any]) -> dict[str, Any]:
+def _answer_request(environment: TableEnvironment, request: dict[str, Any]) -> dict[str, Any]:
     try:
-        with _tables(environment, request):
-            return _planned(environment, request)
+        with _register_tables(environment, request):
+            return _plan_query(environment, request)
     except Py4JJavaError as error:
-        return {"error": _message(error)}
+        return {"error": _describe_error(error)}
     except Exception as error:  # PyFlink's own exceptions have Java's message too
         return {"error": str(error).splitlines()[0]}
 
 
 @contextmanager
-def _tables(environment: TableEnvironment, request: dict[str, Any]) -> Iterator[None]:
-    catalog = _quoted(request["catalog"])
-    database = _quoted(request["database"])
+def _register_tables(environment: TableEnvironment, request: dict[str, Any]) -> Iterator[None]:
+    catalog = _quote_name(request["catalog"])
+    database = _quote_name(request["database"])
     environment.execute_sql(f"CREATE CATALOG IF NOT EXISTS {catalog} WITH ('type' = 'generic_in_memory')")
     environment.execute_sql(f"CREATE DATABASE IF NOT EXISTS {catalog}.{database}")
     environment.execute_sql(f"USE {catalog}.{database}")
     try:
         for name, table in request["tables"].items():
-            columns = ", ".join(f"{_quoted(column)} {kind}" for column, kind in table["columns"])
-            time = (
-                f"{_quoted(_ROWTIME)} TIMESTAMP_LTZ(3) NOT NULL, WATERMARK FOR {_quoted(_ROWTIME)} AS "
-                f"{_quoted(_ROWTIME)}"
-            )
-            where = f"{_FILES}, 'path' = 'file://{table['folder']}'"
+            columns = ", ".join(f"{_quote_name(column)} {kind}" for column, kind in table["columns"])
+            rowtime = _quote_name(_ROWTIME)
+            time = f"{rowtime} TIMESTAMP_LTZ(3) NOT NULL, WATERMARK FOR {rowtime} AS {rowtime}"
+            options = f"{_FILES}, 'path' = 'file://{table['folder']}'"
             environment.execute_sql(
-                f"CREATE TEMPORARY TABLE {_quoted(name)} ({columns}, {time}) WITH ({where})"
+                f"CREATE TEMPORARY TABLE {_quote_name(name)} ({columns}, {time}) WITH ({options})"
             )
         yield
     finally:
         for name in (*request["tables"], _SINK):
-            environment.execute_sql(f"DROP TEMPORARY TABLE IF EXISTS {_quoted(name)}")
+            environment.execute_sql(f"DROP TEMPORARY TABLE IF EXISTS {_quote_name(name)}")
 
 
-def _planned(environment: TableEnvironment, request: dict[str, Any]) -> dict[str, Any]:
+def _plan_query(environment: TableEnvironment, request: dict[str, Any]) -> dict[str, Any]:
     table = environment.sql_query(request["query"])
     columns = list(table._j_table.getResolvedSchema().getColumns())
     if _ROWTIME not in request["query"]:  # a system column, which SELECT * omits
         columns = [column for column in columns if column.getName() != _ROWTIME]
     fields = ", ".join(
-        f"{_quoted(column.getName())} {_type(column).asSerializableString()}" for column in columns
+        f"{_quote_name(column.getName())} {_get_type(column).asSerializableString()}" for column in columns
     )
     folder = request.get("into", "/nowhere")
     environment.execute_sql(
-        f"CREATE TEMPORARY TABLE {_quoted(_SINK)} ({fields}) WITH ({_FILES}, 'path' = 'file://{folder}')"
+        f"CREATE TEMPORARY TABLE {_quote_name(_SINK)} ({fields}) WITH ({_FILES}, 'path' = 'file://{folder}')"
     )
     environment.create_temporary_view(_QUERY, table)
-    chosen = ", ".join(_quoted(column.getName()) for column in columns)
-    insert = f"INSERT INTO {_quoted(_SINK)} SELECT {chosen} FROM {_quoted(_QUERY)}"  # noqa: S608  (names, quoted)
+    column_names = ", ".join(_quote_name(column.getName()) for column in columns)
+    insert = f"INSERT INTO {_quote_name(_SINK)} SELECT {column_names} FROM {_quote_name(_QUERY)}"  # noqa: S608  (names, quoted)
     try:
         environment.explain_sql(insert)
         if "into" in request:
             environment.execute_sql(insert).wait()
     finally:
         environment.drop_temporary_view(_QUERY)
-    return {"columns": [{"name": column.getName(), "type": _tree(_type(column))} for column in columns]}
+    return {
+        "columns": [
+            {"name": column.getName(), "type": _describe_type(_get_type(column))} for column in columns
+        ]
+    }
 
 
-def _type(column: Any) -> Any:
+def _get_type(column: Any) -> Any:
     return column.getDataType().getLogicalType()
 
 
-def _tree(kind: Any) -> dict[str, Any]:
+def _describe_type(kind: Any) -> dict[str, Any]:
     """Return a type as Confluent's API describes it."""
     name = kind.getTypeRoot().name()
     tree: dict[str, Any] = {"type": name, "nullable": kind.isNullable()}
     children = list(kind.getChildren())
     if name == "ROW":
-        named = zip(kind.getFieldNames(), children, strict=True)
-        return tree | {"fields": [{"name": field, "field_type": _tree(child)} for field, child in named]}
+        names_and_types = zip(kind.getFieldNames(), children, strict=True)
+        return tree | {
+            "fields": [
+                {"name": field, "field_type": _describe_type(child)} for field, child in names_and_types
+            ]
+        }
     inner = zip(_CHILDREN.get(name, ()), children, strict=False)
     measured = {name: getattr(kind, method)() for name, method in _MEASURES.get(name, ())}
-    return tree | {name: _tree(child) for name, child in inner} | measured
+    return tree | {name: _describe_type(child) for name, child in inner} | measured
 
 
-def _quoted(name: str) -> str:
+def _quote_name(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _message(error: Py4JJavaError) -> str:
+def _describe_error(error: Py4JJavaError) -> str:
     """Return the first lines of the messages of the exception and of its next two causes."""
     messages: list[str] = []
     cause = error.java_exception
