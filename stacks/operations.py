@@ -17,7 +17,7 @@ from lambdas.shared.settings import MonitoringSettings
 from stacks.base import LakeferryStack, SynthOptions, build_own_arn
 from stacks.confluent.stack import ConfluentStack
 from stacks.constructs.function import FunctionSchedule, PythonFunction
-from stacks.constructs.mail import create_alarm, alarm_on_dead_letters
+from stacks.constructs.mail import alarm_on_dead_letters, create_alarm
 from stacks.constructs.queries import create_named_queries
 from stacks.constructs.secrets import name_secret_arn, through
 from stacks.constructs.statements import (

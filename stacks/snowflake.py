@@ -35,7 +35,7 @@ from stacks.base import LakeferryStack, SynthOptions, build_own_arn
 from stacks.confluent.stack import ConfluentStack
 from stacks.constructs.rotation import KeyRotation
 from stacks.constructs.secrets import StackSecrets, may_read_secret, name_secret_arn
-from stacks.constructs.statements import ITS_KEYS, ONE_DATABASE, allow, list_glue_table_arns, create_role
+from stacks.constructs.statements import ITS_KEYS, ONE_DATABASE, allow, create_role, list_glue_table_arns
 from stacks.constructs.vendor import VendorProvider, VendorResource
 from stacks.data import DataStack
 

@@ -78,7 +78,7 @@ def run(
     last demo.
     """
     from lakeferry.local import export
-    from lakeferry.local.target import shorten_path, require_writable
+    from lakeferry.local.target import require_writable, shorten_path
 
     if dry_run and out:
         raise CommandFailed(

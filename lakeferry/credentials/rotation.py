@@ -17,7 +17,7 @@ from lakeferry.deployment import logs
 from lakeferry.deployment.context import DeploymentContext, open_context
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
-from lakeferry.output import Output, Reporter, format_duration, find_program_name
+from lakeferry.output import Output, Reporter, find_program_name, format_duration
 from lambdas.rotation.versions import PENDING, Described, SecretVersions
 from lambdas.shared.aws import read_error_code
 from lambdas.shared.secrets import CURRENT

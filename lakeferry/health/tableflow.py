@@ -13,7 +13,7 @@ import attrs
 from lakeferry.deployment import stacks
 from lakeferry.deployment.context import DeploymentContext
 from lambdas.confluent.resources import catalog_integration
-from lambdas.confluent.rest_client import RestClient, get_path, get_objects, get_text
+from lambdas.confluent.rest_client import RestClient, get_objects, get_path, get_text
 
 _ROUTE: Final = "/tableflow/v1/tableflow-topics"
 _NO_REASON: Final = "no reason given"

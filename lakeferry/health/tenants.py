@@ -9,7 +9,7 @@ from lakeferry.deployment.context import DeploymentContext
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lakeferry.health.model import NOT_DEPLOYED, Check, Group
-from lakeferry.inventory.known import list_custom_resources, find_other_tenants
+from lakeferry.inventory.known import find_other_tenants, list_custom_resources
 from lambdas.shared.errors import LakeferryError
 
 ORGANIZATION: Final = "organization"

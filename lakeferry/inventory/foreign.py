@@ -13,7 +13,7 @@ from lakeferry.errors import CommandFailed
 from lakeferry.inventory.confluent import BY_HAND
 from lakeferry.inventory.known import KnownResource, read_known
 from lakeferry.inventory.model import Item, Verdict
-from lambdas.confluent.rest_client import get_path, get_objects, build_path, get_text
+from lambdas.confluent.rest_client import build_path, get_objects, get_path, get_text
 from lambdas.shared.errors import LakeferryError
 
 #: Topics that Kafka, Schema Registry and connectors create for themselves.

@@ -21,7 +21,7 @@ from lakeferry.deployment.stacks import Stack, StackResource
 from lakeferry.errors import CommandFailed
 from lakeferry.inventory.snowflake import KINDS as SHOWN
 from lambdas.confluent.client import Confluent
-from lambdas.confluent.rest_client import get_path, build_path, get_text
+from lambdas.confluent.rest_client import build_path, get_path, get_text
 from lambdas.custom_resources import registry, request
 from lambdas.custom_resources.request import Identity
 from lambdas.custom_resources.state import DynamoDocuments, ResourceState, StateStore

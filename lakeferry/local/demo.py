@@ -32,7 +32,7 @@ from lakeferry.errors import CommandFailed
 from lakeferry.local import export as exporting
 from lakeferry.local.demo_aws import TABLEFLOW_BUCKET, start_fresh_demo
 from lakeferry.local.judge import open_judge
-from lakeferry.local.target import ExportTarget, shorten_path, require_writable
+from lakeferry.local.target import ExportTarget, require_writable, shorten_path
 from lakeferry.output import Output, find_program_name
 from simulators.data import generators
 from simulators.data.events import EventsError, read_json_lines, to_records
@@ -114,8 +114,8 @@ def _generate_events(output: Output) -> dict[str, Source]:
             load_topic(PROJECT / "topics" / f"{name}.avsc") for name in ("sales_orders", "stock_trades")
         )
         mix = generators.SalesMix(orders=12_000)
-        orders = generators.sales_orders(mix, seed=_SEED, start=_START, end=_END)
-        traded = generators.stock_trades(60_000, seed=_SEED, start=_TRADES_START, end=_TRADES_END)
+        orders = generators.generate_sales_orders(mix, seed=_SEED, start=_START, end=_END)
+        traded = generators.generate_stock_trades(60_000, seed=_SEED, start=_TRADES_START, end=_TRADES_END)
     output.info(f"events   {len(orders):,} sales orders and {len(traded):,} trades (generated)")
     return {
         "sales_orders": Source(sales, orders, _START, _AS_OF),

@@ -10,7 +10,7 @@ from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.stacks import Stack
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
-from lakeferry.inventory.known import list_custom_resources, find_other_tenants
+from lakeferry.inventory.known import find_other_tenants, list_custom_resources
 from lakeferry.plan.refusals import Refusal
 from lakeferry.plan.schemas import Answers
 from lakeferry.plan.templates import TemplateResource

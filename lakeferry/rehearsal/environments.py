@@ -113,7 +113,7 @@ def _run_simulator(module: str, options: Sequence[str]) -> Iterator[dict[str, An
     with tempfile.TemporaryFile() as log:
         process = processes.start(command, log)
         try:
-            yield processes.announcement(process, log)
+            yield processes.read_announcement(process, log)
         except NotStarted as reason:
             message = "\n".join([f"{module} {reason.what}. Its last lines:", *reason.last])
             raise CommandFailed("SIMULATOR", message) from None

@@ -18,10 +18,10 @@ from lambdas.confluent import crn, sight
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.rest_client import (
     RestClient,
-    get_objects,
     build_path,
-    require_text,
+    get_objects,
     get_text,
+    require_text,
 )
 from lambdas.confluent.sight import ORGANIZATION, Container, Sight
 from lambdas.shared import errors

@@ -7,7 +7,7 @@ from typing import Any, Final
 from lambdas.confluent.flink_properties import FlinkStatementProps
 from lambdas.confluent.flink_sql import fingerprint
 from lambdas.confluent.lookup import Ctx
-from lambdas.confluent.rest_client import RestClient, get_path, build_path, get_text
+from lambdas.confluent.rest_client import RestClient, build_path, get_path, get_text
 
 #: The fields of a statement that identify it and its version.
 _IDENTITY: Final = ("name", "organization_id", "environment_id", "metadata")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from lambdas.shared.aws import aws_call, translate_error, raise_instead
+from lambdas.shared.aws import aws_call, raise_instead, translate_error
 from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import Refused
 

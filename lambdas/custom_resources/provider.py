@@ -28,13 +28,13 @@ from lambdas.custom_resources.request import (
     Identity,
     Request,
     Stacks,
+    build_state_key,
     compute_generation,
+    compute_resource_uid,
     is_replaced,
     parse_physical_id,
     parse_stack_arn,
     read_request,
-    compute_resource_uid,
-    build_state_key,
 )
 from lambdas.custom_resources.state import Lease, StateStore
 from lambdas.shared import errors

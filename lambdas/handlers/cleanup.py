@@ -15,9 +15,9 @@ from lambdas.custom_resources.cleanup import Cleaner
 from lambdas.custom_resources.request import STARTED, is_first_call
 from lambdas.handlers.runtime import (
     LambdaContext,
-    get_client,
     compute_deadline,
     entry_point,
+    get_client,
     require_own_stack,
 )
 from lambdas.shared.clock import SystemClock

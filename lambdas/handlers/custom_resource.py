@@ -21,9 +21,9 @@ from lambdas.custom_resources.state import DynamoDocuments, StateStore
 from lambdas.handlers import cleanup
 from lambdas.handlers.runtime import (
     LambdaContext,
-    get_client,
     compute_deadline,
     entry_point,
+    get_client,
     require_own_stack,
 )
 from lambdas.shared import errors

@@ -16,9 +16,9 @@ from lambdas.confluent.client import CONTROL_PLANE, Confluent
 from lambdas.confluent.rest_client import RestClient
 from lambdas.confluent.telemetry import TELEMETRY
 from lambdas.custom_resources.state import DynamoDocuments, StateStore
-from lambdas.handlers.runtime import LambdaContext, get_client, compute_deadline, entry_point
+from lambdas.handlers.runtime import LambdaContext, compute_deadline, entry_point, get_client
 from lambdas.monitoring import errors as monitoring_errors
-from lambdas.monitoring.checks import OF_AWS, Clients, list_checks, emit, run_checks, list_unmeasured
+from lambdas.monitoring.checks import OF_AWS, Clients, emit, list_checks, list_unmeasured, run_checks
 from lambdas.monitoring.measurements import (
     Connection,
     ExportResults,

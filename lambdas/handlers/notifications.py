@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 from botocore.config import Config
 
-from lambdas.handlers.runtime import LambdaContext, get_client, entry_point
+from lambdas.handlers.runtime import LambdaContext, entry_point, get_client
 from lambdas.notifications import errors as notification_errors
 from lambdas.notifications.mailer import Notifier
 from lambdas.notifications.message import Links

@@ -13,7 +13,7 @@ import attrs
 from lambdas import contract
 from lambdas.confluent.client import CONTROL_PLANE, Confluent
 from lambdas.custom_resources.state import DynamoDocuments, StateStore
-from lambdas.handlers.runtime import LambdaContext, get_client, compute_deadline, entry_point
+from lambdas.handlers.runtime import LambdaContext, compute_deadline, entry_point, get_client
 from lambdas.rotation import age, strategy
 from lambdas.rotation import errors as rotation_errors
 from lambdas.rotation.confluent import ConfluentApiKey

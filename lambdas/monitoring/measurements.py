@@ -17,7 +17,7 @@ from config.exports.contract import WindowRule
 from config.exports.windows import closed_windows
 from config.toml_model import BadFile
 from lambdas.confluent import telemetry
-from lambdas.confluent.rest_client import RestClient, get_path, get_objects, require_text, get_text
+from lambdas.confluent.rest_client import RestClient, get_objects, get_path, get_text, require_text
 from lambdas.monitoring import errors as monitoring_errors
 from lambdas.monitoring.settings import MonitoredExport
 from lambdas.shared.aws import aws_call, read_error_code

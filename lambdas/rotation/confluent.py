@@ -19,7 +19,7 @@ from lambdas.confluent import errors as confluent_rows
 from lambdas.confluent import key_services
 from lambdas.confluent.client import Confluent
 from lambdas.confluent.resources.api_key import ROTATED, is_managed
-from lambdas.confluent.rest_client import build_path, require_text, get_text
+from lambdas.confluent.rest_client import build_path, get_text, require_text
 from lambdas.confluent.secret_fields import DISPLAY_NAME, replace_key
 from lambdas.rotation import errors as rotation_errors
 from lambdas.rotation.strategy import LiveKey, Replaced

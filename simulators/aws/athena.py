@@ -39,7 +39,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from simulators.aws.athena_sql import NOT_SIMULATED, Failed, describe_position, translate
-from simulators.aws.athena_values import Column, describe_column, text
+from simulators.aws.athena_values import Column, describe_column, format_value
 
 _EXTENSIONS: Final = {
     "avro": duckdb_extension_avro,
@@ -312,8 +312,8 @@ def _format_cell(value: Any, column: Column, digits: int) -> str | None:
     if value is None:
         return None
     if column.type == "float":
-        return text(_shorten_float(value), digits)
-    return text(value, digits)
+        return format_value(_shorten_float(value), digits)
+    return format_value(value, digits)
 
 
 def _shorten_float(value: float) -> float:

@@ -37,7 +37,7 @@ def describe_column(name: str, kind: str) -> Column:
     return Column(name, *_TYPES.get(kind, ("varchar", 2147483647)))
 
 
-def text(value: Any, digits: int = 6) -> str:  # noqa: PLR0911  (one line for each kind of value)
+def format_value(value: Any, digits: int = 6) -> str:  # noqa: PLR0911  (one line for each kind of value)
     """Return a value as Athena writes it, with `digits` digits for fractions of a second."""
     if value is None:
         return "null"
@@ -58,10 +58,10 @@ def text(value: Any, digits: int = 6) -> str:  # noqa: PLR0911  (one line for ea
     if isinstance(value, bytes):
         return value.hex(" ")
     if isinstance(value, dict):
-        entries = [f"{text(key, digits)}={text(item, digits)}" for key, item in value.items()]
+        entries = [f"{format_value(key, digits)}={format_value(item, digits)}" for key, item in value.items()]
         return f"{{{', '.join(entries)}}}"
     if isinstance(value, list):
-        items = [text(item, digits) for item in value]
+        items = [format_value(item, digits) for item in value]
         return f"[{', '.join(items)}]"
     return str(value)
 

@@ -119,7 +119,7 @@ def build_environment(port: int, scratch: Path, state_dir: Path | None, iam: boo
 
 
 def require_version(installed: str) -> None:
-    pinned = settings.pinned_version()
+    pinned = settings.read_pinned_version()
     if installed != pinned:
         raise StartFailed(f"MiniStack is {installed}, the patches are for {pinned}. Run `make setup`")
 
@@ -139,7 +139,7 @@ def _describe_credentials(port: int, options: Options) -> dict[str, Any]:
         "access_key_id": settings.ACCESS_KEY_ID,
         "secret_access_key": settings.SECRET_ACCESS_KEY,
         "iam": options.iam,
-        "ministack": settings.pinned_version(),
+        "ministack": settings.read_pinned_version(),
     }
 
 

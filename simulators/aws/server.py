@@ -74,7 +74,7 @@ class EmbeddedAws:
                 self._process = processes.start(
                     [*command, "--scratch", str(self._scratch)], log, settings.get_java_home()
                 )
-                self._announced = processes.announcement(self._process, log)
+                self._announced = processes.read_announcement(self._process, log)
         except BaseException as reason:
             self._stop()
             if isinstance(reason, NotStarted):
@@ -117,7 +117,7 @@ class EmbeddedAws:
             "AWS_ACCESS_KEY_ID": settings.ACCESS_KEY_ID,
             "AWS_SECRET_ACCESS_KEY": settings.SECRET_ACCESS_KEY,
         }
-        return other_variables | keys | settings.client_environment(self.url)
+        return other_variables | keys | settings.build_client_environment(self.url)
 
     def _stop(self) -> None:
         """Stop the server. It writes its state if it ends within the grace period."""

@@ -48,7 +48,7 @@ def get_java_home() -> dict[str, str]:
     return {"JAVA_HOME": os.environ["JAVA_HOME"]} if os.environ.get("JAVA_HOME") else {}
 
 
-def client_environment(url: str) -> dict[str, str]:
+def build_client_environment(url: str) -> dict[str, str]:
     """Return the environment variables that direct AWS clients to `url` only. They contain no credentials."""
     return build_job_environment(url) | {"AWS_REGION": REGION, "AWS_DEFAULT_REGION": REGION}
 
@@ -70,7 +70,7 @@ def build_job_environment(url: str) -> dict[str, str]:
     }
 
 
-def pinned_version() -> str:
+def read_pinned_version() -> str:
     """Return the MiniStack version that the patches were written for, which requirements.in pins."""
     match = re.search(r"^ministack==(\S+)$", _REQUIREMENTS.read_text(), re.MULTILINE)
     if match is None:

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import fastavro
 
-from simulators.confluent.kafka_log import KafkaTopic, framed
+from simulators.confluent.kafka_log import KafkaTopic, frame_value
 
 #: The vendor's default of max.interval, in milliseconds.
 DEFAULT_INTERVAL: Final = 500
@@ -84,7 +84,7 @@ class Generator:
         fastavro.schemaless_writer(encoded, self._parsed, value)
         key = str(value[self._key]).encode() if self._key else None
         headers = (("task.generation", b"0"), ("task.id", b"0"), ("current.iteration", b"%d" % self._count))
-        topic.append(int(moment * 1000), key, framed(self._schema_id, encoded.getvalue()), headers)
+        topic.append(int(moment * 1000), key, frame_value(self._schema_id, encoded.getvalue()), headers)
         self._count += 1
 
 

@@ -92,11 +92,11 @@ class KafkaTopic:
         return (self._keyless - 1) % self.partitions
 
 
-def framed(schema_id: int, encoded: bytes) -> bytes:
+def frame_value(schema_id: int, encoded: bytes) -> bytes:
     return _MAGIC.pack(0, schema_id) + encoded
 
 
-def unframed(value: bytes) -> tuple[int, bytes] | None:
+def unframe_value(value: bytes) -> tuple[int, bytes] | None:
     """Return the schema's id and the encoded value; None for bytes that aren't in Confluent's wire format."""
     if len(value) < _MAGIC.size or value[0] != 0:
         return None

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import fastavro
 
-from simulators.confluent.kafka_log import Message, unframed
+from simulators.confluent.kafka_log import Message, unframe_value
 from simulators.confluent.schemas import Schemas
 from simulators.tableflow.kafka import Record
 
@@ -58,7 +58,7 @@ class Reader:
             return None
         if self._upserts and message.key is None:
             raise ValueError("no key, which an upsert table needs")
-        frame = unframed(message.value)
+        frame = unframe_value(message.value)
         if frame is None:
             raise ValueError("Unknown data format. Magic number does not match")
         value: Any = fastavro.schemaless_reader(

@@ -45,7 +45,7 @@ def start(
     )
 
 
-def announcement(process: subprocess.Popen[bytes], log: IO[bytes]) -> dict[str, Any]:
+def read_announcement(process: subprocess.Popen[bytes], log: IO[bytes]) -> dict[str, Any]:
     """Return the JSON in the first line of its output.
 
     Raises NotStarted if it ends or takes longer than START_SECONDS.

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
-from simulators.tableflow.avro_json import decoder
+from simulators.tableflow.avro_json import build_decoder
 from simulators.tableflow.avro_scalars import show_value
 from simulators.tableflow.kafka import Log, Record, Sent
 from simulators.tableflow.topic import Topic
@@ -105,7 +105,7 @@ def read_json_lines(file: Path, topic: Topic, *, ignore_unknown: bool = False) -
     With `ignore_unknown`, fields that the schema doesn't have are left out.
     """
     mistakes = Mistakes(file.name)
-    decode = decoder(topic.root, ignore_unknown)
+    decode = build_decoder(topic.root, ignore_unknown)
     values = []
     for number, line in read_text_lines(file, mistakes):
         parsed = _parse_line(line, partial(mistakes.add, number, "")) if line.strip() else None

@@ -32,7 +32,7 @@ _ACCOUNTS: Final = ("ABC123", "LMN456", "XYZ789")
 _USERS: Final = tuple(f"User_{number}" for number in range(1, 10))
 
 
-def stock_trades(count: int, *, seed: int, start: datetime, end: datetime) -> list[Record]:
+def generate_stock_trades(count: int, *, seed: int, start: datetime, end: datetime) -> list[Record]:
     """Return `count` trades as Datagen sends them, at random times from `start` to `end` (exclusive), both
     aware.
     """
@@ -89,7 +89,7 @@ class SalesMix:
             )
 
 
-def sales_orders(
+def generate_sales_orders(
     mix: SalesMix,
     *,
     seed: int,

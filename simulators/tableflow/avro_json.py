@@ -31,13 +31,13 @@ Report = Callable[[str, str], None]
 Decoder = Callable[[Any, str, Report], Any]
 
 
-def decoder(node: Node, ignore_unknown: bool = False) -> Decoder:
+def build_decoder(node: Node, ignore_unknown: bool = False) -> Decoder:
     """Return a function that converts a JSON value, given its path and a Report. Ignore its result if it
     reported a mistake.
 
     With `ignore_unknown`, fields that a record's schema doesn't have are left out instead of reported.
     """
-    decode = _build_value_decoder(node, partial(decoder, ignore_unknown=ignore_unknown), ignore_unknown)
+    decode = _build_value_decoder(node, partial(build_decoder, ignore_unknown=ignore_unknown), ignore_unknown)
     return _NullableDecoder(node, decode) if node.nullable else partial(_decode_required, decode)
 
 

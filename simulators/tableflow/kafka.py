@@ -72,10 +72,10 @@ class Log:
 
 @lru_cache(maxsize=1 << 16)
 def partition_of(key: bytes, partitions: int) -> int:
-    return (murmur2(key) & 0x7FFFFFFF) % partitions
+    return (hash_murmur2(key) & 0x7FFFFFFF) % partitions
 
 
-def murmur2(data: bytes) -> int:
+def hash_murmur2(data: bytes) -> int:
     """Return the 32-bit murmur2 hash of Kafka's Java client, as a signed number."""
     state = (_SEED ^ len(data)) & _WORD
     full_words_end = len(data) & ~3

@@ -63,7 +63,7 @@ def name_metadata_column(name: str, naming: Naming) -> str:
     return f"$${name}" if naming == "DEFAULT" else f"cflt_metadata_{name.replace('-', '_')}"
 
 
-def table_schema(topic: Topic, naming: Naming) -> Schema:
+def build_table_schema(topic: Topic, naming: Naming) -> Schema:
     """Return the schema. Field ids count from 1 in the order of the columns; the catalog assigns its own."""
     ids = count(1)
     columns = [_build_optional_field(ids, KEY_COLUMN, types.BinaryType())] if has_key_column(topic) else []

@@ -39,7 +39,13 @@ from simulators.tableflow.iceberg_table import (
     write_rows,
 )
 from simulators.tableflow.kafka import Record
-from simulators.tableflow.layout import KEY_COLUMN, Naming, has_key_column, name_metadata_column, table_schema
+from simulators.tableflow.layout import (
+    KEY_COLUMN,
+    Naming,
+    has_key_column,
+    name_metadata_column,
+    build_table_schema,
+)
 from simulators.tableflow.topic import Topic
 
 WriteMode = Literal["append", "upsert"]
@@ -128,7 +134,7 @@ class Tableflow:
                     "Evolve it, or drop it first"
                 )
         else:
-            schema = table_schema(topic, self.location.naming)
+            schema = build_table_schema(topic, self.location.naming)
             location = self.location.build_table_path(uuid.uuid4())
             properties = {**_PROPERTIES, _MODE_PROPERTY: mode}
             table = self.catalog.create_table(identifier, schema, location, properties=properties)

@@ -22,10 +22,10 @@ from stacks.confluent.access import (
     KafkaCluster,
     Keys,
     Pool,
-    list_accounts_with_work,
+    build_secret_path,
     create_kafka_cluster,
     create_key_secrets,
-    build_secret_path,
+    list_accounts_with_work,
     list_subjects,
 )
 from stacks.confluent.streams import Streams

@@ -20,7 +20,7 @@ from lambdas.confluent.properties import (
 )
 from stacks.base import build_own_arn
 from stacks.confluent.access import TABLEFLOW, KafkaCluster, Keys
-from stacks.constructs.statements import ITS_KEYS, ONE_DATABASE, allow, list_glue_table_arns, create_role
+from stacks.constructs.statements import ITS_KEYS, ONE_DATABASE, allow, create_role, list_glue_table_arns
 from stacks.constructs.vendor import VendorProvider, VendorResource
 
 _DAY_MS: Final = 86_400_000

@@ -26,8 +26,8 @@ from stacks.constructs.statements import (
     Statement,
     acknowledge,
     allow,
-    list_glue_table_arns,
     create_role,
+    list_glue_table_arns,
 )
 from stacks.lake import EXPORTS, TEMPORARY, WAREHOUSE, Lake
 

@@ -16,7 +16,7 @@ from config.deployments.model import Deployment
 from lambdas import contract
 from lambdas.shared.settings import RotationSettings
 from stacks.constructs.function import FunctionSchedule, PythonFunction
-from stacks.constructs.mail import alarm_on_dead_letters, find_alarm_topic, create_dead_letter_queue
+from stacks.constructs.mail import alarm_on_dead_letters, create_dead_letter_queue, find_alarm_topic
 from stacks.constructs.secrets import Secret, StackSecrets
 from stacks.constructs.statements import Statement, allow
 from stacks.constructs.vendor import VendorProvider, may_read_states

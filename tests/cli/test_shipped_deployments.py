@@ -29,7 +29,8 @@ _WEEK = {"start": datetime(2026, 11, 9, tzinfo=UTC), "end": datetime(2026, 11, 1
 #: Records that the user's producers write, by topic.
 ORDERS = {
     "sales_orders": [
-        order.value for order in generators.sales_orders(generators.SalesMix(orders=5), seed=1, **_WEEK)
+        order.value
+        for order in generators.generate_sales_orders(generators.SalesMix(orders=5), seed=1, **_WEEK)
     ]
 }
 STAGES = sorted({*shipped.STAGES} - {"dev"})

@@ -17,7 +17,7 @@ from pyarrow import csv as arrow_csv
 
 from glue_jobs.delivery.csv import unguarded
 from simulators.data.events import read_json_lines, to_records
-from simulators.data.generators import SalesMix, sales_orders
+from simulators.data.generators import SalesMix, generate_sales_orders
 from tests.support import oracles
 from tests.support.lake import AS_OF, ROOT, SALES
 
@@ -85,7 +85,7 @@ def test_a_week_of_real_invoices(lake, tmp_path):
 def generated(lakes, tmp_path_factory):
     """Run the export over two weeks of generated sales. Return it with the events as a file for DuckDB."""
     lake = lakes()
-    records = sales_orders(
+    records = generate_sales_orders(
         MIX, seed=11, start=datetime(2024, 2, 26, tzinfo=UTC), end=datetime(2024, 3, 11, tzinfo=UTC)
     )
     lake.flow.materialise(SALES, records, commits=4, compact_every=3)

@@ -88,7 +88,7 @@ class Clone:
 def naming(target: ExportTarget) -> dict[str, str]:
     """Return the environment variables that lead to a target."""
     assert target.embedded_url
-    return settings.client_environment(target.embedded_url) | {
+    return settings.build_client_environment(target.embedded_url) | {
         "AWS_ACCESS_KEY_ID": settings.ACCESS_KEY_ID,
         "AWS_SECRET_ACCESS_KEY": AWS_SECRET,
         "LAKEFERRY_BUCKET": target.bucket,

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from lakeferry.health import confluent as health
 from lambdas.confluent import crn
 from lambdas.confluent.client import Confluent
-from lambdas.confluent.errors import read_detail, build_error
+from lambdas.confluent.errors import build_error, read_detail
 from lambdas.confluent.rest_client import (
     MAX_PAGES,
     RestClient,
-    get_path,
-    get_objects,
     build_path,
-    require_text,
+    get_objects,
+    get_path,
     get_text,
+    require_text,
 )
 from lambdas.shared.errors import (
     Conflict,

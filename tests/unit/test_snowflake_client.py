@@ -26,7 +26,7 @@ from lambdas.shared.errors import (
 )
 from lambdas.shared.http import Response, Session
 from lambdas.snowflake import sql
-from lambdas.snowflake.client import Login, Snowflake, to_account_claim, build_account_url
+from lambdas.snowflake.client import Login, Snowflake, build_account_url, to_account_claim
 from tests.support.resource_environment import ManualClock
 from tests.support.scripted_server import cut_short, reset
 from tests.support.snowflake_context import DONE, POST, failure, pair, result, script, vendor

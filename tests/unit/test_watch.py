@@ -25,7 +25,7 @@ from lambdas.handlers import monitoring
 from lambdas.handlers.runtime import Failed, get_client
 from lambdas.monitoring import errors as monitoring_errors
 from lambdas.monitoring import measurements
-from lambdas.monitoring.checks import Check, list_checks, emit, run_checks
+from lambdas.monitoring.checks import Check, emit, list_checks, run_checks
 from lambdas.monitoring.measurements import run_once
 from lambdas.monitoring.settings import Monitored, MonitoredExport, MonitoredTable
 from lambdas.shared.clock import Deadline, SystemClock

@@ -68,9 +68,9 @@ def _fill(aws: EmbeddedAws) -> None:
     sales, trades = (
         load_topic(ROOT / "project" / "topics" / f"{name}.avsc") for name in ("sales_orders", "stock_trades")
     )
-    orders = generators.sales_orders(generators.SalesMix(orders=200), seed=1, start=_START, end=_END)
+    orders = generators.generate_sales_orders(generators.SalesMix(orders=200), seed=1, start=_START, end=_END)
     flow.materialise(sales, orders, commits=1)
-    flow.materialise(trades, generators.stock_trades(200, seed=1, start=_DAY, end=_END), commits=1)
+    flow.materialise(trades, generators.generate_stock_trades(200, seed=1, start=_DAY, end=_END), commits=1)
 
 
 def _become(iam) -> None:

@@ -122,10 +122,10 @@ def test_outdated_metadata_in_glue_is_found_although_the_lake_is_fresh(side):
     kept = {name: after[name] for name in ("Name", "TableType", "StorageDescriptor") if name in after}
     side.aws.glue.update_table(DatabaseName=NAMESPACE, TableInput={**kept, "Parameters": parameters})
     watch = lake(side, ahead=5)
-    bucket, key = watch._shown("others")
+    bucket, key = watch._find_metadata("others")
     assert f"s3://{bucket}/{key}" == before
     newest = after["Parameters"]["metadata_location"].split(f"{bucket}/", 1)[1]
-    assert watch._newest(bucket, key) == newest
+    assert watch._find_newest(bucket, key) == newest
     assert watch.iceberg_age("others") < watch.glue_age("others")
 
 

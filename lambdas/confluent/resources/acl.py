@@ -9,7 +9,7 @@ from typing import Final
 
 from lambdas.confluent.lookup import Ctx, require_existing, treat_gone_container_as_empty
 from lambdas.confluent.properties import AclProps
-from lambdas.confluent.rest_client import RestClient, get_objects, build_path, get_text
+from lambdas.confluent.rest_client import RestClient, build_path, get_objects, get_text
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = AclProps

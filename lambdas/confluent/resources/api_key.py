@@ -16,7 +16,7 @@ from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent import key_services
 from lambdas.confluent.key_properties import ApiKeyProps
 from lambdas.confluent.lookup import Ctx, treat_gone_container_as_empty
-from lambdas.confluent.rest_client import build_path, require_text, get_text
+from lambdas.confluent.rest_client import build_path, get_text, require_text
 from lambdas.confluent.secret_fields import build_fields, replace_key
 from lambdas.confluent.services.base import Connection, Target
 from lambdas.shared import errors

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.lookup import Ctx, find_by_id_or_name, require_existing, treat_gone_container_as_empty
 from lambdas.confluent.properties import CatalogIntegrationProps, TableflowTopicProps
-from lambdas.confluent.rest_client import RestClient, get_path, build_path, require_text, get_text
+from lambdas.confluent.rest_client import RestClient, build_path, get_path, get_text, require_text
 from lambdas.shared import errors
 from lambdas.shared.errors import Conflict, Refused, ReplacementRequired, ResourceFailed, shorten_detail
 from lambdas.shared.resource import Outputs

@@ -9,7 +9,7 @@ from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.errors import mentions
 from lambdas.confluent.lookup import Ctx, require_existing, treat_gone_container_as_empty
 from lambdas.confluent.properties import ConnectorProps
-from lambdas.confluent.rest_client import get_path, get_objects, build_path, get_text
+from lambdas.confluent.rest_client import build_path, get_objects, get_path, get_text
 from lambdas.shared.errors import Conflict, NeedsReplacement, Refused, Transient, shorten_detail
 from lambdas.shared.resource import Outputs
 

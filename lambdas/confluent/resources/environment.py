@@ -10,7 +10,7 @@ from typing import Any, Final
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.lookup import Ctx, find_by_id_or_name, require_existing
 from lambdas.confluent.properties import STREAM_GOVERNANCE, EnvironmentProps
-from lambdas.confluent.rest_client import build_path, require_text, get_text
+from lambdas.confluent.rest_client import build_path, get_text, require_text
 from lambdas.shared.errors import DETAIL_LENGTH, Denied, LakeferryError, NotFound, Refused
 from lambdas.shared.resource import Outputs
 

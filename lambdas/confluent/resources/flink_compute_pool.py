@@ -9,7 +9,7 @@ from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import CLOUD
 from lambdas.confluent.lookup import Ctx, find_by_id_or_name, require_existing, treat_gone_container_as_empty
 from lambdas.confluent.properties import FlinkComputePoolProps
-from lambdas.confluent.rest_client import get_path, build_path, require_text, get_text
+from lambdas.confluent.rest_client import build_path, get_path, get_text, require_text
 from lambdas.shared.errors import Refused, ResourceFailed
 from lambdas.shared.resource import Outputs
 

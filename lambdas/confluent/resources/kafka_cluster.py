@@ -14,7 +14,7 @@ from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import CLOUD, read_bootstrap_servers
 from lambdas.confluent.lookup import Ctx, find_by_id_or_name, require_existing, treat_gone_container_as_empty
 from lambdas.confluent.properties import KafkaClusterProps
-from lambdas.confluent.rest_client import get_path, build_path, require_text, get_text
+from lambdas.confluent.rest_client import build_path, get_path, get_text, require_text
 from lambdas.shared.errors import LakeferryError, Refused, ResourceFailed
 from lambdas.shared.resource import Outputs
 

@@ -12,7 +12,7 @@ import attrs
 from lambdas.confluent import crn
 from lambdas.confluent.lookup import Ctx, require_existing, treat_gone_container_as_empty
 from lambdas.confluent.properties import RoleBindingProps
-from lambdas.confluent.rest_client import build_path, require_text, get_text
+from lambdas.confluent.rest_client import build_path, get_text, require_text
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = RoleBindingProps

@@ -21,7 +21,7 @@ from lambdas.confluent.resources.catalog_integration import (
     connect,
     resume,
 )
-from lambdas.confluent.rest_client import get_path, get_objects, build_path, get_text
+from lambdas.confluent.rest_client import build_path, get_objects, get_path, get_text
 from lambdas.shared import errors
 from lambdas.shared.errors import InProgress, Refused, ReplacementRequired, ResourceFailed, shorten_detail
 from lambdas.shared.resource import Outputs

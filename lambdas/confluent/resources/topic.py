@@ -14,7 +14,7 @@ from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.errors import mentions
 from lambdas.confluent.lookup import Ctx, require_existing, require_unprotected, treat_gone_container_as_empty
 from lambdas.confluent.properties import TopicProps
-from lambdas.confluent.rest_client import RestClient, get_path, get_objects, build_path, get_text
+from lambdas.confluent.rest_client import RestClient, build_path, get_objects, get_path, get_text
 from lambdas.shared.errors import Conflict, InProgress, Refused
 from lambdas.shared.resource import Outputs
 

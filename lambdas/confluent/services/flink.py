@@ -8,7 +8,7 @@ from typing import ClassVar
 import attrs
 
 from lambdas.confluent.client import Confluent
-from lambdas.confluent.rest_client import RestClient, build_path, require_text, get_text
+from lambdas.confluent.rest_client import RestClient, build_path, get_text, require_text
 from lambdas.confluent.services.base import Connection, KeyService, Target
 from lambdas.shared.redaction import ApiKey, Secret
 

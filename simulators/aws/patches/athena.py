@@ -153,7 +153,9 @@ async def _start_query(request: dict[str, Any], access_key: str, region: str) ->
         "put": results.build_encryption(),
     }
     process, accepted = await _start_engine(
-        query, _build_credentials(access_key) | settings.client_environment(identity.get_endpoint()), region
+        query,
+        _build_credentials(access_key) | settings.build_client_environment(identity.get_endpoint()),
+        region,
     )
     suffix = "csv" if accepted["type"] == "DML" else "txt"
     execution = {

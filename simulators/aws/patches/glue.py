@@ -147,7 +147,7 @@ def enforce(  # noqa: PLR0917  (MiniStack's own parameters)
 ) -> Any:
     arns = [resource_arn]
     if service == "glue":
-        arns += related(iam_action, resource_arn)
+        arns += list_related_arns(iam_action, resource_arn)
     for arn in arns:
         denied = original(access_key_id, iam_action, service, region, arn, service_context)
         if denied:
@@ -156,7 +156,7 @@ def enforce(  # noqa: PLR0917  (MiniStack's own parameters)
 
 
 @PERMISSIONS.names_resources("glue")
-def catalog_resource(target: str, body: bytes) -> str | None:
+def name_catalog_resource(target: str, body: bytes) -> str | None:
     """Return `database/<name>` or `table/<database>/<name>`; None for a call that doesn't concern the Data
     Catalog.
     """
@@ -180,7 +180,7 @@ def _read_name(request: dict[str, Any], container: str) -> str:
     )
 
 
-def related(action: str, arn: str) -> list[str]:
+def list_related_arns(action: str, arn: str) -> list[str]:
     """Return the ARNs that also need permission: what contains the resource, and for DeleteDatabase the
     database's content.
     """

@@ -100,7 +100,7 @@ def complete_multipart_upload(  # noqa: PLR0917  (MiniStack's own parameters)
     if refusal:
         return refusal
     try:
-        parts = listed_parts(body)
+        parts = read_parts(body)
         checksum = check_completion(parts, upload, headers)
     except Refused as error:
         return build_s3_error(error.code, error.message, resource=f"/{bucket_name}/{key}")
@@ -110,7 +110,7 @@ def complete_multipart_upload(  # noqa: PLR0917  (MiniStack's own parameters)
     return answer
 
 
-def listed_parts(body: bytes) -> list[Part]:
+def read_parts(body: bytes) -> list[Part]:
     """Read the list of parts. Raises Refused if it does not follow the schema."""
     try:
         root = ElementTree.fromstring(body)  # noqa: S314  (only local clients call this)

@@ -23,7 +23,7 @@ import fastavro
 
 from simulators.confluent.flink.sql import SqlError
 from simulators.confluent.flink.types import UnknownType, build_avro_schema, from_json, list_columns, to_json
-from simulators.confluent.kafka_log import KafkaTopic, framed
+from simulators.confluent.kafka_log import KafkaTopic, frame_value
 from simulators.confluent.model import Database, Form, ParsedStatement
 from simulators.confluent.record_reader import BadRecord, Reader
 from simulators.confluent.schemas import Schema
@@ -261,7 +261,7 @@ class FlinkRun:
             key = None
             if self.parsed.bucket_keys:
                 key = "|".join(str(record[name]) for name in self.parsed.bucket_keys).encode()
-            topic.append(now, key, framed(version.id, encoded.getvalue()))
+            topic.append(now, key, frame_value(version.id, encoded.getvalue()))
 
 
 def _take(remaining_lines: Counter[str], line: str) -> bool:

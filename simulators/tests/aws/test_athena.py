@@ -6,7 +6,8 @@ from decimal import Decimal
 
 import pytest
 
-from simulators.aws.athena import Malformed, parse, text
+from simulators.aws.athena import Malformed, parse
+from simulators.aws.athena_values import format_value
 from simulators.tests.aws.athena_kit import Athena
 from stacks.constructs.queries import QUERIES as NAMED_QUERIES
 
@@ -74,7 +75,7 @@ def athena(aws):
 
 @pytest.mark.parametrize(("value", "written"), VALUES)
 def test_a_value_is_written_as_athena_does(value, written):
-    assert text(value) == written
+    assert format_value(value) == written
 
 
 @pytest.mark.parametrize(("sql", "reason"), MALFORMED)

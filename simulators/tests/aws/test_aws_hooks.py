@@ -61,11 +61,11 @@ def test_a_module_that_is_gone_is_named():
 
 
 def test_another_version_is_refused():
-    require_version(settings.pinned_version())
+    require_version(settings.read_pinned_version())
     with pytest.raises(StartFailed, match=r"MiniStack is 0\.0\.1, the patches are for .*Run `make setup`"):
         require_version("0.0.1")
 
 
 def test_the_pin_is_what_is_installed():
     (installed,) = (AWS_PYTHON.parents[1] / "lib").glob("python3*/site-packages/ministack-*.dist-info")
-    assert installed.name == f"ministack-{settings.pinned_version()}.dist-info"
+    assert installed.name == f"ministack-{settings.read_pinned_version()}.dist-info"

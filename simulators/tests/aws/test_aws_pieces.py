@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from simulators.aws.patches import glue
-from simulators.aws.patches.s3 import Refused, listed_parts
+from simulators.aws.patches.s3 import Refused, read_parts
 from simulators.aws.patches.s3_bodies import CHUNK, Extent, Spool
 
 CONTENT = bytes(index % 251 for index in range(2 * CHUNK + 5))
@@ -62,7 +62,7 @@ def test_a_spool_keeps_what_several_threads_give_it_apart():
 )
 def test_a_list_of_parts_that_is_none_is_refused(body):
     with pytest.raises(Refused, match="MalformedXML"):
-        listed_parts(body)
+        read_parts(body)
 
 
 def test_updates_of_tables_never_overlap():
@@ -103,11 +103,14 @@ def test_updates_of_tables_never_overlap():
     ],
 )
 def test_a_glue_call_is_about_one_resource_of_the_catalog(action, request_, resource):
-    assert glue.catalog_resource(f"AWSGlue.{action}", json.dumps(request_).encode()) == resource
+    assert glue.name_catalog_resource(f"AWSGlue.{action}", json.dumps(request_).encode()) == resource
 
 
 def test_a_table_lies_in_its_database_and_that_in_the_catalog():
     prefix = "arn:aws:glue:eu-west-1:000000000000:"
-    assert glue.related("glue:GetTable", f"{prefix}table/d/t") == [f"{prefix}database/d", f"{prefix}catalog"]
-    assert glue.related("glue:GetDatabase", f"{prefix}database/d") == [f"{prefix}catalog"]
-    assert glue.related("glue:GetJob", f"{prefix}job/export") == []
+    assert glue.list_related_arns("glue:GetTable", f"{prefix}table/d/t") == [
+        f"{prefix}database/d",
+        f"{prefix}catalog",
+    ]
+    assert glue.list_related_arns("glue:GetDatabase", f"{prefix}database/d") == [f"{prefix}catalog"]
+    assert glue.list_related_arns("glue:GetJob", f"{prefix}job/export") == []

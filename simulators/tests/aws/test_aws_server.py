@@ -230,14 +230,14 @@ def test_started_manually_it_prints_one_line_and_ignores_the_environment():
         assert client.list_buckets()["Buckets"] == []
         assert (
             json.loads(call(result["url"], path="/_ministack/health")[2])["version"]
-            == settings.pinned_version()
+            == settings.read_pinned_version()
         )
         server.terminate()
         assert server.stdout.read() == b""
         server.wait(30)
     assert (result["account"], result["ministack"], server.returncode) == (
         settings.ACCOUNT,
-        settings.pinned_version(),
+        settings.read_pinned_version(),
         0,
     )
 

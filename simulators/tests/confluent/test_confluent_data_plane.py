@@ -8,7 +8,7 @@ import re
 import fastavro
 import pytest
 
-from simulators.confluent.kafka_log import unframed
+from simulators.confluent.kafka_log import unframe_value
 from tests.support.confluent_kit import LONG, Client
 
 AVRO = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}
@@ -365,7 +365,7 @@ def test_datagen_produces_stock_trades(built, org, source, cloud):
         )
     )
     for row in found:
-        schema_id, encoded = unframed(row.value)
+        schema_id, encoded = unframe_value(row.value)
         trade = fastavro.schemaless_reader(io.BytesIO(encoded), schema)
         assert schema_id == 100001
         assert trade["side"] in ("BUY", "SELL")
@@ -495,7 +495,7 @@ def test_datagen_of_an_own_schema(built, org, source, cloud):
     assert "arg.properties" not in json.dumps(registered)
     parsed = fastavro.parse_schema(registered)
     orders = [
-        fastavro.schemaless_reader(io.BytesIO(unframed(message.value)[1]), parsed)
+        fastavro.schemaless_reader(io.BytesIO(unframe_value(message.value)[1]), parsed)
         for message in messages(cloud, built.id, "stock_trades")
     ]
     assert [order["id"] for order in orders] == list(range(1000, 1000 + len(orders)))

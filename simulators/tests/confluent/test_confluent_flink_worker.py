@@ -15,7 +15,7 @@ import pytest
 from test_confluent_flink import Built
 
 from simulators.confluent.flink.engine import FlinkEngine
-from simulators.confluent.kafka_log import framed, unframed
+from simulators.confluent.kafka_log import frame_value, unframe_value
 from simulators.confluent.server import ConfluentCloud
 from tests.support.confluent_kit import Client, Organization
 
@@ -45,7 +45,7 @@ def produce(built, topic, schema_id, schema, value, time):
     fastavro.schemaless_writer(encoded, fastavro.parse_schema(schema), value)
     world = built.org.cloud._simulation.organization
     world.clusters[built.cluster["id"]].topics[topic].append(
-        time, b"k", framed(schema_id, encoded.getvalue())
+        time, b"k", frame_value(schema_id, encoded.getvalue())
     )
 
 
@@ -75,7 +75,8 @@ def rows(built, topic):
     parsed = fastavro.parse_schema(json.loads(schemas.latest(f"{topic}-value").text))
     messages = world.clusters[built.cluster["id"]].topics[topic].messages
     return [
-        fastavro.schemaless_reader(io.BytesIO(unframed(message.value)[1]), parsed) for message in messages
+        fastavro.schemaless_reader(io.BytesIO(unframe_value(message.value)[1]), parsed)
+        for message in messages
     ]
 
 

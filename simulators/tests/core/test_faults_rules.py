@@ -2,7 +2,7 @@
 
 import pytest
 
-from simulators.core.faults import SHAPES, Call, Rule
+from simulators.core.fault_rules import SHAPES, Call, Rule
 
 CALL = Call("PUT", "/bucket/a/b.csv", "uploadId=u&partNumber=12", {"x-amz-target": "AWSGlue.UpdateTable"})
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulators.data.events import EventsError, read_json_lines, to_records
-from simulators.tableflow.avro_json import decoder
+from simulators.tableflow.avro_json import build_decoder
 from tests.support.tableflow_kit import SALES, TRADES, topic_of, writer
 
 ORDER = {
@@ -358,7 +358,7 @@ JSON_VALUES = st.recursive(
 @given(st.fixed_dictionaries({name: JSON_VALUES | st.just(value) for name, value in ORDER.items()}))
 def test_whatever_comes_is_either_read_or_reported(event):
     reported = []
-    value = decoder(SALES.root)(event, "", lambda path, problem: reported.append((path, problem)))
+    value = build_decoder(SALES.root)(event, "", lambda path, problem: reported.append((path, problem)))
     if not reported:
         assert value["status"] in ("accepted", "amended", "cancelled", "returned")
         to_records(SALES, [value], NOON)

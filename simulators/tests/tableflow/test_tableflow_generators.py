@@ -9,8 +9,8 @@ from hashlib import sha256
 
 import pytest
 
-from simulators.data.generators import SalesMix, sales_orders, stock_trades
-from simulators.tableflow.kafka import Log, Sent, murmur2, partition_of
+from simulators.data.generators import SalesMix, generate_sales_orders, generate_stock_trades
+from simulators.tableflow.kafka import Log, Sent, hash_murmur2, partition_of
 from tests.support.tableflow_kit import SALES, TRADES, writer
 
 START = datetime(2026, 10, 5, tzinfo=UTC)
@@ -41,12 +41,12 @@ def millis(moment):
 
 @pytest.fixture(scope="module")
 def trades():
-    return stock_trades(20_000, seed=7, start=START, end=END)
+    return generate_stock_trades(20_000, seed=7, start=START, end=END)
 
 
 @pytest.fixture(scope="module")
 def sales():
-    return sales_orders(MIX, seed=7, start=START, end=END)
+    return generate_sales_orders(MIX, seed=7, start=START, end=END)
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def first_events(sales):
     ],
 )
 def test_keys_hash_as_in_kafkas_java_client(key, hashed):
-    assert murmur2(key) == hashed
+    assert hash_murmur2(key) == hashed
     assert partition_of(key, 6) == (hashed & 0x7FFFFFFF) % 6
 
 
@@ -93,8 +93,8 @@ def test_the_same_seed_gives_the_same_records_on_every_machine(trades, sales):
 
 
 def test_another_seed_gives_others(trades, sales):
-    assert digest(stock_trades(20_000, seed=8, start=START, end=END)) != digest(trades)
-    assert digest(sales_orders(MIX, seed=8, start=START, end=END)) != digest(sales)
+    assert digest(generate_stock_trades(20_000, seed=8, start=START, end=END)) != digest(trades)
+    assert digest(generate_sales_orders(MIX, seed=8, start=START, end=END)) != digest(sales)
 
 
 def test_trades_are_as_datagen_sends_them(trades):
@@ -201,14 +201,14 @@ def test_people_can_be_reached_only_where_nobody_is(first_events):
 
 def test_a_mix_of_nothing_special_has_nothing_special():
     plain = replace(MIX, amended=0, cancelled=0, returned=0, duplicates=0, late=0, guests=0, awkward=0)
-    records = sales_orders(plain, seed=1, start=START, end=END)
+    records = generate_sales_orders(plain, seed=1, start=START, end=END)
     assert len(records) == plain.orders
     assert {record.value["status"] for record in records} == {"accepted"}
 
 
 def test_an_order_can_be_late_amended_and_returned_all_at_once():
     everything = replace(MIX, orders=50, amended=1, cancelled=0, returned=1, duplicates=1, late=1)
-    records = sales_orders(everything, seed=1, start=START, end=END)
+    records = generate_sales_orders(everything, seed=1, start=START, end=END)
     assert Counter(record.value["status"] for record in records) == {
         "accepted": 100,
         "amended": 100,
@@ -226,7 +226,7 @@ def test_a_mix_that_cannot_be_is_refused(change):
 
 def test_an_empty_span_is_refused():
     with pytest.raises(ValueError, match="the span is empty"):
-        stock_trades(1, seed=1, start=END, end=START)
+        generate_stock_trades(1, seed=1, start=END, end=START)
 
 
 def test_generated_records_fit_their_schemas(tmp_path, trades, sales):

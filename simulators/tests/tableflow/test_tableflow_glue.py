@@ -13,14 +13,14 @@ import pytest
 from glue_jobs.contract import DEFAULT_RELEASE
 from lakeferry.local.bootstrap import locate_jar
 from lakeferry.local.java import find_java
-from simulators.data.generators import SalesMix, sales_orders, stock_trades
+from simulators.data.generators import SalesMix, generate_sales_orders, generate_stock_trades
 from simulators.tableflow.kafka import Log
 from simulators.tableflow.writer import Tableflow, TableLocation
 from tests.support.tableflow_kit import SALES, TRADES, glue_catalog, numbered, sent, topic_of
 
 START = datetime(2026, 10, 5, tzinfo=UTC)
 END = datetime(2026, 11, 9, tzinfo=UTC)
-ORDERS = sales_orders(SalesMix(orders=300, customers=60, awkward=0.1), seed=5, start=START, end=END)
+ORDERS = generate_sales_orders(SalesMix(orders=300, customers=60, awkward=0.1), seed=5, start=START, end=END)
 DATABASE = "lkc-spark1"
 THINGS = topic_of(("n", "int"))
 ACCOUNTS = topic_of(("owner", "string"), ("balance", "long"), name="accounts")
@@ -39,7 +39,7 @@ def flow(aws):
 def filled(flow):
     """Fill the database."""
     flow.materialise(SALES, ORDERS, commits=2)
-    flow.materialise(TRADES, stock_trades(500, seed=1, start=START, end=END), compact_every=1)
+    flow.materialise(TRADES, generate_stock_trades(500, seed=1, start=START, end=END), compact_every=1)
     flow.materialise(THINGS, numbered(20), commits=4)
     flow.evolve(topic_of(("n", "long"), ("more", ["null", "string"], None)))
     flow.append("things", Log("things").append([sent("k", {"n": 1 << 40, "more": "new"})]))

@@ -11,7 +11,7 @@ from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
 from pyiceberg.table.snapshots import Operation
 from pyiceberg.types import DoubleType, LongType
 
-from simulators.data.generators import SalesMix, sales_orders, stock_trades
+from simulators.data.generators import SalesMix, generate_sales_orders, generate_stock_trades
 from simulators.tableflow.arrow import RecordError
 from simulators.tableflow.avro import SchemaError
 from simulators.tableflow.kafka import Log, Sent
@@ -91,7 +91,7 @@ def test_field_ids_are_the_same_for_the_same_schema(tmp_path):
 
 
 def test_a_commit_adds_one_file_for_each_kafka_partition_with_news(flow):
-    records = stock_trades(600, seed=1, start=START, end=END)
+    records = generate_stock_trades(600, seed=1, start=START, end=END)
     flow.create_table(TRADES)
     table = flow.append("stock_trades", records)
     files = [task.file for task in table.scan().plan_files()]
@@ -162,7 +162,7 @@ def test_two_writers_at_once_lose_nothing(tmp_path, flow):
 
 def test_compaction_replaces_small_files_and_keeps_every_row(flow):
     mix = SalesMix(orders=200, customers=50, awkward=0.2)
-    before = flow.materialise(SALES, sales_orders(mix, seed=3, start=START, end=END), commits=8)
+    before = flow.materialise(SALES, generate_sales_orders(mix, seed=3, start=START, end=END), commits=8)
     after = flow.compact("sales_orders", files=2)
     assert len(list(before.scan().plan_files())) > len(list(after.scan().plan_files())) == 2
     summary = after.current_snapshot().summary

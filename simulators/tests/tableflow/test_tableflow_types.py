@@ -13,7 +13,7 @@ import pytest
 from simulators.tableflow.arrow import RecordError
 from simulators.tableflow.avro import SchemaError
 from simulators.tableflow.kafka import Log, Sent
-from simulators.tableflow.layout import table_schema
+from simulators.tableflow.layout import build_table_schema
 from simulators.tableflow.topic import Topic, load_topic
 from tests.support.tableflow_kit import ROOT, SALES, TRADES, topic_of, writer
 
@@ -31,12 +31,12 @@ METADATA = {
 
 
 def columns(topic, naming):
-    return [str(field).split(": ", 1)[1] for field in table_schema(topic, naming).fields]
+    return [str(field).split(": ", 1)[1] for field in build_table_schema(topic, naming).fields]
 
 
 def column_type(avro):
     return (
-        str(table_schema(topic_of(("x", avro)), "DEFAULT").find_field("x"))
+        str(build_table_schema(topic_of(("x", avro)), "DEFAULT").find_field("x"))
         .split(": ", 1)[1]
         .removeprefix("x: ")
     )
@@ -83,7 +83,7 @@ def test_a_trade_has_the_raw_key_first_its_fields_and_nine_metadata_columns_last
 
 
 def test_the_order_event_keeps_its_nesting():
-    schema = table_schema(SALES, "DEFAULT")
+    schema = build_table_schema(SALES, "DEFAULT")
     assert [schema.find_type(name).__class__.__name__ for name in ("customer", "ship_to", "order_lines")] == [
         "StructType",
         "StructType",
@@ -151,7 +151,7 @@ def test_each_avro_type_becomes_the_iceberg_type_that_tableflow_gives_it(avro, i
 def test_branches_of_a_union_are_named_in_full_only_where_short_names_meet():
     branch = {"type": "record", "name": "Sale", "fields": [{"name": "n", "type": "int"}]}
     both = [{**branch, "namespace": "shop"}, {**branch, "namespace": "web"}]
-    fields = table_schema(topic_of(("x", [*both, "long"])), "DEFAULT").find_type("x").fields
+    fields = build_table_schema(topic_of(("x", [*both, "long"])), "DEFAULT").find_type("x").fields
     assert [field.name for field in fields] == ["shop_Sale", "web_Sale", "long"]
 
 
@@ -162,7 +162,7 @@ def test_a_branch_has_the_name_of_its_avro_type_and_not_of_its_logical_type():
         logical("bytes", "decimal", precision=9, scale=2),
         logical("long", "timestamp-millis"),
     ]
-    fields = table_schema(topic_of(("x", union)), "DEFAULT").find_type("x").fields
+    fields = build_table_schema(topic_of(("x", union)), "DEFAULT").find_type("x").fields
     assert [(field.name, str(field.field_type)) for field in fields] == [
         ("string", "string"),
         ("bytes", "decimal(9, 2)"),
@@ -214,7 +214,7 @@ def test_an_array_of_map_entries_is_a_map(tmp_path, items):
 @pytest.mark.parametrize("reference", ["Place", {"type": "Place"}, {"type": {"type": "Place"}}], ids=str)
 def test_a_named_type_can_be_used_twice(reference):
     place = {"type": "record", "name": "Place", "fields": [{"name": "city", "type": "string"}]}
-    schema = table_schema(topic_of(("home", place), ("work", reference)), "DEFAULT")
+    schema = build_table_schema(topic_of(("home", place), ("work", reference)), "DEFAULT")
     assert schema.find_field("home.city").field_type == schema.find_field("work.city").field_type
 
 
