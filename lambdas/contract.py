@@ -199,8 +199,9 @@ TABLEFLOW_NEEDS: Final = {
         "s3:ListMultipartUploadParts",
     ),
     "tables": (
-        "glue:GetDatabase", "glue:GetDatabases", "glue:CreateDatabase", "glue:UpdateDatabase", "glue:GetTable", "glue:GetTables",
-        "glue:GetTableVersion", "glue:GetTableVersions", "glue:CreateTable", "glue:UpdateTable", "glue:DeleteTable",
+        "glue:GetDatabase", "glue:GetDatabases", "glue:CreateDatabase", "glue:UpdateDatabase",
+        "glue:GetTable", "glue:GetTables", "glue:GetTableVersion", "glue:GetTableVersions",
+        "glue:CreateTable", "glue:UpdateTable", "glue:DeleteTable",
     ),
 }  # fmt: skip
 SNOWFLAKE_NEEDS: Final = {

@@ -281,7 +281,8 @@ class OperationsStack(LakeferryStack):
             "RecipientsUnconfirmedAlarm",
             topic=self.exports.alarms.topic,
             name=f"{self.deployment.prefix}-RecipientsUnconfirmed",
-            description=f"A recipient of {self.deployment.prefix} has not confirmed for a day, and gets no mail",
+            description=f"A recipient of {self.deployment.prefix} has not confirmed for a day, and gets no "
+            "mail",
             metric=self._build_metric("RecipientsUnconfirmed", minutes=60),
             periods=_CONFIRM_HOURS,
         )

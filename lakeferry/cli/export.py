@@ -203,7 +203,8 @@ def listed(call: CommandContext) -> Mapping[str, Any]:
     call.output.table(["export", "title", "topic", "window", "grain"], rows)
     for name in broken:
         call.output.warn(
-            f"! project/exports/{name}.toml has mistakes: `{find_program_name()} export check {name}` names them"
+            f"! project/exports/{name}.toml has mistakes: "
+            f"`{find_program_name()} export check {name}` names them"
         )
     return {
         "exports": [{"name": c.name, "title": c.title, "topic": c.source.topic} for c in found],

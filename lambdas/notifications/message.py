@@ -164,7 +164,8 @@ def build_headline(news: RunOutcome, state: str, facts: Facts) -> str:
 
 
 def _list_lines(news: RunOutcome, state: str, facts: Facts, links: Links) -> Iterator[str]:
-    yield f"{quote_line(facts.title)}{'' if news.window == states.RUN else ', ' + quote_line(news.window)}: {state}."
+    window = "" if news.window == states.RUN else f", {quote_line(news.window)}"
+    yield f"{quote_line(facts.title)}{window}: {state}."
     yield ""
     yield from _describe_news(news, state)
     yield from _list_numbers(news, facts)

@@ -92,7 +92,8 @@ def find_ids(context: Ctx, show: Sql, name: str, known: str | None, object_id: s
     if known:
         for row in context.vendor.run(sql.of_any_name(show, name)):
             if is_managed(context, row) and row.get("name") != name:
-                what = f"{name} was renamed to {row.get('name')}, whose comment holds `{write_ownership_tag(context)}`"
+                tag = write_ownership_tag(context)
+                what = f"{name} was renamed to {row.get('name')}, whose comment holds `{tag}`"
                 raise LakeferryError(snowflake_errors.RENAMED, what)
     return []
 

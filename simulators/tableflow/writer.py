@@ -42,9 +42,9 @@ from simulators.tableflow.kafka import Record
 from simulators.tableflow.layout import (
     KEY_COLUMN,
     Naming,
+    build_table_schema,
     has_key_column,
     name_metadata_column,
-    build_table_schema,
 )
 from simulators.tableflow.topic import Topic
 

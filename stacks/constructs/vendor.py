@@ -33,7 +33,8 @@ def may_read_states(*table_arns: str) -> Statement:
 class VendorProvider(Construct):
     """The provider of a vendor's resources.
 
-    `settings` says how its function reaches the vendor; `statements` are what it may do besides writing states.
+    `settings` says how its function reaches the vendor; `statements` are what it may do besides writing
+    states.
     """
 
     def __init__(
