@@ -1,8 +1,10 @@
 """Rotations, readers and people in random order: the invariant of rotation holds after every call.
 
-1. The current key is accepted.  2. The replaced key is accepted while a reader may use it.  3. There are
-   never more keys than
-allowed.  4. Every key of ours is in the secret, or is reclaimed.  5. No secret is in what is written.
+1. The current key is accepted.
+2. The replaced key is accepted while a reader may use it.
+3. There are never more keys than allowed.
+4. Every key of ours is in the secret, or is reclaimed.
+5. No secret is in what is written.
 
 Changes by hand may break the first two for the keys that they touch; then the next rotation must repair them.
 """
