@@ -10,7 +10,8 @@ from typing import Final
 import attrs
 
 from config.deployments import lineage
-from config.deployments.model import Deployment, Topic
+from config.deployments.confluent_model import Topic
+from config.deployments.model import Deployment
 from config.deployments.sources import Missing, Sources, StatementText
 from config.exports.avro_schema import Type
 from config.exports.personal import Finding

@@ -12,7 +12,7 @@ from typing import Final
 
 import attrs
 
-from config.deployments.model import Topic
+from config.deployments.confluent_model import Topic
 from config.exports import check, contracts
 from config.exports.check import Judge, NotJudged
 from config.exports.contract import Contract

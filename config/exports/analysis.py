@@ -12,7 +12,8 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from config.exports.contract import Column, Contract, Delivery, Filter, Source, WindowRule
+from config.exports.contract import Column, Contract, Filter, Source, WindowRule
+from config.exports.file_model import Delivery
 
 T = TypeVar("T")
 

@@ -48,8 +48,8 @@ def cold(arguments: list[str], python: str = sys.executable) -> list[str]:
 
 
 def warm(table: str, prefix: str, times: int) -> list[str]:
-    return [sys.executable, "-m", "benchmarks.warm", table, prefix, str(times)]
+    return [sys.executable, "-m", "dev.benchmarks.warm", table, prefix, str(times)]
 
 
 def peer(shape: Shape, key: str) -> list[str]:
-    return [sys.executable, "-m", "benchmarks.duckdb_peer", shape.name, key, shape.peer_memory]
+    return [sys.executable, "-m", "dev.benchmarks.duckdb_peer", shape.name, key, shape.peer_memory]

@@ -84,9 +84,8 @@ def _prepare() -> None:
         try:
             s3.head_bucket(Bucket=bucket)
         except ClientError:
-            s3.create_bucket(
-                Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": os.environ["AWS_REGION"]}
-            )  # type: ignore[typeddict-item]
+            region: Any = os.environ["AWS_REGION"]
+            s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": region})
     secrets = boto3.client("secretsmanager")
     try:
         secrets.describe_secret(SecretId=SECRET)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Final
 
-from dev.docs import command_line, documents, permissions, resources, toml_files
+from dev.docs import command_line, documents, expressions, permissions, resources, toml_files
 from lakeferry.local.bootstrap import ROOT
 
 FOLDER: Final = ROOT / "docs" / "reference"
@@ -24,7 +24,7 @@ def pages() -> dict[str, str]:
         "errors.md": command_line.errors_page(),
         "export-contract.md": toml_files.contract_page(),
         "export.schema.json": json.dumps(toml_files.contract_schema(), indent=2, ensure_ascii=False) + "\n",
-        "expressions.md": toml_files.expressions_page(),
+        "expressions.md": expressions.expressions_page(),
         "iam.md": permissions.page(),
         "job-arguments.md": command_line.job_page(),
         "manifest.md": documents.manifest_page(),
