@@ -55,7 +55,7 @@ _ONLY_RE2 = re.compile(r"\\[pP](?:\{[^}]*\}|.)|\\x\{[0-9A-Fa-f]+\}|\\[zCQE]|\(\?
 _CHARACTER_CLASS = re.compile(r"(?<!\\)((?:\\\\)*)\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]")
 
 
-def pattern_problem(pattern: str) -> str | None:
+def check_pattern(pattern: str) -> str | None:
     """Return why RE2 can't use the pattern, or None.
 
     The job, which has RE2, decides. This check finds most mistakes earlier, where there is no RE2.

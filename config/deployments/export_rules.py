@@ -9,7 +9,7 @@ from typing import Final
 
 from config.deployments.confluent_model import Topic
 from config.deployments.model import Deployment
-from config.deployments.schedules import more_often, runs_once
+from config.deployments.schedules import has_only_one_run, more_often
 from config.deployments.sources import Missing, Sources
 from config.exports import cron, windows
 from config.forms import zone_problem
@@ -40,7 +40,7 @@ def exports_match_topics(deployment: Deployment, sources: Sources) -> Iterator[F
             )
         yield from (
             (f"exports[{index}].contract", message)
-            for message in _mistakes(export.contract, topic, deployment, sources)
+            for message in _list_mistakes(export.contract, topic, deployment, sources)
         )
         if plain and export.keep_days <= plain.window.restate_for_days:
             # A window without its files counts as damaged, and each run would publish it again.
@@ -52,7 +52,9 @@ def exports_match_topics(deployment: Deployment, sources: Sources) -> Iterator[F
             )
 
 
-def _mistakes(contract: str, topic: Topic | None, deployment: Deployment, sources: Sources) -> Iterator[str]:
+def _list_mistakes(
+    contract: str, topic: Topic | None, deployment: Deployment, sources: Sources
+) -> Iterator[str]:
     """Yield the mistakes of a contract's file.
 
     It is checked against the topic's schema if that can be read.
@@ -130,7 +132,7 @@ def exports_run_again_for_each_window(deployment: Deployment, sources: Sources) 
         contract = sources.plain_contract(export.contract)
         if contract is None or cron.problem(export.cron) or zone_problem(export.zone):
             continue
-        if runs_once(cron.parse(export.cron, export.zone), contract.window):
+        if has_only_one_run(cron.parse(export.cron, export.zone), contract.window):
             yield (
                 f"exports[{index}].cron",
                 f"starts {export.contract} only once before its next window ends, so a window that fails "

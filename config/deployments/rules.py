@@ -39,20 +39,20 @@ def names_are_unique(deployment: Deployment, sources: Sources) -> Iterator[Findi
     No two topics, statements or exports become one id in the templates, as `trades_2` and `trades2` both
     become `Trades2`.
     """
-    yield from _duplicates("topics", "name", (topic.name for topic in deployment.topics))
-    yield from _duplicates("statements", "name", (statement.name for statement in deployment.statements))
-    yield from _duplicates("exports", "contract", (export.contract for export in deployment.exports))
+    yield from _find_duplicates("topics", "name", (topic.name for topic in deployment.topics))
+    yield from _find_duplicates("statements", "name", (statement.name for statement in deployment.statements))
+    yield from _find_duplicates("exports", "contract", (export.contract for export in deployment.exports))
     shown = [
         (topic.tableflow.snowflake_table or "").upper() if topic.tableflow else ""
         for topic in deployment.topics
     ]
-    yield from _duplicates("topics", "tableflow.snowflake_table", shown)
+    yield from _find_duplicates("topics", "tableflow.snowflake_table", shown)
     buckets = deployment.aws.tableflow_bucket, deployment.aws.lake_bucket
     if buckets[0] and buckets[0] == buckets[1]:
         yield "aws.lake_bucket", "is Tableflow's bucket too, and nobody else may write to that"
-    yield from _same_ids("topics", "name", [topic.name for topic in deployment.topics])
-    yield from _same_ids("statements", "name", [statement.name for statement in deployment.statements])
-    yield from _same_ids("exports", "contract", [export.contract for export in deployment.exports])
+    yield from _find_same_ids("topics", "name", [topic.name for topic in deployment.topics])
+    yield from _find_same_ids("statements", "name", [statement.name for statement in deployment.statements])
+    yield from _find_same_ids("exports", "contract", [export.contract for export in deployment.exports])
 
 
 def tags_are_allowed(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
@@ -111,7 +111,7 @@ def snowflake_can_read_tables(deployment: Deployment, sources: Sources) -> Itera
         if topic.tableflow and topic.tableflow.snowflake_table:
             yield from (
                 (f"topics[{index}].tableflow.snowflake_table", why)
-                for why in _not_shown(deployment, topic.tableflow)
+                for why in _list_obstacles(deployment, topic.tableflow)
             )
     if deployment.uses_snowflake and not deployment.tables_in_glue:
         yield (
@@ -141,9 +141,9 @@ def mails_reach_somebody_once(deployment: Deployment, sources: Sources) -> Itera
     """`engineers` has an address, and no list has an address twice."""
     if not deployment.alerts.engineers:
         yield "alerts.engineers", "is empty: alarms and the AWS budget need at least one address"
-    yield from _same_addresses("alerts.engineers", deployment.alerts.engineers)
+    yield from _find_same_addresses("alerts.engineers", deployment.alerts.engineers)
     for index, export in enumerate(deployment.exports):
-        yield from _same_addresses(f"exports[{index}].recipients", export.recipients)
+        yield from _find_same_addresses(f"exports[{index}].recipients", export.recipients)
 
 
 def budget_exists_in_region(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
@@ -204,7 +204,7 @@ RULES: Final[tuple[Callable[[Deployment, Sources], Iterable[Finding]], ...]] = (
 )
 
 
-def _duplicates(table: str, key: str, names: Iterable[str]) -> Iterator[Finding]:
+def _find_duplicates(table: str, key: str, names: Iterable[str]) -> Iterator[Finding]:
     seen: set[str] = set()
     for index, name in enumerate(names):
         if name and name in seen:
@@ -212,7 +212,7 @@ def _duplicates(table: str, key: str, names: Iterable[str]) -> Iterator[Finding]
         seen.add(name)
 
 
-def _same_ids(table: str, key: str, names: Iterable[str]) -> Iterator[Finding]:
+def _find_same_ids(table: str, key: str, names: Iterable[str]) -> Iterator[Finding]:
     seen: dict[str, str] = {}
     for index, name in enumerate(names):
         first = seen.setdefault(pascal_case(name), name)
@@ -221,7 +221,7 @@ def _same_ids(table: str, key: str, names: Iterable[str]) -> Iterator[Finding]:
             yield f"{table}[{index}].{key}", f"{name} and {first} {same}. Rename one"
 
 
-def _same_addresses(key: str, addresses: Iterable[str]) -> Iterator[Finding]:
+def _find_same_addresses(key: str, addresses: Iterable[str]) -> Iterator[Finding]:
     seen: set[str] = set()
     for address in addresses:
         if address.lower() in seen:
@@ -229,7 +229,7 @@ def _same_addresses(key: str, addresses: Iterable[str]) -> Iterator[Finding]:
         seen.add(address.lower())
 
 
-def _not_shown(deployment: Deployment, table: Tableflow) -> Iterator[str]:
+def _list_obstacles(deployment: Deployment, table: Tableflow) -> Iterator[str]:
     if not deployment.uses_snowflake:
         yield "there is no [snowflake], or it is not enabled"
     if not table.in_glue or table.storage == "managed":

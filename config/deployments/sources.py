@@ -103,7 +103,7 @@ class Sources:
 
     def statement(self, name: str) -> StatementText:
         """Return the texts of a Flink statement. Raises Missing."""
-        return _statement(self.root / "flink" / name)
+        return _read_statement(self.root / "flink" / name)
 
     def partitions(self, topic: Topic) -> int:
         """Return the number of the topic's partitions when it is created. Raises Missing."""
@@ -131,7 +131,7 @@ class Sources:
 
 
 @functools.cache
-def _statement(folder: Path) -> StatementText:
+def _read_statement(folder: Path) -> StatementText:
     texts = {}
     for name in ("create.sql", "undo.sql"):
         try:

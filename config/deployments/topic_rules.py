@@ -31,7 +31,7 @@ def topics_have_one_writer(deployment: Deployment, sources: Sources) -> Iterator
                 f"topics[{index}].statement",
                 f"{topic.statement} is the statement of topic {first} already, and it creates one topic",
             )
-        elif (table := _table(topic.statement, sources)) not in ("", topic.name):
+        elif (table := _read_table(topic.statement, sources)) not in ("", topic.name):
             yield (
                 f"topics[{index}].name",
                 f"{topic.name} must be {table}, the table that project/flink/{topic.statement}/create.sql "
@@ -95,14 +95,14 @@ def write_modes_match_cleanup_policies(deployment: Deployment, sources: Sources)
         if topic.tableflow is None:
             continue
         key = f"topics[{index}].tableflow.write_mode"
-        options = _options(topic, sources)
+        options = _read_options(topic, sources)
         if options.get("changelog.mode") == "retract":
             yield (
                 key,
                 f"statement {topic.statement} writes a changelog of retractions, which Tableflow refuses",
             )
             continue
-        policy = _policy(topic, options)
+        policy = _read_cleanup_policy(topic, options)
         mode = "UPSERT" if "compact" in policy or options.get("changelog.mode") == "upsert" else "APPEND"
         if mode != topic.tableflow.write_mode:
             yield (
@@ -141,14 +141,14 @@ def storage_is_readable(deployment: Deployment, sources: Sources) -> Iterator[Fi
             )
 
 
-def _table(statement: str, sources: Sources) -> str:
+def _read_table(statement: str, sources: Sources) -> str:
     try:
         return sources.statement(statement).table
     except Missing:
         return ""
 
 
-def _options(topic: Topic, sources: Sources) -> dict[str, str]:
+def _read_options(topic: Topic, sources: Sources) -> dict[str, str]:
     """Return the table options of the statement that creates the topic; none if there is no statement, or no
     file of it.
     """
@@ -158,7 +158,7 @@ def _options(topic: Topic, sources: Sources) -> dict[str, str]:
         return {}
 
 
-def _policy(topic: Topic, options: dict[str, str]) -> str:
+def _read_cleanup_policy(topic: Topic, options: dict[str, str]) -> str:
     return (
         options.get("kafka.cleanup-policy", "delete")
         if topic.statement

@@ -314,13 +314,13 @@ class Contract:
     @property
     def min_event_date(self) -> date:
         """Return the first valid day of events."""
-        return self.source.min_event_date or _two_years_before(self.window.first)
+        return self.source.min_event_date or _subtract_two_years(self.window.first)
 
     def starting_by(self, day: date) -> Contract:
         """Return the contract for a run whose first window may be earlier than that of the contract."""
         if self.source.min_event_date or day >= self.window.first:
             return self
-        return attrs.evolve(self, source=attrs.evolve(self.source, min_event_date=_two_years_before(day)))
+        return attrs.evolve(self, source=attrs.evolve(self.source, min_event_date=_subtract_two_years(day)))
 
     @property
     def hashed(self) -> list[Column]:
@@ -357,7 +357,7 @@ class Contract:
                 yield Expression(f"check[{index}].overall", f"check {check.id}", check.overall, "file")
 
 
-def _two_years_before(day: date) -> date:
+def _subtract_two_years(day: date) -> date:
     is_leap_day = (day.month, day.day) == (2, 29)
     return day.replace(year=day.year - 2, day=28 if is_leap_day else day.day)
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 import attrs
 
-from config.forms import NAME, NULL_TEXT, pattern_problem
+from config.forms import NAME, NULL_TEXT, check_pattern
 from config.toml_model import setting
 
 
@@ -16,7 +16,7 @@ class PersonalPattern:
     pattern: str = setting(
         "A regular expression in RE2's syntax, for instance 'P[0-9]{8}'. A text that contains a match "
         "blocks the file.",
-        check=pattern_problem,
+        check=check_pattern,
     )
 
 

@@ -35,11 +35,11 @@ def personal_is_complete(contract: Contract) -> Iterator[Finding]:
         if column.personal:
             prefix = f"column[{index}].personal"
             yield from (
-                (f"{prefix}{key}", message) for key, message in _personal_findings(column.personal, column)
+                (f"{prefix}{key}", message) for key, message in _check_personal(column.personal, column)
             )
 
 
-def _personal_findings(personal: Personal, column: Column) -> Iterator[Finding]:
+def _check_personal(personal: Personal, column: Column) -> Iterator[Finding]:
     needed = set(_NEEDS[personal.treatment])
     if personal.to in _SIZED and personal.treatment == "generalise":
         needed.add("size")
@@ -49,7 +49,7 @@ def _personal_findings(personal: Personal, column: Column) -> Iterator[Finding]:
             yield f".{name}", f"{personal.treatment} does not use {name}. Remove it"
         if not given and name in needed:
             yield "", f"{personal.treatment} needs {name}"
-    wanted = _type_after(personal)
+    wanted = _find_type_after(personal)
     if wanted and column.type != wanted:
         yield (
             "",
@@ -66,7 +66,7 @@ def _personal_findings(personal: Personal, column: Column) -> Iterator[Finding]:
         )
 
 
-def _type_after(personal: Personal) -> str | None:
+def _find_type_after(personal: Personal) -> str | None:
     if personal.treatment in ("mask", "hash"):
         return "text"
     if personal.treatment == "generalise":

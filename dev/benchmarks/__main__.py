@@ -39,7 +39,7 @@ QUESTIONS: Final[Mapping[str, tuple[str, Callable[[Bench], Measured]]]] = {
 }
 
 
-def _describe_setting(rounds: int) -> str:
+def _describe_machine(rounds: int) -> str:
     processor = next(
         (
             line.partition(":")[2].strip()
@@ -80,7 +80,7 @@ def main() -> None:
             measured = answer(Bench(aws, given.rounds))
             command = f"python -m dev.benchmarks {name} --rounds {given.rounds}"
             written = page.keep(
-                name, Answer(question, command, _describe_setting(given.rounds), measured), list(QUESTIONS)
+                name, Answer(question, command, _describe_machine(given.rounds), measured), list(QUESTIONS)
             )
             print("\n".join(f"  {limit}" for limit in measured.goals), flush=True)
     print(f"See {written.relative_to(ROOT)}.")

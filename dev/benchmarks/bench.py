@@ -47,7 +47,7 @@ class Bench:
         command = commands.cold(commands.arguments(shape.name, f"{self.stamp}/{self.number}"), python)
         return print_cost(f"job, {shape.label} {note}", measure.run(command, environment))
 
-    def cold_and_aws(
+    def run_cold_and_read_aws(
         self, shape: Shape, environment: Mapping[str, str] | None = None, note: str = ""
     ) -> tuple[Cost, float]:
         """Return the cost of `cold`, and the processor seconds of the embedded AWS during it."""
@@ -73,15 +73,17 @@ class Bench:
         cost = measure.run(commands.warm(shape.name, f"{self.stamp}/warm", _WARM_RUNS))
         return float(cost.output.splitlines()[-1].split()[0])
 
-    def in_turns(self, shapes: Sequence[Shape]) -> dict[Shape, tuple[Cost, float]]:
-        """Return `cold_and_aws` of the job on each table.
+    def run_in_turns(self, shapes: Sequence[Shape]) -> dict[Shape, tuple[Cost, float]]:
+        """Return `run_cold_and_read_aws` of the job on each table.
 
         They take turns, so a slow minute of the machine slows all.
         """
         for shape in shapes:  # all of them before the first is measured: writing makes the machine busy
             lake.ensure(self.aws, shape)
-        costs = [[self.cold_and_aws(shape) for shape in shapes] for _ in range(self.rounds)]
-        return {shape: median_pair([cost[number] for cost in costs]) for number, shape in enumerate(shapes)}
+        costs = [[self.run_cold_and_read_aws(shape) for shape in shapes] for _ in range(self.rounds)]
+        return {
+            shape: find_median_pair([cost[number] for cost in costs]) for number, shape in enumerate(shapes)
+        }
 
 
 def print_cost(what: str, cost: Cost) -> Cost:
@@ -98,7 +100,7 @@ def _read_processor_seconds(pid: int) -> float:
     )
 
 
-def median_cost(costs: list[Cost]) -> Cost:
+def find_median_cost(costs: list[Cost]) -> Cost:
     return Cost(
         statistics.median(cost.wall for cost in costs),
         statistics.median(cost.cpu for cost in costs),
@@ -107,20 +109,20 @@ def median_cost(costs: list[Cost]) -> Cost:
     )
 
 
-def median_pair(costs: Sequence[tuple[Cost, float]]) -> tuple[Cost, float]:
-    return median_cost([cost for cost, _ in costs]), statistics.median(aws for _, aws in costs)
+def find_median_pair(costs: Sequence[tuple[Cost, float]]) -> tuple[Cost, float]:
+    return find_median_cost([cost for cost, _ in costs]), statistics.median(aws for _, aws in costs)
 
 
-def median_ratio(pairs: list[tuple[Cost, Cost]]) -> float:
+def find_median_ratio(pairs: list[tuple[Cost, Cost]]) -> float:
     """Return the median of the pairs' ratios of wall time."""
     return statistics.median(first.wall / second.wall for first, second in pairs)
 
 
-def cost_cells(cost: Cost) -> list[str]:
+def format_cost(cost: Cost) -> list[str]:
     return [f"{cost.wall:.1f}", f"{cost.cpu:.1f}", f"{cost.memory:,}"]
 
 
 def measure_shapes(costs: Mapping[Shape, tuple[Cost, float]], limit: Goal) -> Measured:
     table = [["table", *COST_HEADERS, "processor s of the embedded AWS"]]
-    table += [[shape.label, *cost_cells(cost), f"{aws:.1f}"] for shape, (cost, aws) in costs.items()]
+    table += [[shape.label, *format_cost(cost), f"{aws:.1f}"] for shape, (cost, aws) in costs.items()]
     return Measured(table, [(shape.label, cost.wall) for shape, (cost, _) in costs.items()], "s", [limit])

@@ -19,7 +19,7 @@ _DAILY = {
 }
 
 
-def daily_contract(folder: Path) -> Path:
+def write_daily_contract(folder: Path) -> Path:
     """Write a daily variant of the benchmark's contract into the folder."""
     text = CONTRACT.read_text(encoding="utf-8")
     for weekly, daily in _DAILY.items():

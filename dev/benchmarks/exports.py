@@ -10,10 +10,10 @@ from dev.benchmarks import commands, lake, measure, sales_table
 from dev.benchmarks.bench import (
     COST_HEADERS,
     Bench,
-    cost_cells,
+    find_median_cost,
+    find_median_ratio,
+    format_cost,
     measure_shapes,
-    median_cost,
-    median_ratio,
     print_cost,
 )
 from dev.benchmarks.measure import Cost
@@ -28,13 +28,13 @@ def goal(bench: Bench) -> Measured:
     lake.ensure(bench.aws, GOAL)
     pairs = [(bench.cold(GOAL), bench.peer(GOAL)) for _ in range(bench.rounds)]
     warm = bench.warm(GOAL)
-    job = median_cost([ours for ours, _ in pairs])
-    peer = median_cost([theirs for _, theirs in pairs])
+    job = find_median_cost([ours for ours, _ in pairs])
+    peer = find_median_cost([theirs for _, theirs in pairs])
     return Measured(
         [
             ["", *COST_HEADERS],
-            ["job, cold process", *cost_cells(job)],
-            ["DuckDB, cold process", *cost_cells(peer)],
+            ["job, cold process", *format_cost(job)],
+            ["DuckDB, cold process", *format_cost(peer)],
             ["job in a warm session", f"{warm:.1f}", "", ""],
         ],
         [
@@ -44,7 +44,7 @@ def goal(bench: Bench) -> Measured:
         ],
         "s",
         [
-            Goal("cold job / DuckDB, wall time", median_ratio(pairs), 2.0),
+            Goal("cold job / DuckDB, wall time", find_median_ratio(pairs), 2.0),
             Goal("warm job / DuckDB, wall time", warm / peer.wall, 0.9),
             Goal("memory of the job / DuckDB", job.memory / peer.memory, 0.85),
         ],
@@ -67,9 +67,9 @@ def rows(bench: Bench) -> Measured:
         ]
         for shape, costs_of in rounds.items()
     }
-    job = {shape: median_cost([ours for ours, _ in pairs_of]) for shape, pairs_of in pairs.items()}
-    peer = {shape: median_cost([theirs for _, theirs in pairs_of]) for shape, pairs_of in pairs.items()}
-    ratio = {shape: median_ratio(pairs_of) for shape, pairs_of in pairs.items()}
+    job = {shape: find_median_cost([ours for ours, _ in pairs_of]) for shape, pairs_of in pairs.items()}
+    peer = {shape: find_median_cost([theirs for _, theirs in pairs_of]) for shape, pairs_of in pairs.items()}
+    ratio = {shape: find_median_ratio(pairs_of) for shape, pairs_of in pairs.items()}
     small, _, large = ROWS
     million = (job[large].wall - job[small].wall) / (large.rows - small.rows) * 1e6
     return Measured(
@@ -114,13 +114,13 @@ def rows(bench: Bench) -> Measured:
 
 def files(bench: Bench) -> Measured:
     few, many = FILES
-    costs = bench.in_turns(FILES)
+    costs = bench.run_in_turns(FILES)
     limit = Goal("2,048 files / 64 files, wall time", costs[many][0].wall / costs[few][0].wall, 1.1)
     return measure_shapes(costs, limit)
 
 
 def snapshots(bench: Bench) -> Measured:
-    costs = bench.in_turns(SNAPSHOTS)
+    costs = bench.run_in_turns(SNAPSHOTS)
     limit = Goal(
         "100 snapshots / one, wall time", costs[SNAPSHOTS[-1]][0].wall / costs[SNAPSHOTS[0]][0].wall, 1.05
     )
@@ -129,7 +129,7 @@ def snapshots(bench: Bench) -> Measured:
 
 def night(bench: Bench) -> Measured:
     table = lake.ensure(bench.aws, NIGHTS)
-    contract = commands.daily_contract(lake.FOLDER)
+    contract = commands.write_daily_contract(lake.FOLDER)
 
     def run(morning: date, prefix: str, *more: str) -> Cost:
         words = commands.arguments(NIGHTS.name, f"{bench.stamp}/{prefix}", contract, f"{morning}T06:00:00Z")
@@ -144,14 +144,14 @@ def night(bench: Bench) -> Measured:
         day = morning - timedelta(days=1)
         sales_table.correct(table, NIGHTS, day, _NIGHT_ORDERS)
         pairs.append((run(morning, "nights"), run(morning, f"alone-{number}", "--first-day", str(day))))
-    usual = median_cost([seconds for seconds, _ in pairs])
-    alone = median_cost([seconds for _, seconds in pairs])
+    usual = find_median_cost([seconds for seconds, _ in pairs])
+    alone = find_median_cost([seconds for _, seconds in pairs])
     return Measured(
         [
             ["", *COST_HEADERS],
-            ["first night, 15 windows", *cost_cells(first)],
-            ["a night: 15 windows to restate, one new, after a commit", *cost_cells(usual)],
-            ["one window alone", *cost_cells(alone)],
+            ["first night, 15 windows", *format_cost(first)],
+            ["a night: 15 windows to restate, one new, after a commit", *format_cost(usual)],
+            ["one window alone", *format_cost(alone)],
         ],
         [
             ("first night, 15 windows", first.wall),
@@ -159,7 +159,7 @@ def night(bench: Bench) -> Measured:
             ("one window alone", alone.wall),
         ],
         "s",
-        [Goal("a night / one window alone, wall time", median_ratio(pairs), 1.3)],
+        [Goal("a night / one window alone, wall time", find_median_ratio(pairs), 1.3)],
         "A daily export of a table of 1 M rows in 64 files. Before each night one commit adds events of "
         "the new day.",
     )

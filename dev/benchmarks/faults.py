@@ -49,13 +49,13 @@ def merged(documents: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 def page(document: Mapping[str, Any]) -> str:
     """Return the page of a campaign. Raises KeyError for a document that isn't one of a campaign."""
     hits = document["hits"]
-    rows = [row for run in document["runs"] for row in _rows(run)]
+    rows = [row for run in document["runs"] for row in _write_rows(run)]
     return "\n".join(
         (
             "# Deployments under faults",
             "",
             f"`python -m dev.benchmarks.faults`, {len(document['runs'])} runs, seeds "
-            f"{_ranges(document['seeds'])}; {document['seconds'] / 60:.0f} minutes, what ran side by side "
+            f"{_write_ranges(document['seeds'])}; {document['seconds'] / 60:.0f} minutes, what ran side by side "
             "counted once.",
             "",
             f"- {sum(hits.values())} calls were hit: "
@@ -74,7 +74,7 @@ def page(document: Mapping[str, Any]) -> str:
     )
 
 
-def _ranges(seeds: Sequence[int]) -> str:
+def _write_ranges(seeds: Sequence[int]) -> str:
     """Return the seeds as text, such as 0–13, 15."""
     ranges: list[list[int]] = []
     for seed in sorted(seeds):
@@ -85,15 +85,15 @@ def _ranges(seeds: Sequence[int]) -> str:
     return ", ".join(f"{first}–{last}" if last > first else str(first) for first, last in ranges)
 
 
-def _rows(one: Mapping[str, Any]) -> list[str]:
+def _write_rows(one: Mapping[str, Any]) -> list[str]:
     return [
         f"| {one['seed']} | {step['name']} | {step['faults']} | {sum(step['hits'].values())} | "
-        f"{step['attempts']} | {step['seconds']:.0f} | {_cell(step['why'])} |"
+        f"{step['attempts']} | {step['seconds']:.0f} | {_escape_cell(step['why'])} |"
         for step in one["steps"]
     ]
 
 
-def _cell(text: str) -> str:
+def _escape_cell(text: str) -> str:
     return text.replace("|", "/").replace("\n", " ")[:160]
 
 

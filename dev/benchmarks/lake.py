@@ -58,9 +58,9 @@ def empty_target() -> None:
     boto3.resource("s3").Bucket(TARGET).objects.all().delete()
 
 
-def data_sha256(prefix: str) -> str:
+def read_data_sha256(prefix: str) -> str:
     """Return the hash of the one data file that a run published below the prefix, from its manifest."""
-    (file,) = [entry for entry in _document(prefix, "manifests")["files"] if entry["role"] == "data"]
+    (file,) = [entry for entry in _read_document(prefix, "manifests")["files"] if entry["role"] == "data"]
     return str(file["sha256"])
 
 
@@ -68,10 +68,10 @@ def phases(prefix: str) -> dict[str, float]:
     """Return the seconds of each phase of the one run that published below the prefix, from its run
     record.
     """
-    return dict(_document(prefix, "runs")["phases"])
+    return dict(_read_document(prefix, "runs")["phases"])
 
 
-def _document(prefix: str, kind: str) -> dict[str, Any]:
+def _read_document(prefix: str, kind: str) -> dict[str, Any]:
     s3 = boto3.client("s3")
     keys = [item["Key"] for item in s3.list_objects_v2(Bucket=TARGET, Prefix=f"{prefix}/")["Contents"]]
     (key,) = [key for key in keys if f"/{kind}/" in key]

@@ -14,10 +14,10 @@ from dev.benchmarks import lake
 from dev.benchmarks.bench import (
     COST_HEADERS,
     Bench,
-    cost_cells,
-    median_cost,
-    median_pair,
-    median_ratio,
+    find_median_cost,
+    find_median_pair,
+    find_median_ratio,
+    format_cost,
 )
 from dev.benchmarks.measure import Cost
 from dev.benchmarks.page import Goal, Measured
@@ -33,14 +33,14 @@ def machines(bench: Bench) -> Measured:
 
     def on(workers: int) -> tuple[Cost, float]:
         with cluster(workers) as environment:
-            return bench.cold_and_aws(large, environment, f"on {workers} workers")
+            return bench.run_cold_and_read_aws(large, environment, f"on {workers} workers")
 
     pairs = [(on(1), on(2)) for _ in range(bench.rounds)]
     faster = statistics.median(first.wall / second.wall for (first, _), (second, _) in pairs)
     table = [["", "wall s", "processor s of the driver", "processor s of the embedded AWS"]]
     bars = []
     for name, costs in zip(("one worker", "two workers"), zip(*pairs, strict=True), strict=True):
-        cost, aws = median_pair(costs)
+        cost, aws = find_median_pair(costs)
         table.append([name, f"{cost.wall:.1f}", f"{cost.cpu:.1f}", f"{aws:.1f}"])
         bars.append((name, cost.wall))
     return Measured(
@@ -77,13 +77,13 @@ def releases(bench: Bench) -> Measured:
     files = []
     for _ in range(bench.rounds):
         first = bench.cold(GOAL, note=f"Glue {old.glue}")
-        files.append(lake.data_sha256(f"{bench.stamp}/{bench.number}"))
+        files.append(lake.read_data_sha256(f"{bench.stamp}/{bench.number}"))
         second = bench.cold(GOAL, environment, f"Glue {new.glue}", other)
-        files.append(lake.data_sha256(f"{bench.stamp}/{bench.number}"))
+        files.append(lake.read_data_sha256(f"{bench.stamp}/{bench.number}"))
         pairs.append((second, first))
     costs = {
-        old: median_cost([seconds for _, seconds in pairs]),
-        new: median_cost([seconds for seconds, _ in pairs]),
+        old: find_median_cost([seconds for _, seconds in pairs]),
+        new: find_median_cost([seconds for seconds, _ in pairs]),
     }
     names = {
         release: f"Glue {release.glue}: Spark {release.spark}, Iceberg {release.jars[0].version}"
@@ -95,10 +95,10 @@ def releases(bench: Bench) -> Measured:
         else f"The files differ: {sorted(set(files))}."
     )
     return Measured(
-        [["", *COST_HEADERS], *([names[release], *cost_cells(cost)] for release, cost in costs.items())],
+        [["", *COST_HEADERS], *([names[release], *format_cost(cost)] for release, cost in costs.items())],
         [(f"Glue {release.glue}", cost.wall) for release, cost in costs.items()],
         "s",
-        remarks=f"{new.glue} / {old.glue}, median of pairs: {median_ratio(pairs):.2f} in wall time. {same}",
+        remarks=f"{new.glue} / {old.glue}, median of pairs: {find_median_ratio(pairs):.2f} in wall time. {same}",
     )
 
 
@@ -133,9 +133,9 @@ def levers(bench: Bench) -> Measured:
     rounds = [
         {name: bench.cold(GOAL, environments[name], name) for name in changes} for _ in range(bench.rounds)
     ]
-    costs = {name: median_cost([round_[name] for round_ in rounds]) for name in changes}
+    costs = {name: find_median_cost([round_[name] for round_ in rounds]) for name in changes}
     return Measured(
-        [["setting", *COST_HEADERS], *([name, *cost_cells(cost)] for name, cost in costs.items())],
+        [["setting", *COST_HEADERS], *([name, *format_cost(cost)] for name, cost in costs.items())],
         [(name, cost.cpu) for name, cost in costs.items()],
         "processor s",
     )

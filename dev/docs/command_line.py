@@ -125,22 +125,22 @@ after two checks its alarm goes off.""",
 }
 
 
-def commands_page() -> str:
+def build_commands_page() -> str:
     group = typer.main.get_command(__main__.app)
-    sections = [_section(path, command) for path, command in leaves(group)]
-    environment = f"## Environment variables\n\n{_variables()}\n\n{_ENVIRONMENT}"
+    sections = [_describe_command(path, command) for path, command in leaves(group)]
+    environment = f"## Environment variables\n\n{_describe_variables()}\n\n{_ENVIRONMENT}"
     return markdown.page(
         "Command line",
         _INTRO,
-        _shared(group),
+        _describe_shared_options(group),
         *sections,
         f"## Shell completion\n\n{_COMPLETION}",
         environment,
     )
 
 
-def job_page() -> str:
-    rows = [(code(f"--{name}"), _job_default(name), meaning) for name, meaning in ARGUMENTS.items()]
+def build_job_page() -> str:
+    rows = [(code(f"--{name}"), _show_job_default(name), meaning) for name, meaning in ARGUMENTS.items()]
     return markdown.page(
         "Job arguments", _JOB_INTRO, markdown.table(["argument", "default", "meaning"], rows)
     )
@@ -155,13 +155,13 @@ def leaves(group: Any) -> Iterator[tuple[str, Any]]:
             yield name, command
 
 
-def _shared(group: Any) -> str:
+def _describe_shared_options(group: Any) -> str:
     names = [option.name for option in app.shared_options()]
-    rows = [(_spelling(param), param.help) for param in group.params if param.name in names]
+    rows = [(_spell_option(param), param.help) for param in group.params if param.name in names]
     return f"## Options of all commands\n\n{_SHARED}\n\n" + markdown.table(["option", "meaning"], rows)
 
 
-def _section(path: str, command: Any) -> str:
+def _describe_command(path: str, command: Any) -> str:
     arguments = [param for param in command.params if param.param_type_name == "argument"]
     shared = {option.name for option in app.shared_options()}
     takes = [code(param.opts[0]) for param in command.params if param.name in _SOMETIMES]
@@ -172,20 +172,20 @@ def _section(path: str, command: Any) -> str:
     words += [
         argument.name.upper() if argument.required else f"[{argument.name.upper()}]" for argument in arguments
     ]
-    words += [f"{option.opts[0]} {_kind(option)}" for option in options if option.required]
+    words += [f"{option.opts[0]} {_name_kind(option)}" for option in options if option.required]
     rows = [
         (code(argument.name.upper()), "**required**" if argument.required else "", argument.help)
         for argument in arguments
     ]
-    rows += [(_spelling(option), _default(option), option.help) for option in options]
+    rows += [(_spell_option(option), _show_default(option), option.help) for option in options]
     usage = markdown.block("text", " ".join([*words, "[OPTIONS]"]))
     parts = [f"## lakeferry {path}", command.help, usage]
     parts += [markdown.table(["option", "default", "meaning"], rows)] if rows else []
     parts += [f"Also takes {' and '.join(takes)}."] if takes else []
-    return "\n\n".join([*parts, *_promised(command.callback.declared)])
+    return "\n\n".join([*parts, *_describe_results(command.callback.declared)])
 
 
-def _promised(declared: Declared) -> Iterator[str]:
+def _describe_results(declared: Declared) -> Iterator[str]:
     exits = ", ".join(map(str, declared.exits))
     yield (
         f"Exit codes: {exits} ([what they mean](errors.md#exit-codes)). With `--json`, beside the keys of "
@@ -196,24 +196,24 @@ def _promised(declared: Declared) -> Iterator[str]:
     )
 
 
-def _spelling(option: Any) -> str:
-    kind = _kind(option)
+def _spell_option(option: Any) -> str:
+    kind = _name_kind(option)
     return ", ".join(code(f"{word} {kind}".strip()) for word in option.opts)
 
 
-def _kind(option: Any) -> str:
+def _name_kind(option: Any) -> str:
     if issubclass(option.type_descriptor.annotation, StrEnum):
         return " | ".join(option.type_descriptor.annotation)
     return _KINDS[option.type_descriptor.annotation.__name__]
 
 
-def _default(option: Any) -> str:
+def _show_default(option: Any) -> str:
     if option.required:
         return "**required**"
     return code(str(option.default)) if option.default not in (None, False, "") else ""
 
 
-def _variables() -> str:
+def _describe_variables() -> str:
     defaults = {field.name: field.default for field in attrs.fields(target.ExportTarget)}
     rows = [
         (
@@ -230,13 +230,13 @@ def _variables() -> str:
     )
 
 
-def _job_default(name: str) -> str:
+def _show_job_default(name: str) -> str:
     if name in REQUIRED_ARGUMENTS:
         return "**required**"
     return "`s3://<bucket>/warehouse`" if name == "warehouse" else code(DEFAULT_ARGUMENTS[name])
 
 
-def errors_page() -> str:
+def build_errors_page() -> str:
     rows = [(code(str(number)), of_command, of_job) for number, of_command, of_job in _EXITS]
     exits = f"## Exit codes\n\n{_EXIT_INTRO}\n\n" + markdown.table(
         ["exit code", "`lakeferry …`", "the job"], rows
@@ -245,16 +245,18 @@ def errors_page() -> str:
         "Error codes",
         _ERRORS_INTRO,
         exits,
-        *(_errors_of(part, title) for part, title in errors.PARTS.items()),
+        *(_describe_part(part, title) for part, title in errors.PARTS.items()),
     )
 
 
-def _errors_of(part: str, title: str) -> str:
-    entries = ["\n\n".join(_error(entry)) for entry in errors.catalogue().values() if entry.part == part]
+def _describe_part(part: str, title: str) -> str:
+    entries = [
+        "\n\n".join(_describe_error(entry)) for entry in errors.catalogue().values() if entry.part == part
+    ]
     return "\n\n".join([f"## {title}", *filter(None, [_PART_INTROS.get(part)]), *entries])
 
 
-def _error(entry: Entry) -> Iterator[str]:
+def _describe_error(entry: Entry) -> Iterator[str]:
     yield f"### {entry.code}"
     ends = f" Exit code {entry.exit_code}." if entry.exit_code != errors.FAILED else ""
     yield f"**{entry.title}.** {entry.cause}{ends}"

@@ -200,7 +200,7 @@ _ABOUT_RUN = """\
 were blocked or failed. It is for operators; readers of files need the [manifest](manifest.md) only."""
 
 
-def manifest_page() -> str:
+def build_manifest_page() -> str:
     return _page("Manifest", _ABOUT_MANIFEST, samples.manifests(), _MANIFEST)
 
 

@@ -74,7 +74,7 @@ _EXPRESSION_KEYS: Final = [
 ]
 
 
-def expressions_page() -> str:
+def build_expressions_page() -> str:
     where = markdown.table(
         ["key", "available names", "aggregate functions"],
         [(code(key), *rest) for key, *rest in _EXPRESSION_KEYS],
@@ -88,15 +88,15 @@ def expressions_page() -> str:
         f"## Keys with expressions\n\n{where}",
         f"## Names beside the topic's fields\n\nThe same whether Tableflow names them `$$offset` or "
         f"`cflt_metadata_offset`. Fields inside records are reached with dots: `customer.region`.\n\n{kafka}",
-        f"## Functions of one row\n\n{_listed(SCALAR)}",
+        f"## Functions of one row\n\n{_list_codes(SCALAR)}",
         "## Aggregate functions\n\nOnly in `measure`. Functions whose result depends on the order of rows "
-        f"are left out. In an aggregate with `person_id`, {_listed(SHOWS_ONE_PERSON)} and conditions on "
-        f"the person's id need `shows_one_person_because` in their column.\n\n{_listed(AGGREGATE)}",
+        f"are left out. In an aggregate with `person_id`, {_list_codes(SHOWS_ONE_PERSON)} and conditions on "
+        f"the person's id need `shows_one_person_because` in their column.\n\n{_list_codes(AGGREGATE)}",
         "## Refused words\n\nThey differ between runs or users, so the same rows would give another file. "
         "The bounds of the window are `export_window_start` and "
-        f"`export_window_end`.\n\n{_listed(CLOCK_WORDS)}",
+        f"`export_window_end`.\n\n{_list_codes(CLOCK_WORDS)}",
     )
 
 
-def _listed(names: Iterable[str]) -> str:
+def _list_codes(names: Iterable[str]) -> str:
     return textwrap.fill(", ".join(code(name) for name in sorted(names)), 120, break_on_hyphens=False)

@@ -14,7 +14,7 @@ def page(title: str, *parts: str) -> str:
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join("| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines)
+    return "\n".join("| " + " | ".join(_escape_cell(cell) for cell in line) + " |" for line in lines)
 
 
 def code(text: str) -> str:
@@ -26,5 +26,5 @@ def block(language: str, text: str) -> str:
     return f"```{language}\n{text.strip()}\n```"
 
 
-def _cell(text: str) -> str:
+def _escape_cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")

@@ -27,11 +27,11 @@ proves nothing either; one that got no answer, or a 5xx, may have made the objec
 
 
 def page() -> str:
-    kinds = [_kind(name, resource_type.handler) for name, resource_type in RESOURCE_TYPES.items()]
-    return markdown.page("Resources", _INTRO, _ownership(), *kinds)
+    kinds = [_describe_kind(name, resource_type.handler) for name, resource_type in RESOURCE_TYPES.items()]
+    return markdown.page("Resources", _INTRO, _describe_ownership(), *kinds)
 
 
-def _ownership() -> str:
+def _describe_ownership() -> str:
     rows = [(code(name), kind.ownership.meets, kind.ownership.proof) for name, kind in RESOURCE_TYPES.items()]
     return "\n\n".join(
         [
@@ -42,14 +42,15 @@ def _ownership() -> str:
     )
 
 
-def _kind(name: str, kind: ResourceHandler) -> str:
+def _describe_kind(name: str, kind: ResourceHandler) -> str:
     replace = ", ".join(code(name) for name in kind.PROPERTIES.CREATE_ONLY)
     outputs = ", ".join(code(name) for name in kind.PROPERTIES.OUTPUTS._fields)
     parts = [
         f"## {name}",
-        f"`{contract.resource_type(name)}`. {_doc(kind)}",
+        f"`{contract.resource_type(name)}`. {_read_docstring(kind)}",
         markdown.table(
-            ["property", "", "what it is"], [_property(field) for field in attrs.fields(kind.PROPERTIES)]
+            ["property", "", "what it is"],
+            [_describe_property(field) for field in attrs.fields(kind.PROPERTIES)],
         ),
         f"Replaced if one of these changes: {replace}." if replace else "Never replaced.",
         f"Outputs: {outputs}. CloudFormation waits {kind.TIMEOUT_SECONDS / 60:.0f} minutes at most.",
@@ -57,18 +58,18 @@ def _kind(name: str, kind: ResourceHandler) -> str:
     return "\n\n".join(parts)
 
 
-def _doc(kind: ResourceHandler) -> str:
+def _read_docstring(kind: ResourceHandler) -> str:
     """Return the handler's docstring, which says what the type is."""
     return " ".join(str(kind.__doc__).split())
 
 
-def _property(field: attrs.Attribute[Any]) -> tuple[str, str, str]:
+def _describe_property(field: attrs.Attribute[Any]) -> tuple[str, str, str]:
     choices = [code(str(choice)) for choice in field.metadata["one_of"] if choice != ""]
     text = str(field.metadata["doc"]) + (f" One of {', '.join(choices)}." if choices else "")
-    return code(field.name), _need(field), text
+    return code(field.name), _describe_need(field), text
 
 
-def _need(field: attrs.Attribute[Any]) -> str:
+def _describe_need(field: attrs.Attribute[Any]) -> str:
     if field.default is attrs.NOTHING:
         return "required"
     given = (

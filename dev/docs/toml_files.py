@@ -13,7 +13,7 @@ from config.deployments import rules as deployment_rules
 from config.deployments.model import Deployment
 from config.exports import contract_rules, personal_words
 from config.exports.contract import Contract
-from config.toml_model import default_of, is_map, is_optional, setting_name, settings
+from config.toml_model import find_default, is_map, is_optional, read_setting_name, settings
 from config.toml_schema import json_schema
 from dev.docs import markdown
 from dev.docs.markdown import code
@@ -131,7 +131,7 @@ deployment has new buckets, a new Glue database of aggregates and a new pseudony
 that was kept, name its secret in `pseudonym_secret`."""
 
 
-def contract_page() -> str:
+def build_contract_page() -> str:
     rules = _list_rules(contract_rules.RULES)
     treatments = markdown.table(
         ["`treatment`", "other keys", "column's `type`", "what is left"],
@@ -144,7 +144,7 @@ def contract_page() -> str:
     return markdown.page(
         "Export contract",
         _CONTRACT_INTRO,
-        *_sections(Contract, "", "The file"),
+        *_describe_model(Contract, "", "The file"),
         f"## Rules beyond single keys\n\n{rules}",
         f"## Fields with personal data\n\n{_PERSONAL_FIELDS}\n\n{_NOT_PERSONAL}\n\n{words}",
         f"## Treatments of personal data\n\n{treatments}\n\nText that isn't ASCII is brought to Unicode's "
@@ -152,24 +152,24 @@ def contract_page() -> str:
     )
 
 
-def deployment_page() -> str:
+def build_deployment_page() -> str:
     rules = _list_rules(deployment_rules.RULES)
     return markdown.page(
         "Deployment file",
         _DEPLOYMENT_INTRO,
-        *_sections(Deployment, "", "The file"),
+        *_describe_model(Deployment, "", "The file"),
         f"## Rules beyond single keys\n\n{rules}",
         f"## What stays on destroy\n\n{_ON_DESTROY}",
     )
 
 
-def contract_schema() -> dict[str, Any]:
+def build_contract_schema() -> dict[str, Any]:
     return json_schema(
         Contract, title="Lakeferry export contract", description="What an export delivers, from which events."
     )
 
 
-def deployment_schema() -> dict[str, Any]:
+def build_deployment_schema() -> dict[str, Any]:
     return json_schema(
         Deployment,
         title="Lakeferry deployment",
@@ -192,32 +192,37 @@ def _list_rules(rules: Iterable[Callable[..., Any]]) -> str:
     return "\n".join(lines)
 
 
-def _sections(model: type, path: str, title: str) -> Iterator[str]:
+def _describe_model(model: type, path: str, title: str) -> Iterator[str]:
     """Yield a section for the model, then one for each model inside it, in the order of the keys."""
     hints = get_type_hints(model)
-    rows = [_row(field, hints[field.name], path) for field in settings(model)]
+    rows = [_describe_machine(field, hints[field.name], path) for field in settings(model)]
     yield f"## {title}\n\n" + markdown.table(["key", "kind", "default", "meaning"], rows)
     for field in settings(model):
-        inner, many = _inner(hints[field.name])
+        inner, many = _find_inner_model(hints[field.name])
         if inner is not None:
-            below = f"{path}.{setting_name(field)}" if path else setting_name(field)
-            heading = _heading(below, many)
-            yield from _sections(inner, below, heading)
+            below = f"{path}.{read_setting_name(field)}" if path else read_setting_name(field)
+            heading = _build_heading(below, many)
+            yield from _describe_model(inner, below, heading)
 
 
-def _heading(path: str, many: bool) -> str:
+def _build_heading(path: str, many: bool) -> str:
     return f"[[{path}]]" if many else f"[{path}]"
 
 
-def _row(field: attrs.Attribute[Any], kind: Any, path: str) -> tuple[str, str, str, str]:
-    return code(setting_name(field)), _kind(field, kind, path), _default(field), field.metadata["doc"]
+def _describe_machine(field: attrs.Attribute[Any], kind: Any, path: str) -> tuple[str, str, str, str]:
+    return (
+        code(read_setting_name(field)),
+        _describe_kind(field, kind, path),
+        _show_default(field),
+        field.metadata["doc"],
+    )
 
 
-def _kind(field: attrs.Attribute[Any], kind: Any, path: str) -> str:
-    inner, many = _inner(kind)
+def _describe_kind(field: attrs.Attribute[Any], kind: Any, path: str) -> str:
+    inner, many = _find_inner_model(kind)
     if inner is not None:
-        below = f"{path}.{setting_name(field)}" if path else setting_name(field)
-        return f"[{'tables' if many else 'table'}](#{slug(_heading(below, many))})"
+        below = f"{path}.{read_setting_name(field)}" if path else read_setting_name(field)
+        return f"[{'tables' if many else 'table'}](#{slug(_build_heading(below, many))})"
     bare = (
         next(option for option in get_args(kind) if option is not type(None)) if is_optional(kind) else kind
     )
@@ -228,10 +233,10 @@ def _kind(field: attrs.Attribute[Any], kind: Any, path: str) -> str:
     if get_origin(bare) is Literal:
         choices = ", ".join(code(str(choice).replace("\t", "\\t")) for choice in get_args(bare))
         return f"list of {choices}" if many else choices
-    return ("list of " if many else "") + _KINDS[bare] + _limits(field)
+    return ("list of " if many else "") + _KINDS[bare] + _describe_limits(field)
 
 
-def _limits(field: attrs.Attribute[Any]) -> str:
+def _describe_limits(field: attrs.Attribute[Any]) -> str:
     least, most, form = (field.metadata[name] for name in ("minimum", "maximum", "form"))
     limits = []
     if least is not None or most is not None:
@@ -241,10 +246,10 @@ def _limits(field: attrs.Attribute[Any]) -> str:
     return f" ({', '.join(limits)})" if limits else ""
 
 
-def _default(field: attrs.Attribute[Any]) -> str:
+def _show_default(field: attrs.Attribute[Any]) -> str:
     if field.default is attrs.NOTHING:
         return "**required**"
-    default = default_of(field)
+    default = find_default(field)
     if isinstance(default, bool):
         return code(str(default).lower())
     if isinstance(default, date):
@@ -254,7 +259,7 @@ def _default(field: attrs.Attribute[Any]) -> str:
     return code(str(default)) if isinstance(default, int) else ""
 
 
-def _inner(kind: Any) -> tuple[type | None, bool]:
+def _find_inner_model(kind: Any) -> tuple[type | None, bool]:
     """Return the model of a key that is a table, and whether it is a list of tables."""
     bare = (
         next(option for option in get_args(kind) if option is not type(None)) if is_optional(kind) else kind
