@@ -160,7 +160,7 @@ class _Reader(Generic[T]):
     def _structure_class(self, data: Any, cls: type[Any]) -> Any:
         if not isinstance(data, dict):
             raise ValueError(f"must be a table, not {_shorten_value(data)}")
-        known = {read_setting_name(field): field for field in settings(cls)}
+        known = {read_setting_name(field): field for field in list_settings(cls)}
         for extra in data.keys() - known.keys():
             with self._collect_problems(extra):
                 raise ValueError("unknown key" + _suggest_name(extra, known))
@@ -312,7 +312,7 @@ def _suggest_name(word: str, known: Iterable[str]) -> str:
     return f". Did you mean {close[0]}?" if close else ""
 
 
-def settings(cls: type) -> list[attrs.Attribute[Any]]:
+def list_settings(cls: type) -> list[attrs.Attribute[Any]]:
     return [field for field in attrs.fields(cls) if "doc" in field.metadata]
 
 

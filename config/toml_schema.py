@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import attrs
 
-from config.toml_model import find_default, is_map, is_optional, read_setting_name, settings
+from config.toml_model import find_default, is_map, is_optional, list_settings, read_setting_name
 
 
 def json_schema(model: type, *, title: str, description: str) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def json_schema(model: type, *, title: str, description: str) -> dict[str, Any]:
 
 def _build_class_schema(model: type) -> dict[str, Any]:
     hints = get_type_hints(model)
-    fields = settings(model)
+    fields = list_settings(model)
     properties = {read_setting_name(f): _build_field_schema(f, hints[f.name]) for f in fields}
     required = [read_setting_name(f) for f in fields if f.default is attrs.NOTHING]
     return {"type": "object", "additionalProperties": False, "properties": properties, "required": required}

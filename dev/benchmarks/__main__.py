@@ -27,15 +27,15 @@ from lakeferry.local import spark
 from lakeferry.local.bootstrap import ROOT
 
 QUESTIONS: Final[Mapping[str, tuple[str, Callable[[Bench], Measured]]]] = {
-    "goal": ("What does one export cost, beside DuckDB on the same table and S3?", exports.goal),
-    "night": ("What does a night of a daily export cost?", exports.night),
-    "rows": ("How does the cost grow with rows?", exports.rows),
-    "files": ("How does the cost grow with files?", exports.files),
-    "snapshots": ("How does the cost grow with snapshots?", exports.snapshots),
-    "machines": ("What does a second machine bring?", setups.machines),
-    "releases": ("Which version of Glue is faster?", setups.releases),
-    "levers": ("What does each setting bring?", setups.levers),
-    "synthesis": ("How long does `make synth` take?", setups.synthesis),
+    "goal": ("What does one export cost, beside DuckDB on the same table and S3?", exports.measure_goal),
+    "night": ("What does a night of a daily export cost?", exports.measure_night),
+    "rows": ("How does the cost grow with rows?", exports.measure_rows),
+    "files": ("How does the cost grow with files?", exports.measure_files),
+    "snapshots": ("How does the cost grow with snapshots?", exports.measure_snapshots),
+    "machines": ("What does a second machine bring?", setups.measure_machines),
+    "releases": ("Which version of Glue is faster?", setups.measure_releases),
+    "levers": ("What does each setting bring?", setups.measure_levers),
+    "synthesis": ("How long does `make synth` take?", setups.measure_synthesis),
 }
 
 
@@ -73,7 +73,7 @@ def main() -> None:
         raise SystemExit(
             "Run `make demo` once first: a run makes the archive of classes that later ones start from."
         )
-    with lake.embedded() as aws:
+    with lake.start_embedded() as aws:
         for name in given.questions or QUESTIONS:
             question, answer = QUESTIONS[name]
             print(f"{name}: {question}", flush=True)

@@ -30,7 +30,7 @@ class Bench:
     stamp: str = attrs.field(factory=lambda: f"{datetime.now(UTC):%Y%m%dT%H%M%S}")
     number: int = 0
 
-    def cold(
+    def run_cold(
         self,
         shape: Shape,
         environment: Mapping[str, str] | None = None,
@@ -44,7 +44,9 @@ class Bench:
         lake.ensure(self.aws, shape)
         lake.empty_target()
         self.number += 1
-        command = commands.cold(commands.arguments(shape.name, f"{self.stamp}/{self.number}"), python)
+        command = commands.build_cold(
+            commands.build_arguments(shape.name, f"{self.stamp}/{self.number}"), python
+        )
         return print_cost(f"job, {shape.label} {note}", measure.run(command, environment))
 
     def run_cold_and_read_aws(
@@ -52,25 +54,25 @@ class Bench:
     ) -> tuple[Cost, float]:
         """Return the cost of `cold`, and the processor seconds of the embedded AWS during it."""
         before = _read_processor_seconds(self.aws.pid)
-        cost = self.cold(shape, environment, note)
+        cost = self.run_cold(shape, environment, note)
         return cost, _read_processor_seconds(self.aws.pid) - before
 
-    def phases(self) -> Mapping[str, float]:
+    def read_phases(self) -> Mapping[str, float]:
         """Return the seconds of the last cold job's phases."""
-        return lake.phases(f"{self.stamp}/{self.number}")
+        return lake.read_phases(f"{self.stamp}/{self.number}")
 
-    def peer(self, shape: Shape) -> Cost:
+    def run_peer(self, shape: Shape) -> Cost:
         lake.ensure(self.aws, shape)
         lake.empty_target()
         return print_cost(
-            f"DuckDB, {shape.label}", measure.run(commands.peer(shape, f"{self.stamp}/duckdb.csv"))
+            f"DuckDB, {shape.label}", measure.run(commands.build_peer(shape, f"{self.stamp}/duckdb.csv"))
         )
 
-    def warm(self, shape: Shape) -> float:
+    def run_warm(self, shape: Shape) -> float:
         """Return the seconds of the last of several runs in one session."""
         lake.empty_target()
         print(f"  {_WARM_RUNS} runs in one session, {shape.label}", flush=True)
-        cost = measure.run(commands.warm(shape.name, f"{self.stamp}/warm", _WARM_RUNS))
+        cost = measure.run(commands.build_warm(shape.name, f"{self.stamp}/warm", _WARM_RUNS))
         return float(cost.output.splitlines()[-1].split()[0])
 
     def run_in_turns(self, shapes: Sequence[Shape]) -> dict[Shape, tuple[Cost, float]]:

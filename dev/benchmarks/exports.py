@@ -24,10 +24,10 @@ _FIRST_MORNING: Final = date(2026, 1, 27)
 _NIGHT_ORDERS: Final = 500
 
 
-def goal(bench: Bench) -> Measured:
+def measure_goal(bench: Bench) -> Measured:
     lake.ensure(bench.aws, GOAL)
-    pairs = [(bench.cold(GOAL), bench.peer(GOAL)) for _ in range(bench.rounds)]
-    warm = bench.warm(GOAL)
+    pairs = [(bench.run_cold(GOAL), bench.run_peer(GOAL)) for _ in range(bench.rounds)]
+    warm = bench.run_warm(GOAL)
     job = find_median_cost([ours for ours, _ in pairs])
     peer = find_median_cost([theirs for _, theirs in pairs])
     return Measured(
@@ -53,11 +53,13 @@ def goal(bench: Bench) -> Measured:
     )
 
 
-def rows(bench: Bench) -> Measured:
+def measure_rows(bench: Bench) -> Measured:
     for shape in ROWS:
         lake.ensure(bench.aws, shape)
     rounds = {
-        shape: [(bench.cold(shape), bench.phases(), bench.peer(shape)) for _ in range(bench.rounds)]
+        shape: [
+            (bench.run_cold(shape), bench.read_phases(), bench.run_peer(shape)) for _ in range(bench.rounds)
+        ]
         for shape in ROWS
     }
     pairs = {shape: [(ours, theirs) for ours, _, theirs in costs_of] for shape, costs_of in rounds.items()}
@@ -112,14 +114,14 @@ def rows(bench: Bench) -> Measured:
     )
 
 
-def files(bench: Bench) -> Measured:
+def measure_files(bench: Bench) -> Measured:
     few, many = FILES
     costs = bench.run_in_turns(FILES)
     limit = Goal("2,048 files / 64 files, wall time", costs[many][0].wall / costs[few][0].wall, 1.1)
     return measure_shapes(costs, limit)
 
 
-def snapshots(bench: Bench) -> Measured:
+def measure_snapshots(bench: Bench) -> Measured:
     costs = bench.run_in_turns(SNAPSHOTS)
     limit = Goal(
         "100 snapshots / one, wall time", costs[SNAPSHOTS[-1]][0].wall / costs[SNAPSHOTS[0]][0].wall, 1.05
@@ -127,14 +129,16 @@ def snapshots(bench: Bench) -> Measured:
     return measure_shapes(costs, limit)
 
 
-def night(bench: Bench) -> Measured:
+def measure_night(bench: Bench) -> Measured:
     table = lake.ensure(bench.aws, NIGHTS)
     contract = commands.write_daily_contract(lake.FOLDER)
 
     def run(morning: date, prefix: str, *more: str) -> Cost:
-        words = commands.arguments(NIGHTS.name, f"{bench.stamp}/{prefix}", contract, f"{morning}T06:00:00Z")
+        words = commands.build_arguments(
+            NIGHTS.name, f"{bench.stamp}/{prefix}", contract, f"{morning}T06:00:00Z"
+        )
         return print_cost(
-            f"as of {morning}, {prefix} {' '.join(more)}", measure.run(commands.cold([*words, *more]))
+            f"as of {morning}, {prefix} {' '.join(more)}", measure.run(commands.build_cold([*words, *more]))
         )
 
     first = run(_FIRST_MORNING, "nights")

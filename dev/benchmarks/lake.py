@@ -27,7 +27,7 @@ FOLDER = STATE / "bench"
 
 
 @contextmanager
-def embedded() -> Iterator[EmbeddedAws]:
+def start_embedded() -> Iterator[EmbeddedAws]:
     """Start the embedded AWS, and set `AWS_ENDPOINT_URL` and credentials in the environment of this process
     and its children.
     """
@@ -64,7 +64,7 @@ def read_data_sha256(prefix: str) -> str:
     return str(file["sha256"])
 
 
-def phases(prefix: str) -> dict[str, float]:
+def read_phases(prefix: str) -> dict[str, float]:
     """Return the seconds of each phase of the one run that published below the prefix, from its run
     record.
     """

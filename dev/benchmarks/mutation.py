@@ -39,7 +39,7 @@ from typing import Any, Final
 import attrs
 import cattrs
 
-from dev.benchmarks.mutation_operators import Change, change, options
+from dev.benchmarks.mutation_operators import Change, build_change, list_options
 from dev.benchmarks.mutation_tests import SELECTIONS
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -177,12 +177,12 @@ def _draw(rng: random.Random, modules: Sequence[str]) -> Iterator[tuple[str, Cha
     kind.
     """
     sources = {path: (ROOT / path).read_text(encoding="utf-8") for path in modules}
-    offered = functools.cache(lambda path: options(sources[path]))
+    offered = functools.cache(lambda path: list_options(sources[path]))
     lengths = [len(source.splitlines()) for source in sources.values()]
     while True:
         (path,) = rng.choices(modules, lengths)
         kind = rng.choice(sorted(offered(path)))
-        if (drawn := change(kind, sources[path], rng.choice(offered(path)[kind]))) is not None:
+        if (drawn := build_change(kind, sources[path], rng.choice(offered(path)[kind]))) is not None:
             yield path, drawn
 
 

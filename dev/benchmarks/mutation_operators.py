@@ -56,7 +56,7 @@ class Change:
         return "\n".join([*lines[:start], *self.after, *lines[start + size :], ""])
 
 
-def options(source: str) -> dict[str, list[Option]]:
+def list_options(source: str) -> dict[str, list[Option]]:
     """Return the possible changes by kind. None of them is in an annotation or a docstring."""
     tree = ast.parse(source)
     by_kind: dict[str, list[Option]] = defaultdict(list)
@@ -68,7 +68,7 @@ def options(source: str) -> dict[str, list[Option]]:
     return dict(by_kind)
 
 
-def change(kind: str, source: str, option: Option) -> Change | None:
+def build_change(kind: str, source: str, option: Option) -> Change | None:
     """Return the change; None if the text it makes isn't Python, or has the same syntax tree.
 
     cosmic-ray 8.7 raises AttributeError where it would replace an exception with a dotted name.
@@ -79,10 +79,10 @@ def change(kind: str, source: str, option: Option) -> Change | None:
             return None
     except (AttributeError, SyntaxError):
         return None
-    return _build_change(kind, source.splitlines(), text.splitlines())
+    return _compare_lines(kind, source.splitlines(), text.splitlines())
 
 
-def _build_change(kind: str, before: list[str], after: list[str]) -> Change:
+def _compare_lines(kind: str, before: list[str], after: list[str]) -> Change:
     blocks = [
         block
         for block in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()

@@ -22,17 +22,17 @@ from dev.benchmarks.bench import (
 from dev.benchmarks.measure import Cost
 from dev.benchmarks.page import Goal, Measured
 from dev.benchmarks.shapes import GOAL, ROWS
-from dev.benchmarks.standalone import cluster
+from dev.benchmarks.standalone import start_cluster
 from glue_jobs.contract import RELEASES
 from lakeferry.local.bootstrap import GLUE6_VENV, ROOT
 
 
-def machines(bench: Bench) -> Measured:
+def measure_machines(bench: Bench) -> Measured:
     large = ROWS[-1]
     lake.ensure(bench.aws, large)
 
     def on(workers: int) -> tuple[Cost, float]:
-        with cluster(workers) as environment:
+        with start_cluster(workers) as environment:
             return bench.run_cold_and_read_aws(large, environment, f"on {workers} workers")
 
     pairs = [(on(1), on(2)) for _ in range(bench.rounds)]
@@ -54,7 +54,7 @@ def machines(bench: Bench) -> Measured:
     )
 
 
-def releases(bench: Bench) -> Measured:
+def measure_releases(bench: Bench) -> Measured:
     """Measure each version of Glue's Spark and Iceberg, in turns, on the Python of this machine."""
     if not GLUE6_VENV.exists():
         raise SystemExit(
@@ -76,9 +76,9 @@ def releases(bench: Bench) -> Measured:
     pairs = []
     files = []
     for _ in range(bench.rounds):
-        first = bench.cold(GOAL, note=f"Glue {old.glue}")
+        first = bench.run_cold(GOAL, note=f"Glue {old.glue}")
         files.append(lake.read_data_sha256(f"{bench.stamp}/{bench.number}"))
-        second = bench.cold(GOAL, environment, f"Glue {new.glue}", other)
+        second = bench.run_cold(GOAL, environment, f"Glue {new.glue}", other)
         files.append(lake.read_data_sha256(f"{bench.stamp}/{bench.number}"))
         pairs.append((second, first))
     costs = {
@@ -102,7 +102,7 @@ def releases(bench: Bench) -> Measured:
     )
 
 
-def levers(bench: Bench) -> Measured:
+def measure_levers(bench: Bench) -> Measured:
     """Measure each setting changed by itself, in turns with the shipped ones."""
     options = "PYSPARK_SUBMIT_ARGS"
     java = "SPARK_SUBMIT_OPTS"
@@ -131,7 +131,8 @@ def levers(bench: Bench) -> Measured:
             raise ValueError(f"{variable} has nothing like {pattern}")
         environments[name] = os.environ | {variable: after}
     rounds = [
-        {name: bench.cold(GOAL, environments[name], name) for name in changes} for _ in range(bench.rounds)
+        {name: bench.run_cold(GOAL, environments[name], name) for name in changes}
+        for _ in range(bench.rounds)
     ]
     costs = {name: find_median_cost([round_[name] for round_ in rounds]) for name in changes}
     return Measured(
@@ -141,7 +142,7 @@ def levers(bench: Bench) -> Measured:
     )
 
 
-def synthesis(bench: Bench) -> Measured:
+def measure_synthesis(bench: Bench) -> Measured:
     def once(stage: str) -> float:
         """Return the wall seconds of one synthesis as `make synth` does it, including cdk-nag's rules."""
         started = time.monotonic()

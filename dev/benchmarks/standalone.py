@@ -25,7 +25,7 @@ _WORKER_MEMORY: Final = "2g"
 
 
 @contextmanager
-def cluster(workers: int) -> Iterator[dict[str, str]]:
+def start_cluster(workers: int) -> Iterator[dict[str, str]]:
     """Start the cluster and yield the environment in which the job runs on it. Worker n and its executors use
     core n only.
 

@@ -15,7 +15,7 @@ from config.exports.allowed_functions import (
     WINDOW_FIELDS,
 )
 from dev.docs import markdown
-from dev.docs.markdown import code
+from dev.docs.markdown import format_code
 
 _NAMES: Final = {
     "kafka_topic": "the topic's name",
@@ -75,14 +75,14 @@ _EXPRESSION_KEYS: Final = [
 
 
 def build_expressions_page() -> str:
-    where = markdown.table(
+    where = markdown.format_table(
         ["key", "available names", "aggregate functions"],
-        [(code(key), *rest) for key, *rest in _EXPRESSION_KEYS],
+        [(format_code(key), *rest) for key, *rest in _EXPRESSION_KEYS],
     )
-    kafka = markdown.table(
-        ["name", "meaning"], [(code(name), _NAMES[name]) for name in (*KAFKA_FIELDS, *WINDOW_FIELDS)]
+    kafka = markdown.format_table(
+        ["name", "meaning"], [(format_code(name), _NAMES[name]) for name in (*KAFKA_FIELDS, *WINDOW_FIELDS)]
     )
-    return markdown.page(
+    return markdown.format_page(
         "Expressions",
         _EXPRESSIONS_INTRO,
         f"## Keys with expressions\n\n{where}",
@@ -99,4 +99,4 @@ def build_expressions_page() -> str:
 
 
 def _list_codes(names: Iterable[str]) -> str:
-    return textwrap.fill(", ".join(code(name) for name in sorted(names)), 120, break_on_hyphens=False)
+    return textwrap.fill(", ".join(format_code(name) for name in sorted(names)), 120, break_on_hyphens=False)

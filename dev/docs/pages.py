@@ -28,10 +28,10 @@ def pages() -> dict[str, str]:
         "export.schema.json": json.dumps(toml_files.build_contract_schema(), indent=2, ensure_ascii=False)
         + "\n",
         "expressions.md": expressions.build_expressions_page(),
-        "iam.md": permissions.page(),
+        "iam.md": permissions.build_page(),
         "job-arguments.md": command_line.build_job_page(),
         "manifest.md": documents.build_manifest_page(),
-        "resources.md": resources.page(),
+        "resources.md": resources.build_page(),
         "run-record.md": documents.run_page(),
     }
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 
 from dev.docs import markdown
-from dev.docs.markdown import code
+from dev.docs.markdown import format_code
 
 _TABLES: Final = (
     "arn:aws:glue:<region>:<account>:catalog",
@@ -122,12 +122,12 @@ _BESIDE = """\
 - **`lakeferry query`** needs `glue:GetTables` on both databases and `s3:GetObject` on both tables' files."""
 
 
-def page() -> str:
-    return markdown.page(
+def build_page() -> str:
+    return markdown.format_page(
         "IAM permissions",
         _INTRO,
         *[_describe_purpose(purpose, when) for purpose, when in _PURPOSES.items()],
-        f"## The policy\n\n{markdown.block('json', json.dumps(policy(), indent=2))}",
+        f"## The policy\n\n{markdown.format_block('json', json.dumps(policy(), indent=2))}",
         f"## Further permissions\n\n{_BESIDE}",
     )
 
@@ -167,8 +167,10 @@ def _describe_purpose(purpose: str, when: str) -> str:
     parts = [f"## {purpose}", when]
     for (of, resources), grants in _group_grants().items():
         if of == purpose:
-            parts.append("On " + ", ".join(map(code, resources)) + ":")
+            parts.append("On " + ", ".join(map(format_code, resources)) + ":")
             parts.append(
-                markdown.table(["action", "for"], [(code(grant.action), grant.call) for grant in grants])
+                markdown.format_table(
+                    ["action", "for"], [(format_code(grant.action), grant.call) for grant in grants]
+                )
             )
     return "\n\n".join(parts)

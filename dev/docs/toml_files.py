@@ -13,10 +13,10 @@ from config.deployments import rules as deployment_rules
 from config.deployments.model import Deployment
 from config.exports import contract_rules, personal_words
 from config.exports.contract import Contract
-from config.toml_model import find_default, is_map, is_optional, read_setting_name, settings
+from config.toml_model import find_default, is_map, is_optional, list_settings, read_setting_name
 from config.toml_schema import json_schema
 from dev.docs import markdown
-from dev.docs.markdown import code
+from dev.docs.markdown import format_code
 
 _KINDS = {str: "text", int: "whole number", bool: "true or false", date: "date"}
 #: Treatment, its other keys, the type it leaves, and what is left.
@@ -133,15 +133,17 @@ that was kept, name its secret in `pseudonym_secret`."""
 
 def build_contract_page() -> str:
     rules = _list_rules(contract_rules.RULES)
-    treatments = markdown.table(
+    treatments = markdown.format_table(
         ["`treatment`", "other keys", "column's `type`", "what is left"],
-        [(code(row[0]), *row[1:]) for row in _TREATMENTS],
+        [(format_code(row[0]), *row[1:]) for row in _TREATMENTS],
     )
-    spellings = markdown.table(
+    spellings = markdown.format_table(
         ["`kind`", "how spellings of a value are normalised before hashing"], _SPELLINGS
     )
-    words = markdown.table(["words", ""], [(kind, ", ".join(sorted(set(listed)))) for kind, listed in _WORDS])
-    return markdown.page(
+    words = markdown.format_table(
+        ["words", ""], [(kind, ", ".join(sorted(set(listed)))) for kind, listed in _WORDS]
+    )
+    return markdown.format_page(
         "Export contract",
         _CONTRACT_INTRO,
         *_describe_model(Contract, "", "The file"),
@@ -154,7 +156,7 @@ def build_contract_page() -> str:
 
 def build_deployment_page() -> str:
     rules = _list_rules(deployment_rules.RULES)
-    return markdown.page(
+    return markdown.format_page(
         "Deployment file",
         _DEPLOYMENT_INTRO,
         *_describe_model(Deployment, "", "The file"),
@@ -195,9 +197,9 @@ def _list_rules(rules: Iterable[Callable[..., Any]]) -> str:
 def _describe_model(model: type, path: str, title: str) -> Iterator[str]:
     """Yield a section for the model, then one for each model inside it, in the order of the keys."""
     hints = get_type_hints(model)
-    rows = [_describe_machine(field, hints[field.name], path) for field in settings(model)]
-    yield f"## {title}\n\n" + markdown.table(["key", "kind", "default", "meaning"], rows)
-    for field in settings(model):
+    rows = [_describe_machine(field, hints[field.name], path) for field in list_settings(model)]
+    yield f"## {title}\n\n" + markdown.format_table(["key", "kind", "default", "meaning"], rows)
+    for field in list_settings(model):
         inner, many = _find_inner_model(hints[field.name])
         if inner is not None:
             below = f"{path}.{read_setting_name(field)}" if path else read_setting_name(field)
@@ -211,7 +213,7 @@ def _build_heading(path: str, many: bool) -> str:
 
 def _describe_machine(field: attrs.Attribute[Any], kind: Any, path: str) -> tuple[str, str, str, str]:
     return (
-        code(read_setting_name(field)),
+        format_code(read_setting_name(field)),
         _describe_kind(field, kind, path),
         _show_default(field),
         field.metadata["doc"],
@@ -231,7 +233,7 @@ def _describe_kind(field: attrs.Attribute[Any], kind: Any, path: str) -> str:
     many = get_origin(bare) is list
     bare = get_args(bare)[0] if many else bare
     if get_origin(bare) is Literal:
-        choices = ", ".join(code(str(choice).replace("\t", "\\t")) for choice in get_args(bare))
+        choices = ", ".join(format_code(str(choice).replace("\t", "\\t")) for choice in get_args(bare))
         return f"list of {choices}" if many else choices
     return ("list of " if many else "") + _KINDS[bare] + _describe_limits(field)
 
@@ -251,12 +253,12 @@ def _show_default(field: attrs.Attribute[Any]) -> str:
         return "**required**"
     default = find_default(field)
     if isinstance(default, bool):
-        return code(str(default).lower())
+        return format_code(str(default).lower())
     if isinstance(default, date):
-        return code(default.isoformat())
+        return format_code(default.isoformat())
     if isinstance(default, str):
-        return code(f'"{default}"')
-    return code(str(default)) if isinstance(default, int) else ""
+        return format_code(f'"{default}"')
+    return format_code(str(default)) if isinstance(default, int) else ""
 
 
 def _find_inner_model(kind: Any) -> tuple[type | None, bool]:
