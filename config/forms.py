@@ -37,8 +37,8 @@ def zone_problem(name: str) -> str | None:
         zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
         close = difflib.get_close_matches(name, zoneinfo.available_timezones(), n=1)
-        more = f"Did you mean {close[0]}?" if close else "Use a name like Europe/Berlin or UTC"
-        return f"{name!r} is not a time zone of the tz database. {more}"
+        advice = f"Did you mean {close[0]}?" if close else "Use a name like Europe/Berlin or UTC"
+        return f"{name!r} is not a time zone of the tz database. {advice}"
     return None
 
 

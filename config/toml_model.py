@@ -91,8 +91,8 @@ def setting(
         "maximum": maximum,
         "check": check,
     }
-    given = attrs.Factory(default) if default in (list, dict) else default
-    return attrs.field(default=given, metadata=metadata, kw_only=True)
+    factory_or_default = attrs.Factory(default) if default in (list, dict) else default
+    return attrs.field(default=factory_or_default, metadata=metadata, kw_only=True)
 
 
 def read_text(file: Path, name: str) -> str:
@@ -129,12 +129,12 @@ def read(model: type[T], text: str, rules: Iterable[Rule[T]] = (), *, name: str)
     return instance
 
 
-def _list_findings(rule: Rule[T], instance: T, whole: bool) -> list[tuple[str, str]]:
+def _list_findings(rule: Rule[T], instance: T, is_complete: bool) -> list[tuple[str, str]]:
     try:
         return list(rule(instance))
     except AttributeError:
         # The rule needs a part that could not be read, which is already one of the problems.
-        if whole:
+        if is_complete:
             raise
         return []
 
@@ -160,16 +160,16 @@ class _Reader(Generic[T]):
     def _structure_class(self, data: Any, cls: type[Any]) -> Any:
         if not isinstance(data, dict):
             raise ValueError(f"must be a table, not {_shorten_value(data)}")
-        known = {read_setting_name(field): field for field in list_settings(cls)}
-        for extra in data.keys() - known.keys():
-            with self._collect_problems(extra):
-                raise ValueError("unknown key" + _suggest_name(extra, known))
+        fields_by_name = {read_setting_name(field): field for field in list_settings(cls)}
+        for unknown_key in data.keys() - fields_by_name.keys():
+            with self._collect_problems(unknown_key):
+                raise ValueError("unknown key" + _suggest_name(unknown_key, fields_by_name))
         instance: Any = object.__new__(cls)
         for field in attrs.fields(cls):
             if "doc" not in field.metadata:
                 object.__setattr__(instance, field.name, find_default(field))
         hints = get_type_hints(cls)
-        for name, field in known.items():
+        for name, field in fields_by_name.items():
             with self._collect_problems(name):
                 object.__setattr__(
                     instance, field.name, self._structure_field(name, field, hints[field.name], data)
@@ -190,15 +190,15 @@ class _Reader(Generic[T]):
     def _require(self, field: attrs.Attribute[Any], value: Any) -> None:
         if value is None:
             return
-        wanted = field.metadata
+        limits = field.metadata
         for item in _list_single_values(value):
-            if wanted["form"] and (wrong := wanted["form"].problem(item)):
-                raise ValueError(f"{wrong}. {wanted['doc']}")
-            if wanted["minimum"] is not None and item < wanted["minimum"]:
-                raise ValueError(f"{item} is too small: at least {wanted['minimum']}")
-            if wanted["maximum"] is not None and item > wanted["maximum"]:
-                raise ValueError(f"{item} is too large: at most {wanted['maximum']}")
-            if wanted["check"] and (wrong := wanted["check"](item)):
+            if limits["form"] and (wrong := limits["form"].problem(item)):
+                raise ValueError(f"{wrong}. {limits['doc']}")
+            if limits["minimum"] is not None and item < limits["minimum"]:
+                raise ValueError(f"{item} is too small: at least {limits['minimum']}")
+            if limits["maximum"] is not None and item > limits["maximum"]:
+                raise ValueError(f"{item} is too large: at most {limits['maximum']}")
+            if limits["check"] and (wrong := limits["check"](item)):
                 raise ValueError(wrong)
 
     def _structure_list(self, data: Any, kind: Any) -> list[Any]:
@@ -224,7 +224,9 @@ class _Reader(Generic[T]):
         return values
 
     def _structure_optional(self, data: Any, kind: Any) -> Any:
-        return self._converter.structure(data, next(t for t in get_args(kind) if t is not type(None)))
+        return self._converter.structure(
+            data, next(argument for argument in get_args(kind) if argument is not type(None))
+        )
 
     @contextmanager
     def _collect_problems(self, part: str) -> Iterator[None]:
@@ -279,11 +281,11 @@ def _structure_plain(data: Any, kind: type) -> Any:
 def _structure_literal(data: Any, kind: Any) -> Any:
     choices = get_args(kind)
     if not any(type(data) is type(choice) and data == choice for choice in choices):
-        shown = ", ".join(
+        choices_text = ", ".join(
             str(choice) if re.search(r"\w", str(choice)) else json.dumps(choice) for choice in choices
         )
         raise ValueError(
-            f"{_shorten_value(data)} is none of: {shown}" + _suggest_name(str(data), map(str, choices))
+            f"{_shorten_value(data)} is none of: {choices_text}" + _suggest_name(str(data), map(str, choices))
         )
     return data
 
@@ -303,12 +305,12 @@ def _shorten_value(value: Any) -> str:
         return "a list"
     if isinstance(value, date | time):  # a datetime is a date too
         return value.isoformat()
-    shown = str(value).lower() if isinstance(value, bool) else repr(value)
-    return shown if len(shown) <= 60 else shown[:57] + "…"
+    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"
 
 
-def _suggest_name(word: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(word, list(known), n=1)
+def _suggest_name(word: str, choices: Iterable[str]) -> str:
+    close = difflib.get_close_matches(word, list(choices), n=1)
     return f". Did you mean {close[0]}?" if close else ""
 
 

@@ -23,8 +23,8 @@ def json_schema(model: type, *, title: str, description: str) -> dict[str, Any]:
 def _build_class_schema(model: type) -> dict[str, Any]:
     hints = get_type_hints(model)
     fields = list_settings(model)
-    properties = {read_setting_name(f): _build_field_schema(f, hints[f.name]) for f in fields}
-    required = [read_setting_name(f) for f in fields if f.default is attrs.NOTHING]
+    properties = {read_setting_name(field): _build_field_schema(field, hints[field.name]) for field in fields}
+    required = [read_setting_name(field) for field in fields if field.default is attrs.NOTHING]
     return {"type": "object", "additionalProperties": False, "properties": properties, "required": required}
 
 
@@ -43,7 +43,7 @@ def _build_field_schema(field: attrs.Attribute[Any], kind: Any) -> dict[str, Any
 
 def _build_type_schema(kind: Any) -> dict[str, Any]:
     if is_optional(kind):
-        return _build_type_schema(next(t for t in get_args(kind) if t is not type(None)))
+        return _build_type_schema(next(argument for argument in get_args(kind) if argument is not type(None)))
     if get_origin(kind) is list:
         return {"type": "array", "items": _build_type_schema(get_args(kind)[0])}
     if is_map(kind):

@@ -45,13 +45,13 @@ def with_origins(schema: TopicSchema, sources: Sources, deployment: Deployment |
 
 def _read_statements(sources: Sources, names: Iterable[str]) -> dict[str, StatementText]:
     """Return the statements whose files can be used. A rule of deployment files reports the others."""
-    found = {}
+    statements = {}
     for name in names:
         try:
-            found[name] = sources.statement(name)
+            statements[name] = sources.statement(name)
         except Missing:
             continue
-    return found
+    return statements
 
 
 def _may_fill(text: StatementText, topic: str) -> bool:
@@ -85,8 +85,8 @@ class FlinkOrigins:
                 why = f"{file} doesn't show which fields it comes from: {unknown}"
                 copied |= {path: Finding(why) for path in schema.fields}
                 continue
-            known = functools.partial(self._find_source, above=above)
-            copied |= lineage.find_copied_fields(schema, columns, known, file)
+            find_source = functools.partial(self._find_source, above=above)
+            copied |= lineage.find_copied_fields(schema, columns, find_source, file)
         return attrs.evolve(schema, copied=copied)
 
     def _find_writers(self, topic: str) -> dict[str, StatementText]:

@@ -79,15 +79,15 @@ def origins(create: str, columns: Callable[[str], list[str] | None]) -> dict[str
     """
     query, names = _cut_query(create)
     try:
-        found = _trace_outputs(_build_scope(query, columns), frozenset())
+        outputs = _trace_outputs(_build_scope(query, columns), frozenset())
     except SqlglotError as error:
         raise Unknown(f"its query can't be read ({type(error).__name__})") from None
     if names is None:
-        return found
-    if len(names) != len(found) or (_is_create_table(create) and set(names) != set(found)):
+        return outputs
+    if len(names) != len(outputs) or (_is_create_table(create) and set(names) != set(outputs)):
         raise Unknown("its list of columns doesn't match its query")
     # In Flink, the list of a CREATE TABLE only changes the order of the query's columns.
-    return found if _is_create_table(create) else dict(zip(names, found.values(), strict=True))
+    return outputs if _is_create_table(create) else dict(zip(names, outputs.values(), strict=True))
 
 
 def _is_create_table(create: str) -> bool:
@@ -111,14 +111,14 @@ def find_copied_fields(
     """Return the fields of a topic that are personal because of what a statement, in `file`, computes them
     from.
     """
-    found: dict[str, Finding] = {}
+    copied: dict[str, Finding] = {}
     for name in (path for path in schema.fields if not re.search(r"[.\[{]", path)):
         origin = columns.get(name, Origin(unknown="it is not among the columns of the query"))
         if origin.unknown:
-            found[name] = Finding(f"{file} doesn't show which fields it comes from: {origin.unknown}")
+            copied[name] = Finding(f"{file} doesn't show which fields it comes from: {origin.unknown}")
         else:
-            found |= dict(_find_inherited(name, origin, sources, file))
-    return found
+            copied |= dict(_find_inherited(name, origin, sources, file))
+    return copied
 
 
 def _find_inherited(
@@ -182,7 +182,7 @@ def _read_listed_columns(head: list[Token]) -> list[str] | None:
     """Return the columns in the list after the table's name. Raises Unknown if it isn't a list of names."""
     names: list[str] = []
     is_insert = head[0].token_type is TokenType.INSERT
-    opening = next((n for n, token in enumerate(head) if token.token_type is TokenType.L_PAREN), None)
+    opening = next((index for index, token in enumerate(head) if token.token_type is TokenType.L_PAREN), None)
     if opening is None or any(token.text.upper() in _AFTER_COLUMNS for token in head[:opening]):
         if is_insert:
             raise Unknown("it inserts by position, without a list of columns")
@@ -227,7 +227,9 @@ def _find_end_of_window_function(tokens: list[Token], start: int) -> int | None:
 
 def _read_input_table(tokens: list[Token]) -> str:
     """Return the name after TABLE among the arguments of a windowing function. Raises Unknown."""
-    start = next((n for n, token in enumerate(tokens, 1) if token.token_type is TokenType.TABLE), None)
+    start = next(
+        (index for index, token in enumerate(tokens, 1) if token.token_type is TokenType.TABLE), None
+    )
     if start is None or start >= len(tokens):
         raise Unknown("the input of its windowing function can't be read")
     name = [tokens[start]]
@@ -255,10 +257,12 @@ def _build_scope(query: str, columns: Callable[[str], list[str] | None]) -> Scop
         table.set("db", None)
         table.set("catalog", None)
     names = {table.name for table in tree.find_all(exp.Table)}
-    known: dict[str, object] = {
-        name: dict.fromkeys(found, "unknown") for name in names if (found := columns(name)) is not None
+    columns_by_table: dict[str, object] = {
+        name: dict.fromkeys(table_columns, "unknown")
+        for name in names
+        if (table_columns := columns(name)) is not None
     }
-    schema = MappingSchema(known, dialect=_DIALECT, normalize=False)
+    schema = MappingSchema(columns_by_table, dialect=_DIALECT, normalize=False)
     qualified = qualify(
         tree,
         schema=schema,
@@ -296,9 +300,11 @@ def _trace_outputs(scope: Scope, within: frozenset[int]) -> dict[str, Origin]:
     }
 
 
-def _merge_origins(origin: Origin, other: Origin) -> Origin:
-    copies = origin.copies if origin.copies == other.copies else None
-    return Origin(origin.fields | other.fields, copies, origin.unknown or other.unknown)
+def _merge_origins(first_origin: Origin, second_origin: Origin) -> Origin:
+    copies = first_origin.copies if first_origin.copies == second_origin.copies else None
+    return Origin(
+        first_origin.fields | second_origin.fields, copies, first_origin.unknown or second_origin.unknown
+    )
 
 
 def _trace_expression(expression: exp.Expr, scope: Scope, within: frozenset[int]) -> Origin:

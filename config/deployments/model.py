@@ -302,8 +302,8 @@ class Deployment:
     @property
     def has_budget(self) -> bool:
         """Return whether there is an AWS budget. A rule refuses one where there can be none."""
-        wanted = self.alerts.budget
-        return self.aws.region not in validation.NO_BUDGETS if wanted is None else wanted
+        budget = self.alerts.budget
+        return self.aws.region not in validation.NO_BUDGETS if budget is None else budget
 
     @property
     def uses_snowflake(self) -> bool:

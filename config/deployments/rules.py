@@ -42,11 +42,11 @@ def names_are_unique(deployment: Deployment, sources: Sources) -> Iterator[Findi
     yield from _find_duplicates("topics", "name", (topic.name for topic in deployment.topics))
     yield from _find_duplicates("statements", "name", (statement.name for statement in deployment.statements))
     yield from _find_duplicates("exports", "contract", (export.contract for export in deployment.exports))
-    shown = [
+    snowflake_tables = [
         (topic.tableflow.snowflake_table or "").upper() if topic.tableflow else ""
         for topic in deployment.topics
     ]
-    yield from _find_duplicates("topics", "tableflow.snowflake_table", shown)
+    yield from _find_duplicates("topics", "tableflow.snowflake_table", snowflake_tables)
     buckets = deployment.aws.tableflow_bucket, deployment.aws.lake_bucket
     if buckets[0] and buckets[0] == buckets[1]:
         yield "aws.lake_bucket", "is Tableflow's bucket too, and nobody else may write to that"
@@ -125,15 +125,15 @@ def snowflake_names_differ_from_the_deployers(deployment: Deployment, sources: S
     """User and warehouse of the readers aren't the deployer's."""
     if deployment.snowflake is None:
         return
-    given = deployment.snowflake
-    for key, own, deployers in (
-        ("user_name", given.user_name, given.user),
-        ("warehouse", given.warehouse, given.deployer_warehouse),
+    snowflake = deployment.snowflake
+    for key, readers, deployers in (
+        ("user_name", snowflake.user_name, snowflake.user),
+        ("warehouse", snowflake.warehouse, snowflake.deployer_warehouse),
     ):
-        if own and own.upper() == deployers.upper():
+        if readers and readers.upper() == deployers.upper():
             yield (
                 f"snowflake.{key}",
-                f"{own} is the deployer's, which exists already and stays after `lakeferry destroy`",
+                f"{readers} is the deployer's, which exists already and stays after `lakeferry destroy`",
             )
 
 

@@ -18,18 +18,18 @@ def topics_have_one_writer(deployment: Deployment, sources: Sources) -> Iterator
     """A topic is written by a statement, by Datagen or by your own producers. A statement creates one topic,
     with the name and the settings in its create.sql.
     """
-    known = {statement.name for statement in deployment.statements}
-    written: dict[str, str] = {}
+    statement_names = {statement.name for statement in deployment.statements}
+    topics_by_statement: dict[str, str] = {}
     for index, topic in enumerate(deployment.topics):
         if topic.statement is None:
             continue
-        if topic.statement not in known:
+        if topic.statement not in statement_names:
             yield f"topics[{index}].statement", f"{topic.statement} is not a statement of this file"
-        elif topic.statement in written:
-            first = written[topic.statement]
+        elif topic.statement in topics_by_statement:
+            first_topic = topics_by_statement[topic.statement]
             yield (
                 f"topics[{index}].statement",
-                f"{topic.statement} is the statement of topic {first} already, and it creates one topic",
+                f"{topic.statement} is the statement of topic {first_topic} already, and it creates one topic",
             )
         elif (table := _read_table(topic.statement, sources)) not in ("", topic.name):
             yield (
@@ -37,7 +37,7 @@ def topics_have_one_writer(deployment: Deployment, sources: Sources) -> Iterator
                 f"{topic.name} must be {table}, the table that project/flink/{topic.statement}/create.sql "
                 "creates",
             )
-        written.setdefault(topic.statement, topic.name)
+        topics_by_statement.setdefault(topic.statement, topic.name)
         if topic.datagen:
             yield (
                 f"topics[{index}].datagen",
@@ -52,14 +52,14 @@ def topics_have_one_writer(deployment: Deployment, sources: Sources) -> Iterator
 
 def statements_exist(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
     """`project/flink/<name>/` has create.sql and undo.sql, and `after` names statements above this one."""
-    known = [statement.name for statement in deployment.statements]
+    statement_names = [statement.name for statement in deployment.statements]
     for index, statement in enumerate(deployment.statements):
         try:
             sources.statement(statement.name)
         except Missing as missing:
             yield f"statements[{index}].name", str(missing)
         for name in statement.after:
-            if name not in known[:index]:
+            if name not in statement_names[:index]:
                 yield f"statements[{index}].after", f"{name} is not a statement above this one"
 
 
@@ -131,11 +131,11 @@ def storage_is_readable(deployment: Deployment, sources: Sources) -> Iterator[Fi
                 "can't have DELTA: Glue, Athena, exports and Snowflake read the Iceberg table, and nothing "
                 "that is deployed reads a Delta table. Leave formats out",
             )
-        shown = [topic.name for topic in deployment.tables_in_glue]
-        if table.storage == "own_bucket" and not table.in_glue and shown:
+        glue_tables = [topic.name for topic in deployment.tables_in_glue]
+        if table.storage == "own_bucket" and not table.in_glue and glue_tables:
             yield (
                 f"topics[{index}].tableflow.in_glue",
-                f"can't be false while {shown[0]} is in Glue: Tableflow's catalog integration is the whole "
+                f"can't be false while {glue_tables[0]} is in Glue: Tableflow's catalog integration is the whole "
                 "cluster's, and shows every table in your bucket. Set it to false for all topics, or leave "
                 "it out",
             )

@@ -100,15 +100,15 @@ def region(name: str) -> str | None:
 def datagen(name: str) -> str | None:
     if name in (FROM_SCHEMA, *QUICKSTARTS):
         return None
-    known = f'"{FROM_SCHEMA}" or one of {", ".join(QUICKSTARTS)}'
+    choices = f'"{FROM_SCHEMA}" or one of {", ".join(QUICKSTARTS)}'
     return (
         f"{name[:40]!r} is not a quickstart of the Datagen connector. Use "
-        f"{known}{_suggest_name(name.upper(), QUICKSTARTS)}"
+        f"{choices}{_suggest_name(name.upper(), QUICKSTARTS)}"
     )
 
 
-def _suggest_name(name: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
+def _suggest_name(name: str, choices: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name, choices, n=1)
     return f". Did you mean {close[0]}?" if close else ""
 
 

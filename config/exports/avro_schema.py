@@ -140,13 +140,13 @@ class _Reader:
             raise _build_error(
                 path, f"{name} is no name of a type: letters, digits and _, and no digit at its start"
             )
-        own = name.rpartition(".")[0]
-        self._named[name] = (schema, own)
-        return own
+        own_namespace = name.rpartition(".")[0]
+        self._named[name] = (schema, own_namespace)
+        return own_namespace
 
     def _read_defined_type(self, name: str, path: str, namespace: str) -> Type:
-        schema, own = self._find_definition(name, namespace)
-        return self._read_nested_type(schema, path, own) or _read_plain_type(schema, path)
+        schema, own_namespace = self._find_definition(name, namespace)
+        return self._read_nested_type(schema, path, own_namespace) or _read_plain_type(schema, path)
 
     def _find_definition(self, name: str, namespace: str) -> tuple[dict[str, Any], str]:
         inside = name if "." in name or not namespace else f"{namespace}.{name}"
@@ -194,21 +194,21 @@ class _Reader:
         names = [self._name_branch(branch, namespace) for branch in schemas]
         if len(set(names)) < len(names) or "union" in names:
             raise _build_error(path, "a union can't have another union in it, or two branches of one type")
-        wanted = {name: branch for name, branch in zip(names, schemas, strict=True) if name != "null"}
-        if not wanted:
+        branches = {name: branch for name, branch in zip(names, schemas, strict=True) if name != "null"}
+        if not branches:
             raise _build_error(path, "the type is null alone, which no column can hold")
         nullable = "null" in names
-        if len(wanted) == 1:
-            (branch,) = wanted.values()
+        if len(branches) == 1:
+            (branch,) = branches.values()
             return attrs.evolve(self.read_type(branch, path, namespace), nullable=nullable)
-        columns = name_branch_columns(list(wanted))
+        columns = name_branch_columns(list(branches))
         if len(set(columns)) < len(columns):
             raise _build_error(
                 path, "two branches of the union get the same column name, and a table can't have both"
             )
         fields = [
             Field(column, attrs.evolve(self.read_type(branch, f"{path}.{column}", namespace), nullable=True))
-            for column, branch in zip(columns, wanted.values(), strict=True)
+            for column, branch in zip(columns, branches.values(), strict=True)
         ]
         return Type("union", nullable=nullable, fields=tuple(fields))
 
@@ -217,8 +217,8 @@ class _Reader:
         if isinstance(schema, list):
             return "union"
         if isinstance(schema, str):
-            known = None if schema in _TYPES else self._find_definition(schema, namespace)
-            return _build_full_name(*known) if known else schema
+            definition = None if schema in _TYPES else self._find_definition(schema, namespace)
+            return _build_full_name(*definition) if definition else schema
         if _is_wrapper(schema):
             return self._name_branch(schema["type"], namespace)
         return _build_full_name(schema, namespace) if "name" in schema else str(schema["type"])

@@ -114,10 +114,10 @@ def _check_table_can_be_read(contract: Contract, schema: TopicSchema) -> Iterato
 
 def _resolve(path: str, contract: Contract, schema: TopicSchema) -> str | None:
     """Return the path in the schema of the field that a contract names, or None if there is no such field."""
-    head, _, rest = path.partition(".")
+    head, _, path_in_item = path.partition(".")
     if contract.explode and head == contract.explode.alias:
         item = f"{contract.explode.array}[]"
-        path = f"{item}.{rest}" if rest else item
+        path = f"{item}.{path_in_item}" if path_in_item else item
     if path in KAFKA_FIELDS or path in WINDOW_FIELDS:
         return path
     return path if path in schema.fields or path == RECORD_KEY else None

@@ -324,14 +324,18 @@ class Contract:
 
     @property
     def hashed(self) -> list[Column]:
-        return [c for c in self.column if c.personal and c.personal.treatment == "hash"]
+        return [column for column in self.column if column.personal and column.personal.treatment == "hash"]
 
     def fields(self) -> Iterator[tuple[str, str]]:
         """Yield the source fields that the contract names outside of expressions, as (key, path)."""
         yield "source.event_time", self.source.event_time
         if self.deduplicate:
-            yield from ((f"deduplicate.key[{n}]", path) for n, path in enumerate(self.deduplicate.key))
-            yield from ((f"deduplicate.order[{n}]", path) for n, path in enumerate(self.deduplicate.order))
+            yield from (
+                (f"deduplicate.key[{index}]", path) for index, path in enumerate(self.deduplicate.key)
+            )
+            yield from (
+                (f"deduplicate.order[{index}]", path) for index, path in enumerate(self.deduplicate.order)
+            )
         if self.explode:
             yield "explode.array", self.explode.array
         if self.aggregate and self.aggregate.person_id:

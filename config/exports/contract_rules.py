@@ -46,9 +46,12 @@ def columns_have_one_origin(contract: Contract) -> Iterator[Finding]:
     """
     for index, column in enumerate(contract.column):
         origins = {"from": column.source, "expression": column.expression, "measure": column.measure}
-        given = [name for name, value in origins.items() if value is not None]
-        if len(given) > 1:
-            yield f"column[{index}].{given[1]}", f"{' and '.join(given)} exclude one another. Keep one"
+        named_origins = [name for name, value in origins.items() if value is not None]
+        if len(named_origins) > 1:
+            yield (
+                f"column[{index}].{named_origins[1]}",
+                f"{' and '.join(named_origins)} exclude one another. Keep one",
+            )
 
 
 def decimals_fit(contract: Contract) -> Iterator[Finding]:

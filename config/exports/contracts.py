@@ -35,14 +35,14 @@ def load(name_or_path: str) -> Contract:
 
 def load_all() -> tuple[list[Contract], list[str]]:
     """Return the contracts in project/exports/, and the names of those with mistakes."""
-    found = []
+    loaded = []
     broken = []
     for name in names():
         try:
-            found.append(load(name))
+            loaded.append(load(name))
         except BadFile:
             broken.append(name)
-    return found, broken
+    return loaded, broken
 
 
 def name_rules(path: Path) -> tuple[Rule[Contract], ...]:
@@ -74,9 +74,9 @@ def names() -> list[str]:
 
 def _read_shipped_text(name: str) -> str:
     if name not in names():
-        known = ", ".join(names())
+        shipped_names = ", ".join(names())
         message = (
-            f"no export of this name. project/exports/ has: {known}. Commands also take the path of a "
+            f"no export of this name. project/exports/ has: {shipped_names}. Commands also take the path of a "
             ".toml file"
         )
         raise BadFile(name, [toml_model.Problem(0, "", message)])

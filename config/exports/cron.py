@@ -194,9 +194,11 @@ def _find_working_day(month: date, day: int) -> date | None:
     """
     if day > _count_days(month):
         return None
-    wanted = month.replace(day=day)
-    if wanted.isoweekday() == 6:
-        return wanted - timedelta(days=1) if day > 1 else wanted + timedelta(days=2)
-    if wanted.isoweekday() == 7:
-        return wanted + timedelta(days=1) if day < _count_days(month) else wanted - timedelta(days=2)
-    return wanted
+    nominal_day = month.replace(day=day)
+    if nominal_day.isoweekday() == 6:
+        return nominal_day - timedelta(days=1) if day > 1 else nominal_day + timedelta(days=2)
+    if nominal_day.isoweekday() == 7:
+        return (
+            nominal_day + timedelta(days=1) if day < _count_days(month) else nominal_day - timedelta(days=2)
+        )
+    return nominal_day

@@ -56,15 +56,17 @@ class Finding:
 
 def personal_fields(topic: str, record: str, fields: Iterable[SchemaField]) -> dict[str, Finding]:
     """Return the personal fields of a topic by path. `record` is the Avro name of the topic's own record."""
-    known = {field.path: field for field in fields}
+    fields_by_path = {field.path: field for field in fields}
     topics = (topic, record)
-    found = {
+    personal = {
         path: Finding(why)
-        for path, field in known.items()
-        if (why := _explain_personal(field, known, topics))
+        for path, field in fields_by_path.items()
+        if (why := _explain_personal(field, fields_by_path, topics))
     }
-    return found | {
-        path: finding for path, finding in _find_texts_beside(known, found, topics) if path not in found
+    return personal | {
+        path: finding
+        for path, finding in _find_texts_beside(fields_by_path, personal, topics)
+        if path not in personal
     }
 
 
@@ -88,42 +90,42 @@ def _read_own_name(path: str) -> str:
     return re.sub(r"(\[\]|\{(key)?\})+$", "", path).rpartition(".")[2]
 
 
-def _drop_branch(path: str, known: Mapping[str, SchemaField]) -> str:
+def _drop_branch(path: str, fields: Mapping[str, SchemaField]) -> str:
     """Return the path of the union that the field is a branch of, or the path itself.
 
     The name of a union says what its values are, whichever branch they have.
     """
     outer = find_parent(path)
-    return outer if outer in known and known[outer].kind == "union" else path
+    return outer if outer in fields and fields[outer].kind == "union" else path
 
 
-def _list_record_names(path: str, known: Mapping[str, SchemaField]) -> tuple[str, str]:
+def _list_record_names(path: str, fields: Mapping[str, SchemaField]) -> tuple[str, str]:
     """Return the names that say what the record, array or map at the path describes."""
-    record = known[path].record if path in known else ""
-    return _read_own_name(_drop_branch(path, known)), record.rpartition(".")[2]
+    record = fields[path].record if path in fields else ""
+    return _read_own_name(_drop_branch(path, fields)), record.rpartition(".")[2]
 
 
 def _explain_personal(
     field: SchemaField,
-    known: Mapping[str, SchemaField],
+    fields: Mapping[str, SchemaField],
     topics: tuple[str, str],
 ) -> str | None:
     if field.tagged:
         return "it has the tag PII"
-    name = "_".join(split_words(_read_own_name(_drop_branch(field.path, known))))
+    name = "_".join(split_words(_read_own_name(_drop_branch(field.path, fields))))
     if field.kind in _NEVER_BY_NAME:
         return None
     if word := _find_personal_word(name, field.kind):
         return f"its name has the word {word}"
     if field.kind == "enum" or _COUNTS.search(name):
         return None
-    return _explain_by_person(name, field, known, topics)
+    return _explain_by_person(name, field, fields, topics)
 
 
 def _explain_by_person(
     name: str,
     field: SchemaField,
-    known: Mapping[str, SchemaField],
+    fields: Mapping[str, SchemaField],
     topics: tuple[str, str],
 ) -> str | None:
     """Return why the field is personal, as seen from the person or the address in its name or in the records
@@ -133,7 +135,7 @@ def _explain_by_person(
         return "its name is that of a person"
     if field.kind != "record" and _is_of_person(name, field.kind):
         return "its name says whose it is"
-    context = _find_context(field.path, known, topics)
+    context = _find_context(field.path, fields, topics)
     return _explain_in_context(name, field.kind, *context) if context else None
 
 
@@ -217,16 +219,16 @@ def _build_person_patterns(is_value: bool) -> tuple[re.Pattern[str], ...]:
 
 
 def _find_context(
-    path: str, known: Mapping[str, SchemaField], topics: tuple[str, str]
+    path: str, fields: Mapping[str, SchemaField], topics: tuple[str, str]
 ) -> tuple[str, str] | None:
     """Return whether the nearest record that says what it describes is about a `person` or an `address`, and
     its name.
     """
     outer = find_parent(path)
     while outer:
-        subject, is_clear = _find_subject(_list_record_names(outer, known))
+        subject, is_clear = _find_subject(_list_record_names(outer, fields))
         if subject or is_clear:
-            return (subject, _read_own_name(_drop_branch(outer, known))) if subject else None
+            return (subject, _read_own_name(_drop_branch(outer, fields))) if subject else None
         outer = find_parent(outer)
     # A topic called deliveries has events, not addresses.
     subject, _ = _find_subject(topics, words.ADDRESSES)
@@ -255,7 +257,7 @@ def _find_subject(
     return "", is_clear
 
 
-def _explain_in_context(name: str, kind: str, subject: str, of: str) -> str | None:
+def _explain_in_context(name: str, kind: str, subject: str, subject_name: str) -> str | None:
     is_text = not _NO_TEXT.fullmatch(kind)
     if subject == "person":
         texts = (*words.OF_PERSON_TEXTS, *words.FREE_TEXTS) if is_text else ()
@@ -263,8 +265,12 @@ def _explain_in_context(name: str, kind: str, subject: str, of: str) -> str | No
     else:
         geo = ("lat", "lon", "lng", "latitude", "longitude")
         group = words.OF_ADDRESS_TEXTS if is_text else geo
-    what = "a person" if subject == "person" else "an address"
-    return f"it is part of {of}, which describes {what}" if _is_plainly(group, name, subject) else None
+    described = "a person" if subject == "person" else "an address"
+    return (
+        f"it is part of {subject_name}, which describes {described}"
+        if _is_plainly(group, name, subject)
+        else None
+    )
 
 
 def _is_plainly(group: tuple[str, ...], name: str, subject: str) -> bool:
@@ -279,12 +285,12 @@ def _is_plainly(group: tuple[str, ...], name: str, subject: str) -> bool:
         return False
     before = name[: match.start(1)].strip("_")
     owners = "own|my|home|current|last|first|full|legal|real|display|birth|work|private|internal|external|geo|profile"
-    own = re.fullmatch(rf"(?:(?:{owners}|{_join_phrases(words.PERSONS)})_?)*", before) is not None
-    return own or (subject == "address" and match[1] not in ("name", "line"))
+    is_bare = re.fullmatch(rf"(?:(?:{owners}|{_join_phrases(words.PERSONS)})_?)*", before) is not None
+    return is_bare or (subject == "address" and match[1] not in ("name", "line"))
 
 
 def _find_texts_beside(
-    known: Mapping[str, SchemaField], found: Mapping[str, Finding], topics: tuple[str, str]
+    fields: Mapping[str, SchemaField], personal: Mapping[str, Finding], topics: tuple[str, str]
 ) -> Iterator[tuple[str, Finding]]:
     """Yield the texts in or below a record that has a personal field.
 
@@ -292,10 +298,10 @@ def _find_texts_beside(
     unless the record is about a person. Otherwise each flat topic with one personal field would need a
     decision for its states, codes and units.
     """
-    for path, field in known.items():
+    for path, field in fields.items():
         if field.kind not in _TEXT:
             continue
-        if record := _find_personal_record(path, known, found, topics):
+        if record := _find_personal_record(path, fields, personal, topics):
             name, beside = record
             yield (
                 path,
@@ -304,20 +310,20 @@ def _find_texts_beside(
 
 
 def _find_personal_record(
-    path: str, known: Mapping[str, SchemaField], found: Mapping[str, Finding], topics: tuple[str, str]
+    path: str, fields: Mapping[str, SchemaField], personal: Mapping[str, Finding], topics: tuple[str, str]
 ) -> tuple[str, str] | None:
     """Return the name of the nearest record around the text that has a personal field, and that field."""
-    path = _drop_branch(path, known)
+    path = _drop_branch(path, fields)
     outer = find_parent(path)
     name = "_".join(split_words(_read_own_name(path)))
     while outer:
-        is_record = outer in known and known[outer].kind == "record"
-        if is_record and (beside := _find_personal_part(outer, known, found)):
-            subject, is_clear = _find_subject(_list_record_names(outer, known))
+        is_record = outer in fields and fields[outer].kind == "record"
+        if is_record and (beside := _find_personal_part(outer, fields, personal)):
+            subject, is_clear = _find_subject(_list_record_names(outer, fields))
             if is_clear or subject or _may_hold_anything(name) or _is_person(topics):
                 return outer, beside
         outer = find_parent(outer)
-    if (beside := _find_personal_part("", known, found)) and (
+    if (beside := _find_personal_part("", fields, personal)) and (
         _is_person(topics) or (find_parent(path) == "" and _may_hold_anything(name))
     ):
         return f"the record of topic {topics[0]}", beside
@@ -325,25 +331,25 @@ def _find_personal_record(
 
 
 def _find_personal_part(
-    record: str, known: Mapping[str, SchemaField], found: Mapping[str, Finding]
+    record: str, fields: Mapping[str, SchemaField], personal: Mapping[str, Finding]
 ) -> str | None:
     """Return a personal field of the record itself, or, if the record is about a person, of a record inside
     it.
     """
-    own = next((path for path in found if _find_record(path, known) == record), None)
-    if own or not record:
-        return own
-    subject, _ = _find_subject(_list_record_names(record, known))
-    inside = (path for path in found if path.startswith((f"{record}.", f"{record}[]", f"{record}{{}}")))
+    direct_part = next((path for path in personal if _find_record(path, fields) == record), None)
+    if direct_part or not record:
+        return direct_part
+    subject, _ = _find_subject(_list_record_names(record, fields))
+    inside = (path for path in personal if path.startswith((f"{record}.", f"{record}[]", f"{record}{{}}")))
     return next(inside, None) if subject == "person" else None
 
 
-def _find_record(path: str, known: Mapping[str, SchemaField]) -> str:
+def _find_record(path: str, fields: Mapping[str, SchemaField]) -> str:
     """Return the path of the record that has the field: the items of an array are part of the record that has
     the array.
     """
     outer = find_parent(path)
-    while outer and known[outer].kind != "record":
+    while outer and fields[outer].kind != "record":
         outer = find_parent(outer)
     return outer
 

@@ -40,21 +40,21 @@ def personal_is_complete(contract: Contract) -> Iterator[Finding]:
 
 
 def _check_personal(personal: Personal, column: Column) -> Iterator[Finding]:
-    needed = set(_NEEDS[personal.treatment])
+    needed_keys = set(_NEEDS[personal.treatment])
     if personal.to in _SIZED and personal.treatment == "generalise":
-        needed.add("size")
+        needed_keys.add("size")
     for name in ("kind", "visible", "to", "size", "reason"):
-        given = getattr(personal, name) is not None
-        if given and name not in needed:
+        is_set = getattr(personal, name) is not None
+        if is_set and name not in needed_keys:
             yield f".{name}", f"{personal.treatment} does not use {name}. Remove it"
-        if not given and name in needed:
+        if not is_set and name in needed_keys:
             yield "", f"{personal.treatment} needs {name}"
-    wanted = _find_type_after(personal)
-    if wanted and column.type != wanted:
+    resulting_type = _find_type_after(personal)
+    if resulting_type and column.type != resulting_type:
         yield (
             "",
-            f"{personal.treatment} leaves {wanted}, but the column's type is {column.type}. Write type = "
-            f'"{wanted}"',
+            f"{personal.treatment} leaves {resulting_type}, but the column's type is {column.type}. Write type = "
+            f'"{resulting_type}"',
         )
     if personal.may_contain and personal.treatment != "keep":
         yield ".may_contain", f"{personal.treatment} does not use may_contain. Remove it"
@@ -90,12 +90,12 @@ def scanned_kinds_are_known(contract: Contract) -> Iterator[Finding]:
                 f"personal_pattern[{index}].name",
                 f"{pattern.name} appears {counts[pattern.name]} times. Give each its own name",
             )
-    known = (*SCANNED, *counts)
+    scanned_kinds = (*SCANNED, *counts)
     for index, column in enumerate(contract.column):
         for number, kind in enumerate(column.personal.may_contain if column.personal else []):
-            if kind not in known:
+            if kind not in scanned_kinds:
                 key = f"column[{index}].personal.may_contain[{number}]"
-                yield key, f"{kind} is not a kind that the scan knows. Known are: {', '.join(known)}"
+                yield key, f"{kind} is not a kind that the scan knows. Known are: {', '.join(scanned_kinds)}"
 
 
 def reasons_are_needed(contract: Contract) -> Iterator[Finding]:

@@ -102,9 +102,9 @@ def _list_fields_below(path: str, type_: Type, tagged: bool) -> Iterator[Field]:
 
 
 def _list_field(path: str, type_: Type, tagged: bool) -> Iterator[Field]:
-    own = tagged or type_.tagged
-    yield Field(path, type_.kind, own, type_.size, type_.record)
-    yield from _list_fields_below(path, type_, own)
+    is_tagged = tagged or type_.tagged
+    yield Field(path, type_.kind, is_tagged, type_.size, type_.record)
+    yield from _list_fields_below(path, type_, is_tagged)
 
 
 def is_inside(path: str, outer: str) -> bool:

@@ -64,8 +64,8 @@ def main() -> None:
     )
     parser.add_argument("questions", nargs="*", metavar="QUESTION", help=", ".join(QUESTIONS))
     parser.add_argument("--rounds", type=int, default=1)
-    given = parser.parse_args()
-    if unknown := [name for name in given.questions if name not in QUESTIONS]:
+    options = parser.parse_args()
+    if unknown := [name for name in options.questions if name not in QUESTIONS]:
         parser.error(f"unknown question {', '.join(unknown)}; there are {', '.join(QUESTIONS)}")
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # as `make` does
     java_home = spark.prepare()
@@ -74,13 +74,13 @@ def main() -> None:
             "Run `make demo` once first: a run makes the archive of classes that later ones start from."
         )
     with lake.start_embedded() as aws:
-        for name in given.questions or QUESTIONS:
+        for name in options.questions or QUESTIONS:
             question, answer = QUESTIONS[name]
             print(f"{name}: {question}", flush=True)
-            measured = answer(Bench(aws, given.rounds))
-            command = f"python -m dev.benchmarks {name} --rounds {given.rounds}"
+            measured = answer(Bench(aws, options.rounds))
+            command = f"python -m dev.benchmarks {name} --rounds {options.rounds}"
             written = page.keep(
-                name, Answer(question, command, _describe_machine(given.rounds), measured), list(QUESTIONS)
+                name, Answer(question, command, _describe_machine(options.rounds), measured), list(QUESTIONS)
             )
             print("\n".join(f"  {limit}" for limit in measured.goals), flush=True)
     print(f"See {written.relative_to(ROOT)}.")

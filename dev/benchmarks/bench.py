@@ -88,9 +88,9 @@ class Bench:
         }
 
 
-def print_cost(what: str, cost: Cost) -> Cost:
+def print_cost(label: str, cost: Cost) -> Cost:
     """Print the cost, so that it is not lost if a long run is stopped."""
-    print(f"  {what}: {cost.wall:.1f} s, {cost.cpu:.1f} CPU-s, {cost.memory} MiB", flush=True)
+    print(f"  {label}: {cost.wall:.1f} s, {cost.cpu:.1f} CPU-s, {cost.memory} MiB", flush=True)
     return cost
 
 

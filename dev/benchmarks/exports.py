@@ -115,9 +115,11 @@ def measure_rows(bench: Bench) -> Measured:
 
 
 def measure_files(bench: Bench) -> Measured:
-    few, many = FILES
+    few_files, many_files = FILES
     costs = bench.run_in_turns(FILES)
-    limit = Goal("2,048 files / 64 files, wall time", costs[many][0].wall / costs[few][0].wall, 1.1)
+    limit = Goal(
+        "2,048 files / 64 files, wall time", costs[many_files][0].wall / costs[few_files][0].wall, 1.1
+    )
     return measure_shapes(costs, limit)
 
 
@@ -133,12 +135,13 @@ def measure_night(bench: Bench) -> Measured:
     table = lake.ensure(bench.aws, NIGHTS)
     contract = commands.write_daily_contract(lake.FOLDER)
 
-    def run(morning: date, prefix: str, *more: str) -> Cost:
+    def run(morning: date, prefix: str, *options: str) -> Cost:
         words = commands.build_arguments(
             NIGHTS.name, f"{bench.stamp}/{prefix}", contract, f"{morning}T06:00:00Z"
         )
         return print_cost(
-            f"as of {morning}, {prefix} {' '.join(more)}", measure.run(commands.build_cold([*words, *more]))
+            f"as of {morning}, {prefix} {' '.join(options)}",
+            measure.run(commands.build_cold([*words, *options])),
         )
 
     first = run(_FIRST_MORNING, "nights")

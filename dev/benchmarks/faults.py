@@ -27,15 +27,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--of", type=Path, action="append", help="make the page from the faults.json of finished campaigns"
     )
-    given = parser.parse_args(arguments)
-    if given.of:
+    options = parser.parse_args(arguments)
+    if options.of:
         RESULT.write_text(
-            page(merged([json.loads(file.read_text(encoding="utf-8")) for file in given.of])),
+            page(merged([json.loads(file.read_text(encoding="utf-8")) for file in options.of])),
             encoding="utf-8",
         )
         return 0
-    seeds = range(given.first, given.first + given.seeds)
-    document = run.run_fault_campaign(Output(), "dev", seeds, out=given.out)
+    seeds = range(options.first, options.first + options.seeds)
+    document = run.run_fault_campaign(Output(), "dev", seeds, out=options.out)
     RESULT.write_text(page(document), encoding="utf-8")
     return 0
 
@@ -85,11 +85,11 @@ def _write_ranges(seeds: Sequence[int]) -> str:
     return ", ".join(f"{first}–{last}" if last > first else str(first) for first, last in ranges)
 
 
-def _write_rows(one: Mapping[str, Any]) -> list[str]:
+def _write_rows(run: Mapping[str, Any]) -> list[str]:
     return [
-        f"| {one['seed']} | {step['name']} | {step['faults']} | {sum(step['hits'].values())} | "
+        f"| {run['seed']} | {step['name']} | {step['faults']} | {sum(step['hits'].values())} | "
         f"{step['attempts']} | {step['seconds']:.0f} | {_escape_cell(step['why'])} |"
-        for step in one["steps"]
+        for step in run["steps"]
     ]
 
 

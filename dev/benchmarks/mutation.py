@@ -113,21 +113,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--only", nargs="*", default=[], metavar="PART", help="modules whose path contains one of these"
     )
-    given = parser.parse_args(arguments)
-    modules = [path for path in SELECTIONS if not given.only or any(part in path for part in given.only)]
-    name = "-".join(["mutation", str(given.seed), *given.only]).replace("/", ".")
-    file = (_BUILD if given.only else RESULTS) / f"{name}.json"
-    campaign = _load_campaign(file, given.seed, given.count, modules)
-    tests = Tests(campaign.seconds, until=time.monotonic() + given.minutes * 60)
-    judged = _read_equivalents()
+    options = parser.parse_args(arguments)
+    modules = [path for path in SELECTIONS if not options.only or any(part in path for part in options.only)]
+    name = "-".join(["mutation", str(options.seed), *options.only]).replace("/", ".")
+    file = (_BUILD if options.only else RESULTS) / f"{name}.json"
+    campaign = _load_campaign(file, options.seed, options.count, modules)
+    tests = Tests(campaign.seconds, until=time.monotonic() + options.minutes * 60)
+    equivalents = _read_equivalents()
     # Equivalent mutants are not tried again: none of their tests fails, so they take the longest.
     undecided = [
         mutant
         for mutant in campaign.mutants
-        if mutant.state != SURVIVED or (mutant.path, *mutant.lines) not in judged
+        if mutant.state != SURVIVED or (mutant.path, *mutant.lines) not in equivalents
     ]
     try:
-        for line, mutant in sorted(itertools.product(range(given.line), undecided), key=_order_key):
+        for line, mutant in sorted(itertools.product(range(options.line), undecided), key=_order_key):
             if mutant.state in (WAITING, SURVIVED) and tests.try_on(mutant, line):
                 campaign.save(file)
     except TimeoutError:
@@ -135,14 +135,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = shlex.join(
         [
             "--seed",
-            str(given.seed),
+            str(options.seed),
             "--count",
-            str(given.count),
-            *(["--only", *given.only] if given.only else []),
+            str(options.count),
+            *(["--only", *options.only] if options.only else []),
         ]
     )
     result = file.with_suffix(".md")
-    result.write_text(page(campaign, command, judged), encoding="utf-8")
+    result.write_text(page(campaign, command, equivalents), encoding="utf-8")
     print(f"see {result.relative_to(ROOT)}")
     return 0
 
@@ -160,13 +160,13 @@ def _load_campaign(file: Path, seed: int, count: int, modules: Sequence[str]) ->
         if file.exists()
         else Campaign(_read_commit())
     )
-    known = {(mutant.path, mutant.change) for mutant in campaign.mutants}
+    drawn_before = {(mutant.path, mutant.change) for mutant in campaign.mutants}
     # A few small modules may not have as many different changes.
-    for drawn in itertools.islice(_draw(random.Random(f"{seed} {len(known)}"), modules), 20 * count):
+    for drawn in itertools.islice(_draw(random.Random(f"{seed} {len(drawn_before)}"), modules), 20 * count):
         if len(campaign.mutants) >= count:
             break
-        if drawn not in known:
-            known.add(drawn)
+        if drawn not in drawn_before:
+            drawn_before.add(drawn)
             campaign.mutants.append(Mutant(*drawn))
     campaign.save(file)
     return campaign
@@ -327,9 +327,9 @@ def _read_equivalents() -> dict[tuple[str, str, str], str]:
     }
 
 
-def page(campaign: Campaign, command: str, judged: dict[tuple[str, str, str], str]) -> str:
+def page(campaign: Campaign, command: str, equivalents: dict[tuple[str, str, str], str]) -> str:
     """Return the page of results."""
-    why = {id(mutant): judged.get((mutant.path, *mutant.lines), "") for mutant in campaign.mutants}
+    why = {id(mutant): equivalents.get((mutant.path, *mutant.lines), "") for mutant in campaign.mutants}
     state = {
         id(mutant): EQUIVALENT if mutant.state == SURVIVED and why[id(mutant)] else mutant.state
         for mutant in campaign.mutants
@@ -355,10 +355,10 @@ def page(campaign: Campaign, command: str, judged: dict[tuple[str, str, str], st
         counts = Counter(state[id(mutant)] for mutant in campaign.mutants if mutant.path == path)
         tried = counts[KILLED] + counts[EQUIVALENT] + counts[SURVIVED]
         out.append(f"| {path} | {tried} | {counts[KILLED]} | {counts[EQUIVALENT]} | {counts[SURVIVED]} |")
-    for title, wanted in (("Survivors", SURVIVED), ("Equivalent", EQUIVALENT)):
+    for title, section_state in (("Survivors", SURVIVED), ("Equivalent", EQUIVALENT)):
         out += ["", f"## {title}"]
         for mutant in campaign.mutants:
-            if state[id(mutant)] == wanted:
+            if state[id(mutant)] == section_state:
                 removed = [f"- {text}" for text in mutant.change.before]
                 added = [f"+ {text}" for text in mutant.change.after]
                 out += [

@@ -177,11 +177,11 @@ def _list_replacements(node: Any, text: Callable[[ast.AST], str]) -> Iterator[tu
             yield "return None", "return None"
         case ast.BoolOp():
             word = " and " if isinstance(node.op, ast.And) else " or "
-            for left in node.values:
+            for omitted in node.values:
                 yield (
                     "drop clause",
                     "("
-                    + word.join(f"({text(clause)})" for clause in node.values if clause is not left)
+                    + word.join(f"({text(clause)})" for clause in node.values if clause is not omitted)
                     + ")",
                 )
         case ast.IfExp():

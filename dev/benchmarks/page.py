@@ -70,10 +70,10 @@ def keep(name: str, answer: Answer, order: list[str]) -> Path:
     RESULTS.mkdir(exist_ok=True)
     answers = cattrs.structure(json.loads(_KEPT.read_text()), dict[str, Answer]) if _KEPT.exists() else {}
     answers[name] = answer
-    shown = {question: answers[question] for question in order if question in answers}
-    _KEPT.write_text(json.dumps(cattrs.unstructure(shown), indent=1) + "\n")
+    kept_answers = {question: answers[question] for question in order if question in answers}
+    _KEPT.write_text(json.dumps(cattrs.unstructure(kept_answers), indent=1) + "\n")
     (RESULTS / f"bench-{name}.svg").write_text(draw_chart(answer.measured))
-    PAGE.write_text(page(shown))
+    PAGE.write_text(page(kept_answers))
     return PAGE
 
 

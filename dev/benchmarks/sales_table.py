@@ -125,7 +125,7 @@ def _build_file(
 
 def _build_people(order: np.ndarray, rows: int) -> dict[str, pa.Array]:
     person = (_hash_order(order, 3) * rows * 0.65).astype(np.int64)
-    names = [f"First{n % 20:02} Last{n // 20:02}" for n in range(400)]
+    names = [f"First{number % 20:02} Last{number // 20:02}" for number in range(400)]
     house_number = pc.cast(pa.array((_hash_order(person, 6) * 999).astype(np.int64)), pa.string())
     columns = {
         "customer_name": (_pick(names, _hash_order(person, 8)), 0.01),
@@ -142,7 +142,10 @@ def _build_people(order: np.ndarray, rows: int) -> dict[str, pa.Array]:
             0.01,
         ),
     }
-    nulls = {name: _hash_order(order, 20 + n) < share for n, (name, (_, share)) in enumerate(columns.items())}
+    nulls = {
+        name: _hash_order(order, 20 + number) < share
+        for number, (name, (_, share)) in enumerate(columns.items())
+    }
     return {name: pc.if_else(pa.array(nulls[name]), None, values) for name, (values, _) in columns.items()}
 
 
@@ -157,9 +160,9 @@ def _assign_offsets(partition: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     """Return the next offsets of each partition, and advance `offsets`."""
     result = np.empty(len(partition), dtype=np.int64)
     for index in range(len(offsets)):
-        mine = partition == index
-        result[mine] = offsets[index] + np.arange(mine.sum())
-        offsets[index] += mine.sum()
+        in_partition = partition == index
+        result[in_partition] = offsets[index] + np.arange(in_partition.sum())
+        offsets[index] += in_partition.sum()
     return result
 
 
@@ -175,8 +178,8 @@ def _pick(values: list[str], where: np.ndarray) -> pa.Array:
 
 def _build_prices(numbers: np.ndarray) -> pa.Array:
     """Return whole cents as decimal(10,2), by reading the same bytes with another scale."""
-    whole = pa.array(numbers).cast(pa.decimal128(19, 0)).cast(pa.decimal128(10, 0))
-    return pa.Array.from_buffers(pa.decimal128(10, 2), len(whole), whole.buffers())
+    cents = pa.array(numbers).cast(pa.decimal128(19, 0)).cast(pa.decimal128(10, 0))
+    return pa.Array.from_buffers(pa.decimal128(10, 2), len(cents), cents.buffers())
 
 
 def _build_times(micros: np.ndarray) -> pa.Array:

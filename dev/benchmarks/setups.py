@@ -63,14 +63,14 @@ def measure_releases(bench: Bench) -> Measured:
         )
     lake.ensure(bench.aws, GOAL)
     old, new = RELEASES.values()
-    other = str(GLUE6_VENV / "bin" / "python")
+    glue6_python = str(GLUE6_VENV / "bin" / "python")
     program = (
         "import json, os; from lakeferry.local import spark; spark.prepare(); "
         "print(json.dumps(dict(os.environ)))"
     )
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
     answer = subprocess.run(
-        [other, "-c", program], env=clean, cwd=ROOT, capture_output=True, text=True, check=True
+        [glue6_python, "-c", program], env=clean, cwd=ROOT, capture_output=True, text=True, check=True
     )
     environment = json.loads(answer.stdout.splitlines()[-1])
     pairs = []
@@ -78,7 +78,7 @@ def measure_releases(bench: Bench) -> Measured:
     for _ in range(bench.rounds):
         first = bench.run_cold(GOAL, note=f"Glue {old.glue}")
         files.append(lake.read_data_sha256(f"{bench.stamp}/{bench.number}"))
-        second = bench.run_cold(GOAL, environment, f"Glue {new.glue}", other)
+        second = bench.run_cold(GOAL, environment, f"Glue {new.glue}", glue6_python)
         files.append(lake.read_data_sha256(f"{bench.stamp}/{bench.number}"))
         pairs.append((second, first))
     costs = {

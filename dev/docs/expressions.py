@@ -75,19 +75,19 @@ _EXPRESSION_KEYS: Final = [
 
 
 def build_expressions_page() -> str:
-    where = markdown.format_table(
+    keys_table = markdown.format_table(
         ["key", "available names", "aggregate functions"],
         [(format_code(key), *rest) for key, *rest in _EXPRESSION_KEYS],
     )
-    kafka = markdown.format_table(
+    names_table = markdown.format_table(
         ["name", "meaning"], [(format_code(name), _NAMES[name]) for name in (*KAFKA_FIELDS, *WINDOW_FIELDS)]
     )
     return markdown.format_page(
         "Expressions",
         _EXPRESSIONS_INTRO,
-        f"## Keys with expressions\n\n{where}",
+        f"## Keys with expressions\n\n{keys_table}",
         f"## Names beside the topic's fields\n\nThe same whether Tableflow names them `$$offset` or "
-        f"`cflt_metadata_offset`. Fields inside records are reached with dots: `customer.region`.\n\n{kafka}",
+        f"`cflt_metadata_offset`. Fields inside records are reached with dots: `customer.region`.\n\n{names_table}",
         f"## Functions of one row\n\n{_list_codes(SCALAR)}",
         "## Aggregate functions\n\nOnly in `measure`. Functions whose result depends on the order of rows "
         f"are left out. In an aggregate with `person_id`, {_list_codes(SHOWS_ONE_PERSON)} and conditions on "

@@ -165,8 +165,8 @@ def _build_sid(purpose: str, grants: list[Grant]) -> str:
 
 def _describe_purpose(purpose: str, when: str) -> str:
     parts = [f"## {purpose}", when]
-    for (of, resources), grants in _group_grants().items():
-        if of == purpose:
+    for (grouped_purpose, resources), grants in _group_grants().items():
+        if grouped_purpose == purpose:
             parts.append("On " + ", ".join(map(format_code, resources)) + ":")
             parts.append(
                 markdown.format_table(

@@ -75,9 +75,9 @@ def _describe_property(field: attrs.Attribute[Any]) -> tuple[str, str, str]:
 def _describe_need(field: attrs.Attribute[Any]) -> str:
     if field.default is attrs.NOTHING:
         return "required"
-    given = (
+    has_default = (
         isinstance(field.default, str | int) and not isinstance(field.default, bool) and field.default != ""
     )
-    if given or field.default is True:
+    if has_default or field.default is True:
         return f"default {format_code(str(field.default).lower() if field.default is True else str(field.default))}"
     return "optional"

@@ -37,8 +37,8 @@ def manifests() -> list[dict[str, Any]]:
     sales = _load_contract("weekly_sales")
     regions = _load_contract("weekly_sales_by_region")
     full = _build_manifest(sales, date(2026, 11, 2), 14972, None)
-    shown = _build_manifest(regions, date(2026, 10, 26), 25, None)
-    empty = _build_manifest(regions, date(2026, 11, 2), 0, shown)
+    previous = _build_manifest(regions, date(2026, 10, 26), 25, None)
+    empty = _build_manifest(regions, date(2026, 11, 2), 0, previous)
     return [_build_manifest(sales, _MONDAY, 15249, full), _build_manifest(regions, _MONDAY, 25, empty)]
 
 

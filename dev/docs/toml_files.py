@@ -200,15 +200,15 @@ def _describe_model(model: type, path: str, title: str) -> Iterator[str]:
     rows = [_describe_machine(field, hints[field.name], path) for field in list_settings(model)]
     yield f"## {title}\n\n" + markdown.format_table(["key", "kind", "default", "meaning"], rows)
     for field in list_settings(model):
-        inner, many = _find_inner_model(hints[field.name])
+        inner, is_list = _find_inner_model(hints[field.name])
         if inner is not None:
             below = f"{path}.{read_setting_name(field)}" if path else read_setting_name(field)
-            heading = _build_heading(below, many)
+            heading = _build_heading(below, is_list)
             yield from _describe_model(inner, below, heading)
 
 
-def _build_heading(path: str, many: bool) -> str:
-    return f"[[{path}]]" if many else f"[{path}]"
+def _build_heading(path: str, is_list: bool) -> str:
+    return f"[[{path}]]" if is_list else f"[{path}]"
 
 
 def _describe_machine(field: attrs.Attribute[Any], kind: Any, path: str) -> tuple[str, str, str, str]:
@@ -221,21 +221,21 @@ def _describe_machine(field: attrs.Attribute[Any], kind: Any, path: str) -> tupl
 
 
 def _describe_kind(field: attrs.Attribute[Any], kind: Any, path: str) -> str:
-    inner, many = _find_inner_model(kind)
+    inner, is_list = _find_inner_model(kind)
     if inner is not None:
         below = f"{path}.{read_setting_name(field)}" if path else read_setting_name(field)
-        return f"[{'tables' if many else 'table'}](#{slug(_build_heading(below, many))})"
+        return f"[{'tables' if is_list else 'table'}](#{slug(_build_heading(below, is_list))})"
     bare = (
         next(option for option in get_args(kind) if option is not type(None)) if is_optional(kind) else kind
     )
     if is_map(bare):
         return f"table of {_KINDS[get_args(bare)[1]]}s"
-    many = get_origin(bare) is list
-    bare = get_args(bare)[0] if many else bare
+    is_list = get_origin(bare) is list
+    bare = get_args(bare)[0] if is_list else bare
     if get_origin(bare) is Literal:
         choices = ", ".join(format_code(str(choice).replace("\t", "\\t")) for choice in get_args(bare))
-        return f"list of {choices}" if many else choices
-    return ("list of " if many else "") + _KINDS[bare] + _describe_limits(field)
+        return f"list of {choices}" if is_list else choices
+    return ("list of " if is_list else "") + _KINDS[bare] + _describe_limits(field)
 
 
 def _describe_limits(field: attrs.Attribute[Any]) -> str:
@@ -266,9 +266,9 @@ def _find_inner_model(kind: Any) -> tuple[type | None, bool]:
     bare = (
         next(option for option in get_args(kind) if option is not type(None)) if is_optional(kind) else kind
     )
-    many = get_origin(bare) is list
-    bare = get_args(bare)[0] if many else bare
-    return (bare, many) if attrs.has(bare) else (None, False)
+    is_list = get_origin(bare) is list
+    bare = get_args(bare)[0] if is_list else bare
+    return (bare, is_list) if attrs.has(bare) else (None, False)
 
 
 def slug(heading: str) -> str:

@@ -62,10 +62,10 @@ def asserts_that_decide(root: Path) -> list[str]:
         name = file.relative_to(root)
         if name.parts[0] in PRODUCT:
             tree = ast.parse(file.read_text(encoding="utf-8"))
-            found = (node for node in ast.walk(tree) if isinstance(node, ast.Assert))
+            asserts = (node for node in ast.walk(tree) if isinstance(node, ast.Assert))
             problems += [
                 f"{name}:{node.lineno}: {ast.unparse(node)}"
-                for node in found
+                for node in asserts
                 if not _is_type_check(node.test)
             ]
     return problems
