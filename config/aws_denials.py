@@ -35,61 +35,61 @@ class Denial(NamedTuple):
     remedy: str
 
 
-def _denial(by: str, pattern: str, remedy: str) -> Denial:
+def _build_denial(by: str, pattern: str, remedy: str) -> Denial:
     return Denial(by, re.compile(pattern), remedy)
 
 
 #: The first that matches counts: a policy of the organization may deny an action of KMS or of Lake Formation.
 DENIALS: Final = (
-    _denial(
+    _build_denial(
         "a service control policy",
         r"(?i)service control polic",
         "No permission inside the account can help: ask whoever manages AWS Organizations to allow the "
         f"action that the message names; {_GUIDE} says what a deployment needs. Then try again.",
     ),
-    _denial(
+    _build_denial(
         "a resource control policy",
         r"(?i)resource control polic",
         "Ask whoever manages AWS Organizations to except the caller that the message names: such a policy "
         f"also binds callers from outside, as Confluent and Snowflake are ({_GUIDE}). Then try again.",
     ),
-    _denial(
+    _build_denial(
         "a permissions boundary",
         r"(?i)permissions? boundar",
         "Ask the owner of the permissions boundary of the role that the message names to allow the action; "
         "docs/reference/iam.md lists what each role needs. Then try again.",
     ),
-    _denial(
+    _build_denial(
         "a session policy",
         r"(?i)session polic",
         "The login has fewer permissions than its role: log in without a session policy, or with one that "
         "allows the action. Then try again.",
     ),
-    _denial(
+    _build_denial(
         "the policy of a VPC endpoint",
         r"(?i)VPC endpoint polic",
         "Ask the owner of the network to allow the action in the VPC endpoint's policy, then try again.",
     ),
-    _denial(
+    _build_denial(
         "Lake Formation",
         r"Lake Formation|\blakeformation:[A-Z]|Service: (?:AWS)?LakeFormation|LakeFormationException",
         "IAM's permissions don't suffice: ask a data lake administrator to grant the permission in Lake "
         "Formation to the role "
         f'that was used ({_GUIDE}, "Lake Formation"). Then try again.',
     ),
-    _denial(
+    _build_denial(
         "the policy of a KMS key",
         r"\bkms:[A-Z]|\bKMS\b.*(?:denied|not allowed|disabled|pending deletion)|KMS\w*Exception|Access to KMS"
         r"|(?i:customer master key)",
         "Ask the owner of the KMS key to enable it, and to allow this action in the key's policy to the "
         "role that was used. Then try again.",
     ),
-    _denial(
+    _build_denial(
         "the role's trust policy",
         r"(?i)role trust polic",
         "Compare the role's trust policy with the caller that the message names, correct it, and try again.",
     ),
-    _denial(
+    _build_denial(
         "the resource's own policy",
         r"(?i)with an explicit deny in a resource-based polic",
         "Change the policy of the bucket, secret, topic or Glue catalog that the message names: it denies "

@@ -37,8 +37,8 @@ def zone_problem(name: str) -> str | None:
         zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
         close = difflib.get_close_matches(name, zoneinfo.available_timezones(), n=1)
-        more = f"Did you mean {close[0]}?" if close else "Use a name like Europe/Berlin or UTC"
-        return f"{name!r} is not a time zone of the tz database. {more}"
+        advice = f"Did you mean {close[0]}?" if close else "Use a name like Europe/Berlin or UTC"
+        return f"{name!r} is not a time zone of the tz database. {advice}"
     return None
 
 
@@ -55,7 +55,7 @@ _ONLY_RE2 = re.compile(r"\\[pP](?:\{[^}]*\}|.)|\\x\{[0-9A-Fa-f]+\}|\\[zCQE]|\(\?
 _CHARACTER_CLASS = re.compile(r"(?<!\\)((?:\\\\)*)\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]")
 
 
-def pattern_problem(pattern: str) -> str | None:
+def check_pattern(pattern: str) -> str | None:
     """Return why RE2 can't use the pattern, or None.
 
     The job, which has RE2, decides. This check finds most mistakes earlier, where there is no RE2.

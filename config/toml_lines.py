@@ -30,20 +30,20 @@ class _Scanner:
         table = ""
         while self._skip_blank():
             if self._text.startswith("[[", self._at):
-                table = self._header(2)
+                table = self._read_header(2)
                 self._counts[table] = self._counts.get(table, -1) + 1
                 table = f"{table}[{self._counts[table]}]"
                 self._note(table)
             elif self._text[self._at] == "[":
-                table = self._header(1)
+                table = self._read_header(1)
                 self._note(table)
             else:
-                self._pair(table)
+                self._read_pair(table)
         return self._lines
 
-    def _header(self, brackets: int) -> str:
+    def _read_header(self, brackets: int) -> str:
         self._at += brackets
-        parts = self._dotted()
+        parts = self._read_dotted()
         self._at += brackets
         return self._resolve(parts)
 
@@ -56,14 +56,14 @@ class _Scanner:
                 path = f"{path}[{self._counts[path]}]"
         return path
 
-    def _pair(self, table: str) -> None:
+    def _read_pair(self, table: str) -> None:
         start = self._at
-        path = ".".join([*([table] if table else []), *self._dotted()])
+        path = ".".join([*([table] if table else []), *self._read_dotted()])
         self._note(path, start)
         self._at += 1  # the equals sign
-        self._value(path)
+        self._read_value(path)
 
-    def _dotted(self) -> list[str]:
+    def _read_dotted(self) -> list[str]:
         parts = []
         while match := _BARE_OR_QUOTED.match(self._text, self._at):
             parts.append(next(group for group in match.groups() if group is not None))
@@ -73,37 +73,37 @@ class _Scanner:
             self._at += 1
         return parts
 
-    def _value(self, path: str) -> None:
+    def _read_value(self, path: str) -> None:
         self._skip_blank()
         first = self._text[self._at]
         if first == "[":
-            self._array(path)
+            self._read_array(path)
         elif first == "{":
-            self._inline_table(path)
+            self._read_inline_table(path)
         elif first in "\"'":
-            self._string(first)
+            self._skip_string(first)
         else:
             match = _SCALAR.match(self._text, self._at)
             self._at = match.end() if match else self._at + 1
 
-    def _array(self, path: str) -> None:
+    def _read_array(self, path: str) -> None:
         self._at += 1
         index = 0
         while self._skip_blank() and self._text[self._at] != "]":
             self._note(f"{path}[{index}]")
-            self._value(f"{path}[{index}]")
+            self._read_value(f"{path}[{index}]")
             index += 1
             self._skip_comma()
         self._at += 1
 
-    def _inline_table(self, path: str) -> None:
+    def _read_inline_table(self, path: str) -> None:
         self._at += 1
         while self._skip_blank() and self._text[self._at] != "}":
-            self._pair(path)
+            self._read_pair(path)
             self._skip_comma()
         self._at += 1
 
-    def _string(self, quote: str) -> None:
+    def _skip_string(self, quote: str) -> None:
         fence = quote * 3 if self._text.startswith(quote * 3, self._at) else quote
         self._at += len(fence)
         while not self._text.startswith(fence, self._at):

@@ -53,7 +53,9 @@ class Form:
     description: str
 
     def problem(self, text: str) -> str | None:
-        return None if re.fullmatch(self.pattern, text) else f"{_shown(text)} must be {self.description}"
+        return (
+            None if re.fullmatch(self.pattern, text) else f"{_shorten_value(text)} must be {self.description}"
+        )
 
 
 class BadFile(Exception):
@@ -89,8 +91,8 @@ def setting(
         "maximum": maximum,
         "check": check,
     }
-    given = attrs.Factory(default) if default in (list, dict) else default
-    return attrs.field(default=given, metadata=metadata, kw_only=True)
+    factory_or_default = attrs.Factory(default) if default in (list, dict) else default
+    return attrs.field(default=factory_or_default, metadata=metadata, kw_only=True)
 
 
 def read_text(file: Path, name: str) -> str:
@@ -112,26 +114,27 @@ def read(model: type[T], text: str, rules: Iterable[Rule[T]] = (), *, name: str)
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise BadFile(name, [_syntax_problem(error, text)]) from None
+        raise BadFile(name, [_describe_syntax_error(error, text)]) from None
     reader: _Reader[T] = _Reader(model)
     instance = reader.read(data)
     whole = not reader.problems
     for rule in rules:
-        reader.problems.extend(_findings(rule, instance, whole))
+        reader.problems.extend(_list_findings(rule, instance, whole))
     if reader.problems:
         lines = key_lines(text)
         raise BadFile(
-            name, sorted({Problem(_line(lines, path), path, message) for path, message in reader.problems})
+            name,
+            sorted({Problem(_find_line(lines, path), path, message) for path, message in reader.problems}),
         )
     return instance
 
 
-def _findings(rule: Rule[T], instance: T, whole: bool) -> list[tuple[str, str]]:
+def _list_findings(rule: Rule[T], instance: T, is_complete: bool) -> list[tuple[str, str]]:
     try:
         return list(rule(instance))
     except AttributeError:
         # The rule needs a part that could not be read, which is already one of the problems.
-        if whole:
+        if is_complete:
             raise
         return []
 
@@ -156,18 +159,18 @@ class _Reader(Generic[T]):
 
     def _structure_class(self, data: Any, cls: type[Any]) -> Any:
         if not isinstance(data, dict):
-            raise ValueError(f"must be a table, not {_shown(data)}")
-        known = {setting_name(field): field for field in settings(cls)}
-        for extra in data.keys() - known.keys():
-            with self._at(extra):
-                raise ValueError("unknown key" + _did_you_mean(extra, known))
+            raise ValueError(f"must be a table, not {_shorten_value(data)}")
+        fields_by_name = {read_setting_name(field): field for field in list_settings(cls)}
+        for unknown_key in data.keys() - fields_by_name.keys():
+            with self._collect_problems(unknown_key):
+                raise ValueError("unknown key" + _suggest_name(unknown_key, fields_by_name))
         instance: Any = object.__new__(cls)
         for field in attrs.fields(cls):
             if "doc" not in field.metadata:
-                object.__setattr__(instance, field.name, default_of(field))
+                object.__setattr__(instance, field.name, find_default(field))
         hints = get_type_hints(cls)
-        for name, field in known.items():
-            with self._at(name):
+        for name, field in fields_by_name.items():
+            with self._collect_problems(name):
                 object.__setattr__(
                     instance, field.name, self._structure_field(name, field, hints[field.name], data)
                 )
@@ -182,28 +185,28 @@ class _Reader(Generic[T]):
             return value
         if field.default is attrs.NOTHING:
             raise ValueError(f"missing. {field.metadata['doc']}")
-        return default_of(field)
+        return find_default(field)
 
     def _require(self, field: attrs.Attribute[Any], value: Any) -> None:
         if value is None:
             return
-        wanted = field.metadata
-        for item in _single_values(value):
-            if wanted["form"] and (wrong := wanted["form"].problem(item)):
-                raise ValueError(f"{wrong}. {wanted['doc']}")
-            if wanted["minimum"] is not None and item < wanted["minimum"]:
-                raise ValueError(f"{item} is too small: at least {wanted['minimum']}")
-            if wanted["maximum"] is not None and item > wanted["maximum"]:
-                raise ValueError(f"{item} is too large: at most {wanted['maximum']}")
-            if wanted["check"] and (wrong := wanted["check"](item)):
+        limits = field.metadata
+        for item in _list_single_values(value):
+            if limits["form"] and (wrong := limits["form"].problem(item)):
+                raise ValueError(f"{wrong}. {limits['doc']}")
+            if limits["minimum"] is not None and item < limits["minimum"]:
+                raise ValueError(f"{item} is too small: at least {limits['minimum']}")
+            if limits["maximum"] is not None and item > limits["maximum"]:
+                raise ValueError(f"{item} is too large: at most {limits['maximum']}")
+            if limits["check"] and (wrong := limits["check"](item)):
                 raise ValueError(wrong)
 
     def _structure_list(self, data: Any, kind: Any) -> list[Any]:
         if not isinstance(data, list):
-            raise ValueError(f"must be a list, not {_shown(data)}")
+            raise ValueError(f"must be a list, not {_shorten_value(data)}")
         values = []
         for index, item in enumerate(data):
-            with self._at(f"[{index}]"):
+            with self._collect_problems(f"[{index}]"):
                 values.append(self._converter.structure(item, get_args(kind)[0]))
         return values
 
@@ -213,18 +216,20 @@ class _Reader(Generic[T]):
         The field's `form` and `check` apply to its values.
         """
         if not isinstance(data, dict):
-            raise ValueError(f"must be a table, not {_shown(data)}")
+            raise ValueError(f"must be a table, not {_shorten_value(data)}")
         values = {}
         for key, item in data.items():
-            with self._at(key):
+            with self._collect_problems(key):
                 values[key] = self._converter.structure(item, get_args(kind)[1])
         return values
 
     def _structure_optional(self, data: Any, kind: Any) -> Any:
-        return self._converter.structure(data, next(t for t in get_args(kind) if t is not type(None)))
+        return self._converter.structure(
+            data, next(argument for argument in get_args(kind) if argument is not type(None))
+        )
 
     @contextmanager
-    def _at(self, part: str) -> Iterator[None]:
+    def _collect_problems(self, part: str) -> Iterator[None]:
         """Record what is wrong with a key or an item, and continue with the next one."""
         self._path.append(part)
         try:
@@ -240,7 +245,7 @@ def join_path(parts: Iterable[str]) -> str:
     return "".join(part if part.startswith("[") else f".{part}" for part in parts).lstrip(".")
 
 
-def default_of(field: attrs.Attribute[Any]) -> Any:
+def find_default(field: attrs.Attribute[Any]) -> Any:
     default: Any = field.default
     return default.factory() if isinstance(default, attrs.Factory) else default  # type: ignore[arg-type]
 
@@ -261,7 +266,7 @@ def _is_literal(kind: Any) -> bool:
     return get_origin(kind) is Literal
 
 
-def _single_values(value: Any) -> list[Any]:
+def _list_single_values(value: Any) -> list[Any]:
     if isinstance(value, dict):
         return list(value.values())
     return value if isinstance(value, list) else [value]
@@ -269,17 +274,19 @@ def _single_values(value: Any) -> list[Any]:
 
 def _structure_plain(data: Any, kind: type) -> Any:
     if type(data) is not kind:
-        raise ValueError(f"must be {_KIND_WORDS[kind]}, not {_shown(data)}")
+        raise ValueError(f"must be {_KIND_WORDS[kind]}, not {_shorten_value(data)}")
     return data
 
 
 def _structure_literal(data: Any, kind: Any) -> Any:
     choices = get_args(kind)
     if not any(type(data) is type(choice) and data == choice for choice in choices):
-        shown = ", ".join(
+        choices_text = ", ".join(
             str(choice) if re.search(r"\w", str(choice)) else json.dumps(choice) for choice in choices
         )
-        raise ValueError(f"{_shown(data)} is none of: {shown}" + _did_you_mean(str(data), map(str, choices)))
+        raise ValueError(
+            f"{_shorten_value(data)} is none of: {choices_text}" + _suggest_name(str(data), map(str, choices))
+        )
     return data
 
 
@@ -291,38 +298,38 @@ _KIND_WORDS: dict[type, str] = {
 }
 
 
-def _shown(value: Any) -> str:
+def _shorten_value(value: Any) -> str:
     if isinstance(value, dict):
         return "a table"
     if isinstance(value, list):
         return "a list"
     if isinstance(value, date | time):  # a datetime is a date too
         return value.isoformat()
-    shown = str(value).lower() if isinstance(value, bool) else repr(value)
-    return shown if len(shown) <= 60 else shown[:57] + "…"
+    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"
 
 
-def _did_you_mean(word: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(word, list(known), n=1)
+def _suggest_name(word: str, choices: Iterable[str]) -> str:
+    close = difflib.get_close_matches(word, list(choices), n=1)
     return f". Did you mean {close[0]}?" if close else ""
 
 
-def settings(cls: type) -> list[attrs.Attribute[Any]]:
+def list_settings(cls: type) -> list[attrs.Attribute[Any]]:
     return [field for field in attrs.fields(cls) if "doc" in field.metadata]
 
 
-def setting_name(field: attrs.Attribute[Any]) -> str:
+def read_setting_name(field: attrs.Attribute[Any]) -> str:
     return field.metadata["name"] or field.name
 
 
-def _line(lines: dict[str, int], path: str) -> int:
+def _find_line(lines: dict[str, int], path: str) -> int:
     """Return the line of the key, or of the nearest enclosing table that is in the file, or 0."""
     while path and path not in lines:
         path = re.sub(r"(\.[^.\[\]]+|\[\d+\]|^[^.\[\]]+)$", "", path)
     return lines.get(path, 0)
 
 
-def _syntax_problem(error: tomllib.TOMLDecodeError, text: str) -> Problem:
+def _describe_syntax_error(error: tomllib.TOMLDecodeError, text: str) -> Problem:
     if text.startswith("\ufeff"):
         return Problem(
             1, "", "begins with a byte order mark, which TOML doesn't know. Save the file as UTF-8 without it"

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import attrs
 
-from config.toml_model import default_of, is_map, is_optional, setting_name, settings
+from config.toml_model import find_default, is_map, is_optional, list_settings, read_setting_name
 
 
 def json_schema(model: type, *, title: str, description: str) -> dict[str, Any]:
@@ -17,40 +17,40 @@ def json_schema(model: type, *, title: str, description: str) -> dict[str, Any]:
         "title": title,
         "description": description,
     }
-    return head | _class_schema(model)
+    return head | _build_class_schema(model)
 
 
-def _class_schema(model: type) -> dict[str, Any]:
+def _build_class_schema(model: type) -> dict[str, Any]:
     hints = get_type_hints(model)
-    fields = settings(model)
-    properties = {setting_name(f): _field_schema(f, hints[f.name]) for f in fields}
-    required = [setting_name(f) for f in fields if f.default is attrs.NOTHING]
+    fields = list_settings(model)
+    properties = {read_setting_name(field): _build_field_schema(field, hints[field.name]) for field in fields}
+    required = [read_setting_name(field) for field in fields if field.default is attrs.NOTHING]
     return {"type": "object", "additionalProperties": False, "properties": properties, "required": required}
 
 
-def _field_schema(field: attrs.Attribute[Any], kind: Any) -> dict[str, Any]:
-    schema = _type_schema(kind)
+def _build_field_schema(field: attrs.Attribute[Any], kind: Any) -> dict[str, Any]:
+    schema = _build_type_schema(kind)
     target = schema.get("items") or schema.get("additionalProperties") or schema
     if form := field.metadata["form"]:
         target["pattern"] = f"^(?:{form.pattern})$"
     for bound in ("minimum", "maximum"):
         if field.metadata[bound] is not None:
             target[bound] = field.metadata[bound]
-    if field.default is not attrs.NOTHING and isinstance(default := default_of(field), str | int | date):
+    if field.default is not attrs.NOTHING and isinstance(default := find_default(field), str | int | date):
         schema["default"] = default.isoformat() if isinstance(default, date) else default
     return {"description": field.metadata["doc"]} | schema
 
 
-def _type_schema(kind: Any) -> dict[str, Any]:
+def _build_type_schema(kind: Any) -> dict[str, Any]:
     if is_optional(kind):
-        return _type_schema(next(t for t in get_args(kind) if t is not type(None)))
+        return _build_type_schema(next(argument for argument in get_args(kind) if argument is not type(None)))
     if get_origin(kind) is list:
-        return {"type": "array", "items": _type_schema(get_args(kind)[0])}
+        return {"type": "array", "items": _build_type_schema(get_args(kind)[0])}
     if is_map(kind):
-        return {"type": "object", "additionalProperties": _type_schema(get_args(kind)[1])}
+        return {"type": "object", "additionalProperties": _build_type_schema(get_args(kind)[1])}
     if get_origin(kind) is Literal:
         return {"enum": list(get_args(kind))}
     if attrs.has(kind):
-        return _class_schema(kind)
+        return _build_class_schema(kind)
     names = {str: "string", int: "integer", bool: "boolean"}
     return {"type": names[kind]} if kind in names else {"type": "string", "format": "date"}

@@ -26,7 +26,7 @@ LOCKS: Final = (
 _LIMIT_SECONDS: Final = 900
 
 
-def command(lock: str) -> list[str]:
+def build_command(lock: str) -> list[str]:
     return [
         sys.executable,
         "-m",
@@ -56,7 +56,9 @@ def findings(report: str) -> Iterator[str]:
 def main(locks: Sequence[str] = LOCKS) -> int:
     count = 0
     for lock in locks:
-        done = subprocess.run(command(lock), cwd=ROOT, capture_output=True, text=True, timeout=_LIMIT_SECONDS)
+        done = subprocess.run(
+            build_command(lock), cwd=ROOT, capture_output=True, text=True, timeout=_LIMIT_SECONDS
+        )
         try:
             lines = list(findings(done.stdout))
         except (ValueError, KeyError):

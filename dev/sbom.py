@@ -57,7 +57,7 @@ def document(asset: Asset) -> str:
     root = bom.metadata.component = Component(
         name=asset.name, type=ComponentType.APPLICATION, bom_ref=asset.name
     )
-    parts = [_component(requirement) for requirement in requirements(asset)]
+    parts = [_build_component(requirement) for requirement in requirements(asset)]
     bom.components.update(parts)
     bom.register_dependency(root, parts)
     return JsonV1Dot6(bom).output_as_string(indent=2)
@@ -73,7 +73,7 @@ def requirements(asset: Asset) -> Iterator[Requirement]:
                 yield requirement
 
 
-def _component(requirement: Requirement) -> Component:
+def _build_component(requirement: Requirement) -> Component:
     (version,) = requirement.specifier
     purl = PackageURL("pypi", name=requirement.name.lower(), version=version.version)
     return Component(name=requirement.name, version=version.version, purl=purl, bom_ref=str(purl))

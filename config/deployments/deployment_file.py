@@ -41,8 +41,8 @@ def load_stage(stage: str, folder: Path = FOLDER, *, judge: Judge | NotJudged) -
         )
     file = folder / f"{stage}.toml"
     if not file.is_file():
-        known = ", ".join(sorted(file.stem for file in folder.glob("*.toml")))
-        message = f"there is no such file. Stages that have one: {known or 'none'}"
+        stages = ", ".join(sorted(file.stem for file in folder.glob("*.toml")))
+        message = f"there is no such file. Stages that have one: {stages or 'none'}"
         raise BadFile(f"project/deployments/{stage}.toml", [Problem(0, "", message)])
     loaded = load(file, judge=judge)
     if loaded.deployment.identity.stage != stage:

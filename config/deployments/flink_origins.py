@@ -10,7 +10,8 @@ from typing import Final
 import attrs
 
 from config.deployments import lineage
-from config.deployments.model import Deployment, Topic
+from config.deployments.confluent_model import Topic
+from config.deployments.model import Deployment
 from config.deployments.sources import Missing, Sources, StatementText
 from config.exports.avro_schema import Type
 from config.exports.personal import Finding
@@ -34,23 +35,23 @@ def with_origins(schema: TopicSchema, sources: Sources, deployment: Deployment |
     """
     if deployment is None:
         files = sorted((sources.root / "flink").glob("*/create.sql"))
-        return FlinkOrigins(sources, {}, _statements(sources, (file.parent.name for file in files))).add_to(
-            schema
-        )
+        return FlinkOrigins(
+            sources, {}, _read_statements(sources, (file.parent.name for file in files))
+        ).add_to(schema)
     names = (statement.name for statement in deployment.statements)
     topics = {topic.name: topic for topic in deployment.topics}
-    return FlinkOrigins(sources, topics, _statements(sources, names)).add_to(schema)
+    return FlinkOrigins(sources, topics, _read_statements(sources, names)).add_to(schema)
 
 
-def _statements(sources: Sources, names: Iterable[str]) -> dict[str, StatementText]:
+def _read_statements(sources: Sources, names: Iterable[str]) -> dict[str, StatementText]:
     """Return the statements whose files can be used. A rule of deployment files reports the others."""
-    found = {}
+    statements = {}
     for name in names:
         try:
-            found[name] = sources.statement(name)
+            statements[name] = sources.statement(name)
         except Missing:
             continue
-    return found
+    return statements
 
 
 def _may_fill(text: StatementText, topic: str) -> bool:
@@ -76,19 +77,19 @@ class FlinkOrigins:
         """Return the schema with `copied`. `above` are topics that are computed from this one."""
         above = (*above, schema.topic)
         copied: dict[str, Finding] = {}
-        for name, text in self._writers(schema.topic).items():
+        for name, text in self._find_writers(schema.topic).items():
             file = f"project/flink/{name}/create.sql"
             try:
-                columns = self._columns(text, above)
+                columns = self._trace_columns(text, above)
             except lineage.Unknown as unknown:
                 why = f"{file} doesn't show which fields it comes from: {unknown}"
                 copied |= {path: Finding(why) for path in schema.fields}
                 continue
-            known = functools.partial(self._source, above=above)
-            copied |= lineage.copied_fields(schema, columns, known, file)
+            find_source = functools.partial(self._find_source, above=above)
+            copied |= lineage.find_copied_fields(schema, columns, find_source, file)
         return attrs.evolve(schema, copied=copied)
 
-    def _writers(self, topic: str) -> dict[str, StatementText]:
+    def _find_writers(self, topic: str) -> dict[str, StatementText]:
         """Return the statements that write the topic.
 
         One that only creates a table doesn't, if another inserts into it.
@@ -99,18 +100,18 @@ class FlinkOrigins:
             name: text for name, text in creating.items() if not inserting or lineage.has_query(text.create)
         }
 
-    def _columns(self, text: StatementText, above: tuple[str, ...]) -> dict[str, lineage.Origin]:
+    def _trace_columns(self, text: StatementText, above: tuple[str, ...]) -> dict[str, lineage.Origin]:
         """Return the origins of a statement's columns. Raises Unknown."""
 
         def columns(topic: str) -> list[str] | None:
-            source = self._source(topic, above)
+            source = self._find_source(topic, above)
             return (
                 None if source is None else [path for path in source.fields if not re.search(r"[.\[{]", path)]
             )
 
         return lineage.origins(text.create, columns)
 
-    def _source(self, topic: str, above: tuple[str, ...]) -> TopicSchema | None:
+    def _find_source(self, topic: str, above: tuple[str, ...]) -> TopicSchema | None:
         """Return the schema of a topic that a statement reads, None if no file and no statement shows it."""
         if topic in above:
             return None
@@ -118,21 +119,21 @@ class FlinkOrigins:
             file = self.sources.schema_file(self.topics[topic]) if topic in self.topics else None
             file = file or self.sources.root / "topics" / f"{topic}.avsc"
             return self.add_to(
-                load_schema(file, topic) if file.is_file() else self._derived(topic, above), above
+                load_schema(file, topic) if file.is_file() else self._derive_schema(topic, above), above
             )
         except (BadSchema, Missing, lineage.Unknown):
             return None
 
-    def _derived(self, topic: str, above: tuple[str, ...]) -> TopicSchema:
+    def _derive_schema(self, topic: str, above: tuple[str, ...]) -> TopicSchema:
         """Return what the statements that write a topic without a schema file show of its schema. Raises
         Unknown.
 
         The types are unknown. Most words in names of fields speak of texts, so all fields count as texts.
         """
-        writers = self._writers(topic)
+        writers = self._find_writers(topic)
         if not writers:
             raise lineage.Unknown(f"no file has the schema of {topic}")
-        names = [name for text in writers.values() for name in self._columns(text, (*above, topic))]
+        names = [name for text in writers.values() for name in self._trace_columns(text, (*above, topic))]
         return TopicSchema(
             topic, Type("record"), {name: Field(name, "string", tagged=False) for name in names}
         )

@@ -77,32 +77,32 @@ def origins(create: str, columns: Callable[[str], list[str] | None]) -> dict[str
 
     `columns` returns the columns of a source topic, None if they aren't known. Raises Unknown.
     """
-    query, names = _query(create)
+    query, names = _cut_query(create)
     try:
-        found = _outputs(_scope(query, columns), frozenset())
+        outputs = _trace_outputs(_build_scope(query, columns), frozenset())
     except SqlglotError as error:
         raise Unknown(f"its query can't be read ({type(error).__name__})") from None
     if names is None:
-        return found
-    if len(names) != len(found) or (_creates(create) and set(names) != set(found)):
+        return outputs
+    if len(names) != len(outputs) or (_is_create_table(create) and set(names) != set(outputs)):
         raise Unknown("its list of columns doesn't match its query")
     # In Flink, the list of a CREATE TABLE only changes the order of the query's columns.
-    return found if _creates(create) else dict(zip(names, found.values(), strict=True))
+    return outputs if _is_create_table(create) else dict(zip(names, outputs.values(), strict=True))
 
 
-def _creates(create: str) -> bool:
+def _is_create_table(create: str) -> bool:
     return sqlglot.tokenize(create, read=_DIALECT)[0].token_type is TokenType.CREATE
 
 
 def has_query(create: str) -> bool:
     """Return whether the statement has a query, and doesn't only create a table."""
     try:
-        return _start_of_query(sqlglot.tokenize(create, read=_DIALECT)) is not None
+        return _find_start_of_query(sqlglot.tokenize(create, read=_DIALECT)) is not None
     except SqlglotError:
         return True
 
 
-def copied_fields(
+def find_copied_fields(
     schema: TopicSchema,
     columns: Mapping[str, Origin],
     sources: Callable[[str], TopicSchema | None],
@@ -111,17 +111,17 @@ def copied_fields(
     """Return the fields of a topic that are personal because of what a statement, in `file`, computes them
     from.
     """
-    found: dict[str, Finding] = {}
+    copied: dict[str, Finding] = {}
     for name in (path for path in schema.fields if not re.search(r"[.\[{]", path)):
         origin = columns.get(name, Origin(unknown="it is not among the columns of the query"))
         if origin.unknown:
-            found[name] = Finding(f"{file} doesn't show which fields it comes from: {origin.unknown}")
+            copied[name] = Finding(f"{file} doesn't show which fields it comes from: {origin.unknown}")
         else:
-            found |= dict(_inherited(name, origin, sources, file))
-    return found
+            copied |= dict(_find_inherited(name, origin, sources, file))
+    return copied
 
 
-def _inherited(
+def _find_inherited(
     name: str,
     origin: Origin,
     sources: Callable[[str], TopicSchema | None],
@@ -144,7 +144,7 @@ def _inherited(
             yield inherited, Finding(why, only_as_text=source.personal[personal].only_as_text)
 
 
-def _query(create: str) -> tuple[str, list[str] | None]:
+def _cut_query(create: str) -> tuple[str, list[str] | None]:
     """Return the query of a CREATE TABLE … AS or an INSERT INTO, and the names that it gives to the columns,
     if it does.
 
@@ -156,13 +156,13 @@ def _query(create: str) -> tuple[str, list[str] | None]:
         raise Unknown("its text can't be read as SQL") from None
     while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
         tokens.pop()
-    start = _start_of_query(tokens)
+    start = _find_start_of_query(tokens)
     if start is None or any(token.token_type is TokenType.SEMICOLON for token in tokens):
         raise Unknown("it isn't one CREATE TABLE … AS or INSERT INTO with a query")
-    return _without_window_functions(tokens[start:]), _listed_columns(tokens[:start])
+    return _replace_window_functions(tokens[start:]), _read_listed_columns(tokens[:start])
 
 
-def _start_of_query(tokens: list[Token]) -> int | None:
+def _find_start_of_query(tokens: list[Token]) -> int | None:
     """Return where the query begins: after AS in a CREATE TABLE, else at the first SELECT or WITH outside
     parentheses.
     """
@@ -178,11 +178,11 @@ def _start_of_query(tokens: list[Token]) -> int | None:
     return None
 
 
-def _listed_columns(head: list[Token]) -> list[str] | None:
+def _read_listed_columns(head: list[Token]) -> list[str] | None:
     """Return the columns in the list after the table's name. Raises Unknown if it isn't a list of names."""
     names: list[str] = []
     is_insert = head[0].token_type is TokenType.INSERT
-    opening = next((n for n, token in enumerate(head) if token.token_type is TokenType.L_PAREN), None)
+    opening = next((index for index, token in enumerate(head) if token.token_type is TokenType.L_PAREN), None)
     if opening is None or any(token.text.upper() in _AFTER_COLUMNS for token in head[:opening]):
         if is_insert:
             raise Unknown("it inserts by position, without a list of columns")
@@ -195,25 +195,25 @@ def _listed_columns(head: list[Token]) -> list[str] | None:
     raise Unknown("its list of columns can't be read")
 
 
-def _without_window_functions(tokens: list[Token]) -> str:
+def _replace_window_functions(tokens: list[Token]) -> str:
     """Return the query's text, with `TABLE(TUMBLE(TABLE x, …))` replaced by x with the columns that the
     function adds.
     """
     parts: list[str] = []
     index = 0
     while index < len(tokens):
-        if end := _end_of_window_function(tokens, index):
+        if end := _find_end_of_window_function(tokens, index):
             added = ", ".join(f"CAST(NULL AS TIMESTAMP) AS {name}" for name in _WINDOW_COLUMNS)
-            table = _input_table(tokens[index + 3 : end])
+            table = _read_input_table(tokens[index + 3 : end])
             parts.append(f"(SELECT *, {added} FROM {table})")  # noqa: S608 - it is parsed, and never run
             index = end
         else:
-            parts.append(_text(tokens[index]))
+            parts.append(_write_token(tokens[index]))
             index += 1
     return " ".join(parts)
 
 
-def _end_of_window_function(tokens: list[Token], start: int) -> int | None:
+def _find_end_of_window_function(tokens: list[Token], start: int) -> int | None:
     names = [token.text.upper() for token in tokens[start : start + 4]]
     if len(names) < 4 or names[0] != "TABLE" or names[2] not in _WINDOW_FUNCTIONS:
         return None
@@ -225,9 +225,11 @@ def _end_of_window_function(tokens: list[Token], start: int) -> int | None:
     return None
 
 
-def _input_table(tokens: list[Token]) -> str:
+def _read_input_table(tokens: list[Token]) -> str:
     """Return the name after TABLE among the arguments of a windowing function. Raises Unknown."""
-    start = next((n for n, token in enumerate(tokens, 1) if token.token_type is TokenType.TABLE), None)
+    start = next(
+        (index for index, token in enumerate(tokens, 1) if token.token_type is TokenType.TABLE), None
+    )
     if start is None or start >= len(tokens):
         raise Unknown("the input of its windowing function can't be read")
     name = [tokens[start]]
@@ -237,13 +239,13 @@ def _input_table(tokens: list[Token]) -> str:
     return ".".join(f"`{part.text}`" for part in name)
 
 
-def _text(token: Token) -> str:
+def _write_token(token: Token) -> str:
     if token.token_type is TokenType.STRING:
         return "'" + token.text.replace("\\", "\\\\").replace("'", "\\'") + "'"
     return f"`{token.text}`" if token.token_type is TokenType.IDENTIFIER else token.text
 
 
-def _scope(query: str, columns: Callable[[str], list[str] | None]) -> Scope:
+def _build_scope(query: str, columns: Callable[[str], list[str] | None]) -> Scope:
     """Return the query with every column qualified and every star expanded, as far as that can be known.
 
     Raises Unknown.
@@ -255,10 +257,12 @@ def _scope(query: str, columns: Callable[[str], list[str] | None]) -> Scope:
         table.set("db", None)
         table.set("catalog", None)
     names = {table.name for table in tree.find_all(exp.Table)}
-    known: dict[str, object] = {
-        name: dict.fromkeys(found, "unknown") for name in names if (found := columns(name)) is not None
+    columns_by_table: dict[str, object] = {
+        name: dict.fromkeys(table_columns, "unknown")
+        for name in names
+        if (table_columns := columns(name)) is not None
     }
-    schema = MappingSchema(known, dialect=_DIALECT, normalize=False)
+    schema = MappingSchema(columns_by_table, dialect=_DIALECT, normalize=False)
     qualified = qualify(
         tree,
         schema=schema,
@@ -272,7 +276,7 @@ def _scope(query: str, columns: Callable[[str], list[str] | None]) -> Scope:
     return scope
 
 
-def _outputs(scope: Scope, within: frozenset[int]) -> dict[str, Origin]:
+def _trace_outputs(scope: Scope, within: frozenset[int]) -> dict[str, Origin]:
     """Return the origins of a query's columns.
 
     `within` are the queries around it: a recursive one is unknown.
@@ -281,53 +285,55 @@ def _outputs(scope: Scope, within: frozenset[int]) -> dict[str, Origin]:
         raise Unknown("its query is recursive")
     within |= {id(scope)}
     if branches := scope.set_operation_scopes:
-        left, right = (_outputs(branch, within) for branch in branches)
+        left, right = (_trace_outputs(branch, within) for branch in branches)
         if len(left) != len(right):
             raise Unknown("the branches of a UNION differ")
         return {
-            name: _merged(first, second)
+            name: _merge_origins(first, second)
             for (name, first), second in zip(left.items(), right.values(), strict=True)
         }
     if not isinstance(scope.expression, exp.Select) or scope.expression.is_star:
         raise Unknown("the columns of a * in its query can't be known")
     return {
-        selected.alias_or_name: _of_expression(selected.unalias(), scope, within)
+        selected.alias_or_name: _trace_expression(selected.unalias(), scope, within)
         for selected in scope.expression.selects
     }
 
 
-def _merged(origin: Origin, other: Origin) -> Origin:
-    copies = origin.copies if origin.copies == other.copies else None
-    return Origin(origin.fields | other.fields, copies, origin.unknown or other.unknown)
+def _merge_origins(first_origin: Origin, second_origin: Origin) -> Origin:
+    copies = first_origin.copies if first_origin.copies == second_origin.copies else None
+    return Origin(
+        first_origin.fields | second_origin.fields, copies, first_origin.unknown or second_origin.unknown
+    )
 
 
-def _of_expression(expression: exp.Expr, scope: Scope, within: frozenset[int]) -> Origin:
-    column, path = _as_path(expression)
+def _trace_expression(expression: exp.Expr, scope: Scope, within: frozenset[int]) -> Origin:
+    column, path = _read_path(expression)
     if column is not None:
-        return _of_column(column, path, scope, within)
+        return _trace_column(column, path, scope, within)
     result = Origin()
     for node in expression.walk(prune=lambda node: isinstance(node, _FOLLOWED)):
         if isinstance(node, exp.Query):
-            result = _merged(result, Origin(unknown="a subquery computes it"))
+            result = _merge_origins(result, Origin(unknown="a subquery computes it"))
         elif isinstance(node, exp.Window):
-            result = _merged(result, _of_expression(node.this, scope, within))
+            result = _merge_origins(result, _trace_expression(node.this, scope, within))
         elif isinstance(node, exp.Dot | exp.Column):
-            result = _merged(result, _of_dotted(node, scope, within))
+            result = _merge_origins(result, _trace_dotted(node, scope, within))
         elif isinstance(node, exp.Anonymous) and node.name.lower() not in _PLAIN_FUNCTIONS:
-            result = _merged(result, Origin(unknown=f"function {node.name} computes it"))
+            result = _merge_origins(result, Origin(unknown=f"function {node.name} computes it"))
     return attrs.evolve(result, copies=None)
 
 
-def _of_dotted(node: exp.Expr, scope: Scope, within: frozenset[int]) -> Origin:
-    column, path = _as_path(node)
+def _trace_dotted(node: exp.Expr, scope: Scope, within: frozenset[int]) -> Origin:
+    column, path = _read_path(node)
     if column is not None:
-        return _of_column(column, path, scope, within)
+        return _trace_column(column, path, scope, within)
     if not isinstance(node.expression, exp.Identifier):
         return Origin(unknown="a function of another database computes it")
-    return _of_expression(node.this, scope, within)  # a field of what an expression returns
+    return _trace_expression(node.this, scope, within)  # a field of what an expression returns
 
 
-def _as_path(expression: exp.Expr) -> tuple[exp.Column | None, list[str]]:
+def _read_path(expression: exp.Expr) -> tuple[exp.Column | None, list[str]]:
     """Return the column and the names of the fields after it, if the expression is nothing else."""
     names: list[str] = []
     while isinstance(expression, exp.Dot) and isinstance(expression.expression, exp.Identifier):
@@ -336,7 +342,7 @@ def _as_path(expression: exp.Expr) -> tuple[exp.Column | None, list[str]]:
     return (expression, names) if isinstance(expression, exp.Column) else (None, names)
 
 
-def _of_column(column: exp.Column, path: list[str], scope: Scope, within: frozenset[int]) -> Origin:
+def _trace_column(column: exp.Column, path: list[str], scope: Scope, within: frozenset[int]) -> Origin:
     if column.name == _ROWTIME:
         return Origin()
     source = scope.sources.get(column.table)
@@ -346,14 +352,14 @@ def _of_column(column: exp.Column, path: list[str], scope: Scope, within: frozen
     if not isinstance(source, Scope):
         return Origin(unknown=f"{column.name} can't be found in its sources")
     if isinstance(source.expression, exp.Select | exp.SetOperation):
-        origin = _outputs(source, within).get(
+        origin = _trace_outputs(source, within).get(
             column.name, Origin(unknown=f"{column.name} can't be found in its sources")
         )
-        return _inside(origin, path)
-    return _of_table_function(source.expression, scope, within)
+        return _narrow_origin(origin, path)
+    return _trace_table_function(source.expression, scope, within)
 
 
-def _inside(origin: Origin, path: list[str]) -> Origin:
+def _narrow_origin(origin: Origin, path: list[str]) -> Origin:
     """Return the origin of a field inside what has the origin."""
     if not path or origin.copies is None or len(origin.fields) != 1:
         return origin
@@ -362,7 +368,7 @@ def _inside(origin: Origin, path: list[str]) -> Origin:
     return Origin(frozenset({field}), field, origin.unknown)
 
 
-def _of_table_function(expression: exp.Expr, scope: Scope, within: frozenset[int]) -> Origin:
+def _trace_table_function(expression: exp.Expr, scope: Scope, within: frozenset[int]) -> Origin:
     """Return the origin of what UNNEST makes of an array; other functions are unknown."""
     function = expression.this if isinstance(expression, exp.Lateral) else expression
     if not isinstance(function, exp.Explode | exp.Unnest):
@@ -370,5 +376,5 @@ def _of_table_function(expression: exp.Expr, scope: Scope, within: frozenset[int
     arguments = function.expressions if isinstance(function, exp.Unnest) else [function.this]
     result = Origin()
     for argument in arguments:
-        result = _merged(result, _of_expression(argument, scope, within))
+        result = _merge_origins(result, _trace_expression(argument, scope, within))
     return attrs.evolve(result, copies=None)

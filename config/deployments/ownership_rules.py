@@ -11,8 +11,10 @@ Finding = tuple[str, str]
 
 
 def statements_undo_only_their_table(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
-    """Require undo.sql to drop only what create.sql creates: DROP TABLE deletes the topic, its records and
-    its subjects.
+    """undo.sql drops only the table that create.sql creates. In an existing environment, that table is a
+    topic of the file.
+
+    DROP TABLE deletes the topic, its records and its subjects.
     """
     for index, statement in enumerate(deployment.statements):
         try:
@@ -45,6 +47,9 @@ def statements_undo_only_their_table(deployment: Deployment, sources: Sources) -
 
 
 def adopted_objects_are_declared(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    """`adopt` names only what the deployment itself would create: no table of a topic without
+    `[topics.tableflow]`, and no subject that a connector or a statement registers.
+    """
     for index, topic in enumerate(deployment.topics):
         key = f"topics[{index}].adopt"
         if "tableflow" in topic.adopt and not topic.tableflow:

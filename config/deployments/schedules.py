@@ -13,7 +13,7 @@ _MOST_WINDOWS: Final = 14
 _MOMENT: Final = timedelta(microseconds=1)
 
 
-def runs_once(schedule: cron.Cron, rule: WindowRule) -> bool:
+def has_only_one_run(schedule: cron.Cron, rule: WindowRule) -> bool:
     """Return whether there is only one run between the ends of two windows, of the first windows that have
     any.
     """

@@ -12,7 +12,7 @@ from typing import Final
 
 import attrs
 
-from config.deployments.model import Topic
+from config.deployments.confluent_model import Topic
 from config.exports import check, contracts
 from config.exports.check import Judge, NotJudged
 from config.exports.contract import Contract
@@ -82,12 +82,12 @@ class Sources:
         Raises Missing if the named file doesn't exist.
         """
         if topic.schema_file is None:
-            own = self.root / "topics" / f"{topic.name}.avsc"
-            return own if own.is_file() else None
-        named = self.root / topic.schema_file
-        if not named.resolve().is_relative_to(self.root) or not named.is_file():
+            default_file = self.root / "topics" / f"{topic.name}.avsc"
+            return default_file if default_file.is_file() else None
+        named_file = self.root / topic.schema_file
+        if not named_file.resolve().is_relative_to(self.root) or not named_file.is_file():
             raise Missing(f"{topic.schema_file} is not a file in the project's folder")
-        return named
+        return named_file
 
     def schema(self, topic: Topic) -> TopicSchema | None:
         """Return the topic's schema, or None if it has none. Raises Missing if the file can't be used."""
@@ -103,7 +103,7 @@ class Sources:
 
     def statement(self, name: str) -> StatementText:
         """Return the texts of a Flink statement. Raises Missing."""
-        return _statement(self.root / "flink" / name)
+        return _read_statement(self.root / "flink" / name)
 
     def partitions(self, topic: Topic) -> int:
         """Return the number of the topic's partitions when it is created. Raises Missing."""
@@ -115,11 +115,11 @@ class Sources:
         Raises BadFile.
         """
         file = self.root / "exports" / f"{name}.toml"
-        more = (*contracts.name_rules(file), *(check.rules(schema, self.judge) if schema else ()))
+        more_rules = (*contracts.name_rules(file), *(check.rules(schema, self.judge) if schema else ()))
         if not file.is_file():
             return contracts.load(name)
         return contracts.parse(
-            file.read_text(encoding="utf-8"), name=f"project/exports/{name}.toml", more_rules=more
+            file.read_text(encoding="utf-8"), name=f"project/exports/{name}.toml", more_rules=more_rules
         )
 
     def plain_contract(self, name: str) -> Contract | None:
@@ -131,7 +131,7 @@ class Sources:
 
 
 @functools.cache
-def _statement(folder: Path) -> StatementText:
+def _read_statement(folder: Path) -> StatementText:
     texts = {}
     for name in ("create.sql", "undo.sql"):
         try:

@@ -93,22 +93,22 @@ def region(name: str) -> str | None:
     return (
         None
         if name in REGIONS
-        else f"{name[:40]!r} is not an AWS region with Glue{_did_you_mean(name, REGIONS)}"
+        else f"{name[:40]!r} is not an AWS region with Glue{_suggest_name(name, REGIONS)}"
     )
 
 
 def datagen(name: str) -> str | None:
     if name in (FROM_SCHEMA, *QUICKSTARTS):
         return None
-    known = f'"{FROM_SCHEMA}" or one of {", ".join(QUICKSTARTS)}'
+    choices = f'"{FROM_SCHEMA}" or one of {", ".join(QUICKSTARTS)}'
     return (
         f"{name[:40]!r} is not a quickstart of the Datagen connector. Use "
-        f"{known}{_did_you_mean(name.upper(), QUICKSTARTS)}"
+        f"{choices}{_suggest_name(name.upper(), QUICKSTARTS)}"
     )
 
 
-def _did_you_mean(name: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
+def _suggest_name(name: str, choices: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name, choices, n=1)
     return f". Did you mean {close[0]}?" if close else ""
 
 

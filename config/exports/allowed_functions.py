@@ -75,8 +75,8 @@ RECORD_KEY: Final = "key"
 
 def forbidden(functions: list[str], *, aggregate: bool) -> list[str]:
     """Return those of `functions` (as written) that a contract may not use."""
-    known = SCALAR | AGGREGATE if aggregate else SCALAR
-    return [name for name in functions if name.lower() not in known]
+    allowed_names = SCALAR | AGGREGATE if aggregate else SCALAR
+    return [name for name in functions if name.lower() not in allowed_names]
 
 
 def why_forbidden(name: str) -> str:
@@ -89,12 +89,12 @@ def shows_one_person(functions: list[str], *, compares_person_id: bool) -> str |
     """Return why a measure over `functions` may show one person's value in an aggregate with `person_id`, or
     None.
     """
-    what = sorted({name.lower() for name in functions} & SHOWS_ONE_PERSON)
-    if not what and not compares_person_id:
+    revealing_functions = sorted({name.lower() for name in functions} & SHOWS_ONE_PERSON)
+    if not revealing_functions and not compares_person_id:
         return None
     reason = (
-        f"{', '.join(what)}() gives the value of one person"
-        if what
+        f"{', '.join(revealing_functions)}() gives the value of one person"
+        if revealing_functions
         else "a condition on the person's id picks out one person"
     )
     return (

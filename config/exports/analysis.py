@@ -12,7 +12,8 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from config.exports.contract import Column, Contract, Delivery, Filter, Source, WindowRule
+from config.exports.contract import Column, Contract, Filter, Source, WindowRule
+from config.exports.file_model import Delivery
 
 T = TypeVar("T")
 
@@ -82,22 +83,22 @@ def analysable(contract: Contract) -> Contract:
 
     Checks are left out if a column could not be read, because they may need it.
     """
-    columns = [_readable_column(column, index) for index, column in enumerate(contract.column)]
+    columns = [_replace_unreadable_column(column, index) for index, column in enumerate(contract.column)]
     are_whole = all(map(_is_whole, contract.column))
     return attrs.evolve(
         _NEUTRAL,
         source=attrs.evolve(_NEUTRAL.source, topic=getattr(getattr(contract, "source", None), "topic", "")),
         filter=[rule if _is_whole(rule) else _NEUTRAL_FILTER for rule in getattr(contract, "filter", [])],
         column=columns,
-        explode=_whole_or_none(getattr(contract, "explode", None)),
-        deduplicate=_whole_or_none(getattr(contract, "deduplicate", None)),
-        aggregate=_whole_or_none(getattr(contract, "aggregate", None)),
-        report=_whole_or_none(getattr(contract, "report", None)) or _NEUTRAL.report,
+        explode=_drop_unless_whole(getattr(contract, "explode", None)),
+        deduplicate=_drop_unless_whole(getattr(contract, "deduplicate", None)),
+        aggregate=_drop_unless_whole(getattr(contract, "aggregate", None)),
+        report=_drop_unless_whole(getattr(contract, "report", None)) or _NEUTRAL.report,
         check=[check for check in getattr(contract, "check", []) if are_whole and _is_whole(check)],
     )
 
 
-def _readable_column(column: Column, index: int) -> Column:
+def _replace_unreadable_column(column: Column, index: int) -> Column:
     name = getattr(column, "name", f"column_{index}")
     return (
         column
@@ -106,7 +107,7 @@ def _readable_column(column: Column, index: int) -> Column:
     )
 
 
-def _whole_or_none(part: T | None) -> T | None:
+def _drop_unless_whole(part: T | None) -> T | None:
     return part if part is not None and _is_whole(part) else None
 
 

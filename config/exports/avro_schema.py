@@ -78,8 +78,8 @@ def read(schema: Any, topic: str) -> Type:
     if not isinstance(schema, dict) or schema.get("type") not in _RECORDS:
         raise BadSchema(f"the schema of {topic} is not an Avro record, and Tableflow needs one")
     try:
-        parse_schema(_for_parser(schema))
-        return _Reader().type_of(schema, "", "")
+        parse_schema(_adapt_for_parser(schema))
+        return _Reader().read_type(schema, "", "")
     except RecursionError:
         raise BadSchema(f"the schema of {topic} is nested too deep") from None
     except (SchemaParseException, KeyError, TypeError, AttributeError, ValueError) as error:
@@ -88,23 +88,23 @@ def read(schema: Any, topic: str) -> Type:
         ) from error
 
 
-def _for_parser(schema: Any) -> Any:
+def _adapt_for_parser(schema: Any) -> Any:
     """Return the schema in a form that fastavro accepts.
 
     Java also accepts types and names inside `{"type": …}`, and ignores logical types that don't fit their
     type.
     """
     if isinstance(schema, list):
-        return [_for_parser(branch) for branch in schema]
+        return [_adapt_for_parser(branch) for branch in schema]
     if not isinstance(schema, dict):
         return schema
     kind = schema["type"]
     if _is_wrapper(schema):
-        return _for_parser(kind)
+        return _adapt_for_parser(kind)
     plain = {key: value for key, value in schema.items() if key not in ("logicalType", "precision", "scale")}
-    plain |= {key: _for_parser(schema[key]) for key in ("items", "values") if key in schema}
+    plain |= {key: _adapt_for_parser(schema[key]) for key in ("items", "values") if key in schema}
     if kind in _RECORDS:
-        plain["fields"] = [field | {"type": _for_parser(field["type"])} for field in schema["fields"]]
+        plain["fields"] = [field | {"type": _adapt_for_parser(field["type"])} for field in schema["fields"]]
     return plain
 
 
@@ -119,105 +119,109 @@ class _Reader:
         self._named: dict[str, tuple[dict[str, Any], str]] = {}
         self._open: list[str] = []
 
-    def type_of(self, schema: Any, path: str, namespace: str) -> Type:
+    def read_type(self, schema: Any, path: str, namespace: str) -> Type:
         if isinstance(schema, list):
-            return self._union(schema, path, namespace)
+            return self._read_union(schema, path, namespace)
         if isinstance(schema, str) and schema not in _TYPES:
-            return self._defined(schema, path, namespace)
+            return self._read_defined_type(schema, path, namespace)
         if isinstance(schema, str):
             schema = {"type": schema}
         if _is_wrapper(schema):
-            inner = self.type_of(schema["type"], path, namespace)
+            inner = self.read_type(schema["type"], path, namespace)
             return attrs.evolve(inner, tagged=inner.tagged or is_tagged(schema))
         if "name" in schema:
             namespace = self._define(schema, path, namespace)
-        return self._nested(schema, path, namespace) or _plain(schema, path)
+        return self._read_nested_type(schema, path, namespace) or _read_plain_type(schema, path)
 
     def _define(self, schema: dict[str, Any], path: str, namespace: str) -> str:
         """Remember the named type, and return the namespace for names inside it."""
-        name = _full_name(schema, namespace)
+        name = _build_full_name(schema, namespace)
         if not all(map(_NAME.fullmatch, name.split("."))):
-            raise _bad(path, f"{name} is no name of a type: letters, digits and _, and no digit at its start")
-        own = name.rpartition(".")[0]
-        self._named[name] = (schema, own)
-        return own
+            raise _build_error(
+                path, f"{name} is no name of a type: letters, digits and _, and no digit at its start"
+            )
+        own_namespace = name.rpartition(".")[0]
+        self._named[name] = (schema, own_namespace)
+        return own_namespace
 
-    def _defined(self, name: str, path: str, namespace: str) -> Type:
-        schema, own = self._definition(name, namespace)
-        return self._nested(schema, path, own) or _plain(schema, path)
+    def _read_defined_type(self, name: str, path: str, namespace: str) -> Type:
+        schema, own_namespace = self._find_definition(name, namespace)
+        return self._read_nested_type(schema, path, own_namespace) or _read_plain_type(schema, path)
 
-    def _definition(self, name: str, namespace: str) -> tuple[dict[str, Any], str]:
+    def _find_definition(self, name: str, namespace: str) -> tuple[dict[str, Any], str]:
         inside = name if "." in name or not namespace else f"{namespace}.{name}"
         return self._named.get(inside) or self._named[name]
 
-    def _nested(self, schema: dict[str, Any], path: str, namespace: str) -> Type | None:
+    def _read_nested_type(self, schema: dict[str, Any], path: str, namespace: str) -> Type | None:
         kind = schema["type"]
         if kind in _RECORDS:
-            return self._record(schema, path, namespace)
+            return self._read_record(schema, path, namespace)
         if kind == "map":
             return Type(
-                "map", is_tagged(schema), items=self.type_of(schema["values"], f"{path}{{}}", namespace)
+                "map", is_tagged(schema), items=self.read_type(schema["values"], f"{path}{{}}", namespace)
             )
         if kind != "array":
             return None
         is_map = self._encodes_map(schema, namespace)
-        items = self.type_of(schema["items"], f"{path}{{}}" if is_map else f"{path}[]", namespace)
+        items = self.read_type(schema["items"], f"{path}{{}}" if is_map else f"{path}[]", namespace)
         if is_map:
-            return _map_of(items, path, is_tagged(schema))
+            return _build_map(items, path, is_tagged(schema))
         return Type("array", is_tagged(schema), items=items)
 
-    def _record(self, schema: dict[str, Any], path: str, namespace: str) -> Type:
-        name = _full_name(schema, namespace)
+    def _read_record(self, schema: dict[str, Any], path: str, namespace: str) -> Type:
+        name = _build_full_name(schema, namespace)
         if name in self._open:
-            raise _bad(
+            raise _build_error(
                 path, f"record {name} contains itself, and a table has no recursive types. Flatten it first"
             )
         self._open.append(name)
-        fields = tuple(self._fields(schema, path, namespace))
+        fields = tuple(self._read_fields(schema, path, namespace))
         self._open.pop()
         if len({field.name for field in fields}) < max(len(fields), 1):
-            raise _bad(path, f"record {name} has no fields, or two of one name, and a table can have neither")
+            raise _build_error(
+                path, f"record {name} has no fields, or two of one name, and a table can have neither"
+            )
         return Type("record", is_tagged(schema), fields=fields, record=name)
 
-    def _fields(self, schema: dict[str, Any], path: str, namespace: str) -> Iterator[Field]:
+    def _read_fields(self, schema: dict[str, Any], path: str, namespace: str) -> Iterator[Field]:
         for field in schema["fields"]:
             inner = f"{path}.{field['name']}" if path else field["name"]
             if not _NAME.fullmatch(field["name"]):
-                raise _bad(inner, "a name has letters, digits and _, and no digit at its start")
-            yield Field(field["name"], self.type_of(field["type"], inner, namespace), is_tagged(field))
+                raise _build_error(inner, "a name has letters, digits and _, and no digit at its start")
+            yield Field(field["name"], self.read_type(field["type"], inner, namespace), is_tagged(field))
 
-    def _union(self, schemas: list[Any], path: str, namespace: str) -> Type:
-        names = [self._branch_name(branch, namespace) for branch in schemas]
+    def _read_union(self, schemas: list[Any], path: str, namespace: str) -> Type:
+        names = [self._name_branch(branch, namespace) for branch in schemas]
         if len(set(names)) < len(names) or "union" in names:
-            raise _bad(path, "a union can't have another union in it, or two branches of one type")
-        wanted = {name: branch for name, branch in zip(names, schemas, strict=True) if name != "null"}
-        if not wanted:
-            raise _bad(path, "the type is null alone, which no column can hold")
+            raise _build_error(path, "a union can't have another union in it, or two branches of one type")
+        branches = {name: branch for name, branch in zip(names, schemas, strict=True) if name != "null"}
+        if not branches:
+            raise _build_error(path, "the type is null alone, which no column can hold")
         nullable = "null" in names
-        if len(wanted) == 1:
-            (branch,) = wanted.values()
-            return attrs.evolve(self.type_of(branch, path, namespace), nullable=nullable)
-        columns = branch_columns(list(wanted))
+        if len(branches) == 1:
+            (branch,) = branches.values()
+            return attrs.evolve(self.read_type(branch, path, namespace), nullable=nullable)
+        columns = name_branch_columns(list(branches))
         if len(set(columns)) < len(columns):
-            raise _bad(
+            raise _build_error(
                 path, "two branches of the union get the same column name, and a table can't have both"
             )
         fields = [
-            Field(column, attrs.evolve(self.type_of(branch, f"{path}.{column}", namespace), nullable=True))
-            for column, branch in zip(columns, wanted.values(), strict=True)
+            Field(column, attrs.evolve(self.read_type(branch, f"{path}.{column}", namespace), nullable=True))
+            for column, branch in zip(columns, branches.values(), strict=True)
         ]
         return Type("union", nullable=nullable, fields=tuple(fields))
 
-    def _branch_name(self, schema: Any, namespace: str) -> str:
+    def _name_branch(self, schema: Any, namespace: str) -> str:
         """Return Avro's name of a branch: the full name of a named type, otherwise the Avro type."""
         if isinstance(schema, list):
             return "union"
         if isinstance(schema, str):
-            known = None if schema in _TYPES else self._definition(schema, namespace)
-            return _full_name(*known) if known else schema
+            definition = None if schema in _TYPES else self._find_definition(schema, namespace)
+            return _build_full_name(*definition) if definition else schema
         if _is_wrapper(schema):
-            return self._branch_name(schema["type"], namespace)
-        return _full_name(schema, namespace) if "name" in schema else str(schema["type"])
+            return self._name_branch(schema["type"], namespace)
+        return _build_full_name(schema, namespace) if "name" in schema else str(schema["type"])
 
     def _encodes_map(self, array: dict[str, Any], namespace: str) -> bool:
         """Return whether the array is a map in Kafka Connect's encoding for keys that aren't text."""
@@ -225,14 +229,14 @@ class _Reader:
         while isinstance(items, dict) and _is_wrapper(items):
             items = items["type"]
         if isinstance(items, str) and items not in _TYPES:
-            items, namespace = self._definition(items, namespace)
+            items, namespace = self._find_definition(items, namespace)
         if not isinstance(items, dict) or items["type"] not in _RECORDS:
             return False
-        marked = items.get("connect.internal.type") == "MapEntry" or _logical(array) == "map"
-        return marked or _full_name(items, namespace) == _MAP_ENTRY
+        marked = items.get("connect.internal.type") == "MapEntry" or _read_logical_type(array) == "map"
+        return marked or _build_full_name(items, namespace) == _MAP_ENTRY
 
 
-def branch_columns(names: list[str]) -> list[str]:
+def name_branch_columns(names: list[str]) -> list[str]:
     """Return the columns of a union's branches, by the branches' full names.
 
     A branch has its short name; if several have the same one, they have their full names, with `_` in the
@@ -249,41 +253,43 @@ def is_tagged(schema: Any) -> bool:
     return isinstance(schema, dict) and "PII" in schema.get("confluent:tags", [])
 
 
-def _full_name(schema: Mapping[str, Any], namespace: str) -> str:
+def _build_full_name(schema: Mapping[str, Any], namespace: str) -> str:
     name = str(schema["name"])
     space = schema.get("namespace", namespace)
     return name if "." in name or not space else f"{space}.{name}"
 
 
-def _logical(schema: Mapping[str, Any]) -> str | None:
+def _read_logical_type(schema: Mapping[str, Any]) -> str | None:
     """Return the logical type if it fits the Avro type."""
     logical = str(schema.get("logicalType")).lower()
     return logical if logical in _LOGICAL.get(schema["type"], ()) else None
 
 
-def _plain(schema: dict[str, Any], path: str) -> Type:
+def _read_plain_type(schema: dict[str, Any], path: str) -> Type:
     kind = schema["type"]
-    logical = _logical(schema)
+    logical = _read_logical_type(schema)
     if kind == "null":
-        raise _bad(path, "the type is null alone, which no column can hold")
+        raise _build_error(path, "the type is null alone, which no column can hold")
     if logical and logical.endswith("-nanos"):
-        raise _bad(path, f"Tableflow's tables can't hold {logical}. Use microseconds")
+        raise _build_error(path, f"Tableflow's tables can't hold {logical}. Use microseconds")
     if kind == "fixed" and (not _is_whole(schema["size"]) or schema["size"] < 1):
-        raise _bad(path, f"a fixed type of {schema['size']!r} bytes can't hold anything")
-    size = _digits(schema, path) if logical == "decimal" else None
+        raise _build_error(path, f"a fixed type of {schema['size']!r} bytes can't hold anything")
+    size = _read_digits(schema, path) if logical == "decimal" else None
     return Type(logical or kind, is_tagged(schema), size=size)
 
 
-def _digits(schema: dict[str, Any], path: str) -> tuple[int, int]:
+def _read_digits(schema: dict[str, Any], path: str) -> tuple[int, int]:
     precision: Any = schema.get("precision")
     if precision is None:
         precision = _DEFAULT_PRECISION
     scale: int = schema["scale"] if _is_whole(schema.get("scale")) else 0
     if not _is_whole(precision) or not 1 <= precision <= _MAX_PRECISION or not 0 <= scale <= precision:
         limits = f"it needs a precision of 1 to {_MAX_PRECISION} and a scale from 0 to the precision"
-        raise _bad(path, f"a table can't hold decimal({precision}, {scale}): {limits}")
+        raise _build_error(path, f"a table can't hold decimal({precision}, {scale}): {limits}")
     if schema["type"] == "fixed" and 10**precision > 2 ** (8 * schema["size"] - 1):
-        raise _bad(path, f"{schema['size']} bytes can't hold the digits of decimal({precision}, {scale})")
+        raise _build_error(
+            path, f"{schema['size']} bytes can't hold the digits of decimal({precision}, {scale})"
+        )
     return precision, scale
 
 
@@ -291,15 +297,17 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _map_of(entry: Type, path: str, tagged: bool) -> Type:
+def _build_map(entry: Type, path: str, tagged: bool) -> Type:
     types = {
         field.name: attrs.evolve(field.type, tagged=field.type.tagged or field.tagged)
         for field in entry.fields
     }
     if types.keys() != {"key", "value"}:
-        raise _bad(path, "the array encodes a map, and its items are not records of the fields key and value")
+        raise _build_error(
+            path, "the array encodes a map, and its items are not records of the fields key and value"
+        )
     return Type("map", tagged or entry.tagged, items=types["value"], key=types["key"])
 
 
-def _bad(path: str, problem: str) -> BadSchema:
+def _build_error(path: str, problem: str) -> BadSchema:
     return BadSchema(f"field {path or '(top)'}: {problem}")

@@ -50,17 +50,17 @@ def check_file(path: Path, schema: TopicSchema, judge: Judge | NotJudged) -> Con
 
 def rules(schema: TopicSchema, judge: Judge | NotJudged) -> tuple[Rule[Contract], ...]:
     checks: list[Rule[Contract]] = [
-        lambda contract: _fields_exist(contract, schema),
-        lambda contract: _event_time_is_a_time(contract, schema),
-        lambda contract: _table_can_be_read(contract, schema),
-        lambda contract: _personal_fields_are_treated(contract, schema),
+        lambda contract: _check_fields_exist(contract, schema),
+        lambda contract: _check_event_time_is_a_time(contract, schema),
+        lambda contract: _check_table_can_be_read(contract, schema),
+        lambda contract: _check_personal_fields_are_treated(contract, schema),
     ]
     if not isinstance(judge, NotJudged):
-        checks.append(lambda contract: _judged(contract, schema, judge))
+        checks.append(lambda contract: _ask_judge(contract, schema, judge))
     return tuple(checks)
 
 
-def _fields_exist(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
+def _check_fields_exist(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
     if contract.source.topic != schema.topic:
         yield (
             "source.topic",
@@ -87,7 +87,7 @@ def _is_ambiguous(path: str, schema: TopicSchema) -> bool:
     return head in (*KAFKA_FIELDS, *ICEBERG_FIELDS) and head in schema.fields
 
 
-def _event_time_is_a_time(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
+def _check_event_time_is_a_time(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
     field = schema.fields.get(contract.source.event_time)
     if field and field.kind not in _TIMES:
         yield (
@@ -96,7 +96,7 @@ def _event_time_is_a_time(contract: Contract, schema: TopicSchema) -> Iterator[F
         )
 
 
-def _table_can_be_read(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
+def _check_table_can_be_read(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
     if times := [field.path for field in schema.fields.values() if field.kind.startswith("time-")]:
         yield (
             "source.topic",
@@ -114,23 +114,23 @@ def _table_can_be_read(contract: Contract, schema: TopicSchema) -> Iterator[Find
 
 def _resolve(path: str, contract: Contract, schema: TopicSchema) -> str | None:
     """Return the path in the schema of the field that a contract names, or None if there is no such field."""
-    head, _, rest = path.partition(".")
+    head, _, path_in_item = path.partition(".")
     if contract.explode and head == contract.explode.alias:
         item = f"{contract.explode.array}[]"
-        path = f"{item}.{rest}" if rest else item
+        path = f"{item}.{path_in_item}" if path_in_item else item
     if path in KAFKA_FIELDS or path in WINDOW_FIELDS:
         return path
     return path if path in schema.fields or path == RECORD_KEY else None
 
 
-def _personal_fields_are_treated(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
+def _check_personal_fields_are_treated(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
     """Check columns that copy a field. Only Spark knows the fields of an expression."""
     for index, column in enumerate(contract.column):
         if column.field and (path := _resolve(column.field, contract, schema)):
-            yield from _untreated(index, column, [path], schema)
+            yield from _find_untreated(index, column, [path], schema)
 
 
-def _judged(contract: Contract, schema: TopicSchema, judge: Judge) -> Iterator[Finding]:
+def _ask_judge(contract: Contract, schema: TopicSchema, judge: Judge) -> Iterator[Finding]:
     analysis = judge(analysable(contract), schema)
     for finding in analysis.findings:
         subject = f"{finding.label.removeprefix('column ')}: " if finding.key.endswith("]") else ""
@@ -140,10 +140,10 @@ def _judged(contract: Contract, schema: TopicSchema, judge: Judge) -> Iterator[F
     for index, column in enumerate(contract.column):
         for key in (f"column[{index}].expression", f"column[{index}].measure"):
             if key not in analysis.counts:
-                yield from _untreated(index, column, analysis.reads.get(key, []), schema)
+                yield from _find_untreated(index, column, analysis.reads.get(key, []), schema)
 
 
-def _untreated(index: int, column: Column, paths: list[str], schema: TopicSchema) -> Iterator[Finding]:
+def _find_untreated(index: int, column: Column, paths: list[str], schema: TopicSchema) -> Iterator[Finding]:
     """Yield a finding if the column has a value of a personal field among `paths` and no treatment."""
     fields = [field for path in paths for field in schema.personal_below(path, as_text=column.type == "text")]
     carried = [f"{field}: {schema.personal[field].why}" for field in dict.fromkeys(fields)]

@@ -14,10 +14,29 @@ from typing import Literal
 
 import attrs
 
-from config.forms import NAME, NULL_TEXT, PATH, TOPIC, TYPE, implausible_day, pattern_problem, zone_problem
+from config.exports.file_model import Chart, Check, Delivery, PersonalPattern, Report
+from config.forms import NAME, PATH, TOPIC, TYPE, implausible_day, zone_problem
 from config.toml_model import setting
 
-#: Kinds of windows. exports/windows.py defines each of them.
+__all__ = [
+    "Aggregate",
+    "Chart",
+    "Check",
+    "Column",
+    "Contract",
+    "Deduplicate",
+    "Delivery",
+    "Every",
+    "Explode",
+    "Expression",
+    "Filter",
+    "Personal",
+    "Source",
+    "WindowRule",
+    "decimal_type",
+]
+
+#: Kinds of windows. config/exports/windows.py defines each of them.
 Every = Literal["day", "iso_week", "month", "quarter"]
 
 
@@ -241,79 +260,6 @@ class Aggregate:
 
 
 @attrs.frozen
-class PersonalPattern:
-    name: str = setting("A short name, for messages and `may_contain`.", form=NAME)
-    pattern: str = setting(
-        "A regular expression in RE2's syntax, for instance 'P[0-9]{8}'. A text that contains a match "
-        "blocks the file.",
-        check=pattern_problem,
-    )
-
-
-@attrs.frozen
-class Check:
-    id: str = setting("A short name.", form=NAME)
-    severity: Literal["warn", "block"] = setting(
-        "If the check fails, warn adds a note to the report, and block prevents publication."
-    )
-    message: str = setting("What is wrong when it fails, in plain words.")
-    each_row: str | None = setting(
-        "A Spark SQL condition over the file's columns. It must not be false for any row.", default=None
-    )
-    overall: str | None = setting(
-        "A Spark SQL condition over `rows`, the number of rows, and sum_x, min_x and max_x of numeric "
-        "columns x. There is no sum_x of a column that does not add up or whose unit varies.",
-        default=None,
-    )
-
-
-@attrs.frozen
-class Delivery:
-    order_by: list[str] = setting(
-        "The columns by which the file is sorted. The other columns break ties, then Kafka's order.",
-        form=NAME,
-    )
-    dialect: Literal["excel", "machine"] = setting(
-        "excel adds a byte order mark, so that Excel reads UTF-8, and cuts texts to the length of an Excel "
-        "cell (32,767 characters); machine does neither.",
-        default="excel",
-    )
-    delimiter: Literal[",", ";", "\t"] = setting(
-        "What separates cells. Excel expects a comma in English and a semicolon in German or French. No "
-        "matter at which of them a spreadsheet splits lines, it never executes a text of the file as a "
-        "formula.",
-        default=",",
-    )
-    null_text: str = setting(
-        "The text for a missing value. A value that equals it is quoted.", default="", form=NULL_TEXT
-    )
-    gzip: bool = setting("Whether the file is compressed.", default=False)
-
-
-@attrs.frozen
-class Chart:
-    title: str = setting("What the chart shows.")
-    x: str = setting("The column whose values label the bars or the axis.", form=NAME)
-    y: str = setting(
-        "The numeric column that is summed, which must add up, or `rows` for the number of rows.", form=NAME
-    )
-    kind: Literal["bar", "line"] = setting("Bars for categories, a line for times.", default="bar")
-    only: str | None = setting(
-        "The unit that the chart shows, such as EUR, if the unit of y varies (`per`).", default=None
-    )
-
-
-@attrs.frozen
-class Report:
-    headline: list[str] = setting(
-        "Numeric columns that add up. Their totals (one for each unit) are shown at the top.",
-        default=list,
-        form=NAME,
-    )
-    chart: list[Chart] = setting("The charts. The report shows the first three.", default=list)
-
-
-@attrs.frozen
 class Expression:
     """A Spark SQL expression of a contract.
 
@@ -368,24 +314,28 @@ class Contract:
     @property
     def min_event_date(self) -> date:
         """Return the first valid day of events."""
-        return self.source.min_event_date or _two_years_before(self.window.first)
+        return self.source.min_event_date or _subtract_two_years(self.window.first)
 
     def starting_by(self, day: date) -> Contract:
         """Return the contract for a run whose first window may be earlier than that of the contract."""
         if self.source.min_event_date or day >= self.window.first:
             return self
-        return attrs.evolve(self, source=attrs.evolve(self.source, min_event_date=_two_years_before(day)))
+        return attrs.evolve(self, source=attrs.evolve(self.source, min_event_date=_subtract_two_years(day)))
 
     @property
     def hashed(self) -> list[Column]:
-        return [c for c in self.column if c.personal and c.personal.treatment == "hash"]
+        return [column for column in self.column if column.personal and column.personal.treatment == "hash"]
 
     def fields(self) -> Iterator[tuple[str, str]]:
         """Yield the source fields that the contract names outside of expressions, as (key, path)."""
         yield "source.event_time", self.source.event_time
         if self.deduplicate:
-            yield from ((f"deduplicate.key[{n}]", path) for n, path in enumerate(self.deduplicate.key))
-            yield from ((f"deduplicate.order[{n}]", path) for n, path in enumerate(self.deduplicate.order))
+            yield from (
+                (f"deduplicate.key[{index}]", path) for index, path in enumerate(self.deduplicate.key)
+            )
+            yield from (
+                (f"deduplicate.order[{index}]", path) for index, path in enumerate(self.deduplicate.order)
+            )
         if self.explode:
             yield "explode.array", self.explode.array
         if self.aggregate and self.aggregate.person_id:
@@ -411,7 +361,7 @@ class Contract:
                 yield Expression(f"check[{index}].overall", f"check {check.id}", check.overall, "file")
 
 
-def _two_years_before(day: date) -> date:
+def _subtract_two_years(day: date) -> date:
     is_leap_day = (day.month, day.day) == (2, 29)
     return day.replace(year=day.year - 2, day=28 if is_leap_day else day.day)
 

@@ -11,28 +11,18 @@ from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
 
-from config.exports.contract import Column, Contract, Personal, decimal_type
-from config.forms import CARD, EMAIL, IBAN, PHONE
+from config.exports.contract import Column, Contract, decimal_type
+from config.exports.personal_rules import personal_is_complete, reasons_are_needed, scanned_kinds_are_known
 from config.toml_model import Rule
 
 Finding = tuple[str, str]
 
-#: Which keys of `personal` a treatment needs; all others must be absent.
-_NEEDS: dict[str, set[str]] = {
-    "keep": {"reason"},
-    "drop": set(),
-    "mask": {"visible"},
-    "hash": {"kind"},
-    "generalise": {"to"},
-}
-#: The kinds of values that the scan of the finished file knows.
-SCANNED = (EMAIL, PHONE, IBAN, CARD)
-_SIZED = {"prefix", "bucket"}
 #: Columns that a table of aggregates has in addition to those of the contract.
 _KEPT_WITH = {"window", "window_start", "window_end", "run_id"}
 
 
 def columns_are_named_once(contract: Contract) -> Iterator[Finding]:
+    """Each column has a name of its own, none is called `rows`, and at least one is delivered."""
     counts = Counter(column.name for column in contract.column)
     for index, column in enumerate(contract.column):
         if counts[column.name] > 1:
@@ -51,14 +41,21 @@ def columns_are_named_once(contract: Contract) -> Iterator[Finding]:
 
 
 def columns_have_one_origin(contract: Contract) -> Iterator[Finding]:
+    """A column has at most one of `from`, `expression` and `measure`. With none of them it takes the source
+    field of its own name.
+    """
     for index, column in enumerate(contract.column):
         origins = {"from": column.source, "expression": column.expression, "measure": column.measure}
-        given = [name for name, value in origins.items() if value is not None]
-        if len(given) > 1:
-            yield f"column[{index}].{given[1]}", f"{' and '.join(given)} exclude one another. Keep one"
+        named_origins = [name for name, value in origins.items() if value is not None]
+        if len(named_origins) > 1:
+            yield (
+                f"column[{index}].{named_origins[1]}",
+                f"{' and '.join(named_origins)} exclude one another. Keep one",
+            )
 
 
 def decimals_fit(contract: Contract) -> Iterator[Finding]:
+    """`decimal(p,s)`: p is 1 to 38, s at most p."""
     for index, column in enumerate(contract.column):
         if (size := decimal_type(column.type)) and not (1 <= size[0] <= 38 and size[1] <= size[0]):
             yield (
@@ -68,6 +65,7 @@ def decimals_fit(contract: Contract) -> Iterator[Finding]:
 
 
 def allowed_values_fit(contract: Contract) -> Iterator[Finding]:
+    """Each value in `allowed` is written as the column's type is in the file."""
     for index, column in enumerate(contract.column):
         for number, value in enumerate(column.allowed):
             if not fits(column.type, value):
@@ -78,6 +76,9 @@ def allowed_values_fit(contract: Contract) -> Iterator[Finding]:
 
 
 def gaps_can_be_told(contract: Contract) -> Iterator[Finding]:
+    """`delivery.null_text` isn't a valid value of any column whose type isn't text. A file whose only column
+    is nullable needs a `null_text` that isn't empty.
+    """
     null_text = contract.delivery.null_text
     for column in contract.columns:
         if column.type != "text" and fits(column.type, null_text):
@@ -120,82 +121,11 @@ def _fits_time(type_: str, text: str) -> bool:
     return bool(read) and re.fullmatch(form, text, re.ASCII) is not None
 
 
-def personal_is_complete(contract: Contract) -> Iterator[Finding]:
-    for index, column in enumerate(contract.column):
-        if column.personal:
-            prefix = f"column[{index}].personal"
-            yield from (
-                (f"{prefix}{key}", message) for key, message in _personal_findings(column.personal, column)
-            )
-
-
-def _personal_findings(personal: Personal, column: Column) -> Iterator[Finding]:
-    needed = set(_NEEDS[personal.treatment])
-    if personal.to in _SIZED and personal.treatment == "generalise":
-        needed.add("size")
-    for name in ("kind", "visible", "to", "size", "reason"):
-        given = getattr(personal, name) is not None
-        if given and name not in needed:
-            yield f".{name}", f"{personal.treatment} does not use {name}. Remove it"
-        if not given and name in needed:
-            yield "", f"{personal.treatment} needs {name}"
-    wanted = _type_after(personal)
-    if wanted and column.type != wanted:
-        yield (
-            "",
-            f"{personal.treatment} leaves {wanted}, but the column's type is {column.type}. Write type = "
-            f'"{wanted}"',
-        )
-    if personal.may_contain and personal.treatment != "keep":
-        yield ".may_contain", f"{personal.treatment} does not use may_contain. Remove it"
-    if column.measure and personal.treatment != "keep":
-        yield (
-            "",
-            "a measure is computed from many rows, and keep is its only treatment. Keep it with a reason, "
-            "or remove personal",
-        )
-
-
-def scanned_kinds_are_known(contract: Contract) -> Iterator[Finding]:
-    counts = Counter(pattern.name for pattern in contract.personal_pattern)
-    for index, pattern in enumerate(contract.personal_pattern):
-        if pattern.name in SCANNED:
-            yield (
-                f"personal_pattern[{index}].name",
-                f"{pattern.name} is a kind of the scan itself. Give the pattern another name",
-            )
-        if counts[pattern.name] > 1:
-            yield (
-                f"personal_pattern[{index}].name",
-                f"{pattern.name} appears {counts[pattern.name]} times. Give each its own name",
-            )
-    known = (*SCANNED, *counts)
-    for index, column in enumerate(contract.column):
-        for number, kind in enumerate(column.personal.may_contain if column.personal else []):
-            if kind not in known:
-                key = f"column[{index}].personal.may_contain[{number}]"
-                yield key, f"{kind} is not a kind that the scan knows. Known are: {', '.join(known)}"
-
-
-def reasons_are_needed(contract: Contract) -> Iterator[Finding]:
-    counts_people = contract.aggregate is not None and contract.aggregate.person_id is not None
-    for index, column in enumerate(contract.column):
-        if column.shows_one_person_because is not None and not (column.measure and counts_people):
-            key = f"column[{index}].shows_one_person_because"
-            yield key, "only a measure in an aggregate with person_id needs this reason. Remove it"
-
-
-def _type_after(personal: Personal) -> str | None:
-    if personal.treatment in ("mask", "hash"):
-        return "text"
-    if personal.treatment == "generalise":
-        return {"year": "integer", "month": "text", "prefix": "text", "bucket": "integer"}.get(
-            personal.to or ""
-        )
-    return None
-
-
 def aggregate_is_whole(contract: Contract) -> Iterator[Finding]:
+    """A measure needs `[aggregate]`, and `[aggregate]` needs at least one measure and one other column. It
+    has exactly one of `person_id` and `no_persons_because`. A table that is kept has columns `window`,
+    `window_start`, `window_end` and `run_id` of its own, so no other column has these names.
+    """
     measures = [index for index, column in enumerate(contract.column) if column.measure]
     aggregate = contract.aggregate
     if aggregate is None:
@@ -223,6 +153,9 @@ def aggregate_is_whole(contract: Contract) -> Iterator[Finding]:
 
 
 def references_exist(contract: Contract) -> Iterator[Finding]:
+    """`delivery.order_by`, `report.headline` and the charts name delivered columns; headlines and `y` name
+    numeric ones, or `rows`.
+    """
     delivered = {column.name: column for column in contract.columns}
     for index, name in enumerate(contract.delivery.order_by):
         if name not in delivered:
@@ -238,7 +171,7 @@ def references_exist(contract: Contract) -> Iterator[Finding]:
 
 
 def units_are_not_mixed(contract: Contract) -> Iterator[Finding]:
-    """Find totals and charts that would add up different units, such as euros and dollars."""
+    """A headline or chart over amounts in several currencies needs `per` on its column, and the chart `only`."""
     delivered = {column.name: column for column in contract.columns}
     for index, column in enumerate(contract.column):
         if column.per is not None and (column.per not in delivered or delivered[column.per].type != "text"):
@@ -262,10 +195,10 @@ def units_are_not_mixed(contract: Contract) -> Iterator[Finding]:
 
 
 def numbers_add_up(contract: Contract) -> Iterator[Finding]:
-    """Find `adds_up` where it can't be, and headlines and charts of columns that don't add up by what the
-    contract says.
+    """Headlines, `y` and `sum_x` name columns that add up (see `adds_up`): not those by which rows are
+    grouped. The job finds out which expressions and measures add up.
 
-    The job also knows this of expressions (`glue_jobs.additivity`).
+    See `glue_jobs.additivity` for the job's part.
     """
     for index, column in enumerate(contract.column):
         if column.adds_up is not None and not column.numeric:
@@ -336,11 +269,13 @@ def _may_mix(column: Column, contract: Contract) -> bool:
 
 
 def order_is_given(contract: Contract) -> Iterator[Finding]:
+    """`delivery.order_by` names at least one column."""
     if not contract.delivery.order_by:
         yield "delivery.order_by", "name at least one column, so that the same rows always give the same file"
 
 
 def checks_are_whole(contract: Contract) -> Iterator[Finding]:
+    """Each check has an id of its own, and exactly one of `each_row` and `overall`."""
     counts = Counter(check.id for check in contract.check)
     for index, check in enumerate(contract.check):
         if counts[check.id] > 1:
@@ -353,6 +288,7 @@ def checks_are_whole(contract: Contract) -> Iterator[Finding]:
 
 
 def window_matches_deduplication(contract: Contract) -> Iterator[Finding]:
+    """`filter_stage = "after_deduplication"` needs `[deduplicate]`, and `[deduplicate]` a `key`."""
     if contract.window.filter_stage == "after_deduplication" and contract.deduplicate is None:
         yield (
             "window.filter_stage",
@@ -363,6 +299,7 @@ def window_matches_deduplication(contract: Contract) -> Iterator[Finding]:
 
 
 def lines_need_an_array(contract: Contract) -> Iterator[Finding]:
+    """`on = "lines"` needs `[explode]`."""
     if contract.explode is None:
         for index, filter_ in enumerate(contract.filter):
             if filter_.on == "lines":

@@ -28,21 +28,21 @@ def load(name_or_path: str) -> Contract:
         text = toml_model.read_text(Path(name_or_path), name_or_path)
         path = name_or_path
     else:
-        text = _text_of(name_or_path)
+        text = _read_shipped_text(name_or_path)
         path = f"project/exports/{name_or_path}.toml"
     return parse(text, name=path, more_rules=name_rules(Path(path)))
 
 
 def load_all() -> tuple[list[Contract], list[str]]:
     """Return the contracts in project/exports/, and the names of those with mistakes."""
-    found = []
+    loaded = []
     broken = []
     for name in names():
         try:
-            found.append(load(name))
+            loaded.append(load(name))
         except BadFile:
             broken.append(name)
-    return found, broken
+    return loaded, broken
 
 
 def name_rules(path: Path) -> tuple[Rule[Contract], ...]:
@@ -54,36 +54,36 @@ def name_rules(path: Path) -> tuple[Rule[Contract], ...]:
     if path.resolve().parent.name != "exports":
         return ()
 
-    def named_like_its_file(contract: Contract) -> Iterator[tuple[str, str]]:
+    def check_name(contract: Contract) -> Iterator[tuple[str, str]]:
         if contract.name != path.stem:
             yield (
                 "name",
                 f'{contract.name} is not the name of the file. Set name = "{path.stem}", or rename the file',
             )
 
-    return (named_like_its_file,)
+    return (check_name,)
 
 
 def names() -> list[str]:
     """Return the names of the contracts in project/exports/: those that ship with Lakeferry, and the user's
     own.
     """
-    files = _folder().iterdir()
+    files = _find_folder().iterdir()
     return sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml"))
 
 
-def _text_of(name: str) -> str:
+def _read_shipped_text(name: str) -> str:
     if name not in names():
-        known = ", ".join(names())
+        shipped_names = ", ".join(names())
         message = (
-            f"no export of this name. project/exports/ has: {known}. Commands also take the path of a "
+            f"no export of this name. project/exports/ has: {shipped_names}. Commands also take the path of a "
             ".toml file"
         )
         raise BadFile(name, [toml_model.Problem(0, "", message)])
-    return _folder().joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    return _find_folder().joinpath(f"{name}.toml").read_text(encoding="utf-8")
 
 
-def _folder() -> Path:
+def _find_folder() -> Path:
     """Return project/exports/.
 
     It is beside this package in a checkout and in the assets. In a zip, it is a `zipfile.Path`.

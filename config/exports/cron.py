@@ -35,21 +35,21 @@ class Cron:
 
     def after(self, instant: datetime) -> datetime | None:
         """Return the first time later than `instant`, or None."""
-        return next((time for time in self._times(instant, 1) if time > instant), None)
+        return next((time for time in self._iterate_times(instant, 1) if time > instant), None)
 
     def until(self, instant: datetime) -> datetime | None:
         """Return the last time that isn't later than `instant`, or None."""
-        return next((time for time in self._times(instant, -1) if time <= instant), None)
+        return next((time for time in self._iterate_times(instant, -1) if time <= instant), None)
 
-    def _times(self, start: datetime, step: int) -> Iterator[datetime]:
+    def _iterate_times(self, start: datetime, step: int) -> Iterator[datetime]:
         """Yield times forwards from the day before `start`, or backwards from the day after it."""
         first = start.astimezone(self.zone).date() - timedelta(days=step)
         for number in range(_FURTHEST):
             today = first + timedelta(days=number * step)
             if self.day(today):
-                yield from self._of_day(today)[::step]
+                yield from self._list_times_of_day(today)[::step]
 
-    def _of_day(self, day: date) -> list[datetime]:
+    def _list_times_of_day(self, day: date) -> list[datetime]:
         """Return the times of a day in UTC.
 
         A local time that clocks skip is left out, and one that occurs twice is returned once, as in
@@ -72,12 +72,12 @@ def parse(expression: str, zone: str) -> Cron:
     if len(parts) != len(_FIELDS):
         raise ValueError(f"{expression[:60]!r} has {len(parts)} parts, not 6: {', '.join(_FIELDS)}")
     minute, hour, day, month, weekday, year = parts
-    minutes = _numbers(minute, 0, 59)
-    hours = _numbers(hour, 0, 23)
-    months = _numbers(month, 1, 12, _MONTHS)
-    years = _numbers(year, 1970, 2199)
-    in_month = _day_of_month(day)
-    in_week = _day_of_week(weekday)
+    minutes = _parse_numbers(minute, 0, 59)
+    hours = _parse_numbers(hour, 0, 23)
+    months = _parse_numbers(month, 1, 12, _MONTHS)
+    years = _parse_numbers(year, 1970, 2199)
+    in_month = _parse_day_of_month(day)
+    in_week = _parse_day_of_week(weekday)
     read = (minutes, hours, in_month, months, in_week, years)
     wrong = [
         f"{part!r} is not a valid {name}"
@@ -112,7 +112,7 @@ def problem(expression: str) -> str | None:
     return None
 
 
-def _numbers(part: str, least: int, most: int, words: tuple[str, ...] = ()) -> list[int]:
+def _parse_numbers(part: str, least: int, most: int, words: tuple[str, ...] = ()) -> list[int]:
     """Return the values of a list of `*`, `n` and `n-m`, each with an optional `/step`.
 
     Empty if an item is not valid.
@@ -124,7 +124,7 @@ def _numbers(part: str, least: int, most: int, words: tuple[str, ...] = ()) -> l
             ends = (
                 [least, most]
                 if base == "*"
-                else [_number(text, least, most, words) for text in base.split("-", 1)]
+                else [_parse_number(text, least, most, words) for text in base.split("-", 1)]
             )
             first = ends[0]
             last = ends[-1] if len(ends) > 1 or not slash else most
@@ -133,13 +133,13 @@ def _numbers(part: str, least: int, most: int, words: tuple[str, ...] = ()) -> l
                 if first <= last
                 else [*range(first, most + 1), *range(least, last + 1)]
             )
-            values.update(span[:: _number(step, 1, most) if slash else 1])
+            values.update(span[:: _parse_number(step, 1, most) if slash else 1])
     except ValueError:
         return []
     return sorted(values)
 
 
-def _number(text: str, least: int, most: int, words: tuple[str, ...] = ()) -> int:
+def _parse_number(text: str, least: int, most: int, words: tuple[str, ...] = ()) -> int:
     if text.upper() in words:
         return words.index(text.upper()) + 1
     if text.isascii() and text.isdecimal() and least <= int(text) <= most:
@@ -147,54 +147,58 @@ def _number(text: str, least: int, most: int, words: tuple[str, ...] = ()) -> in
     raise ValueError(text)
 
 
-def _day_of_month(part: str) -> Callable[[date], bool] | None:
+def _parse_day_of_month(part: str) -> Callable[[date], bool] | None:
     if part == "?":
         return lambda today: True
     if part == "L":
-        return lambda today: today.day == _length(today)
+        return lambda today: today.day == _count_days(today)
     if part == "LW":
-        return lambda today: today == _working_day(today, _length(today))
+        return lambda today: today == _find_working_day(today, _count_days(today))
     if match := re.fullmatch(r"([1-9]|[12][0-9]|3[01])W", part):
         nearest = int(match[1])
-        return lambda today: today == _working_day(today, nearest)
-    days = _numbers(part, 1, 31)
+        return lambda today: today == _find_working_day(today, nearest)
+    days = _parse_numbers(part, 1, 31)
     return (lambda today: today.day in days) if days else None
 
 
-def _day_of_week(part: str) -> Callable[[date], bool] | None:
+def _parse_day_of_week(part: str) -> Callable[[date], bool] | None:
     if part == "?":
         return lambda today: True
     if part == "L":
-        return lambda today: _weekday(today) == 7
+        return lambda today: _number_weekday(today) == 7
     if match := re.fullmatch(r"([1-7])L", part):
         last = int(match[1])
-        return lambda today: _weekday(today) == last and today.day > _length(today) - 7
+        return lambda today: _number_weekday(today) == last and today.day > _count_days(today) - 7
     if match := re.fullmatch(r"([1-7])#([1-5])", part):
         weekday = int(match[1])
         number = int(match[2])
-        return lambda today: _weekday(today) == weekday and (today.day + 6) // 7 == number
-    weekdays = [] if "/" in part else _numbers(part, 1, 7, _DAYS)  # EventBridge has no steps in this field
-    return (lambda today: _weekday(today) in weekdays) if weekdays else None
+        return lambda today: _number_weekday(today) == weekday and (today.day + 6) // 7 == number
+    weekdays = (
+        [] if "/" in part else _parse_numbers(part, 1, 7, _DAYS)
+    )  # EventBridge has no steps in this field
+    return (lambda today: _number_weekday(today) in weekdays) if weekdays else None
 
 
-def _weekday(day: date) -> int:
+def _number_weekday(day: date) -> int:
     """Return 1 for Sunday."""
     return day.isoweekday() % 7 + 1
 
 
-def _length(day: date) -> int:
+def _count_days(day: date) -> int:
     return calendar.monthrange(day.year, day.month)[1]
 
 
-def _working_day(month: date, day: int) -> date | None:
+def _find_working_day(month: date, day: int) -> date | None:
     """Return the day from Monday to Friday of the month that is nearest to `day`, or None if the month has no
     such day.
     """
-    if day > _length(month):
+    if day > _count_days(month):
         return None
-    wanted = month.replace(day=day)
-    if wanted.isoweekday() == 6:
-        return wanted - timedelta(days=1) if day > 1 else wanted + timedelta(days=2)
-    if wanted.isoweekday() == 7:
-        return wanted + timedelta(days=1) if day < _length(month) else wanted - timedelta(days=2)
-    return wanted
+    nominal_day = month.replace(day=day)
+    if nominal_day.isoweekday() == 6:
+        return nominal_day - timedelta(days=1) if day > 1 else nominal_day + timedelta(days=2)
+    if nominal_day.isoweekday() == 7:
+        return (
+            nominal_day + timedelta(days=1) if day < _count_days(month) else nominal_day - timedelta(days=2)
+        )
+    return nominal_day

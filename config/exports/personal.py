@@ -56,13 +56,17 @@ class Finding:
 
 def personal_fields(topic: str, record: str, fields: Iterable[SchemaField]) -> dict[str, Finding]:
     """Return the personal fields of a topic by path. `record` is the Avro name of the topic's own record."""
-    known = {field.path: field for field in fields}
+    fields_by_path = {field.path: field for field in fields}
     topics = (topic, record)
-    found = {
-        path: Finding(why) for path, field in known.items() if (why := _why_personal(field, known, topics))
+    personal = {
+        path: Finding(why)
+        for path, field in fields_by_path.items()
+        if (why := _explain_personal(field, fields_by_path, topics))
     }
-    return found | {
-        path: finding for path, finding in _texts_beside(known, found, topics) if path not in found
+    return personal | {
+        path: finding
+        for path, finding in _find_texts_beside(fields_by_path, personal, topics)
+        if path not in personal
     }
 
 
@@ -74,7 +78,7 @@ def split_words(name: str) -> list[str]:
     return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", folded)]
 
 
-def parent_of(path: str) -> str:
+def find_parent(path: str) -> str:
     """Return the path of what contains the field, "" for a field of the topic's own record."""
     for ending in ("[]", "{}", "{key}"):
         if path.endswith(ending):
@@ -82,46 +86,46 @@ def parent_of(path: str) -> str:
     return path.rpartition(".")[0]
 
 
-def _own_name(path: str) -> str:
+def _read_own_name(path: str) -> str:
     return re.sub(r"(\[\]|\{(key)?\})+$", "", path).rpartition(".")[2]
 
 
-def _without_branch(path: str, known: Mapping[str, SchemaField]) -> str:
+def _drop_branch(path: str, fields: Mapping[str, SchemaField]) -> str:
     """Return the path of the union that the field is a branch of, or the path itself.
 
     The name of a union says what its values are, whichever branch they have.
     """
-    outer = parent_of(path)
-    return outer if outer in known and known[outer].kind == "union" else path
+    outer = find_parent(path)
+    return outer if outer in fields and fields[outer].kind == "union" else path
 
 
-def _record_names(path: str, known: Mapping[str, SchemaField]) -> tuple[str, str]:
+def _list_record_names(path: str, fields: Mapping[str, SchemaField]) -> tuple[str, str]:
     """Return the names that say what the record, array or map at the path describes."""
-    record = known[path].record if path in known else ""
-    return _own_name(_without_branch(path, known)), record.rpartition(".")[2]
+    record = fields[path].record if path in fields else ""
+    return _read_own_name(_drop_branch(path, fields)), record.rpartition(".")[2]
 
 
-def _why_personal(
+def _explain_personal(
     field: SchemaField,
-    known: Mapping[str, SchemaField],
+    fields: Mapping[str, SchemaField],
     topics: tuple[str, str],
 ) -> str | None:
     if field.tagged:
         return "it has the tag PII"
-    name = "_".join(split_words(_own_name(_without_branch(field.path, known))))
+    name = "_".join(split_words(_read_own_name(_drop_branch(field.path, fields))))
     if field.kind in _NEVER_BY_NAME:
         return None
-    if word := _personal_word(name, field.kind):
+    if word := _find_personal_word(name, field.kind):
         return f"its name has the word {word}"
     if field.kind == "enum" or _COUNTS.search(name):
         return None
-    return _why_by_person(name, field, known, topics)
+    return _explain_by_person(name, field, fields, topics)
 
 
-def _why_by_person(
+def _explain_by_person(
     name: str,
     field: SchemaField,
-    known: Mapping[str, SchemaField],
+    fields: Mapping[str, SchemaField],
     topics: tuple[str, str],
 ) -> str | None:
     """Return why the field is personal, as seen from the person or the address in its name or in the records
@@ -131,55 +135,57 @@ def _why_by_person(
         return "its name is that of a person"
     if field.kind != "record" and _is_of_person(name, field.kind):
         return "its name says whose it is"
-    context = _context(field.path, known, topics)
-    return _why_in_context(name, field.kind, *context) if context else None
+    context = _find_context(field.path, fields, topics)
+    return _explain_in_context(name, field.kind, *context) if context else None
 
 
-def _personal_word(name: str, kind: str) -> str | None:
+def _find_personal_word(name: str, kind: str) -> str | None:
     """Return the word or phrase that is personal wherever it occurs, None if there is none."""
     if kind == "enum":
-        return _find(words.TRAITS, name, kind)
+        return _find_phrase(words.TRAITS, name, kind)
     is_value = _NO_TEXT.fullmatch(kind) is not None
     groups = (words.VALUES,) if is_value else (words.VALUES, words.TEXTS, words.TRAITS)
     for group in groups:
-        if word := _find(group, name, kind):
+        if word := _find_phrase(group, name, kind):
             return word
-    return None if is_value else _find(words.ADDRESSES, name, kind, besides=_IDS)
+    return None if is_value else _find_phrase(words.ADDRESSES, name, kind, besides=_IDS)
 
 
-def _find(group: tuple[str, ...], name: str, kind: str, besides: frozenset[str] = frozenset()) -> str | None:
+def _find_phrase(
+    group: tuple[str, ...], name: str, kind: str, besides: frozenset[str] = frozenset()
+) -> str | None:
     """Return the phrase of the group in the name, unless a word after it says that the field is only about
     such a value.
     """
-    for match in _pattern(group).finditer(name):
+    for match in _build_pattern(group).finditer(name):
         after = set(re.findall(r"[a-z]+", name[match.end(1) :]))
-        if not _about_the_value(after) and not after & besides:
+        if not _is_about_the_value(after) and not after & besides:
             return match[1]
     return None
 
 
-def _about_the_value(after: Iterable[str]) -> bool:
+def _is_about_the_value(after: Iterable[str]) -> bool:
     return any(
         word in words.ABOUT_THE_VALUE or word.removesuffix("s") in words.ABOUT_THE_VALUE for word in after
     )
 
 
 @functools.cache
-def _pattern(group: tuple[str, ...]) -> re.Pattern[str]:
+def _build_pattern(group: tuple[str, ...]) -> re.Pattern[str]:
     """Return a pattern that finds the group's phrases in a name in snake case, in the singular or the
     plural.
     """
-    return re.compile(rf"(?:^|(?<=_))({_either(group)})(?:es|s|n|en)?(?=_|$)")
+    return re.compile(rf"(?:^|(?<=_))({_join_phrases(group)})(?:es|s|n|en)?(?=_|$)")
 
 
-def _either(group: Iterable[str]) -> str:
+def _join_phrases(group: Iterable[str]) -> str:
     longest_first = sorted(group, key=len, reverse=True)
     return "|".join(phrase.replace("_", "_?") for phrase in longest_first)
 
 
 def _names_person(name: str, kind: str) -> bool:
     """Return whether a text is called like a person, as in `customer` or `assigned_employee`."""
-    match = re.search(rf"(?:^|_)({_either(words.PERSONS)})s?$", name)
+    match = re.search(rf"(?:^|_)({_join_phrases(words.PERSONS)})s?$", name)
     return kind in _TEXT and match is not None and match[1] not in words.NOT_ALWAYS_PERSONS
 
 
@@ -188,17 +194,17 @@ def _is_of_person(name: str, kind: str) -> bool:
     `user_id`.
     """
     return any(
-        not _about_the_value(re.findall(r"[a-z]+", name[match.end() :]))
-        for pattern in _of_person_patterns(_NO_TEXT.fullmatch(kind) is not None)
+        not _is_about_the_value(re.findall(r"[a-z]+", name[match.end() :]))
+        for pattern in _build_person_patterns(_NO_TEXT.fullmatch(kind) is not None)
         for match in pattern.finditer(name)
     )
 
 
 @functools.cache
-def _of_person_patterns(is_value: bool) -> tuple[re.Pattern[str], ...]:
+def _build_person_patterns(is_value: bool) -> tuple[re.Pattern[str], ...]:
     texts = () if is_value else (*words.OF_PERSON_TEXTS, *words.FREE_TEXTS)
-    belongings = _either((*words.OF_PERSON_VALUES, *texts))
-    persons = _either(words.PERSONS)
+    belongings = _join_phrases((*words.OF_PERSON_VALUES, *texts))
+    persons = _join_phrases(words.PERSONS)
     # In French, Italian, Spanish and Polish, the person comes last: nom_client, id_cliente.
     first = "id|numero|numer|codice|codigo" + ("" if is_value else "|nom|nombre|nome|naam|nazwa|imie|name")
     patterns = [
@@ -206,28 +212,30 @@ def _of_person_patterns(is_value: bool) -> tuple[re.Pattern[str], ...]:
         rf"(?:^|_)(?:{first})_?(?:(?:of|de|du|di|del|della|van|von)_(?:the_|la_|le_)?)?(?:{persons})(?=_|$)",
     ]
     if not is_value:
-        places = _either((*words.PLACES_OF_PERSONS, "ship", "bill", "to", "recipient"))
-        parts = _either(word for word in words.OF_ADDRESS_TEXTS if word not in ("name", "line"))
+        places = _join_phrases((*words.PLACES_OF_PERSONS, "ship", "bill", "to", "recipient"))
+        parts = _join_phrases(word for word in words.OF_ADDRESS_TEXTS if word not in ("name", "line"))
         patterns.append(rf"(?:^|_)(?:{places})_(?:{parts})(?:es|s)?(?=_|$)")
     return tuple(re.compile(pattern) for pattern in patterns)
 
 
-def _context(path: str, known: Mapping[str, SchemaField], topics: tuple[str, str]) -> tuple[str, str] | None:
+def _find_context(
+    path: str, fields: Mapping[str, SchemaField], topics: tuple[str, str]
+) -> tuple[str, str] | None:
     """Return whether the nearest record that says what it describes is about a `person` or an `address`, and
     its name.
     """
-    outer = parent_of(path)
+    outer = find_parent(path)
     while outer:
-        subject, is_clear = _subject(_record_names(outer, known))
+        subject, is_clear = _find_subject(_list_record_names(outer, fields))
         if subject or is_clear:
-            return (subject, _own_name(_without_branch(outer, known))) if subject else None
-        outer = parent_of(outer)
+            return (subject, _read_own_name(_drop_branch(outer, fields))) if subject else None
+        outer = find_parent(outer)
     # A topic called deliveries has events, not addresses.
-    subject, _ = _subject(topics, words.ADDRESSES)
+    subject, _ = _find_subject(topics, words.ADDRESSES)
     return (subject, f"topic {topics[0]}") if subject else None
 
 
-def _subject(
+def _find_subject(
     names: Iterable[str], places: tuple[str, ...] = (*words.ADDRESSES, *words.PLACES_OF_PERSONS)
 ) -> tuple[str, bool]:
     """Return `person`, `address` or "" for the names of one record, and whether any of them says what it
@@ -241,15 +249,15 @@ def _subject(
             if word not in words.NEUTRAL and word.removesuffix("s") not in words.NEUTRAL
         ]
         end = "_".join(kept)
-        if re.search(rf"(?:^|_)(?:{_either(words.PERSONS)})(?:en|n|s)?$", end):
+        if re.search(rf"(?:^|_)(?:{_join_phrases(words.PERSONS)})(?:en|n|s)?$", end):
             return "person", True
-        if re.search(rf"(?:^|_)(?:{_either(places)})(?:es|s|n|en)?$", end):
+        if re.search(rf"(?:^|_)(?:{_join_phrases(places)})(?:es|s|n|en)?$", end):
             return "address", True
         is_clear = is_clear or bool(kept)
     return "", is_clear
 
 
-def _why_in_context(name: str, kind: str, subject: str, of: str) -> str | None:
+def _explain_in_context(name: str, kind: str, subject: str, subject_name: str) -> str | None:
     is_text = not _NO_TEXT.fullmatch(kind)
     if subject == "person":
         texts = (*words.OF_PERSON_TEXTS, *words.FREE_TEXTS) if is_text else ()
@@ -257,8 +265,12 @@ def _why_in_context(name: str, kind: str, subject: str, of: str) -> str | None:
     else:
         geo = ("lat", "lon", "lng", "latitude", "longitude")
         group = words.OF_ADDRESS_TEXTS if is_text else geo
-    what = "a person" if subject == "person" else "an address"
-    return f"it is part of {of}, which describes {what}" if _is_plainly(group, name, subject) else None
+    described = "a person" if subject == "person" else "an address"
+    return (
+        f"it is part of {subject_name}, which describes {described}"
+        if _is_plainly(group, name, subject)
+        else None
+    )
 
 
 def _is_plainly(group: tuple[str, ...], name: str, subject: str) -> bool:
@@ -268,17 +280,17 @@ def _is_plainly(group: tuple[str, ...], name: str, subject: str) -> bool:
     Ids need the bare word, because an id of something else often stands in a record about a person, such as
     `segment_id`.
     """
-    match = re.search(rf"(?:^|_)({_either(group)})(?:es|s)?$", name)
+    match = re.search(rf"(?:^|_)({_join_phrases(group)})(?:es|s)?$", name)
     if match is None:
         return False
     before = name[: match.start(1)].strip("_")
     owners = "own|my|home|current|last|first|full|legal|real|display|birth|work|private|internal|external|geo|profile"
-    own = re.fullmatch(rf"(?:(?:{owners}|{_either(words.PERSONS)})_?)*", before) is not None
-    return own or (subject == "address" and match[1] not in ("name", "line"))
+    is_bare = re.fullmatch(rf"(?:(?:{owners}|{_join_phrases(words.PERSONS)})_?)*", before) is not None
+    return is_bare or (subject == "address" and match[1] not in ("name", "line"))
 
 
-def _texts_beside(
-    known: Mapping[str, SchemaField], found: Mapping[str, Finding], topics: tuple[str, str]
+def _find_texts_beside(
+    fields: Mapping[str, SchemaField], personal: Mapping[str, Finding], topics: tuple[str, str]
 ) -> Iterator[tuple[str, Finding]]:
     """Yield the texts in or below a record that has a personal field.
 
@@ -286,10 +298,10 @@ def _texts_beside(
     unless the record is about a person. Otherwise each flat topic with one personal field would need a
     decision for its states, codes and units.
     """
-    for path, field in known.items():
+    for path, field in fields.items():
         if field.kind not in _TEXT:
             continue
-        if record := _personal_record(path, known, found, topics):
+        if record := _find_personal_record(path, fields, personal, topics):
             name, beside = record
             yield (
                 path,
@@ -297,52 +309,54 @@ def _texts_beside(
             )
 
 
-def _personal_record(
-    path: str, known: Mapping[str, SchemaField], found: Mapping[str, Finding], topics: tuple[str, str]
+def _find_personal_record(
+    path: str, fields: Mapping[str, SchemaField], personal: Mapping[str, Finding], topics: tuple[str, str]
 ) -> tuple[str, str] | None:
     """Return the name of the nearest record around the text that has a personal field, and that field."""
-    path = _without_branch(path, known)
-    outer = parent_of(path)
-    name = "_".join(split_words(_own_name(path)))
+    path = _drop_branch(path, fields)
+    outer = find_parent(path)
+    name = "_".join(split_words(_read_own_name(path)))
     while outer:
-        is_record = outer in known and known[outer].kind == "record"
-        if is_record and (beside := _personal_part(outer, known, found)):
-            subject, is_clear = _subject(_record_names(outer, known))
+        is_record = outer in fields and fields[outer].kind == "record"
+        if is_record and (beside := _find_personal_part(outer, fields, personal)):
+            subject, is_clear = _find_subject(_list_record_names(outer, fields))
             if is_clear or subject or _may_hold_anything(name) or _is_person(topics):
                 return outer, beside
-        outer = parent_of(outer)
-    if (beside := _personal_part("", known, found)) and (
-        _is_person(topics) or (parent_of(path) == "" and _may_hold_anything(name))
+        outer = find_parent(outer)
+    if (beside := _find_personal_part("", fields, personal)) and (
+        _is_person(topics) or (find_parent(path) == "" and _may_hold_anything(name))
     ):
         return f"the record of topic {topics[0]}", beside
     return None
 
 
-def _personal_part(record: str, known: Mapping[str, SchemaField], found: Mapping[str, Finding]) -> str | None:
+def _find_personal_part(
+    record: str, fields: Mapping[str, SchemaField], personal: Mapping[str, Finding]
+) -> str | None:
     """Return a personal field of the record itself, or, if the record is about a person, of a record inside
     it.
     """
-    own = next((path for path in found if _record_of(path, known) == record), None)
-    if own or not record:
-        return own
-    subject, _ = _subject(_record_names(record, known))
-    inside = (path for path in found if path.startswith((f"{record}.", f"{record}[]", f"{record}{{}}")))
+    direct_part = next((path for path in personal if _find_record(path, fields) == record), None)
+    if direct_part or not record:
+        return direct_part
+    subject, _ = _find_subject(_list_record_names(record, fields))
+    inside = (path for path in personal if path.startswith((f"{record}.", f"{record}[]", f"{record}{{}}")))
     return next(inside, None) if subject == "person" else None
 
 
-def _record_of(path: str, known: Mapping[str, SchemaField]) -> str:
+def _find_record(path: str, fields: Mapping[str, SchemaField]) -> str:
     """Return the path of the record that has the field: the items of an array are part of the record that has
     the array.
     """
-    outer = parent_of(path)
-    while outer and known[outer].kind != "record":
-        outer = parent_of(outer)
+    outer = find_parent(path)
+    while outer and fields[outer].kind != "record":
+        outer = find_parent(outer)
     return outer
 
 
 def _is_person(topics: tuple[str, str]) -> bool:
-    return _subject(topics)[0] == "person"
+    return _find_subject(topics)[0] == "person"
 
 
 def _may_hold_anything(name: str) -> bool:
-    return any(_pattern(group).search(name) for group in (words.FREE_TEXTS, words.EXACT_PLACES))
+    return any(_build_pattern(group).search(name) for group in (words.FREE_TEXTS, words.EXACT_PLACES))

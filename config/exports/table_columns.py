@@ -45,11 +45,11 @@ def spark_columns(schema: TopicSchema) -> dict[str, Any]:
     The record's key is the column `key`, unless the value has a field of this name.
     """
     fields = [
-        _column(field.name, spark_type(field.type), field.type.nullable) for field in schema.type.fields
+        _build_column(field.name, spark_type(field.type), field.type.nullable) for field in schema.type.fields
     ]
     if RECORD_KEY not in schema.fields:
-        fields.insert(0, _column(RECORD_KEY, "binary"))
-    metadata = [_column(name, type_) for name, type_ in _METADATA.items() if name not in schema.fields]
+        fields.insert(0, _build_column(RECORD_KEY, "binary"))
+    metadata = [_build_column(name, type_) for name, type_ in _METADATA.items() if name not in schema.fields]
     return {"type": "struct", "fields": [*fields, *metadata]}
 
 
@@ -60,7 +60,8 @@ def spark_type(type_: Type) -> Any:
         return {
             "type": "struct",
             "fields": [
-                _column(field.name, spark_type(field.type), field.type.nullable) for field in type_.fields
+                _build_column(field.name, spark_type(field.type), field.type.nullable)
+                for field in type_.fields
             ],
         }
     if type_.kind == "array" and type_.items:
@@ -76,5 +77,5 @@ def spark_type(type_: Type) -> Any:
     return _SPARK.get(type_.kind, type_.kind)
 
 
-def _column(name: str, type_: Any, nullable: bool = True) -> dict[str, Any]:
+def _build_column(name: str, type_: Any, nullable: bool = True) -> dict[str, Any]:
     return {"name": name, "type": type_, "nullable": nullable, "metadata": {}}

@@ -82,27 +82,29 @@ def load(file: Path, topic: str) -> TopicSchema:
 def from_avro(schema: Any, topic: str) -> TopicSchema:
     """Raises BadSchema."""
     root = avro_schema.read(schema, topic)
-    return TopicSchema(topic, root, {field.path: field for field in _below("", root, root.tagged)})
+    return TopicSchema(
+        topic, root, {field.path: field for field in _list_fields_below("", root, root.tagged)}
+    )
 
 
-def _below(path: str, type_: Type, tagged: bool) -> Iterator[Field]:
+def _list_fields_below(path: str, type_: Type, tagged: bool) -> Iterator[Field]:
     """Yield the fields inside the field at `path`, which has this type.
 
     `tagged` says whether the field has the tag.
     """
     for field in type_.fields:
         inner = f"{path}.{field.name}" if path else field.name
-        yield from _field(inner, field.type, tagged or field.tagged)
+        yield from _list_field(inner, field.type, tagged or field.tagged)
     if type_.items:
-        yield from _field(f"{path}[]" if type_.kind == "array" else f"{path}{{}}", type_.items, tagged)
+        yield from _list_field(f"{path}[]" if type_.kind == "array" else f"{path}{{}}", type_.items, tagged)
     if type_.key:
-        yield from _field(f"{path}{{key}}", type_.key, tagged)
+        yield from _list_field(f"{path}{{key}}", type_.key, tagged)
 
 
-def _field(path: str, type_: Type, tagged: bool) -> Iterator[Field]:
-    own = tagged or type_.tagged
-    yield Field(path, type_.kind, own, type_.size, type_.record)
-    yield from _below(path, type_, own)
+def _list_field(path: str, type_: Type, tagged: bool) -> Iterator[Field]:
+    is_tagged = tagged or type_.tagged
+    yield Field(path, type_.kind, is_tagged, type_.size, type_.record)
+    yield from _list_fields_below(path, type_, is_tagged)
 
 
 def is_inside(path: str, outer: str) -> bool:

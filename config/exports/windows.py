@@ -30,9 +30,9 @@ class Window:
 
 def window_of(day: date, rule: WindowRule) -> Window:
     """Return the window that `day`, a date in the rule's zone, belongs to."""
-    first = _first_day(day, rule.every)
-    end = _midnight(_next_first_day(first, rule.every), rule.zone)
-    return Window(_midnight(first, rule.zone), end, first, _label(first, rule.every))
+    first = _find_first_day(day, rule.every)
+    end = _find_midnight(_find_next_first_day(first, rule.every), rule.zone)
+    return Window(_find_midnight(first, rule.zone), end, first, _write_label(first, rule.every))
 
 
 def window_at(instant: datetime, rule: WindowRule) -> Window:
@@ -44,7 +44,7 @@ def window_at(instant: datetime, rule: WindowRule) -> Window:
 
 
 def next_window(window: Window, rule: WindowRule) -> Window:
-    return window_of(_next_first_day(window.first_day, rule.every), rule)
+    return window_of(_find_next_first_day(window.first_day, rule.every), rule)
 
 
 def closed_windows(rule: WindowRule, as_of: datetime) -> Iterator[Window]:
@@ -59,7 +59,7 @@ def closed_windows(rule: WindowRule, as_of: datetime) -> Iterator[Window]:
 def window_named(label: str, rule: WindowRule) -> Window:
     """Return the window with this label, of any kind, in the rule's zone."""
     kind = kind_of(label)
-    return window_of(_day_of(label, kind), attrs.evolve(rule, every=kind))
+    return window_of(_read_day(label, kind), attrs.evolve(rule, every=kind))
 
 
 def kind_of(label: str) -> Every:
@@ -85,7 +85,7 @@ def longest_days(every: Every) -> int:
     assert_never(every)
 
 
-def _day_of(label: str, kind: Every) -> date:
+def _read_day(label: str, kind: Every) -> date:
     """Return a day of the window with this label."""
     match kind:
         case "day":
@@ -101,7 +101,7 @@ def _day_of(label: str, kind: Every) -> date:
     assert_never(kind)
 
 
-def _first_day(day: date, every: Every) -> date:
+def _find_first_day(day: date, every: Every) -> date:
     match every:
         case "day":
             return day
@@ -114,12 +114,12 @@ def _first_day(day: date, every: Every) -> date:
     assert_never(every)
 
 
-def _next_first_day(first: date, every: Every) -> date:
+def _find_next_first_day(first: date, every: Every) -> date:
     # After a short month or quarter, this is some days into the next one, so take the first day of that.
-    return _first_day(first + timedelta(days=longest_days(every)), every)
+    return _find_first_day(first + timedelta(days=longest_days(every)), every)
 
 
-def _label(first: date, every: Every) -> str:
+def _write_label(first: date, every: Every) -> str:
     match every:
         case "day":
             return first.isoformat()
@@ -133,7 +133,7 @@ def _label(first: date, every: Every) -> str:
     assert_never(every)
 
 
-def _midnight(day: date, zone: str) -> datetime:
+def _find_midnight(day: date, zone: str) -> datetime:
     """Return a local midnight in UTC.
 
     If clocks skip it, that is the moment of the change; if it occurs twice, the first time.

@@ -19,7 +19,7 @@ _DAILY = {
 }
 
 
-def daily_contract(folder: Path) -> Path:
+def write_daily_contract(folder: Path) -> Path:
     """Write a daily variant of the benchmark's contract into the folder."""
     text = CONTRACT.read_text(encoding="utf-8")
     for weekly, daily in _DAILY.items():
@@ -31,7 +31,7 @@ def daily_contract(folder: Path) -> Path:
     return file
 
 
-def arguments(
+def build_arguments(
     table: str, prefix: str, contract: Path = CONTRACT, as_of: str = "2026-01-26T06:00:00Z"
 ) -> list[str]:
     """Return the job's arguments. With the default of `as_of`, the contract delivers one week."""
@@ -43,13 +43,13 @@ def arguments(
     ]
 
 
-def cold(arguments: list[str], python: str = sys.executable) -> list[str]:
+def build_cold(arguments: list[str], python: str = sys.executable) -> list[str]:
     return [python, "-m", "glue_jobs.export", *arguments]
 
 
-def warm(table: str, prefix: str, times: int) -> list[str]:
-    return [sys.executable, "-m", "benchmarks.warm", table, prefix, str(times)]
+def build_warm(table: str, prefix: str, times: int) -> list[str]:
+    return [sys.executable, "-m", "dev.benchmarks.warm", table, prefix, str(times)]
 
 
-def peer(shape: Shape, key: str) -> list[str]:
-    return [sys.executable, "-m", "benchmarks.duckdb_peer", shape.name, key, shape.peer_memory]
+def build_peer(shape: Shape, key: str) -> list[str]:
+    return [sys.executable, "-m", "dev.benchmarks.duckdb_peer", shape.name, key, shape.peer_memory]

@@ -24,7 +24,7 @@ def main(table: str, key: str, memory: str) -> None:
     metadata = glue.get_table(DatabaseName=DATABASE, Name=table)["Table"]["Parameters"]["metadata_location"]
     with duckdb.connect(config={"threads": 2, "memory_limit": memory}) as connection:
         query.load(connection)
-        hashes = ", ".join(f"{_hmac(name)} AS {name}" for name in _PERSONAL)
+        hashes = ", ".join(f"{_build_hmac_sql(name)} AS {name}" for name in _PERSONAL)
         connection.execute(
             f"""
             COPY (
@@ -41,7 +41,7 @@ def main(table: str, key: str, memory: str) -> None:
         )
 
 
-def _hmac(column: str) -> str:
+def _build_hmac_sql(column: str) -> str:
     """Return HMAC-SHA-256 of a column in DuckDB's functions.
 
     The inner digest enters the outer one as a blob of 32 bytes.

@@ -27,15 +27,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--of", type=Path, action="append", help="make the page from the faults.json of finished campaigns"
     )
-    given = parser.parse_args(arguments)
-    if given.of:
+    options = parser.parse_args(arguments)
+    if options.of:
         RESULT.write_text(
-            page(merged([json.loads(file.read_text(encoding="utf-8")) for file in given.of])),
+            page(merged([json.loads(file.read_text(encoding="utf-8")) for file in options.of])),
             encoding="utf-8",
         )
         return 0
-    seeds = range(given.first, given.first + given.seeds)
-    document = run.run_fault_campaign(Output(), "dev", seeds, out=given.out)
+    seeds = range(options.first, options.first + options.seeds)
+    document = run.run_fault_campaign(Output(), "dev", seeds, out=options.out)
     RESULT.write_text(page(document), encoding="utf-8")
     return 0
 
@@ -49,13 +49,13 @@ def merged(documents: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 def page(document: Mapping[str, Any]) -> str:
     """Return the page of a campaign. Raises KeyError for a document that isn't one of a campaign."""
     hits = document["hits"]
-    rows = [row for run in document["runs"] for row in _rows(run)]
+    rows = [row for run in document["runs"] for row in _write_rows(run)]
     return "\n".join(
         (
             "# Deployments under faults",
             "",
             f"`python -m dev.benchmarks.faults`, {len(document['runs'])} runs, seeds "
-            f"{_ranges(document['seeds'])}; {document['seconds'] / 60:.0f} minutes, what ran side by side "
+            f"{_write_ranges(document['seeds'])}; {document['seconds'] / 60:.0f} minutes, what ran side by side "
             "counted once.",
             "",
             f"- {sum(hits.values())} calls were hit: "
@@ -74,7 +74,7 @@ def page(document: Mapping[str, Any]) -> str:
     )
 
 
-def _ranges(seeds: Sequence[int]) -> str:
+def _write_ranges(seeds: Sequence[int]) -> str:
     """Return the seeds as text, such as 0–13, 15."""
     ranges: list[list[int]] = []
     for seed in sorted(seeds):
@@ -85,15 +85,15 @@ def _ranges(seeds: Sequence[int]) -> str:
     return ", ".join(f"{first}–{last}" if last > first else str(first) for first, last in ranges)
 
 
-def _rows(one: Mapping[str, Any]) -> list[str]:
+def _write_rows(run: Mapping[str, Any]) -> list[str]:
     return [
-        f"| {one['seed']} | {step['name']} | {step['faults']} | {sum(step['hits'].values())} | "
-        f"{step['attempts']} | {step['seconds']:.0f} | {_cell(step['why'])} |"
-        for step in one["steps"]
+        f"| {run['seed']} | {step['name']} | {step['faults']} | {sum(step['hits'].values())} | "
+        f"{step['attempts']} | {step['seconds']:.0f} | {_escape_cell(step['why'])} |"
+        for step in run["steps"]
     ]
 
 
-def _cell(text: str) -> str:
+def _escape_cell(text: str) -> str:
     return text.replace("|", "/").replace("\n", " ")[:160]
 
 

@@ -27,7 +27,7 @@ FOLDER = STATE / "bench"
 
 
 @contextmanager
-def embedded() -> Iterator[EmbeddedAws]:
+def start_embedded() -> Iterator[EmbeddedAws]:
     """Start the embedded AWS, and set `AWS_ENDPOINT_URL` and credentials in the environment of this process
     and its children.
     """
@@ -58,20 +58,20 @@ def empty_target() -> None:
     boto3.resource("s3").Bucket(TARGET).objects.all().delete()
 
 
-def data_sha256(prefix: str) -> str:
+def read_data_sha256(prefix: str) -> str:
     """Return the hash of the one data file that a run published below the prefix, from its manifest."""
-    (file,) = [entry for entry in _document(prefix, "manifests")["files"] if entry["role"] == "data"]
+    (file,) = [entry for entry in _read_document(prefix, "manifests")["files"] if entry["role"] == "data"]
     return str(file["sha256"])
 
 
-def phases(prefix: str) -> dict[str, float]:
+def read_phases(prefix: str) -> dict[str, float]:
     """Return the seconds of each phase of the one run that published below the prefix, from its run
     record.
     """
-    return dict(_document(prefix, "runs")["phases"])
+    return dict(_read_document(prefix, "runs")["phases"])
 
 
-def _document(prefix: str, kind: str) -> dict[str, Any]:
+def _read_document(prefix: str, kind: str) -> dict[str, Any]:
     s3 = boto3.client("s3")
     keys = [item["Key"] for item in s3.list_objects_v2(Bucket=TARGET, Prefix=f"{prefix}/")["Contents"]]
     (key,) = [key for key in keys if f"/{kind}/" in key]
@@ -84,9 +84,8 @@ def _prepare() -> None:
         try:
             s3.head_bucket(Bucket=bucket)
         except ClientError:
-            s3.create_bucket(
-                Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": os.environ["AWS_REGION"]}
-            )  # type: ignore[typeddict-item]
+            region: Any = os.environ["AWS_REGION"]
+            s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": region})
     secrets = boto3.client("secretsmanager")
     try:
         secrets.describe_secret(SecretId=SECRET)

@@ -65,7 +65,7 @@ class _Watcher(threading.Thread):
                 tree = [self._root, *self._root.children(recursive=True)]
             except psutil.NoSuchProcess:
                 return
-            self.peak = max(self.peak, sum(_pss(process.pid) for process in tree))
+            self.peak = max(self.peak, sum(_read_memory(process.pid) for process in tree))
             for process in tree:
                 with suppress(psutil.NoSuchProcess):
                     times = process.cpu_times()
@@ -80,7 +80,7 @@ class _Watcher(threading.Thread):
         self.join()
 
 
-def _pss(pid: int) -> int:
+def _read_memory(pid: int) -> int:
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:

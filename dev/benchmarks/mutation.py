@@ -39,7 +39,7 @@ from typing import Any, Final
 import attrs
 import cattrs
 
-from dev.benchmarks.mutation_operators import Change, change, options
+from dev.benchmarks.mutation_operators import Change, build_change, list_options
 from dev.benchmarks.mutation_tests import SELECTIONS
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -113,21 +113,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--only", nargs="*", default=[], metavar="PART", help="modules whose path contains one of these"
     )
-    given = parser.parse_args(arguments)
-    modules = [path for path in SELECTIONS if not given.only or any(part in path for part in given.only)]
-    name = "-".join(["mutation", str(given.seed), *given.only]).replace("/", ".")
-    file = (_BUILD if given.only else RESULTS) / f"{name}.json"
-    campaign = _campaign(file, given.seed, given.count, modules)
-    tests = Tests(campaign.seconds, until=time.monotonic() + given.minutes * 60)
-    judged = _judged()
+    options = parser.parse_args(arguments)
+    modules = [path for path in SELECTIONS if not options.only or any(part in path for part in options.only)]
+    name = "-".join(["mutation", str(options.seed), *options.only]).replace("/", ".")
+    file = (_BUILD if options.only else RESULTS) / f"{name}.json"
+    campaign = _load_campaign(file, options.seed, options.count, modules)
+    tests = Tests(campaign.seconds, until=time.monotonic() + options.minutes * 60)
+    equivalents = _read_equivalents()
     # Equivalent mutants are not tried again: none of their tests fails, so they take the longest.
     undecided = [
         mutant
         for mutant in campaign.mutants
-        if mutant.state != SURVIVED or (mutant.path, *mutant.lines) not in judged
+        if mutant.state != SURVIVED or (mutant.path, *mutant.lines) not in equivalents
     ]
     try:
-        for line, mutant in sorted(itertools.product(range(given.line), undecided), key=_turn):
+        for line, mutant in sorted(itertools.product(range(options.line), undecided), key=_order_key):
             if mutant.state in (WAITING, SURVIVED) and tests.try_on(mutant, line):
                 campaign.save(file)
     except TimeoutError:
@@ -135,38 +135,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = shlex.join(
         [
             "--seed",
-            str(given.seed),
+            str(options.seed),
             "--count",
-            str(given.count),
-            *(["--only", *given.only] if given.only else []),
+            str(options.count),
+            *(["--only", *options.only] if options.only else []),
         ]
     )
     result = file.with_suffix(".md")
-    result.write_text(page(campaign, command, judged), encoding="utf-8")
+    result.write_text(page(campaign, command, equivalents), encoding="utf-8")
     print(f"see {result.relative_to(ROOT)}")
     return 0
 
 
-def _turn(pair: tuple[int, Mutant]) -> tuple[bool, int]:
+def _order_key(pair: tuple[int, Mutant]) -> tuple[bool, int]:
     """Return a sort key. Tests that need Spark take the longest, so they come last."""
     line, mutant = pair
     return any("spark/" in tests or "faults/" in tests for tests in SELECTIONS[mutant.path][: line + 1]), line
 
 
-def _campaign(file: Path, seed: int, count: int, modules: Sequence[str]) -> Campaign:
+def _load_campaign(file: Path, seed: int, count: int, modules: Sequence[str]) -> Campaign:
     """Return the campaign as far as it has come. A larger count than before draws more."""
     campaign = (
         cattrs.structure(json.loads(file.read_text(encoding="utf-8")), Campaign)
         if file.exists()
-        else Campaign(_commit())
+        else Campaign(_read_commit())
     )
-    known = {(mutant.path, mutant.change) for mutant in campaign.mutants}
+    drawn_before = {(mutant.path, mutant.change) for mutant in campaign.mutants}
     # A few small modules may not have as many different changes.
-    for drawn in itertools.islice(_draw(random.Random(f"{seed} {len(known)}"), modules), 20 * count):
+    for drawn in itertools.islice(_draw(random.Random(f"{seed} {len(drawn_before)}"), modules), 20 * count):
         if len(campaign.mutants) >= count:
             break
-        if drawn not in known:
-            known.add(drawn)
+        if drawn not in drawn_before:
+            drawn_before.add(drawn)
             campaign.mutants.append(Mutant(*drawn))
     campaign.save(file)
     return campaign
@@ -177,16 +177,16 @@ def _draw(rng: random.Random, modules: Sequence[str]) -> Iterator[tuple[str, Cha
     kind.
     """
     sources = {path: (ROOT / path).read_text(encoding="utf-8") for path in modules}
-    offered = functools.cache(lambda path: options(sources[path]))
+    offered = functools.cache(lambda path: list_options(sources[path]))
     lengths = [len(source.splitlines()) for source in sources.values()]
     while True:
         (path,) = rng.choices(modules, lengths)
         kind = rng.choice(sorted(offered(path)))
-        if (drawn := change(kind, sources[path], rng.choice(offered(path)[kind]))) is not None:
+        if (drawn := build_change(kind, sources[path], rng.choice(offered(path)[kind]))) is not None:
             yield path, drawn
 
 
-def _commit() -> str:
+def _read_commit() -> str:
     return subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True
     ).stdout.strip()
@@ -209,7 +209,7 @@ class Tests:
         Return whether there is a new result.
         """
         selection = SELECTIONS[mutant.path][line]
-        stamp = _stamp(selection)
+        stamp = _hash_tests(selection)
         if not selection or (len(mutant.stamps) > line and mutant.stamps[line] == stamp):
             return False
         original = (_TREE / mutant.path).read_text(encoding="utf-8")
@@ -220,7 +220,7 @@ class Tests:
         limit = self._limit(selection, stamp)
         self._write(mutant.path, mutated)
         try:
-            mutant.state = KILLED if self._fails(selection, limit) else SURVIVED
+            mutant.state = KILLED if self._run_fails(selection, limit) else SURVIVED
         finally:
             self._write(mutant.path, original)
         mutant.stamps[line:] = [stamp]
@@ -234,7 +234,7 @@ class Tests:
         """
         if stamp not in self._seconds:
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            if self._fails(selection, _WALL_SECONDS):
+            if self._run_fails(selection, _WALL_SECONDS):
                 raise RuntimeError(
                     f"these fail on the unchanged tree: {selection}; see {_BUILD / 'tests.log'}"
                 )
@@ -243,7 +243,7 @@ class Tests:
             print(f"{self._seconds[stamp]:.0f} s for {selection}", flush=True)
         return int(3 * self._seconds[stamp]) + 20
 
-    def _fails(self, selection: str, limit: int) -> bool:
+    def _run_fails(self, selection: str, limit: int) -> bool:
         """Return whether the tests fail. Raises TimeoutError when this campaign's time is over."""
         if time.monotonic() > self._until:
             raise TimeoutError
@@ -310,12 +310,12 @@ def _copy_tree() -> None:
         (_TREE / name).symlink_to(ROOT / name)
 
 
-def _stamp(selection: str) -> str:
+def _hash_tests(selection: str) -> str:
     texts = [(_TREE / f"tests/{name}.py").read_bytes() for name in selection.split()]
     return hashlib.sha256(b"".join(texts)).hexdigest()[:12]
 
 
-def _judged() -> dict[tuple[str, str, str], str]:
+def _read_equivalents() -> dict[tuple[str, str, str], str]:
     """Return why each change that no test can notice has no effect, by file and stripped lines before and
     after.
     """
@@ -327,9 +327,9 @@ def _judged() -> dict[tuple[str, str, str], str]:
     }
 
 
-def page(campaign: Campaign, command: str, judged: dict[tuple[str, str, str], str]) -> str:
+def page(campaign: Campaign, command: str, equivalents: dict[tuple[str, str, str], str]) -> str:
     """Return the page of results."""
-    why = {id(mutant): judged.get((mutant.path, *mutant.lines), "") for mutant in campaign.mutants}
+    why = {id(mutant): equivalents.get((mutant.path, *mutant.lines), "") for mutant in campaign.mutants}
     state = {
         id(mutant): EQUIVALENT if mutant.state == SURVIVED and why[id(mutant)] else mutant.state
         for mutant in campaign.mutants
@@ -341,7 +341,7 @@ def page(campaign: Campaign, command: str, judged: dict[tuple[str, str, str], st
         "# Mutation testing",
         "",
         f"`python -m dev.benchmarks.mutation {command}`; drawn at commit {campaign.commit}, tests of "
-        f"commit {_commit()}.",
+        f"commit {_read_commit()}.",
         "",
         f"{decided + totals[EQUIVALENT]} mutants tried: {totals[KILLED]} killed, {totals[EQUIVALENT]} "
         f"equivalent, {totals[SURVIVED]} survived. **{share}** of those that aren't equivalent were "
@@ -355,10 +355,10 @@ def page(campaign: Campaign, command: str, judged: dict[tuple[str, str, str], st
         counts = Counter(state[id(mutant)] for mutant in campaign.mutants if mutant.path == path)
         tried = counts[KILLED] + counts[EQUIVALENT] + counts[SURVIVED]
         out.append(f"| {path} | {tried} | {counts[KILLED]} | {counts[EQUIVALENT]} | {counts[SURVIVED]} |")
-    for title, wanted in (("Survivors", SURVIVED), ("Equivalent", EQUIVALENT)):
+    for title, section_state in (("Survivors", SURVIVED), ("Equivalent", EQUIVALENT)):
         out += ["", f"## {title}"]
         for mutant in campaign.mutants:
-            if state[id(mutant)] == wanted:
+            if state[id(mutant)] == section_state:
                 removed = [f"- {text}" for text in mutant.change.before]
                 added = [f"+ {text}" for text in mutant.change.after]
                 out += [

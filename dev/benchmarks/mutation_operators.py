@@ -56,16 +56,19 @@ class Change:
         return "\n".join([*lines[:start], *self.after, *lines[start + size :], ""])
 
 
-def options(source: str) -> dict[str, list[Option]]:
+def list_options(source: str) -> dict[str, list[Option]]:
     """Return the possible changes by kind. None of them is in an annotation or a docstring."""
     tree = ast.parse(source)
     by_kind: dict[str, list[Option]] = defaultdict(list)
-    for kind, option in (*_of_cosmic_ray(source, _annotations(tree)), *_own(source, tree)):
+    for kind, option in (
+        *_list_cosmic_ray_options(source, _find_annotations(tree)),
+        *_list_own_options(source, tree),
+    ):
         by_kind[kind].append(option)
     return dict(by_kind)
 
 
-def change(kind: str, source: str, option: Option) -> Change | None:
+def build_change(kind: str, source: str, option: Option) -> Change | None:
     """Return the change; None if the text it makes isn't Python, or has the same syntax tree.
 
     cosmic-ray 8.7 raises AttributeError where it would replace an exception with a dotted name.
@@ -76,10 +79,10 @@ def change(kind: str, source: str, option: Option) -> Change | None:
             return None
     except (AttributeError, SyntaxError):
         return None
-    return _change(kind, source.splitlines(), text.splitlines())
+    return _compare_lines(kind, source.splitlines(), text.splitlines())
 
 
-def _change(kind: str, before: list[str], after: list[str]) -> Change:
+def _compare_lines(kind: str, before: list[str], after: list[str]) -> Change:
     blocks = [
         block
         for block in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
@@ -90,7 +93,7 @@ def _change(kind: str, before: list[str], after: list[str]) -> Change:
     return Change(kind, first[1] + 1, tuple(before[first[1] : last[2]]), tuple(after[first[3] : last[4]]))
 
 
-def _annotations(tree: ast.Module) -> set[tuple[int, int]]:
+def _find_annotations(tree: ast.Module) -> set[tuple[int, int]]:
     """Return the lines and columns of code that is for the type checker only."""
     parts = [getattr(node, name, None) for node in ast.walk(tree) for name in ("annotation", "returns")]
     parts += [
@@ -107,7 +110,7 @@ def _annotations(tree: ast.Module) -> set[tuple[int, int]]:
     }
 
 
-def _of_cosmic_ray(source: str, annotations: set[tuple[int, int]]) -> Iterator[tuple[str, Option]]:
+def _list_cosmic_ray_options(source: str, annotations: set[tuple[int, int]]) -> Iterator[tuple[str, Option]]:
     provider = OperatorProvider()
     nodes = list(ast_nodes(get_ast(source)))
     for name in provider:
@@ -120,7 +123,7 @@ def _of_cosmic_ray(source: str, annotations: set[tuple[int, int]]) -> Iterator[t
                 yield name.partition("_")[0], partial(mutate_code, source, operator, number)
 
 
-def _own(source: str, tree: ast.Module) -> Iterator[tuple[str, Option]]:
+def _list_own_options(source: str, tree: ast.Module) -> Iterator[tuple[str, Option]]:
     lines = [len(line) for line in source.encode().splitlines(keepends=True)]
     raw = source.encode()
 
@@ -131,7 +134,7 @@ def _own(source: str, tree: ast.Module) -> Iterator[tuple[str, Option]]:
         return slice(offset(node.lineno, node.col_offset), offset(node.end_lineno, node.end_col_offset))
 
     for node in _walk(tree):
-        for kind, by in _replacements(node, lambda part: raw[span(part)].decode()):
+        for kind, by in _list_replacements(node, lambda part: raw[span(part)].decode()):
             start = span(node).start
             end = span(node).stop
             yield kind, partial(bytes.decode, raw[:start] + by.encode() + raw[end:])
@@ -160,7 +163,7 @@ def _is_docstring(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-def _replacements(node: Any, text: Callable[[ast.AST], str]) -> Iterator[tuple[str, str]]:
+def _list_replacements(node: Any, text: Callable[[ast.AST], str]) -> Iterator[tuple[str, str]]:
     """Yield the kinds of change to a node, each with the node's new text."""
     match node:
         case (
@@ -174,11 +177,11 @@ def _replacements(node: Any, text: Callable[[ast.AST], str]) -> Iterator[tuple[s
             yield "return None", "return None"
         case ast.BoolOp():
             word = " and " if isinstance(node.op, ast.And) else " or "
-            for left in node.values:
+            for omitted in node.values:
                 yield (
                     "drop clause",
                     "("
-                    + word.join(f"({text(clause)})" for clause in node.values if clause is not left)
+                    + word.join(f"({text(clause)})" for clause in node.values if clause is not omitted)
                     + ")",
                 )
         case ast.IfExp():

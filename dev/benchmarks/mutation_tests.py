@@ -39,11 +39,14 @@ _KILL: Final = "faults/test_kill faults/test_races faults/test_storage"
 
 SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "config/deployments/rules.py": ("unit/test_deployment_file", ""),
+    "config/deployments/topic_rules.py": ("unit/test_deployment_file", ""),
+    "config/deployments/export_rules.py": ("unit/test_deployment_file", ""),
     "config/deployments/validation.py": (
         "unit/test_validation",
         "unit/test_deployment_file infra/test_names",
     ),
     "config/exports/contract_rules.py": ("unit/test_contract_rules unit/test_check", ""),
+    "config/exports/personal_rules.py": ("unit/test_contract_rules unit/test_check", ""),
     "config/exports/cron.py": ("unit/test_cron", "unit/test_watch"),
     "config/exports/windows.py": (
         "unit/test_windows unit/test_which_windows unit/test_wording",

@@ -70,10 +70,10 @@ def keep(name: str, answer: Answer, order: list[str]) -> Path:
     RESULTS.mkdir(exist_ok=True)
     answers = cattrs.structure(json.loads(_KEPT.read_text()), dict[str, Answer]) if _KEPT.exists() else {}
     answers[name] = answer
-    shown = {question: answers[question] for question in order if question in answers}
-    _KEPT.write_text(json.dumps(cattrs.unstructure(shown), indent=1) + "\n")
-    (RESULTS / f"bench-{name}.svg").write_text(chart(answer.measured))
-    PAGE.write_text(page(shown))
+    kept_answers = {question: answers[question] for question in order if question in answers}
+    _KEPT.write_text(json.dumps(cattrs.unstructure(kept_answers), indent=1) + "\n")
+    (RESULTS / f"bench-{name}.svg").write_text(draw_chart(answer.measured))
+    PAGE.write_text(page(kept_answers))
     return PAGE
 
 
@@ -90,7 +90,7 @@ def page(answers: dict[str, Answer]) -> str:
     return "\n".join([*lines, ""])
 
 
-def chart(measured: Measured) -> str:
+def draw_chart(measured: Measured) -> str:
     """Return horizontal bars as SVG. Their scale begins at 0."""
     most = max(value for _, value in measured.bars) or 1
     height = _ROW * len(measured.bars) + 8

@@ -33,12 +33,12 @@ def page(document: Mapping[str, Any]) -> str:
         "",
         "| phase | seconds | goal |",
         "| --- | ---: | ---: |",
-        *(_timed(phase["name"], phase["seconds"]) for phase in document["phases"]),
-        _timed("the whole rehearsal", document["seconds"]),
+        *(_time_steps(phase["name"], phase["seconds"]) for phase in document["phases"]),
+        _time_steps("the whole rehearsal", document["seconds"]),
         "",
         "| check | seen |",
         "| --- | --- |",
-        *(f"| {check['claim']} | {_cell(check['seen'])} |" for check in checks),
+        *(f"| {check['claim']} | {_write_cell(check['seen'])} |" for check in checks),
         "",
         "What a rehearsal doesn't cover:",
         "",
@@ -48,12 +48,12 @@ def page(document: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _timed(name: str, seconds: float) -> str:
+def _time_steps(name: str, seconds: float) -> str:
     goal = f"{GOALS[name]:.0f}" if name in GOALS else ""
     return f"| {name} | {seconds:.1f} | {goal} |"
 
 
-def _cell(text: str) -> str:
+def _write_cell(text: str) -> str:
     return text.replace("|", "/")
 
 

@@ -25,7 +25,7 @@ _WORKER_MEMORY: Final = "2g"
 
 
 @contextmanager
-def cluster(workers: int) -> Iterator[dict[str, str]]:
+def start_cluster(workers: int) -> Iterator[dict[str, str]]:
     """Start the cluster and yield the environment in which the job runs on it. Worker n and its executors use
     core n only.
 
@@ -33,8 +33,8 @@ def cluster(workers: int) -> Iterator[dict[str, str]]:
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lakeferry-cluster-")))
-        port = _free_port()
-        page = _free_port()
+        port = _find_free_port()
+        page = _find_free_port()
         master = f"spark://127.0.0.1:{port}"
         before = dict(os.environ)
         try:
@@ -47,12 +47,18 @@ def cluster(workers: int) -> Iterator[dict[str, str]]:
         # The daemons don't get the options of the job's own JVM, such as the archive of classes.
         daemons = {name: value for name, value in environment.items() if name != "SPARK_SUBMIT_OPTS"}
         commands = [
-            [*program, "org.apache.spark.deploy.master.Master", *_at(port), "--webui-port", str(page)]
+            [
+                *program,
+                "org.apache.spark.deploy.master.Master",
+                *_build_address_options(port),
+                "--webui-port",
+                str(page),
+            ]
         ]
         for core in range(workers):
             worker = [
                 "org.apache.spark.deploy.worker.Worker",
-                *_at(0),
+                *_build_address_options(0),
                 "--webui-port",
                 "0",
                 "-c",
@@ -69,16 +75,16 @@ def cluster(workers: int) -> Iterator[dict[str, str]]:
             stack.callback(process.wait)
             stack.callback(process.terminate)
             if number == 0:
-                _wait(page, 0)
-        _wait(page, workers)
+                _wait_for_workers(page, 0)
+        _wait_for_workers(page, workers)
         yield environment
 
 
-def _at(port: int) -> list[str]:
+def _build_address_options(port: int) -> list[str]:
     return ["--host", "127.0.0.1", "--port", str(port)]
 
 
-def _wait(page: int, workers: int) -> None:
+def _wait_for_workers(page: int, workers: int) -> None:
     """Wait until the master knows this many workers."""
     ends = time.monotonic() + _START_SECONDS
     while time.monotonic() < ends:
@@ -91,7 +97,7 @@ def _wait(page: int, workers: int) -> None:
     raise TimeoutError(f"the Spark master knows fewer than {workers} workers after {_START_SECONDS} s")
 
 
-def _free_port() -> int:
+def _find_free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

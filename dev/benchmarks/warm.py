@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 import time
 
-from dev.benchmarks.commands import arguments
+from dev.benchmarks.commands import build_arguments
 from glue_jobs import arguments as job_arguments
 from glue_jobs import export, runs
 from glue_jobs.contract import DEFAULT_ARGUMENTS
@@ -17,7 +17,7 @@ from glue_jobs.session import start
 def main(table: str, prefix: str, times: int) -> None:
     session = start(DEFAULT_ARGUMENTS["warehouse"] or "s3://unused/warehouse")
     for number in range(times):
-        words = arguments(table, f"{prefix}/{number}")
+        words = build_arguments(table, f"{prefix}/{number}")
         began = time.perf_counter()
         record = export.run(job_arguments.parse(words, now=runs.utc_now()), spark=session)
         print(f"{time.perf_counter() - began:.2f}", record.windows[0]["state"], record.phases, flush=True)

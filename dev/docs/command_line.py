@@ -13,7 +13,7 @@ import typer
 
 from config.project import DEFAULT_STAGE
 from dev.docs import markdown
-from dev.docs.markdown import code
+from dev.docs.markdown import format_code
 from glue_jobs.contract import ARGUMENTS, DEFAULT_ARGUMENTS, REQUIRED_ARGUMENTS
 from lakeferry import __main__, errors
 from lakeferry.cli import app
@@ -125,24 +125,26 @@ after two checks its alarm goes off.""",
 }
 
 
-def commands_page() -> str:
+def build_commands_page() -> str:
     group = typer.main.get_command(__main__.app)
-    sections = [_section(path, command) for path, command in leaves(group)]
-    environment = f"## Environment variables\n\n{_variables()}\n\n{_ENVIRONMENT}"
-    return markdown.page(
+    sections = [_describe_command(path, command) for path, command in leaves(group)]
+    environment = f"## Environment variables\n\n{_describe_variables()}\n\n{_ENVIRONMENT}"
+    return markdown.format_page(
         "Command line",
         _INTRO,
-        _shared(group),
+        _describe_shared_options(group),
         *sections,
         f"## Shell completion\n\n{_COMPLETION}",
         environment,
     )
 
 
-def job_page() -> str:
-    rows = [(code(f"--{name}"), _job_default(name), meaning) for name, meaning in ARGUMENTS.items()]
-    return markdown.page(
-        "Job arguments", _JOB_INTRO, markdown.table(["argument", "default", "meaning"], rows)
+def build_job_page() -> str:
+    rows = [
+        (format_code(f"--{name}"), _show_job_default(name), meaning) for name, meaning in ARGUMENTS.items()
+    ]
+    return markdown.format_page(
+        "Job arguments", _JOB_INTRO, markdown.format_table(["argument", "default", "meaning"], rows)
     )
 
 
@@ -155,16 +157,16 @@ def leaves(group: Any) -> Iterator[tuple[str, Any]]:
             yield name, command
 
 
-def _shared(group: Any) -> str:
+def _describe_shared_options(group: Any) -> str:
     names = [option.name for option in app.shared_options()]
-    rows = [(_spelling(param), param.help) for param in group.params if param.name in names]
-    return f"## Options of all commands\n\n{_SHARED}\n\n" + markdown.table(["option", "meaning"], rows)
+    rows = [(_spell_option(param), param.help) for param in group.params if param.name in names]
+    return f"## Options of all commands\n\n{_SHARED}\n\n" + markdown.format_table(["option", "meaning"], rows)
 
 
-def _section(path: str, command: Any) -> str:
+def _describe_command(path: str, command: Any) -> str:
     arguments = [param for param in command.params if param.param_type_name == "argument"]
     shared = {option.name for option in app.shared_options()}
-    takes = [code(param.opts[0]) for param in command.params if param.name in _SOMETIMES]
+    takes = [format_code(param.opts[0]) for param in command.params if param.name in _SOMETIMES]
     options = [
         param for param in command.params if param.param_type_name == "option" and param.name not in shared
     ]
@@ -172,89 +174,95 @@ def _section(path: str, command: Any) -> str:
     words += [
         argument.name.upper() if argument.required else f"[{argument.name.upper()}]" for argument in arguments
     ]
-    words += [f"{option.opts[0]} {_kind(option)}" for option in options if option.required]
+    words += [f"{option.opts[0]} {_name_kind(option)}" for option in options if option.required]
     rows = [
-        (code(argument.name.upper()), "**required**" if argument.required else "", argument.help)
+        (format_code(argument.name.upper()), "**required**" if argument.required else "", argument.help)
         for argument in arguments
     ]
-    rows += [(_spelling(option), _default(option), option.help) for option in options]
-    usage = markdown.block("text", " ".join([*words, "[OPTIONS]"]))
+    rows += [(_spell_option(option), _show_default(option), option.help) for option in options]
+    usage = markdown.format_block("text", " ".join([*words, "[OPTIONS]"]))
     parts = [f"## lakeferry {path}", command.help, usage]
-    parts += [markdown.table(["option", "default", "meaning"], rows)] if rows else []
+    parts += [markdown.format_table(["option", "default", "meaning"], rows)] if rows else []
     parts += [f"Also takes {' and '.join(takes)}."] if takes else []
-    return "\n\n".join([*parts, *_promised(command.callback.declared)])
+    return "\n\n".join([*parts, *_describe_results(command.callback.declared)])
 
 
-def _promised(declared: Declared) -> Iterator[str]:
+def _describe_results(declared: Declared) -> Iterator[str]:
     exits = ", ".join(map(str, declared.exits))
     yield (
         f"Exit codes: {exits} ([what they mean](errors.md#exit-codes)). With `--json`, beside the keys of "
         "all commands:"
     )
-    yield markdown.table(
-        ["key", "meaning"], [(code(name), meaning) for name, meaning in declared.json_keys.items()]
+    yield markdown.format_table(
+        ["key", "meaning"], [(format_code(name), meaning) for name, meaning in declared.json_keys.items()]
     )
 
 
-def _spelling(option: Any) -> str:
-    kind = _kind(option)
-    return ", ".join(code(f"{word} {kind}".strip()) for word in option.opts)
+def _spell_option(option: Any) -> str:
+    kind = _name_kind(option)
+    return ", ".join(format_code(f"{word} {kind}".strip()) for word in option.opts)
 
 
-def _kind(option: Any) -> str:
+def _name_kind(option: Any) -> str:
     if issubclass(option.type_descriptor.annotation, StrEnum):
         return " | ".join(option.type_descriptor.annotation)
     return _KINDS[option.type_descriptor.annotation.__name__]
 
 
-def _default(option: Any) -> str:
+def _show_default(option: Any) -> str:
     if option.required:
         return "**required**"
-    return code(str(option.default)) if option.default not in (None, False, "") else ""
+    return format_code(str(option.default)) if option.default not in (None, False, "") else ""
 
 
-def _variables() -> str:
+def _describe_variables() -> str:
     defaults = {field.name: field.default for field in attrs.fields(target.ExportTarget)}
     rows = [
         (
-            code(variable),
-            "" if defaults[name] is attrs.NOTHING else code(str(defaults[name])),
+            format_code(variable),
+            "" if defaults[name] is attrs.NOTHING else format_code(str(defaults[name])),
             _VARIABLES[name],
         )
         for name, variable in target.VARIABLES.items()
     ]
     key = "The secret with a Tableflow key, for `lakeferry query --catalog tableflow`."
-    stage = (code(app.STAGE_VARIABLE), code(DEFAULT_STAGE), "The stage, if `--stage` is not given.")
-    return markdown.table(
-        ["variable", "default", "meaning"], [*rows, (code(query.TABLEFLOW_SECRET), "", key), stage]
+    stage = (
+        format_code(app.STAGE_VARIABLE),
+        format_code(DEFAULT_STAGE),
+        "The stage, if `--stage` is not given.",
+    )
+    return markdown.format_table(
+        ["variable", "default", "meaning"], [*rows, (format_code(query.TABLEFLOW_SECRET), "", key), stage]
     )
 
 
-def _job_default(name: str) -> str:
+def _show_job_default(name: str) -> str:
     if name in REQUIRED_ARGUMENTS:
         return "**required**"
-    return "`s3://<bucket>/warehouse`" if name == "warehouse" else code(DEFAULT_ARGUMENTS[name])
+    return "`s3://<bucket>/warehouse`" if name == "warehouse" else format_code(DEFAULT_ARGUMENTS[name])
 
 
-def errors_page() -> str:
-    rows = [(code(str(number)), of_command, of_job) for number, of_command, of_job in _EXITS]
-    exits = f"## Exit codes\n\n{_EXIT_INTRO}\n\n" + markdown.table(
+def build_errors_page() -> str:
+    rows = [(format_code(str(number)), of_command, of_job) for number, of_command, of_job in _EXITS]
+    exits = f"## Exit codes\n\n{_EXIT_INTRO}\n\n" + markdown.format_table(
         ["exit code", "`lakeferry …`", "the job"], rows
     )
-    return markdown.page(
+    return markdown.format_page(
         "Error codes",
         _ERRORS_INTRO,
         exits,
-        *(_errors_of(part, title) for part, title in errors.PARTS.items()),
+        *(_describe_part(part, title) for part, title in errors.PARTS.items()),
     )
 
 
-def _errors_of(part: str, title: str) -> str:
-    entries = ["\n\n".join(_error(entry)) for entry in errors.catalogue().values() if entry.part == part]
+def _describe_part(part: str, title: str) -> str:
+    entries = [
+        "\n\n".join(_describe_error(entry)) for entry in errors.catalogue().values() if entry.part == part
+    ]
     return "\n\n".join([f"## {title}", *filter(None, [_PART_INTROS.get(part)]), *entries])
 
 
-def _error(entry: Entry) -> Iterator[str]:
+def _describe_error(entry: Entry) -> Iterator[str]:
     yield f"### {entry.code}"
     ends = f" Exit code {entry.exit_code}." if entry.exit_code != errors.FAILED else ""
     yield f"**{entry.title}.** {entry.cause}{ends}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from dev.docs import markdown, samples
-from dev.docs.markdown import code
+from dev.docs.markdown import format_code
 
 #: Objects whose keys come from the data.
 _MAPS: Final = {
@@ -200,7 +200,7 @@ _ABOUT_RUN = """\
 were blocked or failed. It is for operators; readers of files need the [manifest](manifest.md) only."""
 
 
-def manifest_page() -> str:
+def build_manifest_page() -> str:
     return _page("Manifest", _ABOUT_MANIFEST, samples.manifests(), _MANIFEST)
 
 
@@ -230,8 +230,10 @@ def _page(
         raise LookupError(
             f"keys of the {title.lower()} and keys described differ: {', '.join(sorted(differing))}"
         )
-    rows = [(code(path), meaning, code(_json(examples[path]))) for path, meaning in meanings.items()]
-    return markdown.page(title, about, markdown.table(["key", "meaning", "example"], rows))
+    rows = [
+        (format_code(path), meaning, format_code(_json(examples[path]))) for path, meaning in meanings.items()
+    ]
+    return markdown.format_page(title, about, markdown.format_table(["key", "meaning", "example"], rows))
 
 
 def _examples(documents: list[dict[str, Any]], opaque: set[str]) -> dict[str, Any]:

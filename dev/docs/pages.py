@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Final
 
-from dev.docs import command_line, documents, permissions, resources, toml_files
+from dev.docs import command_line, documents, expressions, permissions, resources, toml_files
 from lakeferry.local.bootstrap import ROOT
 
 FOLDER: Final = ROOT / "docs" / "reference"
@@ -17,18 +17,21 @@ BY_HAND: Final = ("secrets.md",)
 def pages() -> dict[str, str]:
     """Return text by file name. Raises LookupError for anything in the code that no page explains."""
     return {
-        "command-line.md": command_line.commands_page(),
-        "deployment-file.md": toml_files.deployment_page(),
-        "deployment.schema.json": json.dumps(toml_files.deployment_schema(), indent=2, ensure_ascii=False)
+        "command-line.md": command_line.build_commands_page(),
+        "deployment-file.md": toml_files.build_deployment_page(),
+        "deployment.schema.json": json.dumps(
+            toml_files.build_deployment_schema(), indent=2, ensure_ascii=False
+        )
         + "\n",
-        "errors.md": command_line.errors_page(),
-        "export-contract.md": toml_files.contract_page(),
-        "export.schema.json": json.dumps(toml_files.contract_schema(), indent=2, ensure_ascii=False) + "\n",
-        "expressions.md": toml_files.expressions_page(),
-        "iam.md": permissions.page(),
-        "job-arguments.md": command_line.job_page(),
-        "manifest.md": documents.manifest_page(),
-        "resources.md": resources.page(),
+        "errors.md": command_line.build_errors_page(),
+        "export-contract.md": toml_files.build_contract_page(),
+        "export.schema.json": json.dumps(toml_files.build_contract_schema(), indent=2, ensure_ascii=False)
+        + "\n",
+        "expressions.md": expressions.build_expressions_page(),
+        "iam.md": permissions.build_page(),
+        "job-arguments.md": command_line.build_job_page(),
+        "manifest.md": documents.build_manifest_page(),
+        "resources.md": resources.build_page(),
         "run-record.md": documents.run_page(),
     }
 

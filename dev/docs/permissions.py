@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 
 from dev.docs import markdown
-from dev.docs.markdown import code
+from dev.docs.markdown import format_code
 
 _TABLES: Final = (
     "arn:aws:glue:<region>:<account>:catalog",
@@ -122,12 +122,12 @@ _BESIDE = """\
 - **`lakeferry query`** needs `glue:GetTables` on both databases and `s3:GetObject` on both tables' files."""
 
 
-def page() -> str:
-    return markdown.page(
+def build_page() -> str:
+    return markdown.format_page(
         "IAM permissions",
         _INTRO,
-        *[_section(purpose, when) for purpose, when in _PURPOSES.items()],
-        f"## The policy\n\n{markdown.block('json', json.dumps(policy(), indent=2))}",
+        *[_describe_purpose(purpose, when) for purpose, when in _PURPOSES.items()],
+        f"## The policy\n\n{markdown.format_block('json', json.dumps(policy(), indent=2))}",
         f"## Further permissions\n\n{_BESIDE}",
     )
 
@@ -136,17 +136,17 @@ def policy() -> dict[str, Any]:
     """Return an IAM policy with placeholders in its resources."""
     statements = [
         {
-            "Sid": _sid(purpose, grants),
+            "Sid": _build_sid(purpose, grants),
             "Effect": "Allow",
             "Action": [grant.action for grant in grants],
             "Resource": list(resources),
         }
-        for (purpose, resources), grants in _grouped().items()
+        for (purpose, resources), grants in _group_grants().items()
     ]
     return {"Version": "2012-10-17", "Statement": statements}
 
 
-def _grouped() -> dict[tuple[str, tuple[str, ...]], list[Grant]]:
+def _group_grants() -> dict[tuple[str, tuple[str, ...]], list[Grant]]:
     """Return the grants by purpose and resources."""
     groups: dict[tuple[str, tuple[str, ...]], list[Grant]] = {}
     for grant in GRANTS:
@@ -154,7 +154,7 @@ def _grouped() -> dict[tuple[str, tuple[str, ...]], list[Grant]]:
     return groups
 
 
-def _sid(purpose: str, grants: list[Grant]) -> str:
+def _build_sid(purpose: str, grants: list[Grant]) -> str:
     """Return the statement's id.
 
     It ends in the service if the purpose needs several services, like ReadTablesS3.
@@ -163,12 +163,14 @@ def _sid(purpose: str, grants: list[Grant]) -> str:
     return purpose + (grants[0].service.capitalize() if len(services) > 1 else "")
 
 
-def _section(purpose: str, when: str) -> str:
+def _describe_purpose(purpose: str, when: str) -> str:
     parts = [f"## {purpose}", when]
-    for (of, resources), grants in _grouped().items():
-        if of == purpose:
-            parts.append("On " + ", ".join(map(code, resources)) + ":")
+    for (grouped_purpose, resources), grants in _group_grants().items():
+        if grouped_purpose == purpose:
+            parts.append("On " + ", ".join(map(format_code, resources)) + ":")
             parts.append(
-                markdown.table(["action", "for"], [(code(grant.action), grant.call) for grant in grants])
+                markdown.format_table(
+                    ["action", "for"], [(format_code(grant.action), grant.call) for grant in grants]
+                )
             )
     return "\n\n".join(parts)

@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from dev.docs import markdown
-from dev.docs.markdown import code
+from dev.docs.markdown import format_code
 from lambdas import contract
 from lambdas.custom_resources.registry import RESOURCE_TYPES
 from lambdas.shared.resource import ResourceHandler
@@ -26,30 +26,34 @@ proves nothing: somebody else may create the object after it. A create that the 
 proves nothing either; one that got no answer, or a 5xx, may have made the object."""
 
 
-def page() -> str:
-    kinds = [_kind(name, resource_type.handler) for name, resource_type in RESOURCE_TYPES.items()]
-    return markdown.page("Resources", _INTRO, _ownership(), *kinds)
+def build_page() -> str:
+    kinds = [_describe_kind(name, resource_type.handler) for name, resource_type in RESOURCE_TYPES.items()]
+    return markdown.format_page("Resources", _INTRO, _describe_ownership(), *kinds)
 
 
-def _ownership() -> str:
-    rows = [(code(name), kind.ownership.meets, kind.ownership.proof) for name, kind in RESOURCE_TYPES.items()]
+def _describe_ownership() -> str:
+    rows = [
+        (format_code(name), kind.ownership.meets, kind.ownership.proof)
+        for name, kind in RESOURCE_TYPES.items()
+    ]
     return "\n\n".join(
         [
             "## Whose an object is",
             _OWNERSHIP,
-            markdown.table(["type", "can it meet a foreign one", "proof"], rows),
+            markdown.format_table(["type", "can it meet a foreign one", "proof"], rows),
         ]
     )
 
 
-def _kind(name: str, kind: ResourceHandler) -> str:
-    replace = ", ".join(code(name) for name in kind.PROPERTIES.CREATE_ONLY)
-    outputs = ", ".join(code(name) for name in kind.PROPERTIES.OUTPUTS._fields)
+def _describe_kind(name: str, kind: ResourceHandler) -> str:
+    replace = ", ".join(format_code(name) for name in kind.PROPERTIES.CREATE_ONLY)
+    outputs = ", ".join(format_code(name) for name in kind.PROPERTIES.OUTPUTS._fields)
     parts = [
         f"## {name}",
-        f"`{contract.resource_type(name)}`. {_doc(kind)}",
-        markdown.table(
-            ["property", "", "what it is"], [_property(field) for field in attrs.fields(kind.PROPERTIES)]
+        f"`{contract.resource_type(name)}`. {_read_docstring(kind)}",
+        markdown.format_table(
+            ["property", "", "what it is"],
+            [_describe_property(field) for field in attrs.fields(kind.PROPERTIES)],
         ),
         f"Replaced if one of these changes: {replace}." if replace else "Never replaced.",
         f"Outputs: {outputs}. CloudFormation waits {kind.TIMEOUT_SECONDS / 60:.0f} minutes at most.",
@@ -57,23 +61,23 @@ def _kind(name: str, kind: ResourceHandler) -> str:
     return "\n\n".join(parts)
 
 
-def _doc(kind: ResourceHandler) -> str:
+def _read_docstring(kind: ResourceHandler) -> str:
     """Return the handler's docstring, which says what the type is."""
     return " ".join(str(kind.__doc__).split())
 
 
-def _property(field: attrs.Attribute[Any]) -> tuple[str, str, str]:
-    choices = [code(str(choice)) for choice in field.metadata["one_of"] if choice != ""]
+def _describe_property(field: attrs.Attribute[Any]) -> tuple[str, str, str]:
+    choices = [format_code(str(choice)) for choice in field.metadata["one_of"] if choice != ""]
     text = str(field.metadata["doc"]) + (f" One of {', '.join(choices)}." if choices else "")
-    return code(field.name), _need(field), text
+    return format_code(field.name), _describe_need(field), text
 
 
-def _need(field: attrs.Attribute[Any]) -> str:
+def _describe_need(field: attrs.Attribute[Any]) -> str:
     if field.default is attrs.NOTHING:
         return "required"
-    given = (
+    has_default = (
         isinstance(field.default, str | int) and not isinstance(field.default, bool) and field.default != ""
     )
-    if given or field.default is True:
-        return f"default {code(str(field.default).lower() if field.default is True else str(field.default))}"
+    if has_default or field.default is True:
+        return f"default {format_code(str(field.default).lower() if field.default is True else str(field.default))}"
     return "optional"

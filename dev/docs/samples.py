@@ -34,12 +34,12 @@ def manifests() -> list[dict[str, Any]]:
     """Return a manifest of an export of lines, after a window with rows, and one of an aggregate, after an
     empty window.
     """
-    sales = _contract("weekly_sales")
-    regions = _contract("weekly_sales_by_region")
-    full = _manifest(sales, date(2026, 11, 2), 14972, None)
-    shown = _manifest(regions, date(2026, 10, 26), 25, None)
-    empty = _manifest(regions, date(2026, 11, 2), 0, shown)
-    return [_manifest(sales, _MONDAY, 15249, full), _manifest(regions, _MONDAY, 25, empty)]
+    sales = _load_contract("weekly_sales")
+    regions = _load_contract("weekly_sales_by_region")
+    full = _build_manifest(sales, date(2026, 11, 2), 14972, None)
+    previous = _build_manifest(regions, date(2026, 10, 26), 25, None)
+    empty = _build_manifest(regions, date(2026, 11, 2), 0, previous)
+    return [_build_manifest(sales, _MONDAY, 15249, full), _build_manifest(regions, _MONDAY, 25, empty)]
 
 
 def run_record() -> dict[str, Any]:
@@ -81,20 +81,22 @@ _BLOCKED = {
 }
 
 
-def _contract(name: str) -> Contract:
+def _load_contract(name: str) -> Contract:
     return attrs.evolve(contracts.load(name), sha256=_SHA256)
 
 
-def _manifest(contract: Contract, day: date, rows: int, before: dict[str, Any] | None) -> dict[str, Any]:
+def _build_manifest(
+    contract: Contract, day: date, rows: int, before: dict[str, Any] | None
+) -> dict[str, Any]:
     document = manifest.first_generation(
-        _result(contract, day, rows, manifest.previous_document(before) if before else None),
+        _build_result(contract, day, rows, manifest.previous_document(before) if before else None),
         Fence(_COMMITTED, _STARTED, _RUN),
         _STARTED + timedelta(seconds=55),
     )
     return dict(json.loads(json.dumps(document | {"code_version": _CODE})))
 
 
-def _result(contract: Contract, day: date, rows: int, previous: dict[str, Any] | None) -> WindowResult:
+def _build_result(contract: Contract, day: date, rows: int, previous: dict[str, Any] | None) -> WindowResult:
     totals: dict[str, Decimal | None] = {"sum": Decimal(31870), "min": Decimal(-4), "max": Decimal(12)}
     numbers = [column for column in contract.columns if column.numeric]
     columns = {column.name: {measure: totals[measure] for measure in column.totals} for column in numbers}
@@ -106,11 +108,11 @@ def _result(contract: Contract, day: date, rows: int, previous: dict[str, Any] |
     return WindowResult(
         contract=contract,
         window=window_of(day, contract.window),
-        table=_table(),
+        table=_build_table(),
         run_id=_RUN,
         status="complete" if rows else "empty",
         completeness="Each Kafka partition has an event from after the window's end, or is idle.",
-        counts=_counts(contract, stats),
+        counts=_build_counts(contract, stats),
         events=6913,
         offsets={"0": [1097, 2380]},
         stats=stats,
@@ -126,7 +128,7 @@ def _result(contract: Contract, day: date, rows: int, previous: dict[str, Any] |
     )
 
 
-def _counts(contract: Contract, stats: FileStats) -> dict[str, Any]:
+def _build_counts(contract: Contract, stats: FileStats) -> dict[str, Any]:
     rows = {"delivered": stats.rows} | ({"suppressed": 20} if contract.aggregate else {})
     counted = PartitionReport(
         records=stats.rows,
@@ -141,7 +143,7 @@ def _counts(contract: Contract, stats: FileStats) -> dict[str, Any]:
     return counts.reconcile(read, counted, stats, aggregated=contract.aggregate is not None)
 
 
-def _table() -> PinnedTable:
+def _build_table() -> PinnedTable:
     return PinnedTable(
         database="lkc-abc123",
         name="sales_orders",

@@ -58,18 +58,20 @@ def asserts_that_decide(root: Path) -> list[str]:
     CDK starts the app with `python -O`, which has no asserts.
     """
     problems = []
-    for file in (file for file in _files(root) if file.suffix == ".py"):
+    for file in (file for file in _list_files(root) if file.suffix == ".py"):
         name = file.relative_to(root)
         if name.parts[0] in PRODUCT:
             tree = ast.parse(file.read_text(encoding="utf-8"))
-            found = (node for node in ast.walk(tree) if isinstance(node, ast.Assert))
+            asserts = (node for node in ast.walk(tree) if isinstance(node, ast.Assert))
             problems += [
-                f"{name}:{node.lineno}: {ast.unparse(node)}" for node in found if not _checks_type(node.test)
+                f"{name}:{node.lineno}: {ast.unparse(node)}"
+                for node in asserts
+                if not _is_type_check(node.test)
             ]
     return problems
 
 
-def _checks_type(test: ast.expr) -> bool:
+def _is_type_check(test: ast.expr) -> bool:
     """Return whether an expression is `isinstance(…)` or `… is not None`, which only tell mypy what a value
     is.
     """
@@ -81,7 +83,7 @@ def too_long(root: Path) -> list[str]:
     FILE_LINES.
     """
     problems = []
-    for file in (file for file in _files(root) if file.suffix == ".py"):
+    for file in (file for file in _list_files(root) if file.suffix == ".py"):
         text = file.read_text(encoding="utf-8")
         name = file.relative_to(root)
         if "tests" not in name.parts[:2] and (lines := text.count("\n")) > FILE_LINES:
@@ -97,7 +99,7 @@ def too_long(root: Path) -> list[str]:
 def machine_specific(root: Path) -> list[str]:
     """Return lines that name a folder of one machine or the host of a package registry."""
     problems = []
-    for file in _files(root):
+    for file in _list_files(root):
         try:
             text = file.read_text(encoding="utf-8")
         except UnicodeDecodeError:
@@ -122,7 +124,9 @@ def shared_names(root: Path) -> list[str]:
     return problems
 
 
-def _files(root: Path) -> list[Path]:
+def _list_files(root: Path) -> list[Path]:
     kept = [path for path in sorted(root.iterdir()) if not any(path.match(name) for name in _GENERATED)]
     folders = [path for path in kept if path.is_dir() and not (path / "pyvenv.cfg").exists()]
-    return [path for path in kept if path.is_file()] + [file for folder in folders for file in _files(folder)]
+    return [path for path in kept if path.is_file()] + [
+        file for folder in folders for file in _list_files(folder)
+    ]

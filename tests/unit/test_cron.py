@@ -118,8 +118,8 @@ def walked(minute, hour, zone, start):
     minute.
     """
     shown = set()
-    minutes = cron._numbers(minute, 0, 59)
-    hours = cron._numbers(hour, 0, 23)
+    minutes = cron._parse_numbers(minute, 0, 59)
+    hours = cron._parse_numbers(hour, 0, 23)
     for number in range(3 * 24 * 60):
         instant = start + timedelta(minutes=number)
         clock = instant.astimezone(ZoneInfo(zone)).replace(tzinfo=None, fold=0)

@@ -1,0 +1,156 @@
+"""The part of a deployment file about Confluent Cloud: the cluster, topics, Tableflow's tables and Flink's
+statements.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import attrs
+
+from config.deployments import validation
+from config.forms import NAME
+from config.toml_model import setting
+
+Cfu = Literal[5, 10, 20, 30, 40, 50]
+
+
+@attrs.frozen
+class Confluent:
+    """`[confluent]`"""
+
+    cloud_key_secret: str = setting(
+        'Name of the secret with the Cloud API key, created before the deployment: {"apiKey": …, '
+        '"apiSecret": …}.',
+        form=validation.SECRET_NAME,
+    )
+    environment_id: str | None = setting(
+        "Id of an existing environment, env-…. Without it, an environment is created.",
+        default=None,
+        form=validation.ENVIRONMENT_ID,
+    )
+    environment_name: str | None = setting(
+        "Name of that environment, which is the name of Flink's catalog.", default=None
+    )
+    stream_governance: Literal["ESSENTIALS", "ADVANCED"] = setting(
+        "Stream Governance package of a new environment.", default="ESSENTIALS"
+    )
+    cluster_type: str = setting(
+        "Type of the Kafka cluster.", default="Standard", form=validation.CLUSTER_TYPE
+    )
+    availability: Literal["SINGLE_ZONE", "MULTI_ZONE"] = setting(
+        "How many zones the cluster spans.", default="SINGLE_ZONE"
+    )
+    max_ecku: int | None = setting(
+        "Largest number of elastic units (eCKU) of the cluster. Once set, it can be changed, not removed.",
+        default=None,
+        minimum=1,
+        maximum=50,
+    )
+    deletion_protection: bool = setting(
+        "Whether the cluster and its records are protected: Confluent refuses to delete the cluster, and "
+        "Lakeferry its topics and the tables of Flink's statements.",
+        default=False,
+    )
+    flink_max_cfu: Cfu = setting("Largest number of Confluent Flink units (CFU) at once.", default=5)
+
+
+@attrs.frozen
+class Tableflow:
+    """`[topics.tableflow]`: the topic as an Iceberg table."""
+
+    storage: Literal["own_bucket", "managed"] = setting(
+        "own_bucket, or managed: Confluent's storage, which neither Glue nor exports can read.",
+        default="own_bucket",
+    )
+    formats: list[Literal["ICEBERG", "DELTA"]] = setting(
+        "Table formats. Only ICEBERG, the default, can be deployed: nothing that is deployed reads Delta "
+        "tables.",
+        default=list,
+    )
+    write_mode: Literal["APPEND", "UPSERT"] = setting(
+        "Tableflow's write mode. It follows from the topic's cleanup.policy; it is declared so that it can "
+        "be checked.",
+        default="APPEND",
+    )
+    snapshots_days: int = setting(
+        "Days for which old snapshots are kept.", default=7, minimum=1, maximum=3650
+    )
+    rows_days: int | None = setting(
+        "Days after which Tableflow removes rows; never, if it isn't set. No export may publish a window "
+        "again after that. Once deployed, it can be changed, but not removed.",
+        default=None,
+        minimum=30,
+        maximum=36500,
+    )
+    on_error: Literal["SUSPEND", "SKIP", "LOG"] = setting(
+        "What Tableflow does with a record that it can't write.", default="SUSPEND"
+    )
+    error_log_topic: str = setting(
+        "The topic for such records, with on_error = LOG.", default="error_log", form=validation.LOG_TOPIC
+    )
+    metadata_columns: Literal["DEFAULT", "PORTABLE"] = setting(
+        "Naming scheme of the columns with Kafka's metadata.", default="DEFAULT"
+    )
+    in_glue: bool = setting(
+        "Whether the table is in the Glue Data Catalog. Tableflow registers all tables of a cluster there, "
+        "or none.",
+        default=True,
+    )
+    snowflake_table: str | None = setting(
+        "Name of the Snowflake table that reads it. Without a name, there is none.",
+        default=None,
+        form=validation.SNOWFLAKE_NAME,
+    )
+
+
+@attrs.frozen
+class Topic:
+    """`[[topics]]`"""
+
+    name: str = setting("Name of the topic and of its table.", check=validation.topic_name)
+    partitions: int = setting(
+        "Number of partitions. It can be raised, never lowered.", default=6, minimum=1, maximum=1000
+    )
+    config: dict[str, str] = setting('Topic settings of Kafka, such as "retention.ms".', default=dict)
+    schema_file: str | None = setting(
+        "File with the Avro schema of the values. The default is project/topics/<name>.avsc, if that file "
+        "exists.",
+        name="schema",
+        default=None,
+    )
+    datagen: str | None = setting(
+        'For a topic that a Datagen connector writes: the name of a quickstart, or "schema" for data '
+        "generated from the schema.",
+        default=None,
+        check=validation.datagen,
+    )
+    datagen_interval_ms: int = setting(
+        "Longest pause between two records of Datagen, in milliseconds.",
+        default=1000,
+        minimum=1,
+        maximum=3600000,
+    )
+    statement: str | None = setting(
+        "For a topic that a Flink statement creates and writes: the statement's name.", default=None
+    )
+    adopt: list[Literal["topic", "subject", "tableflow"]] = setting(
+        "What exists already and is this deployment's own, for example because its stack was deleted by "
+        "hand. It is then changed and deleted like everything else; a subject only so that it can be "
+        "restored.",
+        default=list,
+    )
+    tableflow: Tableflow | None = setting(
+        "How Tableflow writes the topic as a table. Without it, there is no table.", default=None
+    )
+
+
+@attrs.frozen
+class Statement:
+    """`[[statements]]`"""
+
+    name: str = setting(
+        "Name of the folder in `project/flink/` with create.sql, undo.sql and, optionally, properties.toml.",
+        form=NAME,
+    )
+    after: list[str] = setting("Names of statements whose tables it reads.", default=list)

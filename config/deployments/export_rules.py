@@ -1,0 +1,142 @@
+"""Rules about exports: their topics, their contracts and their schedules. They are rules like those of
+rules.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from config.deployments.confluent_model import Topic
+from config.deployments.model import Deployment
+from config.deployments.schedules import has_only_one_run, more_often
+from config.deployments.sources import Missing, Sources
+from config.exports import cron, windows
+from config.forms import zone_problem
+from config.toml_model import BadFile
+
+Finding = tuple[str, str]
+#: A test in tests/infra/test_intent.py compares the templates of as many with the limits of AWS.
+_MOST_EXPORTS: Final = 50
+#: Days for the run itself, which comes after the window's end.
+_RUN_DAYS: Final = 1
+
+
+def exports_match_topics(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    """The export's topic is in the file and a table in Glue, and the contract fits the topic's schema."""
+    topics = {topic.name: topic for topic in deployment.topics}
+    for index, export in enumerate(deployment.exports):
+        plain = sources.plain_contract(export.contract)
+        topic = topics.get(plain.source.topic) if plain else None
+        if plain and topic is None:
+            yield (
+                f"exports[{index}].contract",
+                f"{export.contract} reads {plain.source.topic}, which is not a topic of this file",
+            )
+        elif topic and not (topic.tableflow and topic.tableflow.in_glue):
+            yield (
+                f"exports[{index}].contract",
+                f"{export.contract} reads {topic.name}, which is not a table in Glue",
+            )
+        yield from (
+            (f"exports[{index}].contract", message)
+            for message in _list_mistakes(export.contract, topic, deployment, sources)
+        )
+        if plain and export.keep_days <= plain.window.restate_for_days:
+            # A window without its files counts as damaged, and each run would publish it again.
+            yield (
+                f"exports[{index}].keep_days",
+                f"{export.contract} would still check windows whose files were removed after "
+                f"{export.keep_days} days (restate_for_days = {plain.window.restate_for_days}). Keep files "
+                "for longer",
+            )
+
+
+def _list_mistakes(
+    contract: str, topic: Topic | None, deployment: Deployment, sources: Sources
+) -> Iterator[str]:
+    """Yield the mistakes of a contract's file.
+
+    It is checked against the topic's schema if that can be read.
+    """
+    from config.deployments import flink_origins  # noqa: PLC0415 - importing sqlglot takes a while, and not every command has exports
+
+    try:
+        schema = sources.schema(topic) if topic else None
+        schema = flink_origins.with_origins(schema, sources, deployment) if schema else None
+    except Missing:
+        schema = None
+    if topic and topic.tableflow and schema is None:
+        why = (
+            f", because statement {topic.statement} creates it and Flink derives its schema"
+            if topic.statement
+            else ""
+        )
+        yield (
+            f"columns can't be checked: topic {topic.name} has no schema file{why}. "
+            f"Write the Avro schema of its values to project/topics/{topic.name}.avsc, "
+            f"as Schema Registry has it for subject {topic.name}-value, or name a file with schema = …"
+        )
+    try:
+        sources.contract(contract, schema)
+    except BadFile as bad:
+        yield from (f"{bad.name}, {problem}" for problem in bad.problems)
+
+
+def exports_fit_into_policies(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    """There are 50 exports at most, because policies grow with each export, and AWS limits them.
+
+    SQS takes ten conditions in a policy, one for each rule of 16 exports, and IAM 10,240 characters.
+    """
+    if len(deployment.exports) > _MOST_EXPORTS:
+        yield (
+            "exports",
+            f"there are {len(deployment.exports)}, and a deployment can have {_MOST_EXPORTS}: the policies "
+            "of the dead-letter queue and of the function that sends mails grow with each export, and AWS "
+            "limits them. Put the others into a second deployment file",
+        )
+
+
+def rows_outlive_windows(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    """For each export of the topic, `rows_days` is at least the length of a window in days, plus the days for
+    which it is published again, plus one.
+
+    A window that is published again after Tableflow removed rows would silently lack them.
+    """
+    topics = {topic.name: (index, topic) for index, topic in enumerate(deployment.topics)}
+    for export in deployment.exports:
+        contract = sources.plain_contract(export.contract)
+        index, topic = topics.get(contract.source.topic, (0, None)) if contract else (0, None)
+        if contract is None or topic is None or topic.tableflow is None or topic.tableflow.rows_days is None:
+            continue
+        length = windows.longest_days(contract.window.every)
+        restated = contract.window.restate_for_days
+        needed = length + restated + _RUN_DAYS
+        if topic.tableflow.rows_days < needed:
+            yield (
+                f"topics[{index}].tableflow.rows_days",
+                f"must be at least {needed}: export {export.contract} publishes a window of {length} days "
+                f"again for {restated} days after its end (window.restate_for_days in "
+                f"project/exports/{export.contract}.toml), and rows that Tableflow has removed by then "
+                "would be missing from the file",
+            )
+
+
+def exports_run_again_for_each_window(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    """`cron` starts an export at least twice before its next window ends, so that a window that failed or had
+    to wait is tried again.
+
+    A run that fails, or finds that the table is behind, has no other retry.
+    """
+    for index, export in enumerate(deployment.exports):
+        contract = sources.plain_contract(export.contract)
+        if contract is None or cron.problem(export.cron) or zone_problem(export.zone):
+            continue
+        if has_only_one_run(cron.parse(export.cron, export.zone), contract.window):
+            yield (
+                f"exports[{index}].cron",
+                f"starts {export.contract} only once before its next window ends, so a window that fails "
+                "or has to wait for data "
+                "comes a whole window late. Start it more often, for example with "
+                f'"{more_often(export.cron, contract.window)}"',
+            )

@@ -1,0 +1,83 @@
+"""The part of an export contract about the finished file: its checks, its format and its report."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import attrs
+
+from config.forms import NAME, NULL_TEXT, check_pattern
+from config.toml_model import setting
+
+
+@attrs.frozen
+class PersonalPattern:
+    name: str = setting("A short name, for messages and `may_contain`.", form=NAME)
+    pattern: str = setting(
+        "A regular expression in RE2's syntax, for instance 'P[0-9]{8}'. A text that contains a match "
+        "blocks the file.",
+        check=check_pattern,
+    )
+
+
+@attrs.frozen
+class Check:
+    id: str = setting("A short name.", form=NAME)
+    severity: Literal["warn", "block"] = setting(
+        "If the check fails, warn adds a note to the report, and block prevents publication."
+    )
+    message: str = setting("What is wrong when it fails, in plain words.")
+    each_row: str | None = setting(
+        "A Spark SQL condition over the file's columns. It must not be false for any row.", default=None
+    )
+    overall: str | None = setting(
+        "A Spark SQL condition over `rows`, the number of rows, and sum_x, min_x and max_x of numeric "
+        "columns x. There is no sum_x of a column that does not add up or whose unit varies.",
+        default=None,
+    )
+
+
+@attrs.frozen
+class Delivery:
+    order_by: list[str] = setting(
+        "The columns by which the file is sorted. The other columns break ties, then Kafka's order.",
+        form=NAME,
+    )
+    dialect: Literal["excel", "machine"] = setting(
+        "excel adds a byte order mark, so that Excel reads UTF-8, and cuts texts to the length of an Excel "
+        "cell (32,767 characters); machine does neither.",
+        default="excel",
+    )
+    delimiter: Literal[",", ";", "\t"] = setting(
+        "What separates cells. Excel expects a comma in English and a semicolon in German or French. No "
+        "matter at which of them a spreadsheet splits lines, it never executes a text of the file as a "
+        "formula.",
+        default=",",
+    )
+    null_text: str = setting(
+        "The text for a missing value. A value that equals it is quoted.", default="", form=NULL_TEXT
+    )
+    gzip: bool = setting("Whether the file is compressed.", default=False)
+
+
+@attrs.frozen
+class Chart:
+    title: str = setting("What the chart shows.")
+    x: str = setting("The column whose values label the bars or the axis.", form=NAME)
+    y: str = setting(
+        "The numeric column that is summed, which must add up, or `rows` for the number of rows.", form=NAME
+    )
+    kind: Literal["bar", "line"] = setting("Bars for categories, a line for times.", default="bar")
+    only: str | None = setting(
+        "The unit that the chart shows, such as EUR, if the unit of y varies (`per`).", default=None
+    )
+
+
+@attrs.frozen
+class Report:
+    headline: list[str] = setting(
+        "Numeric columns that add up. Their totals (one for each unit) are shown at the top.",
+        default=list,
+        form=NAME,
+    )
+    chart: list[Chart] = setting("The charts. The report shows the first three.", default=list)
