@@ -33,9 +33,9 @@ _KEEP_AMOUNTS: Final = ("byte", "short", "integer", "long", "float", "double", "
 #: Functions of a row whose result says where something lies on a scale, such as a clock or a calendar.
 _POSITIONS: Final = frozenset(
     """
-    ascii date_format date_part day dayofmonth dayofweek dayofyear extract find_in_set from_unixtime hour instr minute
-    mod month pmod position quarter second sign signum unix_date unix_millis unix_seconds weekday weekofyear width_bucket
-    year IntegralDivide Remainder StringLocate
+    ascii date_format date_part day dayofmonth dayofweek dayofyear extract find_in_set from_unixtime hour
+    instr minute mod month pmod position quarter second sign signum unix_date unix_millis unix_seconds weekday
+    weekofyear width_bucket year IntegralDivide Remainder StringLocate
     """.split()
 )
 #: What a value may depend on without being computed from it, as in CASE WHEN hour(at) < 12 THEN amount END.

@@ -15,7 +15,8 @@ from aws_cdk import Stack
 from aws_cdk import aws_s3_assets as s3_assets
 from constructs import Construct
 
-from config.deployments.model import Deployment, Export, Topic
+from config.deployments.confluent_model import Topic
+from config.deployments.model import Deployment, Export
 from stacks.base import build_own_arn
 from stacks.constructs.statements import Statement, allow
 

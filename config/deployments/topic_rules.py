@@ -29,7 +29,8 @@ def topics_have_one_writer(deployment: Deployment, sources: Sources) -> Iterator
             first_topic = topics_by_statement[topic.statement]
             yield (
                 f"topics[{index}].statement",
-                f"{topic.statement} is the statement of topic {first_topic} already, and it creates one topic",
+                f"{topic.statement} is the statement of topic {first_topic} already, and it creates one "
+                "topic",
             )
         elif (table := _read_table(topic.statement, sources)) not in ("", topic.name):
             yield (
@@ -135,9 +136,9 @@ def storage_is_readable(deployment: Deployment, sources: Sources) -> Iterator[Fi
         if table.storage == "own_bucket" and not table.in_glue and glue_tables:
             yield (
                 f"topics[{index}].tableflow.in_glue",
-                f"can't be false while {glue_tables[0]} is in Glue: Tableflow's catalog integration is the whole "
-                "cluster's, and shows every table in your bucket. Set it to false for all topics, or leave "
-                "it out",
+                f"can't be false while {glue_tables[0]} is in Glue: Tableflow's catalog integration is the "
+                "whole cluster's, and shows every table in your bucket. Set it to false for all topics, or "
+                "leave it out",
             )
 
 

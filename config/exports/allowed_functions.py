@@ -12,19 +12,20 @@ from typing import Final
 #: Functions of one row.
 SCALAR: Final = frozenset(
     """
-    abs add_months aggregate array array_contains array_distinct array_join array_max array_min array_size ascii bround
-    cardinality cast ceil ceiling char_length character_length coalesce concat concat_ws contains convert_timezone
-    date_add date_diff date_format date_from_unix_date date_part date_sub date_trunc dateadd datediff day dayofmonth
-    dayofweek dayofyear decode element_at elt endswith exists extract factorial filter find_in_set flatten floor
-    forall format_number format_string from_unixtime from_utc_timestamp get greatest hex hour if ifnull initcap instr
-    isnan isnotnull isnull last_day lcase least left length levenshtein lower lpad ltrim make_date make_timestamp
-    map_contains_key map_keys map_values minute mod month months_between named_struct nanvl negative next_day
-    nullif nvl nvl2 octet_length overlay pmod position positive pow power quarter regexp_extract regexp_like
-    regexp_replace replace reverse right rlike round rpad rtrim second sign signum size slice sort_array split
-    split_part startswith struct substr substring substring_index timestamp_micros timestamp_millis timestamp_seconds
-    to_char to_date to_number to_timestamp to_utc_timestamp transform translate trim trunc try_add try_cast try_divide
-    try_multiply try_subtract try_to_number try_to_timestamp typeof ucase unix_date unix_millis unix_seconds upper
-    weekday weekofyear width_bucket year
+    abs add_months aggregate array array_contains array_distinct array_join array_max array_min array_size
+    ascii bround cardinality cast ceil ceiling char_length character_length coalesce concat concat_ws contains
+    convert_timezone date_add date_diff date_format date_from_unix_date date_part date_sub date_trunc dateadd
+    datediff day dayofmonth dayofweek dayofyear decode element_at elt endswith exists extract factorial filter
+    find_in_set flatten floor forall format_number format_string from_unixtime from_utc_timestamp get greatest
+    hex hour if ifnull initcap instr isnan isnotnull isnull last_day lcase least left length levenshtein lower
+    lpad ltrim make_date make_timestamp map_contains_key map_keys map_values minute mod month months_between
+    named_struct nanvl negative next_day nullif nvl nvl2 octet_length overlay pmod position positive pow power
+    quarter regexp_extract regexp_like regexp_replace replace reverse right rlike round rpad rtrim second sign
+    signum size slice sort_array split split_part startswith struct substr substring substring_index
+    timestamp_micros timestamp_millis timestamp_seconds to_char to_date to_number to_timestamp
+    to_utc_timestamp transform translate trim trunc try_add try_cast try_divide try_multiply try_subtract
+    try_to_number try_to_timestamp typeof ucase unix_date unix_millis unix_seconds upper weekday weekofyear
+    width_bucket year
     """.split()
 )
 

@@ -171,7 +171,9 @@ def references_exist(contract: Contract) -> Iterator[Finding]:
 
 
 def units_are_not_mixed(contract: Contract) -> Iterator[Finding]:
-    """A headline or chart over amounts in several currencies needs `per` on its column, and the chart `only`."""
+    """A headline or chart over amounts in several currencies needs `per` on its column, and the chart
+    `only`.
+    """
     delivered = {column.name: column for column in contract.columns}
     for index, column in enumerate(contract.column):
         if column.per is not None and (column.per not in delivered or delivered[column.per].type != "text"):

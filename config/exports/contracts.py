@@ -76,8 +76,8 @@ def _read_shipped_text(name: str) -> str:
     if name not in names():
         shipped_names = ", ".join(names())
         message = (
-            f"no export of this name. project/exports/ has: {shipped_names}. Commands also take the path of a "
-            ".toml file"
+            f"no export of this name. project/exports/ has: {shipped_names}. Commands also take the path "
+            "of a .toml file"
         )
         raise BadFile(name, [toml_model.Problem(0, "", message)])
     return _find_folder().joinpath(f"{name}.toml").read_text(encoding="utf-8")

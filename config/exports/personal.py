@@ -284,7 +284,10 @@ def _is_plainly(group: tuple[str, ...], name: str, subject: str) -> bool:
     if match is None:
         return False
     before = name[: match.start(1)].strip("_")
-    owners = "own|my|home|current|last|first|full|legal|real|display|birth|work|private|internal|external|geo|profile"
+    owners = (
+        "own|my|home|current|last|first|full|legal|real|display|birth|work|private|internal|external|geo"
+        "|profile"
+    )
     is_bare = re.fullmatch(rf"(?:(?:{owners}|{_join_phrases(words.PERSONS)})_?)*", before) is not None
     return is_bare or (subject == "address" and match[1] not in ("name", "line"))
 

@@ -53,7 +53,8 @@ def _check_personal(personal: Personal, column: Column) -> Iterator[Finding]:
     if resulting_type and column.type != resulting_type:
         yield (
             "",
-            f"{personal.treatment} leaves {resulting_type}, but the column's type is {column.type}. Write type = "
+            f"{personal.treatment} leaves {resulting_type}, but the column's type is {column.type}. Write "
+            "type = "
             f'"{resulting_type}"',
         )
     if personal.may_contain and personal.treatment != "keep":
@@ -77,7 +78,9 @@ def _find_type_after(personal: Personal) -> str | None:
 
 
 def scanned_kinds_are_known(contract: Contract) -> Iterator[Finding]:
-    """Each `[[personal_pattern]]` has a name of its own, and `may_contain` names kinds that the scan knows."""
+    """Each `[[personal_pattern]]` has a name of its own, and `may_contain` names kinds that the scan
+    knows.
+    """
     counts = Counter(pattern.name for pattern in contract.personal_pattern)
     for index, pattern in enumerate(contract.personal_pattern):
         if pattern.name in SCANNED:

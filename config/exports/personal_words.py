@@ -12,27 +12,26 @@ from typing import Final
 #: Values that may be stored as text, as a number or as a time.
 VALUES: Final = tuple(
     """
-    phone telephone phone_no telnr tel_nr mobilnummer kdnr kd_nr kundennr personalnummer matrikelnummer gebdat yob nif nss
-    mobile cell_phone cell_number cellphone msisdn tel telefon telefonnummer handy
-    handynummer rufnummer telephon portable_number numero_portable numero_telephone telefono movil
-    numero_movil celular cellulare telefoon telefoonnummer komorka numer_telefonu fax telefax telecopie imei
-    imsi birth birthday birthdate dob date_of_birth year_of_birth geburt geburtsdatum geburtstag geburtsjahr
-    geburtsort naissance date_naissance date_de_naissance nacimiento fecha_nacimiento fecha_de_nacimiento
-    nascita data_nascita data_di_nascita geboorte geboortedatum urodzenia data_urodzenia urodziny ip ipv
-    ip_address ip_addr passport reisepass passeport pasaporte passaporto paspoort paszport ssn
-    social_security social_security_number sozialversicherungsnummer national_id national_insurance
-    national_insurance_number nino identity_card id_card identity_number personalausweis ausweisnummer
-    carte_identite numero_identite dni nie carta_identita codice_fiscale bsn burgerservicenummer pesel
-    dowod_osobisty numer_dowodu tax_id tax_number tax_no tin vat_id vat_number steuer_id steuer_nr
-    steuernummer ust_id ust_id_nr numero_fiscal numero_tva numero_iva partita_iva btw_nummer nip
-    account_number account_no account_nr acct_number acct_no bank_account konto_nr kontonummer
-    bankverbindung numero_compte numero_de_compte compte_bancaire numero_cuenta numero_de_cuenta
-    cuenta_bancaria numero_conto conto_corrente rekeningnummer bankrekening numer_konta rachunek_bankowy
-    iban card_number card_no card_nr card_pan pan cvv cvc credit_card debit_card creditcard kreditkarte
-    kreditkartennummer kartennummer carte_bancaire numero_carte numero_de_carte tarjeta numero_tarjeta
-    numero_de_tarjeta carta_di_credito numero_carta kaartnummer creditcardnummer numer_karty licence_plate
-    license_plate number_plate plate_number licence_number license_number driver_licence driver_license
-    drivers_licence drivers_license driving_licence driving_license kennzeichen kfz_kennzeichen
+    phone telephone phone_no telnr tel_nr mobilnummer kdnr kd_nr kundennr personalnummer matrikelnummer gebdat
+    yob nif nss mobile cell_phone cell_number cellphone msisdn tel telefon telefonnummer handy handynummer
+    rufnummer telephon portable_number numero_portable numero_telephone telefono movil numero_movil celular
+    cellulare telefoon telefoonnummer komorka numer_telefonu fax telefax telecopie imei imsi birth birthday
+    birthdate dob date_of_birth year_of_birth geburt geburtsdatum geburtstag geburtsjahr geburtsort naissance
+    date_naissance date_de_naissance nacimiento fecha_nacimiento fecha_de_nacimiento nascita data_nascita
+    data_di_nascita geboorte geboortedatum urodzenia data_urodzenia urodziny ip ipv ip_address ip_addr
+    passport reisepass passeport pasaporte passaporto paspoort paszport ssn social_security
+    social_security_number sozialversicherungsnummer national_id national_insurance national_insurance_number
+    nino identity_card id_card identity_number personalausweis ausweisnummer carte_identite numero_identite
+    dni nie carta_identita codice_fiscale bsn burgerservicenummer pesel dowod_osobisty numer_dowodu tax_id
+    tax_number tax_no tin vat_id vat_number steuer_id steuer_nr steuernummer ust_id ust_id_nr numero_fiscal
+    numero_tva numero_iva partita_iva btw_nummer nip account_number account_no account_nr acct_number acct_no
+    bank_account konto_nr kontonummer bankverbindung numero_compte numero_de_compte compte_bancaire
+    numero_cuenta numero_de_cuenta cuenta_bancaria numero_conto conto_corrente rekeningnummer bankrekening
+    numer_konta rachunek_bankowy iban card_number card_no card_nr card_pan pan cvv cvc credit_card debit_card
+    creditcard kreditkarte kreditkartennummer kartennummer carte_bancaire numero_carte numero_de_carte tarjeta
+    numero_tarjeta numero_de_tarjeta carta_di_credito numero_carta kaartnummer creditcardnummer numer_karty
+    licence_plate license_plate number_plate plate_number licence_number license_number driver_licence
+    driver_license drivers_licence drivers_license driving_licence driving_license kennzeichen kfz_kennzeichen
     fuehrerschein fuehrerscheinnummer immatriculation plaque_immatriculation permis_de_conduire matricula
     targa kenteken rijbewijs numer_rejestracyjny prawo_jazdy
     """.split()

@@ -55,8 +55,8 @@ def page(document: Mapping[str, Any]) -> str:
             "# Deployments under faults",
             "",
             f"`python -m dev.benchmarks.faults`, {len(document['runs'])} runs, seeds "
-            f"{_write_ranges(document['seeds'])}; {document['seconds'] / 60:.0f} minutes, what ran side by side "
-            "counted once.",
+            f"{_write_ranges(document['seeds'])}; {document['seconds'] / 60:.0f} minutes, what ran side by "
+            "side counted once.",
             "",
             f"- {sum(hits.values())} calls were hit: "
             + ", ".join(f"{count} at {vendor}" for vendor, count in hits.items())

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from config.deployments.confluent_model import Topic
 from config.deployments.deployment_file import LoadedDeployment
-from config.deployments.model import Topic
 from glue_jobs.contract import DEFAULT_RELEASE, JAVA_VERSION
 from lakeferry.deployment import cdk, node
 from lakeferry.deployment.node import Node, NoNode

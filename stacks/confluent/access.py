@@ -8,7 +8,8 @@ from typing import Final, TypeAlias
 import attrs
 from constructs import Construct
 
-from config.deployments.model import Confluent, Deployment, Topic, pascal_case
+from config.deployments.confluent_model import Confluent, Topic
+from config.deployments.model import Deployment, pascal_case
 from lambdas import contract
 from lambdas.confluent.key_properties import KEY_SERVICES, ApiKeyOutputs, ApiKeyProps
 from lambdas.confluent.properties import (

@@ -6,8 +6,9 @@ import json
 
 from constructs import Construct, IDependable
 
+from config.deployments.confluent_model import Topic
 from config.deployments.deployment_file import LoadedDeployment
-from config.deployments.model import Topic, pascal_case
+from config.deployments.model import pascal_case
 from lambdas import contract
 from lambdas.confluent.flink_properties import FlinkStatementOutputs, FlinkStatementProps
 from lambdas.confluent.properties import (

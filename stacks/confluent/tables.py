@@ -10,7 +10,8 @@ from typing import Final
 from aws_cdk import aws_iam as iam
 from constructs import Construct, IDependable
 
-from config.deployments.model import Deployment, Topic, pascal_case
+from config.deployments.confluent_model import Topic
+from config.deployments.model import Deployment, pascal_case
 from lambdas import contract
 from lambdas.confluent.properties import (
     CatalogIntegrationProps,

@@ -12,7 +12,8 @@ from decimal import Decimal
 import attrs
 
 from config.exports import contracts
-from config.exports.contract import Check, Contract
+from config.exports.contract import Contract
+from config.exports.file_model import Check
 from config.exports.windows import Window, window_of
 from glue_jobs.delivery import csv, manifest
 from glue_jobs.delivery.checks import implied_checks

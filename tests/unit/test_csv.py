@@ -19,7 +19,8 @@ from hypothesis import settings as configured
 from hypothesis import strategies as st
 from pyarrow import csv as arrow_csv
 
-from config.exports.contract import Column, Delivery, Personal, decimal_type
+from config.exports.contract import Column, Personal, decimal_type
+from config.exports.file_model import Delivery
 from glue_jobs.delivery import csv as csv_line
 from tests.support import csv_readers
 

@@ -15,7 +15,8 @@ from openapi_schema_validator import OAS31Validator
 
 from config import toml_model
 from config.deployments import deployment_file, secret_patterns
-from config.deployments.model import Deployment, Topic
+from config.deployments.confluent_model import Topic
+from config.deployments.model import Deployment
 from config.deployments.rules import (
     RULES,
     exports_match_topics,

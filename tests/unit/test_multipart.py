@@ -18,7 +18,8 @@ import botocore.exceptions
 import pyarrow as pa
 import pytest
 
-from config.exports.contract import Delivery, Personal
+from config.exports.contract import Personal
+from config.exports.file_model import Delivery
 from glue_jobs import outcomes, ranges
 from glue_jobs.delivery import csv
 from glue_jobs.delivery.counts import PartitionReport, count
