@@ -31,7 +31,7 @@ from dev.benchmarks.measure import Cost
 from dev.benchmarks.page import Answer, Goal, Measured
 from dev.benchmarks.shapes import FILES, GOAL, NIGHTS, ROWS, SNAPSHOTS, Shape
 from dev.benchmarks.standalone import cluster
-from glue_jobs.contract import DEFAULT_RELEASE, RELEASES
+from glue_jobs.platform import DEFAULT_RELEASE, RELEASES
 from lakeferry.local import spark
 from lakeferry.local.bootstrap import GLUE6_VENV, ROOT
 from simulators.aws.server import EmbeddedAws

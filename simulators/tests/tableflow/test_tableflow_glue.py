@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from glue_jobs.contract import DEFAULT_RELEASE
+from glue_jobs.platform import DEFAULT_RELEASE
 from lakeferry.local.bootstrap import jar_file
 from lakeferry.local.java import find_java
 from simulators.data.generators import SalesMix, sales_orders, stock_trades
