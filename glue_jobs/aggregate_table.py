@@ -21,10 +21,10 @@ from pyspark.sql import functions as F
 from config.exports.contract import Contract
 from config.exports.windows import Window
 from glue_jobs import outcomes
-from glue_jobs.contract import CATALOG
 from glue_jobs.delivery.manifest import Manifest
 from glue_jobs.delivery.publish import WindowLocation
 from glue_jobs.errors import SourceProblem
+from glue_jobs.platform import CATALOG
 from glue_jobs.source import instant, pin, quoted
 from glue_jobs.store import Services
 

@@ -20,7 +20,7 @@ from pyspark.sql.types import BooleanType, DataType, NullType, StructField, Stru
 from config.exports.allowed_functions import WINDOW_FIELDS
 from config.exports.analysis import Analysis, AnalysisFinding, did_you_mean
 from config.exports.contract import Column, Contract, Expression, decimal_type
-from glue_jobs import additivity, columns, expressions
+from glue_jobs import additivity, columns, expression_guard
 from glue_jobs.decimals import why_inexact
 from glue_jobs.errors import BadInput, SourceProblem, translated
 from glue_jobs.source import quoted, table_path
@@ -105,7 +105,7 @@ class _Analyser:
 
     def add_expression(self, expression: Expression) -> None:
         frame = self._frames[expression.of]
-        parsed = expressions.parse(frame.sparkSession, expression, self._contract)
+        parsed = expression_guard.parse(frame.sparkSession, expression, self._contract)
         if parsed.mistakes:
             self._add(expression, parsed.mistakes, NOT_ALLOWED)
             return
@@ -123,13 +123,13 @@ class _Analyser:
                 self._unknown_code(expression),
             )
             return
-        uses_clock = expressions.uses_clock(analysed, nodes)
+        uses_clock = expression_guard.uses_clock(analysed, nodes)
         if uses_clock:
             self._add(expression, [_CLOCK], NOT_ALLOWED)
         refused = [
-            message for node in nodes if (message := expressions.bad_argument(frame.sparkSession, node))
+            message for node in nodes if (message := expression_guard.bad_argument(frame.sparkSession, node))
         ]
-        if not (refused or uses_clock) and (failure := expressions.constant_failure(_root(analysed))):
+        if not (refused or uses_clock) and (failure := expression_guard.constant_failure(_root(analysed))):
             refused.append(failure)
         self._add(expression, refused, BAD_ARGUMENT)
         wrong = self._why_inexact(frame.sparkSession, expression, nodes)
@@ -141,7 +141,7 @@ class _Analyser:
 
     def _why_inexact(self, spark: SparkSession, expression: Expression, nodes: list[Any]) -> list[str]:
         size = self._sizes.get(expression.label, (0, 0))
-        reasons = [expressions.inexact(node) or why_inexact(spark, node, size) for node in nodes]
+        reasons = [expression_guard.inexact(node) or why_inexact(spark, node, size) for node in nodes]
         return [reason for reason in reasons if reason]
 
     def _add_uses(self, expression: Expression, analysed: DataFrame, counts: bool) -> None:
@@ -201,7 +201,7 @@ class _Analyser:
             self.findings.append(AnalysisFinding(key, key, message, NOT_ADDITIVE))
 
     def _add_error(
-        self, expression: Expression, parsed: expressions.Parsed, error: AnalysisException
+        self, expression: Expression, parsed: expression_guard.Parsed, error: AnalysisException
     ) -> None:
         code = _condition(error)
         if not _UNKNOWN.match(code):
@@ -306,7 +306,7 @@ def _root(analysed: DataFrame) -> Any:
 
 
 def _nodes(analysed: DataFrame) -> Iterator[Any]:
-    yield from expressions.nodes_of(_root(analysed))
+    yield from expression_guard.nodes_of(_root(analysed))
 
 
 def _attribute(node: Any) -> str | None:

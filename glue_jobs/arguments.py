@@ -9,8 +9,8 @@ from datetime import UTC, date, datetime, timedelta
 import attrs
 
 from config.forms import implausible_day
-from glue_jobs.contract import ARGUMENTS, DEFAULT_ARGUMENTS, REQUIRED_ARGUMENTS
 from glue_jobs.errors import BadInput
+from glue_jobs.platform import ARGUMENTS, DEFAULT_ARGUMENTS, REQUIRED_ARGUMENTS
 
 #: Why an instant can't be in the future.
 _WHY_PAST = {"as-of": "a window must be over", "complete-until": "nobody knows yet which events will come"}

@@ -26,7 +26,7 @@ from glue_jobs.delivery import cleanup
 from glue_jobs.delivery.personal_scan import require_patterns
 from glue_jobs.delivery.publish import Listing, may_be_written
 from glue_jobs.errors import BadInput, Blocked, DataProblem, ExportError, Inconsistent
-from glue_jobs.expressions import require_allowed
+from glue_jobs.expression_guard import require_allowed
 from glue_jobs.pseudonyms import fetch_key
 from glue_jobs.runs import Clock, OnPhase, RunRecord
 from glue_jobs.source import pin, require_fields, require_same_fields, with_appended_at

@@ -27,8 +27,8 @@ from pyspark.sql import functions as F
 from config.exports import contracts
 from glue_jobs import session
 from glue_jobs.arguments import Arguments
-from glue_jobs.contract import CATALOG, RELEASES, SPARK_SETTINGS, code_version
 from glue_jobs.delivery import multipart
+from glue_jobs.platform import CATALOG, RELEASES, SPARK_SETTINGS, code_version
 from glue_jobs.source import pin
 from glue_jobs.store import Services, connect, connect_s3
 

@@ -20,8 +20,8 @@ from typing import Any
 
 import attrs
 
-from glue_jobs.contract import code_version
 from glue_jobs.errors import ExportError
+from glue_jobs.platform import code_version
 from glue_jobs.store import Bucket
 
 _DIED = ExportError(

@@ -20,8 +20,8 @@ from zipimport import zipimporter
 
 from pyspark.sql import SparkSession
 
-from glue_jobs.contract import SPARK_SETTINGS, spark_settings
 from glue_jobs.errors import Inconsistent
+from glue_jobs.platform import SPARK_SETTINGS, spark_settings
 
 #: Loggers of PySpark 4 for Spark's errors, with the values on which an expression failed. The job logs the
 #: cause itself.

@@ -20,8 +20,8 @@ from pyspark.sql import functions as F
 
 from config.exports.allowed_functions import ICEBERG_FIELDS, KAFKA_FIELDS, WINDOW_FIELDS
 from config.exports.contract import Contract
-from glue_jobs.contract import CATALOG
 from glue_jobs.errors import SourceProblem
+from glue_jobs.platform import CATALOG
 from glue_jobs.store import Services, aws_errors, read_location
 from glue_jobs.table_fields import (
     REQUIRED,

@@ -20,7 +20,6 @@ from config.exports.windows import Window, kind_of
 from glue_jobs.aggregate_table import AggregateTable, holds
 from glue_jobs.borders import REMEDY, Border, Borders
 from glue_jobs.completeness import Completeness, Verdict
-from glue_jobs.contract import code_version
 from glue_jobs.delivery import cleanup, counts, csv, datapackage, manifest, report
 from glue_jobs.delivery.checks import explained, implied_checks
 from glue_jobs.delivery.counts import PartitionReport, ReadCounts
@@ -42,6 +41,7 @@ from glue_jobs.delivery.publish import (
 from glue_jobs.delivery.verify import FileStats, verify_file
 from glue_jobs.errors import Blocked, DataProblem, ExportError
 from glue_jobs.failing import failing_expressions, failing_totals, naming_expressions
+from glue_jobs.platform import code_version
 from glue_jobs.pseudonyms import PseudonymKey
 from glue_jobs.rows import ExportQuery, WindowFrame
 from glue_jobs.runs import Clock, OnPhase, RunRecord

@@ -19,7 +19,7 @@ from typing import Final
 
 import attrs
 
-from glue_jobs import contract
+from glue_jobs.platform import CODE, NOT_SHIPPED
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 BUILD: Final = ROOT / "build"
@@ -28,7 +28,7 @@ _GLUE_LOCK: Final = "glue_jobs/requirements.txt"
 _LAMBDA_SOURCES: Final = ("lambdas", "config", "project/exports")
 _GLUE_SOURCES: Final = ("glue_jobs", "config", "project/exports")
 #: Code, and the exports' contracts.
-_SHIPPED: Final = (*contract.CODE, ".toml")
+_SHIPPED: Final = (*CODE, ".toml")
 #: Number of builds of each asset that are kept.
 _KEPT: Final = 6
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
@@ -134,7 +134,7 @@ def _list_files(sources: tuple[str, ...]) -> list[Path]:
         file
         for file in files
         if file.suffix in _SHIPPED
-        and not file.relative_to(ROOT).as_posix().startswith(contract.NOT_SHIPPED)
+        and not file.relative_to(ROOT).as_posix().startswith(NOT_SHIPPED)
         and "__pycache__" not in file.parts
     )
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import attrs
 
-from glue_jobs.contract import DEFAULT_ARGUMENTS
+from glue_jobs.platform import DEFAULT_ARGUMENTS
 
 EXPORTS: Final = DEFAULT_ARGUMENTS["prefix"]
 WAREHOUSE: Final = "warehouse"

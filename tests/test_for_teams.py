@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from glue_jobs import contract
+from glue_jobs.platform import DEFAULT_RELEASE
 from lakeferry.__main__ import app
 from tests.support import team_files
 
@@ -127,7 +127,7 @@ def test_an_action_without_a_version_is_found(used):
 
 def test_the_devcontainer_has_the_versions_of_the_project():
     container = team_files.load(ROOT / team_files.CONTAINER)
-    python = ".".join(map(str, contract.DEFAULT_RELEASE.python))
+    python = ".".join(map(str, DEFAULT_RELEASE.python))
     features = {
         place.split("/")[-1].split(":")[0]: settings for place, settings in container["features"].items()
     }

@@ -22,7 +22,7 @@ import psutil
 from dev.benchmarks import exports, lake, page, setups
 from dev.benchmarks.bench import Bench
 from dev.benchmarks.page import Answer, Measured
-from glue_jobs.contract import DEFAULT_RELEASE
+from glue_jobs.platform import DEFAULT_RELEASE
 from lakeferry.local import spark
 from lakeferry.local.bootstrap import ROOT
 

@@ -23,7 +23,7 @@ from dev.benchmarks.measure import Cost
 from dev.benchmarks.page import Goal, Measured
 from dev.benchmarks.shapes import GOAL, ROWS
 from dev.benchmarks.standalone import start_cluster
-from glue_jobs.contract import RELEASES
+from glue_jobs.platform import RELEASES
 from lakeferry.local.bootstrap import GLUE6_VENV, ROOT
 
 

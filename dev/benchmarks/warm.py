@@ -10,7 +10,7 @@ import time
 from dev.benchmarks.commands import build_arguments
 from glue_jobs import arguments as job_arguments
 from glue_jobs import export, runs
-from glue_jobs.contract import DEFAULT_ARGUMENTS
+from glue_jobs.platform import DEFAULT_ARGUMENTS
 from glue_jobs.session import start
 
 

@@ -14,7 +14,7 @@ import typer
 from config.project import DEFAULT_STAGE
 from dev.docs import markdown
 from dev.docs.markdown import format_code
-from glue_jobs.contract import ARGUMENTS, DEFAULT_ARGUMENTS, REQUIRED_ARGUMENTS
+from glue_jobs.platform import ARGUMENTS, DEFAULT_ARGUMENTS, REQUIRED_ARGUMENTS
 from lakeferry import __main__, errors
 from lakeferry.cli import app
 from lakeferry.cli.app import Declared

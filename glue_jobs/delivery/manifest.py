@@ -14,8 +14,8 @@ import attrs
 
 from config.exports.contract import Contract
 from config.exports.windows import Window
-from glue_jobs.contract import code_version
 from glue_jobs.delivery.verify import FileStats
+from glue_jobs.platform import code_version
 from glue_jobs.source import PinnedTable
 
 Manifest = dict[str, Any]

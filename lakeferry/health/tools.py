@@ -12,7 +12,7 @@ from typing import Final
 
 from config.deployments.confluent_model import Topic
 from config.deployments.deployment_file import LoadedDeployment
-from glue_jobs.contract import DEFAULT_RELEASE, JAVA_VERSION
+from glue_jobs.platform import DEFAULT_RELEASE, JAVA_VERSION
 from lakeferry.deployment import cdk, node
 from lakeferry.deployment.node import Node, NoNode
 from lakeferry.errors import CommandFailed

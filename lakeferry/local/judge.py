@@ -26,7 +26,7 @@ from config.exports.analysis import Analysis
 from config.exports.contract import Contract
 from config.exports.table_columns import spark_columns
 from config.exports.topic_schema import TopicSchema
-from glue_jobs.contract import code_version
+from glue_jobs.platform import code_version
 from lakeferry.errors import CommandFailed
 from lakeferry.local.bootstrap import ROOT
 

@@ -21,7 +21,7 @@ from typing import Any, Final
 import pyspark
 from pyspark import SparkContext
 
-from glue_jobs.contract import RELEASES, SPARK_SETTINGS
+from glue_jobs.platform import RELEASES, SPARK_SETTINGS
 from lakeferry.local.bootstrap import ROOT, locate_jar
 from lakeferry.local.java import locate_base_archive, use_java
 

@@ -14,7 +14,7 @@ from constructs import Construct
 from config.deployments.deployment_file import LoadedDeployment
 from config.deployments.model import Export, pascal_case
 from config.exports.contract import Contract
-from glue_jobs.contract import spark_settings
+from glue_jobs.platform import spark_settings
 from stacks import assets
 from stacks.base import build_own_arn
 from stacks.constructs.function import log_group

@@ -20,7 +20,7 @@ import pytest
 
 from config.deployments.model import Aws
 from dev import audit, sbom
-from glue_jobs.contract import NOT_SHIPPED
+from glue_jobs.platform import NOT_SHIPPED
 from lambdas import contract
 from stacks import assets
 from tests.support.assembly_kit import ROOT

@@ -17,7 +17,7 @@ import pytest
 
 from config.deployments import deployment_file
 from config.exports.check import NOT_JUDGED
-from glue_jobs.contract import ARGUMENTS, REQUIRED_ARGUMENTS, SPARK_SETTINGS
+from glue_jobs.platform import ARGUMENTS, REQUIRED_ARGUMENTS, SPARK_SETTINGS
 from lambdas import contract
 from lambdas.confluent.properties import CLUSTER_NAME
 from lambdas.custom_resources.registry import RESOURCE_TYPES

@@ -20,7 +20,7 @@ from config.exports.contract import Column
 from glue_jobs import columns, errors, session
 from glue_jobs.analyse import analyse, require_sound
 from glue_jobs.decimals import why_inexact
-from glue_jobs.expressions import nodes_of
+from glue_jobs.expression_guard import nodes_of
 from tests.support.lake import MONDAY, column, contract, topic_of
 
 #: Enough digits for each result of two decimals. Spark has 38.

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from glue_jobs.contract import SPARK_SETTINGS
+from glue_jobs.platform import SPARK_SETTINGS
 from simulators.core.faults import FaultClient
 from stacks.assets import build_glue_zip
 from tests.support.lake import AS_OF, MONDAY, column, contract, topic_of

@@ -9,7 +9,7 @@ import pytest
 
 from config.exports.contracts import parse
 from glue_jobs.errors import BadInput
-from glue_jobs.expressions import require_allowed
+from glue_jobs.expression_guard import require_allowed
 from tests.support.lake import MONDAY, column, contract, topic_of
 
 REFUSED = {

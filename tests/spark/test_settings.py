@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from glue_jobs import session
-from glue_jobs.contract import SPARK_SETTINGS
 from glue_jobs.errors import Inconsistent
+from glue_jobs.platform import SPARK_SETTINGS
 from tests.support.lake import MONDAY, column, contract, topic_of
 
 THINGS = topic_of(("n", "long"))

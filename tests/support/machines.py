@@ -109,7 +109,7 @@ def machine(root: Path) -> Machine:
         _copy(f"lakeferry/{name}", tree)
     _copy("glue_jobs/__init__.py", tree)
     for name in (
-        "glue_jobs/contract.py",
+        "glue_jobs/platform.py",
         "requirements.txt",
         "pyproject.toml",
         "simulators/aws/requirements.txt",

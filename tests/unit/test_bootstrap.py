@@ -12,7 +12,7 @@ import attrs
 import pytest
 
 from config.deployments.model import Aws
-from glue_jobs.contract import DEFAULT_RELEASE, RELEASES
+from glue_jobs.platform import DEFAULT_RELEASE, RELEASES
 from lakeferry.local.bootstrap import (
     GLUE6_LOCK,
     JAVA_LOCK,

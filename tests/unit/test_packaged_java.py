@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from glue_jobs.contract import DEFAULT_RELEASE
+from glue_jobs.platform import DEFAULT_RELEASE
 from lakeferry.local.bootstrap import JAR_DIR, JAVA_LOCK
 from lakeferry.local.java import locate_base_archive
 from tests.support.machines import ROOT, Machine, machine

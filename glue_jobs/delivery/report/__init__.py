@@ -16,9 +16,9 @@ import attrs
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
-from glue_jobs.contract import code_version
 from glue_jobs.delivery.manifest import WindowResult
 from glue_jobs.delivery.report import charts, values, wording
+from glue_jobs.platform import code_version
 
 STYLE: Final = resources.files(__name__).joinpath("report.css").read_text("utf-8")
 #: How a line break inside a value is shown.

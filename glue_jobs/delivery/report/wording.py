@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import assert_never
@@ -25,6 +26,16 @@ def prose(value: str, limit: int = 500) -> str:
 def cut(value: str, limit: int) -> str:
     """Return a value as it is, but no longer than `limit`."""
     return value if len(value) <= limit else value[: limit - 1] + "…"
+
+
+def cut_to_width(label: str, letters: int) -> str:
+    """Cut a label to a width; letters of East Asian scripts are twice as wide."""
+    width = 0
+    for index, letter in enumerate(label):
+        width += 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+        if width > letters:
+            return label[: max(1, index - 1)] + "…"
+    return label
 
 
 def named(title: str, unit: str | None) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from glue_jobs.contract import DEFAULT_RELEASE
+from glue_jobs.platform import DEFAULT_RELEASE
 from lakeferry.local.bootstrap import locate_jar
 from lakeferry.local.java import find_java
 from simulators.data.generators import SalesMix, generate_sales_orders, generate_stock_trades
