@@ -93,7 +93,7 @@ def decided(spark: SparkSession, contract: Contract) -> Contract:
     if wrong := problems(spark, contract):
         listed = "; ".join(f"{key}: {message}" for key, message in wrong)
         raise BadInput("EXP-NOT-ADDITIVE", f"contract {contract.name}: {listed}", "Correct the contract")
-    reasons = _reasons(spark, contract)
+    reasons = _find_reasons(spark, contract)
     known = {column.name: column.name not in reasons for column in contract.column if column.numeric}
     columns = [attrs.evolve(column, adds_up=known.get(column.name)) for column in contract.column]
     return attrs.evolve(contract, column=columns)
@@ -104,55 +104,61 @@ def problems(spark: SparkSession, contract: Contract) -> list[Finding]:
 
     Expressions that Spark can't parse are ignored: `expressions.require_allowed` reports them.
     """
-    reasons = _reasons(spark, contract)
+    reasons = _find_reasons(spark, contract)
     found = []
     for index, column in enumerate(contract.column):
         if column.adds_up and column.measure and column.name in reasons:
-            found.append((f"column[{index}].adds_up", f"{_not(column.name, reasons)}. Remove adds_up"))
+            found.append(
+                (f"column[{index}].adds_up", f"{_explain_not_additive(column.name, reasons)}. Remove adds_up")
+            )
     for index, name in enumerate(contract.report.headline):
         if name in reasons:
-            found.append((f"report.headline[{index}]", f"{_not(name, reasons)}. {_REMEDY}"))
+            found.append((f"report.headline[{index}]", f"{_explain_not_additive(name, reasons)}. {_REMEDY}"))
     for index, chart in enumerate(contract.report.chart):
         if chart.y in reasons:
-            found.append((f"report.chart[{index}].y", f"{_not(chart.y, reasons)}. {_REMEDY}"))
-    return [*found, *_sums_of_checks(spark, contract, reasons)]
+            found.append(
+                (f"report.chart[{index}].y", f"{_explain_not_additive(chart.y, reasons)}. {_REMEDY}")
+            )
+    return [*found, *_find_sums_in_checks(spark, contract, reasons)]
 
 
-def _sums_of_checks(spark: SparkSession, contract: Contract, reasons: dict[str, str]) -> Iterator[Finding]:
+def _find_sums_in_checks(
+    spark: SparkSession, contract: Contract, reasons: dict[str, str]
+) -> Iterator[Finding]:
     varying = [column for column in contract.columns if column.per]
     wrong = {column.name: f"the unit of {column.name} varies by {column.per}" for column in varying}
-    wrong |= {name: _not(name, reasons) for name in reasons}
+    wrong |= {name: _explain_not_additive(name, reasons) for name in reasons}
     sums = {f"sum_{name}": (name, why) for name, why in wrong.items()}
     for index, check in enumerate(contract.check):
-        for total in _names(spark, check.overall or ""):
+        for total in _list_names(spark, check.overall or ""):
             if total in sums:
                 name, why = sums[total]
                 instead = f"Use min_{name} or max_{name}, or each_row"
                 yield f"check[{index}].overall", f"{total} is unknown, because {why}. {instead}"
 
 
-def _not(name: str, reasons: dict[str, str]) -> str:
+def _explain_not_additive(name: str, reasons: dict[str, str]) -> str:
     return f"{name} does not add up: {reasons[name]}"
 
 
-def _reasons(spark: SparkSession, contract: Contract) -> dict[str, str]:
+def _find_reasons(spark: SparkSession, contract: Contract) -> dict[str, str]:
     """Return why a column does not add up, by the names of those that don't."""
     reasons = {}
     for column in contract.columns:
         if not column.numeric:
             continue
-        why = why_not_added(column, contract) or _why_not_of_expression(spark, column)
+        why = why_not_added(column, contract) or _explain_expression(spark, column)
         if why is not None:
             reasons[column.name] = why
     return reasons
 
 
-def _why_not_of_expression(spark: SparkSession, column: Column) -> str | None:
+def _explain_expression(spark: SparkSession, column: Column) -> str | None:
     if column.measure:
-        tree = _parsed(spark, column.measure)
+        tree = _parse_expression(spark, column.measure)
         return None if tree is None or _is_sum(tree) else _NOT_A_SUM
     if column.expression and column.adds_up is None:
-        tree = _parsed(spark, column.expression)
+        tree = _parse_expression(spark, column.expression)
         return None if tree is None or _is_amount(tree) else _NO_AMOUNT
     return None
 
@@ -203,32 +209,32 @@ def _keeps_amounts(node: _Node) -> bool:
     return node.name != "Cast" or str(node.fields["dataType"]).startswith(_KEEP_AMOUNTS)
 
 
-def _names(spark: SparkSession, text: str) -> list[str]:
+def _list_names(spark: SparkSession, text: str) -> list[str]:
     """Return the names in an expression, without duplicates."""
-    tree = _parsed(spark, text) if text else None
+    tree = _parse_expression(spark, text) if text else None
     nodes = tree.each() if tree else []
-    names = [_name_parts(node.fields) for node in nodes if node.name == "UnresolvedAttribute"]
+    names = [_join_name(node.fields) for node in nodes if node.name == "UnresolvedAttribute"]
     return list(dict.fromkeys(names))
 
 
-def _parsed(spark: SparkSession, text: str) -> _Node | None:
+def _parse_expression(spark: SparkSession, text: str) -> _Node | None:
     """Return the tree of an expression, or None if it is not one."""
     parser: Any = spark._jsparkSession.sessionState().sqlParser()
     try:
         nodes: list[dict[str, Any]] = json.loads(parser.parseExpression(text).toJSON())
     except ParseException:
         return None
-    return _tree(iter(nodes))
+    return _read_tree(iter(nodes))
 
 
-def _tree(nodes: Iterator[dict[str, Any]]) -> _Node:
+def _read_tree(nodes: Iterator[dict[str, Any]]) -> _Node:
     """Return the next tree. Spark lists each node before its children."""
     fields = next(nodes)
     name = str(fields["class"]).rpartition(".")[2].partition("$")[0]
     if name == "UnresolvedFunction":
-        name = _name_parts(fields).lower()
-    return _Node(name, fields, [_tree(nodes) for _ in range(fields["num-children"])])
+        name = _join_name(fields).lower()
+    return _Node(name, fields, [_read_tree(nodes) for _ in range(fields["num-children"])])
 
 
-def _name_parts(fields: dict[str, Any]) -> str:
+def _join_name(fields: dict[str, Any]) -> str:
     return str(fields["nameParts"]).strip("[]").replace(", ", ".")

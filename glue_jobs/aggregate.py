@@ -52,7 +52,9 @@ def grouped(
     person_id = contract.aggregate.person_id if contract.aggregate else None
     spelling = F.lit(None).cast("string")
     if person_id:
-        spelling = person(F.when(delivered, F.col(person_id).cast("string")), _kind(contract, person_id))
+        spelling = person(
+            F.when(delivered, F.col(person_id).cast("string")), _choose_kind(contract, person_id)
+        )
     is_event = F.col(_IS_EVENT)
     return (
         rows.withColumns({_PERSON: spelling} | {f"$key_{name}": value for name, value in keys.items()})
@@ -74,7 +76,7 @@ def grouped(
     )
 
 
-def _kind(contract: Contract, person_id: str) -> str:
+def _choose_kind(contract: Contract, person_id: str) -> str:
     """Return the kind of text that a person's id is: that of the column which hashes it, if there is one."""
     return next(
         (c.personal.kind or "text" for c in contract.hashed if c.personal and c.field == person_id), "text"

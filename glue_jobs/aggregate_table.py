@@ -60,9 +60,9 @@ class AggregateTable:
         Raises SourceProblem if other writers keep changing the table.
         """
         self._create()
-        rows = self._rows(groups, window, visible["run_id"])
+        rows = self._add_window_columns(groups, window, visible["run_id"])
         for _ in range(_ATTEMPTS):
-            options = self._since_now()
+            options = self._require_current_snapshot()
             current = location.current()
             if current is None or current[0]["run_id"] != visible["run_id"]:
                 return
@@ -89,7 +89,7 @@ class AggregateTable:
     def _exists(self) -> bool:
         return self.spark().catalog.tableExists(self._identifier)
 
-    def _since_now(self) -> dict[str, str]:
+    def _require_current_snapshot(self) -> dict[str, str]:
         """Return options with which Iceberg refuses the commit if the window changes after this moment."""
         options = {"isolation-level": "serializable"}
         with suppress(SourceProblem):  # without a snapshot, Iceberg validates against all commits
@@ -98,7 +98,7 @@ class AggregateTable:
             )
         return options
 
-    def _rows(self, groups: DataFrame, window: Window, run_id: str) -> DataFrame:
+    def _add_window_columns(self, groups: DataFrame, window: Window, run_id: str) -> DataFrame:
         shown = groups.filter(F.col(outcomes.LINE_STATE) == outcomes.DELIVERED)
         about: dict[str, Expression] = {
             "window": F.lit(window.label),

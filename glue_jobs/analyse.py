@@ -111,16 +111,18 @@ class _Analyser:
             return
         try:
             analysed = _select(frame, expression, F.expr(expression.text))
-            nodes = list(_nodes(analysed))
+            nodes = list(_list_nodes(analysed))
         except AnalysisException as error:
             self._add_error(expression, parsed, error)
             return
-        hidden = [name for node in nodes if (name := _attribute(node)) and name not in _visible(frame)]
+        hidden = [
+            name for node in nodes if (name := _read_attribute(node)) and name not in _list_visible(frame)
+        ]
         if hidden:
             self._add(
                 expression,
-                [self._unknown(expression, name) for name in hidden],
-                self._unknown_code(expression),
+                [self._explain_unknown(expression, name) for name in hidden],
+                self._choose_unknown_code(expression),
             )
             return
         uses_clock = expression_guard.uses_clock(analysed, nodes)
@@ -129,23 +131,25 @@ class _Analyser:
         refused = [
             message for node in nodes if (message := expression_guard.bad_argument(frame.sparkSession, node))
         ]
-        if not (refused or uses_clock) and (failure := expression_guard.constant_failure(_root(analysed))):
+        if not (refused or uses_clock) and (
+            failure := expression_guard.constant_failure(_find_root(analysed))
+        ):
             refused.append(failure)
         self._add(expression, refused, BAD_ARGUMENT)
-        wrong = self._why_inexact(frame.sparkSession, expression, nodes)
+        wrong = self._explain_inexact(frame.sparkSession, expression, nodes)
         if expression.of in ("row", "group"):
             self._add(expression, wrong, WRONG_TYPE)
             self._add_uses(expression, analysed, parsed.counts)
         if not wrong:
             self._add_value(expression, analysed.schema[0].dataType)
 
-    def _why_inexact(self, spark: SparkSession, expression: Expression, nodes: list[Any]) -> list[str]:
+    def _explain_inexact(self, spark: SparkSession, expression: Expression, nodes: list[Any]) -> list[str]:
         size = self._sizes.get(expression.label, (0, 0))
         reasons = [expression_guard.inexact(node) or why_inexact(spark, node, size) for node in nodes]
         return [reason for reason in reasons if reason]
 
     def _add_uses(self, expression: Expression, analysed: DataFrame, counts: bool) -> None:
-        paths = [table_path(path, self._contract) for path in _paths(_root(analysed))]
+        paths = [table_path(path, self._contract) for path in _list_paths(_find_root(analysed))]
         self.reads[expression.key] = list(dict.fromkeys(paths))
         if counts:
             self.counts.append(expression.key)
@@ -172,7 +176,7 @@ class _Analyser:
         key = f"column[{index}]"
         type_ = self._values.get(f"{key}.expression") or self._values.get(f"{key}.measure")
         if column.field:
-            type_ = _type_of(self._frames["row"], column.field)
+            type_ = _find_type(self._frames["row"], column.field)
         if type_ is None:
             return
         if message := columns.misfit(column, type_):
@@ -186,7 +190,7 @@ class _Analyser:
         rule = self._contract.deduplicate
         for name, paths in (("key", rule.key), ("order", rule.order)) if rule else ():
             for index, path in enumerate(paths):
-                type_ = _type_of(self._frames["row"], path)
+                type_ = _find_type(self._frames["row"], path)
                 if type_ and "map<" in type_.simpleString():
                     key = f"deduplicate.{name}[{index}]"
                     message = (
@@ -203,24 +207,26 @@ class _Analyser:
     def _add_error(
         self, expression: Expression, parsed: expression_guard.Parsed, error: AnalysisException
     ) -> None:
-        code = _condition(error)
+        code = _read_condition(error)
         if not _UNKNOWN.match(code):
             is_argument = translated(error).code == BAD_ARGUMENT
-            self._add(expression, [_sentence(error)], BAD_ARGUMENT if is_argument else WRONG_TYPE)
+            self._add(expression, [_read_sentence(error)], BAD_ARGUMENT if is_argument else WRONG_TYPE)
             return
         frame = self._frames[expression.of]
-        names = [name for name in dict.fromkeys(parsed.fields) if not _resolves(frame, name)]
+        names = [name for name in dict.fromkeys(parsed.fields) if not _can_resolve(frame, name)]
         if not names:  # a field inside the result of another expression, or a name inside a lambda function
             parameters = error.getMessageParameters() or {}
             names = [
                 (parameters.get("objectName") or parameters.get("fieldName") or "a field").replace("`", "")
             ]
         self._add(
-            expression, [self._unknown(expression, name) for name in names], self._unknown_code(expression)
+            expression,
+            [self._explain_unknown(expression, name) for name in names],
+            self._choose_unknown_code(expression),
         )
 
-    def _unknown(self, expression: Expression, name: str) -> str:
-        known = _known(self._frames[expression.of])
+    def _explain_unknown(self, expression: Expression, name: str) -> str:
+        known = _list_fields(self._frames[expression.of])
         if expression.of == "file_row":
             return f"{name} is not a column of the file{did_you_mean(name, known)}"
         if expression.of == "file":
@@ -231,7 +237,7 @@ class _Analyser:
         topic = self._contract.source.topic
         return f"{name} is neither a field of {topic} nor another name known here{did_you_mean(name, known)}"
 
-    def _unknown_code(self, expression: Expression) -> str:
+    def _choose_unknown_code(self, expression: Expression) -> str:
         return UNKNOWN_FIELD if expression.of in ("row", "group") else NOT_ALLOWED
 
     def _add(self, expression: Expression, messages: list[str], code: str) -> None:
@@ -262,11 +268,11 @@ def _frames(contract: Contract, events: DataFrame) -> dict[str, DataFrame]:
 
 
 def _is_array(frame: DataFrame, path: str) -> bool:
-    type_ = _type_of(frame, path)
+    type_ = _find_type(frame, path)
     return type_ is not None and type_.typeName() == "array"
 
 
-def _type_of(frame: DataFrame, path: str) -> DataType | None:
+def _find_type(frame: DataFrame, path: str) -> DataType | None:
     """Return the type of a field, None if there is no such field."""
     try:
         return frame.select(F.col(path)).schema[0].dataType
@@ -278,62 +284,64 @@ def _select(frame: DataFrame, expression: Expression, value: SparkColumn) -> Dat
     return frame.agg(value) if expression.of == "group" else frame.select(value)
 
 
-def _resolves(frame: DataFrame, path: str) -> bool:
-    return _type_of(frame, ".".join(map(quoted, path.split(".")))) is not None
+def _can_resolve(frame: DataFrame, path: str) -> bool:
+    return _find_type(frame, ".".join(map(quoted, path.split(".")))) is not None
 
 
-def _known(frame: DataFrame) -> list[str]:
-    return [path for field in frame.schema if not field.name.startswith("$") for path in _known_in(field)]
+def _list_fields(frame: DataFrame) -> list[str]:
+    return [
+        path for field in frame.schema if not field.name.startswith("$") for path in _list_fields_in(field)
+    ]
 
 
-def _known_in(field: StructField) -> Iterator[str]:
+def _list_fields_in(field: StructField) -> Iterator[str]:
     yield field.name
     if isinstance(field.dataType, StructType):
         for inner in field.dataType:
-            yield from (f"{field.name}.{path}" for path in _known_in(inner))
+            yield from (f"{field.name}.{path}" for path in _list_fields_in(inner))
 
 
-def _visible(frame: DataFrame) -> set[str]:
+def _list_visible(frame: DataFrame) -> set[str]:
     """Return the columns that an expression may use: not those of Iceberg's metadata, which Spark also
     resolves.
     """
     return {name for name in frame.columns if not name.startswith("$")}
 
 
-def _root(analysed: DataFrame) -> Any:
+def _find_root(analysed: DataFrame) -> Any:
     found: Any = analysed._jdf.queryExecution().analyzed().expressions()
     return found.apply(0)
 
 
-def _nodes(analysed: DataFrame) -> Iterator[Any]:
-    yield from expression_guard.nodes_of(_root(analysed))
+def _list_nodes(analysed: DataFrame) -> Iterator[Any]:
+    yield from expression_guard.nodes_of(_find_root(analysed))
 
 
-def _attribute(node: Any) -> str | None:
+def _read_attribute(node: Any) -> str | None:
     return str(node.name()) if node.getClass().getSimpleName() == "AttributeReference" else None
 
 
-def _paths(node: Any) -> Iterator[str]:
+def _list_paths(node: Any) -> Iterator[str]:
     """Yield the paths of the fields that the expression uses.
 
     A record that is used as a whole has the path of the record.
     """
     parts: list[str] = []
-    while step := _step(node):
+    while step := _read_step(node):
         part, key = step
         parts.append(part)
         if key is not None:
-            yield from _paths(key)
+            yield from _list_paths(key)
         node = node.children().apply(0)
-    if name := _attribute(node):
+    if name := _read_attribute(node):
         yield name + "".join(reversed(parts))
         return
     children = node.children()
     for index in range(children.size()):
-        yield from _paths(children.apply(index))
+        yield from _list_paths(children.apply(index))
 
 
-def _step(node: Any) -> tuple[str, Any] | None:
+def _read_step(node: Any) -> tuple[str, Any] | None:
     """Return what an access to a part of a value adds to its path, and the key or index; None if the node is
     no such access.
     """
@@ -349,7 +357,7 @@ def _step(node: Any) -> tuple[str, Any] | None:
     return None
 
 
-def _condition(error: AnalysisException) -> str:
+def _read_condition(error: AnalysisException) -> str:
     """Return Spark's name of the error.
 
     `getErrorClass` is deprecated in Spark 4, and Spark 3 has no other method.
@@ -358,8 +366,8 @@ def _condition(error: AnalysisException) -> str:
     return str(name)
 
 
-def _sentence(error: AnalysisException) -> str:
-    if _condition(error).startswith(("MISSING_GROUP_BY", "MISSING_AGGREGATION")):
+def _read_sentence(error: AnalysisException) -> str:
+    if _read_condition(error).startswith(("MISSING_GROUP_BY", "MISSING_AGGREGATION")):
         return "must be an aggregate of the rows of a group, such as sum(x) or count(*)"
     line = str(error).strip().splitlines()[0]
     sentence = re.sub(r"\s*SQLSTATE: \w+", "", re.sub(r"^\[[\w.]+\]\s*", "", line))

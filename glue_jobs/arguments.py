@@ -49,15 +49,15 @@ class Arguments:
 
 def parse(argv: Sequence[str], *, now: datetime) -> Arguments:
     """Raises BadInput with all mistakes. Unknown arguments are ignored, because Glue adds some."""
-    values = dict(DEFAULT_ARGUMENTS) | _pairs(argv)
+    values = dict(DEFAULT_ARGUMENTS) | _parse_pairs(argv)
     mistakes = [
         f"--{name} is missing ({ARGUMENTS[name]})" for name in REQUIRED_ARGUMENTS if not values.get(name)
     ]
-    as_of = _instant("as-of", values, now, mistakes)
-    complete_until = _instant("complete-until", values, now, mistakes)
-    minutes = _number("time-limit-minutes", values, 10_080, mistakes)
-    partitions = _number("partitions", values, 100_000, mistakes) if values["partitions"] else 0
-    first_day = _day(values["first-day"], mistakes)
+    as_of = _parse_instant("as-of", values, now, mistakes)
+    complete_until = _parse_instant("complete-until", values, now, mistakes)
+    minutes = _parse_number("time-limit-minutes", values, 10_080, mistakes)
+    partitions = _parse_number("partitions", values, 100_000, mistakes) if values["partitions"] else 0
+    first_day = _parse_day(values["first-day"], mistakes)
     mistakes += [
         f"--{name} is {values[name]!r}; say true or false"
         for name in _SWITCHES
@@ -94,7 +94,7 @@ def parse(argv: Sequence[str], *, now: datetime) -> Arguments:
     )
 
 
-def _pairs(argv: Sequence[str]) -> dict[str, str]:
+def _parse_pairs(argv: Sequence[str]) -> dict[str, str]:
     given = {}
     for index, word in enumerate(argv):
         name, equals, value = word.removeprefix("--").partition("=")
@@ -103,7 +103,9 @@ def _pairs(argv: Sequence[str]) -> dict[str, str]:
     return given
 
 
-def _instant(name: str, values: Mapping[str, str], now: datetime, mistakes: list[str]) -> datetime | None:
+def _parse_instant(
+    name: str, values: Mapping[str, str], now: datetime, mistakes: list[str]
+) -> datetime | None:
     text = values.get(name, "")
     if not text:
         return None
@@ -123,7 +125,7 @@ def _instant(name: str, values: Mapping[str, str], now: datetime, mistakes: list
     return instant
 
 
-def _number(name: str, values: Mapping[str, str], most: int, mistakes: list[str]) -> int:
+def _parse_number(name: str, values: Mapping[str, str], most: int, mistakes: list[str]) -> int:
     text = values[name]
     if text.isascii() and text.isdecimal() and 1 <= int(text) <= most:
         return int(text)
@@ -131,7 +133,7 @@ def _number(name: str, values: Mapping[str, str], most: int, mistakes: list[str]
     return 1
 
 
-def _day(text: str, mistakes: list[str]) -> date | None:
+def _parse_day(text: str, mistakes: list[str]) -> date | None:
     if not text:
         return None
     try:

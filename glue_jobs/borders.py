@@ -64,21 +64,21 @@ class Borders:
             new = {
                 window.label: borders
                 for window in waiting
-                if (borders := list(self._borders(window, frozen)))
+                if (borders := list(self._list_borders(window, frozen)))
             }
             found |= new
             if not new or accept:
                 return found
 
-    def _borders(self, window: Window, frozen: set[str]) -> Iterator[Border]:
-        candidates = [*self._beside(window, frozen), *self._of_other_kinds(window, frozen)]
-        borders = [border for label in candidates if (border := self._border(window, label))]
+    def _list_borders(self, window: Window, frozen: set[str]) -> Iterator[Border]:
+        candidates = [*self._list_neighbours(window, frozen), *self._list_other_kinds(window, frozen)]
+        borders = [border for label in candidates if (border := self._find_border(window, label))]
         if borders:
             accepted = accepted_of(self.read(window.label), self.contract).neighbours
             borders = [border for border in borders if border.neighbour not in accepted]
         yield from borders
 
-    def _beside(self, window: Window, frozen: set[str]) -> Iterator[str]:
+    def _list_neighbours(self, window: Window, frozen: set[str]) -> Iterator[str]:
         """Yield the frozen windows of the same kind beside this one, unless one that is published in this run
         is between them.
         """
@@ -88,7 +88,7 @@ class Borders:
         later = [label for label in same if label > window.label][:1]
         yield from (label for label in (*earlier, *later) if label in frozen)
 
-    def _of_other_kinds(self, window: Window, frozen: set[str]) -> Iterator[str]:
+    def _list_other_kinds(self, window: Window, frozen: set[str]) -> Iterator[str]:
         """Yield the first and the last window of another kind that overlaps this one, and one that ends
         shortly before it.
         """
@@ -107,12 +107,12 @@ class Borders:
         )
         yield from dict.fromkeys(published.label for published in (*overlapping[:1], *overlapping[-1:]))
 
-    def _border(self, window: Window, label: str) -> Border | None:
+    def _find_border(self, window: Window, label: str) -> Border | None:
         manifest = self.read(label)
         if manifest is None:
             return None
-        changed = _changed(manifest, self.contract)
-        gap = self._gap(window, manifest["window"])
+        changed = _find_changed_keys(manifest, self.contract)
+        gap = self._describe_gap(window, manifest["window"])
         if not gap and _BOUNDS.issuperset(changed):
             return None
         keys = f"the contract has changed ({', '.join(changed)})" if changed else "they don't meet"
@@ -123,7 +123,7 @@ class Borders:
         )
         return Border(label, what)
 
-    def _gap(self, window: Window, other: dict[str, str]) -> str:
+    def _describe_gap(self, window: Window, other: dict[str, str]) -> str:
         """Return what happens to events between the two windows, or "" if the windows meet, or others are
         between them.
         """
@@ -150,7 +150,7 @@ class Borders:
         )
 
 
-def _changed(manifest: Manifest, contract: Contract) -> list[str]:
+def _find_changed_keys(manifest: Manifest, contract: Contract) -> list[str]:
     """Return the keys of the contract that decide to which window an event belongs and that are known to
     differ.
     """

@@ -93,7 +93,7 @@ def _can_be(column: Column, spark_type: DataType) -> bool:
         return isinstance(spark_type, StringType)
     if personal and personal.treatment == "generalise":
         return _can_generalise(personal, spark_type)
-    return not isinstance(spark_type, _NESTED) and _fits(column, spark_type)
+    return not isinstance(spark_type, _NESTED) and _is_fitting(column, spark_type)
 
 
 def described(spark_type: DataType) -> str:
@@ -113,7 +113,7 @@ def treated(
     `value` is the column's raw value. That of an expression must be null in rows that are not delivered,
     because hashing evaluates it for every row. `delivered` tells these rows apart.
     """
-    value = printable(_finite(value, column, spark_type), column, spark_type, delivered)
+    value = printable(_require_finite(value, column, spark_type), column, spark_type, delivered)
     if isinstance(spark_type, FloatType):
         # Spark casts a double by its shortest text, but a float by its value as a double: 0.1 would be
         # 0.10000000149011612.
@@ -124,8 +124,8 @@ def treated(
     if personal.treatment == "hash":
         return pseudonym(value, personal.kind or "text", key)
     if personal.treatment == "mask":
-        return _masked(value, personal.visible or 0)
-    return cast_to(_generalised(value, personal), column.type)
+        return _mask_value(value, personal.visible or 0)
+    return cast_to(_generalise_value(value, personal), column.type)
 
 
 def may_fail(column: Column, spark_type: DataType) -> bool:
@@ -141,7 +141,7 @@ def cast_to(value: Expression, type_: str) -> Expression:
     return value.cast(_SQL_TYPES.get(type_, type_))
 
 
-def _finite(value: Expression, column: Column, type_: DataType) -> Expression:
+def _require_finite(value: Expression, column: Column, type_: DataType) -> Expression:
     """Make NaN and infinity an error. Spark would turn them into null in a cast to a decimal."""
     if not isinstance(type_, DoubleType | FloatType):
         return value
@@ -172,14 +172,14 @@ def is_blank(text: Expression) -> Expression:
     return ~(begins_visibly | text.rlike(r"[^\p{Z}\p{Cc}\p{Cf}]"))
 
 
-def _masked(value: Expression, visible: int) -> Expression:
+def _mask_value(value: Expression, visible: int) -> Expression:
     if not visible:
         return F.when(value.isNotNull(), F.lit("***"))
     shown = F.concat(F.lit("***"), F.substring(value, -visible, visible))
     return F.when(F.char_length(value) > visible, shown).when(value.isNotNull(), F.lit("***"))
 
 
-def _generalised(value: Expression, personal: Personal) -> Expression:
+def _generalise_value(value: Expression, personal: Personal) -> Expression:
     size = personal.size or 1
     if personal.to == "year":
         return F.year(value)
@@ -200,7 +200,7 @@ def _can_generalise(personal: Personal, spark_type: DataType) -> bool:
     return fits[personal.to or ""]
 
 
-def _fits(column: Column, spark_type: DataType) -> bool:
+def _is_fitting(column: Column, spark_type: DataType) -> bool:
     size = decimal_type(column.type)
     if size is None:
         wanted = {

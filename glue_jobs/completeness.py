@@ -59,10 +59,10 @@ class Completeness:
     def of(self, window: Window) -> Verdict:
         if self.stated_until is not None and window.end <= self.stated_until:
             return Verdict(True, f"Stated with --complete-until {self.stated_until:%Y-%m-%dT%H:%M:%SZ}.")
-        missing = self._missing(window)
+        missing = self._explain_missing(window)
         return Verdict(not missing, missing or _PROVED)
 
-    def _missing(self, window: Window) -> str:
+    def _explain_missing(self, window: Window) -> str:
         """Return why events of the window may be missing, or "" if the table is proved to have all of
         them.
         """
@@ -75,12 +75,14 @@ class Completeness:
         behind = [
             partition for partition in self._behind_last_window if not self._has_passed(partition, window)
         ]
-        if not (activity := self._activity(behind, window)):
+        if not (activity := self._explain_activity(behind, window)):
             return ""
-        missing = f"no events that Kafka partitions {_named(behind)} received after the window's end"
+        missing = (
+            f"no events that Kafka partitions {_name_partitions(behind)} received after the window's end"
+        )
         return f"{last}, and the table has {missing}. {activity}"
 
-    def _activity(self, behind: list[int], window: Window) -> str:
+    def _explain_activity(self, behind: list[int], window: Window) -> str:
         """Return why some of these partitions are not known to be idle, or "" if all of them are."""
         if not behind:
             return ""
@@ -89,7 +91,7 @@ class Completeness:
         if self._hour_before is None:
             return "No snapshot of an hour earlier shows whether they are idle"
         if active := [partition for partition in behind if partition not in self._idle]:
-            return f"In the hour before, its events of Kafka partitions {_named(active)} changed"
+            return f"In the hour before, its events of Kafka partitions {_name_partitions(active)} changed"
         return (
             ""
             if self._is_current
@@ -103,7 +105,7 @@ class Completeness:
     def _behind_last_window(self) -> list[int]:
         """Return the partitions without an event from after the end of the run's last window."""
         end = max(window.end for window in self.query.windows)
-        passed = self._newest_since(end, list(range(self._count)))
+        passed = self._find_newest_since(end, list(range(self._count)))
         return [partition for partition in range(self._count) if partition not in passed]
 
     @cached_property
@@ -117,7 +119,9 @@ class Completeness:
         """Return the newest time, from the end of the first window on, of partitions that are behind the last
         window.
         """
-        return self._newest_since(min(window.end for window in self.query.windows), self._behind_last_window)
+        return self._find_newest_since(
+            min(window.end for window in self.query.windows), self._behind_last_window
+        )
 
     @cached_property
     def _hour_before(self) -> Snapshot | None:
@@ -134,7 +138,7 @@ class Completeness:
         """
         if self._hour_before is None:
             return []
-        before, now = map(self._highest_offsets, (self._hour_before, self._now))
+        before, now = map(self._find_highest_offsets, (self._hour_before, self._now))
         return [
             partition for partition in self._behind_last_window if before.get(partition) == now.get(partition)
         ]
@@ -146,24 +150,26 @@ class Completeness:
         """
         since = self.query.table.appended_at - _IDLE_AFTER
         partitions = list(range(self._count))
-        return bool(self._greatest(TIMESTAMP, self._now, partitions, since=since, enough=to_micros(since)))
+        return bool(
+            self._find_greatest(TIMESTAMP, self._now, partitions, since=since, enough=to_micros(since))
+        )
 
     @property
     def _now(self) -> Snapshot:
         table = self.query.table
         return Snapshot(table.snapshot_id, table.committed_at, table.has_deletes)
 
-    def _newest_since(self, since: datetime, partitions: list[int]) -> dict[int, int]:
+    def _find_newest_since(self, since: datetime, partitions: list[int]) -> dict[int, int]:
         """Return the newest time in microseconds of each partition that has events which Kafka received since
         then.
         """
         enough = to_micros(max(window.end for window in self.query.windows))
-        return self._greatest(TIMESTAMP, self._now, partitions, since=since, enough=enough)
+        return self._find_greatest(TIMESTAMP, self._now, partitions, since=since, enough=enough)
 
-    def _highest_offsets(self, snapshot: Snapshot) -> dict[int, int]:
-        return self._greatest(OFFSET, snapshot, self._behind_last_window)
+    def _find_highest_offsets(self, snapshot: Snapshot) -> dict[int, int]:
+        return self._find_greatest(OFFSET, snapshot, self._behind_last_window)
 
-    def _greatest(
+    def _find_greatest(
         self,
         name: str,
         snapshot: Snapshot,
@@ -194,13 +200,15 @@ class Completeness:
                 greatest[file.only_partition] = max(upper, greatest.get(file.only_partition, upper))
         if enough is not None:
             undecided -= {partition for partition, value in greatest.items() if value >= enough}
-        return greatest | (self._query(name, snapshot, sorted(undecided), since) if undecided else {})
+        return greatest | (
+            self._query_greatest(name, snapshot, sorted(undecided), since) if undecided else {}
+        )
 
     @property
     def _last_possible(self) -> int:
         return to_micros(self.query.table.committed_at)
 
-    def _query(
+    def _query_greatest(
         self, name: str, snapshot: Snapshot, partitions: list[int], since: datetime | None
     ) -> dict[int, int]:
         table = attrs.evolve(self.query.table, snapshot_id=snapshot.id)
@@ -215,5 +223,5 @@ class Completeness:
         return {row[PARTITION]: row["greatest"] for row in rows}
 
 
-def _named(partitions: list[int]) -> str:
+def _name_partitions(partitions: list[int]) -> str:
     return ", ".join(map(str, partitions))

@@ -45,16 +45,20 @@ def why_inexact(spark: SparkSession, node: Any, size: tuple[int, int]) -> str | 
             "rounds a double to an integer, which turns NaN into 0: write floor(cast(cast(x as string) as "
             "decimal(18,6)))"
         )
-    if kind == "Multiply" and _both_decimals(node):
-        return _of_product(*(_size(node.children().apply(index))[1] for index in (0, 1)))
-    if kind == "Divide" and _both_decimals(node):
-        ends = _exact_places(node.children().apply(0), node.children().apply(1))
-        return None if ends <= _size(node)[1] else _of_quotient("a quotient", _size(node)[1], places)
+    if kind == "Multiply" and _are_both_decimals(node):
+        return _explain_product(*(_read_size(node.children().apply(index))[1] for index in (0, 1)))
+    if kind == "Divide" and _are_both_decimals(node):
+        ends = _count_exact_places(node.children().apply(0), node.children().apply(1))
+        return (
+            None
+            if ends <= _read_size(node)[1]
+            else _explain_quotient("a quotient", _read_size(node)[1], places)
+        )
     if kind == "Average" and _is_decimal(node):
-        return _of_quotient("an average", _size(node)[1], places)
-    if kind == "IntegralDivide" and _both_decimals(node):
-        (digits, scale), (_, of_divisor) = (_size(node.children().apply(index)) for index in (0, 1))
-        return _of_integral_quotient(digits - scale + of_divisor)
+        return _explain_quotient("an average", _read_size(node)[1], places)
+    if kind == "IntegralDivide" and _are_both_decimals(node):
+        (digits, scale), (_, of_divisor) = (_read_size(node.children().apply(index)) for index in (0, 1))
+        return _explain_integral_quotient(digits - scale + of_divisor)
     # A column of few digits has those of a quotient of integers, and a larger quotient is an error.
     is_short_quotient = kind == "Divide" and digits_of_column <= _DOUBLE_DIGITS
     may_become_double = kind in _COMPUTING | _PASSING and not is_short_quotient
@@ -107,7 +111,7 @@ def _is_constant_or_text(node: Any) -> bool:
     return bool(node.foldable()) or (is_cast and node.children().apply(0).dataType().typeName() == "string")
 
 
-def _of_product(left: int, right: int) -> str | None:
+def _explain_product(left: int, right: int) -> str | None:
     if left + right <= _MOST:
         return None
     return (
@@ -116,7 +120,7 @@ def _of_product(left: int, right: int) -> str | None:
     )
 
 
-def _of_quotient(noun: str, scale: int, places: int) -> str | None:
+def _explain_quotient(noun: str, scale: int, places: int) -> str | None:
     wanted = max(places, QUOTIENT_PLACES)
     if scale >= wanted:
         return None
@@ -127,7 +131,7 @@ def _of_quotient(noun: str, scale: int, places: int) -> str | None:
     )
 
 
-def _exact_places(dividend: Any, divisor: Any) -> float:
+def _count_exact_places(dividend: Any, divisor: Any) -> float:
     """Return how many decimal places the quotient has at most.
 
     A division by a constant such as 100 or 4, whose prime factors are 2 and 5, always ends.
@@ -140,13 +144,13 @@ def _exact_places(dividend: Any, divisor: Any) -> float:
     whole = int("".join(map(str, digits)))
     if not whole or not isinstance(exponent, int):
         return math.inf
-    twos = _times_divisible(whole, 2)
-    fives = _times_divisible(whole, 5)
+    twos = _count_divisions(whole, 2)
+    fives = _count_divisions(whole, 5)
     ends = whole == 2**twos * 5**fives
-    return max(0, _size(dividend)[1] + max(twos, fives) + exponent) if ends else math.inf
+    return max(0, _read_size(dividend)[1] + max(twos, fives) + exponent) if ends else math.inf
 
 
-def _times_divisible(number: int, factor: int) -> int:
+def _count_divisions(number: int, factor: int) -> int:
     times = 0
     while number % factor == 0:
         number //= factor
@@ -154,7 +158,7 @@ def _times_divisible(number: int, factor: int) -> int:
     return times
 
 
-def _of_integral_quotient(digits: int) -> str | None:
+def _explain_integral_quotient(digits: int) -> str | None:
     if digits <= _BIGINT_DIGITS:
         return None
     return (
@@ -163,7 +167,7 @@ def _of_integral_quotient(digits: int) -> str | None:
     )
 
 
-def _both_decimals(node: Any) -> bool:
+def _are_both_decimals(node: Any) -> bool:
     return all(_is_decimal(node.children().apply(index)) for index in (0, 1))
 
 
@@ -175,5 +179,5 @@ def _is_double(node: Any) -> bool:
     return node.dataType().typeName() in ("double", "float")
 
 
-def _size(node: Any) -> tuple[int, int]:
+def _read_size(node: Any) -> tuple[int, int]:
     return node.dataType().precision(), node.dataType().scale()

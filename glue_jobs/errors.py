@@ -233,7 +233,7 @@ def translated(error: BaseException) -> ExportError:
             denial = denial_of(text) if code == "EXP-AWS-DENIED" else None
             if denial:
                 return kind(code, f"{what}; it is denied by {denial.by}", denial.remedy)
-            return kind(code, what + _where(text, code), remedy)
+            return kind(code, what + _find_place(text, code), remedy)
     return Inconsistent(
         "EXP-UNEXPECTED",
         f"an unexpected {type(error).__name__} stopped the run",
@@ -241,7 +241,7 @@ def translated(error: BaseException) -> ExportError:
     )
 
 
-def _where(text: str, code: str) -> str:
+def _find_place(text: str, code: str) -> str:
     """Return the column that Spark names. The name comes from the contract and is not data."""
     if code in ("EXP-SCHEMA-CHANGED", "EXP-EXPRESSION") and (
         name := re.search(

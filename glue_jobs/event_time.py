@@ -50,14 +50,14 @@ class EventTime:
         following = next_window(last, self.contract.window)
         while following.start == following.end:  # a zone that moved across the date line skipped a whole day
             following = next_window(following, self.contract.window)
-        return _midnight(first.first_day), _midnight(following.first_day)
+        return _compute_midnight(first.first_day), _compute_midnight(following.first_day)
 
     def valid_bounds(self) -> Bounds:
         """Return the first valid event time and the end of valid ones."""
         latest = self.table.committed_at + _AHEAD
         if self._is_local:
             latest = latest.astimezone(ZoneInfo(self.contract.window.zone)).replace(tzinfo=UTC)
-        return _midnight(self.contract.min_event_date), latest
+        return _compute_midnight(self.contract.min_event_date), latest
 
     def micros(self, bounds: Bounds) -> tuple[int, int]:
         """Return the bounds in microseconds since 1970, as Iceberg and Parquet store them."""
@@ -65,12 +65,12 @@ class EventTime:
         return start, end
 
     def is_inside(self, window: Window) -> Column:
-        start, end = map(self._literal, self.bounds([window]))
+        start, end = map(self._render_literal, self.bounds([window]))
         return (F.col(self.field) >= start) & (F.col(self.field) < end)
 
     def is_invalid(self) -> Column:
         """Return whether the event time is missing, too early or too late; null counts as true."""
-        earliest, end = map(self._literal, self.valid_bounds())
+        earliest, end = map(self._render_literal, self.valid_bounds())
         moment = F.col(self.field)
         return moment.isNull() | (moment < earliest) | (moment >= end)
 
@@ -78,8 +78,8 @@ class EventTime:
         """Return an expression of Iceberg for files that may have events of these windows, or events without
         a valid time.
         """
-        start, end = map(self._text, self.bounds(windows))
-        earliest, latest = map(self._text, self.valid_bounds())
+        start, end = map(self._render_text, self.bounds(windows))
+        earliest, latest = map(self._render_text, self.valid_bounds())
         inside = getattr(expressions, "and")(
             expressions.greaterThanOrEqual(column, start), expressions.lessThan(column, end)
         )
@@ -96,10 +96,10 @@ class EventTime:
     def _is_local(self) -> bool:
         return self._type == LOCAL
 
-    def _literal(self, stored: datetime) -> Column:
+    def _render_literal(self, stored: datetime) -> Column:
         return instant(stored).cast("timestamp_ntz") if self._is_local else instant(stored)
 
-    def _text(self, stored: datetime) -> str:
+    def _render_text(self, stored: datetime) -> str:
         return (stored.replace(tzinfo=None) if self._is_local else stored).isoformat()
 
 
@@ -107,5 +107,5 @@ def to_micros(moment: datetime) -> int:
     return int(moment.timestamp()) * 1_000_000 + moment.microsecond
 
 
-def _midnight(day: date) -> datetime:
+def _compute_midnight(day: date) -> datetime:
     return datetime.combine(day, time(), UTC)

@@ -85,7 +85,7 @@ def run(
     record = runs.begin(bucket, contract.name, args.as_of, args.time_limit, clock, job_run_id=args.job_run_id)
     try:
         started = (lambda: spark) if spark else session.start_in_background(args.warehouse, args.region)
-        get_spark = _session_of_this_thread(started)
+        get_spark = _share_session(started)
         table = pin(services, args.database, args.table or contract.source.topic)
         require_fields(contract, table)
         keeps_table = contract.aggregate is not None and contract.aggregate.keep_as_table
@@ -141,7 +141,7 @@ def run(
     return record
 
 
-def _session_of_this_thread(wait: Callable[[], SparkSession]) -> Callable[[], SparkSession]:
+def _share_session(wait: Callable[[], SparkSession]) -> Callable[[], SparkSession]:
     """Return a function that waits for the session and activates it in the thread that calls it."""
     return lambda: session.activate(wait())
 
@@ -204,7 +204,10 @@ def _export_windows(run: RunContext, durations: dict[str, float]) -> None:
         run = attrs.evolve(run, table=with_appended_at(run.spark(), run.table))
     for window in run.windows:
         began = run.clock()
-        if record.windows and _expected(window, durations) > (record.expires_at - began).total_seconds():
+        if (
+            record.windows
+            and _estimate_duration(window, durations) > (record.expires_at - began).total_seconds()
+        ):
             continue
         record.working_on = window.label
         record.save(run.bucket)
@@ -217,7 +220,7 @@ def _export_windows(run: RunContext, durations: dict[str, float]) -> None:
             break
 
 
-def _expected(window: Window, durations: dict[str, float]) -> float:
+def _estimate_duration(window: Window, durations: dict[str, float]) -> float:
     """Return the seconds that a window is expected to take: as long as the last time or, if that is unknown,
     as the longest.
     """

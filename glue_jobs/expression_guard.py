@@ -112,42 +112,47 @@ def parse(spark: SparkSession, expression: Expression, contract: Contract) -> Pa
         ParseException,
         ArithmeticException,
     ) as error:  # the second is for a decimal of more than 38 digits
-        return Parsed([f"not a Spark SQL expression ({_first_line(error)})"], [])
+        return Parsed([f"not a Spark SQL expression ({_read_first_line(error)})"], [])
     nodes = json.loads(tree.toJSON())
-    mistakes = [*_mistakes(nodes, expression.of == "group"), *_clock_literals(tree, nodes, expression.text)]
-    fields = list(_named_fields(_tree(iter(nodes)), frozenset()))
-    if expression.of == "group" and (wrong := _shows_one_person(contract, expression, nodes, fields)):
+    mistakes = [
+        *_find_mistakes(nodes, expression.of == "group"),
+        *_find_clock_literals(tree, nodes, expression.text),
+    ]
+    fields = list(_list_named_fields(_read_tree(iter(nodes)), frozenset()))
+    if expression.of == "group" and (wrong := _explain_one_person(contract, expression, nodes, fields)):
         mistakes.append(wrong)
-    counts = _kind(nodes[0]) == "UnresolvedFunction" and ".".join(_names(nodes[0])).lower() in _COUNTS
+    counts = (
+        _read_kind(nodes[0]) == "UnresolvedFunction" and ".".join(_list_names(nodes[0])).lower() in _COUNTS
+    )
     return Parsed(list(dict.fromkeys(mistakes)), fields, counts)
 
 
-def _tree(nodes: Iterator[dict[str, Any]]) -> tuple[dict[str, Any], list[Any]]:
+def _read_tree(nodes: Iterator[dict[str, Any]]) -> tuple[dict[str, Any], list[Any]]:
     """Return the first node with the trees of its children. Spark lists a node before its children."""
     node = next(nodes)
-    return node, [_tree(nodes) for _ in range(node["num-children"])]
+    return node, [_read_tree(nodes) for _ in range(node["num-children"])]
 
 
-def _named_fields(tree: tuple[dict[str, Any], list[Any]], variables: frozenset[str]) -> Iterator[str]:
+def _list_named_fields(tree: tuple[dict[str, Any], list[Any]], variables: frozenset[str]) -> Iterator[str]:
     """Yield the fields that an expression names. `variables` are those of the lambda functions around it.
 
     Spark's parser calls every name in a lambda function a variable, also those of fields.
     """
     node, children = tree
-    if _kind(node) == "LambdaFunction":
+    if _read_kind(node) == "LambdaFunction":
         body, *arguments = children
-        own = frozenset(_names(argument)[0].lower() for argument, _ in arguments)
-        yield from _named_fields(body, variables | own)
+        own = frozenset(_list_names(argument)[0].lower() for argument, _ in arguments)
+        yield from _list_named_fields(body, variables | own)
         return
-    names = _names(node)
-    is_variable = _kind(node) == "UnresolvedNamedLambdaVariable" and names[0].lower() in variables
-    if _kind(node) in ("UnresolvedAttribute", "UnresolvedNamedLambdaVariable") and not is_variable:
+    names = _list_names(node)
+    is_variable = _read_kind(node) == "UnresolvedNamedLambdaVariable" and names[0].lower() in variables
+    if _read_kind(node) in ("UnresolvedAttribute", "UnresolvedNamedLambdaVariable") and not is_variable:
         yield ".".join(names)
     for child in children:
-        yield from _named_fields(child, variables)
+        yield from _list_named_fields(child, variables)
 
 
-def _shows_one_person(
+def _explain_one_person(
     contract: Contract, measure: Expression, nodes: list[dict[str, Any]], named: list[str]
 ) -> str | None:
     """Return why a measure may show one person's value, None if it doesn't or has a reason."""
@@ -155,9 +160,9 @@ def _shows_one_person(
     excused = {column.measure for column in contract.column if column.shows_one_person_because}
     if person_id is None or measure.text in excused:
         return None
-    functions = [_names(node)[-1] for node in nodes if _kind(node) == "UnresolvedFunction"]
+    functions = [_list_names(node)[-1] for node in nodes if _read_kind(node) == "UnresolvedFunction"]
     only_counts = {name.lower() for name in functions} <= COUNTS_PEOPLE
-    only_counts = only_counts and all(_kind(node) in _OF_COUNTS for node in nodes)
+    only_counts = only_counts and all(_read_kind(node) in _OF_COUNTS for node in nodes)
     names_person = any(_contains(name.lower(), person_id.lower(), contract) for name in named)
     return shows_one_person(functions, compares_person_id=names_person and not only_counts)
 
@@ -170,7 +175,7 @@ def _contains(path: str, person_id: str, contract: Contract) -> bool:
     return any(field == path or field.startswith(f"{path}.") for field in inside)
 
 
-def _first_line(error: PySparkException) -> str:
+def _read_first_line(error: PySparkException) -> str:
     """Return Spark's sentence about the mistake, without the name of its class, and with its place in the
     text.
     """
@@ -240,7 +245,7 @@ def _is_refused(node: Any, arguments: Any) -> bool:
 
 def constant_failure(node: Any) -> str | None:
     """Return a message about a part without fields that fails for each row, such as `1 div 0`."""
-    for part in _always_computed(node):
+    for part in _list_always_computed(node):
         if message := constant_failure(part):
             return message
     if not node.foldable() or node.getClass().getSimpleName() == "Literal":
@@ -255,7 +260,7 @@ def constant_failure(node: Any) -> str | None:
     return None
 
 
-def _always_computed(node: Any) -> list[Any]:
+def _list_always_computed(node: Any) -> list[Any]:
     """Return the children that are computed for each row: of a condition, that is only the first."""
     if is_instance_of(SparkContext._gateway, node, _REPLACED):
         return [node.replacement()]
@@ -263,10 +268,10 @@ def _always_computed(node: Any) -> list[Any]:
     return children[:1] if node.getClass().getSimpleName() in _CONDITIONS else children
 
 
-def _mistakes(nodes: list[dict[str, Any]], measure: bool) -> Iterator[str]:
+def _find_mistakes(nodes: list[dict[str, Any]], measure: bool) -> Iterator[str]:
     for node in nodes:
-        kind = _kind(node)
-        names = _names(node)
+        kind = _read_kind(node)
+        names = _list_names(node)
         if kind == "AggregateExpression":
             continue  # the aggregate function that it contains is refused
         if kind not in _ALLOWED:
@@ -281,13 +286,13 @@ def _mistakes(nodes: list[dict[str, Any]], measure: bool) -> Iterator[str]:
             yield f"{names[0]} changes with time or user, so the result would differ between runs"
 
 
-def _clock_literals(tree: Any, nodes: list[dict[str, Any]], text: str) -> Iterator[str]:
+def _find_clock_literals(tree: Any, nodes: list[dict[str, Any]], text: str) -> Iterator[str]:
     """Yield a message for each date or timestamp literal that isn't written in digits.
 
     The parser replaces TIMESTAMP 'now' with the current time, so only the text of the expression still has
     the word.
     """
-    if not any(_kind(node) == "Literal" and node["dataType"] in _TIMES for node in nodes):
+    if not any(_read_kind(node) == "Literal" and node["dataType"] in _TIMES for node in nodes):
         return
     for node in nodes_of(tree):
         if node.getClass().getSimpleName() == "Literal" and node.dataType().typeName() in _TIMES:
@@ -325,9 +330,9 @@ def nodes_of(tree: Any) -> Iterator[Any]:
         yield from nodes_of(children.apply(index))
 
 
-def _kind(node: dict[str, Any]) -> str:
+def _read_kind(node: dict[str, Any]) -> str:
     return str(node["class"]).rpartition(".")[2].partition("$")[0]
 
 
-def _names(node: dict[str, Any]) -> list[str]:
+def _list_names(node: dict[str, Any]) -> list[str]:
     return str(node.get("nameParts", "[]")).strip("[]").split(", ")

@@ -45,7 +45,7 @@ def failing_expressions(query: WindowQuery, code: str) -> list[str]:
     contract = query.contract
 
     def fails(probe: Contract) -> bool:
-        return _code(lambda: _rows(query, probe)) == code
+        return _find_code(lambda: _select_rows(query, probe)) == code
 
     def columns_fail(names: list[str]) -> bool:
         return fails(_with_columns(contract, names))
@@ -55,7 +55,7 @@ def failing_expressions(query: WindowQuery, code: str) -> list[str]:
             return [f"filter[{number}].where"]
     plain = [column.name for column in contract.columns if not column.measure]
     measures = [column.name for column in contract.columns if column.measure]
-    if columns := _failing(plain, columns_fail) or _failing(measures, columns_fail):
+    if columns := _find_failing(plain, columns_fail) or _find_failing(measures, columns_fail):
         return [f"column {name}" for name in columns]
     checks = [check for check in contract.check if check.each_row]
     return [f"check {check.id}" for check in checks if fails(attrs.evolve(contract, check=[check]))]
@@ -68,19 +68,19 @@ def failing_totals(totals: DataFrame, checks: list[Check], code: str) -> list[st
     """
 
     def fails(check: Check) -> bool:
-        return _code(lambda: totals.select(F.expr(check.overall or ""))) == code
+        return _find_code(lambda: totals.select(F.expr(check.overall or ""))) == code
 
     return [f"check {check.id}" for check in checks if fails(check)]
 
 
-def _failing(names: list[str], fail: Callable[[list[str]], bool]) -> list[str]:
+def _find_failing(names: list[str], fail: Callable[[list[str]], bool]) -> list[str]:
     """Return the columns that fail, by halves, so that one among many is found in few attempts."""
     if not names or not fail(names):
         return []
     if len(names) == 1:
         return names
     middle = len(names) // 2
-    return _failing(names[:middle], fail) + _failing(names[middle:], fail)
+    return _find_failing(names[:middle], fail) + _find_failing(names[middle:], fail)
 
 
 def _with_filters(contract: Contract, number: int) -> Contract:
@@ -103,13 +103,13 @@ def _with_columns(contract: Contract, names: list[str]) -> Contract:
     return attrs.evolve(contract, column=kept, check=[], delivery=delivery)
 
 
-def _rows(query: WindowQuery, probe: Contract) -> DataFrame:
+def _select_rows(query: WindowQuery, probe: Contract) -> DataFrame:
     export = query.export
     probed = ExportQuery(export.spark, probe, export.table, export.windows, export.key, export.s3)
     return WindowQuery(probed, query.window).rows().frame
 
 
-def _code(compute: Callable[[], DataFrame]) -> str | None:
+def _find_code(compute: Callable[[], DataFrame]) -> str | None:
     """Return the code of the error with which a frame can't be computed, or None. Its rows are not kept."""
     try:
         compute().write.format("noop").mode("overwrite").save()

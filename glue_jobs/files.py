@@ -61,7 +61,7 @@ class PartitionFile:
         return least if least == greatest else None
 
     def may_have(self, partition: int) -> bool:
-        return _overlap(self.partition, partition, partition + 1)
+        return _does_overlap(self.partition, partition, partition + 1)
 
 
 @attrs.frozen
@@ -82,9 +82,9 @@ class TableFiles:
             return self.data
         start, end = self.bounds(window)
         return [
-            attrs.evolve(file, rows=file.rows * _share(file.times, start, end))
+            attrs.evolve(file, rows=file.rows * _estimate_share(file.times, start, end))
             for file in self.data
-            if _overlap(file.times, start, end)
+            if _does_overlap(file.times, start, end)
         ]
 
     def bounds(self, window: Window) -> tuple[int, int]:
@@ -123,8 +123,8 @@ class TableFiles:
         return [
             file
             for file in self.data
-            if (file.has_nulls or not _within(file.times, earliest, latest))
-            and _overlap(file.received, start, end)
+            if (file.has_nulls or not _is_within(file.times, earliest, latest))
+            and _does_overlap(file.received, start, end)
         ]
 
 
@@ -136,7 +136,7 @@ def list_files(
     Iceberg plans the scan without a Spark job. It uses the table object that Spark has loaded for `events`,
     because the cache of manifests belongs to it, so Spark does not read the manifests again.
     """
-    jvm, loaded = _loaded(events)
+    jvm, loaded = _load_classes(events)
     when = EventTime(contract, table)
     event_time = table.fields[when.field]
     received = table.fields[TIMESTAMP]
@@ -146,7 +146,7 @@ def list_files(
     scan = loaded.newScan().useSnapshot(table.snapshot_id).includeColumnStats(columns)
     if contract.window.filter_stage == "before_deduplication" and when.is_timestamp:
         scan = scan.filter(when.may_matter(jvm.Expressions, columns[0], windows))
-    data = [_data_file(task, event_time, received) for task in _planned(jvm, scan)]
+    data = [_read_data_file(task, event_time, received) for task in _plan_tasks(jvm, scan)]
     return TableFiles(contract, table, sorted(data, key=lambda file: (file.times[0] or 0, file.location)))
 
 
@@ -161,7 +161,7 @@ def list_partition_files(
     """List the data files of a snapshot that may have events of these Kafka partitions that Kafka received
     since then.
     """
-    jvm, loaded = _loaded(events)
+    jvm, loaded = _load_classes(events)
     fields = [table.fields[name] for name in (PARTITION, OFFSET, TIMESTAMP)]
     partition, offset, received = (
         loaded.schemas().get(table.schema_id).findColumnName(field.id) for field in fields
@@ -180,12 +180,12 @@ def list_partition_files(
         .filter(condition)
     )
     return [
-        PartitionFile(*(_bounds(task["data-file"], field) for field in fields))
-        for task in _planned(jvm, scan)
+        PartitionFile(*(_read_bounds(task["data-file"], field) for field in fields))
+        for task in _plan_tasks(jvm, scan)
     ]
 
 
-def _loaded(events: DataFrame) -> tuple[Any, Any]:
+def _load_classes(events: DataFrame) -> tuple[Any, Any]:
     """Return the JVM, with Iceberg's expressions imported, and the table object that Spark has loaded for
     `events`.
     """
@@ -194,66 +194,68 @@ def _loaded(events: DataFrame) -> tuple[Any, Any]:
     return jvm, events._jdf.queryExecution().analyzed().collectLeaves().head().table().table()
 
 
-def _planned(jvm: Any, scan: Any) -> Iterator[dict[str, Any]]:
+def _plan_tasks(jvm: Any, scan: Any) -> Iterator[dict[str, Any]]:
     """Yield the scan's tasks, one for each data file, in the JSON form of Iceberg's REST catalog."""
     planned = scan.planFiles()
     try:
         to_json = jvm.org.apache.iceberg.ScanTaskParser.toJson
-        yield from (json.loads(to_json(task)) for task in _each(planned.iterator()))
+        yield from (json.loads(to_json(task)) for task in _iterate(planned.iterator()))
     finally:
         planned.close()
 
 
-def _each(iterator: Any) -> Iterator[Any]:
+def _iterate(iterator: Any) -> Iterator[Any]:
     while iterator.hasNext():
         yield iterator.next()
 
 
-def _data_file(task: dict[str, Any], event_time: Field, received: Field) -> DataFile:
+def _read_data_file(task: dict[str, Any], event_time: Field, received: Field) -> DataFile:
     """Return the data file of a scan task."""
     file = task["data-file"]
     return DataFile(
         file["file-path"],
         file["file-size-in-bytes"],
         file["record-count"],
-        _bounds(file, event_time),
-        _bounds(file, received),
-        has_nulls=_statistic(file, "null-value-counts", event_time) != 0,
+        _read_bounds(file, event_time),
+        _read_bounds(file, received),
+        has_nulls=_read_statistic(file, "null-value-counts", event_time) != 0,
         deletes=tuple(delete["file-path"] for delete in task.get("delete-files", [])),
     )
 
 
-def _statistic(file: dict[str, Any], name: str, field: Field) -> Any:
+def _read_statistic(file: dict[str, Any], name: str, field: Field) -> Any:
     statistic = file.get(name, {"keys": [], "values": []})
     return dict(zip(statistic["keys"], statistic["values"], strict=True)).get(field.id)
 
 
-def _bounds(file: dict[str, Any], field: Field) -> Bounds:
+def _read_bounds(file: dict[str, Any], field: Field) -> Bounds:
     """Return the bounds of an integer or a timestamp; None for a field of another type."""
     if field.type not in _WHOLE_NUMBERS:
         return None, None
-    return _number(_statistic(file, "lower-bounds", field)), _number(_statistic(file, "upper-bounds", field))
+    return _decode_number(_read_statistic(file, "lower-bounds", field)), _decode_number(
+        _read_statistic(file, "upper-bounds", field)
+    )
 
 
 _WHOLE_NUMBERS = ("int", "long", *TIMESTAMPS)
 
 
-def _number(bound: str | None) -> int | None:
+def _decode_number(bound: str | None) -> int | None:
     """Return a bound, which is in hex, little-endian (Iceberg spec, "Binary single-value serialization")."""
     return None if bound is None else int.from_bytes(bytes.fromhex(bound), "little", signed=True)
 
 
-def _overlap(bounds: Bounds, start: int, end: int) -> bool:
+def _does_overlap(bounds: Bounds, start: int, end: int) -> bool:
     least, greatest = bounds
     return (least is None or least < end) and (greatest is None or greatest >= start)
 
 
-def _within(bounds: Bounds, start: int, end: int) -> bool:
+def _is_within(bounds: Bounds, start: int, end: int) -> bool:
     least, greatest = bounds
     return least is not None and greatest is not None and start <= least and greatest < end
 
 
-def _share(bounds: Bounds, start: int, end: int) -> float:
+def _estimate_share(bounds: Bounds, start: int, end: int) -> float:
     least, greatest = bounds
     if least is None or greatest is None:
         return 1.0

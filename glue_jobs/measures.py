@@ -25,27 +25,27 @@ def of_delivered_lines(spark: SparkSession, text: str) -> Column:
     Aggregate functions ignore null, and a group has either only delivered lines or none.
     """
     parser: Any = spark._jsparkSession.sessionState().sqlParser()
-    return _column(
-        spark, _guarded(spark, parser.parseExpression(text), parser.parseExpression(_IF_DELIVERED))
+    return _build_column(
+        spark, _guard_node(spark, parser.parseExpression(text), parser.parseExpression(_IF_DELIVERED))
     )
 
 
-def _guarded(spark: SparkSession, node: Any, template: Any) -> Any:
-    children = list(_items(node.children()))
+def _guard_node(spark: SparkSession, node: Any, template: Any) -> Any:
+    children = list(_list_items(node.children()))
     if _is_aggregate(node):
         condition = template.children().apply(0)
         replaced = [
             child if _is_star(child) else _with(spark, template, [condition, child]) for child in children
         ]
     else:
-        replaced = [_guarded(spark, child, template) for child in children]
+        replaced = [_guard_node(spark, child, template) for child in children]
     return _with(spark, node, replaced) if children else node
 
 
 def _is_aggregate(node: Any) -> bool:
     if node.getClass().getSimpleName() != "UnresolvedFunction":
         return False
-    names = list(_items(node.nameParts()))
+    names = list(_list_items(node.nameParts()))
     return len(names) == 1 and names[0].lower() in AGGREGATE
 
 
@@ -59,7 +59,7 @@ def _with(spark: SparkSession, node: Any, children: list[Any]) -> Any:
     return node.withNewChildren(jvm.org.apache.spark.api.python.PythonUtils.toSeq(children))
 
 
-def _column(spark: SparkSession, expression: Any) -> Column:
+def _build_column(spark: SparkSession, expression: Any) -> Column:
     jvm: Any = spark._jvm
     sql = jvm.org.apache.spark.sql
     if spark.version.startswith("3."):
@@ -67,6 +67,6 @@ def _column(spark: SparkSession, expression: Any) -> Column:
     return Column(sql.classic.ExpressionUtils.column(expression))
 
 
-def _items(sequence: Any) -> Iterator[Any]:
+def _list_items(sequence: Any) -> Iterator[Any]:
     for index in range(sequence.size()):
         yield sequence.apply(index)

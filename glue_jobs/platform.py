@@ -235,14 +235,14 @@ def code_version() -> str:
     """Return a version like 0.1.0+4f1c2a9b03d4, the same from a checkout and from the zip that Glue runs."""
     digest = hashlib.sha256()
     for package in ("config", "glue_jobs"):
-        for name, file in sorted(_sources(resources.files(package), package)):
+        for name, file in sorted(_list_sources(resources.files(package), package)):
             digest.update(name.encode() + b"\0" + file.read_bytes() + b"\0")
     return f"{VERSION}+{digest.hexdigest()[:12]}"
 
 
-def _sources(folder: Traversable, path: str) -> Iterator[tuple[str, Traversable]]:
+def _list_sources(folder: Traversable, path: str) -> Iterator[tuple[str, Traversable]]:
     for item in folder.iterdir():
         if item.is_dir() and item.name != "__pycache__":
-            yield from _sources(item, f"{path}/{item.name}")
+            yield from _list_sources(item, f"{path}/{item.name}")
         elif item.name.endswith(CODE) and not f"{path}/{item.name}".startswith(NOT_SHIPPED):
             yield f"{path}/{item.name}", item

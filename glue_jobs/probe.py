@@ -78,18 +78,18 @@ def run(args: Arguments) -> int:
 def look(args: Arguments) -> Iterator[Finding]:
     """Yield the findings, each as soon as it is known."""
     yield Finding("Glue passes the id of the run", args.job_run_id is not None, args.job_run_id)
-    yield _checked("AWS clients have a region", lambda: _region(args))
-    yield _checked("the code has a version", lambda: (True, [code_version(), multipart.__file__]))
+    yield _run_check("AWS clients have a region", lambda: _check_region(args))
+    yield _run_check("the code has a version", lambda: (True, [code_version(), multipart.__file__]))
     start = session.start_in_background(args.warehouse, args.region)
-    yield _checked("Spark starts", lambda: _release(start()))
+    yield _run_check("Spark starts", lambda: _release(start()))
     spark = session.activate(start())
     for name, check in _CHECKS.items():
-        yield _checked(name, partial(check, spark))
-    yield from _of_executors(spark, args)
-    yield _checked("the table can be read", lambda: _table(spark, args))
+        yield _run_check(name, partial(check, spark))
+    yield from _check_executors(spark, args)
+    yield _run_check("the table can be read", lambda: _check_table(spark, args))
 
 
-def _checked(name: str, check: Callable[[], tuple[bool, Any]]) -> Finding:
+def _run_check(name: str, check: Callable[[], tuple[bool, Any]]) -> Finding:
     """Return the finding of a check.
 
     Of an error, it has the class only, because the text may contain data.
@@ -101,12 +101,12 @@ def _checked(name: str, check: Callable[[], tuple[bool, Any]]) -> Finding:
     return Finding(name, holds, seen)
 
 
-def _region(args: Arguments) -> tuple[bool, Any]:
+def _check_region(args: Arguments) -> tuple[bool, Any]:
     region = connect(args.region).s3.meta.region_name
-    return bool(args.region), {"argument": args.region, "client": region, "environment": _own_region()}
+    return bool(args.region), {"argument": args.region, "client": region, "environment": _find_own_region()}
 
 
-def _own_region() -> str | None:
+def _find_own_region() -> str | None:
     region: str | None = boto3.session.Session().region_name
     return region
 
@@ -118,7 +118,7 @@ def _release(spark: SparkSession) -> tuple[bool, Any]:
     return any(release.python == sys.version_info[:2] for release in releases), seen
 
 
-def _settings_of_session(spark: SparkSession) -> tuple[bool, Any]:
+def _check_session_settings(spark: SparkSession) -> tuple[bool, Any]:
     configured = dict(spark.sparkContext.getConf().getAll())
     # Spark prepends the module options that Java 17 needs.
     right = {
@@ -130,19 +130,19 @@ def _settings_of_session(spark: SparkSession) -> tuple[bool, Any]:
     return seen == SPARK_SETTINGS, seen
 
 
-def _settings_of_expressions(spark: SparkSession) -> tuple[bool, Any]:
+def _check_expression_settings(spark: SparkSession) -> tuple[bool, Any]:
     """Compare the settings with which Spark builds an expression in this thread."""
     jvm: Any = spark._jvm
     conf = jvm.org.apache.spark.sql.internal.SQLConf.get()
     seen = {name: conf.getConfString(name, "") for name in SPARK_SETTINGS if name.startswith("spark.sql.")}
-    return seen == _sql_settings(), seen
+    return seen == _read_sql_settings(), seen
 
 
-def _sql_settings() -> dict[str, str]:
+def _read_sql_settings() -> dict[str, str]:
     return {name: value for name, value in SPARK_SETTINGS.items() if name.startswith("spark.sql.")}
 
 
-def _driver_jvm(spark: SparkSession) -> tuple[bool, Any]:
+def _check_driver_jvm(spark: SparkSession) -> tuple[bool, Any]:
     jvm: Any = spark._jvm
     logger = jvm.org.apache.logging.log4j.LogManager.getLogger("org.apache.spark.scheduler.TaskSetManager")
     seen = {
@@ -153,7 +153,7 @@ def _driver_jvm(spark: SparkSession) -> tuple[bool, Any]:
     return seen == _EXPECTED_JVM, seen
 
 
-def _iceberg(spark: SparkSession) -> tuple[bool, Any]:
+def _check_iceberg(spark: SparkSession) -> tuple[bool, Any]:
     """Look for the Java classes that the job calls: Iceberg's for planned files, and Spark's parser."""
     jvm: Any = spark._jvm
     parser = type(jvm.org.apache.iceberg.ScanTaskParser).__name__
@@ -161,16 +161,17 @@ def _iceberg(spark: SparkSession) -> tuple[bool, Any]:
     return parser == "JavaClass" and "Add" in tree.toJSON(), jvm.org.apache.iceberg.IcebergBuild.fullVersion()
 
 
-def _failures(spark: SparkSession) -> tuple[bool, Any]:
+def _check_failures(spark: SparkSession) -> tuple[bool, Any]:
     """Check that expressions fail as ANSI mode says, instead of giving null or a wrong number."""
-    value = _value(spark)
+    value = _build_value(spark)
     seen = {
-        expression: _failure(value.select(F.expr(expression)), code) for expression, code in _FAILING.items()
+        expression: _is_failing(value.select(F.expr(expression)), code)
+        for expression, code in _FAILING.items()
     }
     return all(seen.values()), seen
 
 
-def _failure(frame: DataFrame, code: str) -> bool:
+def _is_failing(frame: DataFrame, code: str) -> bool:
     try:
         frame.collect()
     except Exception as error:  # PySpark has several classes for an error in a task
@@ -178,97 +179,99 @@ def _failure(frame: DataFrame, code: str) -> bool:
     return False
 
 
-def _value(spark: SparkSession) -> DataFrame:
+def _build_value(spark: SparkSession) -> DataFrame:
     """Return a row that only a task can compute with."""
     return spark.createDataFrame([(VALUE,)], "value string").repartition(2)
 
 
-def _zero(spark: SparkSession) -> tuple[bool, Any]:
+def _check_zero(spark: SparkSession) -> tuple[bool, Any]:
     """Check the text of a decimal zero, which depends on ANSI mode."""
     zero = F.expr("cast(cast(length(value) * 0 as decimal(20,8)) as string)").alias("zero")
-    (row,) = _value(spark).select(zero).collect()
+    (row,) = _build_value(spark).select(zero).collect()
     return row.zero == "0.00000000", row.zero
 
 
 _CHECKS: Final[dict[str, Callable[[SparkSession], tuple[bool, Any]]]] = {
-    "the session has the job's settings": _settings_of_session,
-    "expressions have the job's settings": _settings_of_expressions,
-    "language, time zone and log level of the driver's Java": _driver_jvm,
-    "Java classes that the job calls": _iceberg,
-    "wrong values fail": _failures,
-    "a decimal zero has its decimal places": _zero,
+    "the session has the job's settings": _check_session_settings,
+    "expressions have the job's settings": _check_expression_settings,
+    "language, time zone and log level of the driver's Java": _check_driver_jvm,
+    "Java classes that the job calls": _check_iceberg,
+    "wrong values fail": _check_failures,
+    "a decimal zero has its decimal places": _check_zero,
 }
 
 
-def _of_executors(spark: SparkSession, args: Arguments) -> Iterator[Finding]:
-    yield _checked("language, time zone and log level of the executors' Java", lambda: _executor_jvms(spark))
+def _check_executors(spark: SparkSession, args: Arguments) -> Iterator[Finding]:
+    yield _run_check(
+        "language, time zone and log level of the executors' Java", lambda: _check_executor_jvms(spark)
+    )
     try:
-        workers = _workers(spark, args)
+        workers = _read_workers(spark, args)
     except Exception as error:
         yield Finding("Python on executors imports the job", False, type(error).__name__)
         return
     yield Finding("Python on executors imports the job", True, [worker["file"] for worker in workers])
-    own = {"python": platform.python_version(), "packages": _packages()}
+    own = {"python": platform.python_version(), "packages": _list_packages()}
     for name, expected in (
         ("python", own["python"]),
         ("packages", own["packages"]),
         ("environment", {"TZ": "UTC", "LC_ALL": "C.UTF-8"}),
-        ("settings", _sql_settings()),
+        ("settings", _read_sql_settings()),
         ("bucket", "can be listed"),
     ):
         seen = [worker[name] for worker in workers]
         yield Finding(f"Python on executors: {name}", all(value == expected for value in seen), seen)
 
 
-def _executor_jvms(spark: SparkSession) -> tuple[bool, Any]:
+def _check_executor_jvms(spark: SparkSession) -> tuple[bool, Any]:
     tasks = 2 * spark.sparkContext.defaultParallelism
     columns = [
         F.expr(f"java_method({', '.join(map(repr, call))})").alias(name) for name, call in _JVM.items()
     ]
     rows = [row.asDict() for row in spark.range(0, tasks, 1, tasks).select(*columns).distinct().collect()]
-    seen = [row | {"log_level": _level(row["log_level"])} for row in rows]
+    seen = [row | {"log_level": _read_level(row["log_level"])} for row in rows]
     return all(row == _EXPECTED_JVM for row in seen), seen
 
 
-def _level(logger: str) -> str:
+def _read_level(logger: str) -> str:
     """Return FATAL of a logger that Log4j shows as `name:FATAL in context`."""
     return logger.rpartition(":")[2].partition(" ")[0]
 
 
-def _workers(spark: SparkSession, args: Arguments) -> list[dict[str, Any]]:
+def _read_workers(spark: SparkSession, args: Arguments) -> list[dict[str, Any]]:
     """Return what Python sees in tasks, each different answer once."""
     region = connect(args.region).s3.meta.region_name
     bucket = args.bucket
-    names = tuple(_sql_settings())
+    names = tuple(_read_sql_settings())
     tasks = 2 * spark.sparkContext.defaultParallelism
 
     def look_from_task(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
         for _ in batches:
-            yield pa.RecordBatch.from_pydict({"seen": [json.dumps(_seen_by_worker(region, bucket, names))]})
+            yield pa.RecordBatch.from_pydict({"seen": [json.dumps(_inspect_worker(region, bucket, names))]})
 
     rows = spark.range(0, tasks, 1, tasks).mapInArrow(look_from_task, "seen string").distinct().collect()
     return [json.loads(row.seen) for row in rows]
 
 
-def _seen_by_worker(region: str, bucket: str, settings: tuple[str, ...]) -> dict[str, Any]:
+def _inspect_worker(region: str, bucket: str, settings: tuple[str, ...]) -> dict[str, Any]:
     """Return what Python sees in a task, in which this runs."""
     task: Any = TaskContext.get()
     return {
         "file": multipart.__file__,
         "python": platform.python_version(),
-        "packages": _packages(),
+        "packages": _list_packages(),
         "environment": {name: os.environ.get(name) for name in _ENVIRONMENT},
         "settings": {name: task.getLocalProperty(name) for name in settings},
-        "region": _own_region(),
-        "bucket": _listed(region, bucket),
+        "region": _find_own_region(),
+        "bucket": _list_bucket(region, bucket),
     }
 
 
-def _packages() -> dict[str, str]:
+def _list_packages() -> dict[str, str]:
     return {package: metadata.version(package) for package in _PACKAGES}
 
 
-def _listed(region: str, bucket: str) -> str:
+def _list_bucket(region: str, bucket: str) -> str:
     """List one key of the bucket with the credentials of this process."""
     try:
         connect_s3(region).list_objects_v2(Bucket=bucket, MaxKeys=1)
@@ -277,7 +280,7 @@ def _listed(region: str, bucket: str) -> str:
     return "can be listed"
 
 
-def _table(spark: SparkSession, args: Arguments) -> tuple[bool, Any]:
+def _check_table(spark: SparkSession, args: Arguments) -> tuple[bool, Any]:
     services: Services = connect(args.region)
     name = args.table or contracts.load(args.export).source.topic
     pinned = pin(services, args.database, name)

@@ -75,7 +75,7 @@ def fetch_key(services: "Services", secret: str) -> PseudonymKey:
         ) from None
     try:
         value = base64.b64decode(json.loads(answer.get("SecretString", ""))["key"], validate=True)
-        _pads(value)
+        _compute_pads(value)
     except (ValueError, KeyError, TypeError, binascii.Error):
         raise BadInput(
             "EXP-KEY-FORM",
@@ -85,7 +85,7 @@ def fetch_key(services: "Services", secret: str) -> PseudonymKey:
     return PseudonymKey(value, answer["VersionId"])
 
 
-def _pads(key: bytes) -> tuple[bytes, bytes]:
+def _compute_pads(key: bytes) -> tuple[bytes, bytes]:
     """Return HMAC's inner and outer pad.
 
     Raises ValueError for a key under 32 bytes, which could be guessed, or over 64.
@@ -101,12 +101,12 @@ def hasher(key: bytes, kind: str) -> Callable[[pa.Array], pa.Array]:
     `normalize`) have the same pseudonym. Null, blank texts and telephone numbers without digits become null.
     Raises ValueError for a key of the wrong length.
     """
-    inner, outer = (hashlib.sha256(pad) for pad in _pads(key))
+    inner, outer = (hashlib.sha256(pad) for pad in _compute_pads(key))
     inner.update(f"v1|{kind}|".encode())  # so that a text has different pseudonyms in different kinds
 
     def hashed(values: pa.Array) -> pa.Array:
         distinct = values.dictionary_encode()
-        texts = _normalized(distinct.dictionary, kind)
+        texts = _normalize_texts(distinct.dictionary, kind)
         digests = []
         # HMAC (RFC 2104). Copying the hash states after the pads takes a third of the time of Python's
         # `hmac`.
@@ -116,13 +116,13 @@ def hasher(key: bytes, kind: str) -> Callable[[pa.Array], pa.Array]:
             message.update(text)
             sealed.update(message.digest())
             digests.append(sealed.digest())
-        pseudonyms = pc.if_else(_is_empty(texts, kind), None, _hex(digests))
+        pseudonyms = pc.if_else(_is_empty(texts, kind), None, _encode_hex(digests))
         return pseudonyms.take(distinct.indices)
 
     return hashed
 
 
-def _hex(digests: list[bytes]) -> pa.Array:
+def _encode_hex(digests: list[bytes]) -> pa.Array:
     ends = np.arange(0, 64 * (len(digests) + 1), 64, dtype=np.int32)
     digits = b"".join(digests).hex().encode()
     return pa.Array.from_buffers(pa.string(), len(digests), [None, pa.py_buffer(ends), pa.py_buffer(digits)])
@@ -136,22 +136,22 @@ def _is_empty(texts: pa.Array, kind: str) -> pa.Array:
     return pc.invert(pc.match_substring_regex(texts, "[0-9]")) if kind == "phone" else pc.equal(texts, "")
 
 
-def _normalized(values: pa.Array, kind: str) -> pa.Array:
+def _normalize_texts(values: pa.Array, kind: str) -> pa.Array:
     """Return the normalised spelling of each text. Python handles texts beyond ASCII, which Arrow can't."""
     if pc.all(pc.string_is_ascii(values)).as_py() is False:
         # Bytes that are not valid UTF-8 become the replacement character.
         texts = (raw.decode(errors="replace") for raw in values.cast(pa.binary()).to_pylist())
         return pa.array([normalize(text, kind) for text in texts], pa.string())
     if kind == "phone":
-        return _replaced(values, "[^0-9+]", "[^0-9+]", "")
+        return _replace_matches(values, "[^0-9+]", "[^0-9+]", "")
     trimmed = pc.ascii_trim(values, _BLANKS)
     if kind == "id":
         return trimmed
     lower = pc.ascii_lower(trimmed)
-    return lower if kind == "email" else _replaced(lower, r"  |[\t\n\r]", f"[{_BLANKS}]+", " ")
+    return lower if kind == "email" else _replace_matches(lower, r"  |[\t\n\r]", f"[{_BLANKS}]+", " ")
 
 
-def _replaced(values: pa.Array, where: str, pattern: str, by: str) -> pa.Array:
+def _replace_matches(values: pa.Array, where: str, pattern: str, by: str) -> pa.Array:
     """Replace matches of a pattern if any text matches `where`: replacing takes several times as long as
     searching.
     """
@@ -188,10 +188,10 @@ def spelling_of_person(text: str, kind: str) -> str:
     return unicodedata.normalize("NFKC", _FILLERS.sub("", "".join(visible)).casefold())
 
 
-def _spellings(values: pa.Array, kind: str) -> pa.Array:
+def _find_spellings(values: pa.Array, kind: str) -> pa.Array:
     """Return `spelling_of_person` of each text, and null for an empty one."""
     if kind != "phone" and pc.all(pc.string_is_ascii(values)).as_py() is not False:
-        spellings = pc.ascii_lower(_replaced(values, _ASCII_INVISIBLE, _ASCII_INVISIBLE, ""))
+        spellings = pc.ascii_lower(_replace_matches(values, _ASCII_INVISIBLE, _ASCII_INVISIBLE, ""))
     else:
         spellings = pa.array([spelling_of_person(text, kind) for text in values.to_pylist()], pa.string())
     return pc.if_else(pc.equal(spellings, ""), None, spellings)
@@ -202,20 +202,20 @@ def person(value: "Column", kind: str) -> "Column":
 
     def spelled(values: pa.Array) -> pa.Array:
         distinct = values.dictionary_encode()
-        return _spellings(distinct.dictionary, kind).take(distinct.indices)
+        return _find_spellings(distinct.dictionary, kind).take(distinct.indices)
 
-    return _computed(value, lambda: spelled)
+    return _apply_function(value, lambda: spelled)
 
 
 def pseudonym(value: "Column", kind: str, key: bytes) -> "Column":
     """Return pseudonyms as a Spark column. Raises ValueError for a key of the wrong length."""
-    _pads(key)  # checked here, before any task runs
-    return _computed(
+    _compute_pads(key)  # checked here, before any task runs
+    return _apply_function(
         value, lambda: hasher(key, kind)
     )  # made in the tasks, because a hash state can't be sent to executors
 
 
-def _computed(value: "Column", function: Callable[[], Callable[[pa.Array], pa.Array]]) -> "Column":
+def _apply_function(value: "Column", function: Callable[[], Callable[[pa.Array], pa.Array]]) -> "Column":
     """Return a Spark column of texts that a function of Arrow computes from another one."""
     import pandas as pd  # noqa: PLC0415 - takes a while, and few contracts need it
     from pyspark.sql import functions as F  # noqa: PLC0415

@@ -50,7 +50,7 @@ class Layout:
 
         Nulls come first, as in a sort.
         """
-        salts = _salts(self.partitions)
+        salts = _find_salts(self.partitions)
         bucket = F.lit(salts[-1])
         for cut, salt in reversed(list(zip(self.cuts, salts, strict=False))):
             bucket = F.when(by < F.lit(cut), F.lit(salt)).otherwise(bucket)
@@ -81,7 +81,7 @@ def wanted(rows: float, parallelism: int) -> int:
     return min(MOST_PARTITIONS, max(1, tasks))
 
 
-def _salts(partitions: int) -> list[int]:
+def _find_salts(partitions: int) -> list[int]:
     """Return for each partition a number that Spark's hash partitioning puts there.
 
     In Spark 3.5, rows can't name a partition.
@@ -125,7 +125,8 @@ def values(
     """
     with ThreadPoolExecutor(_POSITIONS // 2) as pool:
         by_file = pool.map(
-            lambda part: _values(s3, part[0], part[1] * _VALUES, (field_id, time_id), inside), _spread(files)
+            lambda part: _sample_file(s3, part[0], part[1] * _VALUES, (field_id, time_id), inside),
+            _spread(files),
         )
         return [value for values_of_file in by_file for value in values_of_file]
 
@@ -145,13 +146,13 @@ def _spread(files: list[DataFile]) -> Iterator[tuple[DataFile, int]]:
             yield file, positions - before
 
 
-def _values(
+def _sample_file(
     s3: S3Client, file: DataFile, most: int, field_ids: tuple[int, int], inside: tuple[int, int]
 ) -> list[Any]:
     try:
         with aws_errors(f"reading {file.location}"):
             parquet = pq.ParquetFile(io.BufferedReader(_Ranges(s3, file), 1 << 16))
-            name, time = (_leaf(parquet.schema_arrow, field) for field in field_ids)
+            name, time = (_find_leaf(parquet.schema_arrow, field) for field in field_ids)
             if name is None or not parquet.num_row_groups:
                 return []
             columns = sorted({name, time or name})  # an event time inside of a record is not read
@@ -166,7 +167,7 @@ def _values(
         rows = rows.filter(pc.and_(pc.greater_equal(micros, inside[0]), pc.less(micros, inside[1])))
     column = rows[name]
     if pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
-        column = _of_python(column)
+        column = _convert_times(column)
     if not pa.types.is_string(column.type):
         return list(column.to_pylist())
     # A file may have bytes that are not valid UTF-8.
@@ -175,7 +176,7 @@ def _values(
     ]
 
 
-def _of_python(values: pa.ChunkedArray) -> pa.ChunkedArray:
+def _convert_times(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return the dates or times that Python has.
 
     The others are refused when the rows are computed, if they are delivered.
@@ -191,7 +192,7 @@ def _of_python(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return values.filter(pc.or_kleene(inside, pc.is_null(values)))
 
 
-def _leaf(schema: pa.Schema, field_id: int) -> str | None:
+def _find_leaf(schema: pa.Schema, field_id: int) -> str | None:
     """Return the name of the top-level column with this Iceberg id.
 
     A file keeps the names from when it was written.

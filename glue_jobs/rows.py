@@ -118,7 +118,7 @@ class WindowQuery:
 
     def rows(self) -> WindowFrame:
         """Plan the rows. Groups are cached; the caller clears Spark's cache."""
-        return self._groups() if self.contract.aggregate else self._lines()
+        return self._plan_groups() if self.contract.aggregate else self._plan_lines()
 
     def count_read(self) -> dict[str, int]:
         """Count the events as they are read, by the names of `ReadCounts`.
@@ -131,7 +131,7 @@ class WindowQuery:
         in_time = (received >= source.instant(self.window.start)) & (
             received < source.instant(self.window.end)
         )
-        invalid, inside = self._invalid_and_inside()
+        invalid, inside = self._build_time_conditions()
         null_key = _has_null_key(self.contract.deduplicate)
         counts = {
             "inside": inside,
@@ -142,32 +142,34 @@ class WindowQuery:
         if not self._window_first:
             in_window = ~invalid & self._event_time.is_inside(self.window)
             counts |= {"in_window": in_window, "null_key_in_window": in_window & null_key}
-        totals = self._events_to_read().agg(
+        totals = self._select_events().agg(
             *[F.count_if(condition).alias(name) for name, condition in counts.items()]
         )
         return dict(totals.collect()[0].asDict())
 
-    def _events(self) -> DataFrame:
+    def _read_window_events(self) -> DataFrame:
         bounds = zip(WINDOW_FIELDS, (self.window.start, self.window.end), strict=True)
         return self.export.events.withColumns({name: source.instant(moment) for name, moment in bounds})
 
-    def _events_to_read(self) -> DataFrame:
+    def _select_events(self) -> DataFrame:
         """Return the window's events and those with an invalid time; all events if the window is applied
         after deduplication.
         """
         if not self._window_first:
-            return self._events()
-        return self._events().filter(self._event_time.is_inside(self.window) | self._event_time.is_invalid())
+            return self._read_window_events()
+        return self._read_window_events().filter(
+            self._event_time.is_inside(self.window) | self._event_time.is_invalid()
+        )
 
-    def _valid_events(self) -> DataFrame:
+    def _select_valid_events(self) -> DataFrame:
         """Return the events that are deduplicated.
 
         `count_read` counts those without a valid time or a key.
         """
-        _, inside = self._invalid_and_inside()
-        return self._events_to_read().filter(inside & ~_has_null_key(self.contract.deduplicate))
+        _, inside = self._build_time_conditions()
+        return self._select_events().filter(inside & ~_has_null_key(self.contract.deduplicate))
 
-    def _invalid_and_inside(self) -> tuple[Expression, Expression]:
+    def _build_time_conditions(self) -> tuple[Expression, Expression]:
         invalid = F.coalesce(self._event_time.is_invalid(), F.lit(True))
         inside = self._event_time.is_inside(self.window) if self._window_first else F.lit(True)
         return invalid, ~invalid & inside
@@ -180,14 +182,14 @@ class WindowQuery:
     def _window_first(self) -> bool:
         return self.contract.window.filter_stage == "before_deduplication"
 
-    def _lines(self) -> WindowFrame:
+    def _plan_lines(self) -> WindowFrame:
         contract = self.contract
         first = next(column for column in contract.columns if column.name == contract.delivery.order_by[0])
         files = self.export.files.of_window(self.window)
-        late = _hashed_late(contract)
+        late = _find_hashed_late(contract)
         rows = sum(file.rows for file in files)
         layout = None
-        if first.field and _ranges_hold_keys(contract, first):
+        if first.field and _are_keys_in_ranges(contract, first):
             fields = self.table.fields
             inside = self.export.files.bounds(self.window)
             of_column = fields[first.field].id
@@ -196,19 +198,19 @@ class WindowQuery:
             layout = ranges.plan(rows, sample, self._parallelism)
         if layout is not None and first.field:
             partitions = layout.partitions
-            events = layout.spread(self._valid_events(), F.col(first.field))
+            events = layout.spread(self._select_valid_events(), F.col(first.field))
             lines = self._to_lines(with_latest_flag(events, contract.deduplicate, within=(ranges.BUCKET,)))
-            values = self._values(lines, late)
+            values = self._treat_values(lines, late)
         else:
             partitions = ranges.wanted(rows, self._parallelism)
-            lines = self._deduplicated_lines(partitions)
-            values = self._values(lines, late)
+            lines = self._deduplicate_and_explode(partitions)
+            values = self._treat_values(lines, late)
             values = values.repartitionByRange(partitions, F.col(first.name).asc_nulls_first())
-        if layout is None or not _key_orders_all(contract):
-            values = values.sortWithinPartitions(*self._total_order(late))
-        return WindowFrame(self._finished(values, late), partitions, late)
+        if layout is None or not _is_ordered_by_key(contract):
+            values = values.sortWithinPartitions(*self._build_total_order(late))
+        return WindowFrame(self._add_counters(values, late), partitions, late)
 
-    def _groups(self) -> WindowFrame:
+    def _plan_groups(self) -> WindowFrame:
         contract = self.contract
         types = self.export.types
         rows_read = sum(file.rows for file in self.export.files.of_window(self.window))
@@ -223,21 +225,21 @@ class WindowQuery:
                 value = columns.printable(value, column, spark_type, F.lit(True))
                 measures[column.name] = columns.cast_to(value, column.type)
             else:
-                value = _of_delivered(column)
+                value = _null_unless_delivered(column)
                 keys[column.name] = columns.treated(
                     column, value, spark_type, self.export.key, _is_delivered()
                 )
-        rows = aggregate.lines_and_events(self._deduplicated_lines(partitions))
+        rows = aggregate.lines_and_events(self._deduplicate_and_explode(partitions))
         groups = aggregate.grouped(rows, contract, keys, measures).persist()
         few = groups.count() <= _FEW_GROUPS
         shown = aggregate.suppressed(groups, contract.aggregate, list(keys))  # type: ignore[arg-type]
-        order = self._total_order()
+        order = self._build_total_order()
         ordered = shown.coalesce(1).sortWithinPartitions(*order) if few else shown.orderBy(*order)
-        return WindowFrame(self._finished(ordered), 1 if few else partitions, groups=shown)
+        return WindowFrame(self._add_counters(ordered), 1 if few else partitions, groups=shown)
 
-    def _deduplicated_lines(self, partitions: int) -> DataFrame:
+    def _deduplicate_and_explode(self, partitions: int) -> DataFrame:
         rule = self.contract.deduplicate
-        events = self._valid_events()
+        events = self._select_valid_events()
         events = events.repartition(partitions, *rule.key) if rule else events
         return self._to_lines(with_latest_flag(events, rule))
 
@@ -245,7 +247,7 @@ class WindowQuery:
         inside = F.lit(True) if self._window_first else self._event_time.is_inside(self.window)
         return to_lines(events, self.contract, inside)
 
-    def _values(self, lines: DataFrame, hashed_late: frozenset[str]) -> DataFrame:
+    def _treat_values(self, lines: DataFrame, hashed_late: frozenset[str]) -> DataFrame:
         """Replace the source's columns with the contract's.
 
         In rows without a delivered line, their values mean nothing.
@@ -255,24 +257,24 @@ class WindowQuery:
             is_late = column.name in hashed_late
             spark_type = self.export.types[column.name].dataType
             guarded = is_late or columns.may_fail(column, spark_type)
-            value = _of_delivered(column) if guarded else columns.raw(column)
+            value = _null_unless_delivered(column) if guarded else columns.raw(column)
             if not is_late:
                 value = columns.treated(column, value, spark_type, self.export.key, _is_delivered())
             values.append(value.alias(column.name))
         kept = [name for name in (*outcomes.COUNTED, ranges.BUCKET, _POSITION) if name in lines.columns]
         return lines.select(*kept, *values)
 
-    def _finished(self, values: DataFrame, hashed_late: frozenset[str] = frozenset()) -> DataFrame:
+    def _add_counters(self, values: DataFrame, hashed_late: frozenset[str] = frozenset()) -> DataFrame:
         """Return what executors write and count: the contract's columns, and those of `outcomes`."""
         failed = [~F.expr(check.each_row) for check in self.contract.check if check.each_row]
-        flags = [F.when(_is_delivered(), bits).alias(name) for name, bits in _flags(failed).items()]
+        flags = [F.when(_is_delivered(), bits).alias(name) for name, bits in _flag_conditions(failed).items()]
         cells = [
-            F.col(column.name) if column.name in hashed_late else self._cell(column).alias(column.name)
+            F.col(column.name) if column.name in hashed_late else self._build_cell(column).alias(column.name)
             for column in self.contract.columns
         ]
         return values.select(*cells, *[name for name in outcomes.COUNTED if name in values.columns], *flags)
 
-    def _cell(self, column: Column) -> Expression:
+    def _build_cell(self, column: Column) -> Expression:
         value = F.col(column.name)
         if column.type == "text" and self.contract.delivery.dialect == "excel":
             # Keep one character more than fits, so that `csv` counts the text as too long. Cut it before it
@@ -282,7 +284,7 @@ class WindowQuery:
             return F.when(F.octet_length(value) > csv.LONGEST_TEXT, cut).otherwise(value)
         return value.cast("string") if csv.written_by_spark(column) else value
 
-    def _total_order(self, hashed_late: frozenset[str] = frozenset()) -> list[Expression]:
+    def _build_total_order(self, hashed_late: frozenset[str] = frozenset()) -> list[Expression]:
         order_by = self.contract.delivery.order_by
         rest = [column.name for column in self.contract.columns if column.name not in order_by]
         # The order of values that are hashed later would reveal something about them. Kafka's order decides
@@ -333,7 +335,8 @@ def to_lines(events: DataFrame, contract: Contract, inside: Expression) -> DataF
         F.when(~F.col(_IS_LATEST), outcomes.DUPLICATE)
         .when(~F.coalesce(inside, F.lit(False)), outcomes.OUTSIDE)
         .when(
-            ~_all([filter_.where for filter_ in contract.filter if filter_.on == "events"]), outcomes.FILTERED
+            ~_combine_conditions([filter_.where for filter_ in contract.filter if filter_.on == "events"]),
+            outcomes.FILTERED,
         )
         .otherwise(outcomes.KEPT)
     )
@@ -343,7 +346,7 @@ def to_lines(events: DataFrame, contract: Contract, inside: Expression) -> DataF
         outcomes.PARTITION: F.col(PARTITION),
         outcomes.OFFSET_MIN: F.col(OFFSET),
     }
-    passes = _all([filter_.where for filter_ in contract.filter if filter_.on == "lines"])
+    passes = _combine_conditions([filter_.where for filter_ in contract.filter if filter_.on == "lines"])
     state = F.when(passes, outcomes.DELIVERED).otherwise(outcomes.FILTERED_LINE)
     if contract.explode is None:
         return events.withColumns(counted | {outcomes.LINE_STATE: F.when(kept, state)}).drop(_IS_LATEST)
@@ -366,7 +369,7 @@ def _has_null_key(rule: Deduplicate | None) -> Expression:
     return F.coalesce(reduce(lambda left, right: left | right, missing, F.lit(False)), F.lit(True))
 
 
-def _ranges_hold_keys(contract: Contract, first: Column) -> bool:
+def _are_keys_in_ranges(contract: Contract, first: Column) -> bool:
     """Return whether events of one deduplication key are always in one range of the first ordering column.
 
     One shuffle is then enough.
@@ -376,7 +379,7 @@ def _ranges_hold_keys(contract: Contract, first: Column) -> bool:
     return rule is not None and early and _is_untouched(first) and first.field == rule.key[0]
 
 
-def _key_orders_all(contract: Contract) -> bool:
+def _is_ordered_by_key(contract: Contract) -> bool:
     """Return whether deduplication already returns rows in the file's order, given that ranges hold whole
     keys.
 
@@ -397,7 +400,7 @@ def _is_untouched(column: Column) -> bool:
     return column.field is not None and kept and column.type in ("text", "integer", "date", "timestamp")
 
 
-def _hashed_late(contract: Contract) -> frozenset[str]:
+def _find_hashed_late(contract: Contract) -> frozenset[str]:
     """Return the columns that executors can hash when they write: the file isn't sorted by them, and no check
     names them.
     """
@@ -413,14 +416,14 @@ def _is_delivered() -> Expression:
     return F.col(outcomes.LINE_STATE) == outcomes.DELIVERED
 
 
-def _of_delivered(column: Column) -> Expression:
+def _null_unless_delivered(column: Column) -> Expression:
     """Return the raw value, or null in lines that aren't delivered: a filter may be what prevents a division
     by zero.
     """
     return F.when(_is_delivered(), columns.raw(column))
 
 
-def _flags(conditions: list[Expression]) -> dict[str, Expression]:
+def _flag_conditions(conditions: list[Expression]) -> dict[str, Expression]:
     """Return columns with a bit for each condition that is true.
 
     A condition is a failure: null passes, as in SQL's CHECK.
@@ -436,7 +439,7 @@ def _flags(conditions: list[Expression]) -> dict[str, Expression]:
     return result
 
 
-def _all(conditions: list[str]) -> Expression:
+def _combine_conditions(conditions: list[str]) -> Expression:
     """Return whether all conditions are true. Null counts as false, as in SQL's WHERE."""
     each = [F.coalesce(F.expr(text), F.lit(False)) for text in conditions]
     return reduce(lambda left, right: left & right, each, F.lit(True))

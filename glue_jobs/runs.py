@@ -53,7 +53,7 @@ def new_run_id(now: datetime) -> str:
     return f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
 
 
-def _host() -> str:
+def _name_host() -> str:
     """Return the host name and, on Linux, the boot id and the PID namespace: a PID is only valid within
     them.
     """
@@ -83,7 +83,7 @@ class RunRecord:
     working_on: str | None = None
     windows_left: int = 0
     phases: dict[str, float] = attrs.field(factory=dict)
-    host: str = attrs.field(factory=_host)
+    host: str = attrs.field(factory=_name_host)
     pid: int = attrs.field(factory=os.getpid)
 
     @property
@@ -112,7 +112,7 @@ class RunRecord:
 
     def save(self, bucket: Bucket) -> None:
         bucket.write(
-            self.key, _json(attrs.asdict(self) | {"code_version": code_version()}), "application/json"
+            self.key, _encode_json(attrs.asdict(self) | {"code_version": code_version()}), "application/json"
         )
 
 
@@ -148,11 +148,11 @@ def may_be_removed(bucket: Bucket, export: str, run_id: str, window: str, now: d
     record = stored[0]
     if any(outcome["window"] == window and outcome["state"] == "published" for outcome in record["windows"]):
         return False
-    ended = record["ended_at"] if window in _unsure(record) else None
+    ended = record["ended_at"] if window in _find_unsure(record) else None
     return _is_over(record, now) and (ended is None or datetime.fromisoformat(ended) + _GRACE <= now)
 
 
-def _unsure(record: dict[str, Any]) -> set[str]:
+def _find_unsure(record: dict[str, Any]) -> set[str]:
     """Return the windows for which an ended run doesn't know whether it published them."""
     unsure = [window["window"] for window in record["windows"] if window.get("may_be_published")]
     return {*unsure, *filter(None, [record.get("working_on")])}
@@ -164,7 +164,7 @@ def _is_over(record: dict[str, Any], now: datetime) -> bool:
     """
     if record["state"] != "running":
         return True
-    gone = record["host"] == _host() and not _is_alive(record["pid"])
+    gone = record["host"] == _name_host() and not _is_alive(record["pid"])
     return gone or datetime.fromisoformat(record["expires_at"]) + _GRACE <= now
 
 
@@ -192,7 +192,7 @@ def list_dead_runs(records: list[dict[str, Any]], now: datetime) -> list[str]:
 def list_unsure_runs(records: list[dict[str, Any]]) -> dict[str, set[str]]:
     """Return, by the id of an ended run, the windows for which it doesn't know whether it published them."""
     ended = [record for record in records if record["state"] != "running"]
-    return {record["id"]: unsure for record in ended if (unsure := _unsure(record))}
+    return {record["id"]: unsure for record in ended if (unsure := _find_unsure(record))}
 
 
 def tried(records: list[dict[str, Any]]) -> dict[str, str]:
@@ -242,7 +242,7 @@ def unfinished(records: list[dict[str, Any]], *, keeps_table: bool) -> set[str]:
             if window.get("status") == "incomplete":
                 found.add(window["window"])
         if keeps_table:
-            found |= _unsure(record)
+            found |= _find_unsure(record)
     return found
 
 
@@ -250,7 +250,9 @@ def mark_died(bucket: Bucket, export: str, run_id: str) -> None:
     """Mark a dead run as failed in its record."""
     key = run_key(export, run_id)
     if stored := bucket.read_json(key):
-        bucket.write(key, _json(stored[0] | {"state": "failed", "reason": str(_DIED)}), "application/json")
+        bucket.write(
+            key, _encode_json(stored[0] | {"state": "failed", "reason": str(_DIED)}), "application/json"
+        )
 
 
 def _is_alive(pid: int) -> bool:
@@ -263,11 +265,11 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
-def _json(document: dict[str, Any]) -> bytes:
-    return json.dumps(document, indent=2, ensure_ascii=False, default=_plain).encode()
+def _encode_json(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, indent=2, ensure_ascii=False, default=_format_value).encode()
 
 
-def _plain(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, datetime):
         return value.isoformat()
     return str(value)

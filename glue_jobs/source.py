@@ -107,7 +107,7 @@ def pin(services: Services, database: str, name: str) -> PinnedTable:
 
     Raises SourceProblem if there is no such Iceberg table, or no snapshot yet.
     """
-    location = _metadata_location(services, database, name)
+    location = _find_metadata_location(services, database, name)
     raw = read_location(services, location)
     metadata = json.loads(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
     snapshot_id = metadata.get("current-snapshot-id")
@@ -125,22 +125,22 @@ def pin(services: Services, database: str, name: str) -> PinnedTable:
         name=name,
         uuid=metadata["table-uuid"],
         snapshot_id=snapshot_id,
-        schema_id=_schema(metadata, snapshot)["schema-id"],
-        committed_at=_instant(snapshot["timestamp-ms"]),
-        current_since=_instant(_current_since(metadata, snapshot)),
-        appended_at=_last_append(snapshots, snapshot),
-        records=_live_records(snapshot.get("summary", {})),
+        schema_id=_find_schema(metadata, snapshot)["schema-id"],
+        committed_at=_from_millis(snapshot["timestamp-ms"]),
+        current_since=_from_millis(_find_current_since(metadata, snapshot)),
+        appended_at=_find_last_append(snapshots, snapshot),
+        records=_read_live_records(snapshot.get("summary", {})),
         upserts=any(
             int(snapshot.get("summary", {}).get("total-equality-deletes", 0))
             for snapshot in snapshots.values()
         ),
-        fields=named_in_expressions(fields_of(_schema(metadata, snapshot))),
-        former=_former_ids(metadata),
-        history=tuple(_history(snapshots, snapshot)),
+        fields=named_in_expressions(fields_of(_find_schema(metadata, snapshot))),
+        former=_collect_former_ids(metadata),
+        history=tuple(_follow_history(snapshots, snapshot)),
     )
 
 
-def _metadata_location(services: Services, database: str, name: str) -> str:
+def _find_metadata_location(services: Services, database: str, name: str) -> str:
     with aws_errors(f"asking Glue for the table {database}.{name}"):
         try:
             table = services.glue.get_table(DatabaseName=database, Name=name)["Table"]
@@ -161,41 +161,43 @@ def _metadata_location(services: Services, database: str, name: str) -> str:
     return str(location)
 
 
-def _schema(metadata: dict[str, Any], snapshot: dict[str, Any]) -> dict[str, Any]:
+def _find_schema(metadata: dict[str, Any], snapshot: dict[str, Any]) -> dict[str, Any]:
     """Return the schema with which VERSION AS OF reads the snapshot."""
     wanted = snapshot.get("schema-id", metadata.get("current-schema-id"))
     return next(schema for schema in metadata["schemas"] if schema["schema-id"] == wanted)
 
 
-def _current_since(metadata: dict[str, Any], snapshot: dict[str, Any]) -> int:
+def _find_current_since(metadata: dict[str, Any], snapshot: dict[str, Any]) -> int:
     entries = [
         entry for entry in metadata.get("snapshot-log", []) if entry["snapshot-id"] == snapshot["snapshot-id"]
     ]
     return int(entries[-1]["timestamp-ms"] if entries else snapshot["timestamp-ms"])
 
 
-def _last_append(snapshots: dict[int, dict[str, Any]], snapshot: dict[str, Any] | None) -> datetime:
+def _find_last_append(snapshots: dict[int, dict[str, Any]], snapshot: dict[str, Any] | None) -> datetime:
     """Return the time of the newest snapshot, from this one back, that added events, or the epoch if all of
     those expired.
     """
     while snapshot and snapshot.get("summary", {}).get("operation") in _BRING_NO_EVENTS:
         snapshot = snapshots.get(snapshot.get("parent-snapshot-id", -1))
-    return _instant(snapshot["timestamp-ms"]) if snapshot else NEVER
+    return _from_millis(snapshot["timestamp-ms"]) if snapshot else NEVER
 
 
-def _history(snapshots: dict[int, dict[str, Any]], snapshot: dict[str, Any] | None) -> Iterator[Snapshot]:
+def _follow_history(
+    snapshots: dict[int, dict[str, Any]], snapshot: dict[str, Any] | None
+) -> Iterator[Snapshot]:
     while snapshot:
-        has_deletes = _live_records(snapshot.get("summary", {})) is None
-        yield Snapshot(snapshot["snapshot-id"], _instant(snapshot["timestamp-ms"]), has_deletes)
+        has_deletes = _read_live_records(snapshot.get("summary", {})) is None
+        yield Snapshot(snapshot["snapshot-id"], _from_millis(snapshot["timestamp-ms"]), has_deletes)
         snapshot = snapshots.get(snapshot.get("parent-snapshot-id", -1))
 
 
-def _live_records(summary: dict[str, str]) -> int | None:
+def _read_live_records(summary: dict[str, str]) -> int | None:
     deletes = int(summary.get("total-position-deletes", 0)) + int(summary.get("total-equality-deletes", 0))
     return int(summary["total-records"]) if "total-records" in summary and not deletes else None
 
 
-def _former_ids(metadata: dict[str, Any]) -> dict[str, frozenset[int]]:
+def _collect_former_ids(metadata: dict[str, Any]) -> dict[str, frozenset[int]]:
     """Return every path in any schema of the table, with all field ids that it ever had."""
     ids: dict[str, set[int]] = {}
     for schema in metadata["schemas"]:
@@ -204,7 +206,7 @@ def _former_ids(metadata: dict[str, Any]) -> dict[str, frozenset[int]]:
     return {path: frozenset(field_ids) for path, field_ids in ids.items()}
 
 
-def _instant(milliseconds: int) -> datetime:
+def _from_millis(milliseconds: int) -> datetime:
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
@@ -255,7 +257,9 @@ def require_fields(contract: Contract, table: PinnedTable) -> None:
             "Name a table that Tableflow writes: it calls them $$offset or cflt_metadata_offset, and so on",
         )
     _require_unambiguous([path for _, path in contract.fields()], table)
-    problems = [problem for path in _named_fields(contract) if (problem := _problem(path, contract, table))]
+    problems = [
+        problem for path in _list_named_fields(contract) if (problem := _find_problem(path, contract, table))
+    ]
     event_time = contract.source.event_time
     if event_time in table.fields and (type_ := table.fields[event_time].type) not in TIMESTAMPS:
         problems.append(f"{event_time}, the event time, is {type_}, not a timestamp")
@@ -279,7 +283,7 @@ def require_same_fields(paths: list[str], contract: Contract, table: PinnedTable
         [
             problem
             for path in dict.fromkeys([*read, *inside])
-            if (problem := _replaced(path, contract, table))
+            if (problem := _find_replaced(path, contract, table))
         ],
         table,
     )
@@ -307,7 +311,7 @@ def _require_none(problems: list[str], table: PinnedTable) -> None:
         )
 
 
-def _named_fields(contract: Contract) -> Iterator[str]:
+def _list_named_fields(contract: Contract) -> Iterator[str]:
     """Yield the fields that the contract names outside of expressions, as paths of the table.
 
     Spark's parser finds the others.
@@ -326,7 +330,7 @@ def table_path(path: str, contract: Contract) -> str:
     return path
 
 
-def _problem(path: str, contract: Contract, table: PinnedTable) -> str | None:
+def _find_problem(path: str, contract: Contract, table: PinnedTable) -> str | None:
     field = table.fields.get(path)
     if field is None:
         if renamed := table.renamed_to(path):
@@ -339,10 +343,10 @@ def _problem(path: str, contract: Contract, table: PinnedTable) -> str | None:
             if path in table.former
             else f"{path} does not exist" + (f" ({close[0]}?)" if close else "")
         )
-    return _replaced(path, contract, table)
+    return _find_replaced(path, contract, table)
 
 
-def _replaced(path: str, contract: Contract, table: PinnedTable) -> str | None:
+def _find_replaced(path: str, contract: Contract, table: PinnedTable) -> str | None:
     """Return a problem if `path`, or a record, array or map that it is in, was dropped and added again."""
     again = [
         field for field in table.fields if is_inside(path, field) and len(table.former.get(field, ())) > 1

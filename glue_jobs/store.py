@@ -137,10 +137,10 @@ class ObjectBody:
                 if seconds is None:
                     raise
             self._pause(seconds)
-            self._body = self._rest()
+            self._body = self._read_rest()
         raise AssertionError("the last attempt returns or raises")
 
-    def _rest(self) -> Any:
+    def _read_rest(self) -> Any:
         span = f"bytes={self._at}-{'' if self._end is None else self._end}"
         try:
             return self._s3.get_object(Bucket=self._bucket, Key=self._key, Range=span, IfMatch=self.etag)[
@@ -175,7 +175,7 @@ def aws_errors(doing: str) -> Iterator[None]:
         kind = Gone if code in _GONE else Unanswered if unsure else StorageProblem
         answer = answer_of(error.response["Error"])
         raise kind(
-            _CODES.get(code, "EXP-AWS-FAILED"), f"{doing} failed: {answer}", _remedy(code, answer)
+            _CODES.get(code, "EXP-AWS-FAILED"), f"{doing} failed: {answer}", _choose_remedy(code, answer)
         ) from error
     except BotoCoreError as error:
         raise Unanswered(
@@ -185,7 +185,7 @@ def aws_errors(doing: str) -> Iterator[None]:
         ) from error
 
 
-def _remedy(code: str, answer: str) -> str:
+def _choose_remedy(code: str, answer: str) -> str:
     if code in DENIED and (denial := denial_of(answer)):
         return f"It is denied by {denial.by}. {denial.remedy}"
     if code in DENIED:
@@ -281,7 +281,7 @@ class Bucket:
                 code = error.get("Code", "unknown")
                 said = answer_of(error)
                 what = f"deleting s3://{self.name}/{error.get('Key', '')} failed: {said}"
-                raise StorageProblem(_CODES.get(code, "EXP-AWS-FAILED"), what, _remedy(code, said))
+                raise StorageProblem(_CODES.get(code, "EXP-AWS-FAILED"), what, _choose_remedy(code, said))
 
     def abort(self, relative: str, upload_id: str) -> None:
         with suppress(Gone), aws_errors(f"aborting the upload of s3://{self.name}/{self.key(relative)}"):

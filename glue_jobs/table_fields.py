@@ -53,9 +53,9 @@ def fields_of(schema: dict[str, Any]) -> Iterator[Field]:
     for column in schema["fields"]:
         name = column["name"]
         if name in metadata:
-            yield from _field(column["id"], f"${metadata[name]}", column["type"])
+            yield from _list_fields(column["id"], f"${metadata[name]}", column["type"])
         elif not name.startswith("$"):
-            yield from _field(column["id"], name, column["type"])
+            yield from _list_fields(column["id"], name, column["type"])
 
 
 def named_in_expressions(fields: Iterable[Field]) -> dict[str, Field]:
@@ -65,7 +65,7 @@ def named_in_expressions(fields: Iterable[Field]) -> dict[str, Field]:
     by_path = {field.path: field for field in fields}
     aliases = {path.removeprefix("$"): field for path, field in by_path.items() if path.startswith("$")}
     own = {path for path in by_path if is_top_level(path)}
-    return {path: field for path, field in aliases.items() if _head(path) not in own} | by_path
+    return {path: field for path, field in aliases.items() if _read_head(path) not in own} | by_path
 
 
 def is_top_level(path: str) -> bool:
@@ -81,18 +81,18 @@ def nameable(path: str) -> str:
     return re.split(r"[\[{]", path)[0]
 
 
-def _head(path: str) -> str:
+def _read_head(path: str) -> str:
     return re.split(r"[.\[{]", path)[0]
 
 
-def _field(id_: int, path: str, type_: Any) -> Iterator[Field]:
+def _list_fields(id_: int, path: str, type_: Any) -> Iterator[Field]:
     kind = type_ if isinstance(type_, str) else type_["type"]
     yield Field(id_, path, kind)
     if kind == "struct":
         for field in type_["fields"]:
-            yield from _field(field["id"], f"{path}.{field['name']}", field["type"])
+            yield from _list_fields(field["id"], f"{path}.{field['name']}", field["type"])
     elif kind == "list":
-        yield from _field(type_["element-id"], f"{path}[]", type_["element"])
+        yield from _list_fields(type_["element-id"], f"{path}[]", type_["element"])
     elif kind == "map":
-        yield from _field(type_["key-id"], f"{path}{{key}}", type_["key"])
-        yield from _field(type_["value-id"], f"{path}{{}}", type_["value"])
+        yield from _list_fields(type_["key-id"], f"{path}{{key}}", type_["key"])
+        yield from _list_fields(type_["value-id"], f"{path}{{}}", type_["value"])

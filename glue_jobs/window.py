@@ -146,14 +146,14 @@ def export_window(run: RunContext, window: Window) -> dict[str, Any]:
         cleanup.clean_window(
             location, current, run.listing.leftovers(window.label), run.record.id, run.clock()
         )
-        inputs = {"inputs_sha256": _inputs(run, window)}
+        inputs = {"inputs_sha256": _hash_inputs(run, window)}
     require_no_newer_contract(current, run.contract.version)
     _require_fitting_borders(run, window)
     is_accepted_now = window.label in run.borders  # the manifest doesn't say so yet
-    document = None if is_accepted_now else _if_up_to_date(run, window, current, inputs)
+    document = None if is_accepted_now else _describe_if_up_to_date(run, window, current, inputs)
     if document is not None and document["status"] != INCOMPLETE:
         return document
-    verdict = _verdict(run, window, current)
+    verdict = _judge_completeness(run, window, current)
     if document is not None and not verdict.is_complete:
         return document
     if not verdict.is_complete and run.contract.window.on_incomplete_source != "publish":
@@ -168,7 +168,7 @@ def export_window(run: RunContext, window: Window) -> dict[str, Any]:
     return document | inputs if document["state"] in (PUBLISHED, UNCHANGED, SKIPPED) else document
 
 
-def _inputs(run: RunContext, window: Window) -> str:
+def _hash_inputs(run: RunContext, window: Window) -> str:
     """Return a hash of everything that determines the rows of a window. While it is the same, so are they."""
     parts = [
         run.table.uuid,
@@ -180,7 +180,7 @@ def _inputs(run: RunContext, window: Window) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def _if_up_to_date(
+def _describe_if_up_to_date(
     run: RunContext, window: Window, current: Manifest | None, inputs: dict[str, str]
 ) -> dict[str, Any] | None:
     """Return the document of a window that was computed from the same inputs, and whose files and aggregate
@@ -211,7 +211,7 @@ def _require_fitting_borders(run: RunContext, window: Window) -> None:
         raise Blocked("EXP-WINDOW-CHANGED", "; ".join(border.what for border in borders), REMEDY)
 
 
-def _accepted(run: RunContext, window: Window, current: Manifest | None) -> Accepted:
+def _find_accepted(run: RunContext, window: Window, current: Manifest | None) -> Accepted:
     """Return what was accepted for the published generation, and what is accepted now."""
     borders = run.borders.get(window.label, [])
     sentences = [f"{border.what[0].upper()}{border.what[1:]}. That was accepted." for border in borders]
@@ -220,7 +220,7 @@ def _accepted(run: RunContext, window: Window, current: Manifest | None) -> Acce
     )
 
 
-def _verdict(run: RunContext, window: Window, current: Manifest | None) -> Verdict:
+def _judge_completeness(run: RunContext, window: Window, current: Manifest | None) -> Verdict:
     """Return whether the table has all events of the window.
 
     What was known when the window was published stays true: the table has not lost events of the window
@@ -245,7 +245,7 @@ def _incomplete_document(run: RunContext, window: Window, verdict: Verdict) -> d
 
 def _export(run: RunContext, window: Window, verdict: Verdict) -> dict[str, Any]:
     location = run.location(window)
-    previous = _manifest_before(run, window)
+    previous = _find_previous_manifest(run, window)
     try:
         frame, stored = _compute(run, window)
         with run.phase(window, "verify"), ThreadPoolExecutor(1) as pool:
@@ -258,7 +258,7 @@ def _export(run: RunContext, window: Window, verdict: Verdict) -> dict[str, Any]
                 read, stored.report, stats, aggregated=run.contract.aggregate is not None
             )
             counts.require_valid(read, run.contract.source.max_invalid_percent, window.label)
-            checks = _checks(run, stored.report, stats)
+            checks = _run_checks(run, stored.report, stats)
         _require_clean(run, window, stats, checks)
         empty = stats.rows == 0
         result = WindowResult(
@@ -266,7 +266,7 @@ def _export(run: RunContext, window: Window, verdict: Verdict) -> dict[str, Any]
             window=window,
             table=run.table,
             run_id=run.record.id,
-            status=_status(verdict, empty=empty),
+            status=_name_status(verdict, empty=empty),
             completeness=verdict.evidence,
             counts=counted,
             events=read.inside,
@@ -284,12 +284,12 @@ def _export(run: RunContext, window: Window, verdict: Verdict) -> dict[str, Any]
                 "EXP-EMPTY", f'window {window.label} has no rows, and on_empty is "fail"', "Check the source"
             )
         current, _ = location.current() or (None, None)
-        result = attrs.evolve(result, accepted=_accepted(run, window, current))
+        result = attrs.evolve(result, accepted=_find_accepted(run, window, current))
         result = accept_loss(current, result, accept=run.accept_fewer_events)
         result = attrs.evolve(result, notes=[*result.notes, *result.accepted.sentences])
         if run.dry_run:
             cleanup.discard_files(location, run.record.id)
-            return _document(window, "dry_run", _manifest(run, result))
+            return _document(window, "dry_run", _build_manifest(run, result))
         # A published window that has become empty is published again as empty. Skipping it would leave its
         # rows visible.
         if empty and run.contract.window.on_empty == "skip" and current is None:
@@ -297,20 +297,20 @@ def _export(run: RunContext, window: Window, verdict: Verdict) -> dict[str, Any]
             if not verdict.is_complete:
                 return _incomplete_document(run, window, verdict)
             location.mark_skipped(run.record.id)
-            return _document(window, SKIPPED, _manifest(run, result))
+            return _document(window, SKIPPED, _build_manifest(run, result))
         return _publish(run, window, result, frame)
     finally:
         with suppress(Exception):  # the first error is the one to report
             run.spark().catalog.clearCache()  # the groups of an aggregate
 
 
-def _status(verdict: Verdict, *, empty: bool) -> str:
+def _name_status(verdict: Verdict, *, empty: bool) -> str:
     if not verdict.is_complete:
         return INCOMPLETE
     return "empty" if empty else "complete"
 
 
-def _manifest_before(run: RunContext, window: Window) -> Manifest | None:
+def _find_previous_manifest(run: RunContext, window: Window) -> Manifest | None:
     """Return the manifest of the latest published window before this one, which the report compares with."""
     published = [window["window"] for window in run.record.windows if window["state"] == PUBLISHED]
     labels = (*run.listing.labels("manifests"), *published)
@@ -360,7 +360,7 @@ def _count_read(run: RunContext, window: Window) -> ReadCounts:
     )
 
 
-def _checks(run: RunContext, report: PartitionReport, stats: FileStats) -> list[CheckResult]:
+def _run_checks(run: RunContext, report: PartitionReport, stats: FileStats) -> list[CheckResult]:
     results = implied_checks(run.contract, stats)
     of_rows = [check for check in run.contract.check if check.each_row]
     for number, check in enumerate(of_rows):
@@ -405,7 +405,7 @@ def _publish(run: RunContext, window: Window, result: WindowResult, frame: Windo
     location = run.location(window)
     with run.phase(window, "publish"):
         described = attrs.evolve(result, files=[*result.files, *_describe(run, window, result)])
-        outcome = publish(location, _manifest(run, described), run.record, run.clock)
+        outcome = publish(location, _build_manifest(run, described), run.record, run.clock)
         if outcome.state != PUBLISHED:
             cleanup.discard_files(location, run.record.id)
         if outcome.state == PUBLISHED and outcome.manifest["generation"] == 1:
@@ -434,7 +434,7 @@ def _describe(run: RunContext, window: Window, result: WindowResult) -> list[Fil
     return files
 
 
-def _manifest(run: RunContext, result: WindowResult) -> Manifest:
+def _build_manifest(run: RunContext, result: WindowResult) -> Manifest:
     now = run.clock()
     run.record.require_time(now)
     fence = Fence(run.table.current_since, run.record.started_at, run.record.id)

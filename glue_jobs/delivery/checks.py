@@ -17,16 +17,16 @@ def implied_checks(contract: Contract, stats: FileStats) -> list[CheckResult]:
         if not column.nullable:
             message = f"{name} is empty in some rows."
             if empty:
-                message = f"{name} is empty in {_of_rows(empty, stats)}, and the column isn't nullable."
+                message = f"{name} is empty in {_describe_rows(empty, stats)}, and the column isn't nullable."
             results.append(CheckResult(f"{name}_not_empty", "block", message, empty))
         if column.allowed:
             values = f"has values other than {', '.join(column.allowed)}"
-            message = f"{name} {values} in {_of_rows(other, stats)}." if other else f"{name} {values}."
+            message = f"{name} {values} in {_describe_rows(other, stats)}." if other else f"{name} {values}."
             results.append(CheckResult(f"{name}_allowed", "block", message, other))
     return results
 
 
-def _of_rows(failed: int, stats: FileStats) -> str:
+def _describe_rows(failed: int, stats: FileStats) -> str:
     return f"{failed:,} of {stats.rows:,} {'row' if stats.rows == 1 else 'rows'}"
 
 

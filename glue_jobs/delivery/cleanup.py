@@ -21,7 +21,7 @@ def clean_window(
 
     `current` is the window's manifest, and `left` has what each run left, by its id.
     """
-    kept = {own_run} | (_runs_of(current) if current else set())
+    kept = {own_run} | (_list_runs(current) if current else set())
     removed = []
     for run_id in sorted(left.keys() - kept):
         if runs.may_be_removed(location.bucket, location.export, run_id, location.window, now):
@@ -51,7 +51,7 @@ def clean_up_dead_runs(listing: Listing, own_run: str, earlier: list[dict[str, A
 def discard_files(location: WindowLocation, run_id: str) -> None:
     """Remove what this run wrote into the window, unless a manifest names it."""
     current = location.current()
-    if current and run_id in _runs_of(current[0]):
+    if current and run_id in _list_runs(current[0]):
         return
     folder = location.run_folder(run_id)
     remove(location, Leftovers(list(location.bucket.keys(folder)), list(location.bucket.uploads(folder))))
@@ -63,5 +63,5 @@ def remove(location: WindowLocation, left: Leftovers) -> None:
     location.bucket.delete(left.keys)
 
 
-def _runs_of(manifest: Manifest) -> set[str]:
+def _list_runs(manifest: Manifest) -> set[str]:
     return {generation["run_id"] for generation in manifest["generations"]}

@@ -75,25 +75,25 @@ def lines(rows: pa.Table, columns: list[Column], delivery: Delivery) -> Lines:
     for column in columns:
         values = rows[column.name]
         if pa.types.is_string(values.type):
-            values, bad = _valid(values)
+            values, bad = _replace_invalid(values)
             replaced += bad
         if _is_free_text(column):
-            values = _guarded(values)
+            values = _guard_values(values)
             if delivery.dialect == "excel":
-                values, long = _short(values)
+                values, long = _cut_long(values)
                 cut += long
-        cells.append(_cell(values, column, delivery, is_formula))
+        cells.append(_encode_cell(values, column, delivery, is_formula))
         # If lines are split at another delimiter, a cell begins where the file's first one does or, because
         # spreadsheets drop a leading tab, at any tab.
         if len(cells) == 1 or delivery.delimiter == "\t":
             signed = _is_formula(cells[-1], column, delivery.null_text)
             if pc.any(signed).as_py():
                 is_formula = signed if is_formula is None else pc.or_(is_formula, signed)
-    cells[-1] = _joined([_filled(cells[-1], delivery.null_text), RECORD_END])
+    cells[-1] = _join_parts([_fill_nulls(cells[-1], delivery.null_text), RECORD_END])
     joined = pc.binary_join_element_wise(
         *cells, delivery.delimiter, null_handling="replace", null_replacement=delivery.null_text
     )
-    return Lines(_bytes(joined), cut, replaced)
+    return Lines(_view_as_bytes(joined), cut, replaced)
 
 
 def unguarded(cell: str) -> str:
@@ -114,7 +114,7 @@ def written_by_spark(column: Column) -> bool:
     return size is not None and size[1] > PLAIN_SCALE
 
 
-def _cell(
+def _encode_cell(
     values: pa.ChunkedArray, column: Column, delivery: Delivery, is_formula: pa.ChunkedArray | None
 ) -> pa.ChunkedArray:
     if column.type in ("date", "timestamp"):
@@ -122,9 +122,9 @@ def _cell(
     if column.type == "timestamp":
         # Without the zone, which is UTC anyway, Arrow is ten times as fast.
         text = values.cast(pa.timestamp("us")).cast(pa.string())
-        return _joined([pc.replace_substring(text, " ", "T"), "Z"])
+        return _join_parts([pc.replace_substring(text, " ", "T"), "Z"])
     if _is_free_text(column):
-        return _quoted(values, delivery, is_formula)
+        return _quote_values(values, delivery, is_formula)
     return values.cast(pa.string())
 
 
@@ -158,17 +158,17 @@ def _is_formula(cell: pa.ChunkedArray, column: Column, null_text: str) -> pa.Chu
     return pc.fill_null(pc.match_substring_regex(cell, f"^{_FORMULA}"), missing)
 
 
-def _guarded(values: pa.ChunkedArray) -> pa.ChunkedArray:
+def _guard_values(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Apply `guarded` to each text of a column."""
     begins = pc.match_substring_regex(values, GUARDED)
     if pc.any(pc.match_substring_regex(values, _INSIDE)).as_py():
         values = pc.replace_substring_regex(values, _INSIDE, _GUARD_INSIDE)
     if pc.any(begins).as_py():
-        values = pc.if_else(begins, _joined(["'", values]), values)
+        values = pc.if_else(begins, _join_parts(["'", values]), values)
     return values
 
 
-def _quoted(
+def _quote_values(
     values: pa.ChunkedArray, delivery: Delivery, is_formula: pa.ChunkedArray | None
 ) -> pa.ChunkedArray:
     # Quotation marks, delimiters, line ends, spaces that readers may trim, and the empty text, which would
@@ -180,10 +180,10 @@ def _quoted(
         special = pc.or_(special, is_formula)
     if not pc.any(special).as_py():
         return values
-    return pc.if_else(special, _joined(['"', pc.replace_substring(values, '"', '""'), '"']), values)
+    return pc.if_else(special, _join_parts(['"', pc.replace_substring(values, '"', '""'), '"']), values)
 
 
-def _valid(values: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
+def _replace_invalid(values: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
     """Replace invalid UTF-8 with U+FFFD, and count the replacements. Spark doesn't validate text."""
     try:
         values.validate(full=True)
@@ -196,16 +196,16 @@ def _valid(values: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
     return values, 0
 
 
-def _short(values: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
+def _cut_long(values: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
     """Cut guarded texts to the length of an Excel cell, and count those that were longer."""
     if (pc.max(pc.binary_length(values)).as_py() or 0) <= LONGEST_TEXT:
         return values, 0
     cells = values.to_pylist()
-    short = [cell and _fitting(cell) for cell in cells]
+    short = [cell and _cut_to_fit(cell) for cell in cells]
     return pa.chunked_array([short], pa.string()), sum(map(operator.ne, cells, short))
 
 
-def _fitting(cell: str) -> str:
+def _cut_to_fit(cell: str) -> str:
     """Return as much of a guarded text as fits into a cell of Excel.
 
     `unguarded` makes it a beginning of the original text.
@@ -220,21 +220,21 @@ def _fitting(cell: str) -> str:
     return short if text.startswith(kept) else guarded(text[: len(kept) - 1])
 
 
-def _filled(values: pa.ChunkedArray, null_text: str) -> pa.ChunkedArray:
+def _fill_nulls(values: pa.ChunkedArray, null_text: str) -> pa.ChunkedArray:
     return pc.fill_null(values, null_text) if values.null_count else values
 
 
-def _joined(parts: list[pa.ChunkedArray | str]) -> pa.ChunkedArray:
+def _join_parts(parts: list[pa.ChunkedArray | str]) -> pa.ChunkedArray:
     return pc.binary_join_element_wise(*parts, "")
 
 
-def _bytes(joined: pa.ChunkedArray) -> memoryview | bytes:
+def _view_as_bytes(joined: pa.ChunkedArray) -> memoryview | bytes:
     """Return the lines as one buffer. Arrow stores them consecutively."""
-    pieces = [_slice(chunk) for chunk in joined.chunks if len(chunk)]
+    pieces = [_slice_chunk(chunk) for chunk in joined.chunks if len(chunk)]
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
-def _slice(chunk: pa.Array) -> memoryview:
+def _slice_chunk(chunk: pa.Array) -> memoryview:
     offsets = memoryview(chunk.buffers()[1]).cast("i")
     first = offsets[chunk.offset]
     last = offsets[chunk.offset + len(chunk)]

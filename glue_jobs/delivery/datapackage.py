@@ -37,12 +37,12 @@ def data_package(result: WindowResult) -> dict[str, Any]:
         "sources": [
             {"title": f"topic {contract.source.topic}, table {result.table.database}.{result.table.name}"}
         ],
-        "lakeferry": _provenance(result),
-        "resources": [_resource(contract, file) for file in result.files if file.role == "data"],
+        "lakeferry": _describe_provenance(result),
+        "resources": [_describe_resource(contract, file) for file in result.files if file.role == "data"],
     }
 
 
-def _provenance(result: WindowResult) -> dict[str, Any]:
+def _describe_provenance(result: WindowResult) -> dict[str, Any]:
     contract = result.contract
     return {
         "grain": contract.grain,
@@ -54,11 +54,11 @@ def _provenance(result: WindowResult) -> dict[str, Any]:
         "key_version": result.key_version,
         "order_by": contract.delivery.order_by,
         "filters": [{"where": filter_.where, "reason": filter_.reason} for filter_ in contract.filter],
-        "not_delivered": [_left_out(column) for column in contract.column if not column.delivered],
+        "not_delivered": [_describe_left_out(column) for column in contract.column if not column.delivered],
     }
 
 
-def _resource(contract: Contract, file: File) -> dict[str, Any]:
+def _describe_resource(contract: Contract, file: File) -> dict[str, Any]:
     path = file.key.rpartition("/")[2]
     resource = {
         "profile": "tabular-data-resource",
@@ -77,23 +77,23 @@ def _resource(contract: Contract, file: File) -> dict[str, Any]:
             "lineTerminator": "\r\n",
             "header": True,
         },
-        "schema": _schema(contract),
+        "schema": _describe_schema(contract),
     }
     return resource | ({"compression": "gz"} if contract.delivery.gzip else {})
 
 
-def _schema(contract: Contract) -> dict[str, Any]:
+def _describe_schema(contract: Contract) -> dict[str, Any]:
     null_text = contract.delivery.null_text
     return {
-        "fields": [_field(column, null_text) for column in contract.columns],
+        "fields": [_describe_field(column, null_text) for column in contract.columns],
         "missingValues": [null_text],
     }
 
 
-def _field(column: Column, null_text: str) -> dict[str, Any]:
+def _describe_field(column: Column, null_text: str) -> dict[str, Any]:
     field = {"name": column.name, "title": column.title, "description": column.description}
     field |= _TYPES["number" if column.type.startswith("decimal") else column.type]
-    constraints = _constraints(column, null_text)
+    constraints = _list_constraints(column, null_text)
     extras: dict[str, Any] = {
         "unit": column.unit,
         "per": column.per,
@@ -105,12 +105,12 @@ def _field(column: Column, null_text: str) -> dict[str, Any]:
         "storage": column.type,
         "nullable": column.nullable,
     }
-    extras |= {"personal": _personal(column), "adds_up": column.adds_up}
+    extras |= {"personal": _describe_personal(column), "adds_up": column.adds_up}
     extras = {name: value for name, value in extras.items() if value is not None}
     return field | ({"constraints": constraints} if constraints else {}) | extras
 
 
-def _constraints(column: Column, null_text: str) -> dict[str, Any]:
+def _list_constraints(column: Column, null_text: str) -> dict[str, Any]:
     allowed = [_as_read(column, value) for value in column.allowed]
     required = (
         {"required": True} if not column.nullable and _never_reads_as_missing(column, null_text) else {}
@@ -136,10 +136,10 @@ def _as_read(column: Column, value: str) -> str | int | bool:
     return value == "true" if column.type == "boolean" else value
 
 
-def _personal(column: Column) -> dict[str, Any] | None:
+def _describe_personal(column: Column) -> dict[str, Any] | None:
     given = attrs.asdict(column.personal) if column.personal else {}
     return {name: value for name, value in given.items() if value not in (None, [])} or None
 
 
-def _left_out(column: Column) -> dict[str, str]:
+def _describe_left_out(column: Column) -> dict[str, str]:
     return {"name": column.name, "title": column.title, "description": column.description}

@@ -150,7 +150,7 @@ def first_generation(result: WindowResult, fence: Fence, now: datetime) -> Manif
             "window": window_document(result.window, contract),
             "membership": membership(contract),
             "deduplicate_key": deduplicate_key(contract),
-            "source": _source(result),
+            "source": _describe_source(result),
             "rows": result.counts,
             "files": [attrs.asdict(file) for file in result.files],
             "content_sha256": result.stats.content_sha256,
@@ -245,7 +245,7 @@ def totals_document(stats: FileStats) -> dict[str, dict[str, str | None]]:
         if name not in stats.units
     }
     return whole | {
-        _of_unit(name, unit): {"sum": f"{total:f}"}
+        _label_unit(name, unit): {"sum": f"{total:f}"}
         for name, sums in stats.units.items()
         for unit, total in sorted(sums.items(), key=lambda item: item[0] or "")
     }
@@ -264,7 +264,7 @@ def previous_document(manifest: Manifest) -> dict[str, Any]:
         "totals": {name: total["sum"] for name, total in manifest["totals"].items() if "sum" in total},
     }
     return document | {
-        "last_with_rows": None if document["rows"] else _last_with_rows(manifest["previous_window"])
+        "last_with_rows": None if document["rows"] else _find_last_with_rows(manifest["previous_window"])
     }
 
 
@@ -290,15 +290,15 @@ def comparable(manifest: Manifest, contract: Contract) -> dict[str, Any]:
 
 def figure(number: dict[str, Any]) -> str:
     """Return the key in `totals` of a number of the headline."""
-    return _of_unit(number["column"], number["unit"]) if number["per"] else str(number["column"])
+    return _label_unit(number["column"], number["unit"]) if number["per"] else str(number["column"])
 
 
-def _of_unit(column: str, unit: str | None) -> str:
+def _label_unit(column: str, unit: str | None) -> str:
     # An empty unit differs from a missing one, whose key ends with a space.
     return f'{column} ""' if unit == "" else f"{column} {unit or ''}"
 
 
-def _last_with_rows(before: dict[str, Any] | None) -> dict[str, Any] | None:
+def _find_last_with_rows(before: dict[str, Any] | None) -> dict[str, Any] | None:
     if before is None or not before["rows"]:
         return before["last_with_rows"] if before else None
     return {name: value for name, value in before.items() if name != "last_with_rows"}
@@ -309,7 +309,7 @@ def notes(contract: Contract, stats: FileStats, cut: int, replaced: int) -> list
     lines = []
     if contract.delivery.dialect == "excel" and stats.rows >= EXCEL_ROWS:
         lines.append(f"The file has {stats.rows:,} rows; Excel opens the first {EXCEL_ROWS - 1:,} of them.")
-    if contract.delivery.dialect == "excel" and _many_digits(stats):
+    if contract.delivery.dialect == "excel" and _has_many_digits(stats):
         lines.append("Some numbers have more than 15 digits; Excel rounds them when it opens the file.")
     if cut:
         lines.append(
@@ -328,7 +328,7 @@ def counted(amount: int, one: str, more: str) -> str:
     return f"{amount:,} {one if amount == 1 else more}"
 
 
-def _many_digits(stats: FileStats) -> bool:
+def _has_many_digits(stats: FileStats) -> bool:
     values = [
         value
         for total in stats.totals.values()
@@ -353,7 +353,7 @@ def headline(result: WindowResult) -> list[dict[str, Any]]:
     return numbers
 
 
-def _source(result: WindowResult) -> dict[str, Any]:
+def _describe_source(result: WindowResult) -> dict[str, Any]:
     table = result.table
     # The offsets of a window limit the number of its events, so they are withheld if that number is.
     offsets = {} if result.counts["withheld"] else result.offsets
@@ -365,10 +365,10 @@ def _source(result: WindowResult) -> dict[str, Any]:
         "committed_at": table.committed_at.isoformat(),
         "offsets": {
             partition: {"min": ends[0], "max": ends[1]}
-            for partition, ends in sorted(offsets.items(), key=_number)
+            for partition, ends in sorted(offsets.items(), key=_read_number)
         },
     }
 
 
-def _number(item: tuple[str, list[int]]) -> int:
+def _read_number(item: tuple[str, list[int]]) -> int:
     return int(item[0])

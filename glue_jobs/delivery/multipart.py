@@ -216,17 +216,17 @@ class PartitionSink:
         self._buffer.write(data)
         # Always keep enough for the last part.
         if self._buffer.tell() >= self._part_size + LEAST_PART:
-            self._spill(self._buffer.tell() - LEAST_PART)
+            self._write_part(self._buffer.tell() - LEAST_PART)
 
     def close(self) -> bytes:
         """Return the bytes that the driver must write before this partition's parts."""
         if not self._head and self._buffer.tell() < 2 * LEAST_PART:
             return self._buffer.getvalue()
-        self._spill(self._buffer.tell())
-        self._finish_upload()
+        self._write_part(self._buffer.tell())
+        self._end_upload()
         return self._head
 
-    def _spill(self, size: int) -> None:
+    def _write_part(self, size: int) -> None:
         data = self._buffer.getvalue()
         start = 0
         if not self._head:
@@ -245,11 +245,11 @@ class PartitionSink:
             from glue_jobs.store import connect_s3  # noqa: PLC0415 - small partitions need none
 
             self._s3 = connect_s3(self._upload.region)
-        self._finish_upload()  # one at a time: memory holds two parts at most
+        self._end_upload()  # one at a time: memory holds two parts at most
         self._uploading = self._pool.submit(upload_part, self._s3, self._upload, self._number, data)
         self._number += 1
 
-    def _finish_upload(self) -> None:
+    def _end_upload(self) -> None:
         if self._uploading is not None:
             self.parts.append(self._uploading.result())
             self._uploading = None

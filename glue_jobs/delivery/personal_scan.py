@@ -145,7 +145,7 @@ _DATE: Final = re.compile(
 )
 
 
-def _python(pattern: str) -> re.Pattern[str]:
+def _translate_pattern(pattern: str) -> re.Pattern[str]:
     """Return a pattern of RE2 as Python writes it."""
     for theirs, ours in (
         (r"\pL\pN_", r"\w"),
@@ -159,7 +159,7 @@ def _python(pattern: str) -> re.Pattern[str]:
 
 
 _PHONES: Final = tuple(
-    _python(part)
+    _translate_pattern(part)
     for part in (
         _INTERNATIONAL,
         _NAMED_NUMBER,
@@ -215,7 +215,7 @@ def card_numbers(text: str) -> list[tuple[bool, bool]]:
             and len(digits) >= 14
             and _has_card_prefix(digits)
         ):
-            found.append((is_grouped, _luhn(digits)))
+            found.append((is_grouped, _passes_luhn(digits)))
     return found
 
 
@@ -224,7 +224,7 @@ def _has_card_prefix(digits: str) -> bool:
     return _CARDS.fullmatch(digits) is not None and (not is_open or len(digits) in (16, 19))
 
 
-def _luhn(digits: str) -> bool:
+def _passes_luhn(digits: str) -> bool:
     """Return whether the check digit of ISO/IEC 7812 is right."""
     doubled = (sum(divmod(2 * int(digit), 10)) for digit in digits[-2::-2])
     return (sum(map(int, digits[-1::-2])) + sum(doubled)) % 10 == 0
@@ -292,9 +292,9 @@ class PersonalScan:
         )
         for column in self.contract.columns:
             if column.type == "text" and not _is_hashed(column):
-                values = _plain(table[column.name]) if is_unusual else table[column.name]
+                values = _normalise_texts(table[column.name]) if is_unusual else table[column.name]
                 self._search_texts(column, values, possible)
-            elif column.numeric and CARD not in _excused(column):
+            elif column.numeric and CARD not in _list_excused(column):
                 self._search_numbers(column, table[column.name])
 
     def found(self) -> dict[str, int]:
@@ -303,12 +303,12 @@ class PersonalScan:
         return {finding: rows for finding, rows in (*self._rows.items(), *cards.items()) if rows}
 
     def _search_texts(self, column: Column, values: pa.ChunkedArray, possible: tuple[Detector, ...]) -> None:
-        excused = _excused(column)
+        excused = _list_excused(column)
         for pattern in self.contract.personal_pattern:
             if pattern.name not in excused:
                 hits = pc.sum(pc.match_substring_regex(values, pattern.pattern)).as_py() or 0
                 self._rows[f"{column.name}: what the pattern {pattern.name} describes"] += hits
-        texts = _counted(values)
+        texts = _count_texts(values)
         numbers = texts.filter(pc.match_substring_regex(texts["values"], _DIGITS))
         for detector in possible:
             searched = numbers if detector.check else texts
@@ -323,7 +323,7 @@ class PersonalScan:
             smallest = pa.scalar(type(greatest)(_SMALLEST_CARD), values.type)
             large = values.filter(pc.greater_equal(values, smallest))
             texts = pc.replace_substring_regex(large.cast(pa.string()), r"\.0+$", "")
-            self._count_cards(column, _counted(texts.filter(pc.invert(pc.match_substring(texts, ".")))))
+            self._count_cards(column, _count_texts(texts.filter(pc.invert(pc.match_substring(texts, ".")))))
 
     def _count_cards(self, column: Column, texts: pa.Table) -> None:
         candidates = texts.filter(pc.match_substring_regex(texts["values"], _CARD))
@@ -339,7 +339,7 @@ def _has_any(block: bytes, signs: tuple[bytes, ...]) -> bool:
     return any(sign[:1] in block and sign in block for sign in signs)
 
 
-def _plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
+def _normalise_texts(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return the texts with the usual letters, digits, spaces and hyphens, and without signs that nobody
     sees.
     """
@@ -368,7 +368,7 @@ def require_patterns(contract: Contract) -> None:
         )
 
 
-def _excused(column: Column) -> list[str]:
+def _list_excused(column: Column) -> list[str]:
     """Return the kinds of values that the contract lets the column have."""
     return column.personal.may_contain if column.personal else []
 
@@ -377,7 +377,7 @@ def _is_hashed(column: Column) -> bool:
     return column.personal is not None and column.personal.treatment == "hash"
 
 
-def _counted(values: pa.ChunkedArray) -> pa.Table:
+def _count_texts(values: pa.ChunkedArray) -> pa.Table:
     """Return the texts that are long enough to be searched, and how often each occurs.
 
     Texts that mostly differ are not compared with each other, because that takes longer than to search each

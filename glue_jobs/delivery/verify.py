@@ -93,7 +93,7 @@ def verify_file(key: str, body: Readable, parts: list[Part], contract: Contract,
     unpacked = hashlib.sha256(header)
     stats = FileStats(
         key=key,
-        totals={column.name: _no_total(column) for column in contract.columns if column.numeric},
+        totals={column.name: _start_totals(column) for column in contract.columns if column.numeric},
         units={column.name: {} for column in contract.columns if column.per},
         series=[{} for _ in contract.report.chart],
         cut_series=[False for _ in contract.report.chart],
@@ -101,11 +101,11 @@ def verify_file(key: str, body: Readable, parts: list[Part], contract: Contract,
     scan = PersonalScan(contract)
     stored = _CheckedBody(body, parts)
     text: Any = gzip.GzipFile(fileobj=io.BufferedReader(stored)) if contract.delivery.gzip else stored
-    with _unpacked():
-        for block in _records(_read_ahead(text), header):
+    with _unpack_blocks():
+        for block in _split_records(_read_ahead(text), header):
             if contract.delivery.gzip:
                 unpacked.update(block)
-            table = _table(block, contract)
+            table = _parse_block(block, contract)
             scan.add(block, table)
             _take(table, contract, stats)
     stats.personal = scan.found()
@@ -128,14 +128,14 @@ def _read_ahead(stream: Readable) -> Iterator[bytes]:
 
 
 @contextmanager
-def _unpacked() -> Iterator[None]:
+def _unpack_blocks() -> Iterator[None]:
     try:
         yield
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise Inconsistent("EXP-CHECKSUM", f"the file can't be unpacked: {error}", _REMEDY) from None
 
 
-def _records(blocks: Iterator[bytes], header: bytes) -> Iterator[bytes]:
+def _split_records(blocks: Iterator[bytes], header: bytes) -> Iterator[bytes]:
     """Return blocks of whole records, without the header."""
     rest = b""
     while len(rest) < len(header) and (block := next(blocks, b"")):
@@ -144,7 +144,7 @@ def _records(blocks: Iterator[bytes], header: bytes) -> Iterator[bytes]:
         raise Inconsistent("EXP-HEADER", "the file does not begin with its header", _REMEDY)
     rest = rest[len(header) :]
     while True:
-        cut = _last_end(rest)
+        cut = _find_last_end(rest)
         if cut:
             yield rest[:cut]
             rest = rest[cut:]
@@ -156,7 +156,7 @@ def _records(blocks: Iterator[bytes], header: bytes) -> Iterator[bytes]:
         raise Inconsistent("EXP-RECORDS", "the file ends in the middle of a record", _REMEDY)
 
 
-def _last_end(data: bytes) -> int:
+def _find_last_end(data: bytes) -> int:
     """Return the end of the last whole record: a line end outside quotation marks."""
     at = len(data)
     inside = data.count(b'"') % 2
@@ -178,18 +178,20 @@ def _take(table: pa.Table, contract: Contract, stats: FileStats) -> None:
             if column.per and "sum" in column.totals:
                 _add_units(stats.units[column.name], table, column.per, column.name)
         if column.allowed:
-            stats.disallowed[column.name] = stats.disallowed.get(column.name, 0) + _others(values, column)
+            stats.disallowed[column.name] = stats.disallowed.get(column.name, 0) + _count_other_values(
+                values, column
+            )
     for index, chart in enumerate(contract.report.chart):
-        rows = _of_unit(table, chart, contract)
+        rows = _filter_unit(table, chart, contract)
         stats.cut_series[index] |= _add_series(stats.series[index], rows, chart.x, chart.y)
     for row in table.slice(0, max(0, _FIRST_ROWS - len(stats.first_rows))).to_pylist():
         stats.first_rows.append([None if value is None else plain(value) for value in row.values()])
 
 
-def _table(block: bytes, contract: Contract) -> pa.Table:
+def _parse_block(block: bytes, contract: Contract) -> pa.Table:
     null_text = contract.delivery.null_text
     options = arrow_csv.ConvertOptions(
-        column_types={column.name: _arrow_type(column) for column in contract.columns},
+        column_types={column.name: _choose_arrow_type(column) for column in contract.columns},
         null_values=[null_text],
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
@@ -206,27 +208,27 @@ def _table(block: bytes, contract: Contract) -> pa.Table:
         )
     except pa.ArrowInvalid as error:
         raise Inconsistent(
-            "EXP-RECORDS", f"the file is not what the contract says: {_short(error)}", _REMEDY
+            "EXP-RECORDS", f"the file is not what the contract says: {_shorten_error(error)}", _REMEDY
         ) from None
 
 
-def _short(error: Exception) -> str:
+def _shorten_error(error: Exception) -> str:
     # Arrow's message ends with the wrong row, which may have data that must not be in a log.
     return str(error).split(":")[0][:120]
 
 
-def _arrow_type(column: Column) -> pa.DataType:
+def _choose_arrow_type(column: Column) -> pa.DataType:
     if size := decimal_type(column.type):
         return pa.decimal128(*size)
     return pa.int64() if column.type == "integer" else pa.string()
 
 
-def _scale(column: Column) -> int:
+def _find_scale(column: Column) -> int:
     size = decimal_type(column.type)
     return size[1] if size else 0
 
 
-def _others(values: pa.ChunkedArray, column: Column) -> int:
+def _count_other_values(values: pa.ChunkedArray, column: Column) -> int:
     """Return how many values the contract doesn't allow, compared in the form that they have in the file."""
     known = pa.array([_as_read(value, column) for value in column.allowed], values.type)
     return pc.sum(pc.invert(pc.is_in(pc.drop_null(values), known))).as_py() or 0
@@ -238,7 +240,7 @@ def _as_read(value: str, column: Column) -> Any:
     return Decimal(value) if column.numeric else guarded(value)
 
 
-def _wide(values: pa.ChunkedArray) -> pa.ChunkedArray:
+def _widen_decimals(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return decimals that are wide enough for the sum of a block: Arrow's sums of integers and decimals
     overflow silently.
     """
@@ -249,8 +251,8 @@ def _wide(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return values.cast(pa.decimal256(76, values.type.scale))
 
 
-def _no_total(column: Column) -> dict[str, Decimal | None]:
-    return {total: zero(_scale(column)) if total == "sum" else None for total in column.totals}
+def _start_totals(column: Column) -> dict[str, Decimal | None]:
+    return {total: zero(_find_scale(column)) if total == "sum" else None for total in column.totals}
 
 
 def _add_total(total: dict[str, Decimal | None], values: pa.ChunkedArray) -> None:
@@ -260,12 +262,12 @@ def _add_total(total: dict[str, Decimal | None], values: pa.ChunkedArray) -> Non
     least = Decimal(extremes["min"])
     greatest = Decimal(extremes["max"])
     if "sum" in total:
-        total["sum"] = EXACT.add(total["sum"] or Decimal(0), pc.sum(_wide(values)).as_py())
+        total["sum"] = EXACT.add(total["sum"] or Decimal(0), pc.sum(_widen_decimals(values)).as_py())
     total["min"] = least if total["min"] is None else min(least, total["min"])
     total["max"] = greatest if total["max"] is None else max(greatest, total["max"])
 
 
-def _of_unit(table: pa.Table, chart: Chart, contract: Contract) -> pa.Table:
+def _filter_unit(table: pa.Table, chart: Chart, contract: Contract) -> pa.Table:
     """Return the rows of a chart. If the unit of y varies, these are the rows of one unit."""
     if chart.only is None:
         return table
@@ -292,7 +294,7 @@ def _add_series(series: dict[str | None, Decimal], table: pa.Table, x: str, y: s
     Labels are added in the order of the rows, so that a long series always keeps the same ones.
     """
     labels = table[x]
-    summed = pa.table({"x": labels, "y": labels if y == "rows" else _wide(table[y])})
+    summed = pa.table({"x": labels, "y": labels if y == "rows" else _widen_decimals(table[y])})
     wanted: Any = ([], "count_all") if y == "rows" else ("y", "sum")
     grouped = summed.group_by("x", use_threads=False).aggregate([wanted])
     amounts = grouped["count_all" if y == "rows" else "y_sum"]

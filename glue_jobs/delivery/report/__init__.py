@@ -72,7 +72,7 @@ def environment() -> Environment:
     jinja = Environment(
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_visible,
+        finalize=_show_invisible,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
@@ -85,16 +85,16 @@ def environment() -> Environment:
 
 
 @cache
-def _template() -> Template:
+def _load_template() -> Template:
     return environment().from_string(resources.files(__name__).joinpath("report.html.j2").read_text("utf-8"))
 
 
-def _visible(value: object) -> object:
+def _show_invisible(value: object) -> object:
     """Replace each invisible character with its code in text."""
-    return value if isinstance(value, Markup) else _UNSEEN.sub(_name, str(value))
+    return value if isinstance(value, Markup) else _UNSEEN.sub(_name_character, str(value))
 
 
-def _name(match: re.Match[str]) -> str:
+def _name_character(match: re.Match[str]) -> str:
     return LINE_BREAK if match[0] in ("\r\n", "\n", "\r") else f"‹U+{ord(match[0]):04X}›"
 
 
@@ -102,7 +102,7 @@ def _render(result: WindowResult, limits: Limits) -> str:
     contract = result.contract
     stats = result.stats
     drawn = range(min(_CHARTS, len(contract.report.chart)))
-    page = _template().render(
+    page = _load_template().render(
         result=result,
         contract=contract,
         window=result.window,

@@ -19,7 +19,7 @@ def status(result: WindowResult) -> tuple[str, str]:
     hidden = count(few, "group is", "groups are")
     suppressed = f" {hidden} not shown, to protect the people in small groups." if few else ""
     if result.status == "incomplete":
-        return "Incomplete", _incomplete(result)
+        return "Incomplete", _describe_incomplete(result)
     if result.status == "empty":
         before = result.previous_window
         earlier = (
@@ -38,7 +38,7 @@ def status(result: WindowResult) -> tuple[str, str]:
     return result.status.capitalize(), f"{delivered}{suppressed} {checked}"
 
 
-def _incomplete(result: WindowResult) -> str:
+def _describe_incomplete(result: WindowResult) -> str:
     limit = until(result)
     again = f" The file is made again when more data arrives, until {limit}." if limit else ""
     return (
@@ -60,16 +60,24 @@ def cards(result: WindowResult, items: int) -> list[tuple[str, str, str]]:
     before = result.previous_window
     rows = result.stats.rows
     rows_before = before["rows"] if before else None
-    shown = [(f"Rows ({prose(result.contract.grain, 80)})", number(rows), _since(result, rows, rows_before))]
+    shown = [
+        (
+            f"Rows ({prose(result.contract.grain, 80)})",
+            number(rows),
+            _describe_change(result, rows, rows_before),
+        )
+    ]
     for entry in manifest.headline(result)[:items]:
         total = Decimal(entry["total"])
         then = before["totals"].get(manifest.figure(entry)) if before else None
         value = wording.cut(number(total), 160)
-        shown.append((wording.named(entry["title"], entry["unit"]), value, _since(result, total, then)))
+        shown.append(
+            (wording.named(entry["title"], entry["unit"]), value, _describe_change(result, total, then))
+        )
     return shown
 
 
-def _since(result: WindowResult, now: Decimal | int, then: str | int | None) -> str:
+def _describe_change(result: WindowResult, now: Decimal | int, then: str | int | None) -> str:
     before = result.previous_window
     version = result.contract.version
     if before is None:

@@ -46,11 +46,11 @@ def named(title: str, unit: str | None) -> str:
 
 
 def number(value: Decimal | int) -> str:
-    """Return a number with thousands separators, rounded (see `_digits_kept`), without zeros after two
+    """Return a number with thousands separators, rounded (see `_count_kept_digits`), without zeros after two
     decimals.
     """
     exact = Decimal(value)
-    kept = _digits_kept(exact)
+    kept = _count_kept_digits(exact)
     digits = f"{EXACT.quantize(exact, Decimal(1).scaleb(-kept)) if kept is not None else exact:,f}"
     whole, point, fraction = digits.partition(".")
     fraction = fraction.rstrip("0").ljust(min(2, len(fraction)), "0")
@@ -77,7 +77,7 @@ def change(now: Decimal | int, before: Decimal | int | None, when: str) -> str:
     sign = "+" if difference > 0 else ""
     if not before:
         return f"{sign}{number(difference)}; it was 0 in {when}"
-    return f"{sign}{number(difference)} ({_percent(difference, Decimal(before))}) against {when}"
+    return f"{sign}{number(difference)} ({_format_percent(difference, Decimal(before))}) against {when}"
 
 
 def count(amount: int, one: str, many: str = "") -> str:
@@ -134,7 +134,7 @@ def label(text: str) -> str:
     assert_never(kind)
 
 
-def _digits_kept(value: Decimal) -> int | None:
+def _count_kept_digits(value: Decimal) -> int | None:
     """Return how many decimal places are kept, or None if all are.
 
     They are two from 1,000 on, four from 1 on, and six significant digits below that.
@@ -145,7 +145,7 @@ def _digits_kept(value: Decimal) -> int | None:
     return kept if isinstance(exponent, int) and -exponent > kept else None
 
 
-def _percent(difference: Decimal, before: Decimal) -> str:
+def _format_percent(difference: Decimal, before: Decimal) -> str:
     share = EXACT.divide(EXACT.multiply(difference, Decimal(100)), before.copy_abs())
     if share.copy_abs() < Decimal("0.05"):
         return f"less than {'+' if share > 0 else MINUS}0.1 %"
