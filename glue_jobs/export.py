@@ -16,7 +16,7 @@ import attrs
 from pyspark.sql import SparkSession
 
 from config.exports import contracts
-from config.exports.contract import WindowRule
+from config.exports.contract import Contract, WindowRule
 from config.exports.windows import Window, closed_windows
 from config.toml_model import BadFile
 from glue_jobs import additivity, arguments, errors, probe, runs, session
@@ -28,10 +28,11 @@ from glue_jobs.delivery.publish import Listing, may_be_written
 from glue_jobs.errors import BadInput, Blocked, DataProblem, ExportError, Inconsistent
 from glue_jobs.expression_guard import require_allowed
 from glue_jobs.pseudonyms import fetch_key
+from glue_jobs.run_context import RunContext
 from glue_jobs.runs import Clock, OnPhase, RunRecord
 from glue_jobs.source import pin, require_fields, require_same_fields, with_appended_at
-from glue_jobs.store import Bucket, connect
-from glue_jobs.window import RunContext, export_window
+from glue_jobs.store import Bucket, Services, connect
+from glue_jobs.window import export_window
 
 _LOG = logging.getLogger("lakeferry.export")
 #: Errors that affect one window only; the run goes on with the next one.
@@ -73,62 +74,15 @@ def run(
 
     Raises ExportError if the run as a whole fails. Errors of single windows are in the record.
     """
-    try:
-        contract = contracts.load(args.export)
-    except BadFile as bad:
-        mistakes = str(bad).removesuffix(".")
-        raise BadInput(
-            "EXP-CONTRACT", mistakes, "Correct the contract; `lakeferry export check` gives the same answer"
-        ) from None
+    contract = _load_contract(args.export)
     services = connect(args.region)
     bucket = Bucket(services.s3, args.bucket, args.prefix)
     record = runs.begin(bucket, contract.name, args.as_of, args.time_limit, clock, job_run_id=args.job_run_id)
     try:
         started = (lambda: spark) if spark else session.start_in_background(args.warehouse, args.region)
         get_spark = _share_session(started)
-        table = pin(services, args.database, args.table or contract.source.topic)
-        require_fields(contract, table)
-        keeps_table = contract.aggregate is not None and contract.aggregate.keep_as_table
-        listing = Listing.read(bucket, contract.name)
-        earlier = runs.latest(
-            bucket, contract.name, [run_id for run_id in listing.labels("runs") if run_id != record.id]
-        )
-        cleanup.clean_up_dead_runs(listing, record.id, earlier, clock())
-        first_day = args.first_day or contract.window.first
-        contract = contract.starting_by(first_day)
-        rule = attrs.evolve(contract.window, first=first_day)
-        published, skipped = map(listing.labels, ("manifests", "skipped"))
-        unfinished = runs.unfinished(earlier, keeps_table=keeps_table)
-        planned = plan(
-            rule,
-            args.as_of,
-            published=published,
-            skipped=skipped,
-            tried=runs.tried(earlier),
-            unfinished=unfinished,
-        )
-        context = RunContext(
-            spark=get_spark,
-            contract=contract,
-            table=table,
-            key=fetch_key(services, args.pseudonym_secret) if contract.hashed else None,
-            bucket=bucket,
-            record=record,
-            listing=listing,
-            windows=planned,
-            computed=runs.computed(earlier),
-            clock=clock,
-            on_phase=on_phase,
-            aggregates=AggregateTable(services, get_spark, contract, args.aggregates_database)
-            if keeps_table
-            else None,
-            dry_run=args.dry_run,
-            accept_fewer_events=args.accept_fewer_events,
-            accept_window_change=args.accept_window_change,
-            partitions=args.partitions,
-            complete_until=args.complete_until,
-        )
-        _export_windows(context, runs.durations(earlier))
+        context, durations = _prepare(args, contract, services, record, get_spark, on_phase, clock)
+        _export_windows(context, durations)
     except BaseException as thrown:
         error = errors.translated(thrown) if isinstance(thrown, Exception) else _CANCELLED
         with suppress(ExportError):  # the first error is the one to report
@@ -139,6 +93,76 @@ def run(
         raise error from None
     _end(record, bucket, clock, None)
     return record
+
+
+def _load_contract(name: str) -> Contract:
+    """Raises BadInput that lists all mistakes."""
+    try:
+        return contracts.load(name)
+    except BadFile as bad:
+        mistakes = str(bad).removesuffix(".")
+        raise BadInput(
+            "EXP-CONTRACT", mistakes, "Correct the contract; `lakeferry export check` gives the same answer"
+        ) from None
+
+
+def _prepare(
+    args: Arguments,
+    contract: Contract,
+    services: Services,
+    record: RunRecord,
+    get_spark: Callable[[], SparkSession],
+    on_phase: OnPhase,
+    clock: Clock,
+) -> tuple[RunContext, dict[str, float]]:
+    """Pin the table, clean up after dead runs, and plan the windows.
+
+    Return the context, and by window the seconds that an earlier run took.
+    """
+    bucket = Bucket(services.s3, args.bucket, args.prefix)
+    table = pin(services, args.database, args.table or contract.source.topic)
+    require_fields(contract, table)
+    keeps_table = contract.aggregate is not None and contract.aggregate.keep_as_table
+    listing = Listing.read(bucket, contract.name)
+    earlier = runs.latest(
+        bucket, contract.name, [run_id for run_id in listing.labels("runs") if run_id != record.id]
+    )
+    cleanup.clean_up_dead_runs(listing, record.id, earlier, clock())
+    first_day = args.first_day or contract.window.first
+    contract = contract.starting_by(first_day)
+    rule = attrs.evolve(contract.window, first=first_day)
+    published, skipped = map(listing.labels, ("manifests", "skipped"))
+    unfinished = runs.unfinished(earlier, keeps_table=keeps_table)
+    planned = plan(
+        rule,
+        args.as_of,
+        published=published,
+        skipped=skipped,
+        tried=runs.tried(earlier),
+        unfinished=unfinished,
+    )
+    context = RunContext(
+        spark=get_spark,
+        contract=contract,
+        table=table,
+        key=fetch_key(services, args.pseudonym_secret) if contract.hashed else None,
+        bucket=bucket,
+        record=record,
+        listing=listing,
+        windows=planned,
+        computed=runs.computed(earlier),
+        clock=clock,
+        on_phase=on_phase,
+        aggregates=AggregateTable(services, get_spark, contract, args.aggregates_database)
+        if keeps_table
+        else None,
+        dry_run=args.dry_run,
+        accept_fewer_events=args.accept_fewer_events,
+        accept_window_change=args.accept_window_change,
+        partitions=args.partitions,
+        complete_until=args.complete_until,
+    )
+    return context, runs.durations(earlier)
 
 
 def _share_session(wait: Callable[[], SparkSession]) -> Callable[[], SparkSession]:

@@ -14,32 +14,27 @@ from typing import TYPE_CHECKING
 import attrs
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import Window as SparkWindow
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from config.exports.allowed_functions import WINDOW_FIELDS
-from config.exports.contract import Column, Contract, Deduplicate
+from config.exports.contract import Column, Contract
 from config.exports.windows import Window
 from glue_jobs import aggregate, columns, outcomes, ranges, source
 from glue_jobs.analyse import analyse, require_sound
 from glue_jobs.delivery import csv
+from glue_jobs.event_lines import POSITION, has_null_key, to_lines, with_latest_flag
 from glue_jobs.event_time import EventTime
 from glue_jobs.files import TableFiles, list_files
 from glue_jobs.measures import of_delivered_lines
 from glue_jobs.source import PinnedTable
-from glue_jobs.table_fields import OFFSET, PARTITION, TIMESTAMP
+from glue_jobs.table_fields import TIMESTAMP
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 #: Up to this many groups are sorted in one task, which is cheaper than another shuffle.
 _FEW_GROUPS = 500_000
-_IS_LATEST = "$is_latest"
-_POSITION = "$position"
-#: Kafka's order, which is that of the offsets. Timestamps come second, because a producer whose clock is slow
-#: gives a later event an earlier one; they and the partition only break ties between partitions.
-_TIE_BREAKS = (OFFSET, TIMESTAMP, PARTITION)
 
 
 @attrs.frozen
@@ -132,7 +127,7 @@ class WindowQuery:
             received < source.instant(self.window.end)
         )
         invalid, inside = self._build_time_conditions()
-        null_key = _has_null_key(self.contract.deduplicate)
+        null_key = has_null_key(self.contract.deduplicate)
         counts = {
             "inside": inside,
             "invalid_time": invalid,
@@ -167,7 +162,7 @@ class WindowQuery:
         `count_read` counts those without a valid time or a key.
         """
         _, inside = self._build_time_conditions()
-        return self._select_events().filter(inside & ~_has_null_key(self.contract.deduplicate))
+        return self._select_events().filter(inside & ~has_null_key(self.contract.deduplicate))
 
     def _build_time_conditions(self) -> tuple[Expression, Expression]:
         invalid = F.coalesce(self._event_time.is_invalid(), F.lit(True))
@@ -261,7 +256,7 @@ class WindowQuery:
             if not is_late:
                 value = columns.treated(column, value, spark_type, self.export.key, _is_delivered())
             values.append(value.alias(column.name))
-        kept = [name for name in (*outcomes.COUNTED, ranges.BUCKET, _POSITION) if name in lines.columns]
+        kept = [name for name in (*outcomes.COUNTED, ranges.BUCKET, POSITION) if name in lines.columns]
         return lines.select(*kept, *values)
 
     def _add_counters(self, values: DataFrame, hashed_late: frozenset[str] = frozenset()) -> DataFrame:
@@ -290,7 +285,7 @@ class WindowQuery:
         # The order of values that are hashed later would reveal something about them. Kafka's order decides
         # instead.
         position = (
-            [outcomes.PARTITION, outcomes.OFFSET_MIN, *([_POSITION] if self.contract.explode else [])]
+            [outcomes.PARTITION, outcomes.OFFSET_MIN, *([POSITION] if self.contract.explode else [])]
             if hashed_late
             else []
         )
@@ -300,73 +295,6 @@ class WindowQuery:
     @property
     def _parallelism(self) -> int:
         return self.export.spark.sparkContext.defaultParallelism
-
-
-def with_latest_flag(
-    events: DataFrame, rule: Deduplicate | None, *, within: tuple[str, ...] = ()
-) -> DataFrame:
-    """Add `$is_latest`, which is true for the one event of each key that is kept.
-
-    `within` names columns that the key determines and by which `events` is already partitioned, so that no
-    second shuffle is needed. The result is sorted by `within`, then by key.
-    """
-    if rule is None:
-        return events.withColumn(_IS_LATEST, F.lit(True))
-    order = [F.col(path) for path in dict.fromkeys((*rule.order, *_TIE_BREAKS))]
-    # Nulls come first, so that an event without a value is never preferred to one with a value: the last one
-    # is kept.
-    directed = [
-        column.asc_nulls_first() if rule.keep == "latest" else column.desc_nulls_first() for column in order
-    ]
-    of_key = SparkWindow.partitionBy(*within, *rule.key).orderBy(*directed)
-    # The last row of each key has no next row. This is cheaper than a rank, because nothing is sorted before
-    # the shuffle.
-    return events.withColumn(_IS_LATEST, F.lead(F.lit(1)).over(of_key).isNull())
-
-
-def to_lines(events: DataFrame, contract: Contract, inside: Expression) -> DataFrame:
-    """Return one row for each line, with the outcome of its event and its own state. Removes the column
-    `$is_latest`.
-
-    `inside` marks events of the window if the window is applied after deduplication. An event without lines
-    keeps one row. An event is counted on its first row.
-    """
-    outcome = (
-        F.when(~F.col(_IS_LATEST), outcomes.DUPLICATE)
-        .when(~F.coalesce(inside, F.lit(False)), outcomes.OUTSIDE)
-        .when(
-            ~_combine_conditions([filter_.where for filter_ in contract.filter if filter_.on == "events"]),
-            outcomes.FILTERED,
-        )
-        .otherwise(outcomes.KEPT)
-    )
-    kept = outcome == outcomes.KEPT
-    counted = {
-        outcomes.OUTCOME: outcome,
-        outcomes.PARTITION: F.col(PARTITION),
-        outcomes.OFFSET_MIN: F.col(OFFSET),
-    }
-    passes = _combine_conditions([filter_.where for filter_ in contract.filter if filter_.on == "lines"])
-    state = F.when(passes, outcomes.DELIVERED).otherwise(outcomes.FILTERED_LINE)
-    if contract.explode is None:
-        return events.withColumns(counted | {outcomes.LINE_STATE: F.when(kept, state)}).drop(_IS_LATEST)
-    # Null where the event isn't kept, so that its array is never exploded.
-    items = F.when(kept, F.col(contract.explode.array))
-    counted[outcomes.ITEMS] = F.greatest(F.coalesce(F.size(items), F.lit(0)), F.lit(0)).cast("bigint")
-    exploded = events.withColumns(counted).select(
-        "*", F.posexplode_outer(items).alias(_POSITION, contract.explode.alias)
-    )
-    first = F.col(_POSITION).isNull() | (F.col(_POSITION) == 0)
-    once = {name: F.when(first, F.col(name)) for name in (outcomes.OUTCOME, outcomes.ITEMS)}
-    return exploded.withColumns(
-        once | {outcomes.LINE_STATE: F.when(F.col(_POSITION).isNotNull(), state)}
-    ).drop(_IS_LATEST)
-
-
-def _has_null_key(rule: Deduplicate | None) -> Expression:
-    """Return whether a part of the key is null, or has no visible character."""
-    missing = [columns.is_blank(F.col(path).cast("string")) for path in (rule.key if rule else [])]
-    return F.coalesce(reduce(lambda left, right: left | right, missing, F.lit(False)), F.lit(True))
 
 
 def _are_keys_in_ranges(contract: Contract, first: Column) -> bool:
@@ -437,9 +365,3 @@ def _flag_conditions(conditions: list[Expression]) -> dict[str, Expression]:
         ]
         result[f"{outcomes.FLAGS}{start // size}"] = reduce(lambda left, right: left.bitwiseOR(right), bits)
     return result
-
-
-def _combine_conditions(conditions: list[str]) -> Expression:
-    """Return whether all conditions are true. Null counts as false, as in SQL's WHERE."""
-    each = [F.coalesce(F.expr(text), F.lit(False)) for text in conditions]
-    return reduce(lambda left, right: left & right, each, F.lit(True))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import attrs
 import typer
@@ -14,7 +14,12 @@ from config.project import PROJECT
 from lakeferry.cli.app import WITHOUT_STAGE, CommandContext, command, command_group
 from lakeferry.cli.target import open_target
 from lakeferry.errors import KEPT_BACK, LATER, CommandFailed
-from lakeferry.output import find_program_name
+from lakeferry.output import Output, find_program_name
+
+if TYPE_CHECKING:
+    from config.exports.contract import Contract
+    from glue_jobs.runs import RunRecord
+    from lakeferry.local.target import ExportTarget
 
 #: Keys of the run's record, which docs/reference/run-record.md explains in detail.
 _RUN: Final = {
@@ -78,7 +83,7 @@ def run(
     last demo.
     """
     from lakeferry.local import export
-    from lakeferry.local.target import require_writable, shorten_path
+    from lakeferry.local.target import require_writable
 
     if dry_run and out:
         raise CommandFailed(
@@ -95,6 +100,17 @@ def run(
         output.info(f"Working in {target.source}")
         record = export.run(output, target, arguments, "export")
         files = export.download(target, record, out) if out else []
+    _report_run(output, target, record, files)
+    if failure := export.find_failure(record):
+        raise failure
+    return {"source": target.source, **attrs.asdict(record)}
+
+
+def _report_run(output: Output, target: ExportTarget, record: RunRecord, files: Sequence[Path]) -> None:
+    """Print what became of each window, and where the record and the copied files are."""
+    from lakeferry.local import export
+    from lakeferry.local.target import shorten_path
+
     if not record.windows:
         output.print("Nothing to do: every closed window is published and final.")
     output.table(["export", "window", "state", "rows", "totals"], export.summarize(record))
@@ -110,9 +126,6 @@ def run(
         output.print(f"wrote {shorten_path(file)}")
     if not target.embedded_url:  # nobody can open a bucket of the demo, which ends with the command
         output.print(f"Record: s3://{target.bucket}/{target.prefix}/{record.key}")
-    if failure := export.find_failure(record):
-        raise failure
-    return {"source": target.source, **attrs.asdict(record)}
 
 
 @command(
@@ -170,13 +183,7 @@ def check(
     except ExportError as error:
         raise CommandFailed(error.code, error.what, error.remedy) from None
     treated = [f"{c.name} ({c.personal.treatment})" for c in contract.column if c.personal]
-    output.print(
-        f"{file}: {contract.title}, {len(contract.columns)} columns, every "
-        f"{contract.window.every.replace('_', ' ')}."
-    )
-    output.print(f"Personal data: {', '.join(treated) or 'none'}.")
-    if contract.window.filter_stage == "after_deduplication":
-        output.print("The window is applied after deduplication: each run reads the whole table.")
+    _report_contract(output, file, contract, treated)
     own = f" --events EVENTS.jsonl --topic {topic} --schema {schema}" if schema else ""
     output.print(f"Next: {find_program_name()} demo --export {file}{own}")
     return {
@@ -184,6 +191,16 @@ def check(
         "columns": [column.name for column in contract.columns],
         "personal": treated,
     }
+
+
+def _report_contract(output: Output, file: Path, contract: Contract, treated: Sequence[str]) -> None:
+    output.print(
+        f"{file}: {contract.title}, {len(contract.columns)} columns, every "
+        f"{contract.window.every.replace('_', ' ')}."
+    )
+    output.print(f"Personal data: {', '.join(treated) or 'none'}.")
+    if contract.window.filter_stage == "after_deduplication":
+        output.print("The window is applied after deduplication: each run reads the whole table.")
 
 
 @command(

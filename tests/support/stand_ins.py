@@ -199,6 +199,21 @@ _TRUST = {
 }
 
 
+#: The function that answers for custom resources, and its role.
+_FUNCTION = {
+    "Role": {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": _TRUST}},
+    "Answers": {
+        "Type": "AWS::Lambda::Function",
+        "Properties": {
+            "Handler": "index.handler",
+            "Runtime": "python3.12",
+            "Role": {"Fn::GetAtt": ["Role", "Arn"]},
+            "Code": {"ZipFile": _ANSWERS},
+        },
+    },
+}
+
+
 @attrs.define
 class Stacks:
     """CloudFormation stacks with a deployment's names and a test's resources."""
@@ -227,18 +242,6 @@ class Stacks:
         `remember` writes states.
         """
         name = f"{self.ctx.deployment.prefix}-{part}"
-        function = {
-            "Role": {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": _TRUST}},
-            "Answers": {
-                "Type": "AWS::Lambda::Function",
-                "Properties": {
-                    "Handler": "index.handler",
-                    "Runtime": "python3.12",
-                    "Role": {"Fn::GetAtt": ["Role", "Arn"]},
-                    "Code": {"ZipFile": _ANSWERS},
-                },
-            },
-        }
         custom = {
             f"Custom{number}": {
                 "Type": type,
@@ -253,7 +256,7 @@ class Stacks:
             }
             for number, id in enumerate(known)
         }
-        template = {"Resources": {**(function if known else {}), **custom, **(resources or {})}}
+        template = {"Resources": {**(_FUNCTION if known else {}), **custom, **(resources or {})}}
         template["Outputs"] = {
             key: {"Value": value, "Export": {"Name": f"{name}:{key}"}}
             for key, value in (outputs or {}).items()

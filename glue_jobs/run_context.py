@@ -1,0 +1,99 @@
+"""What the windows of a run share: the session, the contract, the pinned table, and what earlier runs left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from functools import cache, cached_property
+from typing import Any
+
+import attrs
+from pyspark.sql import SparkSession
+
+from config.exports.contract import Contract
+from config.exports.windows import Window
+from glue_jobs.aggregate_table import AggregateTable
+from glue_jobs.borders import Border, Borders
+from glue_jobs.completeness import Completeness
+from glue_jobs.delivery.manifest import Manifest
+from glue_jobs.delivery.publish import (
+    Listing,
+    WindowLocation,
+)
+from glue_jobs.pseudonyms import PseudonymKey
+from glue_jobs.rows import ExportQuery
+from glue_jobs.runs import Clock, OnPhase, RunRecord
+from glue_jobs.source import PinnedTable
+from glue_jobs.store import Bucket
+
+
+@attrs.frozen(slots=False)  # for `cached_property`
+class RunContext:
+    """What the windows of a run share. `spark` returns the session, and waits for it if it is still starting;
+    a run without windows never calls it. `computed` has, by window, the document of the last run that
+    computed it or found it up to date.
+    """
+
+    spark: Callable[[], SparkSession]
+    contract: Contract
+    table: PinnedTable
+    key: PseudonymKey | None
+    bucket: Bucket
+    record: RunRecord
+    listing: Listing
+    #: The windows that the run processes, in this order.
+    windows: list[Window]
+    computed: dict[str, dict[str, Any]]
+    clock: Clock
+    on_phase: OnPhase
+    aggregates: AggregateTable | None
+    dry_run: bool
+    #: Whether a window may be published again without events that its published generation counted.
+    accept_fewer_events: bool = False
+    #: Whether a window may be published although it doesn't fit an older window that the run doesn't publish
+    #: again.
+    accept_window_change: bool = False
+    #: How many partitions the topic has, or 0 if that isn't known.
+    partitions: int = 0
+    #: Somebody states that the table has all events that Kafka received before this instant.
+    complete_until: datetime | None = None
+
+    @property
+    def key_version(self) -> str | None:
+        return self.key.version if self.key else None
+
+    def location(self, window: Window) -> WindowLocation:
+        return WindowLocation(self.bucket, self.contract.name, window.label)
+
+    @cached_property
+    def query(self) -> ExportQuery:
+        key = self.key.value if self.key else b""
+        return ExportQuery(self.spark(), self.contract, self.table, self.windows, key, self.bucket.s3)
+
+    @cached_property
+    def completeness(self) -> Completeness:
+        return Completeness(self.query, self.partitions, self.complete_until)
+
+    @cached_property
+    def borders(self) -> dict[str, list[Border]]:
+        """Return the borders to published windows that don't fit, by the label of a window of the run."""
+
+        @cache
+        def read(label: str) -> Manifest | None:
+            stored = WindowLocation(self.bucket, self.contract.name, label).current()
+            return stored[0] if stored else None
+
+        borders = Borders(self.contract, self.windows, self.listing.labels("manifests"), read)
+        return borders.find(accept=self.accept_window_change)
+
+    @cached_property
+    def aggregated(self) -> dict[str, str] | None:
+        """The id of the run whose rows the table of aggregates has, by computed window."""
+        return self.aggregates.published_runs(sorted(self.computed)) if self.aggregates else None
+
+    @contextmanager
+    def phase(self, window: Window, name: str) -> Iterator[None]:
+        self.on_phase(window.label, name)
+        with self.record.phase(name):
+            yield
