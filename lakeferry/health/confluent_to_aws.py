@@ -115,13 +115,16 @@ def _read_integration(chain: _Chain) -> dict[str, Any] | None:
 
 
 def _check_integration(chain: _Chain, document: dict[str, Any] | None) -> Check:
-    wanted = chain.ctx.role_arn("tableflow")
+    expected_role = chain.ctx.role_arn("tableflow")
     if document is None:
         return GROUP.fail(INTEGRATION, f"{chain.integration} doesn't exist", _REPAIR)
     role = get_text(document, "config", "customer_iam_role_arn")
-    if role != wanted:
+    if role != expected_role:
         return GROUP.fail(
-            INTEGRATION, f"{get_text(document, 'id')} assumes role {role or '(none)'}", _REPLACED, wanted
+            INTEGRATION,
+            f"{get_text(document, 'id')} assumes role {role or '(none)'}",
+            _REPLACED,
+            expected_role,
         )
     principal, external_id = (get_text(document, "config", name) for name in ("iam_role_arn", "external_id"))
     return GROUP.ok(

@@ -169,14 +169,14 @@ def _find_missing(ctx: DeploymentContext, active: list[Stack]) -> Iterator[Drift
             )
             continue
         standing = [resource for resource in known_resources if resource.status not in GIVEN_UP]
-        found = [(resource, looker.look(resource)) for resource in standing]
+        existences = [(resource, looker.look(resource)) for resource in standing]
         # A deleted key is the reason why other objects can't be read.
         deleted = [
             _find_secret_name(resource)
-            for resource, existence in found
+            for resource, existence in existences
             if resource.identity.kind == "api_key" and existence.answer is Answer.ABSENT
         ]
-        for resource, existence in found:
+        for resource, existence in existences:
             if drift := _describe(resource, existence, deleted):
                 yield drift
 

@@ -82,8 +82,8 @@ def _read_grants(vendor: Snowflake, role: str, depth: int = 0) -> Iterator[Row]:
             yield from _read_grants(vendor, row.get("name", ""), depth + 1)
 
 
-def check_privileges(grants: list[Row], given: Wanted) -> Check:
-    role = sql.to_exact_name(given.role)
+def check_privileges(grants: list[Row], settings: Wanted) -> Check:
+    role = sql.to_exact_name(settings.role)
     if role == _ACCOUNTADMIN:
         fix = "Use docs/how-to/prepare-snowflake.md"
         return GROUP.warn(PRIVILEGES, f"{role} may do everything, which is more than is needed", fix)
@@ -95,9 +95,9 @@ def check_privileges(grants: list[Row], given: Wanted) -> Check:
     return GROUP.fail(PRIVILEGES, f"role {role} lacks {', '.join(lacking)}", fix)
 
 
-def check_warehouse(vendor: Snowflake, grants: list[Row], given: Wanted) -> Check:
-    name = sql.to_exact_name(given.deployer_warehouse)
-    role = sql.to_exact_name(given.role)
+def check_warehouse(vendor: Snowflake, grants: list[Row], settings: Wanted) -> Check:
+    name = sql.to_exact_name(settings.deployer_warehouse)
+    role = sql.to_exact_name(settings.role)
     shown = [
         row
         for row in vendor.run(sql.statement(_WAREHOUSES, pattern=sql.literal(name)))
@@ -128,9 +128,9 @@ def check_warehouse(vendor: Snowflake, grants: list[Row], given: Wanted) -> Chec
     return GROUP.ok(WAREHOUSE, f"{name}, {shown[0].get('size')}")
 
 
-def check_user(vendor: Snowflake, given: Wanted) -> Check:
+def check_user(vendor: Snowflake, settings: Wanted) -> Check:
     """Check the deployer's user. Not every user may describe itself."""
-    name = sql.to_exact_name(given.user)
+    name = sql.to_exact_name(settings.user)
     try:
         rows = vendor.run(sql.statement(_DESC_USER, name=sql.identifier(name)))
     except LakeferryError as error:

@@ -34,14 +34,14 @@ def check_machine() -> list[Check]:
 
 def check_python(version: tuple[int, ...]) -> Check:
     shown = ".".join(map(str, version))
-    wanted = ".".join(map(str, DEFAULT_RELEASE.python))
+    required_version = ".".join(map(str, DEFAULT_RELEASE.python))
     if version[:2] == DEFAULT_RELEASE.python:
         return GROUP.ok("Python", shown)
     return GROUP.fail(
         "Python",
         shown,
-        f"Install Python {wanted} and run `make PYTHON=python{wanted} setup`",
-        f"{wanted}, as Glue has",
+        f"Install Python {required_version} and run `make PYTHON=python{required_version} setup`",
+        f"{required_version}, as Glue has",
     )
 
 

@@ -78,9 +78,11 @@ class _Listing:
 
     def of_kind(self, kind: AwsKind) -> Iterator[Item]:
         for resource in kind.find(self.ctx):
-            own = next((other_kind for other_kind in self.kinds if other_kind.name == resource.kind), kind)
-            if ownership := self._decide_ownership(own, resource):
-                yield ownership.item(AWS, own.name, resource.name, resource.id, resource.parents)
+            resource_kind = next(
+                (other_kind for other_kind in self.kinds if other_kind.name == resource.kind), kind
+            )
+            if ownership := self._decide_ownership(resource_kind, resource):
+                yield ownership.item(AWS, resource_kind.name, resource.name, resource.id, resource.parents)
 
     def glue_tables(self, aggregates: list[Item], buckets: list[str]) -> Iterator[Item]:
         """Yield the tables of the aggregates' databases, and Tableflow's databases (named after Kafka
@@ -99,20 +101,20 @@ class _Listing:
         ]
         for database in filter(_CLUSTER.fullmatch, databases):
             tables = list(self._list_tables(database))
-            own = [
+            deployment_tables = [
                 table
                 for table in tables
                 if any(is_table_in(table, bucket) for bucket in [*buckets, *self._list_emptied_buckets()])
             ]
-            if not own and not self._was_to_be_cleaned(database):
+            if not deployment_tables and not self._was_to_be_cleaned(database):
                 continue
-            foreign = [table["Name"] for table in tables if table not in own]
+            foreign = [table["Name"] for table in tables if table not in deployment_tables]
             shared = retained(
                 f"it also has tables that are not this deployment's: {', '.join(foreign)[:200]}"
             )
             of_database = shared if foreign else self._require_full_view(ownership)
             yield of_database.item(AWS, "glue_database", database)
-            for table in own:
+            for table in deployment_tables:
                 yield ownership.item(AWS, "glue_table", table["Name"], table["Name"], (database,))
 
     def _require_full_view(self, ownership: Ownership) -> Ownership:
@@ -135,7 +137,7 @@ class _Listing:
             {"Key": "stage", "Values": [deployment.stage]},
         ]
         in_stacks = {resource.physical_id for _, resource in self.history.resources()}
-        known = {item.id for item in listed} | {item.name for item in listed} | in_stacks
+        known_ids = {item.id for item in listed} | {item.name for item in listed} | in_stacks
         for page in list_pages(self.ctx, "resourcegroupstaggingapi", "get_resources", TagFilters=filters):
             for mapping in page["ResourceTagMappingList"]:
                 arn = mapping["ResourceARN"]
@@ -145,7 +147,7 @@ class _Listing:
                     matches(kind.recognition.generated, name) or matches(kind.recognition.truncated, name)
                     for kind in self.kinds
                 )
-                if not is_deleted and not {arn, name, arn.split(":", 5)[5]} & known:
+                if not is_deleted and not {arn, name, arn.split(":", 5)[5]} & known_ids:
                     yield retained(_TAGGED).item(AWS, arn.split(":")[2], name, arn)
 
     def _decide_ownership(self, kind: AwsKind, resource: AwsResource) -> Ownership | None:
@@ -218,8 +220,8 @@ class _Listing:
 
     def _is_tagged(self, tags: Tags) -> bool:
         deployment = self.ctx.deployment.identity
-        own = (tags.get("project"), tags.get("stage")) == (deployment.name, deployment.stage)
-        return (own or _STACK_NAME in tags) and not self._belongs_to_another(tags)
+        has_deployment_tags = (tags.get("project"), tags.get("stage")) == (deployment.name, deployment.stage)
+        return (has_deployment_tags or _STACK_NAME in tags) and not self._belongs_to_another(tags)
 
     def _belongs_to_another(self, tags: Tags) -> bool:
         """Return whether tags name another deployment, another stack, or a stack of another region."""

@@ -69,12 +69,12 @@ class _Listing:
             yield unknown(CONFLUENT, "", f"{unseen.row.code}: {unseen.what}")
 
     def _list_environments(self) -> Iterator[Item]:
-        given = self.ctx.deployment.confluent.environment_id
+        configured_id = self.ctx.deployment.confluent.environment_id
         for document in self.vendor.cloud.pages("/org/v2/environments"):
             id = get_text(document, "id")
             name = get_text(document, "display_name")
             ownership = self.names.ownership(name)
-            if id == given:
+            if id == configured_id:
                 yield retained("the deployment file names it; somebody else created it").item(
                     CONFLUENT, "environment", name, id
                 )

@@ -57,7 +57,7 @@ def _list_foreign_topics(
     After a deletion that stopped half-way, the key that lists topics is gone, and so are the topics'
     resources. The deletion before had made this check.
     """
-    own = {name for resource in known_resources for name in _list_names(resource)}
+    deployment_names = {name for resource in known_resources for name in _list_names(resource)}
     try:
         listed = set(_list_topics(ctx, cluster))
     except LakeferryError as error:
@@ -71,7 +71,7 @@ def _list_foreign_topics(
         raise CommandFailed(
             "DESTROY-FOREIGN", message, f"`lakeferry rotate {secret} --now`, then destroy again"
         ) from None
-    return sorted(name for name in listed - own if not _INTERNAL.fullmatch(name))
+    return sorted(name for name in listed - deployment_names if not _INTERNAL.fullmatch(name))
 
 
 def _list_names(known: KnownResource) -> Iterator[str]:

@@ -72,16 +72,16 @@ def list_removable(items: Iterable[Item]) -> list[Item]:
 
 def remove(ctx: DeploymentContext, items: Iterable[Item], report: Reporter) -> Outcome:
     """Remove all of one kind together, one kind after the other. Raises CommandFailed."""
-    wanted = list_removable(items)
+    orphans = list_removable(items)
     vendors = _VendorObjects(ctx)
     removed: list[Item] = []
     stuck: list[tuple[Item, str]] = []
-    for kind in dict.fromkeys(item.kind for item in wanted):
-        left = [item for item in wanted if item.kind == kind]
+    for kind in dict.fromkeys(item.kind for item in orphans):
+        remaining_items = [item for item in orphans if item.kind == kind]
         began = ctx.clock.time()
-        while left:
+        while remaining_items:
             waiting = []
-            for item in left:
+            for item in remaining_items:
                 report(f"{item.kind} {item.name}")
                 why, patience = _try(ctx, vendors, item)
                 if why is None:
@@ -90,8 +90,8 @@ def remove(ctx: DeploymentContext, items: Iterable[Item], report: Reporter) -> O
                     stuck.append((item, why))
                 else:
                     waiting.append(item)
-            left = waiting
-            if left:
+            remaining_items = waiting
+            if remaining_items:
                 ctx.clock.sleep(_POLL)
     return Outcome(tuple(removed), tuple(stuck))
 

@@ -35,10 +35,10 @@ _BY_ADMIN: Final = "created by an admin, for the deployment to work with"
 
 def list_items(ctx: DeploymentContext, names: VendorNames) -> list[Item]:
     """Raises CommandFailed, LakeferryError."""
-    wanted = ctx.deployment.snowflake
-    assert wanted is not None
+    settings = ctx.deployment.snowflake
+    assert settings is not None
     listing = _Listing(ctx.snowflake(), names, ctx.role_arn("snowflake"))
-    return [*listing.items(), *listing.deployer(wanted)]
+    return [*listing.items(), *listing.deployer(settings)]
 
 
 @attrs.frozen
@@ -79,20 +79,20 @@ class _Listing:
             else ownership
         )
 
-    def deployer(self, wanted: Wanted) -> Iterator[Item]:
+    def deployer(self, settings: Wanted) -> Iterator[Item]:
         """Yield the deployer's objects without listing them, and the grants to its role.
 
         SHOW doesn't return them, because they belong to an admin; the login proves that they exist.
         """
         by_admin = retained(_BY_ADMIN)
-        yield by_admin.item(SNOWFLAKE, "snowflake_user", wanted.user)
-        yield by_admin.item(SNOWFLAKE, "snowflake_role", wanted.role)
-        yield by_admin.item(SNOWFLAKE, "snowflake_warehouse", wanted.deployer_warehouse)
+        yield by_admin.item(SNOWFLAKE, "snowflake_user", settings.user)
+        yield by_admin.item(SNOWFLAKE, "snowflake_role", settings.role)
+        yield by_admin.item(SNOWFLAKE, "snowflake_warehouse", settings.deployer_warehouse)
         role = sql.identifier(self.vendor.login.role)
         for row in self.vendor.run(sql.statement("SHOW GRANTS TO ROLE {role}", role=role)):
             if row.get("privilege") != "OWNERSHIP":
                 grant = f"{row.get('privilege')} on {row.get('granted_on', '').lower()} {row.get('name')}"
-                yield by_admin.item(SNOWFLAKE, "snowflake_grant", grant, parents=(wanted.role,))
+                yield by_admin.item(SNOWFLAKE, "snowflake_grant", grant, parents=(settings.role,))
 
 
 #: Functions that read the IAM role of an object.

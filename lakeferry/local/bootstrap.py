@@ -54,10 +54,10 @@ class SetupFailed(Exception):
 def main() -> int:
     if sys.version_info[:2] != DEFAULT_RELEASE.python:
         glue = DEFAULT_RELEASE.glue
-        wanted = ".".join(map(str, DEFAULT_RELEASE.python))
+        required_version = ".".join(map(str, DEFAULT_RELEASE.python))
         return _fail(
-            f"this is Python {sys.version.split()[0]}; Glue {glue} runs {wanted}. Use `make "
-            f"PYTHON=python{wanted}`"
+            f"this is Python {sys.version.split()[0]}; Glue {glue} runs {required_version}. Use `make "
+            f"PYTHON=python{required_version}`"
         )
     try:
         prepare(flink="flink" in sys.argv[1:], glue6="glue6" in sys.argv[1:])

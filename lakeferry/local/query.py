@@ -71,8 +71,8 @@ def query(target: ExportTarget, sql: str) -> Answer:
         require_select(connection, sql)
         load(connection)
         tables = _list_tables(target)
-        wanted = {name.lower() for name in connection.get_table_names(sql)}
-        named = [table for table in tables if table[1].lower() in wanted]
+        selected_tables = {name.lower() for name in connection.get_table_names(sql)}
+        named = [table for table in tables if table[1].lower() in selected_tables]
         unread = _create_views(connection, tables, named or tables)
         try:
             answer = connection.execute(sql)

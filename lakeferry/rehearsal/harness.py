@@ -194,16 +194,16 @@ def talk(
     os.close(theirs)
     shown = ""
     position = 0
-    left = list(answers)
+    remaining_answers = list(answers)
     while piece := _read(ours):
         shown += piece
-        if left and (start := shown.find(left[0][0], position)) >= 0:
-            position = start + len(left[0][0])
-            os.write(ours, left.pop(0)[1].encode())
+        if remaining_answers and (start := shown.find(remaining_answers[0][0], position)) >= 0:
+            position = start + len(remaining_answers[0][0])
+            os.write(ours, remaining_answers.pop(0)[1].encode())
     os.close(ours)
     code = process.wait(_COMMAND_SECONDS)
-    if left:
-        raise CheckFailed(f"the terminal never showed {left[0][0]!r}:\n{shown}")
+    if remaining_answers:
+        raise CheckFailed(f"the terminal never showed {remaining_answers[0][0]!r}:\n{shown}")
     return code, shown
 
 

@@ -169,12 +169,12 @@ def remove_earlier(folder: Path) -> None:
 
     Raises CommandFailed if the folder has files with these names that are not a rehearsal's.
     """
-    found = [folder / name for name in _WRITTEN if (folder / name).exists()]
-    if found and not (folder / _LOG).exists():
-        names = ", ".join(path.name for path in found)
+    existing_paths = [folder / name for name in _WRITTEN if (folder / name).exists()]
+    if existing_paths and not (folder / _LOG).exists():
+        names = ", ".join(path.name for path in existing_paths)
         message = f"{folder} has {names}, which a rehearsal would replace, and no {_LOG} of a rehearsal"
         raise CommandFailed("OUT-FOLDER", message, "Name another folder with --out; nothing was done")
-    for path in found:
+    for path in existing_paths:
         if path.is_dir():
             shutil.rmtree(path)
         else:

@@ -129,10 +129,10 @@ def _run_schedule(harness: Harness, window: Window) -> dict[str, Any]:
     job = _find_job(harness)
     due = cron.parse(export.cron, export.zone).after(window.end)
     require(due, f"{export.cron} never fires")
-    known = {run["Id"] for run in _list_runs(harness, job)}
+    known_run_ids = {run["Id"] for run in _list_runs(harness, job)}
     request = {**_schedule(harness, job), "at": due.isoformat() if due else ""}
     fired = harness.simulators.ask_aws("POST", "/schedules/fire", request)
-    started = [run for run in _list_runs(harness, job) if run["Id"] not in known]
+    started = [run for run in _list_runs(harness, job) if run["Id"] not in known_run_ids]
     if not started:
         raise CheckFailed(f"the schedule started nothing: {fired.get('invocation')}")
     run_id = started[0]["Id"]

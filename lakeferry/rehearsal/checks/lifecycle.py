@@ -212,8 +212,11 @@ def nothing_left(harness: Harness) -> list[Check]:
 
 def require_nothing_left(items: list[Item]) -> None:
     """Raise CheckFailed if the inventory has leftovers."""
-    left = inventory.problems(items)
-    require(not left, f"left over: {', '.join(f'{item.system} {item.kind} {item.name}' for item in left)}")
+    remaining_problems = inventory.problems(items)
+    require(
+        not remaining_problems,
+        f"left over: {', '.join(f'{item.system} {item.kind} {item.name}' for item in remaining_problems)}",
+    )
 
 
 def changed(text: str) -> str:
