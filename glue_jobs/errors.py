@@ -97,7 +97,8 @@ _KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
     ),
     (
         # Checks are analysed on `spark.range(1)`, and all other expressions on the table.
-        r"(?s)(UNRESOLVED_COLUMN|FIELD_NOT_FOUND|INVALID_EXTRACT_(BASE|VALUE)|cannot be resolved).*\+- Range \(",
+        r"(?s)(UNRESOLVED_COLUMN|FIELD_NOT_FOUND|INVALID_EXTRACT_(BASE|VALUE)|cannot be resolved)"
+        r".*\+- Range \(",
         BadInput,
         "EXP-EXPRESSION",
         "a [[check]] names a column that the file doesn't have",
@@ -134,8 +135,9 @@ _KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
         "with an expression such as if(due between DATE '0001-01-01' and DATE '9999-12-31', due, null)",
     ),
     (
-        r"ARITHMETIC_OVERFLOW|NUMERIC_VALUE_OUT_OF_RANGE|CAST_OVERFLOW|cannot be represented as Decimal|Division impossible"
-        r"|java\.lang\.ArithmeticException: (Overflow|Rounding necessary)",  # of timestamp_seconds() with a decimal
+        r"ARITHMETIC_OVERFLOW|NUMERIC_VALUE_OUT_OF_RANGE|CAST_OVERFLOW|cannot be represented as Decimal"
+        # The second is of timestamp_seconds() with a decimal.
+        r"|Division impossible|java\.lang\.ArithmeticException: (Overflow|Rounding necessary)",
         DataProblem,
         "EXP-OVERFLOW",
         "a number is too large for its type",
@@ -158,10 +160,12 @@ _KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
         # Spark 4 has codes for most of these; otherwise Spark throws texts and classes of Java's own
         # libraries.
         r"INVALID_PARAMETER_VALUE|INVALID_FORMAT|DATETIME_PATTERN|INVALID_REGEXP|INVALID_TIMEZONE|DAY_OF_WEEK|CANNOT_DECODE_URL"
-        r"|DUPLICATED_MAP_KEY|UNSUPPORTED_DATATYPE|(Unknown|Illegal|Too many) pattern |week-based patterns|Pattern ends with"
+        r"|DUPLICATED_MAP_KEY|UNSUPPORTED_DATATYPE|(Unknown|Illegal|Too many) pattern "
+        r"|week-based patterns|Pattern ends with"
         r"|(Malformed|separators in|characters? in|character '.' in|symbols in) pattern"
         r"|PatternSyntaxException|near index \d+|No group \d+|Illegal input for day of week"
-        r"|INVALID_EXTRACT_FIELD|java\.util\.\w*Format\w*Exception|Unknown time-zone ID|Invalid ID for |Zone offset "
+        r"|INVALID_EXTRACT_FIELD|java\.util\.\w*Format\w*Exception|Unknown time-zone ID"
+        r"|Invalid ID for |Zone offset "
         r"|UnsupportedEncodingException|Illegal sequence boundaries|Unexpected value for \w+ in function",
         DataProblem,  # the argument may be the value of a field
         "EXP-FUNCTION-ARGUMENT",
@@ -245,7 +249,8 @@ def _find_place(text: str, code: str) -> str:
     """Return the column that Spark names. The name comes from the contract and is not data."""
     if code in ("EXP-SCHEMA-CHANGED", "EXP-EXPRESSION") and (
         name := re.search(
-            r"with name `([^']+?)` cannot be resolved|No such struct field `([^`]+)`|Cannot find field '([^']+)'",
+            r"with name `([^']+?)` cannot be resolved|No such struct field `([^`]+)`"
+            r"|Cannot find field '([^']+)'",
             text,
         )
     ):

@@ -1,5 +1,5 @@
-"""The events of a window become lines: the latest event of each key is marked, its array is exploded, and each
-event and line gets its outcome.
+"""The events of a window become lines: the latest event of each key is marked, its array is exploded, and
+each event and line gets its outcome.
 """
 
 from __future__ import annotations

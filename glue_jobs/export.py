@@ -81,7 +81,9 @@ def run(
     try:
         started = (lambda: spark) if spark else session.start_in_background(args.warehouse, args.region)
         get_spark = _share_session(started)
-        context, durations = _prepare(args, contract, services, record, get_spark, on_phase, clock)
+        context, durations = _prepare(
+            args, contract, services, record, get_spark=get_spark, on_phase=on_phase, clock=clock
+        )
         _export_windows(context, durations)
     except BaseException as thrown:
         error = errors.translated(thrown) if isinstance(thrown, Exception) else _CANCELLED
@@ -111,6 +113,7 @@ def _prepare(
     contract: Contract,
     services: Services,
     record: RunRecord,
+    *,
     get_spark: Callable[[], SparkSession],
     on_phase: OnPhase,
     clock: Clock,

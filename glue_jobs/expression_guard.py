@@ -35,11 +35,12 @@ from glue_jobs.errors import BadInput, DataProblem, translated
 #: checked), and functions with their own syntax.
 _ALLOWED = frozenset(
     """
-    Add Alias And BitwiseAnd BitwiseNot BitwiseOr BitwiseXor CaseWhen Cast Concat CreateNamedStruct Divide EqualNullSafe
-    EqualTo GreaterThan GreaterThanOrEqual ILike In IntegralDivide IsNotNull IsNotUnknown IsNull IsUnknown LambdaFunction
-    LessThan LessThanOrEqual Like LikeAll LikeAny Literal Lower Multiply Not NotLikeAll NotLikeAny Or Overlay RLike
-    Remainder StringLocate StringTrim StringTrimLeft StringTrimRight Substring Subtract TimestampAdd TimestampDiff UnaryMinus
-    UnaryPositive UnresolvedAttribute UnresolvedExtractValue UnresolvedFunction UnresolvedNamedLambdaVariable
+    Add Alias And BitwiseAnd BitwiseNot BitwiseOr BitwiseXor CaseWhen Cast Concat CreateNamedStruct Divide
+    EqualNullSafe EqualTo GreaterThan GreaterThanOrEqual ILike In IntegralDivide IsNotNull IsNotUnknown IsNull
+    IsUnknown LambdaFunction LessThan LessThanOrEqual Like LikeAll LikeAny Literal Lower Multiply Not
+    NotLikeAll NotLikeAny Or Overlay RLike Remainder StringLocate StringTrim StringTrimLeft StringTrimRight
+    Substring Subtract TimestampAdd TimestampDiff UnaryMinus UnaryPositive UnresolvedAttribute
+    UnresolvedExtractValue UnresolvedFunction UnresolvedNamedLambdaVariable
     """.split()
 )
 #: Spark 4 parses the operator BETWEEN as a function call.
@@ -49,7 +50,8 @@ _WHY_REFUSED = dict.fromkeys(_SUBQUERIES, "a subquery is not allowed: an export 
     "WindowExpression": "a window function is not allowed: use [deduplicate] or an aggregate",
     "UnresolvedStar": "name columns one by one: a field that isn't named is never exported",
     "UnresolvedRegex": "name columns one by one: a field that isn't named is never exported",
-    "ExpressionWithUnresolvedIdentifier": "IDENTIFIER() is not allowed: write the name of the field or function itself",
+    "ExpressionWithUnresolvedIdentifier": "IDENTIFIER() is not allowed: write the name of the field or "
+    "function itself",
 }
 #: Expressions of Spark's analyser whose value differs between runs or users.
 _CLOCKS = re.compile(r"Current\w+|Now|LocalTimestamp")

@@ -131,11 +131,14 @@ ARGUMENTS: Final = {
     "table": "table to read if its name is not the topic's",
     "first-day": "YYYY-MM-DD: windows from this day on, instead of from the contract's",
     "dry-run": "true to compute and check, and to publish nothing",
-    "accept-fewer-events": "true to publish a window again although events of its published file are no longer in the table",
+    "accept-fewer-events": "true to publish a window again although events of its published file are no "
+    "longer in the table",
     "region": "AWS region of the table and the bucket; without it, the region of the environment",
     "probe": "true to check what the job relies on in its environment, instead of exporting",
-    "accept-window-change": "true to publish a window although older windows were published by other rules of the contract",
-    "partitions": "number of the topic's Kafka partitions; without it, those that have events in the table count",
+    "accept-window-change": "true to publish a window although older windows were published by other rules "
+    "of the contract",
+    "partitions": "number of the topic's Kafka partitions; without it, those that have events in the table "
+    "count",
     "complete-until": (
         "states that the table has all events that Kafka received before this instant, ISO 8601 with an "
         "offset"

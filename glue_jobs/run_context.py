@@ -1,4 +1,4 @@
-"""What the windows of a run share: the session, the contract, the pinned table, and what earlier runs left."""
+"""What the windows of a run share: session, contract, pinned table, and what earlier runs left."""
 
 from __future__ import annotations
 

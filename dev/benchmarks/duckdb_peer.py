@@ -34,7 +34,8 @@ def main(table: str, key: str, memory: str) -> None:
                            (quantity * unit_price)::DECIMAL(18, 2) AS line_total,
                            row_number() OVER (PARTITION BY order_id ORDER BY "$$offset" DESC) AS rank
                     FROM iceberg_scan('{metadata}')
-                    WHERE event_time >= TIMESTAMPTZ '2026-01-19 00:00:00+00' AND event_time < TIMESTAMPTZ '2026-01-26 00:00:00+00'
+                    WHERE event_time >= TIMESTAMPTZ '2026-01-19 00:00:00+00'
+                      AND event_time < TIMESTAMPTZ '2026-01-26 00:00:00+00'
                 ) WHERE rank = 1 ORDER BY order_id
             ) TO 's3://{TARGET}/{key}' (HEADER, DELIMITER ',')
             """

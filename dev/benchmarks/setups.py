@@ -98,7 +98,8 @@ def measure_releases(bench: Bench) -> Measured:
         [["", *COST_HEADERS], *([names[release], *format_cost(cost)] for release, cost in costs.items())],
         [(f"Glue {release.glue}", cost.wall) for release, cost in costs.items()],
         "s",
-        remarks=f"{new.glue} / {old.glue}, median of pairs: {find_median_ratio(pairs):.2f} in wall time. {same}",
+        remarks=f"{new.glue} / {old.glue}, median of pairs: {find_median_ratio(pairs):.2f} in wall time. "
+        f"{same}",
     )
 
 

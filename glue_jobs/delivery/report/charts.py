@@ -68,7 +68,8 @@ class Figure:
 class _Series:
     """The data of a chart. `without_label` is the value of rows without a label.
 
-    If the axis has more labels than a series can have (`is_cut`), `value_of_others` is the value of the others.
+    If the axis has more labels than a series can have (`is_cut`), `value_of_others` is the value of the
+    others.
     """
 
     chart: Chart
@@ -210,9 +211,11 @@ def _describe(kind: str, marks: Sequence[Bar]) -> str:
     lowest = min(marks, key=lambda mark: mark.value)
     if len(marks) == 1:
         return f"One value: {_describe_bar(highest)}."
+    first_label = wording.cut_to_width(marks[0].label, 40)
+    last_label = wording.cut_to_width(marks[-1].label, 40)
     return (
-        f"{kind} for {wording.count(len(marks), 'value')}, from {wording.cut_to_width(marks[0].label, 40)} to "
-        f"{wording.cut_to_width(marks[-1].label, 40)}. Highest: {_describe_bar(highest)}. Lowest: {_describe_bar(lowest)}."
+        f"{kind} for {wording.count(len(marks), 'value')}, from {first_label} to {last_label}. "
+        f"Highest: {_describe_bar(highest)}. Lowest: {_describe_bar(lowest)}."
     )
 
 
