@@ -22,8 +22,7 @@ from glue_jobs.errors import BadInput
 
 #: Texts of a block that are compared to learn whether texts of the column recur.
 _SAMPLE: Final = 1_000
-#: What every telephone number, IBAN and card number contains: seven digits, at most six other signs between
-#: two of them.
+#: Every telephone number, IBAN and card number has seven digits, with at most six other signs between two.
 _DIGITS: Final = "[0-9]" + 6 * "[^0-9]{0,6}[0-9]"
 #: Signs that nobody sees: soft hyphens, spaces without width, marks of direction.
 _INVISIBLE: Final = (
@@ -33,8 +32,7 @@ _INVISIBLE: Final = (
 _LOOK_ALIKE: Final = "\u2002\u2003\u2005\u2007\u2008\u2009\u200a\u202f\u3000\u2010\u2011"
 #: Signs that separate groups of digits as a hyphen does: other hyphens, dashes, the minus sign.
 _DASHES: Final = "\u2010\u2012\u2013\u2014\u2015\u2212"
-#: The code points of the zeros of other scripts, such as the Arabic ones (Unicode's category Nd). The other
-#: digits follow.
+#: Code points of the zeros of other scripts, such as Arabic (Unicode's category Nd). The other digits follow.
 _ZEROS: Final = (
     "0660 06F0 07C0 0966 09E6 0A66 0AE6 0B66 0BE6 0C66 0CE6 0D66 0DE6 0E50 0ED0 0F20 1040 1090 17E0 1810 "
     "1946 19D0 1A80 1A90 1B50 1BB0 1C40 1C50 A620 A8D0 A900 A9D0 A9F0 AA50 ABF0"

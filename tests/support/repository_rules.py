@@ -18,7 +18,17 @@ FILE_LINES = 400
 ROW_MODULES = tuple(
     f"glue_jobs/{name}.py"
     for name in (
-        *("source", "rows", "columns", "aggregate", "outcomes", "pseudonyms", "ranges", "expressions"),
+        *(
+            "source",
+            "rows",
+            "columns",
+            "aggregate",
+            "outcomes",
+            "pseudonyms",
+            "ranges",
+            "expression_guard",
+            "event_lines",
+        ),
         *("decimals", "event_time", "failing", "measures", "table_fields"),
         *("delivery/csv", "delivery/verify"),
     )
