@@ -92,7 +92,7 @@ def decided(spark: SparkSession, contract: Contract) -> Contract:
     """
     if wrong := problems(spark, contract):
         listed = "; ".join(f"{key}: {message}" for key, message in wrong)
-        raise BadInput("EXP-NOT-ADDITIVE", f"contract {contract.name}: {listed}", "Correct the contract")
+        raise BadInput("EXP-NOT-ADDITIVE", f"contract {contract.name}: {listed}")
     reasons = _find_reasons(spark, contract)
     known = {column.name: column.name not in reasons for column in contract.column if column.numeric}
     columns = [attrs.evolve(column, adds_up=known.get(column.name)) for column in contract.column]

@@ -80,7 +80,7 @@ class AggregateTable:
                     raise
             else:
                 return
-        raise SourceProblem("EXP-AGGREGATE-BUSY", f"other writers keep changing {self.name}", "Run again")
+        raise SourceProblem("EXP-AGGREGATE-BUSY", f"other writers keep changing {self.name}")
 
     @property
     def _identifier(self) -> str:
@@ -149,7 +149,6 @@ class AggregateTable:
             raise SourceProblem(
                 "EXP-AGGREGATE-TYPE",
                 f"the table {self.name} has columns of other types: {', '.join(differing)}",
-                "Rename the column in the contract, or drop the table; the files keep what it held",
             )
         for name in wanted.keys() - existing.keys():
             self.spark().sql(f"ALTER TABLE {self._identifier} ADD COLUMN {quoted(name)} {wanted[name]}")

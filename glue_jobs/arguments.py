@@ -68,9 +68,7 @@ def parse(argv: Sequence[str], *, now: datetime) -> Arguments:
             f"--bucket {values['bucket']!r} is not a bucket name (lower case, digits and hyphens, no dots)"
         )
     if mistakes or as_of is None:
-        raise BadInput(
-            "EXP-ARGUMENTS", "; ".join(mistakes), "Correct the arguments; nothing was read or written"
-        )
+        raise BadInput("EXP-ARGUMENTS", "; ".join(mistakes))
     return Arguments(
         export=values["export"],
         as_of=as_of,

@@ -17,21 +17,26 @@ import traceback
 from typing import ClassVar
 
 from config.aws_denials import denial_of
+from config.errors import entry, plain
 
 _LOG = logging.getLogger("lakeferry.export")
 _JAVA_CLASS = re.compile(r"\b(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error)\b")
 
 
 class ExportError(Exception):
-    """`code` is stable and documented; `what` and `remedy` are sentences without secrets or personal data."""
+    """`code` is stable and documented; `what` and `remedy` are sentences without secrets or personal data.
+
+    `remedy` replaces that of the catalogue (config/errors.toml) where more specific advice can be given.
+    """
 
     exit_code: ClassVar[int] = 1
 
-    def __init__(self, code: str, what: str, remedy: str) -> None:
-        super().__init__(f"{code}  {what}. {remedy}")
+    def __init__(self, code: str, what: str, remedy: str = "") -> None:
+        advice = remedy or plain(entry(code).remedy).removesuffix(".")
+        super().__init__(f"{code}  {what}. {advice}")
         self.code = code
         self.what = what
-        self.remedy = remedy
+        self.remedy = advice
 
 
 class BadInput(ExportError):
@@ -238,11 +243,7 @@ def translated(error: BaseException) -> ExportError:
             if denial:
                 return kind(code, f"{what}; it is denied by {denial.by}", denial.remedy)
             return kind(code, what + _find_place(text, code), remedy)
-    return Inconsistent(
-        "EXP-UNEXPECTED",
-        f"an unexpected {type(error).__name__} stopped the run",
-        "See the log of the Glue job; on this machine, run again with -v, which shows it. Please report it",
-    )
+    return Inconsistent("EXP-UNEXPECTED", f"an unexpected {type(error).__name__} stopped the run")
 
 
 def _find_place(text: str, code: str) -> str:

@@ -39,7 +39,7 @@ _LOG = logging.getLogger("lakeferry.export")
 _OF_ONE_WINDOW = (DataProblem, Blocked, Inconsistent)
 #: Errors of AWS that another attempt may not meet.
 _PASSING = ("EXP-AWS-FAILED", "EXP-AWS-UNREACHABLE")
-_CANCELLED = ExportError("EXP-CANCELLED", "the run was stopped", "Run again; nothing is left half done")
+_CANCELLED = ExportError("EXP-CANCELLED", "the run was stopped")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -103,9 +103,7 @@ def _load_contract(name: str) -> Contract:
         return contracts.load(name)
     except BadFile as bad:
         mistakes = str(bad).removesuffix(".")
-        raise BadInput(
-            "EXP-CONTRACT", mistakes, "Correct the contract; `lakeferry export check` gives the same answer"
-        ) from None
+        raise BadInput("EXP-CONTRACT", mistakes) from None
 
 
 def _prepare(

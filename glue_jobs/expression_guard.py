@@ -100,9 +100,7 @@ def require_allowed(spark: SparkSession, contract: Contract) -> list[str]:
         if expression.of in ("row", "group"):
             fields += parsed.fields
     if mistakes:
-        raise BadInput(
-            "EXP-EXPRESSION", f"contract {contract.name}: " + "; ".join(mistakes), "Correct the contract"
-        )
+        raise BadInput("EXP-EXPRESSION", f"contract {contract.name}: " + "; ".join(mistakes))
     return list(dict.fromkeys(fields))
 
 

@@ -60,27 +60,20 @@ def fetch_key(services: "Services", secret: str) -> PseudonymKey:
     from glue_jobs.store import aws_errors  # noqa: PLC0415 - executors import this module, and boto3 takes a while
 
     if not secret:
-        raise BadInput(
-            "EXP-KEY-MISSING", "the contract hashes columns, but no key was named", "Give --pseudonym-secret"
-        )
+        raise BadInput("EXP-KEY-MISSING", "the contract hashes columns, but no key was named")
     try:
         with aws_errors(f"reading the secret {secret}"):
             answer = services.secrets.get_secret_value(SecretId=secret)
     except StorageProblem as problem:
         raise StorageProblem(
-            "EXP-KEY-UNREADABLE",
-            f"the pseudonymisation key can't be read: {problem.what}",
-            "Check the secret's name and the role's permission to read it. Nothing is exported without the "
-            "key",
+            "EXP-KEY-UNREADABLE", f"the pseudonymisation key can't be read: {problem.what}"
         ) from None
     try:
         value = base64.b64decode(json.loads(answer.get("SecretString", ""))["key"], validate=True)
         _compute_pads(value)
     except (ValueError, KeyError, TypeError, binascii.Error):
         raise BadInput(
-            "EXP-KEY-FORM",
-            f"the secret {secret} does not hold a key in the form expected",
-            'Store {"key": "<32 to 64 random bytes in base64>"}',
+            "EXP-KEY-FORM", f"the secret {secret} does not hold a key in the form expected"
         ) from None
     return PseudonymKey(value, answer["VersionId"])
 

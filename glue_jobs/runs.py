@@ -24,11 +24,7 @@ from glue_jobs.errors import ExportError
 from glue_jobs.platform import code_version
 from glue_jobs.store import Bucket
 
-_DIED = ExportError(
-    "EXP-DIED",
-    "the run's process ended without saying why",
-    "Nothing to do: a later run removed the files it left",
-)
+_DIED = ExportError("EXP-DIED", "the run's process ended without saying why")
 #: How many records are read at a time. The next run notices a dead run or, if its time limit hasn't passed
 #: then, one soon after.
 _LATEST = 20
@@ -97,8 +93,6 @@ class RunRecord:
                 "EXP-TIME-LIMIT",
                 f"the run's time limit passed at {self.expires_at:%Y-%m-%d %H:%M} UTC, so it publishes "
                 "nothing more",
-                "Run again: it carries on where this one stopped. If it takes as long again, raise "
-                "--time-limit-minutes (in a deployment, aws.glue_timeout_minutes)",
             )
 
     @contextmanager

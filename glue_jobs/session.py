@@ -131,7 +131,5 @@ def activate(session: SparkSession) -> SparkSession:
             "EXP-SETTINGS",
             f"Spark has other values for {', '.join(differing)} than the job needs, so results could be "
             "wrong",
-            "Start the job with the settings of its deployment (the argument --conf), and don't change "
-            "them for a run",
         )
     return session

@@ -117,7 +117,6 @@ def pin(services: Services, database: str, name: str) -> PinnedTable:
             "EXP-TABLE-NOT-READY",
             f"table {database}.{name} exists but has no snapshot: Tableflow has not materialised the topic "
             "yet",
-            "Wait until the topic's first commit (about ten minutes), then run again",
         )
     snapshot = snapshots[snapshot_id]
     return PinnedTable(
@@ -146,18 +145,11 @@ def _find_metadata_location(services: Services, database: str, name: str) -> str
             table = services.glue.get_table(DatabaseName=database, Name=name)["Table"]
         except services.glue.exceptions.EntityNotFoundException:
             raise SourceProblem(
-                "EXP-TABLE-MISSING",
-                f"the Glue catalog has no table {database}.{name}",
-                "Check the database (the Kafka cluster's id) and that Tableflow and its Glue integration "
-                "are on for the topic",
+                "EXP-TABLE-MISSING", f"the Glue catalog has no table {database}.{name}"
             ) from None
     location = table.get("Parameters", {}).get("metadata_location")
     if not location:
-        raise SourceProblem(
-            "EXP-NOT-ICEBERG",
-            f"table {database}.{name} is not an Iceberg table",
-            "Name a table that Tableflow writes",
-        )
+        raise SourceProblem("EXP-NOT-ICEBERG", f"table {database}.{name} is not an Iceberg table")
     return str(location)
 
 
@@ -252,9 +244,7 @@ def require_fields(contract: Contract, table: PinnedTable) -> None:
     """
     if lacking := [name.removeprefix("$") for name in REQUIRED if name not in table.fields]:
         raise SourceProblem(
-            "EXP-NOT-TABLEFLOW",
-            f"table {table.database}.{table.name} has no columns {', '.join(lacking)}",
-            "Name a table that Tableflow writes: it calls them $$offset or cflt_metadata_offset, and so on",
+            "EXP-NOT-TABLEFLOW", f"table {table.database}.{table.name} has no columns {', '.join(lacking)}"
         )
     _require_unambiguous([path for _, path in contract.fields()], table)
     problems = [
@@ -296,8 +286,6 @@ def _require_unambiguous(paths: list[str], table: PinnedTable) -> None:
             "EXP-AMBIGUOUS-FIELD",
             f"the topic of table {table.database}.{table.name} has fields of its own with the names of "
             f"Kafka's or Iceberg's metadata ({', '.join(names)}), and the contract names them",
-            "Remove these names from the contract, or rename the fields in the topic. Without them, the "
-            "topic can be exported",
         )
 
 
@@ -307,7 +295,6 @@ def _require_none(problems: list[str], table: PinnedTable) -> None:
             "EXP-SCHEMA-CHANGED",
             f"table {table.database}.{table.name} no longer has what the contract reads: "
             + "; ".join(dict.fromkeys(problems)),
-            "Change the contract (and its version), or put the field back",
         )
 
 

@@ -150,7 +150,7 @@ class ObjectBody:
             if error.response["Error"]["Code"] not in _CONFLICT:
                 raise
             what = f"s3://{self._bucket}/{self._key} was replaced while it was read"
-            raise StorageProblem("EXP-AWS-FAILED", what, "Run again") from error
+            raise StorageProblem("EXP-AWS-FAILED", what) from error
 
 
 def read_location(services: Services, location: str, pause: Pause = time.sleep) -> bytes:

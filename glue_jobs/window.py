@@ -156,12 +156,7 @@ def _judge_completeness(run: RunContext, window: Window, current: Manifest | Non
 
 def _incomplete_document(run: RunContext, window: Window, verdict: Verdict) -> dict[str, Any]:
     if run.contract.window.on_incomplete_source == "fail":
-        raise DataProblem(
-            "EXP-SOURCE-INCOMPLETE",
-            f"window {window.label}: {verdict.evidence}",
-            "Wait for newer data, then run again. If you know that the table has all events up to an "
-            "instant, run once with --complete-until",
-        )
+        raise DataProblem("EXP-SOURCE-INCOMPLETE", f"window {window.label}: {verdict.evidence}")
     return {"window": window.label, "state": "incomplete", "reason": verdict.evidence}
 
 
@@ -202,9 +197,7 @@ def _export(run: RunContext, window: Window, verdict: Verdict) -> dict[str, Any]
             aggregate_table=run.aggregates.name if run.aggregates else None,
         )
         if empty and run.contract.window.on_empty == "fail":
-            raise DataProblem(
-                "EXP-EMPTY", f'window {window.label} has no rows, and on_empty is "fail"', "Check the source"
-            )
+            raise DataProblem("EXP-EMPTY", f'window {window.label} has no rows, and on_empty is "fail"')
         current, _ = location.current() or (None, None)
         result = attrs.evolve(result, accepted=_find_accepted(run, window, current))
         result = accept_loss(current, result, accept=run.accept_fewer_events)
@@ -311,11 +304,7 @@ def _require_clean(run: RunContext, window: Window, stats: FileStats, checks: li
     if stats.personal:
         hits = "; ".join(f"{kind} in {count} rows" for kind, count in sorted(stats.personal.items()))
         raise Blocked(
-            "EXP-PERSONAL-DATA",
-            f"the file of {window.label} holds what looks like personal data ({hits})",
-            "Give the column a treatment in the contract. If it may have such values, keep it with a "
-            "reason and name their kind, "
-            'for instance may_contain = ["email"]',
+            "EXP-PERSONAL-DATA", f"the file of {window.label} holds what looks like personal data ({hits})"
         )
     failed = [check for check in checks if check.severity == "block" and not check.passed]
     if failed:

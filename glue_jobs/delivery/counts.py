@@ -15,7 +15,6 @@ from glue_jobs import outcomes
 from glue_jobs.delivery.verify import FileStats, Part
 from glue_jobs.errors import Blocked, Inconsistent
 
-_REMEDY = "Nothing was published; run again, and report it if it happens again"
 _WITHHELD = (
     "The only group of this window is too small to be shown, and counts of events and lines would reveal "
     "its size. The counts agree, but they are withheld."
@@ -151,9 +150,7 @@ def reconcile(
         # that were read.
         event["outside_window"] += read.in_table - read.inside - read.invalid_time
     if event["outside_window"] < 0:
-        raise Inconsistent(
-            "EXP-COUNTS", f"the table says it has {read.in_table} events, but more were read", _REMEDY
-        )
+        raise Inconsistent("EXP-COUNTS", f"the table says it has {read.in_table} events, but more were read")
     event |= {"invalid_event_time": read.invalid_time, "null_key": read.null_key}
     _require_equal("events in the table and events with an outcome", read.in_table, sum(event.values()))
     groups = {"shown": shown, "suppressed": report.rows.get("suppressed", 0)} if aggregated else None
@@ -183,11 +180,9 @@ def require_valid(read: ReadCounts, limit: int, window: str) -> None:
             f"window {window}: {read.invalid_time_received:,} events that Kafka received during the window "
             f"have no valid time, and {null_key:,} of its events have no key: more than {limit} % "
             "(source.max_invalid_percent)",
-            "Correct the source, or source.event_time, source.min_event_date or deduplicate.key of the "
-            "contract; if such events are expected, raise source.max_invalid_percent",
         )
 
 
 def _require_equal(what: str, one: int, other: int) -> None:
     if one != other:
-        raise Inconsistent("EXP-COUNTS", f"{what} differ: {one} and {other}", _REMEDY)
+        raise Inconsistent("EXP-COUNTS", f"{what} differ: {one} and {other}")

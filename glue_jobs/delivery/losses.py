@@ -31,9 +31,6 @@ def accept_loss(current: Manifest | None, result: WindowResult, *, accept: bool)
             "EXP-EVENTS-LOST",
             f"window {result.window.label}: the table no longer has some events of published generation "
             f"{current['generation']}",
-            "The published file stays. Let Tableflow keep rows (rows_days) for longer than a window and "
-            "restate_for_days together. To publish without these events, run once with "
-            "--accept-fewer-events true",
         )
     return (
         attrs.evolve(result, accepted=result.accepted.with_loss(f"{loss} That was accepted."))

@@ -175,9 +175,7 @@ def publish(
             error.add_note(MAY_BE_WRITTEN)
             raise
         return Outcome(PUBLISHED, latest)
-    raise StorageProblem(
-        "EXP-MANIFEST-BUSY", f"S3 keeps refusing the manifest of {location.window}", "Run again"
-    )
+    raise StorageProblem("EXP-MANIFEST-BUSY", f"S3 keeps refusing the manifest of {location.window}")
 
 
 def require_no_newer_contract(current: Manifest | None, version: int) -> None:
@@ -187,8 +185,6 @@ def require_no_newer_contract(current: Manifest | None, version: int) -> None:
             "EXP-CONTRACT-OLDER",
             f"window {current['window']['label']} was published with version "
             f"{current['contract']['version']} of the contract, and this run has version {version}",
-            "Run the newer contract, for example by updating this checkout. If the older one is right "
-            "after all, give it a higher version",
         )
 
 

@@ -29,7 +29,6 @@ from glue_jobs.errors import DataProblem, Inconsistent
 
 #: Bytes that are read at a time.
 _CHUNK = 8 << 20
-_REMEDY = "Nothing was published; run again, and report it if it happens again"
 #: Wide enough for sums and differences of the longest decimals; Python's own context rounds to 28 digits.
 EXACT = Context(prec=120, rounding=ROUND_HALF_UP)
 
@@ -132,7 +131,7 @@ def _unpack_blocks() -> Iterator[None]:
     try:
         yield
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise Inconsistent("EXP-CHECKSUM", f"the file can't be unpacked: {error}", _REMEDY) from None
+        raise Inconsistent("EXP-CHECKSUM", f"the file can't be unpacked: {error}") from None
 
 
 def _split_records(blocks: Iterator[bytes], header: bytes) -> Iterator[bytes]:
@@ -141,7 +140,7 @@ def _split_records(blocks: Iterator[bytes], header: bytes) -> Iterator[bytes]:
     while len(rest) < len(header) and (block := next(blocks, b"")):
         rest += block
     if not rest.startswith(header):
-        raise Inconsistent("EXP-HEADER", "the file does not begin with its header", _REMEDY)
+        raise Inconsistent("EXP-HEADER", "the file does not begin with its header")
     rest = rest[len(header) :]
     while True:
         cut = _find_last_end(rest)
@@ -153,7 +152,7 @@ def _split_records(blocks: Iterator[bytes], header: bytes) -> Iterator[bytes]:
             break
         rest += block
     if rest:
-        raise Inconsistent("EXP-RECORDS", "the file ends in the middle of a record", _REMEDY)
+        raise Inconsistent("EXP-RECORDS", "the file ends in the middle of a record")
 
 
 def _find_last_end(data: bytes) -> int:
@@ -208,7 +207,7 @@ def _parse_block(block: bytes, contract: Contract) -> pa.Table:
         )
     except pa.ArrowInvalid as error:
         raise Inconsistent(
-            "EXP-RECORDS", f"the file is not what the contract says: {_shorten_error(error)}", _REMEDY
+            "EXP-RECORDS", f"the file is not what the contract says: {_shorten_error(error)}"
         ) from None
 
 
@@ -361,7 +360,7 @@ class _CheckedBody(io.RawIOBase):
     def finish(self) -> str:
         """Return the SHA-256 of the whole object in hex."""
         if self._left or next(self._parts, None) is not None:
-            raise Inconsistent("EXP-CHECKSUM", "the file is shorter than what was written", _REMEDY)
+            raise Inconsistent("EXP-CHECKSUM", "the file is shorter than what was written")
         self._verify()
         return self._whole.hexdigest()
 
@@ -369,12 +368,10 @@ class _CheckedBody(io.RawIOBase):
         self._verify()
         self._part = next(self._parts, None)
         if self._part is None:
-            raise Inconsistent("EXP-CHECKSUM", "the file is longer than what was written", _REMEDY)
+            raise Inconsistent("EXP-CHECKSUM", "the file is longer than what was written")
         self._left = self._part.size
         self._of_part = hashlib.sha256()
 
     def _verify(self) -> None:
         if self._part is not None and self._of_part.hexdigest() != self._part.sha256:
-            raise Inconsistent(
-                "EXP-CHECKSUM", f"part {self._part.number} of the file was changed on the way", _REMEDY
-            )
+            raise Inconsistent("EXP-CHECKSUM", f"part {self._part.number} of the file was changed on the way")
