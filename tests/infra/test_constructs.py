@@ -9,6 +9,7 @@ from constructs import Construct
 
 from lambdas import contract
 from lambdas.confluent.properties import AclProps, TopicProps
+from lambdas.shared.settings import FunctionSettings, RotationSettings
 from stacks.constructs.cleanup import CleanupOnDestroy
 from stacks.constructs.rotation import KeyRotation
 from stacks.constructs.secrets import StackSecrets
@@ -31,7 +32,7 @@ def stack():
 
 @pytest.fixture
 def provider(stack, deployment):
-    return VendorProvider(stack, "Vendor", deployment=deployment, environment={}, statements=[])
+    return VendorProvider(stack, "Vendor", deployment=deployment, settings=FunctionSettings(), statements=[])
 
 
 def topic(**more):
@@ -110,7 +111,12 @@ def test_a_secret_rotates_once_it_is_filled(stack, provider, deployment):
     secret = secrets.empty("KeySecret", "confluent/key", "a key")
     filled = provider.create(stack, "Orders", topic())
     rotation = KeyRotation(
-        stack, "KeyRotation", deployment=deployment, secrets=secrets, provider=provider, environment={}
+        stack,
+        "KeyRotation",
+        deployment=deployment,
+        secrets=secrets,
+        provider=provider,
+        settings=RotationSettings(),
     )
     rotation.rotate(secret, filled)
     (schedule,) = Template.from_stack(stack).find_resources("AWS::SecretsManager::RotationSchedule").values()
