@@ -68,7 +68,7 @@ def side():
 
 
 def _reader(made, role):
-    held = snowflake_lives.secret_fields.fields(
+    held = snowflake_lives.secret_fields.build_fields(
         deployer_key(), snowflake_lives.Connection(made.account.identifier, "LAKE_READER", "127.0.0.1")
     )
     made.secrets.values["reader-key"] = json.dumps(held)
