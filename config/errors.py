@@ -9,12 +9,11 @@ import functools
 import re
 import tomllib
 from collections.abc import Mapping
-from pathlib import Path
+from importlib import resources
 from typing import Any, Final
 
 import attrs
 
-FILE: Final = Path(__file__).with_name("errors.toml")
 #: One page explains all errors; each code has an anchor there.
 PAGE: Final = "docs/reference/errors.md"
 #: Exit codes from 0 to 7: success; failure; invalid input; this machine or something that `doctor` checks is
@@ -53,7 +52,9 @@ class Entry:
 @functools.cache
 def catalogue() -> Mapping[str, Entry]:
     """Return every error by its code, by part in the order of errors.toml, then by code."""
-    parts = tomllib.loads(FILE.read_text(encoding="utf-8"))
+    # Python also imports this package from the job's zip, where only importlib finds the file.
+    file = resources.files(__package__).joinpath("errors.toml")
+    parts = tomllib.loads(file.read_text(encoding="utf-8"))
     return {
         code: _parse_entry(code, part, table)
         for part, tables in parts.items()
@@ -65,7 +66,7 @@ def entry(code: str) -> Entry:
     """Return the error with this code. Raises UnknownCode."""
     if known := catalogue().get(code):
         return known
-    raise UnknownCode(f"{FILE.name} has no error {code!r}")
+    raise UnknownCode(f"errors.toml has no error {code!r}")
 
 
 def plain(markdown: str) -> str:

@@ -134,7 +134,7 @@ def test_a_second_slash_after_the_bucket_belongs_to_the_key(side):
 
     Source: its test data, read_created_byob_aws_tt.json.
     """
-    bucket, key = lake(side)._shown("things")
+    bucket, key = lake(side)._find_metadata("things")
     side.aws.s3.copy_object(Bucket=bucket, Key=f"/{key}", CopySource={"Bucket": bucket, "Key": key})
     side.aws.glue.create_table(
         DatabaseName=NAMESPACE,
