@@ -24,7 +24,7 @@ from glue_jobs.aggregate_table import AggregateTable
 from glue_jobs.arguments import Arguments
 from glue_jobs.delivery import cleanup
 from glue_jobs.delivery.personal_scan import require_patterns
-from glue_jobs.delivery.publish import Listing, may_be_written
+from glue_jobs.delivery.publish import Listing
 from glue_jobs.errors import BadInput, Blocked, DataProblem, ExportError, Inconsistent
 from glue_jobs.expression_guard import require_allowed
 from glue_jobs.pseudonyms import fetch_key
@@ -32,7 +32,7 @@ from glue_jobs.run_context import RunContext
 from glue_jobs.runs import Clock, OnPhase, RunRecord
 from glue_jobs.source import pin, require_fields, require_same_fields, with_appended_at
 from glue_jobs.store import Bucket, Services, connect
-from glue_jobs.window import export_window
+from glue_jobs.window import WindowExport
 
 _LOG = logging.getLogger("lakeferry.export")
 #: Errors that affect one window only; the run goes on with the next one.
@@ -254,20 +254,21 @@ def _estimate_duration(window: Window, durations: dict[str, float]) -> float:
 
 def _export_or_explain(run: RunContext, window: Window, *, tries_left: int) -> dict[str, Any]:
     """Export a window and return its document for the run's record, also if it failed."""
+    attempt = WindowExport(run, window)
     try:
-        return export_window(run, window)
+        return attempt.export()
     except Exception as thrown:  # Spark and boto3 raise many classes
         error = errors.translated(thrown)
         if error is not thrown:
             errors.log_cause(thrown)
-        if tries_left and error.code in _PASSING and not may_be_written(thrown):
+        if tries_left and error.code in _PASSING and not attempt.may_be_visible:
             _LOG.info("%s: %s; trying again", window.label, error.what)
         else:
-            return _explain(window, error, is_unsure=may_be_written(thrown))
+            return _explain(window, error, may_be_visible=attempt.may_be_visible)
     return _export_or_explain(run, window, tries_left=tries_left - 1)
 
 
-def _explain(window: Window, error: ExportError, *, is_unsure: bool) -> dict[str, Any]:
+def _explain(window: Window, error: ExportError, *, may_be_visible: bool) -> dict[str, Any]:
     return {
         "window": window.label,
         "state": "blocked" if isinstance(error, Blocked) else "failed",
@@ -276,7 +277,7 @@ def _explain(window: Window, error: ExportError, *, is_unsure: bool) -> dict[str
         "remedy": error.remedy,
         "exit_code": error.exit_code,
         "stops": not isinstance(error, _OF_ONE_WINDOW) and error.code not in _PASSING,
-        "may_be_published": is_unsure,
+        "may_be_published": may_be_visible,
     }
 
 

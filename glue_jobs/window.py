@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from functools import partial
+from contextlib import AbstractContextManager, suppress
+from functools import cached_property, partial
 from typing import Any
 
 import attrs
 from pyspark.sql import functions as F
 
+from config.exports.contract import Contract
 from config.exports.windows import Window, kind_of
 from glue_jobs.aggregate_table import holds
 from glue_jobs.borders import REMEDY
@@ -23,14 +24,12 @@ from glue_jobs.delivery.losses import accept_loss
 from glue_jobs.delivery.manifest import INCOMPLETE, Accepted, CheckResult, Fence, File, Manifest, WindowResult
 from glue_jobs.delivery.multipart import CsvFormat, StoredFile, write_file
 from glue_jobs.delivery.publish import (
-    MAY_BE_WRITTEN,
     PUBLISHED,
     SKIPPED,
     SUPERSEDED,
     UNCHANGED,
+    Publication,
     WindowLocation,
-    may_be_written,
-    publish,
     require_no_newer_contract,
 )
 from glue_jobs.delivery.verify import FileStats, verify_file
@@ -55,304 +54,336 @@ _MANIFEST_KEYS_IN_RECORD = (
 )
 
 
-def export_window(run: RunContext, window: Window) -> dict[str, Any]:
-    """Export a window and return its document for the run's record.
+@attrs.define(slots=False)  # for `cached_property`
+class WindowExport:
+    """One try to export one window of a run."""
 
-    If an error stops it, it removes the files that it wrote, unless a manifest that names them may still
-    appear.
-    """
-    location = run.location(window)
-    run.record.require_time(run.clock())
-    with run.phase(window, "look for changes"):
-        current, _ = location.current() or (None, None)
-        cleanup.clean_window(
-            location, current, run.listing.leftovers(window.label), run.record.id, run.clock()
-        )
-        inputs = {"inputs_sha256": _hash_inputs(run, window)}
-    require_no_newer_contract(current, run.contract.version)
-    _require_fitting_borders(run, window)
-    is_accepted_now = window.label in run.borders  # the manifest doesn't say so yet
-    document = None if is_accepted_now else _describe_if_up_to_date(run, window, current, inputs)
-    if document is not None and document["status"] != INCOMPLETE:
+    run: RunContext
+    window: Window
+
+    @property
+    def may_be_visible(self) -> bool:
+        """Whether a manifest that names this run's files is visible, or may still become visible."""
+        return self._publication.may_be_visible
+
+    @property
+    def contract(self) -> Contract:
+        return self.run.contract
+
+    @cached_property
+    def location(self) -> WindowLocation:
+        return self.run.location(self.window)
+
+    @cached_property
+    def _publication(self) -> Publication:
+        return Publication(self.location, self.run.record, self.run.clock)
+
+    def export(self) -> dict[str, Any]:
+        """Return the window's document for the run's record.
+
+        If an error stops it, it removes the files that it wrote, unless they may be visible.
+        """
+        run = self.run
+        run.record.require_time(run.clock())
+        with self._phase("look for changes"):
+            current = self._read_current()
+            leftovers = run.listing.leftovers(self.window.label)
+            cleanup.clean_window(self.location, current, leftovers, run.record.id, run.clock())
+            inputs = self._hash_inputs()
+        require_no_newer_contract(current, self.contract.version)
+        self._require_fitting_borders()
+        document = self._describe_if_up_to_date(current, inputs)
+        if document is not None and document["status"] != INCOMPLETE:
+            return document
+        verdict = self._judge_completeness(current)
+        if document is not None and not verdict.is_complete:
+            return document
+        if not verdict.is_complete and self.contract.window.on_incomplete_source != "publish":
+            return self._describe_incomplete(verdict)
+        try:
+            document = self._compute_and_publish(verdict)
+        except BaseException:
+            if not self.may_be_visible:
+                with suppress(
+                    ExportError
+                ):  # the first error is the one to report; the next run removes the rest
+                    self._discard_files()
+            raise
+        finally:
+            with suppress(Exception):  # the first error is the one to report
+                run.spark().catalog.clearCache()  # the groups of an aggregate
+        if document["state"] in (PUBLISHED, UNCHANGED, SKIPPED):
+            document["inputs_sha256"] = inputs
         return document
-    verdict = _judge_completeness(run, window, current)
-    if document is not None and not verdict.is_complete:
-        return document
-    if not verdict.is_complete and run.contract.window.on_incomplete_source != "publish":
-        return _incomplete_document(run, window, verdict)
-    try:
-        document = _export(run, window, verdict)
-    except BaseException as error:
-        if not may_be_written(error):
-            with suppress(ExportError):  # the first error is the one to report; the next run removes the rest
-                cleanup.discard_files(location, run.record.id)
-        raise
-    return document | inputs if document["state"] in (PUBLISHED, UNCHANGED, SKIPPED) else document
 
+    def _phase(self, name: str) -> AbstractContextManager[None]:
+        return self.run.phase(self.window, name)
 
-def _hash_inputs(run: RunContext, window: Window) -> str:
-    """Return a hash of everything that determines the rows of a window. While it is the same, so are they."""
-    parts = [
-        run.table.uuid,
-        run.query.files.digest(window),
-        run.contract.sha256,
-        run.key_version,
-        code_version(),
-    ]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+    def _read_current(self) -> Manifest | None:
+        """Return the visible manifest."""
+        stored = self.location.current()
+        return stored[0] if stored else None
 
+    def _discard_files(self) -> None:
+        cleanup.discard_files(self.location, self.run.record.id)
 
-def _describe_if_up_to_date(
-    run: RunContext, window: Window, current: Manifest | None, inputs: dict[str, str]
-) -> dict[str, Any] | None:
-    """Return the document of a window that was computed from the same inputs, and whose files and aggregate
-    are present.
+    def _hash_inputs(self) -> str:
+        """Return a hash of everything that determines the rows. While it is the same, so are they."""
+        parts = [
+            self.run.table.uuid,
+            self.run.query.files.digest(self.window),
+            self.contract.sha256,
+            self.run.key_version,
+            code_version(),
+        ]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
-    None if it must be computed.
-    """
-    before = run.computed.get(window.label, {})
-    if before.get("inputs_sha256") != inputs["inputs_sha256"]:
-        return None
-    if current is None:
-        return (
-            before if before["state"] == SKIPPED and window.label in run.listing.labels("skipped") else None
-        )
-    if before["run_id"] != current["run_id"] or not run.listing.has_files(current):
-        return None
-    if run.aggregates and not holds(run.aggregated, current):
-        return None
-    return _document(window, UNCHANGED, current) | inputs
+    def _require_fitting_borders(self) -> None:
+        """Raises Blocked also for a window that is up to date: its neighbour may have failed in the run that
+        published it.
+        """
+        borders = self.run.borders.get(self.window.label, [])
+        if borders and not self.run.accept_window_change:
+            raise Blocked("EXP-WINDOW-CHANGED", "; ".join(border.what for border in borders), REMEDY)
 
+    def _describe_if_up_to_date(self, current: Manifest | None, inputs: str) -> dict[str, Any] | None:
+        """Return the document of a window that was computed from the same inputs, and whose files and
+        aggregate are present.
 
-def _require_fitting_borders(run: RunContext, window: Window) -> None:
-    """Raises Blocked also for a window that is up to date: its neighbour may have failed in the run that
-    published it.
-    """
-    borders = run.borders.get(window.label, [])
-    if borders and not run.accept_window_change:
-        raise Blocked("EXP-WINDOW-CHANGED", "; ".join(border.what for border in borders), REMEDY)
+        None if it must be computed.
+        """
+        label = self.window.label
+        before = self.run.computed.get(label, {})
+        if before.get("inputs_sha256") != inputs:
+            return None
+        if label in self.run.borders:  # accepted in this run, which the manifest must say
+            return None
+        if current is None:
+            is_skipped = before["state"] == SKIPPED and label in self.run.listing.labels("skipped")
+            return before if is_skipped else None
+        if before["run_id"] != current["run_id"] or not self.run.listing.has_files(current):
+            return None
+        if self.run.aggregates and not holds(self.run.aggregated, current):
+            return None
+        return self._describe(UNCHANGED, current) | {"inputs_sha256": inputs}
 
+    def _judge_completeness(self, current: Manifest | None) -> Verdict:
+        """Return whether the table has all events of the window.
 
-def _find_accepted(run: RunContext, window: Window, current: Manifest | None) -> Accepted:
-    """Return what was accepted for the published generation, and what is accepted now."""
-    borders = run.borders.get(window.label, [])
-    sentences = [f"{border.what[0].upper()}{border.what[1:]}. That was accepted." for border in borders]
-    return manifest.accepted_of(current, run.contract).with_neighbours(
-        (border.neighbour for border in borders), sentences
-    )
+        What was known when the window was published stays true: the table has not lost events of the window
+        unnoticed.
+        """
+        if current is not None and manifest.was_complete(current, self.window, self.run.table):
+            return Verdict(True, current["completeness"])
+        with self._phase("look at partitions"):
+            return self.run.completeness.of(self.window)
 
+    def _describe_incomplete(self, verdict: Verdict) -> dict[str, Any]:
+        """Return the document of a window that is not published yet. Raises DataProblem if it should be."""
+        if self.contract.window.on_incomplete_source == "fail":
+            raise DataProblem("EXP-SOURCE-INCOMPLETE", f"window {self.window.label}: {verdict.evidence}")
+        return {"window": self.window.label, "state": "incomplete", "reason": verdict.evidence}
 
-def _judge_completeness(run: RunContext, window: Window, current: Manifest | None) -> Verdict:
-    """Return whether the table has all events of the window.
+    def _compute_and_publish(self, verdict: Verdict) -> dict[str, Any]:
+        previous = self._find_previous_manifest()
+        frame, stored = self._write_rows()
+        result = self._verify(verdict, stored, previous)
+        empty = result.stats.rows == 0
+        on_empty = self.contract.window.on_empty
+        if empty and on_empty == "fail":
+            raise DataProblem("EXP-EMPTY", f'window {self.window.label} has no rows, and on_empty is "fail"')
+        current = self._read_current()
+        result = attrs.evolve(result, accepted=self._find_accepted(current))
+        result = accept_loss(current, result, accept=self.run.accept_fewer_events)
+        result = attrs.evolve(result, notes=[*result.notes, *result.accepted.sentences])
+        if self.run.dry_run:
+            self._discard_files()
+            return self._describe("dry_run", self._build_manifest(result))
+        # A published window that has become empty is published again as empty. Skipping it would leave its
+        # rows visible.
+        if empty and on_empty == "skip" and current is None:
+            self._discard_files()
+            if not verdict.is_complete:
+                return self._describe_incomplete(verdict)
+            self.location.mark_skipped(self.run.record.id)
+            return self._describe(SKIPPED, self._build_manifest(result))
+        return self._publish(result, frame)
 
-    What was known when the window was published stays true: the table has not lost events of the window
-    unnoticed.
-    """
-    if current is not None and manifest.was_complete(current, window, run.table):
-        return Verdict(True, current["completeness"])
-    with run.phase(window, "look at partitions"):
-        return run.completeness.of(window)
+    def _find_previous_manifest(self) -> Manifest | None:
+        """Return the manifest with which the report compares: of the latest published window before this."""
+        run = self.run
+        published = [document["window"] for document in run.record.windows if document["state"] == PUBLISHED]
+        earlier = [
+            label
+            for label in (*run.listing.labels("manifests"), *published)
+            if label < self.window.label and kind_of(label) == kind_of(self.window.label)
+        ]
+        if not earlier:
+            return None
+        stored = WindowLocation(run.bucket, self.contract.name, max(earlier)).current()
+        return stored[0] if stored else None
 
+    def _write_rows(self) -> tuple[WindowFrame, StoredFile]:
+        """Compute and upload the rows."""
+        run = self.run
+        folder = self.location.run_folder(run.record.id)
+        ending = ".csv.gz" if self.contract.delivery.gzip else ".csv"
+        key = f"{folder}{self.contract.name}_{self.window.label}{ending}"
+        query = run.query.window(self.window)
+        with self._phase("compute"), naming_expressions(partial(failing_expressions, query)):
+            frame = query.rows()
+            form = CsvFormat(self.contract.columns, self.contract.delivery, frame.hashed_late, run.query.key)
+            stored = write_file(frame.frame, frame.partitions, run.bucket, key, form)
+        # boto3 retries a request without an answer, so S3 may have begun two uploads.
+        for unfinished, upload_id in run.bucket.uploads(folder):
+            run.bucket.abort(unfinished, upload_id)
+        return frame, stored
 
-def _incomplete_document(run: RunContext, window: Window, verdict: Verdict) -> dict[str, Any]:
-    if run.contract.window.on_incomplete_source == "fail":
-        raise DataProblem("EXP-SOURCE-INCOMPLETE", f"window {window.label}: {verdict.evidence}")
-    return {"window": window.label, "state": "incomplete", "reason": verdict.evidence}
+    def _verify(self, verdict: Verdict, stored: StoredFile, previous: Manifest | None) -> WindowResult:
+        """Read the file back, and compare it with what was counted.
 
-
-def _export(run: RunContext, window: Window, verdict: Verdict) -> dict[str, Any]:
-    location = run.location(window)
-    previous = _find_previous_manifest(run, window)
-    try:
-        frame, stored = _compute(run, window)
-        with run.phase(window, "verify"), ThreadPoolExecutor(1) as pool:
+        Raises Inconsistent if counts differ, Blocked if the file may not be published.
+        """
+        run = self.run
+        contract = self.contract
+        with self._phase("verify"), ThreadPoolExecutor(1) as pool:
             # Only this thread uses Spark, because Spark's settings belong to a thread. Another one reads the
             # file meanwhile.
-            reading = pool.submit(_read_back, run, stored)
-            read = _count_read(run, window)
+            reading = pool.submit(self._read_back, stored)
+            read = self._count_read()
             stats = reading.result()
-            counted = counts.reconcile(
-                read, stored.report, stats, aggregated=run.contract.aggregate is not None
-            )
-            counts.require_valid(read, run.contract.source.max_invalid_percent, window.label)
-            checks = _run_checks(run, stored.report, stats)
-        _require_clean(run, window, stats, checks)
-        empty = stats.rows == 0
-        result = WindowResult(
-            contract=run.contract,
-            window=window,
+            is_aggregate = contract.aggregate is not None
+            counted = counts.reconcile(read, stored.report, stats, aggregated=is_aggregate)
+            counts.require_valid(read, contract.source.max_invalid_percent, self.window.label)
+            checks = self._run_checks(stored.report, stats)
+        self._require_clean(stats, checks)
+        return WindowResult(
+            contract=contract,
+            window=self.window,
             table=run.table,
             run_id=run.record.id,
-            status=_name_status(verdict, empty=empty),
+            status=_name_status(verdict, stats),
             completeness=verdict.evidence,
             counts=counted,
             events=read.inside,
             offsets=stored.report.offsets,
             stats=stats,
             checks=checks,
-            notes=manifest.notes(run.contract, stats, stored.report.cut, stored.report.replaced),
+            notes=manifest.notes(contract, stats, stored.report.cut, stored.report.replaced),
             files=[File("data", stats.key, stats.size, stats.sha256, stats.rows)],
             key_version=run.key_version,
-            previous_window=manifest.comparable(previous, run.contract) if previous else None,
+            previous_window=manifest.comparable(previous, contract) if previous else None,
             aggregate_table=run.aggregates.name if run.aggregates else None,
         )
-        if empty and run.contract.window.on_empty == "fail":
-            raise DataProblem("EXP-EMPTY", f'window {window.label} has no rows, and on_empty is "fail"')
-        current, _ = location.current() or (None, None)
-        result = attrs.evolve(result, accepted=_find_accepted(run, window, current))
-        result = accept_loss(current, result, accept=run.accept_fewer_events)
-        result = attrs.evolve(result, notes=[*result.notes, *result.accepted.sentences])
-        if run.dry_run:
-            cleanup.discard_files(location, run.record.id)
-            return _document(window, "dry_run", _build_manifest(run, result))
-        # A published window that has become empty is published again as empty. Skipping it would leave its
-        # rows visible.
-        if empty and run.contract.window.on_empty == "skip" and current is None:
-            cleanup.discard_files(location, run.record.id)
-            if not verdict.is_complete:
-                return _incomplete_document(run, window, verdict)
-            location.mark_skipped(run.record.id)
-            return _document(window, SKIPPED, _build_manifest(run, result))
-        return _publish(run, window, result, frame)
-    finally:
-        with suppress(Exception):  # the first error is the one to report
-            run.spark().catalog.clearCache()  # the groups of an aggregate
 
+    def _read_back(self, stored: StoredFile) -> FileStats:
+        bucket = self.run.bucket
+        contract = self.contract
+        with aws_errors(f"reading back s3://{bucket.name}/{stored.key}"):
+            body = ObjectBody(bucket.s3, bucket.name, stored.key, bucket.pause)
+            header = csv.header(contract.columns, contract.delivery)
+            return verify_file(stored.key, body, stored.parts, contract, header)
 
-def _name_status(verdict: Verdict, *, empty: bool) -> str:
-    if not verdict.is_complete:
-        return INCOMPLETE
-    return "empty" if empty else "complete"
-
-
-def _find_previous_manifest(run: RunContext, window: Window) -> Manifest | None:
-    """Return the manifest of the latest published window before this one, which the report compares with."""
-    published = [window["window"] for window in run.record.windows if window["state"] == PUBLISHED]
-    labels = (*run.listing.labels("manifests"), *published)
-    earlier = [label for label in labels if label < window.label and kind_of(label) == kind_of(window.label)]
-    stored = (
-        run.bucket.read_json(WindowLocation(run.bucket, run.contract.name, max(earlier)).manifest_key)
-        if earlier
-        else None
-    )
-    return stored[0] if stored else None
-
-
-def _compute(run: RunContext, window: Window) -> tuple[WindowFrame, StoredFile]:
-    """Compute and upload the rows."""
-    folder = run.location(window).run_folder(run.record.id)
-    ending = ".csv.gz" if run.contract.delivery.gzip else ".csv"
-    key = f"{folder}{run.contract.name}_{window.label}{ending}"
-    query = run.query.window(window)
-    with run.phase(window, "compute"), naming_expressions(partial(failing_expressions, query)):
-        frame = query.rows()
-        form = CsvFormat(run.contract.columns, run.contract.delivery, frame.hashed_late, run.query.key)
-        stored = write_file(frame.frame, frame.partitions, run.bucket, key, form)
-    for unfinished, upload_id in run.bucket.uploads(folder):
-        run.bucket.abort(
-            unfinished, upload_id
-        )  # boto3 retries a request without an answer, so S3 may have begun two
-    return frame, stored
-
-
-def _read_back(run: RunContext, stored: StoredFile) -> FileStats:
-    with aws_errors(f"reading back s3://{run.bucket.name}/{stored.key}"):
-        body = ObjectBody(run.bucket.s3, run.bucket.name, stored.key, run.bucket.pause)
-        return verify_file(
-            stored.key,
-            body,
-            stored.parts,
-            run.contract,
-            csv.header(run.contract.columns, run.contract.delivery),
+    def _count_read(self) -> ReadCounts:
+        query = self.run.query
+        return ReadCounts(
+            in_table=query.records,
+            whole_table=self.contract.window.filter_stage == "after_deduplication",
+            **query.window(self.window).count_read(),
         )
 
-
-def _count_read(run: RunContext, window: Window) -> ReadCounts:
-    return ReadCounts(
-        in_table=run.query.records,
-        whole_table=run.contract.window.filter_stage == "after_deduplication",
-        **run.query.window(window).count_read(),
-    )
-
-
-def _run_checks(run: RunContext, report: PartitionReport, stats: FileStats) -> list[CheckResult]:
-    results = implied_checks(run.contract, stats)
-    of_rows = [check for check in run.contract.check if check.each_row]
-    for number, check in enumerate(of_rows):
-        results.append(
-            CheckResult(check.id, check.severity, check.message, report.flagged.get(str(number), 0))
-        )
-    overall = [check for check in run.contract.check if check.overall]
-    if overall:
+    def _run_checks(self, report: PartitionReport, stats: FileStats) -> list[CheckResult]:
+        results = implied_checks(self.contract, stats)
+        of_rows = [check for check in self.contract.check if check.each_row]
+        for number, check in enumerate(of_rows):
+            flagged = report.flagged.get(str(number), 0)
+            results.append(CheckResult(check.id, check.severity, check.message, flagged))
+        overall = [check for check in self.contract.check if check.overall]
+        if not overall:
+            return results
         totals = {
             f"{kind}_{name}": value
             for name, numbers in stats.totals.items()
             for kind, value in numbers.items()
         }
-        values = {"rows": stats.rows} | {name: totals[name] for name in run.contract.total_names}
-        row = run.spark().range(1).select([F.lit(value).alias(name) for name, value in values.items()])
+        values = {"rows": stats.rows} | {name: totals[name] for name in self.contract.total_names}
+        spark = self.run.spark()
+        row = spark.range(1).select([F.lit(value).alias(name) for name, value in values.items()])
+        conditions = [F.coalesce(F.expr(check.overall or ""), F.lit(True)) for check in overall]
         with naming_expressions(partial(failing_totals, row, overall)):
-            held = row.select(
-                [F.coalesce(F.expr(check.overall or ""), F.lit(True)) for check in overall]
-            ).collect()[0]
+            held = row.select(conditions).collect()[0]
         for check, passed in zip(overall, held, strict=True):
             results.append(CheckResult(check.id, check.severity, check.message, 0 if passed else 1, "file"))
-    return results
+        return results
+
+    def _require_clean(self, stats: FileStats, checks: list[CheckResult]) -> None:
+        """Raises Blocked if the file may hold personal data, or if a check doesn't allow it."""
+        label = self.window.label
+        if stats.personal:
+            hits = "; ".join(f"{kind} in {count} rows" for kind, count in sorted(stats.personal.items()))
+            raise Blocked(
+                "EXP-PERSONAL-DATA", f"the file of {label} holds what looks like personal data ({hits})"
+            )
+        failed = [check for check in checks if check.severity == "block" and not check.passed]
+        if failed:
+            listed, remedy = explained(failed, self.contract, stats)
+            raise Blocked("EXP-CHECK-BLOCKED", f"window {label}: {listed}", remedy)
+
+    def _find_accepted(self, current: Manifest | None) -> Accepted:
+        """Return what was accepted for the published generation, and what is accepted now."""
+        borders = self.run.borders.get(self.window.label, [])
+        sentences = [f"{border.what[0].upper()}{border.what[1:]}. That was accepted." for border in borders]
+        neighbours = (border.neighbour for border in borders)
+        return manifest.accepted_of(current, self.contract).with_neighbours(neighbours, sentences)
+
+    def _publish(self, result: WindowResult, frame: WindowFrame) -> dict[str, Any]:
+        with self._phase("publish"):
+            result = attrs.evolve(result, files=[*result.files, *self._write_descriptions(result)])
+            outcome = self._publication.publish(self._build_manifest(result))
+            if outcome.state != PUBLISHED:
+                self._discard_files()
+            elif outcome.manifest["generation"] == 1:
+                self.location.unmark_skipped()
+        aggregates = self.run.aggregates
+        if aggregates and frame.groups is not None and outcome.state != SUPERSEDED:
+            # If this fails, a later run completes the table, regardless of the window's age.
+            with self._phase("keep aggregate"):
+                aggregates.write(self.location, self.window, outcome.manifest, frame.groups)
+        return self._describe(outcome.state, outcome.manifest)
+
+    def _write_descriptions(self, result: WindowResult) -> list[File]:
+        """Write the data dictionary and the report beside the data."""
+        package = json.dumps(datapackage.data_package(result), indent=2, ensure_ascii=False).encode()
+        page = report.html(result).encode()
+        return [
+            self._write_description("datapackage", "datapackage.json", package, "application/json"),
+            self._write_description("report", "report.html", page, "text/html; charset=utf-8"),
+        ]
+
+    def _write_description(self, role: str, name: str, content: bytes, content_type: str) -> File:
+        bucket = self.run.bucket
+        key = f"{self.location.run_folder(self.run.record.id)}{name}"
+        bucket.write(key, content, content_type)
+        return File(role, bucket.key(key), len(content), hashlib.sha256(content).hexdigest())
+
+    def _build_manifest(self, result: WindowResult) -> Manifest:
+        run = self.run
+        now = run.clock()
+        run.record.require_time(now)
+        fence = Fence(run.table.current_since, run.record.started_at, run.record.id)
+        return manifest.first_generation(result, fence, now)
+
+    def _describe(self, state: str, visible: Manifest) -> dict[str, Any]:
+        return describe_window(self.window, state, visible)
 
 
-def _require_clean(run: RunContext, window: Window, stats: FileStats, checks: list[CheckResult]) -> None:
-    if stats.personal:
-        hits = "; ".join(f"{kind} in {count} rows" for kind, count in sorted(stats.personal.items()))
-        raise Blocked(
-            "EXP-PERSONAL-DATA", f"the file of {window.label} holds what looks like personal data ({hits})"
-        )
-    failed = [check for check in checks if check.severity == "block" and not check.passed]
-    if failed:
-        listed, remedy = explained(failed, run.contract, stats)
-        raise Blocked("EXP-CHECK-BLOCKED", f"window {window.label}: {listed}", remedy)
+def describe_window(window: Window, state: str, visible: Manifest) -> dict[str, Any]:
+    """Return a window's document, with facts of the manifest that is visible, or that would be."""
+    document = {"window": window.label, "state": state, "reason": None}
+    return document | {part: visible[part] for part in _MANIFEST_KEYS_IN_RECORD}
 
 
-def _publish(run: RunContext, window: Window, result: WindowResult, frame: WindowFrame) -> dict[str, Any]:
-    location = run.location(window)
-    with run.phase(window, "publish"):
-        described = attrs.evolve(result, files=[*result.files, *_describe(run, window, result)])
-        outcome = publish(location, _build_manifest(run, described), run.record, run.clock)
-        if outcome.state != PUBLISHED:
-            cleanup.discard_files(location, run.record.id)
-        if outcome.state == PUBLISHED and outcome.manifest["generation"] == 1:
-            location.unmark_skipped()
-    if run.aggregates and frame.groups is not None and outcome.state != SUPERSEDED:
-        try:
-            with run.phase(window, "keep aggregate"):
-                run.aggregates.write(location, window, outcome.manifest, frame.groups)
-        except BaseException as error:
-            error.add_note(MAY_BE_WRITTEN)  # a later run completes the table, regardless of the window's age
-            raise
-    return _document(window, outcome.state, outcome.manifest)
-
-
-def _describe(run: RunContext, window: Window, result: WindowResult) -> list[File]:
-    """Write the data dictionary and the report beside the data."""
-    package = json.dumps(datapackage.data_package(result), indent=2, ensure_ascii=False).encode()
-    files = []
-    for role, name, content, content_type in (
-        ("datapackage", "datapackage.json", package, "application/json"),
-        ("report", "report.html", report.html(result).encode(), "text/html; charset=utf-8"),
-    ):
-        key = f"{run.location(window).run_folder(run.record.id)}{name}"
-        run.bucket.write(key, content, content_type)
-        files.append(File(role, run.bucket.key(key), len(content), hashlib.sha256(content).hexdigest()))
-    return files
-
-
-def _build_manifest(run: RunContext, result: WindowResult) -> Manifest:
-    now = run.clock()
-    run.record.require_time(now)
-    fence = Fence(run.table.current_since, run.record.started_at, run.record.id)
-    return manifest.first_generation(result, fence, now)
-
-
-def _document(window: Window, state: str, visible: Manifest) -> dict[str, Any]:
-    return {"window": window.label, "state": state, "reason": None} | {
-        part: visible[part] for part in _MANIFEST_KEYS_IN_RECORD
-    }
+def _name_status(verdict: Verdict, stats: FileStats) -> str:
+    if not verdict.is_complete:
+        return INCOMPLETE
+    return "complete" if stats.rows else "empty"

@@ -20,7 +20,7 @@ from collections.abc import Callable
 import attrs
 
 from glue_jobs.delivery.manifest import Accepted, Manifest, fence_of, next_generation
-from glue_jobs.errors import BadInput, StorageProblem
+from glue_jobs.errors import BadInput, ExportError, StorageProblem
 from glue_jobs.runs import Clock, RunRecord
 from glue_jobs.store import Bucket, Conflict, Unanswered
 
@@ -33,8 +33,6 @@ SKIPPED = "skipped"
 _ATTEMPTS = 50
 #: Seconds. S3 answers 409 while another write of the same key is in progress.
 _LONGEST_PAUSE = 1.0
-#: A note on an error after which the run doesn't know whether the window is finished; see `may_be_written`.
-MAY_BE_WRITTEN = "The manifest may have been written, or may still be."
 
 
 @attrs.frozen
@@ -137,45 +135,74 @@ class Outcome:
     manifest: Manifest
 
 
-def publish(
-    location: WindowLocation,
-    manifest: Manifest,
-    run: RunRecord,
-    clock: Clock,
-    pause: Callable[[float], None] = time.sleep,
-) -> Outcome:
-    """Make `manifest` the visible one, as the generation after the one that it replaces.
+@attrs.define
+class Publication:
+    """The attempt of one run to publish one window."""
 
-    Raises ExportError once the run's time limit has passed: other runs may then remove its files. If it is
-    unknown after an error whether S3 wrote the manifest, `may_be_written` is true of the error.
-    """
-    for attempt in range(_ATTEMPTS):
-        current, etag = location.current() or (None, None)
-        if current is not None and current["run_id"] == run.id:
-            return Outcome(
-                PUBLISHED, current
-            )  # written by this run: the answer was lost, and the retry was refused
-        now = clock()
-        run.require_time(now)
-        require_no_newer_contract(current, manifest["contract"]["version"])
-        if current is not None and _says_the_same(current, manifest) and _files_exist(location, current):
-            return Outcome(UNCHANGED, current)
-        if current is not None and fence_of(current) > fence_of(manifest):
-            return Outcome(SUPERSEDED, current)
-        latest = next_generation(manifest, current, now)
-        content = json.dumps(latest, indent=2, ensure_ascii=False).encode()
-        try:
-            location.bucket.write_if(location.manifest_key, content, "application/json", etag=etag)
-        except Conflict:
+    location: WindowLocation
+    run: RunRecord
+    clock: Clock
+    pause: Callable[[float], None] = time.sleep
+    #: Whether the run's manifest is visible, or may still become visible. While this is true, nobody may
+    #: delete the run's files.
+    may_be_visible: bool = attrs.field(default=False, init=False)
+    #: The ETag of the manifest that the last write wanted to replace.
+    _replaced: str | None = attrs.field(default=None, init=False)
+
+    def publish(self, manifest: Manifest) -> Outcome:
+        """Make `manifest` the visible one, as the generation after the one that it replaces.
+
+        Raises ExportError once the run's time limit has passed: other runs may then remove its files.
+        """
+        for attempt in range(_ATTEMPTS):
+            current, etag = self.location.current() or (None, None)
+            if current is not None and current["run_id"] == self.run.id:
+                # The answer to the write was lost, and S3 refused the retry.
+                self.may_be_visible = True
+                return Outcome(PUBLISHED, current)
+            if etag != self._replaced:
+                # Another run's manifest is there, and S3 refuses every earlier write from now on.
+                self.may_be_visible = False
+            now = self.clock()
+            self.run.require_time(now)
+            require_no_newer_contract(current, manifest["contract"]["version"])
+            if (
+                current is not None
+                and _says_the_same(current, manifest)
+                and _files_exist(self.location, current)
+            ):
+                return Outcome(UNCHANGED, current)
+            if current is not None and fence_of(current) > fence_of(manifest):
+                return Outcome(SUPERSEDED, current)
+            latest = next_generation(manifest, current, now)
+            if self._write(latest, etag):
+                return Outcome(PUBLISHED, latest)
             # If another run has won, there is nothing to wait for. The jitter separates runs that got a 409
             # together.
-            pause(random.uniform(0, min(_LONGEST_PAUSE, 0.01 * 2**attempt)))  # noqa: S311 - no secret depends on it
-            continue
-        except (Unanswered, KeyboardInterrupt) as error:
-            error.add_note(MAY_BE_WRITTEN)
+            longest = min(_LONGEST_PAUSE, 0.01 * 2**attempt)
+            self.pause(random.uniform(0, longest))  # noqa: S311 - no secret depends on it
+        raise StorageProblem("EXP-MANIFEST-BUSY", f"S3 keeps refusing the manifest of {self.location.window}")
+
+    def _write(self, manifest: Manifest, etag: str | None) -> bool:
+        """Return whether S3 accepted the write. It refuses it if the manifest doesn't have this ETag.
+
+        The manifest may be visible even after a refusal: boto3 repeats a write whose answer was lost, and S3
+        refuses the repetition because of the first one.
+        """
+        content = json.dumps(manifest, indent=2, ensure_ascii=False).encode()
+        self.may_be_visible = True
+        self._replaced = etag
+        try:
+            bucket = self.location.bucket
+            bucket.write_if(self.location.manifest_key, content, "application/json", etag=etag)
+        except Conflict:
+            return False
+        except Unanswered:
             raise
-        return Outcome(PUBLISHED, latest)
-    raise StorageProblem("EXP-MANIFEST-BUSY", f"S3 keeps refusing the manifest of {location.window}")
+        except ExportError:
+            self.may_be_visible = False
+            raise
+        return True
 
 
 def require_no_newer_contract(current: Manifest | None, version: int) -> None:
@@ -186,13 +213,6 @@ def require_no_newer_contract(current: Manifest | None, version: int) -> None:
             f"window {current['window']['label']} was published with version "
             f"{current['contract']['version']} of the contract, and this run has version {version}",
         )
-
-
-def may_be_written(error: BaseException) -> bool:
-    """Return whether `publish` ended with `error` in the middle of a write, so that the manifest may name the
-    run's files.
-    """
-    return MAY_BE_WRITTEN in getattr(error, "__notes__", ())
 
 
 def _files_exist(location: WindowLocation, manifest: Manifest) -> bool:

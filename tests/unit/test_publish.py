@@ -27,9 +27,8 @@ from glue_jobs.delivery.publish import (
     Leftovers,
     Listing,
     Outcome,
+    Publication,
     WindowLocation,
-    may_be_written,
-    publish,
 )
 from glue_jobs.errors import BadInput, ExportError, StorageProblem
 from glue_jobs.store import Bucket, Conflict, connect_s3
@@ -62,8 +61,12 @@ def draft(
 
 def attempt(location: WindowLocation, mine: Fence, content: str, **changes: str) -> Outcome:
     """Publish a manifest with this content at T0, by a run with an hour left."""
+    return begin(location, mine).publish(draft(content, mine, **changes))
+
+
+def begin(location: WindowLocation, mine: Fence) -> Publication:
     record = runs.RunRecord(mine.run_id, location.export, T0, mine.started_at, T0 + HOUR)
-    return publish(location, draft(content, mine, **changes), record, lambda: T0)
+    return Publication(location, record, lambda: T0)
 
 
 @contextmanager
@@ -232,15 +235,60 @@ def test_a_manifest_whose_answer_was_lost_is_the_runs_own(lake_aws, location, fa
     ],
 )
 def test_a_failed_write_shows_whether_the_window_may_be_visible(lake_aws, location, fault, open_, code):
+    publication = begin(location, fence("mine"))
     faults = FaultClient(lake_aws.url)
     faults.rule({"method": "PUT", "path": "*/manifests/*", "times": 0, "shape": "s3"} | fault)
     try:
         with pytest.raises(StorageProblem) as failed:
-            attempt(location, fence("mine"), "x")
+            publication.publish(draft("x", fence("mine")))
     finally:
         faults.clear()
-    assert (failed.value.code, may_be_written(failed.value)) == (code, open_)
+    assert (failed.value.code, publication.may_be_visible) == (code, open_)
     assert ("Give the job's role this permission" in failed.value.remedy) == (code == "EXP-AWS-DENIED")
+
+
+def test_a_refused_retry_of_a_write_may_be_the_runs_own(lake_aws, location):
+    """S3 executed the first write, and its answer was lost. The run then can't read the manifest."""
+    mine = fence("mine")
+    s3 = connect_s3(location.bucket.s3.meta.region_name)
+    patient = attrs.evolve(location, bucket=attrs.evolve(location.bucket, s3=s3))
+    publication = begin(patient, mine)
+    faults = FaultClient(lake_aws.url)
+    faults.rule(
+        {"fault": "effect_then_reset", "method": "PUT", "path": "*/manifests/*", "times": 1},
+        {
+            "fault": "error",
+            "status": 403,
+            "code": "AccessDenied",
+            "shape": "s3",
+            "method": "GET",
+            "path": "*/manifests/*",
+            "nth": 2,
+        },
+    )
+    try:
+        with pytest.raises(StorageProblem) as failed:
+            publication.publish(draft("x", mine))
+    finally:
+        faults.clear()
+    assert (failed.value.code, publication.may_be_visible) == ("EXP-AWS-DENIED", True)
+    assert location.current()[0]["run_id"] == "mine"
+
+
+def test_a_manifest_of_another_run_rules_out_the_runs_own(location):
+    """S3 refused the write, and refuses it for ever: the object has another ETag now."""
+    publication = begin(location, fence("mine"))
+    other = of_another_client(location)
+    newer = fence("other", since=1)
+    published = []
+
+    def win() -> None:
+        if not published:
+            published.append(attempt(other, newer, "y"))
+
+    with before_each_write(location, win):
+        outcome = publication.publish(draft("x", fence("mine")))
+    assert (outcome.state, publication.may_be_visible) == (SUPERSEDED, False)
 
 
 def test_writers_that_s3_refuses_wait_longer_each_time(lake_aws, location):
@@ -252,7 +300,7 @@ def test_writers_that_s3_refuses_wait_longer_each_time(lake_aws, location):
     )
     try:
         with pytest.raises(StorageProblem) as busy:
-            publish(location, draft("x", fence("mine")), record, lambda: T0, pause=pauses.append)
+            Publication(location, record, lambda: T0, pauses.append).publish(draft("x", fence("mine")))
     finally:
         faults.clear()
     assert (busy.value.code, len(pauses)) == ("EXP-MANIFEST-BUSY", 50)
@@ -434,7 +482,7 @@ def test_a_run_publishes_nothing_once_others_may_remove_its_files(location):
     leave(location, "slow")
 
     def awake(now):
-        return publish(location, draft("x", fence("slow")), record, lambda: now)
+        return Publication(location, record, lambda: now).publish(draft("x", fence("slow")))
 
     assert clean(location, "other", T0 + 10 * MINUTE) == ["slow"]
     with pytest.raises(ExportError) as late:
@@ -544,13 +592,13 @@ def test_an_older_contract_replaces_no_newer_file(bucket):
     def clock():
         """Publish the newer file when the older run has read the manifest and looks at its time."""
         if location.current() is None:
-            publish(location, newer, runs.RunRecord("a", "things", T0, T0, T0 + HOUR), lambda: T0)
+            begin(location, fence("a")).publish(newer)
         return T0
 
     for _ in range(2):
         with pytest.raises(BadInput) as refused:
-            publish(location, older, record, clock)
+            Publication(location, record, clock).publish(older)
         assert refused.value.code == "EXP-CONTRACT-OLDER"
         assert location.current()[0]["content_sha256"] == "new"
     higher = older | {"contract": {"version": 3, "sha256": "3"}}
-    assert publish(location, higher, record, lambda: T0).state == PUBLISHED
+    assert Publication(location, record, lambda: T0).publish(higher).state == PUBLISHED
