@@ -16,7 +16,7 @@ from typing import Any, Final
 import attrs
 
 from lambdas import contract
-from lambdas.custom_resources import reconcile, registry, state
+from lambdas.custom_resources import reconcile, registry
 from lambdas.custom_resources.reconcile import Reconciler
 from lambdas.custom_resources.registry import ResourceType
 from lambdas.custom_resources.request import (
@@ -36,7 +36,13 @@ from lambdas.custom_resources.request import (
     parse_stack_arn,
     read_request,
 )
-from lambdas.custom_resources.state import Lease, StateStore
+from lambdas.custom_resources.state import (
+    Lease,
+    ResourceState,
+    StateStore,
+    accept_request,
+    remember_refused,
+)
 from lambdas.shared import errors
 from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import BadProperties, Denied, LakeferryError, StaleRequest, Transient
@@ -102,127 +108,40 @@ class Lifecycle:
         IsComplete is False for unfinished work and temporary errors; all other errors are raised.
         """
         request = read_request(event)
-        target = self._to_delete(request) if request.verb == DELETE else request.identity
-        if target is None and request.verb == DELETE:
-            return _DONE
+        target = self._find_target(request)
         if target is None:
-            raise LakeferryError(
-                errors.FOREIGN,
-                f"{request.physical_id!r} is not the id that was given to {request.logical_id}",
-            )
+            return _DONE
         try:
             with _name_errors(request):
-                return self._work_under_lease(request, target)
+                return Task(self, request, target).work()
         except Transient as error:
-            self.log.info("waiting", code=error.row.code, reason=error.what)
-            return _WAITING
+            return self.wait(error)
         except Denied as error:
-            # The state table or the stack denied access. A vendor's Denied is handled in `_advance`, which
-            # knows the state.
-            if (
-                error.row is not errors.STORAGE
-                or self.deadline.clock.time() - request.started >= error.patience
-            ):
+            # The state table or the stack denied access. A vendor's Denied is handled in `Task._advance`,
+            # which knows the state.
+            waited = self.deadline.clock.time() - request.started
+            if error.row is not errors.STORAGE or waited >= error.patience:
                 raise
-            self.log.info("waiting", code=error.row.code, reason=error.what)
-            return _WAITING
+            return self.wait(error)
 
-    def _work_under_lease(self, request: Request, target: Identity) -> dict[str, Any]:
-        self._accept(request, target)
-        if discarded := parse_physical_id(request.discard):
-            self._accept(attrs.evolve(request, verb=DELETE), discarded)
-        lease = self._take_lease(request, target)
-        try:
-            outputs = self._advance(request, lease)
-            lease.state.progress.done = outputs is not None
-        finally:
-            self._release(lease)
-        if outputs is None:
-            return _WAITING
-        return _DONE if request.verb == DELETE else {**_DONE, "Data": dict(outputs)}
+    def wait(self, error: LakeferryError) -> dict[str, Any]:
+        """Log what the request waits for, and answer that it isn't complete."""
+        self.log.info("waiting", code=error.row.code, reason=error.what)
+        return _WAITING
 
-    def _advance(self, request: Request, lease: Lease) -> Outputs | None:
-        """Return the outputs when all work is done, None before."""
-        now = self.deadline.clock.time
-        limit = registry.find(request.kind, self.types).handler.TIMEOUT_SECONDS
-        if now() < lease.state.progress.not_before:
-            return None
-        try:
-            outputs = self._reconcile(request, lease)
-        except LakeferryError as error:
-            reconcile.check_retry_budget(error, lease.state, now(), limit)
-            self.log.info("waiting", code=error.row.code, reason=error.what)
-            return None
-        if outputs is None:
-            reconcile.check_slow(lease.state, now(), limit)
-        return outputs
+    def _find_target(self, request: Request) -> Identity | None:
+        """Return the object that the request is for.
 
-    def _reconcile(self, request: Request, lease: Lease) -> Outputs | None:
-        if request.verb == DELETE:
-            if lease.state.progress.done:
-                return {}
-            return {} if self._is_absent(request, lease) else None
-        outputs = self._build_reconciler(request, lease).ensure_present()
-        discarded = parse_physical_id(request.discard)
-        if outputs is not None and discarded and not self._is_discarded(request, discarded):
-            return None
-        return outputs
-
-    def _is_discarded(self, request: Request, target: Identity) -> bool:
-        """Delete a replacement that was rolled back before CloudFormation knew its id.
-
-        Return whether it is gone.
-        """
-        undone = attrs.evolve(request, verb=DELETE, given=request.before)
-        lease = self._take_lease(request, target)
-        try:
-            gone = lease.state.progress.done or self._is_absent(undone, lease)
-            lease.state.progress.done = gone
-            return gone
-        finally:
-            self._release(lease)
-
-    def _is_absent(self, request: Request, lease: Lease) -> bool:
-        """Delete the object.
-
-        Return whether it is gone: because it is proved, or because a person has declared it.
-        """
-        facts = lease.state.facts
-        if facts.forgotten:
-            known = facts.object_id or facts.lost_id or lease.state.name
-            self.log.info("forgotten, not deleted", object=known, tenant=facts.tenant, reason=facts.forgotten)
-            facts.forget()
-            return True
-        return self._build_reconciler(request, lease, deleting=True).ensure_absent()
-
-    def _build_reconciler(self, request: Request, lease: Lease, *, deleting: bool = False) -> Reconciler:
-        registered = registry.find(request.kind, self.types)
-        context = Context(
-            vendor=self.vendors[registered.vendor](),
-            name=lease.state.name,
-            secrets=self.secrets,
-            clock=self.deadline.clock,
-            notes=lease.state.facts.notes,
-            previous=_parse_previous(request, registered.handler.PROPERTIES),
-            deleting=deleting,
-            resource_uid=compute_resource_uid(request.stack_id, request.logical_id),
-            rolling_back=lambda: self.stacks.is_rolling_back(request.stack_id),
-            claim=lease.claim,
-            is_owned=lambda: lease.state.facts.owned,
-        )
-        return Reconciler(
-            registered.handler,
-            context,
-            parse(registered.handler.PROPERTIES, request.given, strict=False),
-            lease,
-        )
-
-    def _to_delete(self, request: Request) -> Identity | None:
-        """Return the object to delete; None if the id isn't Lakeferry's and invalid properties can't have
+        None if there is nothing to delete: the id isn't Lakeferry's, and invalid properties can't have
         created anything.
         """
         if request.identity:
             return request.identity
+        if request.verb != DELETE:
+            raise LakeferryError(
+                errors.FOREIGN,
+                f"{request.physical_id!r} is not the id that was given to {request.logical_id}",
+            )
         handler = registry.find(request.kind, self.types).handler
         try:
             spec = parse(handler.PROPERTIES, request.given, strict=False)
@@ -230,44 +149,158 @@ class Lifecycle:
             return None
         return Identity(request.kind, request.logical_id, compute_generation(handler, spec))
 
-    def _accept(self, request: Request, target: Identity) -> None:
-        name = self._build_name(request, target)
-        is_known = request.verb != CREATE and request.identity == target
-        now = self.deadline.clock.time()
-        try:
-            self.states.change(
-                _build_key(request, target),
-                lambda row: state.accept_request(
-                    row, request, name=name, now=now, stacks=self.stacks, is_known=is_known
-                ),
+
+@attrs.frozen
+class Task:
+    """One request for one object."""
+
+    lifecycle: Lifecycle
+    request: Request
+    target: Identity
+
+    def work(self) -> dict[str, Any]:
+        """Do all or part of the work, and return the answer to the framework."""
+        self._accept()
+        if discard := self._plan_discard():
+            discard._accept()
+        with self._hold_lease() as lease:
+            outputs = self._advance(lease)
+            lease.state.progress.done = outputs is not None
+        if outputs is None:
+            return _WAITING
+        return _DONE if self.request.verb == DELETE else {**_DONE, "Data": dict(outputs)}
+
+    @property
+    def _resource_type(self) -> ResourceType:
+        return registry.find(self.request.kind, self.lifecycle.types)
+
+    @property
+    def _key(self) -> str:
+        return build_state_key(self.request.stack_id, self.target)
+
+    def _now(self) -> float:
+        return self.lifecycle.deadline.clock.time()
+
+    def _plan_discard(self) -> Task | None:
+        """Return the task to delete a replacement that was rolled back before CloudFormation knew its id."""
+        target = parse_physical_id(self.request.discard)
+        if target is None:
+            return None
+        request = attrs.evolve(self.request, verb=DELETE, given=self.request.before, discard="")
+        return Task(self.lifecycle, request, target)
+
+    def _accept(self) -> None:
+        """Make this the request in force. Raises StaleRequest if it came too late."""
+        states = self.lifecycle.states
+        request = self.request
+        is_known = request.verb != CREATE and request.identity == self.target
+        name = self._build_name()
+        now = self._now()
+
+        def accept(row: ResourceState | None) -> ResourceState:
+            return accept_request(
+                row, request, name=name, now=now, stacks=self.lifecycle.stacks, is_known=is_known
             )
+
+        try:
+            states.change(self._key, accept)
         except StaleRequest:
             # It may be delivered again, when another request is in force that it would seem to follow.
-            self.states.change(_build_key(request, target), lambda row: state.remember_refused(row, request))
+            states.change(self._key, lambda row: remember_refused(row, request))
             raise
 
-    def _build_name(self, request: Request, target: Identity) -> str:
-        account, region, stack = parse_stack_arn(request.stack_id)
+    def _build_name(self) -> str:
+        account, region, stack = parse_stack_arn(self.request.stack_id)
         return contract.object_name(
-            project=self.deployment.project,
-            stage=self.deployment.stage,
+            project=self.lifecycle.deployment.project,
+            stage=self.lifecycle.deployment.stage,
             region=region,
             account=account,
             stack=stack,
-            logical_id=target.logical_id,
-            generation=target.generation,
+            logical_id=self.target.logical_id,
+            generation=self.target.generation,
         )
 
-    def _take_lease(self, request: Request, target: Identity) -> Lease:
-        until = self.deadline.at + _LEASE_MARGIN
-        return self.states.lease(_build_key(request, target), request.id, uuid.uuid4().hex, until)
-
-    def _release(self, lease: Lease) -> None:
-        """Release the lease. A failure is only logged: the lease expires, and the work is done."""
+    @contextmanager
+    def _hold_lease(self) -> Iterator[Lease]:
+        until = self.lifecycle.deadline.at + _LEASE_MARGIN
+        lease = self.lifecycle.states.lease(self._key, self.request.id, uuid.uuid4().hex, until)
         try:
-            lease.release()
-        except Transient as error:
-            self.log.error("lease not released", code=error.row.code, reason=error.what)
+            yield lease
+        finally:
+            try:
+                lease.release()
+            except Transient as error:
+                # The lease expires, and the work is done.
+                self.lifecycle.log.error("lease not released", code=error.row.code, reason=error.what)
+
+    def _advance(self, lease: Lease) -> Outputs | None:
+        """Return the outputs when all work is done, None before."""
+        limit = self._resource_type.handler.TIMEOUT_SECONDS
+        if self._now() < lease.state.progress.not_before:
+            return None
+        try:
+            outputs = self._reconcile(lease)
+        except LakeferryError as error:
+            reconcile.check_retry_budget(error, lease.state, self._now(), limit)
+            self.lifecycle.wait(error)
+            return None
+        if outputs is None:
+            reconcile.check_slow(lease.state, self._now(), limit)
+        return outputs
+
+    def _reconcile(self, lease: Lease) -> Outputs | None:
+        if self.request.verb == DELETE:
+            return {} if lease.state.progress.done or self._is_absent(lease) else None
+        outputs = self._build_reconciler(lease, deleting=False).ensure_present()
+        discard = self._plan_discard()
+        if outputs is not None and discard and not discard._is_done():
+            return None
+        return outputs
+
+    def _is_done(self) -> bool:
+        """Delete the object. Return whether it is gone."""
+        with self._hold_lease() as lease:
+            gone = lease.state.progress.done or self._is_absent(lease)
+            lease.state.progress.done = gone
+        return gone
+
+    def _is_absent(self, lease: Lease) -> bool:
+        """Delete the object.
+
+        Return whether it is gone: because it is proved, or because a person has declared it.
+        """
+        facts = lease.state.facts
+        if not facts.forgotten:
+            return self._build_reconciler(lease, deleting=True).ensure_absent()
+        self.lifecycle.log.info(
+            "forgotten, not deleted",
+            object=facts.object_id or facts.lost_id or lease.state.name,
+            tenant=facts.tenant,
+            reason=facts.forgotten,
+        )
+        facts.forget()
+        return True
+
+    def _build_reconciler(self, lease: Lease, *, deleting: bool) -> Reconciler:
+        request = self.request
+        handler = self._resource_type.handler
+        stacks = self.lifecycle.stacks
+        context = Context(
+            vendor=self.lifecycle.vendors[self._resource_type.vendor](),
+            name=lease.state.name,
+            secrets=self.lifecycle.secrets,
+            clock=self.lifecycle.deadline.clock,
+            notes=lease.state.facts.notes,
+            previous=_parse_previous(request, handler.PROPERTIES),
+            deleting=deleting,
+            resource_uid=compute_resource_uid(request.stack_id, request.logical_id),
+            rolling_back=lambda: stacks.is_rolling_back(request.stack_id),
+            claim=lease.claim,
+            is_owned=lambda: lease.state.facts.owned,
+        )
+        spec = parse(handler.PROPERTIES, request.given, strict=False)
+        return Reconciler(handler, context, spec, lease)
 
 
 @contextmanager
@@ -292,11 +325,10 @@ def _choose_targets(
         return wanted, None
     if before is None or not is_replaced(handler, before, spec):
         return current, None
-    # If both are the same, the replacement failed: this is the rollback to the object that CloudFormation
-    # still has.
-    return wanted, attrs.evolve(
-        wanted, generation=compute_generation(handler, before)
-    ) if wanted == current else None
+    if wanted != current:
+        return wanted, None
+    # The replacement failed: this is the rollback to the object that CloudFormation still has.
+    return wanted, attrs.evolve(wanted, generation=compute_generation(handler, before))
 
 
 def _parse_previous(request: Request, spec: type[Properties[Any]]) -> Properties[Any] | None:
@@ -304,7 +336,3 @@ def _parse_previous(request: Request, spec: type[Properties[Any]]) -> Properties
         return parse(spec, request.before, strict=False) if request.verb == UPDATE else None
     except BadProperties:
         return None
-
-
-def _build_key(request: Request, target: Identity) -> str:
-    return build_state_key(request.stack_id, target)
