@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from types import FrameType
-from typing import Final
 
 import typer
 
@@ -23,6 +20,7 @@ from lakeferry.cli import (
     export,
     forget,
     init,
+    interrupts,
     inventory,
     logs,
     plan,
@@ -38,8 +36,6 @@ _COMMANDS = (
     *(demo, rehearse, init, secrets, doctor, plan, deploy, status, rotate, logs),
     *(cost, export, query, inventory, diagram, explain, forget, destroy),
 )
-#: How a CI service, `timeout` and the end of a terminal stop a command.
-_ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
 app = typer.Typer(
     name=cli.NAME,
     cls=cli.Root,
@@ -56,19 +52,8 @@ for module in _COMMANDS:
     app.add_typer(module.app)
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Treat the signal as Ctrl-C, once: what comes later would interrupt the tidying up."""
-    for ending in _ENDING:
-        signal.signal(ending, lambda *_: None)  # not SIG_IGN, which processes inherit
-    raise KeyboardInterrupt
-
-
 def main() -> None:
-    for ending in _ENDING:
-        if (
-            signal.getsignal(ending) is signal.SIG_DFL
-        ):  # nohup ignores the end of the terminal, and so do commands below it
-            signal.signal(ending, _interrupt)
+    interrupts.handle_signals()
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # not every terminal shows every character
     app()

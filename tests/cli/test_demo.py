@@ -262,7 +262,7 @@ def interrupt():
         os.kill(os.getpid(), signal.SIGINT)
         at_end.wait(60)
 at_end = threading.Event()
-with exporting.spark(Output()):
+with exporting.open_spark(Output()):
     with ThreadPoolExecutor(1) as beside:  # as the job does it: in the main thread, PySpark would take over SIGINT
         jvm = beside.submit(SparkSession.builder.getOrCreate).result()._jvm
     threading.Thread(target=interrupt, daemon=True).start()
@@ -281,6 +281,28 @@ def test_ctrl_c_while_java_works_prints_no_trace(tmp_path):
     finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert (finished.returncode, finished.stdout) == (0, "stopped\n"), finished.stderr
     assert "Traceback" not in finished.stderr
+
+
+#: Is interrupted while Python runs a finalizer, as by a proxy of a Java object that nobody needs any more.
+IN_A_FINALIZER = """
+import os, signal, threading
+from lakeferry.cli import interrupts
+class Proxy:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+interrupts.handle_signals()
+try:
+    Proxy()
+    threading.Event().wait(60)
+except KeyboardInterrupt:
+    print("stopped")
+"""
+
+
+def test_a_signal_that_arrives_in_a_finalizer_ends_the_command():
+    command = [sys.executable, "-c", IN_A_FINALIZER]
+    finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert (finished.returncode, finished.stdout, finished.stderr) == (0, "stopped\n", "")
 
 
 def descendants(pid: int) -> dict[int, str]:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -37,6 +37,13 @@ class CommandResult:
         return found
 
 
+#: Variables of the environment that a command keeps: of the machine, and of its way into the internet.
+_KEPT: Final = (
+    *("PATH", "HOME", "JAVA_HOME", "TMPDIR"),
+    *("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS"),
+)
+
+
 @attrs.frozen
 class Clone:
     """A checkout in the folder `root`."""
@@ -54,9 +61,7 @@ class Clone:
 
         `target` sets the environment of an export; `changes` override variables, and None removes one.
         """
-        kept = {
-            name: os.environ[name] for name in ("PATH", "HOME", "JAVA_HOME", "TMPDIR") if name in os.environ
-        }
+        kept = {name: value for name, value in os.environ.items() if name in _KEPT}
         environment: dict[str, str | None] = {**kept, **(naming(target) if target else {}), **changes}
         return subprocess.Popen(
             [sys.executable, "-m", "lakeferry", *words],
