@@ -29,7 +29,8 @@ def test_commands_on_pages_are_valid():
         "lakeferry export check",
         ".venv/bin/lakeferry query",
         "lakeferry export",
-        "lakeferry --stge dev cost",
+        "lakeferry --stage dev cost",
+        "lakeferry cost --stge dev",
         "lakeferry dcotor",
         "$ lakeferry demo extra",
         "make dmeo",
@@ -47,7 +48,6 @@ def test_wrong_commands_are_found(line):
     "line",
     [
         "lakeferry --install-completion",
-        "lakeferry --stage prod cost",
         "lakeferry cost --stage prod",
         "lakeferry cost  # dear",
         "make synth STAGE=prod",
@@ -81,6 +81,18 @@ def test_commands_are_found_in_snippets_and_in_sentences(tmp_path):
         "make demo",
     ]
     assert len(docs_commands.wrong(app, tmp_path)) == 3
+
+
+def test_commands_of_workflows_are_checked(tmp_path):
+    (tmp_path / ".github" / "workflows").mkdir(parents=True)
+    (tmp_path / "Makefile").write_text("demo: setup\nsetup:\n")
+    (tmp_path / ".github" / "workflows" / "check.yml").write_text(
+        "      - run: make tset\n        run: .venv/bin/lakeferry --yes deploy\n  script: [make demo]\n"
+    )
+    lines = [item.line for item in docs_commands.of_workflows(tmp_path)]
+    assert lines == ["make tset", ".venv/bin/lakeferry --yes deploy", "make demo"]
+    assert len(docs_commands.wrong(app, tmp_path)) == 2
+    assert len(list(docs_commands.of_workflows(ROOT))) > 20
 
 
 def test_an_unknown_option_is_found():

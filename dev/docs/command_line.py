@@ -32,9 +32,8 @@ first, in place of the text. A spinner is shown on a terminal only. Errors and e
 After `make setup` (which `make demo` and `make test` do too) the command is `.venv/bin/lakeferry`; after
 `source .venv/bin/activate` it is `lakeferry`."""
 _SHARED: Final = """\
-They may be given before or after the command. A command that doesn't use `--stage` or `--yes` refuses them. An option after the
-command wins over one before it, then comes the variable, then the default. If standard error is not a terminal, commands show no
-spinner and never prompt.
+They stand after the command. A command that doesn't use `--stage` or `--yes` refuses them. If standard error is not a terminal,
+commands show no spinner and never prompt.
 
 With `--json`, standard output always has exactly one document. `ok` says whether the command succeeded,
 `code` is `DONE` or the [error's code](errors.md), `request_id` identifies this call. A command that succeeded
@@ -132,7 +131,7 @@ def build_commands_page() -> str:
     return markdown.format_page(
         "Command line",
         _INTRO,
-        _describe_shared_options(group),
+        _describe_shared_options(),
         *sections,
         f"## Shell completion\n\n{_COMPLETION}",
         environment,
@@ -157,18 +156,18 @@ def leaves(group: Any) -> Iterator[tuple[str, Any]]:
             yield name, command
 
 
-def _describe_shared_options(group: Any) -> str:
-    names = [option.name for option in app.shared_options()]
-    rows = [(_spell_option(param), param.help) for param in group.params if param.name in names]
+def _describe_shared_options() -> str:
+    rows = [(_spell_option(option), option.help) for option in app.SHARED_OPTIONS.values()]
     return f"## Options of all commands\n\n{_SHARED}\n\n" + markdown.format_table(["option", "meaning"], rows)
 
 
 def _describe_command(path: str, command: Any) -> str:
     arguments = [param for param in command.params if param.param_type_name == "argument"]
-    shared = {option.name for option in app.shared_options()}
     takes = [format_code(param.opts[0]) for param in command.params if param.name in _SOMETIMES]
     options = [
-        param for param in command.params if param.param_type_name == "option" and param.name not in shared
+        param
+        for param in command.params
+        if param.param_type_name == "option" and param.name not in app.SHARED_OPTIONS
     ]
     words = [f"lakeferry {path}"]
     words += [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,15 +38,41 @@ CommandFunction = Callable[..., Mapping[str, Any]]
 
 
 @attrs.frozen
-class CommandContext:
-    """The first argument of every command.
+class Declared:
+    """The documented interface of a command: the keys of its JSON document with their meanings, its exit
+    codes, and whether it takes --stage and --yes.
+
+    `without_stage` is the hint for users who pass `--stage` to a command that doesn't take it.
+    """
+
+    json_keys: Mapping[str, str]
+    exits: tuple[int, ...]
+    stage: bool
+    yes: bool
+    without_stage: str
+
+
+class CommandContext(typer.Context):
+    """The first argument of every command: typer's context, with the values of the shared options.
 
     With `yes`, the command doesn't prompt: it assumes yes, or uses defaults.
     """
 
     output: Output
     stage: str
-    yes: bool = False
+    yes: bool
+
+    def take_shared_options(self) -> None:
+        """Move the shared options out of typer's parameters, which are the command's own arguments."""
+        values = {name: self.params.pop(name, None) for name in SHARED_OPTIONS}
+        self.output = Output(
+            as_json=bool(values["as_json"]),
+            quiet=bool(values["quiet"]),
+            verbose=bool(values["verbose"]),
+            color=not values["no_color"],
+        )
+        self.stage = values["stage"] or os.environ.get(STAGE_VARIABLE) or DEFAULT_STAGE
+        self.yes = bool(values["yes"])
 
 
 def _complete_stages(incomplete: str) -> list[str]:
@@ -55,25 +80,42 @@ def _complete_stages(incomplete: str) -> list[str]:
     return [name for name in files if name.startswith(incomplete)]
 
 
-_Stage = Annotated[
-    str | None,
-    typer.Option(
-        "--stage",
-        help=(
-            f"The deployment stage, as in project/deployments/STAGE.toml. Default: {STAGE_VARIABLE}, or dev."
+def _declare_shared_options(
+    *,
+    stage: Annotated[
+        str | None,
+        typer.Option(
+            help=(
+                "The deployment stage, as in project/deployments/STAGE.toml. "
+                f"Default: {STAGE_VARIABLE}, or dev."
+            ),
+            autocompletion=_complete_stages,
         ),
-        autocompletion=_complete_stages,
-    ),
-]
-_Json = Annotated[bool, typer.Option("--json", help="Print one JSON document to standard output.")]
-_Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show only results and errors.")]
-_Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Show more details, and the traceback of an error.")
-]
-_NoColor = Annotated[
-    bool, typer.Option("--no-color", help="Don't use colours. The variable NO_COLOR has the same effect.")
-]
-_Yes = Annotated[bool, typer.Option("--yes", "-y", help="Never prompt: assume yes, and use defaults.")]
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document to standard output.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show only results and errors.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show more details, and the traceback of an error.")
+    ] = False,
+    no_color: Annotated[
+        bool,
+        typer.Option("--no-color", help="Don't use colours. The variable NO_COLOR has the same effect."),
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Never prompt: assume yes, and use defaults.")
+    ] = False,
+) -> None:
+    """Only the signature is used: typer reads the options from it."""
+
+
+_DECLARING = typer.Typer(add_completion=False)
+_DECLARING.command()(_declare_shared_options)
+#: The options that all commands share, by name. Only some commands take --stage and --yes.
+SHARED_OPTIONS: Final[Mapping[str, Any]] = {
+    str(option.name): option for option in typer.main.get_command(_DECLARING).params
+}
 
 
 def _remove_flag_types(params: list[Any]) -> list[Any]:
@@ -85,8 +127,23 @@ def _remove_flag_types(params: list[Any]) -> list[Any]:
 
 
 class Command(TyperCommand):
+    """A command with the shared options. It reports its result, or its error."""
+
+    context_class = CommandContext
+
+    def __init__(self, name: str | None, *, callback: Any, params: list[Any], **settings: Any) -> None:
+        declared: Declared = callback.declared
+        without = {name for name in ("stage", "yes") if not getattr(declared, name)}
+        shared = [option for name, option in SHARED_OPTIONS.items() if name not in without]
+        super().__init__(name, callback=callback, params=[*params, *shared], **settings)
+
     def get_params(self, ctx: Any) -> list[Any]:
         return _remove_flag_types(super().get_params(ctx))
+
+    def invoke(self, ctx: Any) -> None:
+        ctx.take_shared_options()
+        with report_errors(ctx.output):
+            ctx.output.document(True, **super().invoke(ctx))
 
 
 class Group(TyperGroup):
@@ -99,19 +156,6 @@ def command_group(name: str | None = None, about: str | None = None) -> typer.Ty
     return typer.Typer(name=name, cls=Group, help=about, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
-@attrs.frozen
-class Declared:
-    """The documented interface of a command: the keys of its JSON document with their meanings, and its exit
-    codes.
-
-    `without_stage` is the hint for users who pass `--stage` to a command that doesn't take it.
-    """
-
-    json_keys: Mapping[str, str]
-    exits: tuple[int, ...]
-    without_stage: str = "Leave it out: this command is the same for every stage"
-
-
 def command(
     app: typer.Typer,
     name: str | None = None,
@@ -120,56 +164,21 @@ def command(
     exits: tuple[int, ...] = (),
     stage: bool = False,
     yes: bool = False,
-    without_stage: str = "",
+    without_stage: str = "Leave it out: this command is the same for every stage",
 ) -> Callable[[CommandFunction], CommandFunction]:
     """Register a function `(call: CommandContext, …) -> Mapping` as a command.
 
     `json_keys` explains each key that the function returns; `exits` are exit codes in addition to EXITS;
-    `stage` and `yes` say whether the command takes these options. Otherwise they are refused, before and
-    after the command's name.
+    `stage` and `yes` say whether the command takes these options.
     """
-    declared = Declared(
-        json_keys,
-        tuple(sorted({*EXITS, *exits})),
-        **({"without_stage": without_stage} if without_stage else {}),
-    )
+    all_exits = tuple(sorted({*EXITS, *exits}))
+    declared = Declared(json_keys, all_exits, stage=stage, yes=yes, without_stage=without_stage)
 
     def register(work: CommandFunction) -> CommandFunction:
-        own = [
-            param
-            for param in inspect.signature(work, eval_str=True).parameters.values()
-            if param.name != "call"
-        ]
-        shared = [
-            param
-            for param in shared_options()
-            if (param.name != "stage" or stage) and (param.name != "yes" or yes)
-        ]
-
-        def run(**given: Any) -> None:
-            context = given.pop("context")
-            call = _build_command_context(context, {param.name: given.pop(param.name) for param in shared})
-            with report_errors(call.output):
-                _refuse_unused(context, {param.name for param in shared}, declared)
-                call.output.document(True, **work(call, **given))
-
-        context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
-        ordered = [param.replace(kind=inspect.Parameter.KEYWORD_ONLY) for param in (*own, *shared)]
-        run.declared = declared  # type: ignore[attr-defined]
-        run.__signature__ = inspect.Signature([context, *ordered])  # type: ignore[attr-defined]
-        run.__annotations__ = {param.name: param.annotation for param in (context, *ordered)}
-        app.command(name or work.__name__, cls=Command, help=inspect.getdoc(work))(run)
-        return work
+        work.declared = declared  # type: ignore[attr-defined]
+        return app.command(name or work.__name__, cls=Command)(work)
 
     return register
-
-
-def shared_options() -> list[inspect.Parameter]:
-    """Return the options that can be given before or after the command: those of `common`, without
-    --version.
-    """
-    params = inspect.signature(common, eval_str=True).parameters.values()
-    return [param for param in params if param.name not in ("context", "version")]
 
 
 def _print_version(wanted: bool) -> None:
@@ -180,52 +189,12 @@ def _print_version(wanted: bool) -> None:
 
 def common(
     *,
-    context: typer.Context,
-    stage: _Stage = None,
-    as_json: _Json = False,
-    quiet: _Quiet = False,
-    verbose: _Verbose = False,
-    no_color: _NoColor = False,
-    yes: _Yes = False,
     version: Annotated[
         bool,
         typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
-    """Store the options that stand before the command. `_build_command_context` reads them."""
-    context.obj = {
-        "stage": stage,
-        "as_json": as_json,
-        "quiet": quiet,
-        "verbose": verbose,
-        "no_color": no_color,
-        "yes": yes,
-    }
-
-
-def _build_command_context(context: typer.Context, after: Mapping[str, Any]) -> CommandContext:
-    """Merge the options before and after the command. Those after it take precedence."""
-    before = context.find_root().obj or {}
-    given = {name: after.get(name) or before.get(name) for name in (*before, *after)}
-    output = Output(
-        as_json=bool(given["as_json"]),
-        quiet=bool(given["quiet"]),
-        verbose=bool(given["verbose"]),
-        color=not given["no_color"],
-    )
-    return CommandContext(
-        output, given.get("stage") or os.environ.get(STAGE_VARIABLE) or DEFAULT_STAGE, bool(given.get("yes"))
-    )
-
-
-def _refuse_unused(context: typer.Context, taken: set[str], declared: Declared) -> None:
-    """Raise CommandFailed if --stage or --yes stands before a command that doesn't take it."""
-    before = context.find_root().obj or {}
-    for name in ("stage", "yes"):
-        if before.get(name) and name not in taken:
-            path = context.command_path
-            hint = declared.without_stage if name == "stage" else f"Leave it out: `{path}` never prompts"
-            raise CommandFailed("USAGE", f"`{path}` takes no --{name}", hint)
+    """Take the options that stand before the name of a command."""
 
 
 def parse_time(option: str, text: str) -> datetime:
@@ -308,11 +277,26 @@ def _translate_usage_error(error: typer.TyperException) -> CommandFailed:
     context = getattr(error, "ctx", None)
     path = context.command_path if context else NAME
     details = {"usage": " ".join(context.get_usage().split())} if context else None
-    declared = getattr(context.command.callback, "declared", None) if context else None
-    takes_stage = context and any(option.name == "stage" for option in context.command.params)
-    if declared and not takes_stage and getattr(error, "option_name", "") == "--stage":
+    message = error.format_message().rstrip(".")
+    declared: Declared | None = getattr(context.command.callback, "declared", None) if context else None
+    option = _find_shared_option(getattr(error, "option_name", ""))
+    if option is None:
+        return CommandFailed("USAGE", message, f"See `{path} --help`", details)
+    if declared is None:
+        hint = f"Write {option} at the end of the command. See `{path} --help`"
+        return CommandFailed("USAGE", message, hint, details)
+    if option == "--stage":
         return CommandFailed("USAGE", f"`{path}` takes no --stage", declared.without_stage, details)
-    return CommandFailed("USAGE", error.format_message().rstrip("."), f"See `{path} --help`", details)
+    hint = f"Leave it out: `{path}` never prompts. See also `{path} --help`"
+    return CommandFailed("USAGE", f"`{path}` takes no {option}", hint, details)
+
+
+def _find_shared_option(spelling: str) -> str | None:
+    """Return the long spelling of a shared option."""
+    for option in SHARED_OPTIONS.values():
+        if spelling in option.opts:
+            return str(option.opts[0])
+    return None
 
 
 def _open_output(argv: Sequence[str]) -> Output:

@@ -150,9 +150,8 @@ def test_verbose_shows_a_trace_without_secrets(command):
     [
         (("work",), None, "dev"),
         (("work",), "test", "test"),
-        (("--stage", "prod", "work"), "test", "prod"),
         (("work", "--stage", "prod"), "test", "prod"),
-        (("--stage", "prod", "work", "--stage", "ci"), "test", "ci"),
+        (("work", "--stage", "prod", "--stage", "ci"), "test", "ci"),
     ],
 )
 def test_the_last_stage_option_wins(command, words, variable, stage):
@@ -160,14 +159,21 @@ def test_the_last_stage_option_wins(command, words, variable, stage):
     assert document["asked"][0] == stage
 
 
-def test_options_before_and_after_the_command_are_combined(command):
-    answer = command("--yes", "--quiet", "--json", "work", "--verbose", env={frame.STAGE_VARIABLE: None})
+def test_a_command_takes_all_shared_options(command):
+    answer = command("work", "--yes", "--quiet", "--json", "--verbose", env={frame.STAGE_VARIABLE: None})
     assert json.loads(answer.stdout)["asked"] == ["dev", True, True, True, ""]
+
+
+@pytest.mark.parametrize("words", [("--stage", "prod", "cost"), ("-q", "cost"), ("export", "--json", "list")])
+def test_a_shared_option_before_the_command_gets_advice(words):
+    answer = CliRunner().invoke(app, [*words])
+    assert answer.exit_code == 2
+    assert "at the end of the command" in answer.stderr
 
 
 @pytest.mark.parametrize(
     "words",
-    [("--stage", "prod", "plain"), ("plain", "--stage", "prod"), ("--yes", "plain"), ("plain", "--yes")],
+    [("plain", "--stage", "prod"), ("plain", "--yes"), ("plain", "-y")],
 )
 def test_an_option_that_a_command_does_not_use_is_refused(command, words):
     answer = command(*words, "--json")
@@ -178,7 +184,7 @@ def test_an_option_that_a_command_does_not_use_is_refused(command, words):
 #: Arguments that can't be parsed, and what the message contains.
 USAGE = {
     "no command": ((), None),
-    "no command, but an option": (("--quiet",), "Missing command"),
+    "no command, but an option": (("--quiet",), "--quiet"),
     "an unknown command": (("cots",), "Did you mean 'cost'?"),
     "an unknown option": (("cost", "--stgae", "dev"), "--stage"),
     "an option without its value": (("cost", "--stage"), "--stage"),
@@ -224,7 +230,6 @@ COMPLETED = {
     "a command of a group": ("lakeferry export l", 2, {"list"}),
     "an option": ("lakeferry cost --st", 2, {"--stage"}),
     "a stage": ("lakeferry cost --stage d", 3, {"dev"}),
-    "a stage before the command": ("lakeferry --stage pr", 2, {"prod"}),
     "an error's code": ("lakeferry explain EXP-CHE", 2, {"EXP-CHECK-BLOCKED", "EXP-CHECKSUM"}),
     "one of several values": ("lakeferry secrets set c", 3, {"confluent"}),
 }

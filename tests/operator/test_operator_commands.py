@@ -53,7 +53,7 @@ def test_a_plan_is_one_document_and_changes_nothing(dev):
 def test_without_confirmation_nothing_is_destroyed(words):
     code, _ = call("destroy", "--stage", "dev", *words)
     assert code == 2
-    assert call("--yes", "destroy", "--stage", "dev", *words)[0] == 2
+    assert call("destroy", "--yes", "--stage", "dev", *words)[0] == 2
     assert call("inventory", "--stage", "dev", "--json")[0] == 1
 
 

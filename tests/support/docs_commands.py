@@ -17,6 +17,10 @@ from tests.support import docs_reader
 
 NAMES = ("lakeferry", ".venv/bin/lakeferry")
 _INLINE = re.compile(r"`((?:\.venv/bin/)?(?:lakeferry|make) [^`\n]+)`")
+#: A step of a workflow of GitHub or GitLab.
+_STEP = re.compile(
+    r"^\s*(?:- |run: |script: |- run: )\[?((?:\.venv/bin/)?(?:lakeferry|make) [^\]\n]+)\]?$", re.MULTILINE
+)
 _TARGET = re.compile(r"^([a-z][\w-]*):", re.MULTILINE)
 _VARIABLE = re.compile(r"\$\((\w+)\)")
 #: Placeholders that the reader fills in.
@@ -45,9 +49,15 @@ def of_pages(root: Path) -> Iterator[Command]:
         )
 
 
+def of_workflows(root: Path) -> Iterator[Command]:
+    """Return every step of the workflows that calls `lakeferry` or `make`."""
+    for file in (*root.glob(".github/workflows/*.yml"), *root.glob("docs/ci/*.yml")):
+        yield from (Command(file, line, True) for line in _STEP.findall(file.read_text(encoding="utf-8")))
+
+
 def wrong(app: typer.Typer, root: Path) -> list[str]:
     found = []
-    for page, line, item in of_pages(root):
+    for page, line, item in (*of_pages(root), *of_workflows(root)):
         if result := wrong_line(app, root / "Makefile", line, whole=item):
             found.append(f"{page.relative_to(root)}: {result}")
     return found
