@@ -91,13 +91,13 @@ def suppressed(groups: DataFrame, rule: Aggregate, keys: list[str]) -> DataFrame
     """
     if rule.person_id is None:
         return groups.drop(_PERSONS)
-    shown = F.col(outcomes.LINE_STATE) == outcomes.DELIVERED
-    small = shown & (F.col(_PERSONS) < rule.min_group_size)
+    delivered = F.col(outcomes.LINE_STATE) == outcomes.DELIVERED
+    small = delivered & (F.col(_PERSONS) < rule.min_group_size)
     if groups.filter(small).limit(2).count() == 1:
         group = F.struct(_PERSONS, *keys)
-        next_smallest = groups.filter(shown & ~small).agg(F.min(group).alias(_NEXT))
+        next_smallest = groups.filter(delivered & ~small).agg(F.min(group).alias(_NEXT))
         # Spark compares the groups, because Python would change bytes that are not valid UTF-8.
         groups = groups.crossJoin(F.broadcast(next_smallest))
-        small = small | shown & group.eqNullSafe(F.col(_NEXT))
+        small = small | delivered & group.eqNullSafe(F.col(_NEXT))
     state = F.when(small, outcomes.SUPPRESSED).otherwise(F.col(outcomes.LINE_STATE))
     return groups.withColumn(outcomes.LINE_STATE, state).drop(_PERSONS, _NEXT)

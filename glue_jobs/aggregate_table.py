@@ -99,7 +99,7 @@ class AggregateTable:
         return options
 
     def _add_window_columns(self, groups: DataFrame, window: Window, run_id: str) -> DataFrame:
-        shown = groups.filter(F.col(outcomes.LINE_STATE) == outcomes.DELIVERED)
+        delivered = groups.filter(F.col(outcomes.LINE_STATE) == outcomes.DELIVERED)
         about: dict[str, Expression] = {
             "window": F.lit(window.label),
             "window_start": instant(window.start),
@@ -113,15 +113,22 @@ class AggregateTable:
             for field in self.spark().table(self._identifier).schema
             if field.name not in about | columns
         ]
-        gone = {field.name: F.lit(None).cast(field.dataType) for field in former}
-        return shown.select(
-            *[value.alias(name) for name, value in (about | columns | gone).items()]
+        removed = {field.name: F.lit(None).cast(field.dataType) for field in former}
+        return delivered.select(
+            *[value.alias(name) for name, value in (about | columns | removed).items()]
         ).coalesce(1)
 
     def _create(self) -> None:
         spark = self.spark()
-        own = {"window": "string", "window_start": "timestamp", "window_end": "timestamp", "run_id": "string"}
-        wanted = own | {column.name: _TYPES.get(column.type, column.type) for column in self.contract.columns}
+        window_columns = {
+            "window": "string",
+            "window_start": "timestamp",
+            "window_end": "timestamp",
+            "run_id": "string",
+        }
+        wanted = window_columns | {
+            column.name: _TYPES.get(column.type, column.type) for column in self.contract.columns
+        }
         if not self._exists():
             spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quoted(CATALOG)}.{quoted(self.database)}")
             columns = ", ".join(f"{quoted(name)} {type_}" for name, type_ in wanted.items())

@@ -164,10 +164,10 @@ class _Analyser:
                 ~value if expression.of == "file_row" else F.coalesce(value, F.lit(False))
             )
         except AnalysisException:
-            given = columns.described(type_)
+            type_name = columns.described(type_)
             self._add(
                 expression,
-                [f"gives {given}, and a condition is true or false. Compare it with something"],
+                [f"gives {type_name}, and a condition is true or false. Compare it with something"],
                 WRONG_TYPE,
             )
 
@@ -226,16 +226,16 @@ class _Analyser:
         )
 
     def _explain_unknown(self, expression: Expression, name: str) -> str:
-        known = _list_fields(self._frames[expression.of])
+        fields = _list_fields(self._frames[expression.of])
         if expression.of == "file_row":
-            return f"{name} is not a column of the file{did_you_mean(name, known)}"
+            return f"{name} is not a column of the file{did_you_mean(name, fields)}"
         if expression.of == "file":
             return (
                 f"{name} is neither `rows` nor the sum_x, min_x or max_x of a numeric column "
-                f"x{did_you_mean(name, known)}"
+                f"x{did_you_mean(name, fields)}"
             )
         topic = self._contract.source.topic
-        return f"{name} is neither a field of {topic} nor another name known here{did_you_mean(name, known)}"
+        return f"{name} is neither a field of {topic} nor another name known here{did_you_mean(name, fields)}"
 
     def _choose_unknown_code(self, expression: Expression) -> str:
         return UNKNOWN_FIELD if expression.of in ("row", "group") else NOT_ALLOWED

@@ -93,12 +93,12 @@ def parse(argv: Sequence[str], *, now: datetime) -> Arguments:
 
 
 def _parse_pairs(argv: Sequence[str]) -> dict[str, str]:
-    given = {}
+    values = {}
     for index, word in enumerate(argv):
         name, equals, value = word.removeprefix("--").partition("=")
         if word.startswith("--") and (name in ARGUMENTS or name == _JOB_RUN_ID):
-            given[name] = value if equals else (argv[index + 1] if index + 1 < len(argv) else "")
-    return given
+            values[name] = value if equals else (argv[index + 1] if index + 1 < len(argv) else "")
+    return values
 
 
 def _parse_instant(

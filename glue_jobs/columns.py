@@ -67,16 +67,16 @@ def misfit(column: Column, spark_type: DataType) -> str | None:
     if not column.delivered or _can_be(column, spark_type):
         return None
     origin = "its expression gives" if column.expression or column.measure else "the field is"
-    given = f"{origin} {described(spark_type)}"
+    source_type = f"{origin} {described(spark_type)}"
     if isinstance(spark_type, _NESTED):
-        return f"{given}; name a field inside it, or explode an array with [explode]"
+        return f"{source_type}; name a field inside it, or explode an array with [explode]"
     if column.personal and column.personal.treatment != "keep":
         wanted = (
             "text. Cast it"
             if column.personal.treatment in ("hash", "mask")
             else _GENERALISED[column.personal.to or ""]
         )
-        return f"{given}, and {column.personal.to or column.personal.treatment} needs {wanted}"
+        return f"{source_type}, and {column.personal.to or column.personal.treatment} needs {wanted}"
     if isinstance(spark_type, DoubleType | FloatType) and column.measure:
         return "is a double, and sums of doubles depend on their order: cast to decimal inside the aggregate"
     sql_type = _SQL_TYPES.get(column.type, column.type)
@@ -84,7 +84,7 @@ def misfit(column: Column, spark_type: DataType) -> str | None:
         advice = f"Change the type, or give an expression such as cast({column.field} as {sql_type})"
     else:
         advice = f"Cast it, cast(… as {sql_type}), or change the type"
-    return f"{given}, and the column's type is {column.type}. {advice}"
+    return f"{source_type}, and the column's type is {column.type}. {advice}"
 
 
 def _can_be(column: Column, spark_type: DataType) -> bool:
@@ -175,8 +175,8 @@ def is_blank(text: Expression) -> Expression:
 def _mask_value(value: Expression, visible: int) -> Expression:
     if not visible:
         return F.when(value.isNotNull(), F.lit("***"))
-    shown = F.concat(F.lit("***"), F.substring(value, -visible, visible))
-    return F.when(F.char_length(value) > visible, shown).when(value.isNotNull(), F.lit("***"))
+    masked = F.concat(F.lit("***"), F.substring(value, -visible, visible))
+    return F.when(F.char_length(value) > visible, masked).when(value.isNotNull(), F.lit("***"))
 
 
 def _generalise_value(value: Expression, personal: Personal) -> Expression:

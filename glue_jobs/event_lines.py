@@ -60,7 +60,7 @@ def to_lines(events: DataFrame, contract: Contract, inside: Expression) -> DataF
         )
         .otherwise(outcomes.KEPT)
     )
-    kept = outcome == outcomes.KEPT
+    is_kept = outcome == outcomes.KEPT
     counted = {
         outcomes.OUTCOME: outcome,
         outcomes.PARTITION: F.col(PARTITION),
@@ -69,9 +69,9 @@ def to_lines(events: DataFrame, contract: Contract, inside: Expression) -> DataF
     passes = _combine_conditions([filter_.where for filter_ in contract.filter if filter_.on == "lines"])
     state = F.when(passes, outcomes.DELIVERED).otherwise(outcomes.FILTERED_LINE)
     if contract.explode is None:
-        return events.withColumns(counted | {outcomes.LINE_STATE: F.when(kept, state)}).drop(_IS_LATEST)
+        return events.withColumns(counted | {outcomes.LINE_STATE: F.when(is_kept, state)}).drop(_IS_LATEST)
     # Null where the event isn't kept, so that its array is never exploded.
-    items = F.when(kept, F.col(contract.explode.array))
+    items = F.when(is_kept, F.col(contract.explode.array))
     counted[outcomes.ITEMS] = F.greatest(F.coalesce(F.size(items), F.lit(0)), F.lit(0)).cast("bigint")
     exploded = events.withColumns(counted).select(
         "*", F.posexplode_outer(items).alias(POSITION, contract.explode.alias)

@@ -200,18 +200,22 @@ def plan(
     last = closed[-1:]
     earlier = closed[:-1]
     missing = [window for window in earlier if window.label not in published and window.label not in skipped]
-    done = [window for window in (*last, *earlier) if window.label in published or window.label in skipped]
+    published_before = [
+        window for window in (*last, *earlier) if window.label in published or window.label in skipped
+    ]
     restated = timedelta(days=rule.restate_for_days)
-    again = [window for window in done if as_of < window.end + restated or window.label in unfinished]
-    first = [window for window in last if window not in done or window in again]
+    again = [
+        window for window in published_before if as_of < window.end + restated or window.label in unfinished
+    ]
+    first = [window for window in last if window not in published_before or window in again]
     again = [window for window in again if window not in first]
     ordered = sorted([*first, *missing, *again], key=lambda window: tried.get(window.label, ""))
     # The report of the last window compares it with the one before.
-    is_next = bool(last) and ordered[:1] == last and last[0] not in done
+    is_next = bool(last) and ordered[:1] == last and last[0] not in published_before
     new = [window for window in missing if window.label not in tried]
     before = [window for window in earlier[-1:] if is_next and window in new]
-    rest = [window for window in ordered if window not in before]
-    return [*before, *rest]
+    later = [window for window in ordered if window not in before]
+    return [*before, *later]
 
 
 def _export_windows(run: RunContext, durations: dict[str, float]) -> None:

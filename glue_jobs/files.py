@@ -166,10 +166,10 @@ def list_partition_files(
     partition, offset, received = (
         loaded.schemas().get(table.schema_id).findColumnName(field.id) for field in fields
     )
-    wanted = jvm.java.util.ArrayList()
+    partition_ids = jvm.java.util.ArrayList()
     for number in partitions:
-        wanted.add(number)
-    condition = getattr(jvm.Expressions, "in")(partition, wanted)
+        partition_ids.add(number)
+    condition = getattr(jvm.Expressions, "in")(partition, partition_ids)
     if since is not None:
         later = jvm.Expressions.greaterThanOrEqual(received, since.isoformat())
         condition = getattr(jvm.Expressions, "and")(condition, later)

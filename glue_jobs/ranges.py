@@ -64,10 +64,10 @@ def plan(rows: float, sample: list[Any], parallelism: int) -> Layout | None:
     `sample` has values of the first ordering column.
     """
     partitions = wanted(rows, parallelism)
-    known = sorted(value for value in sample if value is not None)
-    if not known and partitions > 1:
+    ordered = sorted(value for value in sample if value is not None)
+    if not ordered and partitions > 1:
         return None
-    cuts = [known[len(known) * number // partitions] for number in range(1, partitions)]
+    cuts = [ordered[len(ordered) * number // partitions] for number in range(1, partitions)]
     distinct = tuple(sorted(set(cuts)))
     return Layout(len(distinct) + 1, distinct)
 
@@ -197,9 +197,10 @@ def _find_leaf(schema: pa.Schema, field_id: int) -> str | None:
 
     A file keeps the names from when it was written.
     """
-    wanted = str(field_id).encode()
+    encoded_id = str(field_id).encode()
     return next(
-        (field.name for field in schema if (field.metadata or {}).get(b"PARQUET:field_id") == wanted), None
+        (field.name for field in schema if (field.metadata or {}).get(b"PARQUET:field_id") == encoded_id),
+        None,
     )
 
 
@@ -226,10 +227,10 @@ class _Ranges(io.RawIOBase):
         return self._at
 
     def readinto(self, buffer: Any) -> int:
-        wanted = min(len(buffer), self._size - self._at)
-        if wanted <= 0:
+        size = min(len(buffer), self._size - self._at)
+        if size <= 0:
             return 0
-        data = ObjectBody(self._s3, self._bucket, self._key, start=self._at, end=self._at + wanted - 1).read()
+        data = ObjectBody(self._s3, self._bucket, self._key, start=self._at, end=self._at + size - 1).read()
         buffer[: len(data)] = data
         self._at += len(data)
         return len(data)

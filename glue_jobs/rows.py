@@ -226,11 +226,11 @@ class WindowQuery:
                 )
         rows = aggregate.lines_and_events(self._deduplicate_and_explode(partitions))
         groups = aggregate.grouped(rows, contract, keys, measures).persist()
-        few = groups.count() <= _FEW_GROUPS
-        shown = aggregate.suppressed(groups, contract.aggregate, list(keys))  # type: ignore[arg-type]
+        are_few = groups.count() <= _FEW_GROUPS
+        remaining = aggregate.suppressed(groups, contract.aggregate, list(keys))  # type: ignore[arg-type]
         order = self._build_total_order()
-        ordered = shown.coalesce(1).sortWithinPartitions(*order) if few else shown.orderBy(*order)
-        return WindowFrame(self._add_counters(ordered), 1 if few else partitions, groups=shown)
+        ordered = remaining.coalesce(1).sortWithinPartitions(*order) if are_few else remaining.orderBy(*order)
+        return WindowFrame(self._add_counters(ordered), 1 if are_few else partitions, groups=remaining)
 
     def _deduplicate_and_explode(self, partitions: int) -> DataFrame:
         rule = self.contract.deduplicate
@@ -256,8 +256,8 @@ class WindowQuery:
             if not is_late:
                 value = columns.treated(column, value, spark_type, self.export.key, _is_delivered())
             values.append(value.alias(column.name))
-        kept = [name for name in (*outcomes.COUNTED, ranges.BUCKET, POSITION) if name in lines.columns]
-        return lines.select(*kept, *values)
+        carried = [name for name in (*outcomes.COUNTED, ranges.BUCKET, POSITION) if name in lines.columns]
+        return lines.select(*carried, *values)
 
     def _add_counters(self, values: DataFrame, hashed_late: frozenset[str] = frozenset()) -> DataFrame:
         """Return what executors write and count: the contract's columns, and those of `outcomes`."""
@@ -324,8 +324,8 @@ def _is_ordered_by_key(contract: Contract) -> bool:
 
 def _is_untouched(column: Column) -> bool:
     """Return whether the column copies a field without changing the order of its values."""
-    kept = column.personal is None or column.personal.treatment == "keep"
-    return column.field is not None and kept and column.type in ("text", "integer", "date", "timestamp")
+    is_kept = column.personal is None or column.personal.treatment == "keep"
+    return column.field is not None and is_kept and column.type in ("text", "integer", "date", "timestamp")
 
 
 def _find_hashed_late(contract: Contract) -> frozenset[str]:

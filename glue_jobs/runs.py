@@ -158,8 +158,8 @@ def _is_over(record: dict[str, Any], now: datetime) -> bool:
     """
     if record["state"] != "running":
         return True
-    gone = record["host"] == _name_host() and not _is_alive(record["pid"])
-    return gone or datetime.fromisoformat(record["expires_at"]) + _GRACE <= now
+    has_died = record["host"] == _name_host() and not _is_alive(record["pid"])
+    return has_died or datetime.fromisoformat(record["expires_at"]) + _GRACE <= now
 
 
 def latest(bucket: Bucket, export: str, run_ids: list[str]) -> list[dict[str, Any]]:
@@ -228,16 +228,16 @@ def unfinished(records: list[dict[str, Any]], *, keeps_table: bool) -> set[str]:
     Their events may not all have been in the table or, if the export keeps a table of aggregates, their run
     may have ended after it wrote the file and before it wrote the table.
     """
-    found: set[str] = set()
+    run_ids: set[str] = set()
     for record in records:
         for window in record["windows"]:
             if not window.get("exit_code") and window["state"] not in ("dry_run", "incomplete"):
-                found.discard(window["window"])
+                run_ids.discard(window["window"])
             if window.get("status") == "incomplete":
-                found.add(window["window"])
+                run_ids.add(window["window"])
         if keeps_table:
-            found |= _find_unsure(record)
-    return found
+            run_ids |= _find_unsure(record)
+    return run_ids
 
 
 def mark_died(bucket: Bucket, export: str, run_id: str) -> None:

@@ -123,9 +123,9 @@ def activate(session: SparkSession) -> SparkSession:
     """
     jvm: Any = session._jvm
     jvm.org.apache.spark.sql.SparkSession.setActiveSession(session._jsparkSession)
-    seen = jvm.org.apache.spark.sql.internal.SQLConf.get()
-    wanted = {name: value for name, value in SPARK_SETTINGS.items() if name.startswith("spark.sql.")}
-    differing = [name for name, value in wanted.items() if seen.getConfString(name, "") != value]
+    active = jvm.org.apache.spark.sql.internal.SQLConf.get()
+    settings = {name: value for name, value in SPARK_SETTINGS.items() if name.startswith("spark.sql.")}
+    differing = [name for name, value in settings.items() if active.getConfString(name, "") != value]
     if differing:
         raise Inconsistent(
             "EXP-SETTINGS",

@@ -93,8 +93,8 @@ class PinnedTable:
     @property
     def ambiguous(self) -> list[str]:
         """Return the names of metadata of Kafka and Iceberg that are also names of fields of the topic."""
-        own = [name for name in (*KAFKA_FIELDS, *ICEBERG_FIELDS) if name in self.fields]
-        return [name for name in own if self.fields[name] != self.fields.get(f"${name}")]
+        names = [name for name in (*KAFKA_FIELDS, *ICEBERG_FIELDS) if name in self.fields]
+        return [name for name in names if self.fields[name] != self.fields.get(f"${name}")]
 
     def renamed_to(self, path: str) -> str | None:
         """Return the current path of a field that was once called `path`, or None."""
@@ -155,8 +155,8 @@ def _find_metadata_location(services: Services, database: str, name: str) -> str
 
 def _find_schema(metadata: dict[str, Any], snapshot: dict[str, Any]) -> dict[str, Any]:
     """Return the schema with which VERSION AS OF reads the snapshot."""
-    wanted = snapshot.get("schema-id", metadata.get("current-schema-id"))
-    return next(schema for schema in metadata["schemas"] if schema["schema-id"] == wanted)
+    schema_id = snapshot.get("schema-id", metadata.get("current-schema-id"))
+    return next(schema for schema in metadata["schemas"] if schema["schema-id"] == schema_id)
 
 
 def _find_current_since(metadata: dict[str, Any], snapshot: dict[str, Any]) -> int:
@@ -217,10 +217,10 @@ def events(spark: SparkSession, table: PinnedTable) -> DataFrame:
     # Not .option("snapshot-id"), which reads old data with the table's newest schema.
     frame = spark.sql(f"SELECT * FROM {name} VERSION AS OF {table.snapshot_id}")  # noqa: S608 - quoted, and a number
     metadata = metadata_columns(frame.columns)
-    own = [name for name in frame.columns if name not in metadata and not name.startswith("$")]
+    fields = [name for name in frame.columns if name not in metadata and not name.startswith("$")]
     renamed = [(name, f"${metadata[name]}") for name in metadata]
-    renamed += [(name, metadata[name]) for name in metadata if metadata[name] not in own]
-    return frame.select(*map(quoted, own), *[F.col(quoted(name)).alias(alias) for name, alias in renamed])
+    renamed += [(name, metadata[name]) for name in metadata if metadata[name] not in fields]
+    return frame.select(*map(quoted, fields), *[F.col(quoted(name)).alias(alias) for name, alias in renamed])
 
 
 def with_appended_at(spark: SparkSession, table: PinnedTable) -> PinnedTable:

@@ -39,7 +39,11 @@ class Services:
 
 
 class Conflict(Exception):
-    """Another writer was faster."""
+    """Another writer was faster; or, if boto3 has repeated the request, perhaps an earlier attempt of it."""
+
+    def __init__(self, *, is_repeated: bool = False) -> None:
+        super().__init__()
+        self.is_repeated = is_repeated
 
 
 class Gone(StorageProblem):
@@ -47,7 +51,9 @@ class Gone(StorageProblem):
 
 
 class Unanswered(StorageProblem):
-    """A service failed or could not be reached, so it is unknown whether it executed the request."""
+    """A service failed or could not be reached, at least once, so it is unknown whether it executed the
+    request.
+    """
 
 
 #: Waits for a number of seconds.
@@ -169,10 +175,12 @@ def aws_errors(doing: str) -> Iterator[None]:
         yield
     except ClientError as error:
         code = error.response["Error"]["Code"]
+        metadata = error.response.get("ResponseMetadata", {})
+        is_repeated = metadata.get("RetryAttempts", 0) > 0
         if code in _CONFLICT:
-            raise Conflict from error
-        unsure = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500) >= 500
-        kind = Gone if code in _GONE else Unanswered if unsure else StorageProblem
+            raise Conflict(is_repeated=is_repeated) from error
+        is_unsure = is_repeated or metadata.get("HTTPStatusCode", 500) >= 500
+        kind = Gone if code in _GONE else Unanswered if is_unsure else StorageProblem
         answer = answer_of(error.response["Error"])
         raise kind(
             _CODES.get(code, "EXP-AWS-FAILED"), f"{doing} failed: {answer}", _choose_remedy(code, answer)

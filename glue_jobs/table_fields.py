@@ -64,8 +64,8 @@ def named_in_expressions(fields: Iterable[Field]) -> dict[str, Field]:
     """
     by_path = {field.path: field for field in fields}
     aliases = {path.removeprefix("$"): field for path, field in by_path.items() if path.startswith("$")}
-    own = {path for path in by_path if is_top_level(path)}
-    return {path: field for path, field in aliases.items() if _read_head(path) not in own} | by_path
+    top_level = {path for path in by_path if is_top_level(path)}
+    return {path: field for path, field in aliases.items() if _read_head(path) not in top_level} | by_path
 
 
 def is_top_level(path: str) -> bool:

@@ -87,17 +87,17 @@ def _translate_aws_error(error: BotoCoreError | ClientError, doing: str) -> Comm
 
 def _translate_unexpected(error: Exception) -> CommandFailed:
     trace = trace_of(error)
-    kept = False
+    is_saved = False
     try:
         TRACE.parent.mkdir(exist_ok=True)
         TRACE.write_text(trace, encoding="utf-8")
-        kept = True
+        is_saved = True
     except OSError:
         pass  # the error must be reported even if the folder is not writable
-    trace_file = str(TRACE.relative_to(ROOT)) if kept else ""
+    trace_file = str(TRACE.relative_to(ROOT)) if is_saved else ""
     hint = (
         f"Report it with {trace_file}, which contains no secret"
-        if kept
+        if is_saved
         else "Run it again with --verbose and report what it shows"
     )
     message = f"unexpected error: {type(error).__name__}{_find_place(error)}"

@@ -85,10 +85,10 @@ class Output:
         """
         if self.as_json:
             return
-        shown = Text(text, style="bold red" if alarm else "")
-        shown.highlight_words([FAILURE_SIGN], "bold red")
+        line = Text(text, style="bold red" if alarm else "")
+        line.highlight_words([FAILURE_SIGN], "bold red")
         # Rich clears the spinner's line only for output of the console that shows the spinner.
-        (self.err if self._has_spinner and self.out.is_terminal else self.out).print(shown)
+        (self.err if self._has_spinner and self.out.is_terminal else self.out).print(line)
 
     def warn(self, text: str) -> None:
         """Print a warning, also with --quiet and --json."""
@@ -107,14 +107,14 @@ class Output:
 
     def ask(self, question: str, default: str = "") -> str:
         """Return what the user types, or `default` for an empty line. Call it only if `can_prompt`."""
-        shown = f" [{default}]" if default else ""
-        self.err.print(f"{question}{shown}: ", markup=False, end="")
+        default_hint = f" [{default}]" if default else ""
+        self.err.print(f"{question}{default_hint}: ", markup=False, end="")
         return sys.stdin.readline().strip() or default
 
     def document(self, ok: bool, **fields: Any) -> None:
         if self.as_json:
-            own = {"ok": ok, "code": "DONE", "request_id": self.request_id} | fields
-            sys.stdout.write(json.dumps(own, ensure_ascii=False, default=to_json_value) + "\n")
+            document = {"ok": ok, "code": "DONE", "request_id": self.request_id} | fields
+            sys.stdout.write(json.dumps(document, ensure_ascii=False, default=to_json_value) + "\n")
 
     @contextmanager
     def step(self, title: str) -> Iterator[Callable[[str], None]]:
@@ -142,11 +142,11 @@ def find_program_name() -> str:
 
 def format_duration(seconds: float) -> str:
     """Return a duration like 1h05m, 3m12s or 12s."""
-    minutes, rest = divmod(round(seconds), 60)
+    minutes, seconds_left = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:
         return f"{hours}h{minutes:02}m"
-    return f"{minutes}m{rest:02}s" if minutes else f"{rest}s"
+    return f"{minutes}m{seconds_left:02}s" if minutes else f"{seconds_left}s"
 
 
 def format_table(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int | None) -> list[str]:
@@ -204,10 +204,10 @@ def to_text(value: Any) -> str:
     if value is None:
         return "NULL"
     nested = isinstance(value, dict | list)
-    shown = (
+    text = (
         json.dumps(value, ensure_ascii=False, default=to_json_value) if nested else str(to_json_value(value))
     )
-    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in shown)
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
 
 
 def to_json_value(value: Any) -> Any:

@@ -41,10 +41,10 @@ class SynthOptions:
     def of(cls, scope: Construct) -> SynthOptions:
         """Read the context of the construct tree, which `-c` sets on the command line."""
         names = ("confluent_url", "catalog_url", "snowflake_url")
-        given = {name: str(scope.node.try_get_context(name) or "") for name in names}
+        settings = {name: str(scope.node.try_get_context(name) or "") for name in names}
         repair, _, listed = str(scope.node.try_get_context("repair") or "").partition(":")
         return cls(
-            **given,
+            **settings,
             functions_local=scope.node.try_get_context("functions") == "local",
             repair=repair,
             repairs=frozenset(filter(None, listed.split(","))),

@@ -72,9 +72,13 @@ class OperationsStack(LakeferryStack):
             None, (data, confluent, snowflake, exports)
         ):  # an imported value alone doesn't order stacks
             self.add_stack_dependency(needed)
-        shown = any(topic.tableflow and topic.tableflow.snowflake_table for topic in self.deployment.tables)
+        has_snowflake_tables = any(
+            topic.tableflow and topic.tableflow.snowflake_table for topic in self.deployment.tables
+        )
         #: The user with which monitoring reads tables in Snowflake. A linked database is not monitored.
-        self._snowflake_reader: Reader | None = self.snowflake.reader if self.snowflake and shown else None
+        self._snowflake_reader: Reader | None = (
+            self.snowflake.reader if self.snowflake and has_snowflake_tables else None
+        )
         self._watch()
         self._alarms = self._create_alarms()
         if self.deployment.alerts.dashboard:
@@ -131,8 +135,8 @@ class OperationsStack(LakeferryStack):
         )
 
     def _list_secret_names(self) -> list[str]:
-        held = [self.confluent.secrets, *([self.snowflake.secrets] if self.snowflake else [])]
-        return [secret.name for key in held for secret in key.filled]
+        groups = [self.confluent.secrets, *([self.snowflake.secrets] if self.snowflake else [])]
+        return [secret.name for key in groups for secret in key.filled]
 
     def _may_measure(self) -> list[Statement]:
         """Return what monitoring may do.
@@ -299,15 +303,15 @@ class OperationsStack(LakeferryStack):
 
     def _create_dashboard(self) -> None:
         tables = [topic.name for topic in self.deployment.tables]
-        shown = {"Table": tables, "Export": [export.contract for export in self.deployment.exports]}
+        dimensions = {"Table": tables, "Export": [export.contract for export in self.deployment.exports]}
         widgets: list[cloudwatch.IWidget] = [
             cloudwatch.GraphWidget(
                 title=metric,
                 width=12,
-                left=[self._build_metric(metric, dimension, value) for value in shown[dimension]],
+                left=[self._build_metric(metric, dimension, value) for value in dimensions[dimension]],
             )
             for metric, dimension in contract.METRIC_DIMENSIONS.items()
-            if metric in self._list_emitted_metrics() and shown.get(dimension)
+            if metric in self._list_emitted_metrics() and dimensions.get(dimension)
         ]
         widgets += [
             cloudwatch.GraphWidget(title=metric, width=12, left=[self._build_metric(metric)])

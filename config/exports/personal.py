@@ -243,17 +243,17 @@ def _find_subject(
     """
     is_clear = False
     for name in names:
-        kept = [
+        candidates = [
             word
             for word in split_words(name)
             if word not in words.NEUTRAL and word.removesuffix("s") not in words.NEUTRAL
         ]
-        end = "_".join(kept)
+        end = "_".join(candidates)
         if re.search(rf"(?:^|_)(?:{_join_phrases(words.PERSONS)})(?:en|n|s)?$", end):
             return "person", True
         if re.search(rf"(?:^|_)(?:{_join_phrases(places)})(?:es|s|n|en)?$", end):
             return "address", True
-        is_clear = is_clear or bool(kept)
+        is_clear = is_clear or bool(candidates)
     return "", is_clear
 
 

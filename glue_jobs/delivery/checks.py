@@ -33,15 +33,15 @@ def _describe_rows(failed: int, stats: FileStats) -> str:
 def explained(failed: list[CheckResult], contract: Contract, stats: FileStats) -> tuple[str, str]:
     """Return what the failed checks found, and what to do about it."""
     implied = implied_checks(contract, stats)
-    own = [check for check in failed if check not in implied]
-    found = [check.message.rstrip(".") for check in failed if check in implied]
-    found += [f"{check.message} ({check.id}: {check.failed:,})" for check in own]
+    explicit = [check for check in failed if check not in implied]
+    messages = [check.message.rstrip(".") for check in failed if check in implied]
+    messages += [f"{check.message} ({check.id}: {check.failed:,})" for check in explicit]
     ids = {check.id for check in failed if check in implied}
     empty = [column.name for column in contract.columns if f"{column.name}_not_empty" in ids]
     other = [column.name for column in contract.columns if f"{column.name}_allowed" in ids]
     ways = [
-        *(["the check"] if own else []),
+        *(["the check"] if explicit else []),
         *([f"set nullable = true for {', '.join(empty)}"] if empty else []),
         *([f"add the values to `allowed` of {', '.join(other)}"] if other else []),
     ]
-    return "; ".join(found), "Correct the source, or " + ", or ".join(ways)
+    return "; ".join(messages), "Correct the source, or " + ", or ".join(ways)

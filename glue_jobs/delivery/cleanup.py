@@ -21,9 +21,9 @@ def clean_window(
 
     `current` is the window's manifest, and `left` has what each run left, by its id.
     """
-    kept = {own_run} | (_list_runs(current) if current else set())
+    kept_runs = {own_run} | (_list_runs(current) if current else set())
     removed = []
-    for run_id in sorted(left.keys() - kept):
+    for run_id in sorted(left.keys() - kept_runs):
         if runs.may_be_removed(location.bucket, location.export, run_id, location.window, now):
             remove(location, left[run_id])
             removed.append(run_id)

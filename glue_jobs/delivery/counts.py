@@ -73,8 +73,8 @@ def count(rows: pa.Table) -> PartitionReport:
     has_lines = outcomes.LINES in rows.column_names
     states = rows.select([outcomes.LINE_STATE] + ([outcomes.LINES] if has_lines else []))
     states = states.filter(pc.is_valid(states[outcomes.LINE_STATE])).group_by(outcomes.LINE_STATE)
-    wanted: list[Any] = [([], "count_all")] + ([(outcomes.LINES, "sum")] if has_lines else [])
-    for row in states.aggregate(wanted).to_pylist():
+    aggregations: list[Any] = [([], "count_all")] + ([(outcomes.LINES, "sum")] if has_lines else [])
+    for row in states.aggregate(aggregations).to_pylist():
         name = outcomes.LINE_NAMES[row[outcomes.LINE_STATE]]
         report.rows[name] = row["count_all"]
         report.lines[name] = row.get(f"{outcomes.LINES}_sum", row["count_all"])
@@ -90,12 +90,12 @@ def _count_events(rows: pa.Table, report: PartitionReport) -> None:
     of_groups = outcomes.EVENTS in rows.column_names
     events = rows.filter(pc.is_valid(rows[outcomes.OUTCOME])) if rows[outcomes.OUTCOME].null_count else rows
     last = outcomes.OFFSET_MAX if of_groups else outcomes.OFFSET_MIN
-    wanted: list[Any] = [([], "count_all"), (outcomes.OFFSET_MIN, "min"), (last, "max")]
+    aggregations: list[Any] = [([], "count_all"), (outcomes.OFFSET_MIN, "min"), (last, "max")]
     if of_groups:
-        wanted.append((outcomes.EVENTS, "sum"))
+        aggregations.append((outcomes.EVENTS, "sum"))
     if has_items := outcomes.ITEMS in rows.column_names:
-        wanted.append((outcomes.ITEMS, "sum"))
-    for row in events.group_by([outcomes.OUTCOME, outcomes.PARTITION]).aggregate(wanted).to_pylist():
+        aggregations.append((outcomes.ITEMS, "sum"))
+    for row in events.group_by([outcomes.OUTCOME, outcomes.PARTITION]).aggregate(aggregations).to_pylist():
         outcome = row[outcomes.OUTCOME]
         amount = row[f"{outcomes.EVENTS}_sum"] if of_groups else row["count_all"]
         offsets = {str(row[outcomes.PARTITION]): [row[f"{outcomes.OFFSET_MIN}_min"], row[f"{last}_max"]]}
@@ -140,11 +140,13 @@ def reconcile(
         name: report.events.get(name, 0) for name in ("duplicates", "outside_window", "filtered", "kept")
     }
     line = {name: report.lines.get(name, 0) for name in ("filtered", "suppressed", "delivered")}
-    shown = report.rows.get("delivered", 0)
+    delivered = report.rows.get("delivered", 0)
     _require_equal("events read and events with an outcome", read.inside - read.null_key, sum(event.values()))
     _require_equal("items of the kept events and lines", report.items, sum(line.values()))
     _require_equal("rows written and rows in the finished file", report.records, file.rows)
-    _require_equal(f"delivered {'groups' if aggregated else 'lines'} and rows written", shown, report.records)
+    _require_equal(
+        f"delivered {'groups' if aggregated else 'lines'} and rows written", delivered, report.records
+    )
     if not read.whole_table:
         # Files without an event of the window were not read. The table has their events in addition to those
         # that were read.
@@ -153,7 +155,7 @@ def reconcile(
         raise Inconsistent("EXP-COUNTS", f"the table says it has {read.in_table} events, but more were read")
     event |= {"invalid_event_time": read.invalid_time, "null_key": read.null_key}
     _require_equal("events in the table and events with an outcome", read.in_table, sum(event.values()))
-    groups = {"shown": shown, "suppressed": report.rows.get("suppressed", 0)} if aggregated else None
+    groups = {"shown": delivered, "suppressed": report.rows.get("suppressed", 0)} if aggregated else None
     alone = groups == {"shown": 0, "suppressed": 1}
     return {
         "events": None if alone else {"in_table": read.in_table, **event},

@@ -137,8 +137,8 @@ def _as_read(column: Column, value: str) -> str | int | bool:
 
 
 def _describe_personal(column: Column) -> dict[str, Any] | None:
-    given = attrs.asdict(column.personal) if column.personal else {}
-    return {name: value for name, value in given.items() if value not in (None, [])} or None
+    settings = attrs.asdict(column.personal) if column.personal else {}
+    return {name: value for name, value in settings.items() if value not in (None, [])} or None
 
 
 def _describe_left_out(column: Column) -> dict[str, str]:

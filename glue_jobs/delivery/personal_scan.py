@@ -189,12 +189,12 @@ def _is_long_enough(number: str) -> bool:
 def has_iban(text: str) -> bool:
     for match in re.finditer(rf"(?<!\w){_IBAN_START}", text):
         length = _IBAN_LENGTHS.get(match[0][:2].upper())
-        found = (
+        matches = (
             re.match(rf"(?:[ \xa0./-]{{0,2}}[0-9A-Za-z]){{{length}}}(?![0-9A-Za-z])", text[match.start() :])
             if length
             else None
         )
-        if found and _is_divisible(re.sub(r"[^0-9A-Za-z]", "", found[0]).upper()):
+        if matches and _is_divisible(re.sub(r"[^0-9A-Za-z]", "", matches[0]).upper()):
             return True
     return False
 
@@ -206,7 +206,7 @@ def _is_divisible(iban: str) -> bool:
 
 def card_numbers(text: str) -> list[tuple[bool, bool]]:
     """Return whether each number that begins like a card is grouped, and whether its check digit is right."""
-    found = []
+    numbers = []
     for match in re.finditer(r"(?<![\w.,-])[2-6](?:[ \xa0-]{0,3}[0-9]){12,18}(?![\w-])", text):
         digits = re.sub(r"[^0-9]", "", match[0])
         is_grouped = not match[0].isdigit()
@@ -215,8 +215,8 @@ def card_numbers(text: str) -> list[tuple[bool, bool]]:
             and len(digits) >= 14
             and _has_card_prefix(digits)
         ):
-            found.append((is_grouped, _passes_luhn(digits)))
-    return found
+            numbers.append((is_grouped, _passes_luhn(digits)))
+    return numbers
 
 
 def _has_card_prefix(digits: str) -> bool:

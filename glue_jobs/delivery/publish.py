@@ -186,21 +186,23 @@ class Publication:
     def _write(self, manifest: Manifest, etag: str | None) -> bool:
         """Return whether S3 accepted the write. It refuses it if the manifest doesn't have this ETag.
 
-        The manifest may be visible even after a refusal: boto3 repeats a write whose answer was lost, and S3
-        refuses the repetition because of the first one.
+        After the refusal of a repeated request, the manifest may be visible: boto3 repeats a write whose
+        answer was lost, and S3 refuses the repetition because of the first one.
         """
         content = json.dumps(manifest, indent=2, ensure_ascii=False).encode()
+        may_be_visible_before = self.may_be_visible
         self.may_be_visible = True
         self._replaced = etag
         try:
             bucket = self.location.bucket
             bucket.write_if(self.location.manifest_key, content, "application/json", etag=etag)
-        except Conflict:
+        except Conflict as conflict:
+            self.may_be_visible = may_be_visible_before or conflict.is_repeated
             return False
         except Unanswered:
             raise
         except ExportError:
-            self.may_be_visible = False
+            self.may_be_visible = may_be_visible_before
             raise
         return True
 

@@ -229,8 +229,8 @@ def _find_scale(column: Column) -> int:
 
 def _count_other_values(values: pa.ChunkedArray, column: Column) -> int:
     """Return how many values the contract doesn't allow, compared in the form that they have in the file."""
-    known = pa.array([_as_read(value, column) for value in column.allowed], values.type)
-    return pc.sum(pc.invert(pc.is_in(pc.drop_null(values), known))).as_py() or 0
+    allowed = pa.array([_as_read(value, column) for value in column.allowed], values.type)
+    return pc.sum(pc.invert(pc.is_in(pc.drop_null(values), allowed))).as_py() or 0
 
 
 def _as_read(value: str, column: Column) -> Any:
@@ -294,8 +294,8 @@ def _add_series(series: dict[str | None, Decimal], table: pa.Table, x: str, y: s
     """
     labels = table[x]
     summed = pa.table({"x": labels, "y": labels if y == "rows" else _widen_decimals(table[y])})
-    wanted: Any = ([], "count_all") if y == "rows" else ("y", "sum")
-    grouped = summed.group_by("x", use_threads=False).aggregate([wanted])
+    aggregation: Any = ([], "count_all") if y == "rows" else ("y", "sum")
+    grouped = summed.group_by("x", use_threads=False).aggregate([aggregation])
     amounts = grouped["count_all" if y == "rows" else "y_sum"]
     values = dict(zip(grouped["x"].to_pylist(), amounts.to_pylist(), strict=True))
     nothing = zero(getattr(amounts.type, "scale", 0))
@@ -351,10 +351,10 @@ class _CheckedBody(io.RawIOBase):
         while view:
             if not self._left:
                 self._next_part()
-            taken = view[: self._left]
+            chunk = view[: self._left]
             view = view[self._left :]
-            self._of_part.update(taken)
-            self._left -= len(taken)
+            self._of_part.update(chunk)
+            self._left -= len(chunk)
         return data
 
     def finish(self) -> str:

@@ -91,25 +91,25 @@ def run(output: Output, ctx: DeploymentContext, *, confirmed: str | None, plan_o
     _require_confirmed(output, ctx, confirmed)
     try:
         with output.step(f"Destroying {ctx.deployment.prefix}") as report:
-            done = core.destroy(ctx, planned, say=output.info, report=report)
+            destroyed = core.destroy(ctx, planned, say=output.info, report=report)
     except KeyboardInterrupt:
         raise _explain_stopped(ctx) from None
     except CommandFailed as failure:
         raise _explain_stopped(ctx, failure) from None
-    for reason in done.reasons:
+    for reason in destroyed.reasons:
         output.print(f"  {reason}")
-    inventory.show(output, ctx, done.items)
-    left = inventory.build_documents(done.items)
-    removed = inventory.build_documents(done.removed)
+    inventory.show(output, ctx, destroyed.items)
+    remaining = inventory.build_documents(destroyed.items)
+    removed = inventory.build_documents(destroyed.removed)
     document = {
         **about,
         "to_delete": [],
         "to_keep": [],
-        "stacks": done.seconds,
+        "stacks": destroyed.seconds,
         "removed": removed,
-        "items": left,
+        "items": remaining,
     }
-    inventory.require_nothing_left(done.items, {**document, "reasons": done.reasons})
+    inventory.require_nothing_left(destroyed.items, {**document, "reasons": destroyed.reasons})
     output.print(
         f"Nothing is left of {ctx.deployment.prefix} except the objects listed above, each with its reason"
     )

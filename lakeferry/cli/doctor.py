@@ -87,12 +87,12 @@ def _shorten_skipped(checks: list[Check]) -> list[Check]:
 
 def format_lines(check: Check, *, marks: bool) -> list[str]:
     mark = _MARKS[check.result] if marks else f"{check.result:<4}"
-    shown = [f"  {mark} {check.name}: {check.message}"]
+    lines = [f"  {mark} {check.name}: {check.message}"]
     if check.needed:
-        shown.append(f"{_INDENT}needed: {check.needed}")
+        lines.append(f"{_INDENT}needed: {check.needed}")
     if check.fix:
-        shown.append(f"{_INDENT}→ {check.fix}")
-    return shown
+        lines.append(f"{_INDENT}→ {check.fix}")
+    return lines
 
 
 def require_healthy(checks: Sequence[Check], document: Any) -> None:

@@ -75,10 +75,10 @@ def require_nothing_left(items: Iterable[Item], details: Any) -> None:
     from lakeferry.inventory import Verdict, problems
 
     unresolved = problems(list(items))
-    if left := [item for item in unresolved if item.verdict is Verdict.ORPHANED]:
+    if orphans := [item for item in unresolved if item.verdict is Verdict.ORPHANED]:
         message = (
-            f"{len(left)} orphaned: "
-            f"{', '.join(f'{item.kind} {item.name}' for item in left[:5])}{' …' if left[5:] else ''}"
+            f"{len(orphans)} orphaned: "
+            f"{', '.join(f'{item.kind} {item.name}' for item in orphans[:5])}{' …' if orphans[5:] else ''}"
         )
         raise CommandFailed("LEFT-OVER", message, details=details)
     if unresolved:

@@ -84,18 +84,21 @@ def now(output: Output, stage: str, selector: str | None, *, yes: bool) -> dict[
         _require_confirmation(
             output, f"Replace the keys in {names}? The previous keys stay valid. Type yes", yes=yes
         )
-        done: list[RotationResult] = []
+        results: list[RotationResult] = []
         try:
             for secret in secrets:
-                done.append(_rotate(output, ctx, secret))
+                results.append(_rotate(output, ctx, secret))
         except KeyboardInterrupt:
             raise _explain_interrupted(
-                ctx, secrets[len(done)], "its previous key stays valid", f"rotate {secrets[len(done)].name}"
+                ctx,
+                secrets[len(results)],
+                "its previous key stays valid",
+                f"rotate {secrets[len(results)].name}",
             ) from None
         return {
             "stage": stage,
             "secrets": [],
-            "rotated": [attrs.asdict(rotation) for rotation in done],
+            "rotated": [attrs.asdict(rotation) for rotation in results],
             "revoked": [],
         }
 
@@ -173,24 +176,24 @@ def _rotate(
 ) -> RotationResult:
     """`then` says what becomes of the previous key."""
     with output.step(f"Rotating {secret.name}") as report:
-        done = rotate_now(ctx, secret, report)
+        result = rotate_now(ctx, secret, report)
     output.print(
-        f"{secret.name}: new key active after {format_duration(done.seconds)}. The previous key: {then}"
+        f"{secret.name}: new key active after {format_duration(result.seconds)}. The previous key: {then}"
     )
-    return done
+    return result
 
 
 def _revoke(output: Output, ctx: DeploymentContext, secret: RotatingSecret) -> Revoked:
     with output.step(f"Revoking older keys of {secret.name}"):
-        done = revoke_now(ctx, secret)
-    output.print(f"{secret.name}: {', '.join(done.revoked) or 'no key'} revoked; {done.kept} stays")
-    if done.unmanaged:
-        others = ", ".join(done.unmanaged)
+        result = revoke_now(ctx, secret)
+    output.print(f"{secret.name}: {', '.join(result.revoked) or 'no key'} revoked; {result.kept} stays")
+    if result.unmanaged:
+        others = ", ".join(result.unmanaged)
         output.warn(
             f"  not created by Lakeferry, and still valid: {others}. Find out who owns them, and UNSET "
             "them in Snowflake"
         )
-    return done
+    return result
 
 
 def _explain_interrupted(

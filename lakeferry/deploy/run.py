@@ -98,8 +98,8 @@ def deploy(output: Output, ctx: DeploymentContext, cdk: Cdk, *, yes: bool) -> di
         _run(output, ctx, cdk, plan)
     outputs = summary.stack_outputs(stacks.read(ctx).values())
     seconds = time.monotonic() - began
-    done = f"Deployed {ctx.deployment.prefix} in {format_duration(seconds)}"
-    output.print("\nNothing to deploy" if plan.is_empty else f"\n{done}")
+    title = f"Deployed {ctx.deployment.prefix} in {format_duration(seconds)}"
+    output.print("\nNothing to deploy" if plan.is_empty else f"\n{title}")
     commands = summary.show(output, ctx, outputs, plan.cost, is_first=not plan.deployed)
     return {
         "stage": ctx.stage,
@@ -116,15 +116,15 @@ def to_repair(output: Output, ctx: DeploymentContext) -> str:
 
     Raises CommandFailed if an object can't be seen, because it may be there, or if one can't be repaired.
     """
-    found = drift.find_missing(ctx)
-    repairable = [difference for difference in found if difference.stack]
-    others = [difference for difference in found if not difference.stack]
+    drifted = drift.find_missing(ctx)
+    repairable = [difference for difference in drifted if difference.stack]
+    others = [difference for difference in drifted if not difference.stack]
     unknown = [difference for difference in others if difference.status == Verdict.UNKNOWN]
     if unknown:
-        named = (
+        names = (
             f"{difference.system} {difference.type} {difference.name}".rstrip() for difference in unknown
         )
-        listed = [f"{name}: {difference.details}" for name, difference in zip(named, unknown, strict=True)]
+        listed = [f"{name}: {difference.details}" for name, difference in zip(names, unknown, strict=True)]
         raise CommandFailed("INCOMPLETE", f"not everything could be listed: {'; '.join(listed)}")
     if others:
         raise CommandFailed(

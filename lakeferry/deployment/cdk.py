@@ -121,8 +121,8 @@ def build_app_command(folder: Path, context: Mapping[str, str]) -> tuple[list[st
     They are those that `cdk synth` would set.
     """
     settings = json.loads((ROOT / "cdk.json").read_text(encoding="utf-8"))
-    given = {**settings["context"], _ASSET_METADATA: True, **context}
-    return shlex.split(settings["app"]), {"CDK_OUTDIR": str(folder), "CDK_CONTEXT_JSON": json.dumps(given)}
+    values = {**settings["context"], _ASSET_METADATA: True, **context}
+    return shlex.split(settings["app"]), {"CDK_OUTDIR": str(folder), "CDK_CONTEXT_JSON": json.dumps(values)}
 
 
 def read_pinned(root: Path = ROOT) -> str:
@@ -165,8 +165,8 @@ class Cdk:
         `deployments` is the folder of the deployment files if it is not the project's own. `repair` is a CDK
         context value.
         """
-        own = {"deployments": str(deployments.resolve()) if deployments else "", "repair": repair}
-        command, variables = build_app_command(self.folder, {**self.ctx.context(), **own})
+        values = {"deployments": str(deployments.resolve()) if deployments else "", "repair": repair}
+        command, variables = build_app_command(self.folder, {**self.ctx.context(), **values})
         self._run("synth", command, report, variables=variables)
 
     def bootstrap(self, report: Reporter) -> None:

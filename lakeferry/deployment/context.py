@@ -62,13 +62,13 @@ class Addresses:
 
     def context(self) -> dict[str, str]:
         """Return the values of the CDK context that these addresses set."""
-        given = {
+        settings = {
             "confluent_url": self.confluent,
             "catalog_url": self.catalog,
             "snowflake_url": self.snowflake,
             "functions": "local" if self.functions == "local" else "",
         }
-        return {name: value for name, value in given.items() if value}
+        return {name: value for name, value in settings.items() if value}
 
 
 @attrs.frozen
@@ -110,11 +110,11 @@ class DeploymentContext:
         """
         with translate_aws_errors("reading the AWS identity"):
             account = str(self.client("sts").get_caller_identity()["Account"])
-        wanted = self.deployment.aws.account
-        if wanted and wanted != account:
-            message = f"you are logged in to account {account}, and the deployment is for account {wanted}"
+        expected = self.deployment.aws.account
+        if expected and expected != account:
+            message = f"you are logged in to account {account}, and the deployment is for account {expected}"
             raise CommandFailed(
-                "AWS-ACCOUNT", message, f"Log in to account {wanted}, or choose another stage"
+                "AWS-ACCOUNT", message, f"Log in to account {expected}, or choose another stage"
             )
         return account
 
@@ -166,15 +166,17 @@ class DeploymentContext:
         """Return a client that logs in as the user of the deployment file and uses its warehouse for
         deploying.
         """
-        given = self.deployment.snowflake
-        if given is None:
+        settings = self.deployment.snowflake
+        if settings is None:
             raise CommandFailed("NO-SNOWFLAKE", f"the deployment of stage {self.stage} has no [snowflake]")
-        key = self._read_secret("snowflake", lambda: secret_fields.read_pair(self.secrets, given.key_secret))
+        key = self._read_secret(
+            "snowflake", lambda: secret_fields.read_pair(self.secrets, settings.key_secret)
+        )
         login = Login(
-            given.account,
-            given.user,
-            sql.to_exact_name(given.role),
-            sql.to_exact_name(given.deployer_warehouse),
+            settings.account,
+            settings.user,
+            sql.to_exact_name(settings.role),
+            sql.to_exact_name(settings.deployer_warehouse),
         )
         return Snowflake(
             Session(self.deadline, trust_environment=True), self.clock, login, key, self.addresses.snowflake

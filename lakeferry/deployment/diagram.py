@@ -141,8 +141,8 @@ def _draw_groups(members: Mapping[Box, int]) -> Iterator[str]:
         if inside:
             yield f'  subgraph {_group(where)}["{where}"]'
             for box in inside:
-                many = f" × {members[box]}" if members[box] > 1 else ""
-                yield f'    {_build_id(box)}["{box.title}{many}"]'
+                count = f" × {members[box]}" if members[box] > 1 else ""
+                yield f'    {_build_id(box)}["{box.title}{count}"]'
             yield "  end"
 
 

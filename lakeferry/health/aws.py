@@ -48,12 +48,12 @@ def check_identity(ctx: DeploymentContext) -> list[Check]:
     """
     account = ctx.account
     arn = str(ctx.client("sts").get_caller_identity()["Arn"])
-    named = (
+    roles = (
         "which the file names"
         if ctx.deployment.aws.account
         else "the account that you are logged in to; the file names none"
     )
-    return [GROUP.ok("identity", arn), GROUP.ok("account", f"{account}, {named}")]
+    return [GROUP.ok("identity", arn), GROUP.ok("account", f"{account}, {roles}")]
 
 
 def check_region(ctx: DeploymentContext) -> list[Check]:
@@ -155,15 +155,15 @@ def check_glue_quotas(ctx: DeploymentContext) -> list[Check]:
     aws = ctx.deployment.aws
     dpus = aws.glue_workers * _DPU[aws.glue_worker_type]
     try:
-        known = _read_glue_limits(ctx)
+        limits = _read_glue_limits(ctx)
     except (ClientError, BotoCoreError) as error:
         reason = redact(answer_to(error)) if isinstance(error, ClientError) else type(error).__name__
         why = f"Service Quotas can't be read: {reason}"
         fix = "Look at them in the console of Service Quotas"
         return [GROUP.warn(f"Glue: {name}", why, fix) for name in ("concurrent runs", "DPUs")]
     return [
-        _check_limit("Glue: concurrent runs", known.get(_RUNS), 1, exports),
-        _check_limit("Glue: DPUs", known.get(_DPUS), dpus, exports * dpus),
+        _check_limit("Glue: concurrent runs", limits.get(_RUNS), 1, exports),
+        _check_limit("Glue: DPUs", limits.get(_DPUS), dpus, exports * dpus),
     ]
 
 

@@ -35,13 +35,13 @@ _ANOTHER_REGION: Final = "Choose another `aws.region` in the deployment file"
 def look(ctx: DeploymentContext) -> list[Check]:
     """Check everything with the Cloud key. Without it, the other checks are skipped."""
     secret = ctx.deployment.confluent.cloud_key_secret
-    rest = [ENVIRONMENT, FLINK, TABLEFLOW, INTEGRATIONS, QUOTAS]
+    remaining = [ENVIRONMENT, FLINK, TABLEFLOW, INTEGRATIONS, QUOTAS]
     try:
         vendor = ctx.confluent()
     except CommandFailed as failure:
         return [
             runner.report_failed(GROUP, KEY, failure),
-            *GROUP.skip_all([SCOPE, *rest], "not checked: no key was read"),
+            *GROUP.skip_all([SCOPE, *remaining], "not checked: no key was read"),
         ]
     accepted = GROUP.ok(KEY, f"{vendor.cloud.key.id}, in {secret}")
     try:
@@ -49,12 +49,12 @@ def look(ctx: DeploymentContext) -> list[Check]:
     except CommandFailed as failure:
         message = f"{failure.message}. {failure.why}".rstrip(". ")
         if failure.code == "SECRETS-SCOPE":
-            skipped = GROUP.skip_all(rest, "not checked: the key lacks permissions")
+            skipped = GROUP.skip_all(remaining, "not checked: the key lacks permissions")
             return [accepted, GROUP.fail(SCOPE, message, failure.hint), *skipped]
         fix = f"Run `lakeferry secrets set confluent --stage {ctx.stage}` with a Cloud key that works"
         return [
             GROUP.fail(KEY, message, fix),
-            *GROUP.skip_all([SCOPE, *rest], "not checked: the key doesn't work"),
+            *GROUP.skip_all([SCOPE, *remaining], "not checked: the key doesn't work"),
         ]
     checks = {
         ENVIRONMENT: check_environment,
@@ -80,9 +80,9 @@ def check_environment(ctx: DeploymentContext, vendor: Confluent) -> Check:
     id = ctx.deployment.confluent.environment_id
     wanted = ctx.deployment.confluent.environment_name
     if not id:
-        own = stacks.find_part(ctx, "confluent")
-        known = own.outputs.get("EnvironmentId", "") if isinstance(own, Stack) else ""
-        return GROUP.ok(ENVIRONMENT, f"{known}, created by this deployment" if known else "will be created")
+        stack = stacks.find_part(ctx, "confluent")
+        own_id = stack.outputs.get("EnvironmentId", "") if isinstance(stack, Stack) else ""
+        return GROUP.ok(ENVIRONMENT, f"{own_id}, created by this deployment" if own_id else "will be created")
     listed = {
         get_text(environment, "id"): environment for environment in vendor.cloud.pages("/org/v2/environments")
     }
@@ -167,16 +167,16 @@ def check_quotas(ctx: DeploymentContext, vendor: Confluent) -> Check:
     ]
     if not used_up:
         return GROUP.ok(QUOTAS, f"none of {len(applied)} of the organization is used up")
-    shown = "; ".join(
+    summary = "; ".join(
         f"{get_text(quota, 'display_name') or get_text(quota, 'id')}: {get_text(quota, 'usage')} of "
         f"{get_text(quota, 'applied_limit')}"
         for quota in used_up
     )
     fix = "If the next deployment creates such objects, delete what isn't needed or ask Confluent for more"
-    return GROUP.warn(QUOTAS, f"used up: {shown}", fix)
+    return GROUP.warn(QUOTAS, f"used up: {summary}", fix)
 
 
 def _read_number(quota: dict[str, Any], field: str) -> int:
     """Return a field of a quota, -1 if Confluent doesn't show it."""
-    shown = get_text(quota, field)
-    return int(shown) if shown.isdigit() else -1
+    text = get_text(quota, field)
+    return int(text) if text.isdigit() else -1

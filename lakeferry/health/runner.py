@@ -47,23 +47,23 @@ def run(
         threading.Thread(
             target=lambda n=number, p=probe: answers.put((n, _run_guarded(p))), daemon=True
         ).start()
-    done: dict[int, list[Check]] = {}
+    finished: dict[int, list[Check]] = {}
     end = time.monotonic() + patience
-    while len(done) < len(probes):
-        waiting = [probe for number, probe in enumerate(probes) if number not in done]
+    while len(finished) < len(probes):
+        waiting = [probe for number, probe in enumerate(probes) if number not in finished]
         report(", ".join(dict.fromkeys(probe.group.name for probe in waiting)))
         try:
             number, checks = answers.get(timeout=max(0.0, end - time.monotonic()))
         except queue.Empty:
             break
-        done[number] = checks
+        finished[number] = checks
 
     def silent(probe: Probe) -> Check:
         return probe.group.fail(
             probe.name, f"no answer in {patience:g} s", "Check the network and the service's status page"
         )
 
-    return [check for number, probe in enumerate(probes) for check in done.get(number) or [silent(probe)]]
+    return [check for number, probe in enumerate(probes) for check in finished.get(number) or [silent(probe)]]
 
 
 def _run_guarded(probe: Probe) -> list[Check]:

@@ -37,40 +37,44 @@ _DEPTH: Final = 4
 
 def look(ctx: DeploymentContext) -> list[Check]:
     """Check everything with the deployer's login. Without it, the other checks are skipped."""
-    given = ctx.deployment.snowflake
-    rest = [PRIVILEGES, WAREHOUSE, USER]
-    if given is None or not given.enabled:
-        return GROUP.skip_all([KEY, LOGIN, *rest], "not checked: the deployment file uses no Snowflake")
+    settings = ctx.deployment.snowflake
+    remaining = [PRIVILEGES, WAREHOUSE, USER]
+    if settings is None or not settings.enabled:
+        return GROUP.skip_all([KEY, LOGIN, *remaining], "not checked: the deployment file uses no Snowflake")
     try:
         vendor = ctx.snowflake()
-        pair = secret_fields.read_pair(ctx.secrets, given.key_secret)
+        pair = secret_fields.read_pair(ctx.secrets, settings.key_secret)
     except (CommandFailed, LakeferryError) as failure:
         return [
             runner.report_failed(GROUP, KEY, failure),
-            *GROUP.skip_all([LOGIN, *rest], "not checked: no key was read"),
+            *GROUP.skip_all([LOGIN, *remaining], "not checked: no key was read"),
         ]
-    key = GROUP.ok(KEY, f"{pair.fingerprint}, in {given.key_secret}")
+    key = GROUP.ok(KEY, f"{pair.fingerprint}, in {settings.key_secret}")
     try:
-        deployer = credentials.Deployer(ctx, given)
-        credentials.verify(Output(quiet=True), deployer, pair, store.read_value(ctx, given.key_secret))
+        deployer = credentials.Deployer(ctx, settings)
+        credentials.verify(Output(quiet=True), deployer, pair, store.read_value(ctx, settings.key_secret))
     except CommandFailed as failure:
         message = f"{failure.message}. {failure.why}".rstrip(". ")
         fix = f"{_ADMIN}: {failure.details['sql']}" if failure.code == "SECRETS-PUBLIC-KEY" else failure.hint
-        return [key, GROUP.fail(LOGIN, message, fix), *GROUP.skip_all(rest, "not checked: there is no login")]
-    login = GROUP.ok(
-        LOGIN, f"{sql.to_exact_name(given.user)} of {given.account}, in role {sql.to_exact_name(given.role)}"
-    )
+        return [
+            key,
+            GROUP.fail(LOGIN, message, fix),
+            *GROUP.skip_all(remaining, "not checked: there is no login"),
+        ]
+    user = sql.to_exact_name(settings.user)
+    role = sql.to_exact_name(settings.role)
+    login = GROUP.ok(LOGIN, f"{user} of {settings.account}, in role {role}")
     try:
-        grants = list(_read_grants(vendor, sql.to_exact_name(given.role)))
+        grants = list(_read_grants(vendor, role))
     except LakeferryError as error:
         unknown = GROUP.fail(PRIVILEGES, f"{error.row.code}: {error.what}", error.remedy)
-        return [key, login, unknown, GROUP.skip(WAREHOUSE, "not checked"), check_user(vendor, given)]
+        return [key, login, unknown, GROUP.skip(WAREHOUSE, "not checked"), check_user(vendor, settings)]
     return [
         key,
         login,
-        check_privileges(grants, given),
-        check_warehouse(vendor, grants, given),
-        check_user(vendor, given),
+        check_privileges(grants, settings),
+        check_warehouse(vendor, grants, settings),
+        check_user(vendor, settings),
     ]
 
 
@@ -87,8 +91,8 @@ def check_privileges(grants: list[Row], settings: Wanted) -> Check:
     if role == _ACCOUNTADMIN:
         fix = "Use docs/how-to/prepare-snowflake.md"
         return GROUP.warn(PRIVILEGES, f"{role} may do everything, which is more than is needed", fix)
-    held = {row.get("privilege") for row in grants if row.get("granted_on") == "ACCOUNT"}
-    lacking = [name for name in contract.SNOWFLAKE_ACCOUNT_PRIVILEGES if name not in held]
+    privileges = {row.get("privilege") for row in grants if row.get("granted_on") == "ACCOUNT"}
+    lacking = [name for name in contract.SNOWFLAKE_ACCOUNT_PRIVILEGES if name not in privileges]
     if not lacking:
         return GROUP.ok(PRIVILEGES, ", ".join(contract.SNOWFLAKE_ACCOUNT_PRIVILEGES))
     fix = f"{_ADMIN}: " + " ".join(f"GRANT {name} ON ACCOUNT TO ROLE {role};" for name in lacking)
@@ -98,7 +102,7 @@ def check_privileges(grants: list[Row], settings: Wanted) -> Check:
 def check_warehouse(vendor: Snowflake, grants: list[Row], settings: Wanted) -> Check:
     name = sql.to_exact_name(settings.deployer_warehouse)
     role = sql.to_exact_name(settings.role)
-    shown = [
+    rows = [
         row
         for row in vendor.run(sql.statement(_WAREHOUSES, pattern=sql.literal(name)))
         if row.get("name") == name
@@ -108,7 +112,7 @@ def check_warehouse(vendor: Snowflake, grants: list[Row], settings: Wanted) -> C
         for row in grants
     )
     grant = f"GRANT USAGE ON WAREHOUSE {name} TO ROLE {role};"
-    if not shown:
+    if not rows:
         create = (
             f"CREATE WAREHOUSE IF NOT EXISTS {name} WAREHOUSE_SIZE='XSMALL' AUTO_SUSPEND=60 AUTO_RESUME=TRUE;"
         )
@@ -117,15 +121,15 @@ def check_warehouse(vendor: Snowflake, grants: list[Row], settings: Wanted) -> C
         )
     if not usable:
         return GROUP.fail(WAREHOUSE, f"role {role} may not use {name}", f"{_ADMIN}: {grant}")
-    if shown[0].get("auto_resume", "").lower() == "false":
+    if rows[0].get("auto_resume", "").lower() == "false":
         fix = f"{_ADMIN}: ALTER WAREHOUSE {name} SET AUTO_RESUME=TRUE;"
         return GROUP.fail(
             WAREHOUSE,
-            f"{name} doesn't start by itself, and is {shown[0].get('state')}",
+            f"{name} doesn't start by itself, and is {rows[0].get('state')}",
             fix,
             "AUTO_RESUME=TRUE",
         )
-    return GROUP.ok(WAREHOUSE, f"{name}, {shown[0].get('size')}")
+    return GROUP.ok(WAREHOUSE, f"{name}, {rows[0].get('size')}")
 
 
 def check_user(vendor: Snowflake, settings: Wanted) -> Check:

@@ -119,9 +119,14 @@ def _log_in(ctx: DeploymentContext) -> Snowflake:
 
 
 def _from_aws_alone(chain: _Chain, login: Check) -> list[Check]:
-    rest = (READS_BUCKET, READS_GLUE, NAMESPACE, *map(_name_table_check, _list_tables(chain.ctx)))
+    remaining = (READS_BUCKET, READS_GLUE, NAMESPACE, *map(_name_table_check, _list_tables(chain.ctx)))
     why = "not checked: there is no login"
-    return [login, GROUP.skip(INTEGRATION, why), *_check_role(chain, None, None), *GROUP.skip_all(rest, why)]
+    return [
+        login,
+        GROUP.skip(INTEGRATION, why),
+        *_check_role(chain, None, None),
+        *GROUP.skip_all(remaining, why),
+    ]
 
 
 def _run_checks(chain: _Chain, vendor: Snowflake) -> list[Check]:
@@ -169,9 +174,9 @@ def _read_if_exists(read: Callable[[], T]) -> T | None:
 def _check_volume(chain: _Chain, side: Side | None) -> Check:
     if side is None:
         return GROUP.fail(VOLUME, f"{chain.volume} doesn't exist", _REPAIR)
-    wanted = {"leads to": f"s3://{chain.bucket}/", "assumes role": chain.ctx.role_arn("snowflake")}
+    expected = {"leads to": f"s3://{chain.bucket}/", "assumes role": chain.ctx.role_arn("snowflake")}
     actual = {"leads to": side.location, "assumes role": side.role_arn}
-    return _compare_values(VOLUME, side, actual, wanted) or _check_external_id(
+    return _compare_values(VOLUME, side, actual, expected) or _check_external_id(
         chain, VOLUME, "snowflake_external_volume", side
     )
 
@@ -180,7 +185,7 @@ def _check_integration(chain: _Chain, side: Side | None, description: dict[str, 
     if side is None:
         return GROUP.fail(INTEGRATION, f"{chain.integration} doesn't exist", _REPAIR)
     region = _REGION.search(description.get("REST_CONFIG", ""))
-    wanted = {
+    expected = {
         "assumes role": chain.ctx.role_arn("snowflake"),
         "asks Glue in": chain.ctx.region,
         "shows namespace": chain.database,
@@ -192,14 +197,14 @@ def _check_integration(chain: _Chain, side: Side | None, description: dict[str, 
         "shows namespace": description.get("CATALOG_NAMESPACE", ""),
         "is enabled": description.get("ENABLED", "").lower(),
     }
-    return _compare_values(INTEGRATION, side, actual, wanted) or _check_external_id(
+    return _compare_values(INTEGRATION, side, actual, expected) or _check_external_id(
         chain, INTEGRATION, "snowflake_catalog_integration", side
     )
 
 
-def _compare_values(name: str, side: Side, actual: dict[str, str], wanted: dict[str, str]) -> Check | None:
+def _compare_values(name: str, side: Side, actual: dict[str, str], expected: dict[str, str]) -> Check | None:
     """Return a failed check for the first difference, None if nothing differs."""
-    for setting, value in wanted.items():
+    for setting, value in expected.items():
         if actual[setting] != value:
             return GROUP.fail(name, f"{side.what} {setting} {actual[setting] or '(none)'}", _REPLACED, value)
     return None
@@ -211,13 +216,13 @@ def _check_external_id(chain: _Chain, name: str, kind: str, side: Side) -> Check
 
     Not every release of Snowflake reports the external id.
     """
-    wanted = chain.external_id(kind)
-    if side.external_id not in ("", wanted):
+    expected = chain.external_id(kind)
+    if side.external_id not in ("", expected):
         replaced = f"{side.what} says external id {side.external_id}: somebody replaced it"
-        return GROUP.fail(name, replaced, _REPLACED, f"{wanted}, which the role asks for")
+        return GROUP.fail(name, replaced, _REPLACED, f"{expected}, which the role asks for")
     object_name = side.what.rpartition(" ")[2]
     return GROUP.ok(
-        name, f"{object_name} connects as {side.principal} with external id {side.external_id or wanted}"
+        name, f"{object_name} connects as {side.principal} with external id {side.external_id or expected}"
     )
 
 

@@ -39,13 +39,13 @@ def check_chosen_buckets(ctx: DeploymentContext) -> list[Check]:
         "lake bucket": ctx.deployment.aws.lake_bucket,
     }
     data = stacks.describe(ctx, f"{ctx.deployment.prefix}-data", with_resources=True)
-    own = (
+    buckets = (
         {resource.physical_id for resource in data.resources if resource.type == "AWS::S3::Bucket"}
         if data
         else set()
     )
     return [
-        runner.attempt(GROUP, name, partial(_check_chosen_bucket, ctx, name, bucket, own))
+        runner.attempt(GROUP, name, partial(_check_chosen_bucket, ctx, name, bucket, buckets))
         for name, bucket in chosen.items()
     ]
 
@@ -122,12 +122,12 @@ def check_bucket(ctx: DeploymentContext, group: Group, name: str) -> Check:
     strange = [item["Key"] for item in listed if not is_of_table(item["Key"])]
     if not strange:
         return group.ok(BUCKET, f"{name} in {ctx.region}")
-    shown = (
+    summary = (
         f"{name} holds what Tableflow didn't write: "
         f"{', '.join(strange[:_SHOWN])}{' …' if strange[_SHOWN:] else ''}"
     )
     return group.warn(
-        BUCKET, shown, "Move it elsewhere: Tableflow wants the bucket for itself, empty at first"
+        BUCKET, summary, "Move it elsewhere: Tableflow wants the bucket for itself, empty at first"
     )
 
 

@@ -33,13 +33,13 @@ def check_machine() -> list[Check]:
 
 
 def check_python(version: tuple[int, ...]) -> Check:
-    shown = ".".join(map(str, version))
+    text = ".".join(map(str, version))
     required_version = ".".join(map(str, DEFAULT_RELEASE.python))
     if version[:2] == DEFAULT_RELEASE.python:
-        return GROUP.ok("Python", shown)
+        return GROUP.ok("Python", text)
     return GROUP.fail(
         "Python",
-        shown,
+        text,
         f"Install Python {required_version} and run `make PYTHON=python{required_version} setup`",
         f"{required_version}, as Glue has",
     )
@@ -79,16 +79,16 @@ def check_java(find: Callable[[], FoundJava]) -> Check:
     java_ = find()
     if java_.home:
         return GROUP.ok("Java", f"{JAVA_VERSION} at {java_.home}")
-    seen = "; ".join(java_.passed_over) or "none"
+    passed_over = "; ".join(java_.passed_over) or "none"
     return GROUP.warn(
-        "Java", f"{seen}; only exports that run on this machine need it", _SET_UP, str(JAVA_VERSION)
+        "Java", f"{passed_over}; only exports that run on this machine need it", _SET_UP, str(JAVA_VERSION)
     )
 
 
 def check_uv(beside: Path = Path(sys.executable)) -> Check:
     """Check for uv, which packages the Lambda functions' dependencies."""
-    own = beside.with_name("uv")
-    if binary := (str(own) if own.exists() else shutil.which("uv")):
+    beside_python = beside.with_name("uv")
+    if binary := (str(beside_python) if beside_python.exists() else shutil.which("uv")):
         return GROUP.ok("uv", binary)
     return GROUP.fail("uv", "not installed; it packages the functions' dependencies", _SET_UP)
 
@@ -142,10 +142,10 @@ def check_field_names(plan: LoadedDeployment) -> Check:
     ]
     if not fields:
         return FILE.ok("lower-case names", "all topics, and all fields of the schemas in project/topics/")
-    shown = ", ".join(fields[:_MOST_FIELDS]) + (" …" if fields[_MOST_FIELDS:] else "")
+    listed = ", ".join(fields[:_MOST_FIELDS]) + (" …" if fields[_MOST_FIELDS:] else "")
     fix = "Write them in the schema in lower case with underscores"
     effect = (
-        f"fields with upper-case letters: {shown}; Glue shows them in lower case, and Snowflake finds them "
+        f"fields with upper-case letters: {listed}; Glue shows them in lower case, and Snowflake finds them "
         "only as Glue does"
     )
     return FILE.warn("lower-case names", effect, fix)

@@ -129,8 +129,8 @@ def check_permissions(
     ]
     if not lacking:
         return group.ok(POLICY, f"all {sum(map(len, needs.values()))} actions that are needed")
-    shown = "; ".join(lacking[:_MOST]) + (f"; and {len(lacking) - _MOST} more" if lacking[_MOST:] else "")
-    return group.fail(POLICY, f"the role may not {shown}", restore)
+    listed = "; ".join(lacking[:_MOST]) + (f"; and {len(lacking) - _MOST} more" if lacking[_MOST:] else "")
+    return group.fail(POLICY, f"the role may not {listed}", restore)
 
 
 def list_needed_actions(

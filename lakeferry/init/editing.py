@@ -50,12 +50,12 @@ def _update_topics(text: str, before: Deployment, answers: Answers) -> str:
     and exports.
     """
     example = answers["topics"] == EXAMPLE
-    wanted = EXAMPLE_TOPICS if example else split_names(answers["topics"])
-    kept = [topic for topic in before.topics if topic.name in wanted]
-    if example and len(kept) < len(wanted):  # the example's topics belong together
-        kept = []
-    topics = {topic.name for topic in kept}
-    statements = {topic.statement for topic in kept}
+    names = EXAMPLE_TOPICS if example else split_names(answers["topics"])
+    remaining = [topic for topic in before.topics if topic.name in names]
+    if example and len(remaining) < len(names):  # the example's topics belong together
+        remaining = []
+    topics = {topic.name for topic in remaining}
+    statements = {topic.statement for topic in remaining}
     unused = {topic.statement for topic in before.topics} - statements
     for topic in before.topics:
         if topic.name not in topics:
@@ -69,7 +69,7 @@ def _update_topics(text: str, before: Deployment, answers: Answers) -> str:
     text = remove_tables(text, "statements", [statement.name in unused for statement in before.statements])
     sources = [contracts.load(export.contract).source.topic for export in before.exports]
     text = remove_tables(text, "exports", [source not in topics for source in sources])
-    added = [name for name in wanted if name not in topics]
+    added = [name for name in names if name not in topics]
     if not added:
         return text
     new = answers if example else {**answers, "topics": ", ".join(added)}

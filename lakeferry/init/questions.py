@@ -173,12 +173,12 @@ def load_answers(file: Path) -> dict[str, str]:
         document = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    known = {question.key: question for question in QUESTIONS}
+    questions = {question.key: question for question in QUESTIONS}
     items = document.items() if isinstance(document, dict) else ()
     return {
         name: str(text)
         for name, text in items
-        if name in known and not known[name].check(str(text)) and text != KEEP
+        if name in questions and not questions[name].check(str(text)) and text != KEEP
     }
 
 

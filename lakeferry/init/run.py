@@ -164,12 +164,12 @@ def _collect_answers(
 
     Raises CommandFailed with every invalid answer.
     """
-    given = {key: text for key, text in flags.items() if text is not None}
-    answers = dict(defaults) | given
+    flagged = {key: text for key, text in flags.items() if text is not None}
+    answers = dict(defaults) | flagged
     if output.can_prompt and not yes:
         output.info(f"{clone.name}: press Enter to accept the default in brackets.")
         for question in QUESTIONS:
-            if question.key not in given and questions.applies(question, answers):
+            if question.key not in flagged and questions.applies(question, answers):
                 answers[question.key] = _ask(
                     output, _adapt_to_clone(question, clone, before), answers[question.key]
                 )
@@ -187,7 +187,7 @@ def _adapt_to_clone(question: Question, clone: Clone, before: Deployment | None)
     """
     if question.key != "topics":
         return question
-    known = {topic.name for topic in before.topics} if before else set()
+    names = {topic.name for topic in before.topics} if before else set()
 
     def check_topics(text: str) -> str | None:
         if problem := question.check(text):
@@ -197,7 +197,7 @@ def _adapt_to_clone(question: Question, clone: Clone, before: Deployment | None)
         files = {
             name: clone.project / "topics" / f"{name}.avsc"
             for name in questions.split_names(text)
-            if name not in known
+            if name not in names
         }
         missing = [f"project/topics/{name}.avsc" for name, file in files.items() if not file.is_file()]
         return f"there is no {' and no '.join(missing)}: the Avro schema of the topic" if missing else None

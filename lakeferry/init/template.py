@@ -72,9 +72,9 @@ def write_topics(answers: Answers) -> str:
     if answers["topics"] == EXAMPLE:
         first, second = (_write_snowflake_table(name, answers) for name in EXAMPLE_TOPICS)
         return EXAMPLE_COMMENT + _EXAMPLE.format(first=first, second=second)
-    wanted = split_names(answers["topics"])
+    names = split_names(answers["topics"])
     return "\n".join(
-        (OWN_COMMENT + _OWN).format(name=name, table=_write_snowflake_table(name, answers)) for name in wanted
+        (OWN_COMMENT + _OWN).format(name=name, table=_write_snowflake_table(name, answers)) for name in names
     )
 
 
@@ -84,9 +84,9 @@ def write_exports(answers: Answers) -> str:
     Contracts with mistakes are left out.
     """
     example = answers["topics"] == EXAMPLE
-    wanted = EXAMPLE_TOPICS if example else split_names(answers["topics"])
-    found, _ = contracts.load_all()
-    return "\n".join(_export(contract, answers) for contract in found if contract.source.topic in wanted)
+    topics = EXAMPLE_TOPICS if example else split_names(answers["topics"])
+    loaded, _ = contracts.load_all()
+    return "\n".join(_export(contract, answers) for contract in loaded if contract.source.topic in topics)
 
 
 def schedule(answers: Answers, every: Every) -> str:

@@ -209,8 +209,8 @@ def list_dynamodb_tables(ctx: DeploymentContext) -> Iterator[AwsResource]:
 def list_secrets(ctx: DeploymentContext, *, of_pseudonyms: bool) -> Iterator[AwsResource]:
     for row in _list_rows(ctx, "secretsmanager", "list_secrets", "SecretList", IncludePlannedDeletion=True):
         description = row.get("Description", "")
-        own = description == f"{PSEUDONYM_SECRET}{ctx.deployment.prefix}"
-        if own if of_pseudonyms else not description.startswith(PSEUDONYM_SECRET):
+        is_own = description == f"{PSEUDONYM_SECRET}{ctx.deployment.prefix}"
+        if is_own if of_pseudonyms else not description.startswith(PSEUDONYM_SECRET):
             yield AwsResource(
                 row["Name"], row["ARN"], description, partial(parse_tags, row), _describe_deletion(row)
             )

@@ -208,9 +208,9 @@ def _require_agreement(ctx: DeploymentContext, planned: Planned) -> None:
     """Raises CommandFailed if the deployment file and the deployed stacks disagree on keeping data."""
     if not planned.differing:
         return
-    wanted, does = ("keep", "delete") if ctx.deployment.keeps_data else ("delete", "keep")
+    intended, does = ("keep", "delete") if ctx.deployment.keeps_data else ("delete", "keep")
     names = ", ".join(f"{item.kind} {item.name}" for item in planned.differing)
-    message = f'the file says on_destroy = "{wanted}", and the deployed stacks would {does}: {names}'
+    message = f'the file says on_destroy = "{intended}", and the deployed stacks would {does}: {names}'
     hint = (
         f"Set deployment.on_destroy in project/deployments/{ctx.stage}.toml to what you want, "
         f"`lakeferry deploy --stage {ctx.stage}`, then destroy"
@@ -223,7 +223,7 @@ def destroy(ctx: DeploymentContext, planned: Planned, *, say: Reporter, report: 
 
     `say` shows what has happened, `report` what is happening. Raises CommandFailed.
     """
-    shown = {(item.system, item.kind, item.id) for item in planned.to_delete}
+    announced = {(item.system, item.kind, item.id) for item in planned.to_delete}
     functions = {item.name for item in planned.to_delete if item.kind == "function"}
 
     def is_planned(item: Item) -> bool:
@@ -231,7 +231,7 @@ def destroy(ctx: DeploymentContext, planned: Planned, *, say: Reporter, report: 
         deletion.
         """
         own_log = item.kind == "log_group" and item.name.removeprefix(_OF_FUNCTION) in functions
-        return own_log or (item.system, item.kind, item.id) in shown
+        return own_log or (item.system, item.kind, item.id) in announced
 
     deletion = _StackDeletion(
         ctx, [item.id for item in planned.to_delete if item.kind == STACK], say, report, ctx.clock.time()
@@ -244,14 +244,16 @@ def destroy(ctx: DeploymentContext, planned: Planned, *, say: Reporter, report: 
         ]
         # The deletion of an existing stack removes its AWS resources. It calls its functions, which must
         # exist until then.
-        left = [item for item in removal.list_removable(items) if item.system != AWS or item.owner == ORPHAN]
+        remaining = [
+            item for item in removal.list_removable(items) if item.system != AWS or item.owner == ORPHAN
+        ]
         has_stacks = any(item.kind == STACK and item.verdict is not Verdict.RETAINED for item in items)
-        if not left and not has_stacks:
+        if not remaining and not has_stacks:
             break
         if round_:
             ctx.clock.sleep(_PAUSE)
         before = reasons
-        outcome = removal.remove(ctx, left, report)
+        outcome = removal.remove(ctx, remaining, report)
         removed += [item for item in outcome.removed if item not in removed]
         reasons = [f"{item.kind} {item.name}: {why}" for item, why in outcome.stuck]
         reasons += deletion.run(force=round_ > 0)

@@ -32,20 +32,20 @@ def require_own_contents(
     """
     items = list(to_delete)
     statements = [item.name for item in items if item.kind == "flink_statement" and item.why == BY_HAND]
-    found = [f"Flink statement {name}" for name in statements]
+    objects = [f"Flink statement {name}" for name in statements]
     clusters = [item for item in items if item.kind == "kafka_cluster" and item.verdict is Verdict.MANAGED]
     if clusters:
         resources = [resource for stack in standing for resource in read_known(ctx, stack)]
         known_resources = [resource for resource in resources if resource.status != stacks.DELETED]
-        found += [
+        objects += [
             f"topic {topic} of {item.id}"
             for item in clusters
             for topic in _list_foreign_topics(ctx, item, known_resources)
         ]
-    if found:
+    if objects:
         hint = "Move or delete them if nobody needs them, then destroy again"
         raise CommandFailed(
-            "DESTROY-FOREIGN", f"others created what would be deleted too: {', '.join(found)}", hint
+            "DESTROY-FOREIGN", f"others created what would be deleted too: {', '.join(objects)}", hint
         )
 
 

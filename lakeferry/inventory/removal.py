@@ -196,7 +196,7 @@ class _VendorObjects:
         if item.system == SNOWFLAKE:
             return _build_snowflake_properties(item)
         parents = dict(zip(("environment_id", "cluster_id"), item.parents, strict=False))
-        more = {
+        container_ids = {
             "environment": {},
             "service_account": {},
             "api_key": {
@@ -217,7 +217,7 @@ class _VendorObjects:
                 **_UNKNOWN,
             },
         }.get(item.kind, {"region": self.ctx.region})
-        return more if item.kind == "api_key" else {**parents, **more}
+        return container_ids if item.kind == "api_key" else {**parents, **container_ids}
 
 
 def _find_resource_name(item: Item) -> str:

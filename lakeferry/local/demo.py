@@ -175,9 +175,9 @@ def _load_contracts(options: DemoOptions, sources: dict[str, Source], judge: Jud
                 file = Path(name) if name.endswith(".toml") else PROJECT / "exports" / f"{name}.toml"
                 chosen[name] = check.check_file(file, schema, judge)
             elif options.export:
-                wanted = contract.source.topic
+                topic = contract.source.topic
                 hint = (
-                    f"It reads {wanted}: give events of it with --events FILE --topic {wanted}. These are "
+                    f"It reads {topic}: give events of it with --events FILE --topic {topic}. These are "
                     f"of {', '.join(sources)}"
                 )
                 raise CommandFailed("DEMO-EXPORT", f"{name} does not fit these events", hint)

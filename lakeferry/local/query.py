@@ -72,17 +72,19 @@ def query(target: ExportTarget, sql: str) -> Answer:
         load(connection)
         tables = _list_tables(target)
         selected_tables = {name.lower() for name in connection.get_table_names(sql)}
-        named = [table for table in tables if table[1].lower() in selected_tables]
-        unread = _create_views(connection, tables, named or tables)
+        selected = [table for table in tables if table[1].lower() in selected_tables]
+        unread = _create_views(connection, tables, selected or tables)
         try:
             answer = connection.execute(sql)
             return Answer(
-                [column[0] for column in answer.description or []], answer.fetchall(), [] if named else unread
+                [column[0] for column in answer.description or []],
+                answer.fetchall(),
+                [] if selected else unread,
             )
         except duckdb.Error as error:
-            known = ", ".join(f'"{database}"."{name}"' for database, name, _ in tables) or "none"
-            message = "; ".join([str(error).strip(), *(unread if named else [])])
-            hint = f"Known tables: {known}"
+            names = ", ".join(f'"{database}"."{name}"' for database, name, _ in tables) or "none"
+            message = "; ".join([str(error).strip(), *(unread if selected else [])])
+            hint = f"Known tables: {names}"
             if target.embedded_url:
                 hint += (
                     ". Each demo replaces the tables of the one before: run the demo of the table that you "

@@ -102,11 +102,11 @@ def count_runs(export: Export) -> int:
 
 
 def _estimate_confluent(deployment: Deployment) -> Iterator[Line]:
-    wanted = deployment.confluent
-    most = wanted.max_ecku or 1
+    settings = deployment.confluent
+    most = settings.max_ecku or 1
     limit = (
         f"up to {most} eCKU"
-        if wanted.max_ecku
+        if settings.max_ecku
         else "with one eCKU; it can scale further, up to max_ecku if that is set"
     )
     high = max(
@@ -116,11 +116,11 @@ def _estimate_confluent(deployment: Deployment) -> Iterator[Line]:
     yield Line("Kafka cluster, Standard", read_price("confluent_standard_month"), high, limit, used)
     if deployment.statements:
         rate = HOURS * read_price("flink_cfu_hour")
-        why = f"running all month, with between one CFU in total and flink_max_cfu = {wanted.flink_max_cfu}"
+        why = f"running all month, with between one CFU in total and flink_max_cfu = {settings.flink_max_cfu}"
         yield Line(
             f"Flink statements ({len(deployment.statements)})",
             rate,
-            rate * wanted.flink_max_cfu,
+            rate * settings.flink_max_cfu,
             why,
             ("flink_cfu_hour",),
         )

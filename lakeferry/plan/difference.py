@@ -134,11 +134,11 @@ class Comparison:
                 yield changed[resource.id]
         for logical_id, resource in before.items():
             if logical_id not in after:
-                kept = resource.stays_when_removed
+                stays = resource.stays_when_removed
                 yield Change(
                     resource,
-                    Action.RETAIN if kept else Action.DELETE,
-                    data_loss="" if kept else self._describe_loss(resource),
+                    Action.RETAIN if stays else Action.DELETE,
+                    data_loss="" if stays else self._describe_loss(resource),
                 )
 
     def _read_deployed(self, stack: str) -> dict[str, TemplateResource]:
@@ -165,10 +165,10 @@ class Comparison:
         replaced = set[ResourceId]()
         while True:
             changed = [change for pair in pairs if (change := self._compare_pair(pair, replaced))]
-            more = {change.resource.id for change in changed if change.gets_another_id}
-            if more <= replaced:
+            renamed = {change.resource.id for change in changed if change.gets_another_id}
+            if renamed <= replaced:
                 return replaced
-            replaced |= more
+            replaced |= renamed
 
     def _compare_pair(self, pair: _Pair, replaced: set[ResourceId]) -> Change | None:
         why = tuple(_Difference(pair, replaced, self.exports).whys())
@@ -296,10 +296,9 @@ def _find_differences(path: str, before: Any, after: Any) -> Iterator[tuple[str,
         for number, (old, new) in enumerate(zip(before, after, strict=True)):
             yield from _find_differences(f"{path}[{number}]", old, new)
     elif isinstance(before, list) and isinstance(after, list):
-        gone, come = (
-            [each for each in one if each not in other] for one, other in ((before, after), (after, before))
-        )
-        yield path, gone or None, come or None
+        removed = [item for item in before if item not in after]
+        added = [item for item in after if item not in before]
+        yield path, removed or None, added or None
     else:
         yield path, before, after
 

@@ -68,13 +68,13 @@ def _refuse_environment_in_use(
 def _refuse_protected_records(
     comparison: Comparison, changes: Sequence[Change]
 ) -> Iterator[tuple[TemplateResource, str]]:
-    wanted = [
+    records = [
         resource for stack in comparison.wanted for resource in list_resources(stack.name, stack.template)
     ]
     protects = any(
         resource.kind == "kafka_cluster"
         and str(resource.properties.get("deletion_protection")).lower() == "true"
-        for resource in wanted
+        for resource in records
     )
     for change in changes:
         resource = comparison.before(change.resource) or change.resource

@@ -53,8 +53,8 @@ class PermissionChange:
 
 def compare(wanted: Sequence[SynthesizedStack], deployed: Mapping[str, Stack]) -> list[PermissionChange]:
     """Return the changes of permissions in all synthesised stacks."""
-    given = references.list_exports({stack.name: stack.template for stack in wanted})
-    return [change for stack in wanted for change in _compare_stack(stack, deployed.get(stack.name), given)]
+    exports = references.list_exports({stack.name: stack.template for stack in wanted})
+    return [change for stack in wanted for change in _compare_stack(stack, deployed.get(stack.name), exports)]
 
 
 def _compare_stack(

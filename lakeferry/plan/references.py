@@ -101,10 +101,10 @@ def format_both(before: Any, after: Any, given: Exports) -> tuple[str, str]:
     return around(old), around(new)
 
 
-def _measure_common_prefix(one: str, other: str) -> int:
+def _measure_common_prefix(first: str, other: str) -> int:
     """Return the length of the longest common prefix."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((number for number, (left, right) in pairs if left != right), min(len(one), len(other)))
+    pairs = enumerate(zip(first, other, strict=False))
+    return next((number for number, (left, right) in pairs if left != right), min(len(first), len(other)))
 
 
 def is_function(value: Any) -> bool:

@@ -108,12 +108,12 @@ def _refuse_exports_in_use(comparison: Comparison, changes: Sequence[Change]) ->
                 imported in wanted.get(stack, imported) for stack in users
             )
     for id, users in importers.items():
-        what = "it would be replaced" if id in replaced else "it would leave the stack"
+        consequence = "it would be replaced" if id in replaced else "it would leave the stack"
         if id in repaired:
-            what = "it is missing, and a new one has another id"
+            consequence = "it is missing, and a new one has another id"
         why = "Other stacks import a value of it, and CloudFormation refuses to change that"
         way = "" if still[id] else f". {_deploy_first(sorted(users))}"
-        yield Refusal(affected[id], f"{what}. {why}: {', '.join(sorted(users))}{way}")
+        yield Refusal(affected[id], f"{consequence}. {why}: {', '.join(sorted(users))}{way}")
 
 
 def _deploy_first(stacks: Sequence[str]) -> str:

@@ -182,9 +182,9 @@ def show_losses(output: Output, plan: Plan) -> None:
 def show_permissions(output: Output, changes: Iterable[PermissionChange]) -> None:
     """Show permissions in full, because users approve them."""
     for change in changes:
-        more = " allows more" if change.broadens else ""
+        mark = " allows more" if change.broadens else ""
         output.print(
-            f"  {change.type.removeprefix('AWS::')} {change.logical_id} in {change.stack}{more}",
+            f"  {change.type.removeprefix('AWS::')} {change.logical_id} in {change.stack}{mark}",
             alarm=change.broadens,
         )
         for line in change.added:
@@ -194,13 +194,13 @@ def show_permissions(output: Output, changes: Iterable[PermissionChange]) -> Non
 
 
 def _print_permissions(output: Output, plan: Plan) -> None:
-    shown = [
+    lines = [
         permission for permission in plan.permissions if output.verbose or permission.stack in plan.deployed
     ]
-    if shown:
+    if lines:
         output.print("\nPermissions:")
-        show_permissions(output, shown)
-    if new := len(plan.permissions) - len(shown):
+        show_permissions(output, lines)
+    if new := len(plan.permissions) - len(lines):
         output.print(f"\nPermissions: {new} policies in new stacks (--verbose lists each)")
 
 

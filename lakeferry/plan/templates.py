@@ -80,8 +80,8 @@ class TemplateResource:
         if not self.kind:
             return f"{self.stack.rpartition('-')[2]}/{self.logical_id}"
         values = (self.properties.get(name) for name in _NAMES)
-        own = next((value for value in values if isinstance(value, str) and value), "")
-        return f"{self.logical_id} ({own})" if own else self.logical_id
+        text = next((value for value in values if isinstance(value, str) and value), "")
+        return f"{self.logical_id} ({text})" if text else self.logical_id
 
     @property
     def stays_when_removed(self) -> bool:

@@ -192,19 +192,19 @@ def talk(
         start_new_session=True,
     )
     os.close(theirs)
-    shown = ""
+    output = ""
     position = 0
     remaining_answers = list(answers)
     while piece := _read(ours):
-        shown += piece
-        if remaining_answers and (start := shown.find(remaining_answers[0][0], position)) >= 0:
+        output += piece
+        if remaining_answers and (start := output.find(remaining_answers[0][0], position)) >= 0:
             position = start + len(remaining_answers[0][0])
             os.write(ours, remaining_answers.pop(0)[1].encode())
     os.close(ours)
     code = process.wait(_COMMAND_SECONDS)
     if remaining_answers:
-        raise CheckFailed(f"the terminal never showed {remaining_answers[0][0]!r}:\n{shown}")
-    return code, shown
+        raise CheckFailed(f"the terminal never showed {remaining_answers[0][0]!r}:\n{output}")
+    return code, output
 
 
 def _read(terminal: int) -> str:

@@ -258,12 +258,12 @@ def build_environment(harness: Harness) -> dict[str, str]:
     it.
     """
     variables = harness.simulators.variables.items()
-    own = {name: value for name, value in variables if name.startswith(("AWS_", "LAKEFERRY_"))}
-    own["PYTHONPATH"] = str(harness.project.root.resolve())
+    settings = {name: value for name, value in variables if name.startswith(("AWS_", "LAKEFERRY_"))}
+    settings["PYTHONPATH"] = str(harness.project.root.resolve())
     with suppress(CheckFailed, ClientError):  # a rehearsal that failed may have no stacks
-        own[target.VARIABLES["bucket"]] = harness.output("data", "LakeBucketName")
-        own[target.VARIABLES["database"]] = harness.output("confluent", "KafkaClusterId")
-    return own
+        settings[target.VARIABLES["bucket"]] = harness.output("data", "LakeBucketName")
+        settings[target.VARIABLES["database"]] = harness.output("confluent", "KafkaClusterId")
+    return settings
 
 
 def _wait_for_interrupt(rehearsal: Rehearsal, harness: Harness) -> None:
@@ -274,8 +274,10 @@ def _wait_for_interrupt(rehearsal: Rehearsal, harness: Harness) -> None:
     output = rehearsal.output
     file = rehearsal.out / "rehearsal" / "environment.sh"
     simulators = harness.simulators
-    own = sorted(build_environment(harness).items())
-    file.write_text("".join(f"export {name}={shlex.quote(value)}\n" for name, value in own), encoding="utf-8")
+    settings = sorted(build_environment(harness).items())
+    file.write_text(
+        "".join(f"export {name}={shlex.quote(value)}\n" for name, value in settings), encoding="utf-8"
+    )
     for name, address in simulators.addresses().items():
         output.info(f"{name:22}{address}")
     output.info(f"{'mails':22}{simulators.aws.url}/_simulator/mail.html")

@@ -91,8 +91,8 @@ class Cleaner:
             try:
                 with _translate_errors(f"removing Glue database {name}"):
                     tables = _list_tables(glue, name)
-                    own = [table for table in tables if is_table_in(table, table_bucket)]
-                    for table in own:
+                    own_tables = [table for table in tables if is_table_in(table, table_bucket)]
+                    for table in own_tables:
                         with (
                             suppress(_Gone),
                             _translate_errors(f"removing Glue table {name}.{table['Name']}"),
@@ -100,7 +100,7 @@ class Cleaner:
                             glue.delete_table(DatabaseName=name, Name=table["Name"])
                     if not tables and lists_all_tables(self.client("lakeformation")):
                         glue.delete_database(Name=name)
-                    if not own:
+                    if not own_tables:
                         return True
             except _Gone:
                 return True

@@ -79,8 +79,8 @@ def check_slow(row: ResourceState, now: float, limit: float) -> None:
     """Raise TimedOut if creating or deleting an object without errors takes too long."""
     row.progress.refused_since.clear()
     if now - row.since >= limit:
-        what = "it still exists" if row.verb == DELETE else "it is not ready"
-        raise TimedOut(errors.WAITING, f"{what} after {(now - row.since) / 60:.0f} minutes")
+        problem = "it still exists" if row.verb == DELETE else "it is not ready"
+        raise TimedOut(errors.WAITING, f"{problem} after {(now - row.since) / 60:.0f} minutes")
 
 
 def _measure_lasting(error: LakeferryError, row: ResourceState, now: float) -> float:
@@ -157,8 +157,8 @@ class Reconciler:
         facts = self._facts
         self._require_tenant()
         for _ in range(_ROUNDS):
-            known = facts.object_id or facts.lost_id
-            object_ids = self.handler.find_existing(self.context, self.spec, known)
+            known_id = facts.object_id or facts.lost_id
+            object_ids = self.handler.find_existing(self.context, self.spec, known_id)
             if object_ids:
                 self._learn_tenant()
                 self._progress.empty_searches = 0
@@ -166,7 +166,7 @@ class Reconciler:
                 if not self._may_send_deletion():
                     return False
                 for object_id in object_ids:
-                    self._delete(self.context, self.spec, object_id, is_known=known in (None, object_id))
+                    self._delete(self.context, self.spec, object_id, is_known=known_id in (None, object_id))
                 self._progress.deletion_sent_at = self._now
                 continue
             self._progress.empty_searches += 1

@@ -177,16 +177,16 @@ def _hash_properties(properties: Mapping[str, Any]) -> str:
 def read_request(event: Mapping[str, Any]) -> Request:
     """Parse an event. Raises LakeferryError for an event that CloudFormation can't have sent."""
     try:
-        given = dict(event["ResourceProperties"])
+        properties = dict(event["ResourceProperties"])
         verb = event["RequestType"]
         request = Request(
             id=str(event["RequestId"]),
             verb=str(verb),
             stack_id=str(event["StackId"]),
             logical_id=str(event["LogicalResourceId"]),
-            kind=str(given.get("kind", "")),
+            kind=str(properties.get("kind", "")),
             physical_id=str(event.get("PhysicalResourceId") or ""),
-            given=given,
+            given=properties,
             before=dict(event.get("OldResourceProperties") or {}),
             started=float(event.get(STARTED) or 0.0),
             discard=str(event.get(DISCARD) or ""),

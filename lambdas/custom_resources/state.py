@@ -236,8 +236,8 @@ class StateStore:
             changed = change(row)
             if changed is row:
                 return changed
-            gone = changed.verb == DELETE and changed.progress.done
-            expires = self.clock.time() + TOMBSTONE_SECONDS if gone else None
+            is_gone = changed.verb == DELETE and changed.progress.done
+            expires = self.clock.time() + TOMBSTONE_SECONDS if is_gone else None
             if self.documents.write(key, _CONVERTER.unstructure(changed), stored.version, expires):
                 return changed
         raise Transient(errors.STORAGE, "too many other invocations write the same item")
@@ -291,22 +291,24 @@ class Lease:
         self._write("")
 
     def _write(self, owner: str) -> None:
-        own = self.state
+        state = self.state
 
         def merge(stored: ResourceState | None) -> ResourceState:
             if stored is not None:
-                progress = own.progress if stored.request_id == own.request_id else stored.progress
-                merged = attrs.evolve(stored, facts=own.facts, progress=progress, lease_owner=owner)
+                progress = state.progress if stored.request_id == state.request_id else stored.progress
+                merged = attrs.evolve(stored, facts=state.facts, progress=progress, lease_owner=owner)
                 if stored.lease_owner == self.owner:
                     return merged
                 if merged == stored:  # the release was written before, and its answer was lost
                     return stored
             raise StaleRequest(errors.OVERTAKEN, "the lease has passed to another invocation")
 
-        kept = self.states.change(self.key, merge)
-        if kept.request_id != own.request_id:
-            raise StaleRequest(errors.OVERTAKEN, f"request {kept.request_id} replaced {own.request_id}")
-        self.state = kept
+        stored_state = self.states.change(self.key, merge)
+        if stored_state.request_id != state.request_id:
+            raise StaleRequest(
+                errors.OVERTAKEN, f"request {stored_state.request_id} replaced {state.request_id}"
+            )
+        self.state = stored_state
 
 
 #: Number of earlier requests whose ids are kept.

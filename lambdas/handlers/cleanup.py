@@ -37,8 +37,8 @@ def handle(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 
 def on_event(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Name the resource. It calls no AWS service, so it can't fail."""
-    named = event["PhysicalResourceId"] if event["RequestType"] == "Delete" else physical_id(event)
-    return {"PhysicalResourceId": named, STARTED: SystemClock().time()}
+    resource_id = event["PhysicalResourceId"] if event["RequestType"] == "Delete" else physical_id(event)
+    return {"PhysicalResourceId": resource_id, STARTED: SystemClock().time()}
 
 
 def is_complete(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
@@ -74,5 +74,5 @@ def physical_id(event: Mapping[str, Any]) -> str:
     one is deleted.
     """
     properties = event["ResourceProperties"]
-    named = (f"{name}:{properties[name]}" for name in contract.CLEANUPS if properties.get(name))
-    return f"{contract.CLEANUP_ID}:{next(named, event['LogicalResourceId'])}"
+    parts = (f"{name}:{properties[name]}" for name in contract.CLEANUPS if properties.get(name))
+    return f"{contract.CLEANUP_ID}:{next(parts, event['LogicalResourceId'])}"

@@ -191,16 +191,16 @@ def _build_metric_data(measured: Measured, deployment: str, now: datetime) -> It
     whole = {"Name": contract.DEPLOYMENT_DIMENSION, "Value": deployment}
     for (metric, of), value in measured.items():
         if value is not None:
-            own = {"Name": contract.METRIC_DIMENSIONS[metric], "Value": of}
-            yield {"MetricName": metric, "Dimensions": [whole, own], "Timestamp": now, "Value": value}
+            dimension = {"Name": contract.METRIC_DIMENSIONS[metric], "Value": of}
+            yield {"MetricName": metric, "Dimensions": [whole, dimension], "Timestamp": now, "Value": value}
     failed = list_unmeasured(measured)
     missing = []
     for metric in sorted({metric for metric, _ in measured}):
         missing.append(float(len(failed.get(metric, []))))
-        own = {"Name": contract.UNMEASURED_DIMENSION, "Value": metric}
+        dimension = {"Name": contract.UNMEASURED_DIMENSION, "Value": metric}
         yield {
             "MetricName": contract.UNMEASURED,
-            "Dimensions": [whole, own],
+            "Dimensions": [whole, dimension],
             "Timestamp": now,
             "Value": missing[-1],
         }

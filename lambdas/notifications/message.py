@@ -42,9 +42,9 @@ _UNSEEN: Final = ("Cc", "Cf", "Cs", "Co", "Cn")
 
 def to_one_line(text: object, length: int = LINE_LENGTH) -> str:
     """Return the first line that is not blank, cut to `length` characters."""
-    shown = next((line for line in str(text).splitlines() if line.strip()), "")
+    visible_line = next((line for line in str(text).splitlines() if line.strip()), "")
     visible = "".join(
-        " " if char.isspace() else char for char in shown if char.isspace() or not _is_unseen(char)
+        " " if char.isspace() else char for char in visible_line if char.isspace() or not _is_unseen(char)
     )
     one = " ".join(visible.split())
     return one if len(one) <= length else one[: length - 1] + "…"
@@ -231,7 +231,7 @@ def _list_sentences(news: RunOutcome) -> Iterator[str]:
 
 
 def _list_files(document: Mapping[str, Any], links: Links) -> Iterator[str]:
-    shown = [
+    lines = [
         file
         for file in document.get("files") or []
         if file.get("role") in _SHOWN and _is_plain(str(file["key"]))
@@ -240,11 +240,11 @@ def _list_files(document: Mapping[str, Any], links: Links) -> Iterator[str]:
         "Files. Sign in to AWS with your usual access, then follow a link and choose Download. Links do "
         "not expire."
     )
-    for file in shown[:_FILES]:
+    for file in lines[:_FILES]:
         yield f"- {PurePosixPath(file['key']).name}, {_format_size(int(file.get('size') or 0))}"
         yield f"  {links.page(file['key'])}"
         yield f"  {links.command(file['key'])}"
-    if len(shown) != len(shown[:_FILES]) or not shown:
+    if len(lines) != len(lines[:_FILES]) or not lines:
         yield f"All files are in bucket {links.bucket}; the window's manifest has their keys."
     yield ""
 
@@ -301,11 +301,11 @@ def _format_local(instant: datetime, zone: str) -> str:
 
 def _trim_lines(lines: Iterator[str]) -> list[str]:
     """Return the lines without two empty ones in a row."""
-    kept: list[str] = []
+    lines_kept: list[str] = []
     for line in lines:
-        if line or (kept and kept[-1]):
-            kept.append(line)
-    return kept
+        if line or (lines_kept and lines_kept[-1]):
+            lines_kept.append(line)
+    return lines_kept
 
 
 #: States that engineers get a mail about.

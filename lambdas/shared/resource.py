@@ -119,5 +119,5 @@ class ResourceHandler(Protocol):
 
     def delete(self, context: Any, spec: Any, object_id: str) -> None: ...
 
-    def find_existing(self, context: Any, spec: Any, known: str | None) -> list[str]:
+    def find_existing(self, context: Any, spec: Any, known_id: str | None) -> list[str]:
         """Return the ids of the objects that exist. `known` is the id in the state."""

@@ -13,6 +13,6 @@ def require_tenant(vendor: Vendor, tenants: Iterable[str]) -> None:
     Such a login sees none of the objects, so everything would look as if it were gone. The state of an
     earlier release names no tenant, "": then there is nothing to compare.
     """
-    known = sorted(filter(None, tenants))
-    if known and vendor.tenant not in known:
-        raise vendor.wrong_tenant(known[0])
+    known_tenants = sorted(filter(None, tenants))
+    if known_tenants and vendor.tenant not in known_tenants:
+        raise vendor.wrong_tenant(known_tenants[0])

@@ -52,21 +52,21 @@ def to_account_claim(account: str) -> str:
     first, *rest = require_account(account).split(".")
     if "global" in rest:
         return first.partition("-")[0].upper()
-    own = [first]
+    parts = [first]
     for part in rest:
         if "-" in part or part.lower() in _LOCATIONS:
             break
-        own.append(part)
-    return "-".join(own).upper()
+        parts.append(part)
+    return "-".join(parts).upper()
 
 
 def build_account_url(account: str) -> str:
     """Return the account's URL. Host names have hyphens instead of underscores."""
-    first, *rest = require_account(account).lower().split(".")
-    if rest and "-" not in rest[0] and rest[0] not in _LOCATIONS | {"global"}:
-        first = f"{first}-{rest[0]}"
-        rest = rest[1:]
-    name = ".".join([first, *rest]).replace("_", "-")
+    first, *parts = require_account(account).lower().split(".")
+    if parts and "-" not in parts[0] and parts[0] not in _LOCATIONS | {"global"}:
+        first = f"{first}-{parts[0]}"
+        parts = parts[1:]
+    name = ".".join([first, *parts]).replace("_", "-")
     return f"https://{name}{VENDOR_DOMAIN}"
 
 

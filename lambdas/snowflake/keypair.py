@@ -120,8 +120,8 @@ def _decode_content(text: str) -> bytes:
     if not bare.startswith(_PEM_START):
         decoded = base64.b64decode("".join(bare.split()), validate=True)
         return decoded.strip() if decoded.lstrip().startswith(_PEM_START.encode()) else decoded
-    head, _, rest = bare.removeprefix(_PEM_START).partition("-----")
-    body, _, _ = rest.partition("-----END ")
+    head, _, after = bare.removeprefix(_PEM_START).partition("-----")
+    body, _, _ = after.partition("-----END ")
     lines = [f"{_PEM_START}{head}-----", *body.split(), f"-----END {head}-----", ""]
     return "\n".join(lines).encode()
 

@@ -81,7 +81,7 @@ def require_existing(context: Ctx, show: Sql, name: str) -> Row:
     raise ResourceMissing(errors.VANISHED, f"{name} is not there")
 
 
-def find_ids(context: Ctx, show: Sql, name: str, known: str | None, object_id: str = "") -> list[str]:
+def find_ids(context: Ctx, show: Sql, name: str, known_id: str | None, object_id: str = "") -> list[str]:
     """Return the managed object's id. Raises LakeferryError if a known object has another name now.
 
     A role that sees all objects doesn't see a renamed one under its old name. Its comment still tells whose
@@ -89,7 +89,7 @@ def find_ids(context: Ctx, show: Sql, name: str, known: str | None, object_id: s
     """
     if find_managed(context, show, name):
         return [object_id or name]
-    if known:
+    if known_id:
         for row in context.vendor.run(sql.of_any_name(show, name)):
             if is_managed(context, row) and row.get("name") != name:
                 tag = write_ownership_tag(context)

@@ -61,8 +61,8 @@ def remove_key(stored: Mapping[str, str]) -> dict[str, str]:
 
 def is_about(stored: Mapping[str, str], to: Connection) -> bool:
     """Return whether a secret describes this connection; its key is not compared."""
-    wanted = about(to)
-    return all(stored.get(name, "") == wanted.get(name, "") for name in about(_EVERYTHING))
+    expected = about(to)
+    return all(stored.get(name, "") == expected.get(name, "") for name in about(_EVERYTHING))
 
 
 def read_pair(store: SecretStore, secret_id: str) -> KeyPair:

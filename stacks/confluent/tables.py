@@ -103,15 +103,15 @@ class Tableflow(Construct):
     def add_table(self, topic: Topic, after: Sequence[IDependable]) -> None:
         table = topic.tableflow
         assert table is not None
-        own = table.storage == "own_bucket"
+        in_own_bucket = table.storage == "own_bucket"
         props = TableflowTopicProps(
             environment_id=self._cluster.environment_id,
             cluster_id=self._cluster.id,
             credentials=self._keys[TABLEFLOW].credentials,
             topic=topic.name,
             storage=table.storage,
-            bucket=self._bucket if own else "",
-            provider_integration_id=self.integration.outputs.id if own else "",
+            bucket=self._bucket if in_own_bucket else "",
+            provider_integration_id=self.integration.outputs.id if in_own_bucket else "",
             table_formats=list(table.formats),
             retention_ms=table.snapshots_days * _DAY_MS,
             data_retention_ms=table.rows_days * _DAY_MS if table.rows_days else None,

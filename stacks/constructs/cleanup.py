@@ -31,8 +31,8 @@ class CleanupOnDestroy(CustomResource):
         glue_database: str | None = None,
         table_bucket: str | None = None,
     ) -> None:
-        given = {"bucket": bucket, "glue_database": glue_database, "table_bucket": table_bucket}
-        named = {name: value for name, value in given.items() if value}
+        targets = {"bucket": bucket, "glue_database": glue_database, "table_bucket": table_bucket}
+        named = {name: value for name, value in targets.items() if value}
         super().__init__(
             scope, id, resource_type=contract.CLEANUP_TYPE, service_token=service_token, properties=named
         )

@@ -105,7 +105,7 @@ class ExportJobs(Construct):
         region = self._deployment.aws.region
         warehouse = f"s3://{bucket}/{WAREHOUSE}"
         settings = [f"{name}={value}" for name, value in spark_settings(warehouse, region).items()]
-        given = {
+        values = {
             "--export": contract.name,
             "--database": self._database,
             "--bucket": bucket,
@@ -128,9 +128,9 @@ class ExportJobs(Construct):
             "--custom-logGroup-prefix": self._log_prefix,
         }
         if export.first_day:
-            given["--first-day"] = export.first_day.isoformat()
+            values["--first-day"] = export.first_day.isoformat()
         secret = self._deployment.aws.pseudonym_secret or self._lake.pseudonym_secret_arn
-        return given | ({"--pseudonym-secret": secret} if contract.hashed else {})
+        return values | ({"--pseudonym-secret": secret} if contract.hashed else {})
 
     def _count_partitions(self, contract: Contract) -> int:
         topics = {topic.name: topic for topic in self._deployment.topics}
@@ -185,8 +185,8 @@ class ExportJobs(Construct):
 
     def _create_role(self) -> iam.Role:
         # For Glue, AWS documents aws:SourceAccount, but not that aws:SourceArn is the job's ARN.
-        own = {"StringEquals": {"aws:SourceAccount": Stack.of(self).account}}
-        glue_service = iam.ServicePrincipal("glue.amazonaws.com", conditions=own)
+        own_account = {"StringEquals": {"aws:SourceAccount": Stack.of(self).account}}
+        glue_service = iam.ServicePrincipal("glue.amazonaws.com", conditions=own_account)
         return create_role(
             self,
             "Role",

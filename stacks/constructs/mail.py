@@ -141,14 +141,14 @@ class AlarmTopic(Construct):
             topic_name=build_alarm_topic_name(deployment),
         )
         service = iam.ServicePrincipal("cloudwatch.amazonaws.com")
-        own = {"aws:SourceAccount": Stack.of(self).account}
+        own_account = {"aws:SourceAccount": Stack.of(self).account}
         self.key.add_to_resource_policy(
             iam.PolicyStatement(
                 sid="LetAlarmsIn",
                 actions=["kms:Decrypt", "kms:GenerateDataKey*"],
                 principals=[service],
                 resources=["*"],
-                conditions={"StringEquals": own},
+                conditions={"StringEquals": own_account},
             )
         )
         self.topic.add_to_resource_policy(
@@ -158,7 +158,7 @@ class AlarmTopic(Construct):
                 principals=[service],
                 resources=[self.topic.topic_arn],
                 conditions={
-                    "StringEquals": own,
+                    "StringEquals": own_account,
                     "ArnLike": {"aws:SourceArn": build_own_arn(self, "cloudwatch", f"alarm:{prefix}-*")},
                 },
             )

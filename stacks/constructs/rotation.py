@@ -60,7 +60,7 @@ class KeyRotation(Construct):
             name=f"{Stack.of(self).stack_name}-RevocationsUndelivered",
             what="A call that revokes replaced keys",
         )
-        own = allow("RotateOwnSecrets", [f"secretsmanager:{step}" for step in _STEPS], secrets.arns)
+        statement = allow("RotateOwnSecrets", [f"secretsmanager:{step}" for step in _STEPS], secrets.arns)
         self._function = PythonFunction(
             self,
             "Function",
@@ -74,7 +74,12 @@ class KeyRotation(Construct):
                 state_table=provider.states.table_name,
             ).to_environment(),
             # To compare the organization or account of each login with that of the objects.
-            statements=[own, secrets.may_use_key(), may_read_states(provider.states.table_arn), *statements],
+            statements=[
+                statement,
+                secrets.may_use_key(),
+                may_read_states(provider.states.table_arn),
+                *statements,
+            ],
             timeout_seconds=contract.ROTATION_TIMEOUT_SECONDS,
         )
         self._revocation = FunctionSchedule(

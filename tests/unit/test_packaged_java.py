@@ -36,7 +36,7 @@ print(home, writes, rows, spark._archive(home).exists())
 def bare(tmp_path_factory) -> Machine:
     """Return a machine without Java whose .venv has the packages of this one. The jars' folder is its own."""
     made = machine(tmp_path_factory.mktemp("machine"))
-    for package in ("lakeferry", "glue_jobs", "exports"):
+    for package in ("lakeferry", "glue_jobs", "config"):
         shutil.rmtree(made.tree / package, ignore_errors=True)
         shutil.copytree(ROOT / package, made.tree / package)
     (made.packages / "here.pth").write_text(sysconfig.get_path("purelib"))

@@ -126,11 +126,11 @@ def _read_series(index: int, contract: Contract, stats: FileStats) -> _Series:
         y = attrs.evolve(y, unit=chart.only)
     else:
         whole = stats.totals[y.name]["sum"] if y else Decimal(stats.rows)
-    known = {label: value for label, value in values.items() if label is not None}
-    axis = choose_axis(columns[chart.x], known)
+    labelled = {label: value for label, value in values.items() if label is not None}
+    axis = choose_axis(columns[chart.x], labelled)
     value_of_others = EXACT.subtract(whole or Decimal(0), _add_up(values.values()))
     return _Series(
-        chart, axis, columns[chart.x], y, known, values.get(None), value_of_others, stats.cut_series[index]
+        chart, axis, columns[chart.x], y, labelled, values.get(None), value_of_others, stats.cut_series[index]
     )
 
 
@@ -146,12 +146,12 @@ def _list_bars(series: _Series) -> list[Bar]:
     every = [*[Bar(label, value) for label, value in series.values.items()], *_list_bar_without_label(series)]
     ranked = sorted(every, key=lambda mark: (-mark.value.copy_abs(), mark.kind, mark.label))
     # A single category too many gets its own bar, because "other" would take as much space.
-    kept = ranked if len(ranked) <= _CATEGORIES + 1 and not series.is_cut else ranked[:_CATEGORIES]
-    others = ranked[len(kept) :]
+    shown_bars = ranked if len(ranked) <= _CATEGORIES + 1 and not series.is_cut else ranked[:_CATEGORIES]
+    others = ranked[len(shown_bars) :]
     other = _list_bar_of_others(
         series, len(others), _add_up([series.value_of_others, *[mark.value for mark in others]])
     )
-    largest_first = sorted(kept, key=lambda mark: (-mark.value, mark.kind, mark.label))
+    largest_first = sorted(shown_bars, key=lambda mark: (-mark.value, mark.kind, mark.label))
     return [*[attrs.evolve(mark, label=show(mark.label)) for mark in largest_first], *other]
 
 

@@ -141,8 +141,8 @@ def _count_kept_digits(value: Decimal) -> int | None:
     """
     exponent = value.as_tuple().exponent
     amount = value.copy_abs()
-    kept = 2 if amount >= 1000 else 4 if amount >= 1 or not value else 5 - value.adjusted()
-    return kept if isinstance(exponent, int) and -exponent > kept else None
+    digits = 2 if amount >= 1000 else 4 if amount >= 1 or not value else 5 - value.adjusted()
+    return digits if isinstance(exponent, int) and -exponent > digits else None
 
 
 def _format_percent(difference: Decimal, before: Decimal) -> str:

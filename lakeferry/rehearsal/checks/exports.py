@@ -43,8 +43,8 @@ def subscriptions(harness: Harness) -> list[Check]:
     )
     for mail in mails:
         urllib.request.urlopen(mail["link"]).close()  # noqa: S310  (loopback)
-    seen = f"{len(mails)} links followed, of {', '.join(sorted(expected))}"
-    return [Check("recipients confirm their subscription", seen, {"mails": len(mails)})]
+    result = f"{len(mails)} links followed, of {', '.join(sorted(expected))}"
+    return [Check("recipients confirm their subscription", result, {"mails": len(mails)})]
 
 
 def published(harness: Harness) -> list[Check]:
@@ -68,12 +68,12 @@ def published(harness: Harness) -> list[Check]:
         f"{len(delivered)} rows were delivered, {len(expected)} were expected: {difference}",
     )
     harness.out.joinpath("report.html").write_bytes(harness.content(bucket, files["report"]))
-    seen = (
+    result = (
         f"{window.label}: {len(delivered)} rows, cell by cell as SQL over "
         f"{manifest['rows']['events']['kept']} records"
     )
     return [
-        Check("the schedule fires, and the job publishes the right rows", seen, {"rows": len(delivered)}),
+        Check("the schedule fires, and the job publishes the right rows", result, {"rows": len(delivered)}),
         _mail(harness, _export(harness).recipients, window.label, "the recipients get a mail"),
     ]
 

@@ -38,9 +38,10 @@ def broken_trust_is_named(harness: Harness) -> list[Check]:
         role = f"{harness.ctx.deployment.regional_prefix}-{vendor}"
         with _break_trust(harness, role):
             roots = [check for check in _run_doctor(harness) if check.is_root]
-        named = all(root.group == group and "trust" in root.name for root in roots)
+        is_named = all(root.group == group and "trust" in root.name for root in roots)
         require(
-            roots and named, f"with the trust of {role} broken, doctor names {_describe(roots) or 'nothing'}"
+            roots and is_named,
+            f"with the trust of {role} broken, doctor names {_describe(roots) or 'nothing'}",
         )
         reported.append(f"{group}: {', '.join(root.name for root in roots)}")
     wrong = [check for check in _run_doctor(harness) if check.result is Result.FAIL]
@@ -89,11 +90,11 @@ def monitoring_measures(harness: Harness) -> list[Check]:
     metrics = wait_until(
         lambda: now if (now := _count_metrics(harness)).keys() >= expected else None, message
     )
-    seen = (
+    result = (
         f"{sum(metrics.values())} values of {len(metrics)} metrics, among them the age of each hop and of "
         "each key"
     )
-    return [Check("monitoring measures every hop", seen, dict(metrics))]
+    return [Check("monitoring measures every hop", result, dict(metrics))]
 
 
 def _count_metrics(harness: Harness) -> Counter[str]:

@@ -60,8 +60,8 @@ def deploy(harness: Harness) -> list[Check]:
         harness.project.run("plan --check")["changes"] == [],
         "plan shows changes to what has just been deployed",
     )
-    seen = f"{len(resources)} stacks, {sum(resources.values())} resources, IAM enforced"
-    return [Check("the real CDK deploys the unmodified templates", seen, resources)]
+    result = f"{len(resources)} stacks, {sum(resources.values())} resources, IAM enforced"
+    return [Check("the real CDK deploys the unmodified templates", result, resources)]
 
 
 def permissions_are_shown(harness: Harness) -> list[Check]:
@@ -70,16 +70,16 @@ def permissions_are_shown(harness: Harness) -> list[Check]:
     """
     before = _read_last_updates(harness)
     with _replace_file(harness, changed(original(harness))):
-        code, shown = harness.project.talk("deploy", [(_QUESTION, "no\n")])
-    require(code == _CANCELLED, f"a refused deploy ended with code {code}:\n{shown[-3000:]}")
-    permissions = shown.partition("BROADER PERMISSIONS:")[2].partition(_QUESTION)[0]
+        code, output = harness.project.talk("deploy", [(_QUESTION, "no\n")])
+    require(code == _CANCELLED, f"a refused deploy ended with code {code}:\n{output[-3000:]}")
+    permissions = output.partition("BROADER PERMISSIONS:")[2].partition(_QUESTION)[0]
     job = f"job/{harness.ctx.deployment.prefix}-{_NEW_EXPORT}"
     for action in ("glue:StartJobRun", "glue:GetJobRun"):
         require(
             re.search(rf"\+ allow {action} on arn:aws:glue:\S+:{job}", permissions),
-            f"{action} on {job} is not in:\n{shown}",
+            f"{action} on {job} is not in:\n{output}",
         )
-    require("nothing was changed" in shown, "the refused deploy doesn't say that nothing was changed")
+    require("nothing was changed" in output, "the refused deploy doesn't say that nothing was changed")
     require(_read_last_updates(harness) == before, "the refused deploy changed a stack")
     lines = permissions.count("+ allow")
     return [
@@ -175,11 +175,11 @@ def rollback(harness: Harness) -> list[Check]:
         (again["changes"], again["settings"]) == ([], []),
         f"after the rollback, deploy changes {again['changes']}",
     )
-    seen = (
+    result = (
         f"{stack} is UPDATE_ROLLBACK_COMPLETE, with the same {sum(map(len, after.values()))} objects in "
         "Confluent"
     )
-    return [Check("a failed change rolls back completely", seen)]
+    return [Check("a failed change rolls back completely", result)]
 
 
 def destroy(harness: Harness) -> list[Check]:

@@ -41,11 +41,11 @@ def secrets_rotate(harness: Harness) -> list[Check]:
         )
     require(reading.logins, "no reader logged in during the rotation")
     require(not reading.refusals, f"{len(reading.refusals)} logins were refused: {reading.refusals[:1]}")
-    seen = f"{len(before)} secrets; {reading.logins} logins during the rotation, none refused"
+    result = f"{len(before)} secrets; {reading.logins} logins during the rotation, none refused"
     return [
         Check(
             "every secret rotates while a reader reads",
-            seen,
+            result,
             {"secrets": len(before), "logins": reading.logins},
         )
     ]

@@ -53,19 +53,19 @@ def _check_glue(harness: Harness, table: str) -> Check:
     bad = [record for record in produced if "problem" in record]
     require(not bad, f"topic {table} has {len(bad)} records that can't be read")
     database = harness.output("confluent", "KafkaClusterId")
-    shown = wait_until(
+    tables = wait_until(
         lambda: _find_glue_table(harness, database, table), f"Glue shows no table {database}.{table}"
     )
-    location = str(shown["Parameters"]["metadata_location"])
+    location = str(tables["Parameters"]["metadata_location"])
     bucket = harness.output("data", "TableflowBucketName")
     require(location.startswith(f"s3://{bucket}/"), f"{table} is at {location}, not in {bucket}")
     files = [key for key in harness.objects(bucket, "") if key.endswith(".parquet")]
     require(files, f"bucket {bucket} has no data file")
-    seen = (
+    result = (
         f"{len(produced)} records in the topic, {database}.{table} in Glue, {len(files)} data files in "
         f"{bucket}"
     )
-    return Check(f"{table} flows into an Iceberg table", seen, {"topic": table, "records": len(produced)})
+    return Check(f"{table} flows into an Iceberg table", result, {"topic": table, "records": len(produced)})
 
 
 def _find_glue_table(harness: Harness, database: str, table: str) -> dict[str, Any] | None:
@@ -94,9 +94,9 @@ def same_rows(harness: Harness, moment: datetime) -> list[Check]:
     for reader, answer in answers.items():
         require(answer == expected, f"{reader} answers {answer}, and {expected} was produced")
     trades = sum(row[1] for row in expected)
-    seen = f"{', '.join(answers)}: {trades} trades in {len(expected)} groups, as produced"
+    result = f"{', '.join(answers)}: {trades} trades in {len(expected)} groups, as produced"
     return [
-        Check("the same question gives the same rows everywhere", seen, {"trades": trades}),
+        Check("the same question gives the same rows everywhere", result, {"trades": trades}),
         *_can_only_read(harness),
     ]
 
@@ -128,10 +128,10 @@ def named_queries(harness: Harness) -> list[Check]:
     require(ids, f"workgroup {workgroup} has no named query")
     ran = []
     for query_id in ids:
-        named = athena.get_named_query(NamedQueryId=query_id)["NamedQuery"]
+        named_query = athena.get_named_query(NamedQueryId=query_id)["NamedQuery"]
         ran.append(
-            f"{named['Name'].partition(': ')[2]} "
-            f"({len(_query_athena(harness, named['QueryString'], named['Database']))} rows)"
+            f"{named_query['Name'].partition(': ')[2]} "
+            f"({len(_query_athena(harness, named_query['QueryString'], named_query['Database']))} rows)"
         )
     return [
         Check(

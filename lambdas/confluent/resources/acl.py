@@ -47,7 +47,7 @@ def delete(context: Ctx, spec: AclProps, object_id: str) -> None:
     _remove(context, spec, _list_names(spec))
 
 
-def find_existing(context: Ctx, spec: AclProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: AclProps, known_id: str | None) -> list[str]:
     def find_acls() -> list[str]:
         existing_names = _list_existing_names(context, spec)
         return [] if existing_names.isdisjoint(_list_names(spec)) else [_build_id(spec)]

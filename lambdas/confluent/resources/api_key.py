@@ -97,7 +97,7 @@ def delete(context: Ctx, spec: ApiKeyProps, object_id: str) -> None:
     context.vendor.cloud.delete(_ROUTE + build_path(object_id))
 
 
-def find_existing(context: Ctx, spec: ApiKeyProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: ApiKeyProps, known_id: str | None) -> list[str]:
     """Return the key in the secret if it exists; for a delete, all managed keys."""
 
     def find_keys() -> list[str]:
@@ -110,10 +110,10 @@ def find_existing(context: Ctx, spec: ApiKeyProps, known: str | None) -> list[st
             for key in keys
             if is_managed(get_text(key, "spec", "display_name"), context.name)
         ]
-        if not known or known in managed_ids:
+        if not known_id or known_id in managed_ids:
             return managed_ids
-        exists = context.vendor.cloud.read(_ROUTE + build_path(known)) is not None
-        return [*managed_ids, known] if exists else managed_ids
+        exists = context.vendor.cloud.read(_ROUTE + build_path(known_id)) is not None
+        return [*managed_ids, known_id] if exists else managed_ids
 
     return treat_gone_container_as_empty(
         context, lambda: context.vendor.is_service_account_gone(spec.service_account_id), find_keys

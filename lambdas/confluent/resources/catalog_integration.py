@@ -93,11 +93,11 @@ def delete(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
     connect(context, spec).delete(ROUTE + build_path(object_id), **build_query(spec))
 
 
-def find_existing(context: Ctx, spec: CatalogIntegrationProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: CatalogIntegrationProps, known_id: str | None) -> list[str]:
     def find_objects() -> list[str]:
         integrations = connect(context, spec).pages(ROUTE, **build_query(spec))
         read_by_id = functools.partial(_read, context, spec)
-        return find_by_id_or_name(known, read_by_id, integrations, context.name, "spec", "display_name")
+        return find_by_id_or_name(known_id, read_by_id, integrations, context.name, "spec", "display_name")
 
     return treat_gone_container_as_empty(
         context, lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None, find_objects

@@ -77,7 +77,7 @@ def delete(context: Ctx, spec: ConnectorProps, object_id: str) -> None:
         raise Transient(confluent_errors.CONFLICT, f"connector {object_id} was not deleted: {reason}")
 
 
-def find_existing(context: Ctx, spec: ConnectorProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: ConnectorProps, known_id: str | None) -> list[str]:
     return treat_gone_container_as_empty(
         context,
         lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None,

@@ -106,14 +106,14 @@ def _list_contents(context: Ctx, kind: str, route: str, object_id: str) -> list[
         raise Denied(confluent_errors.ENVIRONMENT_NOT_EMPTY, message, patience=_EMPTY_PATIENCE) from None
 
 
-def find_existing(context: Ctx, spec: EnvironmentProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: EnvironmentProps, known_id: str | None) -> list[str]:
     """Search the whole list: there is no filter by name, and names need not be unique."""
     cloud = context.vendor.cloud
 
     def read_by_id(object_id: str) -> dict[str, Any] | None:
         return cloud.read(_build_route(object_id))
 
-    return find_by_id_or_name(known, read_by_id, cloud.pages(_ROUTE), context.name, "display_name")
+    return find_by_id_or_name(known_id, read_by_id, cloud.pages(_ROUTE), context.name, "display_name")
 
 
 def _get_rank(spec: EnvironmentProps) -> int:

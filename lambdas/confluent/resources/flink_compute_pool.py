@@ -72,11 +72,11 @@ def delete(context: Ctx, spec: FlinkComputePoolProps, object_id: str) -> None:
     context.vendor.cloud.delete(_ROUTE + build_path(object_id), environment=spec.environment_id)
 
 
-def find_existing(context: Ctx, spec: FlinkComputePoolProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: FlinkComputePoolProps, known_id: str | None) -> list[str]:
     def find_objects() -> list[str]:
         pools = context.vendor.cloud.pages(_ROUTE, environment=spec.environment_id)
         read_by_id = functools.partial(_read, context, spec)
-        return find_by_id_or_name(known, read_by_id, pools, context.name, "spec", "display_name")
+        return find_by_id_or_name(known_id, read_by_id, pools, context.name, "spec", "display_name")
 
     return treat_gone_container_as_empty(
         context, lambda: context.vendor.is_environment_gone(spec.environment_id), find_objects

@@ -172,7 +172,7 @@ def delete(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
         plane.delete(build_route(context, spec, object_id))
 
 
-def find_existing(context: Ctx, spec: FlinkStatementProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: FlinkStatementProps, known_id: str | None) -> list[str]:
     """Return the ids.
 
     Confluent drops ended statements after 30 days; one to delete still counts until its undo has run.
@@ -181,7 +181,7 @@ def find_existing(context: Ctx, spec: FlinkStatementProps, known: str | None) ->
     def find_objects() -> list[str]:
         plane = connect(context, spec)
         if not context.deleting:
-            existing_names = _list_existing_names(context, spec, plane, known)
+            existing_names = _list_existing_names(context, spec, plane, known_id)
             if existing_names and not context.owned:
                 # The state was lost. The name proves that the statement is ours, but not that it created its
                 # table.
@@ -193,9 +193,9 @@ def find_existing(context: Ctx, spec: FlinkStatementProps, known: str | None) ->
             name = get_text(statement, "name")
             if managed_name.fullmatch(name):
                 names.add(name.removesuffix("-undo"))
-        if known and _needs_undo(context, spec, known):
-            names.add(known)
-        names.update(_list_existing_names(context, spec, plane, known))
+        if known_id and _needs_undo(context, spec, known_id):
+            names.add(known_id)
+        names.update(_list_existing_names(context, spec, plane, known_id))
         return sorted(names)
 
     return treat_gone_container_as_empty(
@@ -204,12 +204,12 @@ def find_existing(context: Ctx, spec: FlinkStatementProps, known: str | None) ->
 
 
 def _list_existing_names(
-    context: Ctx, spec: FlinkStatementProps, plane: RestClient, known: str | None
+    context: Ctx, spec: FlinkStatementProps, plane: RestClient, known_id: str | None
 ) -> list[str]:
     """Return which of the names that the statement may have exist."""
     possible_names = [build_name(context, spec), build_former_name(context, spec)]
-    if known:
-        possible_names.append(known)
+    if known_id:
+        possible_names.append(known_id)
     return [
         name
         for name in dict.fromkeys(possible_names)

@@ -132,11 +132,11 @@ def delete(context: Ctx, spec: KafkaClusterProps, object_id: str) -> None:
     context.vendor.cloud.delete(_ROUTE + build_path(object_id), environment=spec.environment_id)
 
 
-def find_existing(context: Ctx, spec: KafkaClusterProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: KafkaClusterProps, known_id: str | None) -> list[str]:
     def find_objects() -> list[str]:
         clusters = context.vendor.cloud.pages(_ROUTE, environment=spec.environment_id)
         read_by_id = functools.partial(context.vendor.cluster, spec.environment_id)
-        return find_by_id_or_name(known, read_by_id, clusters, context.name, "spec", "display_name")
+        return find_by_id_or_name(known_id, read_by_id, clusters, context.name, "spec", "display_name")
 
     return treat_gone_container_as_empty(
         context, lambda: context.vendor.is_environment_gone(spec.environment_id), find_objects

@@ -45,12 +45,12 @@ def delete(context: Ctx, spec: RoleBindingProps, object_id: str) -> None:
     context.vendor.cloud.delete(_build_route(object_id))
 
 
-def find_existing(context: Ctx, spec: RoleBindingProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: RoleBindingProps, known_id: str | None) -> list[str]:
     """Return the ids. Confluent's filters also match parts of names, so the results are compared here."""
 
     def find_objects() -> list[str]:
         binding = _build_binding(context, spec)
-        ids = [known] if known and context.vendor.cloud.read(_build_route(known)) is not None else []
+        ids = [known_id] if known_id and context.vendor.cloud.read(_build_route(known_id)) is not None else []
         bindings = context.vendor.cloud.pages(_ROUTE, **binding)
         ids += [get_text(actual, "id") for actual in bindings if _is_same(actual, binding)]
         return list(dict.fromkeys(ids))

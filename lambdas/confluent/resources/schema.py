@@ -82,7 +82,7 @@ def delete(context: Ctx, spec: SchemaProps, object_id: str) -> None:
         plane.delete(build_path("config", spec.subject))
 
 
-def find_existing(context: Ctx, spec: SchemaProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: SchemaProps, known_id: str | None) -> list[str]:
     """Return the subject.
 
     Raises Refused if it exists, and is neither the resource's own nor to be adopted.

@@ -50,14 +50,14 @@ def delete(context: Ctx, spec: ServiceAccountProps, object_id: str) -> None:
     context.vendor.cloud.delete(_build_route(object_id))
 
 
-def find_existing(context: Ctx, spec: ServiceAccountProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: ServiceAccountProps, known_id: str | None) -> list[str]:
     cloud = context.vendor.cloud
 
     def read_by_id(object_id: str) -> dict[str, Any] | None:
         return cloud.read(_build_route(object_id))
 
     accounts = cloud.pages(_ROUTE, display_name=context.name)
-    return find_by_id_or_name(known, read_by_id, accounts, context.name, "display_name")
+    return find_by_id_or_name(known_id, read_by_id, accounts, context.name, "display_name")
 
 
 def _build_route(object_id: str) -> str:

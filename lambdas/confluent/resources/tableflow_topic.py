@@ -130,7 +130,7 @@ def delete(context: Ctx, spec: TableflowTopicProps, object_id: str) -> None:
     connect(context, spec).delete(_ROUTE + build_path(spec.topic), **build_query(spec))
 
 
-def find_existing(context: Ctx, spec: TableflowTopicProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: TableflowTopicProps, known_id: str | None) -> list[str]:
     """Return the topic if it has a table.
 
     Raises Refused if that is neither the resource's own nor to be adopted.

@@ -86,7 +86,7 @@ def delete(context: Ctx, spec: TopicProps, object_id: str) -> None:
     _connect(context, spec).delete(_build_route(spec))
 
 
-def find_existing(context: Ctx, spec: TopicProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: TopicProps, known_id: str | None) -> list[str]:
     """Return the topic if it exists. Raises Refused if it is neither the resource's own nor to be adopted."""
 
     def find_objects() -> list[str]:

@@ -60,6 +60,6 @@ def delete(context: Ctx, spec: DatabaseProps, object_id: str) -> None:
     lookup.drop(context, sql.by_name(_SHOW, object_id), object_id, sql.by_name(_DROP, object_id))
 
 
-def find_existing(context: Ctx, spec: DatabaseProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: DatabaseProps, known_id: str | None) -> list[str]:
     name = lookup.choose_object_name(context, spec.name)
-    return lookup.find_ids(context, sql.by_name(_SHOW, name), name, known)
+    return lookup.find_ids(context, sql.by_name(_SHOW, name), name, known_id)

@@ -82,9 +82,9 @@ def delete(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> None:
     lookup.drop(context, sql.by_name(_SHOW, object_id), object_id, sql.by_name(_DROP, object_id))
 
 
-def find_existing(context: Ctx, spec: ExternalVolumeProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: ExternalVolumeProps, known_id: str | None) -> list[str]:
     name = lookup.choose_object_name(context)
-    return lookup.find_ids(context, sql.by_name(_SHOW, name), name, known)
+    return lookup.find_ids(context, sql.by_name(_SHOW, name), name, known_id)
 
 
 def _parse_location(location: dict[str, Any]) -> tuple[str, str, str]:

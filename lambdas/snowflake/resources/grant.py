@@ -120,7 +120,7 @@ def delete(context: Ctx, spec: GrantProps, object_id: str) -> None:
             context.vendor.run(sql.statement(_REVOKE, what=statement, grantee=_render_grantee(spec)))
 
 
-def find_existing(context: Ctx, spec: GrantProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: GrantProps, known_id: str | None) -> list[str]:
     def look() -> list[str]:
         return [_build_id(spec)] if _is_there(context, spec) else []
 
@@ -191,12 +191,12 @@ def _has_future(context: Ctx, spec: GrantProps) -> bool:
 
 def _is_member(context: Ctx, spec: GrantProps) -> bool:
     rows = context.vendor.run(sql.statement("SHOW GRANTS OF ROLE {role}", role=_render_path(spec)))
-    wanted = (
+    expected = (
         ("ROLE", sql.to_exact_name(spec.to_role))
         if spec.to_role
         else ("USER", sql.to_exact_name(spec.to_user))
     )
-    return any((row.get("granted_to"), row.get("grantee_name")) == wanted for row in rows)
+    return any((row.get("granted_to"), row.get("grantee_name")) == expected for row in rows)
 
 
 def _render_privilege(spec: GrantProps) -> Sql:

@@ -75,13 +75,13 @@ def update(context: Ctx, spec: IcebergTableProps, object_id: str) -> None:
     Streams on the old table are lost.
     """
     actual = lookup.require_existing(context, _show(spec), spec.names[-1])
-    wanted = {
+    expected = {
         "external_volume_name": sql.to_exact_name(spec.volume),
         "catalog_name": sql.to_exact_name(spec.integration),
         "catalog_table_name": spec.table,
         **({"catalog_namespace": spec.namespace} if spec.namespace else {}),
     }
-    if differing := [column for column, value in wanted.items() if actual.get(column) != value]:
+    if differing := [column for column, value in expected.items() if actual.get(column) != value]:
         raise ReplacementRequired(errors.OUTDATED, f"table {object_id} has another {', '.join(differing)}")
 
 
@@ -90,9 +90,9 @@ def delete(context: Ctx, spec: IcebergTableProps, object_id: str) -> None:
     lookup.drop(context, _show(spec), spec.names[-1], sql.statement(_DROP, path=sql.path(spec.names)))
 
 
-def find_existing(context: Ctx, spec: IcebergTableProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: IcebergTableProps, known_id: str | None) -> list[str]:
     def look() -> list[str]:
-        return lookup.find_ids(context, _show(spec), spec.names[-1], known, sql.format_dotted(spec.names))
+        return lookup.find_ids(context, _show(spec), spec.names[-1], known_id, sql.format_dotted(spec.names))
 
     database, schema, _ = spec.names
     return lookup.treat_gone_container_as_empty(

@@ -99,15 +99,15 @@ def delete(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> None:
     lookup.drop(context, sql.by_name(_SHOW, object_id), object_id, sql.by_name(_DROP, object_id))
 
 
-def find_existing(context: Ctx, spec: LinkedDatabaseProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: LinkedDatabaseProps, known_id: str | None) -> list[str]:
     name = lookup.choose_object_name(context, spec.name)
-    return lookup.find_ids(context, sql.by_name(_SHOW, name), name, known)
+    return lookup.find_ids(context, sql.by_name(_SHOW, name), name, known_id)
 
 
 def _require_shown(context: Ctx, spec: LinkedDatabaseProps, name: str) -> None:
     rows = context.vendor.run(sql.statement(_SCHEMAS, name=sql.identifier(name)))
-    shown = {row.get("name", "").lower() for row in rows}
-    if missing := [namespace for namespace in spec.namespaces if namespace.lower() not in shown]:
+    schemas = {row.get("name", "").lower() for row in rows}
+    if missing := [namespace for namespace in spec.namespaces if namespace.lower() not in schemas]:
         what = f"linked database {name} doesn't show {', '.join(missing)}"
         raise ResourceFailed(snowflake_errors.TRUST_NAMESPACE, what, patience=_NAMESPACE_PATIENCE)
 

@@ -44,13 +44,13 @@ def delete(context: Ctx, spec: SchemaProps, object_id: str) -> None:
     lookup.drop(context, _show(context, spec), name, sql.statement(_DROP, path=_render_path(context, spec)))
 
 
-def find_existing(context: Ctx, spec: SchemaProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: SchemaProps, known_id: str | None) -> list[str]:
     def look() -> list[str]:
         return lookup.find_ids(
             context,
             _show(context, spec),
             lookup.choose_object_name(context, spec.name),
-            known,
+            known_id,
             _build_id(context, spec),
         )
 

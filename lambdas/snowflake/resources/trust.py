@@ -88,7 +88,7 @@ def delete(context: Ctx, spec: TrustProps, object_id: str) -> None:
     """Do nothing: the check creates nothing."""
 
 
-def find_existing(context: Ctx, spec: TrustProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: TrustProps, known_id: str | None) -> list[str]:
     return [] if context.deleting else [_build_id(spec)]
 
 

@@ -75,8 +75,8 @@ def update(context: Ctx, spec: UserProps, object_id: str) -> None:
     lookup.require_existing(context, sql.by_name(_SHOW, object_id), object_id)
     described = _describe_user(context, object_id)
     name = sql.identifier(object_id)
-    wanted = _render_settings(spec)
-    changes = [part for setting, part in wanted.items() if not _is(setting, described, spec)]
+    expected = _render_settings(spec)
+    changes = [part for setting, part in expected.items() if not _is(setting, described, spec)]
     if changes:
         context.vendor.run(sql.statement(_ALTER, name=name, settings=sql.listed(changes, " ")))
     if (
@@ -98,9 +98,9 @@ def delete(context: Ctx, spec: UserProps, object_id: str) -> None:
     lookup.drop(context, sql.by_name(_SHOW, object_id), object_id, sql.by_name(_DROP, object_id))
 
 
-def find_existing(context: Ctx, spec: UserProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: UserProps, known_id: str | None) -> list[str]:
     name = lookup.choose_object_name(context, spec.name)
-    return lookup.find_ids(context, sql.by_name(_SHOW, name), name, known)
+    return lookup.find_ids(context, sql.by_name(_SHOW, name), name, known_id)
 
 
 def _read_own_pair(context: Ctx, spec: UserProps, name: str) -> KeyPair | None:
@@ -144,18 +144,18 @@ def _store(context: Ctx, spec: UserProps, name: str, pair: KeyPair, *, is_new: b
     vendor = context.vendor
     to = Connection(vendor.login.account, name, vendor.host, spec.role, spec.warehouse, spec.namespace)
     if is_new or not secret_fields.is_about(stored, to):
-        kept = {
+        other_fields = {
             field: value
             for field, value in secret_fields.remove_key(stored).items()
             if field not in _OPTIONAL
         }
-        wanted = {**kept, **secret_fields.build_fields(pair, to)}
-        context.secrets.write(spec.secret, wanted, version=f"{pair.fingerprint}/{context.clock.time()}")
+        fields = {**other_fields, **secret_fields.build_fields(pair, to)}
+        context.secrets.write(spec.secret, fields, version=f"{pair.fingerprint}/{context.clock.time()}")
 
 
 def _render_settings(spec: UserProps) -> dict[str, Sql]:
     """Return each setting with its clause in CREATE and ALTER."""
-    given = {
+    settings = {
         "DEFAULT_ROLE": sql.statement("DEFAULT_ROLE={name}", name=_render_path(spec.role))
         if spec.role
         else None,
@@ -173,11 +173,11 @@ def _render_settings(spec: UserProps) -> dict[str, Sql]:
         "TYPE": sql.statement("TYPE=SERVICE"),
         "DEFAULT_SECONDARY_ROLES": sql.statement("DEFAULT_SECONDARY_ROLES=()"),
     }
-    return {**always, **{setting: part for setting, part in given.items() if part}}
+    return {**always, **{setting: part for setting, part in settings.items() if part}}
 
 
 def _is(setting: str, described: dict[str, str], spec: UserProps) -> bool:
-    wanted = {
+    expected = {
         "DEFAULT_ROLE": spec.role,
         "DEFAULT_WAREHOUSE": spec.warehouse,
         "DEFAULT_NAMESPACE": spec.namespace,
@@ -187,7 +187,7 @@ def _is(setting: str, described: dict[str, str], spec: UserProps) -> bool:
     now = described.get(setting, "")
     if setting in _ALWAYS:
         return now.replace(" ", "") == _ALWAYS[setting]
-    return sql.split(now) == sql.split(wanted[setting])
+    return sql.split(now) == sql.split(expected[setting])
 
 
 def _describe_user(context: Ctx, name: str) -> dict[str, str]:

@@ -37,12 +37,12 @@ def is_ready(context: Ctx, spec: WarehouseProps, object_id: str) -> Outputs | No
 
 def update(context: Ctx, spec: WarehouseProps, object_id: str) -> None:
     actual = lookup.require_existing(context, sql.by_name(_SHOW, object_id), object_id)
-    wanted = {
+    expected = {
         "size": WAREHOUSE_SIZES[spec.size],
         "auto_suspend": str(spec.auto_suspend_seconds),
         "auto_resume": "true",
     }
-    if any(actual.get(column, "").lower() != value.lower() for column, value in wanted.items()):
+    if any(actual.get(column, "").lower() != value.lower() for column, value in expected.items()):
         context.vendor.run(sql.statement(_ALTER, **_render_settings(context, spec)))
 
 
@@ -50,9 +50,9 @@ def delete(context: Ctx, spec: WarehouseProps, object_id: str) -> None:
     lookup.drop(context, sql.by_name(_SHOW, object_id), object_id, sql.by_name(_DROP, object_id))
 
 
-def find_existing(context: Ctx, spec: WarehouseProps, known: str | None) -> list[str]:
+def find_existing(context: Ctx, spec: WarehouseProps, known_id: str | None) -> list[str]:
     name = lookup.choose_object_name(context, spec.name)
-    return lookup.find_ids(context, sql.by_name(_SHOW, name), name, known)
+    return lookup.find_ids(context, sql.by_name(_SHOW, name), name, known_id)
 
 
 def _render_settings(context: Ctx, spec: WarehouseProps) -> dict[str, Sql]:
