@@ -303,12 +303,10 @@ class Lease:
                     return stored
             raise StaleRequest(errors.OVERTAKEN, "the lease has passed to another invocation")
 
-        stored_state = self.states.change(self.key, merge)
-        if stored_state.request_id != state.request_id:
-            raise StaleRequest(
-                errors.OVERTAKEN, f"request {stored_state.request_id} replaced {state.request_id}"
-            )
-        self.state = stored_state
+        latest = self.states.change(self.key, merge)
+        if latest.request_id != state.request_id:
+            raise StaleRequest(errors.OVERTAKEN, f"request {latest.request_id} replaced {state.request_id}")
+        self.state = latest
 
 
 #: Number of earlier requests whose ids are kept.
