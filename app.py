@@ -10,8 +10,9 @@ from pathlib import Path
 
 from aws_cdk import App
 
-from config.deployments.deployment_file import FOLDER, BadFile, load_stage
+from config.deployments.deployment_file import FOLDER, load_stage
 from config.project import DEFAULT_STAGE
+from config.toml_model import BadFile
 from lakeferry.local.judge import NotReady, SparkJudge
 from stacks import deployment
 

@@ -19,6 +19,7 @@ from packageurl import PackageURL
 from packaging.requirements import Requirement
 
 from config.deployments import deployment_file
+from config.exports.check import NOT_JUDGED
 from stacks import assets
 
 FOLDER: Final = assets.BUILD / "sbom"
@@ -84,7 +85,7 @@ def main() -> None:
 
     The argument is the stage, whose deployment file names the functions' version of Python.
     """
-    deployment = deployment_file.load_stage(sys.argv[1], judge=deployment_file.NOT_JUDGED).deployment
+    deployment = deployment_file.load_stage(sys.argv[1], judge=NOT_JUDGED).deployment
     FOLDER.mkdir(parents=True, exist_ok=True)
     for asset in (functions(deployment.aws.lambda_python), GLUE):
         file = FOLDER / f"{asset.name}.cdx.json"

@@ -14,7 +14,8 @@ import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from config.exports.contract import Check, Column, Contract
+from config.exports.contract import Column, Contract
+from config.exports.file_model import Check
 from glue_jobs import errors
 from glue_jobs.rows import ExportQuery, WindowQuery
 from glue_jobs.table_fields import OFFSET

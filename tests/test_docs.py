@@ -18,9 +18,9 @@ import duckdb
 import pytest
 from jsonschema import Draft202012Validator
 
-from config.deployments.deployment_file import NOT_JUDGED
 from config.deployments.model import Rotation
 from config.exports import check, contracts, topic_schema
+from config.exports.check import NOT_JUDGED
 from config.toml_model import BadFile
 from dev.docs import documents, pages
 from glue_jobs.delivery import csv

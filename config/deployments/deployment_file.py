@@ -15,11 +15,9 @@ from config.deployments.model import Deployment
 from config.deployments.rules import RULES
 from config.deployments.secret_patterns import find_secrets
 from config.deployments.sources import Sources
-from config.exports.check import NOT_JUDGED, Judge, NotJudged
+from config.exports.check import Judge, NotJudged
 from config.project import PROJECT
 from config.toml_model import BadFile, Problem
-
-__all__ = ["NOT_JUDGED", "BadFile", "LoadedDeployment", "load", "load_stage", "parse"]
 
 FOLDER: Final = PROJECT / "deployments"
 

@@ -13,9 +13,9 @@ from config.deployments import lineage
 from config.deployments.confluent_model import Topic
 from config.deployments.model import Deployment
 from config.deployments.sources import Missing, Sources, StatementText
-from config.exports.avro_schema import Type
+from config.exports.avro_schema import BadSchema, Type
 from config.exports.personal import Finding
-from config.exports.topic_schema import BadSchema, Field, TopicSchema
+from config.exports.topic_schema import Field, TopicSchema
 from config.exports.topic_schema import load as load_schema
 
 _COMMENT: Final = re.compile(r"--[^\n]*|/\*(?:(?!\*/).)*\*/", re.DOTALL)

@@ -17,19 +17,6 @@ from config.exports import cron
 from config.forms import NAME, implausible_day, zone_problem
 from config.toml_model import setting
 
-__all__ = [
-    "Alerts",
-    "Aws",
-    "Confluent",
-    "Deployment",
-    "Export",
-    "Identity",
-    "Rotation",
-    "Snowflake",
-    "Topic",
-    "pascal_case",
-]
-
 #: The days for which CloudWatch can keep logs.
 LogDays = Literal[
     1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653

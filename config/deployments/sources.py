@@ -14,9 +14,10 @@ import attrs
 
 from config.deployments.confluent_model import Topic
 from config.exports import check, contracts
+from config.exports.avro_schema import BadSchema
 from config.exports.check import Judge, NotJudged
 from config.exports.contract import Contract
-from config.exports.topic_schema import BadSchema, TopicSchema
+from config.exports.topic_schema import TopicSchema
 from config.exports.topic_schema import load as load_schema
 from config.toml_model import BadFile
 

@@ -14,27 +14,9 @@ from typing import Literal
 
 import attrs
 
-from config.exports.file_model import Chart, Check, Delivery, PersonalPattern, Report
+from config.exports.file_model import Check, Delivery, PersonalPattern, Report
 from config.forms import NAME, PATH, TOPIC, TYPE, implausible_day, zone_problem
 from config.toml_model import setting
-
-__all__ = [
-    "Aggregate",
-    "Chart",
-    "Check",
-    "Column",
-    "Contract",
-    "Deduplicate",
-    "Delivery",
-    "Every",
-    "Explode",
-    "Expression",
-    "Filter",
-    "Personal",
-    "Source",
-    "WindowRule",
-    "decimal_type",
-]
 
 #: Kinds of windows. config/exports/windows.py defines each of them.
 Every = Literal["day", "iso_week", "month", "quarter"]

@@ -17,8 +17,6 @@ from config.exports import avro_schema, personal
 from config.exports.avro_schema import BadSchema, Type
 from config.exports.personal import Finding
 
-__all__ = ["BadSchema", "Field", "TopicSchema", "from_avro", "is_inside", "load"]
-
 
 @attrs.frozen
 class Field:

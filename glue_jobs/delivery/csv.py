@@ -16,7 +16,8 @@ import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from config.exports.contract import Column, Delivery, decimal_type
+from config.exports.contract import Column, decimal_type
+from config.exports.file_model import Delivery
 
 #: Ends every record; RFC 4180 §2.1.
 RECORD_END: Final = "\r\n"

@@ -20,7 +20,8 @@ import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from config.exports.contract import Column, Delivery
+from config.exports.contract import Column
+from config.exports.file_model import Delivery
 from glue_jobs import outcomes
 from glue_jobs.delivery import csv
 from glue_jobs.delivery.counts import PartitionReport, count

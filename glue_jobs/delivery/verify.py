@@ -22,7 +22,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
-from config.exports.contract import Chart, Column, Contract, decimal_type
+from config.exports.contract import Column, Contract, decimal_type
+from config.exports.file_model import Chart
 from glue_jobs.delivery.csv import RECORD_END, guarded
 from glue_jobs.delivery.personal_scan import PersonalScan
 from glue_jobs.errors import DataProblem, Inconsistent

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import attrs
 import typer
 
+from config.exports.avro_schema import BadSchema
 from config.project import PROJECT
 from lakeferry.cli.app import WITHOUT_STAGE, CommandContext, command, command_group
 from lakeferry.cli.target import open_target
@@ -177,7 +178,7 @@ def check(
     except BadFile as bad:
         mistakes = [attrs.asdict(problem) for problem in bad.problems]
         raise CommandFailed("EXP-CONTRACT", str(bad), "Correct the contract", details=mistakes) from None
-    except topic_schema.BadSchema as error:
+    except BadSchema as error:
         hint = "Give the topic's Avro schema with --schema FILE"
         raise CommandFailed("EXP-SCHEMA", str(error), hint) from None
     except ExportError as error:

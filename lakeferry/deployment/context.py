@@ -17,9 +17,10 @@ import boto3
 from botocore.config import Config
 
 from config.deployments import deployment_file, validation
-from config.deployments.deployment_file import BadFile, LoadedDeployment
+from config.deployments.deployment_file import LoadedDeployment
 from config.deployments.model import Deployment
-from config.exports.check import Judge, NotJudged
+from config.exports.check import NOT_JUDGED, Judge, NotJudged
+from config.toml_model import BadFile
 from lakeferry.error_translation import as_failure, translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lakeferry.local.judge import open_judge
@@ -223,7 +224,7 @@ def load_deployment(stage: str) -> LoadedDeployment:
 
     Raises CommandFailed with every mistake.
     """
-    return _load(stage, deployment_file.NOT_JUDGED)
+    return _load(stage, NOT_JUDGED)
 
 
 def _load(stage: str, judge: Judge | NotJudged) -> LoadedDeployment:

@@ -11,10 +11,11 @@ from typing import Any, Final
 import attrs
 
 from config.deployments import deployment_file, validation
-from config.deployments.deployment_file import BadFile
 from config.deployments.model import Deployment
 from config.exports import contracts
+from config.exports.check import NOT_JUDGED
 from config.project import PROJECT, ROOT
+from config.toml_model import BadFile
 from lakeferry.errors import CommandFailed
 from lakeferry.init import editing, questions, template
 from lakeferry.init.questions import QUESTIONS, Answers, Question
@@ -103,9 +104,7 @@ def _clone(stage: str) -> Clone:
 def _parse_deployment(clone: Clone, text: str) -> Deployment:
     """Parse the text of a deployment file. Raises CommandFailed with every mistake."""
     try:
-        return deployment_file.parse(
-            text, name=clone.name, root=clone.project, judge=deployment_file.NOT_JUDGED
-        ).deployment
+        return deployment_file.parse(text, name=clone.name, root=clone.project, judge=NOT_JUDGED).deployment
     except BadFile as bad:
         mistakes = [attrs.asdict(problem) for problem in bad.problems]
         hint = (

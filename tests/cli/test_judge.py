@@ -14,6 +14,7 @@ from config.deployments import deployment_file
 from config.exports import contracts, topic_schema
 from config.exports.analysis import analysable
 from config.exports.check import NOT_JUDGED
+from config.toml_model import BadFile
 from lakeferry.__main__ import app
 from lakeferry.local import judge as judges
 from lakeferry.local.judge import NotReady, SparkJudge
@@ -105,7 +106,7 @@ def test_a_deployment_with_an_expression_that_spark_refuses_is_refused(tmp_path)
         f'{contract.read_text()}\n[[filter]]\nwhere = "quantity::int > 1"\nreason = "the case at hand"\n'
     )
     file = tmp_path / "deployments" / "dev.toml"
-    with SparkJudge(tmp_path / "analyses") as judge, pytest.raises(deployment_file.BadFile) as refused:
+    with SparkJudge(tmp_path / "analyses") as judge, pytest.raises(BadFile) as refused:
         deployment_file.load(file, tmp_path, judge=judge)
     (problem,) = refused.value.problems
     assert "not a Spark SQL expression (Syntax error at or near ':'" in problem.message

@@ -14,6 +14,7 @@ from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 from config.deployments import deployment_file, validation
 from config.exports.check import NOT_JUDGED
 from config.project import PROJECT
+from config.toml_model import BadFile
 from tests.support import assembly_kit
 
 BOUNDARY = "arn:aws:iam::111122223333:policy/team/boundary"
@@ -179,7 +180,7 @@ REFUSED = [
 def test_a_value_that_aws_would_refuse_is_refused_in_the_file(table, line, key, words):
     text = (PROJECT / "deployments" / "dev.toml").read_text().replace("eu-west-1", "eu-north-1")
     text = text.replace(f"[{table}]\n", f"[{table}]\n{line}\n", 1)
-    with pytest.raises(deployment_file.BadFile) as raised:
+    with pytest.raises(BadFile) as raised:
         deployment_file.parse(text, name="x", judge=NOT_JUDGED)
     assert [
         problem.message

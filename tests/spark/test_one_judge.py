@@ -11,9 +11,10 @@ import pytest
 
 from config.exports import check
 from config.exports.allowed_functions import AGGREGATE, SCALAR
+from config.exports.avro_schema import BadSchema
 from config.exports.contracts import parse
 from config.exports.table_columns import spark_columns
-from config.exports.topic_schema import BadSchema, TopicSchema, from_avro
+from config.exports.topic_schema import TopicSchema, from_avro
 from config.toml_model import BadFile
 from glue_jobs.errors import BadInput
 from glue_jobs.table_fields import metadata_columns

@@ -11,6 +11,7 @@ import pytest
 
 from config.exports import check, contracts, topic_schema
 from config.exports.allowed_functions import ICEBERG_FIELDS
+from config.exports.avro_schema import BadSchema
 from config.exports.check import NOT_JUDGED, Judge, NotJudged
 from config.exports.contracts import parse
 from config.toml_model import BadFile
@@ -698,7 +699,7 @@ def test_an_item_may_not_have_the_name_of_a_field(findings):
 
 
 def test_missing_files_are_reported(judge, tmp_path):
-    with pytest.raises(topic_schema.BadSchema) as bad:
+    with pytest.raises(BadSchema) as bad:
         topic_schema.load(tmp_path / "rides.avsc", "rides")
     assert str(bad.value) == f"{tmp_path}/rides.avsc: cannot be read: No such file or directory"
     with pytest.raises(BadFile) as missing:

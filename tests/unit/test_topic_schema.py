@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from config.exports.topic_schema import BadSchema, TopicSchema, from_avro, load
+from config.exports.avro_schema import BadSchema
+from config.exports.topic_schema import TopicSchema, from_avro, load
 
 TOPICS = Path(__file__).resolve().parents[2] / "project" / "topics"
 

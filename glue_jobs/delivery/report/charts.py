@@ -13,7 +13,8 @@ from typing import Final
 
 import attrs
 
-from config.exports.contract import Chart, Column, Contract
+from config.exports.contract import Column, Contract
+from config.exports.file_model import Chart
 from glue_jobs.delivery.report import wording
 from glue_jobs.delivery.report.axes import Axis, choose_axis
 from glue_jobs.delivery.report.lines import Line, Point, draw_line, find_gap
