@@ -25,7 +25,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
-from config.exports.table_columns import spark_columns
+from config.exports.table_columns import list_spark_columns
 from glue_jobs import session
 from glue_jobs.analyse import analyse
 from lakeferry.local import spark as local_spark
@@ -196,7 +196,9 @@ def spark(lake_aws, warehouse, request):
 def judge(spark):
     """Return the judge of contracts that the commands have, in this process and without kept answers."""
     session.activate(spark)
-    return lambda contract, schema: analyse(contract, create_empty_table(spark, spark_columns(schema)))[0]
+    return lambda contract, schema: analyse(contract, create_empty_table(spark, list_spark_columns(schema)))[
+        0
+    ]
 
 
 @pytest.fixture(scope="session")

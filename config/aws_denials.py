@@ -98,7 +98,7 @@ DENIALS: Final = (
 )
 
 
-def denial_of(message: str) -> Denial | None:
+def find_denial(message: str) -> Denial | None:
     """Return what denied a call.
 
     None if the message doesn't name it, or names only the role's own policies.
@@ -106,7 +106,7 @@ def denial_of(message: str) -> Denial | None:
     return next((denial for denial in DENIALS if denial.pattern.search(message)), None)
 
 
-def answer_of(error: Mapping[str, Any]) -> str:
+def format_aws_answer(error: Mapping[str, Any]) -> str:
     """Return the code of boto3's `Error`, and for a denial AWS's message: only the message says what denied
     the call.
     """

@@ -19,7 +19,7 @@ PAGE: Final = "docs/reference/errors.md"
 #: Exit codes from 0 to 7: success; failure; invalid input; this machine or something that `doctor` checks is
 #: not ready; there are changes (`plan --check`); not possible yet, try later; stopped by the user; blocked by
 #: a check.
-DONE, FAILED, WRONG_INPUT, NOT_SET_UP, CHANGES, LATER, STOPPED, KEPT_BACK = range(8)
+DONE, FAILED, WRONG_INPUT, NOT_SET_UP, CHANGES, LATER, STOPPED, BLOCKED = range(8)
 #: Parts whose errors can end a command. Errors of the other parts appear only in the logs of functions.
 _END_COMMANDS: Final = ("exports", "commands", "resources")
 _LINK: Final = re.compile(r"\[([^\]]*)\]\(([^)]+)\)")
@@ -50,7 +50,7 @@ class Entry:
 
 
 @functools.cache
-def catalogue() -> Mapping[str, Entry]:
+def load_catalogue() -> Mapping[str, Entry]:
     """Return every error by its code, by part in the order of errors.toml, then by code."""
     # Python also imports this package from the job's zip, where only importlib finds the file.
     file = resources.files(__package__).joinpath("errors.toml")
@@ -62,14 +62,14 @@ def catalogue() -> Mapping[str, Entry]:
     }
 
 
-def entry(code: str) -> Entry:
+def find_entry(code: str) -> Entry:
     """Return the error with this code. Raises UnknownCode."""
-    if known := catalogue().get(code):
+    if known := load_catalogue().get(code):
         return known
     raise UnknownCode(f"errors.toml has no error {code!r}")
 
 
-def plain(markdown: str) -> str:
+def to_plain_text(markdown: str) -> str:
     """Replace each Markdown link by its text and its target, with the path of a file relative to the root of
     the repository.
     """

@@ -32,7 +32,7 @@ _FIRST_DAY = date(1990, 1, 1)
 _LAST_DAY = date(2100, 12, 31)
 
 
-def zone_problem(name: str) -> str | None:
+def find_zone_problem(name: str) -> str | None:
     try:
         zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
@@ -74,7 +74,7 @@ def check_pattern(pattern: str) -> str | None:
     )
 
 
-def implausible_day(day: date) -> str | None:
+def explain_implausible_day(day: date) -> str | None:
     """Return why windows can't begin on this day, or None.
 
     From a day too long ago, a run would never catch up.

@@ -11,7 +11,7 @@ _BARE_OR_QUOTED = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([A-Za-z0-9
 _SCALAR = re.compile(r"[^,\]}\s#][^,\]}\n#]*")
 
 
-def key_lines(text: str) -> dict[str, int]:
+def find_key_lines(text: str) -> dict[str, int]:
     """Map paths like `column[2].type` to line numbers, which start at 1.
 
     Tables and list items are included.

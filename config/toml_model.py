@@ -22,7 +22,7 @@ from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, 
 import attrs
 from cattrs import Converter
 
-from config.toml_lines import key_lines
+from config.toml_lines import find_key_lines
 
 T = TypeVar("T")
 #: A rule looks at a model and yields (path of the key, what is wrong and what to do).
@@ -121,7 +121,7 @@ def read(model: type[T], text: str, rules: Iterable[Rule[T]] = (), *, name: str)
     for rule in rules:
         reader.problems.extend(_list_findings(rule, instance, whole))
     if reader.problems:
-        lines = key_lines(text)
+        lines = find_key_lines(text)
         raise BadFile(
             name,
             sorted({Problem(_find_line(lines, path), path, message) for path, message in reader.problems}),

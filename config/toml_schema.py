@@ -10,7 +10,7 @@ import attrs
 from config.toml_model import find_default, is_map, is_optional, list_settings, read_setting_name
 
 
-def json_schema(model: type, *, title: str, description: str) -> dict[str, Any]:
+def build_json_schema(model: type, *, title: str, description: str) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a model of `setting` fields."""
     head = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

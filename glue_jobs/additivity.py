@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from config.exports.allowed_functions import AGGREGATE
 from config.exports.contract import Column, Contract
-from config.exports.contract_rules import Finding, why_not_added
+from config.exports.contract_rules import Finding, explain_not_added
 from glue_jobs.errors import BadInput
 
 #: Aggregate functions for which the result of two groups together is the sum of their results.
@@ -85,12 +85,12 @@ class _Node:
             yield from child.each()
 
 
-def decided(spark: SparkSession, contract: Contract) -> Contract:
+def decide_additivity(spark: SparkSession, contract: Contract) -> Contract:
     """Return the contract with `adds_up` for each numeric column.
 
     Raises BadInput with each headline, chart and check that would add up a column that doesn't.
     """
-    if wrong := problems(spark, contract):
+    if wrong := find_problems(spark, contract):
         listed = "; ".join(f"{key}: {message}" for key, message in wrong)
         raise BadInput("EXP-NOT-ADDITIVE", f"contract {contract.name}: {listed}")
     reasons = _find_reasons(spark, contract)
@@ -99,10 +99,10 @@ def decided(spark: SparkSession, contract: Contract) -> Contract:
     return attrs.evolve(contract, column=columns)
 
 
-def problems(spark: SparkSession, contract: Contract) -> list[Finding]:
+def find_problems(spark: SparkSession, contract: Contract) -> list[Finding]:
     """Return (key, what is wrong and what to do) for each key that needs a column to add up that doesn't.
 
-    Expressions that Spark can't parse are ignored: `expressions.require_allowed` reports them.
+    Expressions that Spark can't parse are ignored: `expression_guard.require_allowed` reports them.
     """
     reasons = _find_reasons(spark, contract)
     found = []
@@ -147,7 +147,7 @@ def _find_reasons(spark: SparkSession, contract: Contract) -> dict[str, str]:
     for column in contract.columns:
         if not column.numeric:
             continue
-        why = why_not_added(column, contract) or _explain_expression(spark, column)
+        why = explain_not_added(column, contract) or _explain_expression(spark, column)
         if why is not None:
             reasons[column.name] = why
     return reasons

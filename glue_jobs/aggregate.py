@@ -18,7 +18,7 @@ _PERSONS = "$persons"
 _NEXT = "$next_smallest"
 
 
-def lines_and_events(lines: DataFrame) -> DataFrame:
+def duplicate_rows_for_counts(lines: DataFrame) -> DataFrame:
     """Duplicate each row that counts an event: one row for its line, one for the event.
 
     Rows of lines then have no outcome.
@@ -39,7 +39,7 @@ def lines_and_events(lines: DataFrame) -> DataFrame:
     return rows.withColumns(about).filter(event | F.col(outcomes.LINE_STATE).isNotNull())
 
 
-def grouped(
+def group_rows(
     rows: DataFrame, contract: Contract, keys: dict[str, Column], measures: dict[str, Column]
 ) -> DataFrame:
     """Return one row for each group of delivered lines, and rows that count the events and the lines that are
@@ -83,7 +83,7 @@ def _choose_kind(contract: Contract, person_id: str) -> str:
     )
 
 
-def suppressed(groups: DataFrame, rule: Aggregate, keys: list[str]) -> DataFrame:
+def suppress_small_groups(groups: DataFrame, rule: Aggregate, keys: list[str]) -> DataFrame:
     """Mark groups with fewer people than the rule allows. If that is only one group, mark the next smallest
     too.
 

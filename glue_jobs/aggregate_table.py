@@ -25,7 +25,7 @@ from glue_jobs.delivery.manifest import Manifest
 from glue_jobs.delivery.publish import WindowLocation
 from glue_jobs.errors import SourceProblem
 from glue_jobs.platform import CATALOG
-from glue_jobs.source import instant, pin, quoted
+from glue_jobs.source import make_timestamp_literal, pin, quoted
 from glue_jobs.store import Services
 
 _ATTEMPTS = 10
@@ -66,7 +66,7 @@ class AggregateTable:
             current = location.current()
             if current is None or current[0]["run_id"] != visible["run_id"]:
                 return
-            if holds(self.published_runs([location.window]), visible):
+            if is_table_current(self.published_runs([location.window]), visible):
                 return
             try:
                 rows.writeTo(self._identifier).options(**options).overwrite(
@@ -102,8 +102,8 @@ class AggregateTable:
         delivered = groups.filter(F.col(outcomes.LINE_STATE) == outcomes.DELIVERED)
         about: dict[str, Expression] = {
             "window": F.lit(window.label),
-            "window_start": instant(window.start),
-            "window_end": instant(window.end),
+            "window_start": make_timestamp_literal(window.start),
+            "window_end": make_timestamp_literal(window.end),
             "run_id": F.lit(run_id),
         }
         columns = {column.name: F.col(column.name) for column in self.contract.columns}
@@ -161,7 +161,7 @@ class AggregateTable:
             self.spark().sql(f"ALTER TABLE {self._identifier} ADD COLUMN {quoted(name)} {wanted[name]}")
 
 
-def holds(published: dict[str, str] | None, manifest: Manifest) -> bool:
+def is_table_current(published: dict[str, str] | None, manifest: Manifest) -> bool:
     """Return whether the table has the rows of the manifest's run.
 
     A window without rows has none in the table either.

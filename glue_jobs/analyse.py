@@ -21,8 +21,8 @@ from config.exports.allowed_functions import WINDOW_FIELDS
 from config.exports.analysis import Analysis, AnalysisFinding, did_you_mean
 from config.exports.contract import Column, Contract, Expression, decimal_type
 from glue_jobs import additivity, columns, expression_guard
-from glue_jobs.decimals import why_inexact
-from glue_jobs.errors import BadInput, SourceProblem, translated
+from glue_jobs.decimals import explain_inexact
+from glue_jobs.errors import BadInput, SourceProblem, translate
 from glue_jobs.source import quoted, table_path
 
 #: Error codes of findings.
@@ -129,10 +129,12 @@ class _Analyser:
         if uses_clock:
             self._add(expression, [_CLOCK], NOT_ALLOWED)
         refused = [
-            message for node in nodes if (message := expression_guard.bad_argument(frame.sparkSession, node))
+            message
+            for node in nodes
+            if (message := expression_guard.find_bad_argument(frame.sparkSession, node))
         ]
         if not (refused or uses_clock) and (
-            failure := expression_guard.constant_failure(_find_root(analysed))
+            failure := expression_guard.find_constant_failure(_find_root(analysed))
         ):
             refused.append(failure)
         self._add(expression, refused, BAD_ARGUMENT)
@@ -145,7 +147,9 @@ class _Analyser:
 
     def _explain_inexact(self, spark: SparkSession, expression: Expression, nodes: list[Any]) -> list[str]:
         size = self._sizes.get(expression.label, (0, 0))
-        reasons = [expression_guard.inexact(node) or why_inexact(spark, node, size) for node in nodes]
+        reasons = [
+            expression_guard.find_inexact(node) or explain_inexact(spark, node, size) for node in nodes
+        ]
         return [reason for reason in reasons if reason]
 
     def _add_uses(self, expression: Expression, analysed: DataFrame, counts: bool) -> None:
@@ -164,7 +168,7 @@ class _Analyser:
                 ~value if expression.of == "file_row" else F.coalesce(value, F.lit(False))
             )
         except AnalysisException:
-            type_name = columns.described(type_)
+            type_name = columns.describe_type(type_)
             self._add(
                 expression,
                 [f"gives {type_name}, and a condition is true or false. Compare it with something"],
@@ -179,7 +183,7 @@ class _Analyser:
             type_ = _find_type(self._frames["row"], column.field)
         if type_ is None:
             return
-        if message := columns.misfit(column, type_):
+        if message := columns.explain_misfit(column, type_):
             code = OTHER_TYPE if column.field else WRONG_TYPE
             self.findings.append(AnalysisFinding(key, f"column {column.name}", message, code))
         else:
@@ -194,14 +198,14 @@ class _Analyser:
                 if type_ and "map<" in type_.simpleString():
                     key = f"deduplicate.{name}[{index}]"
                     message = (
-                        f"{path} is {columns.described(type_)}, and Spark can't compare maps, nor what "
+                        f"{path} is {columns.describe_type(type_)}, and Spark can't compare maps, nor what "
                         "contains one"
                     )
                     self.findings.append(AnalysisFinding(key, key, message, OTHER_TYPE))
 
     def add_sums(self) -> None:
         """Add a finding for each headline, chart and check that would add up a column that doesn't add up."""
-        for key, message in additivity.problems(self._frames["row"].sparkSession, self._contract):
+        for key, message in additivity.find_problems(self._frames["row"].sparkSession, self._contract):
             self.findings.append(AnalysisFinding(key, key, message, NOT_ADDITIVE))
 
     def _add_error(
@@ -209,7 +213,7 @@ class _Analyser:
     ) -> None:
         code = _read_condition(error)
         if not _UNKNOWN.match(code):
-            is_argument = translated(error).code == BAD_ARGUMENT
+            is_argument = translate(error).code == BAD_ARGUMENT
             self._add(expression, [_read_sentence(error)], BAD_ARGUMENT if is_argument else WRONG_TYPE)
             return
         frame = self._frames[expression.of]
@@ -314,7 +318,7 @@ def _find_root(analysed: DataFrame) -> Any:
 
 
 def _list_nodes(analysed: DataFrame) -> Iterator[Any]:
-    yield from expression_guard.nodes_of(_find_root(analysed))
+    yield from expression_guard.list_nodes(_find_root(analysed))
 
 
 def _read_attribute(node: Any) -> str | None:

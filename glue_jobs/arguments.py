@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import attrs
 
-from config.forms import implausible_day
+from config.forms import explain_implausible_day
 from glue_jobs.errors import BadInput
 from glue_jobs.platform import ARGUMENTS, DEFAULT_ARGUMENTS, REQUIRED_ARGUMENTS
 
@@ -139,6 +139,6 @@ def _parse_day(text: str, mistakes: list[str]) -> date | None:
     except ValueError:
         mistakes.append(f"--first-day {text!r} is not a day; write it like 2026-01-05")
         return None
-    if wrong := implausible_day(day):
+    if wrong := explain_implausible_day(day):
         mistakes.append(f"--first-day: {wrong}")
     return day

@@ -14,8 +14,8 @@ from typing import Any
 import attrs
 
 from config.exports.contract import Contract
-from config.exports.windows import Window, kind_of, longest_days, next_window, window_named
-from glue_jobs.delivery.manifest import Manifest, accepted_of, membership
+from config.exports.windows import Window, find_kind, find_next_window, longest_days, parse_label
+from glue_jobs.delivery.manifest import Manifest, membership, read_accepted
 
 #: What to do about a border.
 REMEDY = (
@@ -74,7 +74,7 @@ class Borders:
         candidates = [*self._list_neighbours(window, frozen), *self._list_other_kinds(window, frozen)]
         borders = [border for label in candidates if (border := self._find_border(window, label))]
         if borders:
-            accepted = accepted_of(self.read(window.label), self.contract).neighbours
+            accepted = read_accepted(self.read(window.label), self.contract).neighbours
             borders = [border for border in borders if border.neighbour not in accepted]
         yield from borders
 
@@ -83,7 +83,7 @@ class Borders:
         is between them.
         """
         going = {planned.label for planned in self.planned} - frozen
-        same = sorted(label for label in frozen | going if kind_of(label) == kind_of(window.label))
+        same = sorted(label for label in frozen | going if find_kind(label) == find_kind(window.label))
         earlier = [label for label in same if label < window.label][-1:]
         later = [label for label in same if label > window.label][:1]
         yield from (label for label in (*earlier, *later) if label in frozen)
@@ -93,13 +93,13 @@ class Borders:
         shortly before it.
         """
         others = [
-            window_named(label, self.contract.window)
+            parse_label(label, self.contract.window)
             for label in frozen
-            if kind_of(label) != kind_of(window.label)
+            if find_kind(label) != find_kind(window.label)
         ]
         near = timedelta(days=longest_days(self.contract.window.every))
         is_first = not any(
-            label < window.label for label in self.published if kind_of(label) == kind_of(window.label)
+            label < window.label for label in self.published if find_kind(label) == find_kind(window.label)
         )
         start = window.start - near if is_first else window.start
         overlapping = sorted(
@@ -144,9 +144,10 @@ class Borders:
         rule = self.contract.window
         if other["every"] != rule.every:
             return True
-        beside = window_named(other["label"], rule)
+        beside = parse_label(other["label"], rule)
         return (
-            next_window(beside, rule).label == window.label or next_window(window, rule).label == beside.label
+            find_next_window(beside, rule).label == window.label
+            or find_next_window(window, rule).label == beside.label
         )
 
 

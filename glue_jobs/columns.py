@@ -52,14 +52,14 @@ _GENERALISED = {
 _SQL_TYPES = {"text": "string", "integer": "bigint"}
 
 
-def raw(column: Column) -> Expression:
+def read_raw_value(column: Column) -> Expression:
     """Return the value as the source or the author's expression gives it."""
     if text := column.expression or column.measure:
         return F.expr(text)
     return F.col(column.field or column.name)
 
 
-def misfit(column: Column, spark_type: DataType) -> str | None:
+def explain_misfit(column: Column, spark_type: DataType) -> str | None:
     """Return why a value of this type can't be the column's, and what to do; None if it can.
 
     The type is that of `raw`.
@@ -67,7 +67,7 @@ def misfit(column: Column, spark_type: DataType) -> str | None:
     if not column.delivered or _can_be(column, spark_type):
         return None
     origin = "its expression gives" if column.expression or column.measure else "the field is"
-    source_type = f"{origin} {described(spark_type)}"
+    source_type = f"{origin} {describe_type(spark_type)}"
     if isinstance(spark_type, _NESTED):
         return f"{source_type}; name a field inside it, or explode an array with [explode]"
     if column.personal and column.personal.treatment != "keep":
@@ -96,7 +96,7 @@ def _can_be(column: Column, spark_type: DataType) -> bool:
     return not isinstance(spark_type, _NESTED) and _is_fitting(column, spark_type)
 
 
-def described(spark_type: DataType) -> str:
+def describe_type(spark_type: DataType) -> str:
     """Return Spark's type in the words of contracts."""
     for class_, words in _WORDS.items():
         if isinstance(spark_type, class_):
@@ -104,7 +104,7 @@ def described(spark_type: DataType) -> str:
     return spark_type.simpleString()
 
 
-def treated(
+def treat_value(
     column: Column, value: Expression, spark_type: DataType, key: bytes, delivered: Expression
 ) -> Expression:
     """Return the value as it is exported, in the contract's type. Raises ValueError for a column to hash
@@ -113,7 +113,7 @@ def treated(
     `value` is the column's raw value. That of an expression must be null in rows that are not delivered,
     because hashing evaluates it for every row. `delivered` tells these rows apart.
     """
-    value = printable(_require_finite(value, column, spark_type), column, spark_type, delivered)
+    value = make_printable(_require_finite(value, column, spark_type), column, spark_type, delivered)
     if isinstance(spark_type, FloatType):
         # Spark casts a double by its shortest text, but a float by its value as a double: 0.1 would be
         # 0.10000000149011612.
@@ -150,7 +150,7 @@ def _require_finite(value: Expression, column: Column, type_: DataType) -> Expre
     return F.when(is_bad, F.raise_error(message).cast(type_)).otherwise(value)
 
 
-def printable(value: Expression, column: Column, type_: DataType, delivered: Expression) -> Expression:
+def make_printable(value: Expression, column: Column, type_: DataType, delivered: Expression) -> Expression:
     """Make a date or time outside of the years 1 to 9999 an error in delivered lines.
 
     Nobody's calendar has a text for it.

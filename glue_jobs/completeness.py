@@ -212,11 +212,13 @@ class Completeness:
         self, name: str, snapshot: Snapshot, partitions: list[int], since: datetime | None
     ) -> dict[int, int]:
         table = attrs.evolve(self.query.table, snapshot_id=snapshot.id)
-        events = source.events(self.query.spark, table).filter(F.col(PARTITION).isin(partitions))
+        events = source.read_events(self.query.spark, table).filter(F.col(PARTITION).isin(partitions))
         if since is not None:
-            events = events.filter(F.col(TIMESTAMP) >= source.instant(since))
+            events = events.filter(F.col(TIMESTAMP) >= source.make_timestamp_literal(since))
         if name == TIMESTAMP:
-            events = events.filter(F.col(TIMESTAMP) <= source.instant(self.query.table.committed_at))
+            events = events.filter(
+                F.col(TIMESTAMP) <= source.make_timestamp_literal(self.query.table.committed_at)
+            )
         column = F.col(name)
         value = F.unix_micros(column.cast("timestamp")) if name == TIMESTAMP else column
         rows = events.groupBy(PARTITION).agg(F.max(value).alias("greatest")).collect()

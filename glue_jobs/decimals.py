@@ -33,7 +33,7 @@ _COMPUTING: Final = frozenset(
 _PASSING: Final = frozenset("Coalesce CaseWhen If Greatest Least".split())
 
 
-def why_inexact(spark: SparkSession, node: Any, size: tuple[int, int]) -> str | None:
+def explain_inexact(spark: SparkSession, node: Any, size: tuple[int, int]) -> str | None:
     """Return what an analysed node of an expression does to digits, or None if it is exact.
 
     `size` has the digits and the decimal places of the column, or zeros if there is none.

@@ -16,8 +16,8 @@ import re
 import traceback
 from typing import ClassVar
 
-from config.aws_denials import denial_of
-from config.errors import entry, plain
+from config.aws_denials import find_denial
+from config.errors import find_entry, to_plain_text
 
 _LOG = logging.getLogger("lakeferry.export")
 _JAVA_CLASS = re.compile(r"\b(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error)\b")
@@ -32,7 +32,7 @@ class ExportError(Exception):
     exit_code: ClassVar[int] = 1
 
     def __init__(self, code: str, what: str, remedy: str = "") -> None:
-        advice = remedy or plain(entry(code).remedy).removesuffix(".")
+        advice = remedy or to_plain_text(find_entry(code).remedy).removesuffix(".")
         super().__init__(f"{code}  {what}. {advice}")
         self.code = code
         self.what = what
@@ -230,7 +230,7 @@ _KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
 )
 
 
-def translated(error: BaseException) -> ExportError:
+def translate(error: BaseException) -> ExportError:
     """Translate an exception of Spark, Iceberg or an executor into an ExportError: the cause in a sentence,
     without data.
     """
@@ -239,7 +239,7 @@ def translated(error: BaseException) -> ExportError:
     text = f"{type(error).__name__}: {error}"
     for pattern, kind, code, what, remedy in _KNOWN:
         if re.search(pattern, text):
-            denial = denial_of(text) if code == "EXP-AWS-DENIED" else None
+            denial = find_denial(text) if code == "EXP-AWS-DENIED" else None
             if denial:
                 return kind(code, f"{what}; it is denied by {denial.by}", denial.remedy)
             return kind(code, what + _find_place(text, code), remedy)

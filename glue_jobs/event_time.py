@@ -17,8 +17,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from config.exports.contract import Contract
-from config.exports.windows import Window, next_window
-from glue_jobs.source import LOCAL, TIMESTAMPS, PinnedTable, instant
+from config.exports.windows import Window, find_next_window
+from glue_jobs.source import LOCAL, TIMESTAMPS, PinnedTable, make_timestamp_literal
 
 #: Producers' clocks may be fast. The time of an event that is further ahead of the table's last commit than
 #: this is not valid.
@@ -47,9 +47,9 @@ class EventTime:
         last = max(windows)
         if not self._is_local:
             return first.start, last.end
-        following = next_window(last, self.contract.window)
+        following = find_next_window(last, self.contract.window)
         while following.start == following.end:  # a zone that moved across the date line skipped a whole day
-            following = next_window(following, self.contract.window)
+            following = find_next_window(following, self.contract.window)
         return _compute_midnight(first.first_day), _compute_midnight(following.first_day)
 
     def valid_bounds(self) -> Bounds:
@@ -97,7 +97,11 @@ class EventTime:
         return self._type == LOCAL
 
     def _render_literal(self, stored: datetime) -> Column:
-        return instant(stored).cast("timestamp_ntz") if self._is_local else instant(stored)
+        return (
+            make_timestamp_literal(stored).cast("timestamp_ntz")
+            if self._is_local
+            else make_timestamp_literal(stored)
+        )
 
     def _render_text(self, stored: datetime) -> str:
         return (stored.replace(tzinfo=None) if self._is_local else stored).isoformat()

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from config.exports import contracts
 from config.exports.contract import Contract, WindowRule
-from config.exports.windows import Window, closed_windows
+from config.exports.windows import Window, list_closed_windows
 from config.toml_model import BadFile
 from glue_jobs import additivity, arguments, errors, probe, runs, session
 from glue_jobs.aggregate_table import AggregateTable
@@ -38,7 +38,7 @@ _LOG = logging.getLogger("lakeferry.export")
 #: Errors that affect one window only; the run goes on with the next one.
 _OF_ONE_WINDOW = (DataProblem, Blocked, Inconsistent)
 #: Errors of AWS that another attempt may not meet.
-_PASSING = ("EXP-AWS-FAILED", "EXP-AWS-UNREACHABLE")
+_RETRYABLE = ("EXP-AWS-FAILED", "EXP-AWS-UNREACHABLE")
 _CANCELLED = ExportError("EXP-CANCELLED", "the run was stopped")
 
 
@@ -86,7 +86,7 @@ def run(
         )
         _export_windows(context, durations)
     except BaseException as thrown:
-        error = errors.translated(thrown) if isinstance(thrown, Exception) else _CANCELLED
+        error = errors.translate(thrown) if isinstance(thrown, Exception) else _CANCELLED
         with suppress(ExportError):  # the first error is the one to report
             _end(record, bucket, clock, error)
         if error is _CANCELLED or error is thrown:
@@ -125,7 +125,7 @@ def _prepare(
     require_fields(contract, table)
     keeps_table = contract.aggregate is not None and contract.aggregate.keep_as_table
     listing = Listing.read(bucket, contract.name)
-    earlier = runs.latest(
+    earlier = runs.load_recent(
         bucket, contract.name, [run_id for run_id in listing.labels("runs") if run_id != record.id]
     )
     cleanup.clean_up_dead_runs(listing, record.id, earlier, clock())
@@ -133,13 +133,13 @@ def _prepare(
     contract = contract.starting_by(first_day)
     rule = attrs.evolve(contract.window, first=first_day)
     published, skipped = map(listing.labels, ("manifests", "skipped"))
-    unfinished = runs.unfinished(earlier, keeps_table=keeps_table)
+    unfinished = runs.list_windows_to_check(earlier, keeps_table=keeps_table)
     planned = plan(
         rule,
         args.as_of,
         published=published,
         skipped=skipped,
-        tried=runs.tried(earlier),
+        tried=runs.find_last_failures(earlier),
         unfinished=unfinished,
     )
     context = RunContext(
@@ -151,7 +151,7 @@ def _prepare(
         record=record,
         listing=listing,
         windows=planned,
-        computed=runs.computed(earlier),
+        computed=runs.find_last_computed(earlier),
         clock=clock,
         on_phase=on_phase,
         aggregates=AggregateTable(services, get_spark, contract, args.aggregates_database)
@@ -163,7 +163,7 @@ def _prepare(
         partitions=args.partitions,
         complete_until=args.complete_until,
     )
-    return context, runs.durations(earlier)
+    return context, runs.find_durations(earlier)
 
 
 def _share_session(wait: Callable[[], SparkSession]) -> Callable[[], SparkSession]:
@@ -196,7 +196,7 @@ def plan(
     need none. `tried` has the id of the run that last tried a window and failed. `unfinished` has published
     windows that are processed regardless of their age (`runs.unfinished`).
     """
-    closed = list(closed_windows(rule, as_of))
+    closed = list(list_closed_windows(rule, as_of))
     last = closed[-1:]
     earlier = closed[:-1]
     missing = [window for window in earlier if window.label not in published and window.label not in skipped]
@@ -229,7 +229,7 @@ def _export_windows(run: RunContext, durations: dict[str, float]) -> None:
     if run.windows:
         require_patterns(run.contract)
         require_same_fields(require_allowed(run.spark(), run.contract), run.contract, run.table)
-        run = attrs.evolve(run, contract=additivity.decided(run.spark(), run.contract))
+        run = attrs.evolve(run, contract=additivity.decide_additivity(run.spark(), run.contract))
         run = attrs.evolve(run, table=with_appended_at(run.spark(), run.table))
     for window in run.windows:
         began = run.clock()
@@ -242,7 +242,7 @@ def _export_windows(run: RunContext, durations: dict[str, float]) -> None:
         record.save(run.bucket)
         document = _export_or_explain(run, window, tries_left=1)
         record.windows.append(document | {"seconds": round((run.clock() - began).total_seconds(), 3)})
-        durations |= runs.durations([{"windows": record.windows[-1:]}])
+        durations |= runs.find_durations([{"windows": record.windows[-1:]}])
         record.working_on = None
         record.windows_left -= 1
         if document.get("stops"):
@@ -262,10 +262,10 @@ def _export_or_explain(run: RunContext, window: Window, *, tries_left: int) -> d
     try:
         return attempt.export()
     except Exception as thrown:  # Spark and boto3 raise many classes
-        error = errors.translated(thrown)
+        error = errors.translate(thrown)
         if error is not thrown:
             errors.log_cause(thrown)
-        if tries_left and error.code in _PASSING and not attempt.may_be_visible:
+        if tries_left and error.code in _RETRYABLE and not attempt.may_be_visible:
             _LOG.info("%s: %s; trying again", window.label, error.what)
         else:
             return _explain(window, error, may_be_visible=attempt.may_be_visible)
@@ -280,7 +280,7 @@ def _explain(window: Window, error: ExportError, *, may_be_visible: bool) -> dic
         "reason": error.what,
         "remedy": error.remedy,
         "exit_code": error.exit_code,
-        "stops": not isinstance(error, _OF_ONE_WINDOW) and error.code not in _PASSING,
+        "stops": not isinstance(error, _OF_ONE_WINDOW) and error.code not in _RETRYABLE,
         "may_be_published": may_be_visible,
     }
 

@@ -24,12 +24,12 @@ from config.exports.allowed_functions import (
     CLOCK_WORDS,
     COUNTS_PEOPLE,
     SUMS_DOUBLES,
-    forbidden,
+    explain_forbidden,
+    find_forbidden,
     shows_one_person,
-    why_forbidden,
 )
 from config.exports.contract import Contract, Expression
-from glue_jobs.errors import BadInput, DataProblem, translated
+from glue_jobs.errors import BadInput, DataProblem, translate
 
 #: Classes of Spark's unresolved expressions: operators, literals, fields, function calls (whose names are
 #: checked), and functions with their own syntax.
@@ -188,7 +188,7 @@ def _read_first_line(error: PySparkException) -> str:
     return f"{sentence[: place.start()].rstrip('. ')}, {where}"
 
 
-def inexact(node: Any) -> str | None:
+def find_inexact(node: Any) -> str | None:
     """Return a message about a sum of doubles, which depends on the order of rows, or about a cast of a
     double to a decimal, which turns NaN and infinity into null.
     """
@@ -204,7 +204,7 @@ def inexact(node: Any) -> str | None:
     return CASTS_DOUBLE if is_strict and node.dataType().typeName().startswith("decimal") else None
 
 
-def bad_argument(spark: SparkSession, node: Any) -> str | None:
+def find_bad_argument(spark: SparkSession, node: Any) -> str | None:
     """Return a message about a function that doesn't accept one of its constant texts, such as a date format.
 
     The function is computed with these constants, and with neutral values in the place of everything else.
@@ -239,21 +239,21 @@ def _is_refused(node: Any, arguments: Any) -> bool:
     try:
         node.withNewChildren(arguments).eval(None)
     except (Py4JJavaError, PySparkException) as error:
-        return translated(error).code == "EXP-FUNCTION-ARGUMENT"
+        return translate(error).code == "EXP-FUNCTION-ARGUMENT"
     return False
 
 
-def constant_failure(node: Any) -> str | None:
+def find_constant_failure(node: Any) -> str | None:
     """Return a message about a part without fields that fails for each row, such as `1 div 0`."""
     for part in _list_always_computed(node):
-        if message := constant_failure(part):
+        if message := find_constant_failure(part):
             return message
     if not node.foldable() or node.getClass().getSimpleName() == "Literal":
         return None
     try:
         node.eval(None)
     except (Py4JJavaError, PySparkException) as error:
-        problem = translated(error)
+        problem = translate(error)
         return (
             f"{node.sql()} fails for each row: {problem.what}" if isinstance(problem, DataProblem) else None
         )
@@ -281,7 +281,9 @@ def _find_mistakes(nodes: list[dict[str, Any]], measure: bool) -> Iterator[str]:
                 "(docs/reference/expressions.md)",
             )
         elif kind == "UnresolvedFunction" and names != _BETWEEN:
-            yield from (why_forbidden(name) for name in forbidden([".".join(names)], aggregate=measure))
+            yield from (
+                explain_forbidden(name) for name in find_forbidden([".".join(names)], aggregate=measure)
+            )
         elif kind == "UnresolvedAttribute" and len(names) == 1 and names[0].lower() in CLOCK_WORDS:
             yield f"{names[0]} changes with time or user, so the result would differ between runs"
 
@@ -294,7 +296,7 @@ def _find_clock_literals(tree: Any, nodes: list[dict[str, Any]], text: str) -> I
     """
     if not any(_read_kind(node) == "Literal" and node["dataType"] in _TIMES for node in nodes):
         return
-    for node in nodes_of(tree):
+    for node in list_nodes(tree):
         if node.getClass().getSimpleName() == "Literal" and node.dataType().typeName() in _TIMES:
             origin = node.origin()
             source = text[origin.startIndex().get() : origin.stopIndex().get() + 1]
@@ -320,14 +322,14 @@ def uses_clock(frame: DataFrame, nodes: list[Any]) -> bool:
     return not rules.SpecialDatetimeValues.apply(plan).fastEquals(plan)
 
 
-def nodes_of(tree: Any) -> Iterator[Any]:
+def list_nodes(tree: Any) -> Iterator[Any]:
     """Yield the nodes of an expression, and those by which Spark replaces a function when it runs."""
     yield tree
     if is_instance_of(SparkContext._gateway, tree, _REPLACED):
-        yield from nodes_of(tree.replacement())
+        yield from list_nodes(tree.replacement())
     children = tree.children()
     for index in range(children.size()):
-        yield from nodes_of(children.apply(index))
+        yield from list_nodes(children.apply(index))
 
 
 def _read_kind(node: dict[str, Any]) -> str:

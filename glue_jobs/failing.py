@@ -25,19 +25,19 @@ _OF_A_VALUE = ("EXP-CAST", "EXP-DIVISION", "EXP-FUNCTION-ARGUMENT", "EXP-INDEX",
 
 
 @contextmanager
-def naming_expressions(find: Callable[[str], list[str]]) -> Iterator[None]:
+def name_expressions(find: Callable[[str], list[str]]) -> Iterator[None]:
     """Translate an error that a value causes, and name the expressions that `find` returns for its code."""
     try:
         yield
     except Exception as thrown:  # PySpark raises many classes
-        error = errors.translated(thrown)
+        error = errors.translate(thrown)
         if error.code not in _OF_A_VALUE or not (labels := find(error.code)):
             raise
         errors.log_cause(thrown)
         raise type(error)(error.code, f"{error.what} ({', '.join(labels)})", error.remedy) from None
 
 
-def failing_expressions(query: WindowQuery, code: str) -> list[str]:
+def find_failing_expressions(query: WindowQuery, code: str) -> list[str]:
     """Return labels like "column total" or "filter[0].where" of expressions of rows and groups that fail with
     this code.
 
@@ -62,7 +62,7 @@ def failing_expressions(query: WindowQuery, code: str) -> list[str]:
     return [f"check {check.id}" for check in checks if fails(attrs.evolve(contract, check=[check]))]
 
 
-def failing_totals(totals: DataFrame, checks: list[Check], code: str) -> list[str]:
+def find_failing_totals(totals: DataFrame, checks: list[Check], code: str) -> list[str]:
     """Return labels like "check balance" of checks of the whole file that fail with this code.
 
     `totals` has the file's totals.
@@ -115,5 +115,5 @@ def _find_code(compute: Callable[[], DataFrame]) -> str | None:
     try:
         compute().write.format("noop").mode("overwrite").save()
     except Exception as thrown:  # PySpark raises many classes
-        return errors.translated(thrown).code
+        return errors.translate(thrown).code
     return None

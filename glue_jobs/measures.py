@@ -18,7 +18,7 @@ from glue_jobs import outcomes
 _IF_DELIVERED = f"CASE WHEN `{outcomes.LINE_STATE}` = {outcomes.DELIVERED} THEN 0 END"
 
 
-def of_delivered_lines(spark: SparkSession, text: str) -> Column:
+def measure_delivered_lines(spark: SparkSession, text: str) -> Column:
     """Return the measure with each argument and filter of an aggregate function null in lines that are not
     delivered.
 

@@ -37,7 +37,7 @@ FLAGS: Final = "$flags_"
 FLAGS_PER_COLUMN: Final = 60
 
 
-def flags_of(column: str, value: int) -> list[int]:
+def read_flags(column: str, value: int) -> list[int]:
     """Return the numbers of the failed checks in a value of a column of flags."""
     first = int(column.removeprefix(FLAGS)) * FLAGS_PER_COLUMN
     return [first + bit for bit in range(value.bit_length()) if value >> bit & 1]

@@ -234,7 +234,7 @@ def spark_settings(warehouse: str, region: str = "") -> dict[str, str]:
 
 
 @cache
-def code_version() -> str:
+def compute_code_version() -> str:
     """Return a version like 0.1.0+4f1c2a9b03d4, the same from a checkout and from the zip that Glue runs."""
     digest = hashlib.sha256()
     for package in ("config", "glue_jobs"):

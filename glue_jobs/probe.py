@@ -28,7 +28,7 @@ from config.exports import contracts
 from glue_jobs import session
 from glue_jobs.arguments import Arguments
 from glue_jobs.delivery import multipart
-from glue_jobs.platform import CATALOG, RELEASES, SPARK_SETTINGS, code_version
+from glue_jobs.platform import CATALOG, RELEASES, SPARK_SETTINGS, compute_code_version
 from glue_jobs.source import pin
 from glue_jobs.store import Services, connect, connect_s3
 
@@ -79,7 +79,7 @@ def look(args: Arguments) -> Iterator[Finding]:
     """Yield the findings, each as soon as it is known."""
     yield Finding("Glue passes the id of the run", args.job_run_id is not None, args.job_run_id)
     yield _run_check("AWS clients have a region", lambda: _check_region(args))
-    yield _run_check("the code has a version", lambda: (True, [code_version(), multipart.__file__]))
+    yield _run_check("the code has a version", lambda: (True, [compute_code_version(), multipart.__file__]))
     start = session.start_in_background(args.warehouse, args.region)
     yield _run_check("Spark starts", lambda: _release(start()))
     spark = session.activate(start())

@@ -57,12 +57,12 @@ def fetch_key(services: "Services", secret: str) -> PseudonymKey:
 
     Raises BadInput if there is no such key in it, and StorageProblem if it can't be read.
     """
-    from glue_jobs.store import aws_errors  # noqa: PLC0415 - executors import this module, and boto3 takes a while
+    from glue_jobs.store import translate_aws_errors  # noqa: PLC0415 - executors import this module, and boto3 takes a while
 
     if not secret:
         raise BadInput("EXP-KEY-MISSING", "the contract hashes columns, but no key was named")
     try:
-        with aws_errors(f"reading the secret {secret}"):
+        with translate_aws_errors(f"reading the secret {secret}"):
             answer = services.secrets.get_secret_value(SecretId=secret)
     except StorageProblem as problem:
         raise StorageProblem(
@@ -89,7 +89,7 @@ def _compute_pads(key: bytes) -> tuple[bytes, bytes]:
     return bytes(byte ^ 0x36 for byte in block), bytes(byte ^ 0x5C for byte in block)
 
 
-def hasher(key: bytes, kind: str) -> Callable[[pa.Array], pa.Array]:
+def create_hasher(key: bytes, kind: str) -> Callable[[pa.Array], pa.Array]:
     """Return a function that turns texts into pseudonyms of 64 hex digits. All spellings of a value (see
     `normalize`) have the same pseudonym. Null, blank texts and telephone numbers without digits become null.
     Raises ValueError for a key of the wrong length.
@@ -204,7 +204,7 @@ def pseudonym(value: "Column", kind: str, key: bytes) -> "Column":
     """Return pseudonyms as a Spark column. Raises ValueError for a key of the wrong length."""
     _compute_pads(key)  # checked here, before any task runs
     return _apply_function(
-        value, lambda: hasher(key, kind)
+        value, lambda: create_hasher(key, kind)
     )  # made in the tasks, because a hash state can't be sent to executors
 
 

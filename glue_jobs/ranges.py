@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 
 from glue_jobs.delivery import csv
 from glue_jobs.files import DataFile
-from glue_jobs.store import Gone, ObjectBody, aws_errors
+from glue_jobs.store import Gone, ObjectBody, translate_aws_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,7 +63,7 @@ def plan(rows: float, sample: list[Any], parallelism: int) -> Layout | None:
 
     `sample` has values of the first ordering column.
     """
-    partitions = wanted(rows, parallelism)
+    partitions = count_partitions(rows, parallelism)
     ordered = sorted(value for value in sample if value is not None)
     if not ordered and partitions > 1:
         return None
@@ -72,7 +72,7 @@ def plan(rows: float, sample: list[Any], parallelism: int) -> Layout | None:
     return Layout(len(distinct) + 1, distinct)
 
 
-def wanted(rows: float, parallelism: int) -> int:
+def count_partitions(rows: float, parallelism: int) -> int:
     """Return the number of partitions for this many rows. Below the maximum, a number above `parallelism` is
     a multiple of it, because the last of five tasks on two cores would run alone.
     """
@@ -112,7 +112,7 @@ _POSITIONS = 16
 _VALUES = 500
 
 
-def values(
+def sample_values(
     s3: S3Client, files: list[DataFile], field_id: int, time_id: int, inside: tuple[int, int]
 ) -> list[Any]:
     """Return a sample of a field's values in events of the window, from a few of the files, with more values
@@ -150,7 +150,7 @@ def _sample_file(
     s3: S3Client, file: DataFile, most: int, field_ids: tuple[int, int], inside: tuple[int, int]
 ) -> list[Any]:
     try:
-        with aws_errors(f"reading {file.location}"):
+        with translate_aws_errors(f"reading {file.location}"):
             parquet = pq.ParquetFile(io.BufferedReader(_Ranges(s3, file), 1 << 16))
             name, time = (_find_leaf(parquet.schema_arrow, field) for field in field_ids)
             if name is None or not parquet.num_row_groups:

@@ -26,7 +26,7 @@ from glue_jobs.delivery import csv
 from glue_jobs.event_lines import POSITION, has_null_key, to_lines, with_latest_flag
 from glue_jobs.event_time import EventTime
 from glue_jobs.files import TableFiles, list_files
-from glue_jobs.measures import of_delivered_lines
+from glue_jobs.measures import measure_delivered_lines
 from glue_jobs.source import PinnedTable
 from glue_jobs.table_fields import TIMESTAMP
 
@@ -70,7 +70,7 @@ class ExportQuery:
 
     @cached_property
     def events(self) -> DataFrame:
-        return source.events(self.spark, self.table)
+        return source.read_events(self.spark, self.table)
 
     @cached_property
     def files(self) -> TableFiles:
@@ -123,8 +123,8 @@ class WindowQuery:
         rows that Spark computes again after the loss of an executor would be counted twice.
         """
         received = F.col(TIMESTAMP)
-        in_time = (received >= source.instant(self.window.start)) & (
-            received < source.instant(self.window.end)
+        in_time = (received >= source.make_timestamp_literal(self.window.start)) & (
+            received < source.make_timestamp_literal(self.window.end)
         )
         invalid, inside = self._build_time_conditions()
         null_key = has_null_key(self.contract.deduplicate)
@@ -144,7 +144,9 @@ class WindowQuery:
 
     def _read_window_events(self) -> DataFrame:
         bounds = zip(WINDOW_FIELDS, (self.window.start, self.window.end), strict=True)
-        return self.export.events.withColumns({name: source.instant(moment) for name, moment in bounds})
+        return self.export.events.withColumns(
+            {name: source.make_timestamp_literal(moment) for name, moment in bounds}
+        )
 
     def _select_events(self) -> DataFrame:
         """Return the window's events and those with an invalid time; all events if the window is applied
@@ -189,7 +191,7 @@ class WindowQuery:
             inside = self.export.files.bounds(self.window)
             of_column = fields[first.field].id
             of_time = fields[contract.source.event_time].id
-            sample = ranges.values(self.export.s3, files, of_column, of_time, inside)
+            sample = ranges.sample_values(self.export.s3, files, of_column, of_time, inside)
             layout = ranges.plan(rows, sample, self._parallelism)
         if layout is not None and first.field:
             partitions = layout.partitions
@@ -197,7 +199,7 @@ class WindowQuery:
             lines = self._to_lines(with_latest_flag(events, contract.deduplicate, within=(ranges.BUCKET,)))
             values = self._treat_values(lines, late)
         else:
-            partitions = ranges.wanted(rows, self._parallelism)
+            partitions = ranges.count_partitions(rows, self._parallelism)
             lines = self._deduplicate_and_explode(partitions)
             values = self._treat_values(lines, late)
             values = values.repartitionByRange(partitions, F.col(first.name).asc_nulls_first())
@@ -209,25 +211,25 @@ class WindowQuery:
         contract = self.contract
         types = self.export.types
         rows_read = sum(file.rows for file in self.export.files.of_window(self.window))
-        partitions = ranges.wanted(rows_read, self._parallelism)
+        partitions = ranges.count_partitions(rows_read, self._parallelism)
         self.export.spark.conf.set("spark.sql.shuffle.partitions", partitions)
         keys = {}
         measures = {}
         for column in contract.columns:
             spark_type = types[column.name].dataType
             if column.measure:
-                value = of_delivered_lines(self.export.spark, column.measure)
-                value = columns.printable(value, column, spark_type, F.lit(True))
+                value = measure_delivered_lines(self.export.spark, column.measure)
+                value = columns.make_printable(value, column, spark_type, F.lit(True))
                 measures[column.name] = columns.cast_to(value, column.type)
             else:
                 value = _null_unless_delivered(column)
-                keys[column.name] = columns.treated(
+                keys[column.name] = columns.treat_value(
                     column, value, spark_type, self.export.key, _is_delivered()
                 )
-        rows = aggregate.lines_and_events(self._deduplicate_and_explode(partitions))
-        groups = aggregate.grouped(rows, contract, keys, measures).persist()
+        rows = aggregate.duplicate_rows_for_counts(self._deduplicate_and_explode(partitions))
+        groups = aggregate.group_rows(rows, contract, keys, measures).persist()
         are_few = groups.count() <= _FEW_GROUPS
-        remaining = aggregate.suppressed(groups, contract.aggregate, list(keys))  # type: ignore[arg-type]
+        remaining = aggregate.suppress_small_groups(groups, contract.aggregate, list(keys))  # type: ignore[arg-type]
         order = self._build_total_order()
         ordered = remaining.coalesce(1).sortWithinPartitions(*order) if are_few else remaining.orderBy(*order)
         return WindowFrame(self._add_counters(ordered), 1 if are_few else partitions, groups=remaining)
@@ -252,9 +254,9 @@ class WindowQuery:
             is_late = column.name in hashed_late
             spark_type = self.export.types[column.name].dataType
             guarded = is_late or columns.may_fail(column, spark_type)
-            value = _null_unless_delivered(column) if guarded else columns.raw(column)
+            value = _null_unless_delivered(column) if guarded else columns.read_raw_value(column)
             if not is_late:
-                value = columns.treated(column, value, spark_type, self.export.key, _is_delivered())
+                value = columns.treat_value(column, value, spark_type, self.export.key, _is_delivered())
             values.append(value.alias(column.name))
         carried = [name for name in (*outcomes.COUNTED, ranges.BUCKET, POSITION) if name in lines.columns]
         return lines.select(*carried, *values)
@@ -277,7 +279,7 @@ class WindowQuery:
             # megabytes.
             cut = F.substring(value, 1, csv.LONGEST_TEXT + 1)
             return F.when(F.octet_length(value) > csv.LONGEST_TEXT, cut).otherwise(value)
-        return value.cast("string") if csv.written_by_spark(column) else value
+        return value.cast("string") if csv.is_written_by_spark(column) else value
 
     def _build_total_order(self, hashed_late: frozenset[str] = frozenset()) -> list[Expression]:
         order_by = self.contract.delivery.order_by
@@ -348,7 +350,7 @@ def _null_unless_delivered(column: Column) -> Expression:
     """Return the raw value, or null in lines that aren't delivered: a filter may be what prevents a division
     by zero.
     """
-    return F.when(_is_delivered(), columns.raw(column))
+    return F.when(_is_delivered(), columns.read_raw_value(column))
 
 
 def _flag_conditions(conditions: list[Expression]) -> dict[str, Expression]:

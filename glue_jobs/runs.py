@@ -21,7 +21,7 @@ from typing import Any
 import attrs
 
 from glue_jobs.errors import ExportError
-from glue_jobs.platform import code_version
+from glue_jobs.platform import compute_code_version
 from glue_jobs.store import Bucket
 
 _DIED = ExportError("EXP-DIED", "the run's process ended without saying why")
@@ -44,7 +44,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def new_run_id(now: datetime) -> str:
+def make_run_id(now: datetime) -> str:
     """Return an id that sorts by time and is unique without coordination."""
     return f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
 
@@ -106,7 +106,9 @@ class RunRecord:
 
     def save(self, bucket: Bucket) -> None:
         bucket.write(
-            self.key, _encode_json(attrs.asdict(self) | {"code_version": code_version()}), "application/json"
+            self.key,
+            _encode_json(attrs.asdict(self) | {"code_version": compute_code_version()}),
+            "application/json",
         )
 
 
@@ -120,7 +122,7 @@ def begin(
     job_run_id: str | None = None,
 ) -> RunRecord:
     now = clock()
-    record = RunRecord(new_run_id(now), export, as_of, now, now + limit, job_run_id)
+    record = RunRecord(make_run_id(now), export, as_of, now, now + limit, job_run_id)
     record.save(bucket)
     return record
 
@@ -162,7 +164,7 @@ def _is_over(record: dict[str, Any], now: datetime) -> bool:
     return has_died or datetime.fromisoformat(record["expires_at"]) + _GRACE <= now
 
 
-def latest(bucket: Bucket, export: str, run_ids: list[str]) -> list[dict[str, Any]]:
+def load_recent(bucket: Bucket, export: str, run_ids: list[str]) -> list[dict[str, Any]]:
     """Return the records of the latest of these runs, oldest first. Older records are read until one has a
     window.
 
@@ -189,7 +191,7 @@ def list_unsure_runs(records: list[dict[str, Any]]) -> dict[str, set[str]]:
     return {record["id"]: unsure for record in ended if (unsure := _find_unsure(record))}
 
 
-def tried(records: list[dict[str, Any]]) -> dict[str, str]:
+def find_last_failures(records: list[dict[str, Any]]) -> dict[str, str]:
     """Return windows that failed, were blocked, or were in progress when their run ended, with the id of the
     last such run.
     """
@@ -202,7 +204,7 @@ def tried(records: list[dict[str, Any]]) -> dict[str, str]:
     return last
 
 
-def computed(records: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def find_last_computed(records: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return, by window, the latest document with a hash of its inputs: the window was computed or was up to
     date.
     """
@@ -214,7 +216,7 @@ def computed(records: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     }
 
 
-def durations(records: list[dict[str, Any]]) -> dict[str, float]:
+def find_durations(records: list[dict[str, Any]]) -> dict[str, float]:
     """Return, by window, the seconds that the last run took that published it."""
     published = [
         window for record in records for window in record["windows"] if window["state"] == "published"
@@ -222,22 +224,22 @@ def durations(records: list[dict[str, Any]]) -> dict[str, float]:
     return {window["window"]: window["seconds"] for window in published if "seconds" in window}
 
 
-def unfinished(records: list[dict[str, Any]], *, keeps_table: bool) -> set[str]:
+def list_windows_to_check(records: list[dict[str, Any]], *, keeps_table: bool) -> set[str]:
     """Return published windows that a run must check regardless of their age.
 
     Their events may not all have been in the table or, if the export keeps a table of aggregates, their run
     may have ended after it wrote the file and before it wrote the table.
     """
-    run_ids: set[str] = set()
+    labels: set[str] = set()
     for record in records:
         for window in record["windows"]:
             if not window.get("exit_code") and window["state"] not in ("dry_run", "incomplete"):
-                run_ids.discard(window["window"])
+                labels.discard(window["window"])
             if window.get("status") == "incomplete":
-                run_ids.add(window["window"])
+                labels.add(window["window"])
         if keeps_table:
-            run_ids |= _find_unsure(record)
-    return run_ids
+            labels |= _find_unsure(record)
+    return labels
 
 
 def mark_died(bucket: Bucket, export: str, run_id: str) -> None:

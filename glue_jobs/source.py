@@ -22,17 +22,17 @@ from config.exports.allowed_functions import ICEBERG_FIELDS, KAFKA_FIELDS, WINDO
 from config.exports.contract import Contract
 from glue_jobs.errors import SourceProblem
 from glue_jobs.platform import CATALOG
-from glue_jobs.store import Services, aws_errors, read_location
+from glue_jobs.store import Services, read_location, translate_aws_errors
 from glue_jobs.table_fields import (
     REQUIRED,
     TIMESTAMP,
     Field,
-    fields_of,
     is_inside,
     is_top_level,
     metadata_columns,
     nameable,
     named_in_expressions,
+    read_fields,
 )
 
 #: Snapshot operations of Iceberg's spec that add no events: compaction replaces files, and retention deletes
@@ -133,14 +133,14 @@ def pin(services: Services, database: str, name: str) -> PinnedTable:
             int(snapshot.get("summary", {}).get("total-equality-deletes", 0))
             for snapshot in snapshots.values()
         ),
-        fields=named_in_expressions(fields_of(_find_schema(metadata, snapshot))),
+        fields=named_in_expressions(read_fields(_find_schema(metadata, snapshot))),
         former=_collect_former_ids(metadata),
         history=tuple(_follow_history(snapshots, snapshot)),
     )
 
 
 def _find_metadata_location(services: Services, database: str, name: str) -> str:
-    with aws_errors(f"asking Glue for the table {database}.{name}"):
+    with translate_aws_errors(f"asking Glue for the table {database}.{name}"):
         try:
             table = services.glue.get_table(DatabaseName=database, Name=name)["Table"]
         except services.glue.exceptions.EntityNotFoundException:
@@ -193,7 +193,7 @@ def _collect_former_ids(metadata: dict[str, Any]) -> dict[str, frozenset[int]]:
     """Return every path in any schema of the table, with all field ids that it ever had."""
     ids: dict[str, set[int]] = {}
     for schema in metadata["schemas"]:
-        for field in fields_of(schema):
+        for field in read_fields(schema):
             ids.setdefault(field.path, set()).add(field.id)
     return {path: frozenset(field_ids) for path, field_ids in ids.items()}
 
@@ -207,7 +207,7 @@ LOCAL = "timestamp"
 TIMESTAMPS = (LOCAL, "timestamptz")
 
 
-def events(spark: SparkSession, table: PinnedTable) -> DataFrame:
+def read_events(spark: SparkSession, table: PinnedTable) -> DataFrame:
     """Return all events of the pinned snapshot, in its own schema, with Kafka's metadata as
     `PinnedTable.fields` names them.
 
@@ -232,9 +232,11 @@ def with_appended_at(spark: SparkSession, table: PinnedTable) -> PinnedTable:
     if table.appended_at > NEVER:
         return table
     # Spark compares the times, because Python has none before year 1 or after year 9999.
-    newest = F.coalesce(F.max(TIMESTAMP), instant(NEVER))  # greatest() and least() skip null
-    newest = F.greatest(instant(NEVER), F.least(newest, instant(table.committed_at)))
-    (micros,) = events(spark, table).agg(F.unix_micros(newest)).collect()[0]
+    newest = F.coalesce(F.max(TIMESTAMP), make_timestamp_literal(NEVER))  # greatest() and least() skip null
+    newest = F.greatest(
+        make_timestamp_literal(NEVER), F.least(newest, make_timestamp_literal(table.committed_at))
+    )
+    (micros,) = read_events(spark, table).agg(F.unix_micros(newest)).collect()[0]
     return attrs.evolve(table, appended_at=NEVER + timedelta(microseconds=micros))
 
 
@@ -346,7 +348,7 @@ def _find_replaced(path: str, contract: Contract, table: PinnedTable) -> str | N
     )
 
 
-def instant(moment: datetime) -> Column:
+def make_timestamp_literal(moment: datetime) -> Column:
     """Return a Spark literal of type timestamp."""
     return F.lit(moment.astimezone(UTC).isoformat(" ")).cast("timestamp")
 

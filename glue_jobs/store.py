@@ -15,7 +15,7 @@ import boto3
 from botocore.client import Config
 from botocore.exceptions import BotoCoreError, ClientError, IncompleteReadError
 
-from config.aws_denials import DENIED, answer_of, denial_of
+from config.aws_denials import DENIED, find_denial, format_aws_answer
 from glue_jobs.errors import StorageProblem
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def connect(region: str = "") -> Services:
     Raises StorageProblem if no region is known.
     """
     session = boto3.session.Session(region_name=region or None)
-    with aws_errors("connecting to AWS"):
+    with translate_aws_errors("connecting to AWS"):
         return Services(
             s3=session.client("s3", config=_CONFIG),
             glue=session.client("glue", config=_CONFIG),
@@ -162,12 +162,12 @@ class ObjectBody:
 def read_location(services: Services, location: str, pause: Pause = time.sleep) -> bytes:
     """Return the object at an s3:// address."""
     bucket, _, key = location.split("://", 1)[-1].partition("/")
-    with aws_errors(f"reading {location}"):
+    with translate_aws_errors(f"reading {location}"):
         return ObjectBody(services.s3, bucket, key, pause).read()
 
 
 @contextmanager
-def aws_errors(doing: str) -> Iterator[None]:
+def translate_aws_errors(doing: str) -> Iterator[None]:
     """Turn errors of AWS into a StorageProblem with one sentence, or into Conflict, which the caller
     handles.
     """
@@ -181,7 +181,7 @@ def aws_errors(doing: str) -> Iterator[None]:
             raise Conflict(is_repeated=is_repeated) from error
         is_unsure = is_repeated or metadata.get("HTTPStatusCode", 500) >= 500
         kind = Gone if code in _GONE else Unanswered if is_unsure else StorageProblem
-        answer = answer_of(error.response["Error"])
+        answer = format_aws_answer(error.response["Error"])
         raise kind(
             _CODES.get(code, "EXP-AWS-FAILED"), f"{doing} failed: {answer}", _choose_remedy(code, answer)
         ) from error
@@ -194,7 +194,7 @@ def aws_errors(doing: str) -> Iterator[None]:
 
 
 def _choose_remedy(code: str, answer: str) -> str:
-    if code in DENIED and (denial := denial_of(answer)):
+    if code in DENIED and (denial := find_denial(answer)):
         return f"It is denied by {denial.by}. {denial.remedy}"
     if code in DENIED:
         return (
@@ -223,7 +223,7 @@ class Bucket:
     def read(self, relative: str) -> tuple[bytes, str] | None:
         """Return content and ETag, or None where there is no such object."""
         try:
-            with aws_errors(f"reading s3://{self.name}/{self.key(relative)}"):
+            with translate_aws_errors(f"reading s3://{self.name}/{self.key(relative)}"):
                 body = ObjectBody(self.s3, self.name, self.key(relative), self.pause)
                 return body.read(), body.etag
         except Gone:
@@ -235,7 +235,7 @@ class Bucket:
 
     def write(self, relative: str, content: bytes, content_type: str, **condition: Any) -> None:
         """`condition` is IfMatch or IfNoneMatch. Raises Conflict where it doesn't hold."""
-        with aws_errors(f"writing s3://{self.name}/{self.key(relative)}"):
+        with translate_aws_errors(f"writing s3://{self.name}/{self.key(relative)}"):
             self.s3.put_object(
                 Bucket=self.name, Key=self.key(relative), Body=content, ContentType=content_type, **condition
             )
@@ -253,7 +253,7 @@ class Bucket:
         none.
         """
         try:
-            with aws_errors(f"asking for s3://{self.name}/{key}"):
+            with translate_aws_errors(f"asking for s3://{self.name}/{key}"):
                 return self.s3.head_object(Bucket=self.name, Key=key)["ContentLength"]
         except Gone:
             return None
@@ -265,7 +265,7 @@ class Bucket:
     def sizes(self, below: str) -> Iterator[tuple[str, int]]:
         """Return relative keys below `below`, in order, with the bytes of their objects."""
         pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=self.name, Prefix=self.key(below))
-        with aws_errors(f"listing s3://{self.name}/{self.key(below)}"):
+        with translate_aws_errors(f"listing s3://{self.name}/{self.key(below)}"):
             for page in pages:
                 for item in page.get("Contents", []):
                     yield self.relative(item["Key"]), item["Size"]
@@ -275,7 +275,7 @@ class Bucket:
         pages = self.s3.get_paginator("list_multipart_uploads").paginate(
             Bucket=self.name, Prefix=self.key(below)
         )
-        with aws_errors(f"listing uploads of s3://{self.name}/{self.key(below)}"):
+        with translate_aws_errors(f"listing uploads of s3://{self.name}/{self.key(below)}"):
             for page in pages:
                 for item in page.get("Uploads", []):
                     yield self.relative(item["Key"]), item["UploadId"]
@@ -283,14 +283,17 @@ class Bucket:
     def delete(self, relative_keys: list[str]) -> None:
         for start in range(0, len(relative_keys), 1000):
             objects = [{"Key": self.key(key)} for key in relative_keys[start : start + 1000]]
-            with aws_errors(f"deleting below s3://{self.name}/{self.prefix}"):
+            with translate_aws_errors(f"deleting below s3://{self.name}/{self.prefix}"):
                 answer = self.s3.delete_objects(Bucket=self.name, Delete={"Objects": objects, "Quiet": True})  # type: ignore[typeddict-item]
             for error in answer.get("Errors", []):  # the call itself succeeds even if some objects remain
                 code = error.get("Code", "unknown")
-                said = answer_of(error)
+                said = format_aws_answer(error)
                 what = f"deleting s3://{self.name}/{error.get('Key', '')} failed: {said}"
                 raise StorageProblem(_CODES.get(code, "EXP-AWS-FAILED"), what, _choose_remedy(code, said))
 
     def abort(self, relative: str, upload_id: str) -> None:
-        with suppress(Gone), aws_errors(f"aborting the upload of s3://{self.name}/{self.key(relative)}"):
+        with (
+            suppress(Gone),
+            translate_aws_errors(f"aborting the upload of s3://{self.name}/{self.key(relative)}"),
+        ):
             self.s3.abort_multipart_upload(Bucket=self.name, Key=self.key(relative), UploadId=upload_id)

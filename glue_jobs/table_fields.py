@@ -47,7 +47,7 @@ def metadata_columns(columns: Iterable[str]) -> dict[str, str]:
     return {column: name for column, name in scheme.items() if column in names}
 
 
-def fields_of(schema: dict[str, Any]) -> Iterator[Field]:
+def read_fields(schema: dict[str, Any]) -> Iterator[Field]:
     """Yield the fields of a table's schema. Those with Kafka's metadata have a path that begins with `$`."""
     metadata = metadata_columns(column["name"] for column in schema["fields"])
     for column in schema["fields"]:

@@ -13,12 +13,12 @@ import attrs
 from pyspark.sql import functions as F
 
 from config.exports.contract import Contract
-from config.exports.windows import Window, kind_of
-from glue_jobs.aggregate_table import holds
+from config.exports.windows import Window, find_kind
+from glue_jobs.aggregate_table import is_table_current
 from glue_jobs.borders import REMEDY
 from glue_jobs.completeness import Verdict
 from glue_jobs.delivery import cleanup, counts, csv, datapackage, manifest, report
-from glue_jobs.delivery.checks import explained, implied_checks
+from glue_jobs.delivery.checks import explain_failures, list_implied_checks
 from glue_jobs.delivery.counts import PartitionReport, ReadCounts
 from glue_jobs.delivery.losses import accept_loss
 from glue_jobs.delivery.manifest import INCOMPLETE, Accepted, CheckResult, Fence, File, Manifest, WindowResult
@@ -34,11 +34,11 @@ from glue_jobs.delivery.publish import (
 )
 from glue_jobs.delivery.verify import FileStats, verify_file
 from glue_jobs.errors import Blocked, DataProblem, ExportError
-from glue_jobs.failing import failing_expressions, failing_totals, naming_expressions
-from glue_jobs.platform import code_version
+from glue_jobs.failing import find_failing_expressions, find_failing_totals, name_expressions
+from glue_jobs.platform import compute_code_version
 from glue_jobs.rows import WindowFrame
 from glue_jobs.run_context import RunContext
-from glue_jobs.store import ObjectBody, aws_errors
+from glue_jobs.store import ObjectBody, translate_aws_errors
 
 #: Keys of the manifest that the run's record contains too.
 _MANIFEST_KEYS_IN_RECORD = (
@@ -134,7 +134,7 @@ class WindowExport:
             self.run.query.files.digest(self.window),
             self.contract.sha256,
             self.run.key_version,
-            code_version(),
+            compute_code_version(),
         ]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
@@ -163,7 +163,7 @@ class WindowExport:
             return before if is_skipped else None
         if before["run_id"] != current["run_id"] or not self.run.listing.has_files(current):
             return None
-        if self.run.aggregates and not holds(self.run.aggregated, current):
+        if self.run.aggregates and not is_table_current(self.run.aggregated, current):
             return None
         return self._describe(UNCHANGED, current) | {"inputs_sha256": inputs}
 
@@ -216,7 +216,7 @@ class WindowExport:
         earlier = [
             label
             for label in (*run.listing.labels("manifests"), *published)
-            if label < self.window.label and kind_of(label) == kind_of(self.window.label)
+            if label < self.window.label and find_kind(label) == find_kind(self.window.label)
         ]
         if not earlier:
             return None
@@ -230,7 +230,7 @@ class WindowExport:
         ending = ".csv.gz" if self.contract.delivery.gzip else ".csv"
         key = f"{folder}{self.contract.name}_{self.window.label}{ending}"
         query = run.query.window(self.window)
-        with self._phase("compute"), naming_expressions(partial(failing_expressions, query)):
+        with self._phase("compute"), name_expressions(partial(find_failing_expressions, query)):
             frame = query.rows()
             form = CsvFormat(self.contract.columns, self.contract.delivery, frame.hashed_late, run.query.key)
             stored = write_file(frame.frame, frame.partitions, run.bucket, key, form)
@@ -269,19 +269,19 @@ class WindowExport:
             offsets=stored.report.offsets,
             stats=stats,
             checks=checks,
-            notes=manifest.notes(contract, stats, stored.report.cut, stored.report.replaced),
+            notes=manifest.write_notes(contract, stats, stored.report.cut, stored.report.replaced),
             files=[File("data", stats.key, stats.size, stats.sha256, stats.rows)],
             key_version=run.key_version,
-            previous_window=manifest.comparable(previous, contract) if previous else None,
+            previous_window=manifest.find_comparable(previous, contract) if previous else None,
             aggregate_table=run.aggregates.name if run.aggregates else None,
         )
 
     def _read_back(self, stored: StoredFile) -> FileStats:
         bucket = self.run.bucket
         contract = self.contract
-        with aws_errors(f"reading back s3://{bucket.name}/{stored.key}"):
+        with translate_aws_errors(f"reading back s3://{bucket.name}/{stored.key}"):
             body = ObjectBody(bucket.s3, bucket.name, stored.key, bucket.pause)
-            header = csv.header(contract.columns, contract.delivery)
+            header = csv.build_header(contract.columns, contract.delivery)
             return verify_file(stored.key, body, stored.parts, contract, header)
 
     def _count_read(self) -> ReadCounts:
@@ -293,7 +293,7 @@ class WindowExport:
         )
 
     def _run_checks(self, report: PartitionReport, stats: FileStats) -> list[CheckResult]:
-        results = implied_checks(self.contract, stats)
+        results = list_implied_checks(self.contract, stats)
         of_rows = [check for check in self.contract.check if check.each_row]
         for number, check in enumerate(of_rows):
             flagged = report.flagged.get(str(number), 0)
@@ -310,7 +310,7 @@ class WindowExport:
         spark = self.run.spark()
         row = spark.range(1).select([F.lit(value).alias(name) for name, value in values.items()])
         conditions = [F.coalesce(F.expr(check.overall or ""), F.lit(True)) for check in overall]
-        with naming_expressions(partial(failing_totals, row, overall)):
+        with name_expressions(partial(find_failing_totals, row, overall)):
             held = row.select(conditions).collect()[0]
         for check, passed in zip(overall, held, strict=True):
             results.append(CheckResult(check.id, check.severity, check.message, 0 if passed else 1, "file"))
@@ -326,7 +326,7 @@ class WindowExport:
             )
         failed = [check for check in checks if check.severity == "block" and not check.passed]
         if failed:
-            listed, remedy = explained(failed, self.contract, stats)
+            listed, remedy = explain_failures(failed, self.contract, stats)
             raise Blocked("EXP-CHECK-BLOCKED", f"window {label}: {listed}", remedy)
 
     def _find_accepted(self, current: Manifest | None) -> Accepted:
@@ -334,7 +334,7 @@ class WindowExport:
         borders = self.run.borders.get(self.window.label, [])
         sentences = [f"{border.what[0].upper()}{border.what[1:]}. That was accepted." for border in borders]
         neighbours = (border.neighbour for border in borders)
-        return manifest.accepted_of(current, self.contract).with_neighbours(neighbours, sentences)
+        return manifest.read_accepted(current, self.contract).with_neighbours(neighbours, sentences)
 
     def _publish(self, result: WindowResult, frame: WindowFrame) -> dict[str, Any]:
         with self._phase("publish"):
@@ -353,8 +353,8 @@ class WindowExport:
 
     def _write_descriptions(self, result: WindowResult) -> list[File]:
         """Write the data dictionary and the report beside the data."""
-        package = json.dumps(datapackage.data_package(result), indent=2, ensure_ascii=False).encode()
-        page = report.html(result).encode()
+        package = json.dumps(datapackage.build_data_package(result), indent=2, ensure_ascii=False).encode()
+        page = report.render_html(result).encode()
         return [
             self._write_description("datapackage", "datapackage.json", package, "application/json"),
             self._write_description("report", "report.html", page, "text/html; charset=utf-8"),
@@ -371,7 +371,7 @@ class WindowExport:
         now = run.clock()
         run.record.require_time(now)
         fence = Fence(run.table.current_since, run.record.started_at, run.record.id)
-        return manifest.first_generation(result, fence, now)
+        return manifest.build_first_generation(result, fence, now)
 
     def _describe(self, state: str, visible: Manifest) -> dict[str, Any]:
         return describe_window(self.window, state, visible)

@@ -14,7 +14,7 @@ from typing import Final
 from botocore import exceptions as boto
 from botocore.exceptions import BotoCoreError, ClientError
 
-from config.aws_denials import DENIED, denial_of
+from config.aws_denials import DENIED, find_denial
 from glue_jobs.errors import ExportError
 from lakeferry import errors
 from lakeferry.errors import CommandFailed
@@ -41,11 +41,13 @@ TRACE: Final = ROOT / ".lakeferry" / "last-error.txt"
 def as_failure(error: Exception) -> CommandFailed:
     """Return the error that the command reports. It contains no secret, even if the exception does."""
     if isinstance(error, LakeferryError):
-        if error.row is lambda_errors.STORAGE and isinstance(error.__context__, BotoCoreError | ClientError):
+        if error.row is lambda_errors.AWS_REFUSED and isinstance(
+            error.__context__, BotoCoreError | ClientError
+        ):
             return _translate_aws_error(
                 error.__context__, error.doing + _remove_answer(error.what, error.__context__)
             )
-        why = errors.entry(error.row.code).cause
+        why = errors.find_entry(error.row.code).cause
         hint = "" if error.remedy == error.row.remedy else error.remedy
         return CommandFailed(
             error.row.code, f"{error.doing}{error.what}", hint, why=why, trace=trace_of(error)
@@ -65,7 +67,7 @@ def is_aws_denial(error: Exception) -> bool:
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, ClientError):
         code = cause.row.code if isinstance(cause, LakeferryError) else getattr(cause, "code", "")
-        cause = cause.__context__ if code == lambda_errors.STORAGE.code else None
+        cause = cause.__context__ if code == lambda_errors.AWS_REFUSED.code else None
     return cause is not None and read_error_code(cause) in DENIED
 
 
@@ -162,11 +164,11 @@ def _explain_refused(doing: str, error: ClientError) -> CommandFailed:
         "RequestExpired",
     ):
         return CommandFailed("AWS-CREDENTIALS", f"AWS rejects the credentials ({code})")
-    denial = denial_of(answer) if code in DENIED else None
+    denial = find_denial(answer) if code in DENIED else None
     if denial:
         hint = f"It is denied by {denial.by}. {denial.remedy}"
     elif "Throttl" in code or code in _TOO_MANY:
         hint = "AWS is throttling the requests of this account: run the command again in a minute"
     else:
         hint = "Check the permissions of the role that you are logged in with"
-    return CommandFailed(lambda_errors.STORAGE.code, f"{doing}: {answer}", hint)
+    return CommandFailed(lambda_errors.AWS_REFUSED.code, f"{doing}: {answer}", hint)

@@ -10,12 +10,12 @@ from typing import Any, Final
 
 import attrs
 
-from config.aws_denials import denial_of
+from config.aws_denials import find_denial
 from config.errors import (
+    BLOCKED,
     CHANGES,
     DONE,
     FAILED,
-    KEPT_BACK,
     LATER,
     NOT_SET_UP,
     PAGE,
@@ -23,9 +23,9 @@ from config.errors import (
     WRONG_INPUT,
     Entry,
     UnknownCode,
-    catalogue,
-    entry,
-    plain,
+    find_entry,
+    load_catalogue,
+    to_plain_text,
 )
 from lambdas.confluent import errors as confluent
 from lambdas.monitoring import errors as monitoring
@@ -37,10 +37,10 @@ from lambdas.shared.redaction import redact
 from lambdas.snowflake import errors as snowflake
 
 __all__ = [
+    "BLOCKED",
     "CHANGES",
     "DONE",
     "FAILED",
-    "KEPT_BACK",
     "LATER",
     "NOT_SET_UP",
     "PAGE",
@@ -49,10 +49,10 @@ __all__ = [
     "CommandFailed",
     "Entry",
     "UnknownCode",
-    "catalogue",
-    "entry",
-    "plain",
+    "find_entry",
+    "load_catalogue",
     "read",
+    "to_plain_text",
 ]
 
 #: Titles of the parts of Lakeferry by their names in errors.toml, in the order of the generated page.
@@ -81,7 +81,7 @@ class Reported:
         """What the function advised: against what denied a call of AWS, if the message names it, else the
         catalogue's advice.
         """
-        denial = denial_of(self.what)
+        denial = find_denial(self.what)
         return denial.remedy if denial else self.entry.remedy
 
     def __str__(self) -> str:
@@ -100,13 +100,13 @@ class CommandFailed(Exception):
         self, code: str, message: str, hint: str = "", details: Any = None, *, why: str = "", trace: str = ""
     ) -> None:
         super().__init__(message)
-        known = entry(code)
+        known = find_entry(code)
         self.exit_code = known.exit_code
         self.page = known.page
         self.code = code
         self.message = message
         self.why = why
-        self.hint = hint or plain(known.remedy)
+        self.hint = hint or to_plain_text(known.remedy)
         self.details = details
         self.trace = trace
 
@@ -122,6 +122,6 @@ def read(message: str) -> Reported | None:
     Return None if it has no error of the catalogue.
     """
     match = _REPORTED.search(redact(message))
-    if match is None or (known := catalogue().get(match["code"])) is None:
+    if match is None or (known := load_catalogue().get(match["code"])) is None:
         return None
     return Reported(known, match["what"].strip())

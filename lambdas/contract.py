@@ -113,7 +113,7 @@ def resource_type(kind: str) -> str:
     return "Custom::Lakeferry" + "".join(word.capitalize() for word in kind.split("_"))
 
 
-def object_name(
+def build_object_name(
     *, project: str, stage: str, region: str, account: str, stack: str, logical_id: str, generation: str
 ) -> str:
     """Return a resource's name at the vendor: a-z, 0-9 and hyphens, at most NAME_LENGTH characters.

@@ -13,7 +13,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from config.deployments.deployment_file import LoadedDeployment
-from config.deployments.model import pascal_case
+from config.deployments.model import to_pascal_case
 from lambdas import contract
 from stacks.base import LakeferryStack
 from stacks.constructs.cleanup import CleanupOnDestroy, may_empty, may_read_own_stack
@@ -214,7 +214,9 @@ class DataStack(LakeferryStack):
         self.output("LakeBucketName", self.lake_bucket.bucket_name, "Exports, query results and aggregates")
         for export in self.deployment.exports:
             prefix = f"s3://{self.lake_bucket.bucket_name}/{EXPORTS}/{export.contract}/"
-            self.output(f"{pascal_case(export.contract)}Files", prefix, "Files and manifests of the export")
+            self.output(
+                f"{to_pascal_case(export.contract)}Files", prefix, "Files and manifests of the export"
+            )
         self.output(
             "AggregatesDatabase", self.aggregates.ref, "Glue database of aggregates that exports keep"
         )

@@ -16,7 +16,7 @@ from aws_cdk import aws_scheduler_targets as schedule_targets
 from constructs import Construct
 
 from config.deployments.deployment_file import LoadedDeployment
-from config.deployments.model import pascal_case
+from config.deployments.model import to_pascal_case
 from lambdas import contract
 from lambdas.shared.settings import NotificationSettings
 from stacks.base import LakeferryStack, build_own_arn
@@ -68,7 +68,7 @@ class ExportsStack(LakeferryStack):
         for export in self.deployment.exports:
             mail_topic(
                 self,
-                f"{pascal_case(export.contract)}Topic",
+                f"{to_pascal_case(export.contract)}Topic",
                 title=self.loaded.sources.contract(export.contract, None).title,
                 recipients=export.recipients,
                 key=key,
@@ -87,7 +87,7 @@ class ExportsStack(LakeferryStack):
             job = self.jobs[export.contract]
             schedule = scheduler.Schedule(
                 self,
-                f"{pascal_case(export.contract)}Schedule",
+                f"{to_pascal_case(export.contract)}Schedule",
                 schedule_group=group,
                 description=f"Starts export {export.contract}",
                 schedule=scheduler.ScheduleExpression.expression(
@@ -211,7 +211,7 @@ class ExportsStack(LakeferryStack):
     def _add_outputs(self) -> None:
         for export in self.deployment.exports:
             self.output(
-                f"{pascal_case(export.contract)}JobName",
+                f"{to_pascal_case(export.contract)}JobName",
                 str(self.jobs[export.contract].name),
                 "The export's Glue job",
             )

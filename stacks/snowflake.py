@@ -11,7 +11,7 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from config.deployments.deployment_file import LoadedDeployment
-from config.deployments.model import Snowflake, pascal_case
+from config.deployments.model import Snowflake, to_pascal_case
 from lambdas import contract
 from lambdas.shared.settings import RotationSettings, SnowflakeSettings
 from lambdas.snowflake.properties import (
@@ -134,7 +134,7 @@ class SnowflakeStack(LakeferryStack):
     def _create_reader(self) -> None:
         """Create the user with two roles: one to read, and one that can only replace the user's keys."""
         self.roles = {
-            name: self.provider.create(self, f"{pascal_case(name)}Role", RoleProps()).outputs.name
+            name: self.provider.create(self, f"{to_pascal_case(name)}Role", RoleProps()).outputs.name
             for name in contract.SNOWFLAKE_ROLES
         }
         tags = {contract.ROTATION_ROLE_TAG: self.roles["rotation"]}
@@ -157,7 +157,9 @@ class SnowflakeStack(LakeferryStack):
         self.user = user.outputs.name
         memberships = [
             self.provider.create(
-                self, f"{pascal_case(name)}RoleOfReader", GrantProps(on="ROLE", name=role, to_user=self.user)
+                self,
+                f"{to_pascal_case(name)}RoleOfReader",
+                GrantProps(on="ROLE", name=role, to_user=self.user),
             )
             for name, role in self.roles.items()
         ]
@@ -182,7 +184,7 @@ class SnowflakeStack(LakeferryStack):
         }
         return self.provider.create(
             self,
-            f"{pascal_case(grant.role)}On{pascal_case(grant.on.lower().replace(' ', '_'))}",
+            f"{to_pascal_case(grant.role)}On{to_pascal_case(grant.on.lower().replace(' ', '_'))}",
             GrantProps(
                 privilege=grant.privilege, on=grant.on, name=names[grant.on], to_role=self.roles[grant.role]
             ),
@@ -219,7 +221,7 @@ class SnowflakeStack(LakeferryStack):
                     table=topic.name,
                     write_mode=topic.tableflow.write_mode,
                 )
-                self.provider.create(self, f"{pascal_case(topic.name)}Table", table).after(
+                self.provider.create(self, f"{to_pascal_case(topic.name)}Table", table).after(
                     trust, *self.grants
                 )
         if self.settings.linked_database:
@@ -235,7 +237,7 @@ class SnowflakeStack(LakeferryStack):
         for privilege, on in _ON_LINKED:
             self.provider.create(
                 self,
-                f"ReaderOnLinked{pascal_case(on.lower().replace(' ', '_'))}",
+                f"ReaderOnLinked{to_pascal_case(on.lower().replace(' ', '_'))}",
                 GrantProps(privilege=privilege, on=on, name=linked, to_role=self.roles["reader"]),
             )
 

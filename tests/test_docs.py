@@ -237,7 +237,7 @@ def test_stock_phrases_are_found(tmp_path):
 def test_each_error_code_has_a_heading_that_messages_link_to():
     page = docs_reader.anchors(ROOT / errors.PAGE)
     assert [
-        entry.page for entry in errors.catalogue().values() if entry.page.partition("#")[2] not in page
+        entry.page for entry in errors.load_catalogue().values() if entry.page.partition("#")[2] not in page
     ] == []
 
 
@@ -249,7 +249,7 @@ OF_LAMBDAS = {
 @pytest.mark.parametrize("page", docs_reader.pages(ROOT), ids=lambda page: str(page.relative_to(ROOT)))
 def test_codes_and_variables_on_pages_exist(page):
     text = page.read_text()
-    assert set(re.findall(r"\b(?:EXP|DEMO)-[A-Z-]*[A-Z]\b", text)) <= errors.catalogue().keys()
+    assert set(re.findall(r"\b(?:EXP|DEMO)-[A-Z-]*[A-Z]\b", text)) <= errors.load_catalogue().keys()
     assert set(re.findall(r"\bLAKEFERRY_[A-Z_]+[A-Z]\b", text)) <= {
         *target.VARIABLES.values(),
         query.TABLEFLOW_SECRET,
@@ -305,7 +305,8 @@ def test_the_steps_of_the_tutorial_agree(tmp_path):
     contract = contracts.parse(only(TUTORIAL, "toml"), name="mine", more_rules=rules)
     assert [column.name for column in contract.hashed] == ["recipient"]
     assert (
-        csv.header(contract.columns, contract.delivery).decode().strip("\ufeff\r\n") in TUTORIAL.read_text()
+        csv.build_header(contract.columns, contract.delivery).decode().strip("\ufeff\r\n")
+        in TUTORIAL.read_text()
     )
 
 
@@ -323,7 +324,7 @@ def test_the_tutorial_shows_the_real_refusal():
 def test_the_result_can_be_read_as_shown(tmp_path, monkeypatch, capsys):
     sales = contracts.load("weekly_sales")
     cells = {column.name: _cell(column) for column in sales.columns}
-    header = csv.header(sales.columns, sales.delivery)
+    header = csv.build_header(sales.columns, sales.delivery)
     totals = [("0.10", "EUR"), ("0.20", "EUR"), ("5.00", "USD")]
     lines = [cells | {"line_total": total, "currency": currency} for total, currency in totals]
     rows = [",".join(line.values()) for line in lines]

@@ -9,10 +9,10 @@ from typing import Final
 
 from config.deployments.confluent_model import Topic
 from config.deployments.model import Deployment
-from config.deployments.schedules import has_only_one_run, more_often
+from config.deployments.schedules import has_only_one_run, runs_more_often
 from config.deployments.sources import Missing, Sources
 from config.exports import cron, windows
-from config.forms import zone_problem
+from config.forms import find_zone_problem
 from config.toml_model import BadFile
 
 Finding = tuple[str, str]
@@ -130,7 +130,7 @@ def exports_run_again_for_each_window(deployment: Deployment, sources: Sources) 
     """
     for index, export in enumerate(deployment.exports):
         contract = sources.plain_contract(export.contract)
-        if contract is None or cron.problem(export.cron) or zone_problem(export.zone):
+        if contract is None or cron.problem(export.cron) or find_zone_problem(export.zone):
             continue
         if has_only_one_run(cron.parse(export.cron, export.zone), contract.window):
             yield (
@@ -138,5 +138,5 @@ def exports_run_again_for_each_window(deployment: Deployment, sources: Sources) 
                 f"starts {export.contract} only once before its next window ends, so a window that fails "
                 "or has to wait for data "
                 "comes a whole window late. Start it more often, for example with "
-                f'"{more_often(export.cron, contract.window)}"',
+                f'"{runs_more_often(export.cron, contract.window)}"',
             )

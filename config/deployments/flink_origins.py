@@ -109,7 +109,7 @@ class FlinkOrigins:
                 None if source is None else [path for path in source.fields if not re.search(r"[.\[{]", path)]
             )
 
-        return lineage.origins(text.create, columns)
+        return lineage.find_origins(text.create, columns)
 
     def _find_source(self, topic: str, above: tuple[str, ...]) -> TopicSchema | None:
         """Return the schema of a topic that a statement reads, None if no file and no statement shows it."""

@@ -72,7 +72,7 @@ class Origin:
     unknown: str = ""
 
 
-def origins(create: str, columns: Callable[[str], list[str] | None]) -> dict[str, Origin]:
+def find_origins(create: str, columns: Callable[[str], list[str] | None]) -> dict[str, Origin]:
     """Return the origin of each column of the table that a statement fills.
 
     `columns` returns the columns of a source topic, None if they aren't known. Raises Unknown.

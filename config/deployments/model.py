@@ -14,7 +14,7 @@ import attrs
 from config.deployments import validation
 from config.deployments.confluent_model import Confluent, Statement, Topic
 from config.exports import cron
-from config.forms import NAME, implausible_day, zone_problem
+from config.forms import NAME, explain_implausible_day, find_zone_problem
 from config.toml_model import setting
 
 #: The days for which CloudWatch can keep logs.
@@ -191,7 +191,7 @@ class Export:
 
     contract: str = setting("Name of the export contract, project/exports/<name>.toml.", form=NAME)
     cron: str = setting("Schedule: minute, hour, day of month, month, day of week, year.", check=cron.problem)
-    zone: str = setting("Time zone of `cron`, from the tz database.", check=zone_problem)
+    zone: str = setting("Time zone of `cron`, from the tz database.", check=find_zone_problem)
     recipients: list[str] = setting(
         "Addresses that get the mails about the export.", default=list, check=validation.mail_address
     )
@@ -199,7 +199,7 @@ class Export:
         "A day, in the contract's zone, of the first window to export: the first for which this deployment "
         "has events. The default is the contract's.",
         default=None,
-        check=implausible_day,
+        check=explain_implausible_day,
     )
     late_after_hours: int = setting(
         "Hours after the scheduled time at which a run without a result counts as late.",
@@ -310,7 +310,7 @@ class Deployment:
         return [topic for topic in self.tables if topic.tableflow and topic.tableflow.in_glue]
 
 
-def pascal_case(name: str) -> str:
+def to_pascal_case(name: str) -> str:
     """Return the beginning of logical ids in the templates: stock_trades.v1 is StockTradesV1, and * is
     All.
     """

@@ -16,7 +16,7 @@ from config.deployments.export_rules import (
     exports_run_again_for_each_window,
     rows_outlive_windows,
 )
-from config.deployments.model import Deployment, pascal_case
+from config.deployments.model import Deployment, to_pascal_case
 from config.deployments.ownership_rules import adopted_objects_are_declared, statements_undo_only_their_table
 from config.deployments.sources import Sources
 from config.deployments.topic_rules import (
@@ -215,9 +215,9 @@ def _find_duplicates(table: str, key: str, names: Iterable[str]) -> Iterator[Fin
 def _find_same_ids(table: str, key: str, names: Iterable[str]) -> Iterator[Finding]:
     seen: dict[str, str] = {}
     for index, name in enumerate(names):
-        first = seen.setdefault(pascal_case(name), name)
+        first = seen.setdefault(to_pascal_case(name), name)
         if first != name:
-            same = f"become the same id ({pascal_case(name)}) in the templates"
+            same = f"become the same id ({to_pascal_case(name)}) in the templates"
             yield f"{table}[{index}].{key}", f"{name} and {first} {same}. Rename one"
 
 

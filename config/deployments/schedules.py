@@ -17,7 +17,7 @@ def has_only_one_run(schedule: cron.Cron, rule: WindowRule) -> bool:
     """Return whether there is only one run between the ends of two windows, of the first windows that have
     any.
     """
-    window = windows.window_of(rule.first, rule)
+    window = windows.find_window(rule.first, rule)
     for _ in range(_MOST_WINDOWS):
         first = schedule.after(window.end - _MOMENT)
         if first is None:
@@ -29,7 +29,7 @@ def has_only_one_run(schedule: cron.Cron, rule: WindowRule) -> bool:
     return False
 
 
-def more_often(expression: str, rule: WindowRule) -> str:
+def runs_more_often(expression: str, rule: WindowRule) -> str:
     """Return a schedule with the same minute and hours that starts an export more often."""
     minute, hour, *_ = expression.split()
     return cron.more_often(minute, cron.parse(f"0 {hour} * * ? *", "UTC").hours, rule.every)

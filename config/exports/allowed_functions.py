@@ -74,13 +74,13 @@ WINDOW_FIELDS: Final = ("export_window_start", "export_window_end")
 RECORD_KEY: Final = "key"
 
 
-def forbidden(functions: list[str], *, aggregate: bool) -> list[str]:
+def find_forbidden(functions: list[str], *, aggregate: bool) -> list[str]:
     """Return those of `functions` (as written) that a contract may not use."""
     allowed_names = SCALAR | AGGREGATE if aggregate else SCALAR
     return [name for name in functions if name.lower() not in allowed_names]
 
 
-def why_forbidden(name: str) -> str:
+def explain_forbidden(name: str) -> str:
     if name.lower() in AGGREGATE:
         return f"{name}() is an aggregate function. Use it in the `measure` of a column"
     return f"{name}() is not among the functions a contract may use (docs/reference/expressions.md)"

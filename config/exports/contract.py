@@ -15,7 +15,7 @@ from typing import Literal
 import attrs
 
 from config.exports.file_model import Check, Delivery, PersonalPattern, Report
-from config.forms import NAME, PATH, TOPIC, TYPE, implausible_day, zone_problem
+from config.forms import NAME, PATH, TOPIC, TYPE, explain_implausible_day, find_zone_problem
 from config.toml_model import setting
 
 #: Kinds of windows. config/exports/windows.py defines each of them.
@@ -58,10 +58,11 @@ class Source:
 class WindowRule:
     every: Every = setting("The length of a window.")
     zone: str = setting(
-        "The time zone in which windows begin and end at midnight, from the tz database.", check=zone_problem
+        "The time zone in which windows begin and end at midnight, from the tz database.",
+        check=find_zone_problem,
     )
     first: date = setting(
-        "A day (in `zone`) of the first window to publish.", name="from", check=implausible_day
+        "A day (in `zone`) of the first window to publish.", name="from", check=explain_implausible_day
     )
     filter_stage: Literal["before_deduplication", "after_deduplication"] = setting(
         "before_deduplication if all events of a key have the same event time: a run then reads only the "

@@ -75,7 +75,7 @@ def allowed_values_fit(contract: Contract) -> Iterator[Finding]:
                 )
 
 
-def gaps_can_be_told(contract: Contract) -> Iterator[Finding]:
+def null_text_is_unambiguous(contract: Contract) -> Iterator[Finding]:
     """`delivery.null_text` isn't a valid value of any column whose type isn't text. A file whose only column
     is nullable needs a `null_text` that isn't empty.
     """
@@ -121,7 +121,7 @@ def _fits_time(type_: str, text: str) -> bool:
     return bool(read) and re.fullmatch(form, text, re.ASCII) is not None
 
 
-def aggregate_is_whole(contract: Contract) -> Iterator[Finding]:
+def aggregate_is_complete(contract: Contract) -> Iterator[Finding]:
     """A measure needs `[aggregate]`, and `[aggregate]` needs at least one measure and one other column. It
     has exactly one of `person_id` and `no_persons_because`. A table that is kept has columns `window`,
     `window_start`, `window_end` and `run_id` of its own, so no other column has these names.
@@ -210,7 +210,9 @@ def numbers_add_up(contract: Contract) -> Iterator[Finding]:
                 f"column[{index}].adds_up",
                 f"{column.name} {_GROUPED}, so it does not add up. Remove adds_up",
             )
-    reasons = {column.name: why_not_added(column, contract) for column in contract.columns if column.numeric}
+    reasons = {
+        column.name: explain_not_added(column, contract) for column in contract.columns if column.numeric
+    }
     for index, name in enumerate(contract.report.headline):
         if why := reasons.get(name):
             yield (
@@ -230,7 +232,7 @@ _RATES = re.compile(r"(%|percent|per cent|share|ratio|rate|°.*|[^\s/]+ ?/ ?[^/]
 _GROUPED = "is a column by which rows are grouped"
 
 
-def why_not_added(column: Column, contract: Contract) -> str | None:
+def explain_not_added(column: Column, contract: Contract) -> str | None:
     """Return why numbers of a column can't be added up by what the contract says about it, or None if it
     doesn't say so.
     """
@@ -276,7 +278,7 @@ def order_is_given(contract: Contract) -> Iterator[Finding]:
         yield "delivery.order_by", "name at least one column, so that the same rows always give the same file"
 
 
-def checks_are_whole(contract: Contract) -> Iterator[Finding]:
+def checks_are_complete(contract: Contract) -> Iterator[Finding]:
     """Each check has an id of its own, and exactly one of `each_row` and `overall`."""
     counts = Counter(check.id for check in contract.check)
     for index, check in enumerate(contract.check):
@@ -316,16 +318,16 @@ RULES: tuple[Rule[Contract], ...] = (
     columns_have_one_origin,
     decimals_fit,
     allowed_values_fit,
-    gaps_can_be_told,
+    null_text_is_unambiguous,
     personal_is_complete,
     scanned_kinds_are_known,
-    aggregate_is_whole,
+    aggregate_is_complete,
     reasons_are_needed,
     references_exist,
     units_are_not_mixed,
     numbers_add_up,
     order_is_given,
-    checks_are_whole,
+    checks_are_complete,
     window_matches_deduplication,
     lines_need_an_array,
 )

@@ -39,13 +39,14 @@ _METADATA: Final[dict[str, Any]] = {
 }
 
 
-def spark_columns(schema: TopicSchema) -> dict[str, Any]:
+def list_spark_columns(schema: TopicSchema) -> dict[str, Any]:
     """Return the table's columns.
 
     The record's key is the column `key`, unless the value has a field of this name.
     """
     fields = [
-        _build_column(field.name, spark_type(field.type), field.type.nullable) for field in schema.type.fields
+        _build_column(field.name, find_spark_type(field.type), field.type.nullable)
+        for field in schema.type.fields
     ]
     if RECORD_KEY not in schema.fields:
         fields.insert(0, _build_column(RECORD_KEY, "binary"))
@@ -53,25 +54,29 @@ def spark_columns(schema: TopicSchema) -> dict[str, Any]:
     return {"type": "struct", "fields": [*fields, *metadata]}
 
 
-def spark_type(type_: Type) -> Any:
+def find_spark_type(type_: Type) -> Any:
     if type_.kind == "decimal" and type_.size:
         return "decimal({},{})".format(*type_.size)
     if type_.kind in ("record", "union"):
         return {
             "type": "struct",
             "fields": [
-                _build_column(field.name, spark_type(field.type), field.type.nullable)
+                _build_column(field.name, find_spark_type(field.type), field.type.nullable)
                 for field in type_.fields
             ],
         }
     if type_.kind == "array" and type_.items:
-        return {"type": "array", "elementType": spark_type(type_.items), "containsNull": type_.items.nullable}
+        return {
+            "type": "array",
+            "elementType": find_spark_type(type_.items),
+            "containsNull": type_.items.nullable,
+        }
     if type_.kind == "map" and type_.items:
-        keys = spark_type(type_.key) if type_.key else "string"
+        keys = find_spark_type(type_.key) if type_.key else "string"
         return {
             "type": "map",
             "keyType": keys,
-            "valueType": spark_type(type_.items),
+            "valueType": find_spark_type(type_.items),
             "valueContainsNull": type_.items.nullable,
         }
     return _SPARK.get(type_.kind, type_.kind)

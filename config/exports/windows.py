@@ -28,7 +28,7 @@ class Window:
     label: str
 
 
-def window_of(day: date, rule: WindowRule) -> Window:
+def find_window(day: date, rule: WindowRule) -> Window:
     """Return the window that `day`, a date in the rule's zone, belongs to."""
     first = _find_first_day(day, rule.every)
     end = _find_midnight(_find_next_first_day(first, rule.every), rule.zone)
@@ -37,32 +37,32 @@ def window_of(day: date, rule: WindowRule) -> Window:
 
 def window_at(instant: datetime, rule: WindowRule) -> Window:
     """Return the window that an aware `instant` belongs to."""
-    window = window_of(instant.astimezone(ZoneInfo(rule.zone)).date(), rule)
+    window = find_window(instant.astimezone(ZoneInfo(rule.zone)).date(), rule)
     # If a zone puts its clocks back across midnight, the local date is the old one again for a while after
     # the new day began.
-    return next_window(window, rule) if instant >= window.end else window
+    return find_next_window(window, rule) if instant >= window.end else window
 
 
-def next_window(window: Window, rule: WindowRule) -> Window:
-    return window_of(_find_next_first_day(window.first_day, rule.every), rule)
+def find_next_window(window: Window, rule: WindowRule) -> Window:
+    return find_window(_find_next_first_day(window.first_day, rule.every), rule)
 
 
-def closed_windows(rule: WindowRule, as_of: datetime) -> Iterator[Window]:
+def list_closed_windows(rule: WindowRule, as_of: datetime) -> Iterator[Window]:
     """Yield all windows from the rule's first one that have ended by `as_of`, oldest first."""
-    window = window_of(rule.first, rule)
+    window = find_window(rule.first, rule)
     while window.end <= as_of:
         if window.start < window.end:  # a zone that moved across the date line skipped a whole day
             yield window
-        window = next_window(window, rule)
+        window = find_next_window(window, rule)
 
 
-def window_named(label: str, rule: WindowRule) -> Window:
+def parse_label(label: str, rule: WindowRule) -> Window:
     """Return the window with this label, of any kind, in the rule's zone."""
-    kind = kind_of(label)
-    return window_of(_read_day(label, kind), attrs.evolve(rule, every=kind))
+    kind = find_kind(label)
+    return find_window(_read_day(label, kind), attrs.evolve(rule, every=kind))
 
 
-def kind_of(label: str) -> Every:
+def find_kind(label: str) -> Every:
     """Return the kind of window that a label names."""
     if "-W" in label:
         return "iso_week"

@@ -100,7 +100,7 @@ _EXITS: Final = (
     (errors.CHANGES, "there are changes: `lakeferry plan --check`", ""),
     (errors.LATER, "not yet: every window waits for newer data; try again later", ""),
     (errors.STOPPED, "stopped by Ctrl-C", ""),
-    (errors.KEPT_BACK, "blocked: a check or the scan for personal data blocked a window", "the same"),
+    (errors.BLOCKED, "blocked: a check or the scan for personal data blocked a window", "the same"),
 )
 _PART_INTROS: Final = {
     "resources": """\
@@ -256,7 +256,9 @@ def build_errors_page() -> str:
 
 def _describe_part(part: str, title: str) -> str:
     entries = [
-        "\n\n".join(_describe_error(entry)) for entry in errors.catalogue().values() if entry.part == part
+        "\n\n".join(_describe_error(entry))
+        for entry in errors.load_catalogue().values()
+        if entry.part == part
     ]
     return "\n\n".join([f"## {title}", *filter(None, [_PART_INTROS.get(part)]), *entries])
 

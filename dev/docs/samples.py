@@ -11,7 +11,7 @@ import attrs
 
 from config.exports import contracts
 from config.exports.contract import Contract
-from config.exports.windows import window_of
+from config.exports.windows import find_window
 from glue_jobs.delivery import counts, manifest
 from glue_jobs.delivery.counts import PartitionReport, ReadCounts
 from glue_jobs.delivery.manifest import Accepted, CheckResult, Fence, File, WindowResult
@@ -54,7 +54,7 @@ def run_record() -> dict[str, Any]:
         host="ip-10-0-0-1/9f2c/pid:[4026531836]",
         pid=417,
     )
-    window = window_of(_MONDAY, contracts.load("weekly_sales").window)
+    window = find_window(_MONDAY, contracts.load("weekly_sales").window)
     waiting = "the table's last commit is of 2026-11-15 21:40 UTC, before the window's end"
     record.windows = [
         describe_window(window, "published", manifests()[0]) | {"inputs_sha256": _INPUTS, "seconds": 33.723},
@@ -88,8 +88,8 @@ def _load_contract(name: str) -> Contract:
 def _build_manifest(
     contract: Contract, day: date, rows: int, before: dict[str, Any] | None
 ) -> dict[str, Any]:
-    document = manifest.first_generation(
-        _build_result(contract, day, rows, manifest.previous_document(before) if before else None),
+    document = manifest.build_first_generation(
+        _build_result(contract, day, rows, manifest.describe_previous(before) if before else None),
         Fence(_COMMITTED, _STARTED, _RUN),
         _STARTED + timedelta(seconds=55),
     )
@@ -107,7 +107,7 @@ def _build_result(contract: Contract, day: date, rows: int, previous: dict[str, 
     check = contract.check[0]
     return WindowResult(
         contract=contract,
-        window=window_of(day, contract.window),
+        window=find_window(day, contract.window),
         table=_build_table(),
         run_id=_RUN,
         status="complete" if rows else "empty",

@@ -14,7 +14,7 @@ from config.deployments.model import Deployment
 from config.exports import contract_rules, personal_words
 from config.exports.contract import Contract
 from config.toml_model import find_default, is_map, is_optional, list_settings, read_setting_name
-from config.toml_schema import json_schema
+from config.toml_schema import build_json_schema
 from dev.docs import markdown
 from dev.docs.markdown import format_code
 
@@ -166,13 +166,13 @@ def build_deployment_page() -> str:
 
 
 def build_contract_schema() -> dict[str, Any]:
-    return json_schema(
+    return build_json_schema(
         Contract, title="Lakeferry export contract", description="What an export delivers, from which events."
     )
 
 
 def build_deployment_schema() -> dict[str, Any]:
-    return json_schema(
+    return build_json_schema(
         Deployment,
         title="Lakeferry deployment",
         description="Everything that a user decides about one stage.",

@@ -7,7 +7,7 @@ from glue_jobs.delivery.manifest import CheckResult
 from glue_jobs.delivery.verify import FileStats
 
 
-def implied_checks(contract: Contract, stats: FileStats) -> list[CheckResult]:
+def list_implied_checks(contract: Contract, stats: FileStats) -> list[CheckResult]:
     """Return the checks that follow from the columns: no empty cells, and only the allowed values."""
     results = []
     for column in contract.columns:
@@ -30,9 +30,9 @@ def _describe_rows(failed: int, stats: FileStats) -> str:
     return f"{failed:,} of {stats.rows:,} {'row' if stats.rows == 1 else 'rows'}"
 
 
-def explained(failed: list[CheckResult], contract: Contract, stats: FileStats) -> tuple[str, str]:
+def explain_failures(failed: list[CheckResult], contract: Contract, stats: FileStats) -> tuple[str, str]:
     """Return what the failed checks found, and what to do about it."""
-    implied = implied_checks(contract, stats)
+    implied = list_implied_checks(contract, stats)
     explicit = [check for check in failed if check not in implied]
     messages = [check.message.rstrip(".") for check in failed if check in implied]
     messages += [f"{check.message} ({check.id}: {check.failed:,})" for check in explicit]

@@ -81,7 +81,7 @@ def count(rows: pa.Table) -> PartitionReport:
     for column in rows.column_names:
         if column.startswith(outcomes.FLAGS):
             for flags in pc.value_counts(rows[column]).to_pylist():
-                for number in outcomes.flags_of(column, flags["values"] or 0):
+                for number in outcomes.read_flags(column, flags["values"] or 0):
                     report.flagged[str(number)] = report.flagged.get(str(number), 0) + flags["counts"]
     return report
 

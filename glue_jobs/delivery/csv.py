@@ -59,7 +59,7 @@ class Lines:
     replaced: int
 
 
-def header(columns: list[Column], delivery: Delivery) -> bytes:
+def build_header(columns: list[Column], delivery: Delivery) -> bytes:
     """Return the first record, with a byte order mark in the dialect excel.
 
     The form of names makes quotes unnecessary.
@@ -109,7 +109,7 @@ def guarded(text: str) -> str:
     return f"'{inside}" if re.search(GUARDED, text) else inside
 
 
-def written_by_spark(column: Column) -> bool:
+def is_written_by_spark(column: Column) -> bool:
     """Return whether Spark turns the column into text, because Arrow would write it in another form."""
     size = decimal_type(column.type)
     return size is not None and size[1] > PLAIN_SCALE

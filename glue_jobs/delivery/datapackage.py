@@ -11,7 +11,7 @@ import attrs
 
 from config.exports.contract import Column, Contract
 from glue_jobs.delivery import csv
-from glue_jobs.delivery.manifest import File, WindowResult, window_document
+from glue_jobs.delivery.manifest import File, WindowResult, describe_window
 
 #: How values of a type are written, in terms of the Table Schema. Other properties have their defaults.
 _TYPES: dict[str, dict[str, Any]] = {
@@ -24,7 +24,7 @@ _TYPES: dict[str, dict[str, Any]] = {
 }
 
 
-def data_package(result: WindowResult) -> dict[str, Any]:
+def build_data_package(result: WindowResult) -> dict[str, Any]:
     """Describe the files. Paths are relative to the folder of datapackage.json."""
     contract = result.contract
     return {
@@ -47,7 +47,7 @@ def _describe_provenance(result: WindowResult) -> dict[str, Any]:
     return {
         "grain": contract.grain,
         "status": result.status,
-        "window": window_document(result.window, contract),
+        "window": describe_window(result.window, contract),
         "run_id": result.run_id,
         "snapshot_id": result.table.snapshot_id,
         "contract_sha256": contract.sha256,

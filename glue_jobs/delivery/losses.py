@@ -10,10 +10,10 @@ from glue_jobs.delivery.manifest import (
     OF_WINDOW,
     Manifest,
     WindowResult,
-    counted,
+    count_noun,
     deduplicate_key,
+    describe_window,
     membership,
-    window_document,
 )
 from glue_jobs.errors import Blocked
 
@@ -57,7 +57,7 @@ def find_loss(current: Manifest, result: WindowResult) -> str | None:
     fewer = sum(before[name] for name in OF_WINDOW) - result.events
     same_key = current.get("deduplicate_key", deduplicate_key(contract)) == deduplicate_key(contract)
     lacks_ends = same_key and any(
-        not _spans(result.offsets.get(partition), ends)
+        not _covers(result.offsets.get(partition), ends)
         for partition, ends in current["source"]["offsets"].items()
     )
     if fewer <= 0 and not lacks_ends:
@@ -65,22 +65,20 @@ def find_loss(current: Manifest, result: WindowResult) -> str | None:
     # The number of events of a group that is too small to be shown could be computed from the number of lost
     # ones.
     is_known = fewer > 0 and not result.counts["withheld"]
-    amount = counted(fewer, "event", "events") if is_known else "Some events"
+    amount = count_noun(fewer, "event", "events") if is_known else "Some events"
     verb = "is" if is_known and fewer == 1 else "are"
     return f"{amount} of generation {current['generation']} {verb} no longer in the table."
 
 
-def _spans(offsets: list[int] | None, before: dict[str, int]) -> bool:
-    """Return whether the lowest and the highest offset of a partition are at least as far apart as they
-    were.
-    """
+def _covers(offsets: list[int] | None, before: dict[str, int]) -> bool:
+    """Return whether the offsets of a partition still include the lowest and the highest one from before."""
     return offsets is not None and offsets[0] <= before["min"] and offsets[1] >= before["max"]
 
 
 def _has_same_rules(current: Manifest, result: WindowResult) -> bool:
     """Return whether the same events of the table belong to the window as when `current` was published."""
     contract = result.contract
-    window = window_document(result.window, result.contract)
+    window = describe_window(result.window, result.contract)
     if "membership" not in current:
         return bool(current["contract"]["version"] == contract.version and current["window"] == window)
     if any(current["window"][name] != window[name] for name in ("label", "start", "end")):

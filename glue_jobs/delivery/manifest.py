@@ -15,7 +15,7 @@ import attrs
 from config.exports.contract import Contract
 from config.exports.windows import Window
 from glue_jobs.delivery.verify import FileStats
-from glue_jobs.platform import code_version
+from glue_jobs.platform import compute_code_version
 from glue_jobs.source import PinnedTable
 
 Manifest = dict[str, Any]
@@ -81,7 +81,7 @@ class Accepted:
         )
 
 
-def accepted_of(current: Manifest | None, contract: Contract) -> Accepted:
+def read_accepted(current: Manifest | None, contract: Contract) -> Accepted:
     """Return what was accepted for the published generation, unless other events belong to the window now."""
     if current is None or current.get("membership") != membership(contract):
         return Accepted()
@@ -126,15 +126,15 @@ class Fence:
         return [self.source_since.isoformat(), self.started_at.isoformat(), self.run_id]
 
 
-def fence_of(manifest: Manifest) -> Fence:
+def read_fence(manifest: Manifest) -> Fence:
     since, started, run_id = manifest["fence"]
     return Fence(datetime.fromisoformat(since), datetime.fromisoformat(started), run_id)
 
 
-def first_generation(result: WindowResult, fence: Fence, now: datetime) -> Manifest:
+def build_first_generation(result: WindowResult, fence: Fence, now: datetime) -> Manifest:
     """Return the manifest of a window that was never published before."""
     contract = result.contract
-    return next_generation(
+    return build_next_generation(
         {
             "format": FORMAT,
             "export": contract.name,
@@ -143,11 +143,11 @@ def first_generation(result: WindowResult, fence: Fence, now: datetime) -> Manif
             "completeness": result.completeness,
             "run_id": result.run_id,
             "contract": {"version": contract.version, "sha256": contract.sha256},
-            "code_version": code_version(),
+            "code_version": compute_code_version(),
             "generation": 0,
             "generations": [],
             "published_at": None,
-            "window": window_document(result.window, contract),
+            "window": describe_window(result.window, contract),
             "membership": membership(contract),
             "deduplicate_key": deduplicate_key(contract),
             "source": _describe_source(result),
@@ -158,8 +158,8 @@ def first_generation(result: WindowResult, fence: Fence, now: datetime) -> Manif
                 name: getattr(contract.delivery, name)
                 for name in ("dialect", "delimiter", "gzip", "null_text")
             },
-            "headline": headline(result),
-            "totals": totals_document(result.stats),
+            "headline": build_headline(result),
+            "totals": describe_totals(result.stats),
             "checks": [attrs.asdict(check) | {"passed": check.passed} for check in result.checks],
             "notes": result.notes,
             "accepted": result.accepted.document(),
@@ -173,7 +173,7 @@ def first_generation(result: WindowResult, fence: Fence, now: datetime) -> Manif
     )
 
 
-def next_generation(manifest: Manifest, current: Manifest | None, now: datetime) -> Manifest:
+def build_next_generation(manifest: Manifest, current: Manifest | None, now: datetime) -> Manifest:
     """Return `manifest` as the generation after `current`, the manifest that it would replace."""
     generation = current["generation"] + 1 if current else 1
     mine = {"generation": generation, "run_id": manifest["run_id"], "published_at": now.isoformat()}
@@ -223,7 +223,7 @@ def was_complete(current: Manifest, window: Window, table: PinnedTable) -> bool:
     return is_known and covers and is_later and source["table_uuid"] == table.uuid
 
 
-def window_document(window: Window, contract: Contract) -> dict[str, str]:
+def describe_window(window: Window, contract: Contract) -> dict[str, str]:
     return {
         "label": window.label,
         "every": contract.window.every,
@@ -233,7 +233,7 @@ def window_document(window: Window, contract: Contract) -> dict[str, str]:
     }
 
 
-def totals_document(stats: FileStats) -> dict[str, dict[str, str | None]]:
+def describe_totals(stats: FileStats) -> dict[str, dict[str, str | None]]:
     """Return numbers as text, because JSON has no decimals. A column whose unit varies only has a sum for
     each unit.
 
@@ -251,7 +251,7 @@ def totals_document(stats: FileStats) -> dict[str, dict[str, str | None]]:
     }
 
 
-def previous_document(manifest: Manifest) -> dict[str, Any]:
+def describe_previous(manifest: Manifest) -> dict[str, Any]:
     """Return the numbers of a window with which the report of the next window compares.
 
     If the window is empty, `last_with_rows` has those of the latest window before it that isn't, or None.
@@ -268,16 +268,16 @@ def previous_document(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def comparable(manifest: Manifest, contract: Contract) -> dict[str, Any]:
+def find_comparable(manifest: Manifest, contract: Contract) -> dict[str, Any]:
     """Return the numbers of an earlier window, without those that mean something else in this contract.
 
     A number has the same meaning if the contract has the same text, or the same version and the number is a
     headline of both windows with the same unit.
     """
-    document = previous_document(manifest)
+    document = describe_previous(manifest)
     if manifest["contract"]["sha256"] == contract.sha256:
         return document
-    units = {figure(number): number["unit"] for number in manifest["headline"]}
+    units = {find_headline_total(number): number["unit"] for number in manifest["headline"]}
     fixed = {column.name: column.unit for column in contract.columns if not column.per}
     same_version = manifest["contract"]["version"] == contract.version
     totals = {
@@ -288,7 +288,7 @@ def comparable(manifest: Manifest, contract: Contract) -> dict[str, Any]:
     return document | {"totals": totals}
 
 
-def figure(number: dict[str, Any]) -> str:
+def find_headline_total(number: dict[str, Any]) -> str:
     """Return the key in `totals` of a number of the headline."""
     return _label_unit(number["column"], number["unit"]) if number["per"] else str(number["column"])
 
@@ -304,7 +304,7 @@ def _find_last_with_rows(before: dict[str, Any] | None) -> dict[str, Any] | None
     return {name: value for name, value in before.items() if name != "last_with_rows"}
 
 
-def notes(contract: Contract, stats: FileStats, cut: int, replaced: int) -> list[str]:
+def write_notes(contract: Contract, stats: FileStats, cut: int, replaced: int) -> list[str]:
     """Return sentences for the reader about what the file itself doesn't show."""
     lines = []
     if contract.delivery.dialect == "excel" and stats.rows >= EXCEL_ROWS:
@@ -313,18 +313,18 @@ def notes(contract: Contract, stats: FileStats, cut: int, replaced: int) -> list
         lines.append("Some numbers have more than 15 digits; Excel rounds them when it opens the file.")
     if cut:
         lines.append(
-            f"{counted(cut, 'text was', 'texts were')} longer than an Excel cell, 32,767 characters, and "
+            f"{count_noun(cut, 'text was', 'texts were')} longer than an Excel cell, 32,767 characters, and "
             "cut to it."
         )
     if replaced:
         lines.append(
-            f"{counted(replaced, 'byte that is', 'bytes that are')} not valid text became the character "
+            f"{count_noun(replaced, 'byte that is', 'bytes that are')} not valid text became the character "
             "\ufffd."
         )
     return lines
 
 
-def counted(amount: int, one: str, more: str) -> str:
+def count_noun(amount: int, one: str, more: str) -> str:
     return f"{amount:,} {one if amount == 1 else more}"
 
 
@@ -338,7 +338,7 @@ def _has_many_digits(stats: FileStats) -> bool:
     return any(len(Decimal(value).as_tuple().digits) > 15 for value in values)
 
 
-def headline(result: WindowResult) -> list[dict[str, Any]]:
+def build_headline(result: WindowResult) -> list[dict[str, Any]]:
     """Return totals in the contract's order. A column whose unit varies has a total for each unit."""
     columns = {column.name: column for column in result.contract.columns}
     numbers: list[dict[str, Any]] = []

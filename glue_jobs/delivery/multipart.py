@@ -26,7 +26,7 @@ from glue_jobs import outcomes
 from glue_jobs.delivery import csv
 from glue_jobs.delivery.counts import PartitionReport, count
 from glue_jobs.delivery.verify import Part
-from glue_jobs.pseudonyms import hasher
+from glue_jobs.pseudonyms import create_hasher
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -82,7 +82,7 @@ class CsvFormat:
 
     @property
     def header(self) -> bytes:
-        return csv.header(self.columns, self.delivery)
+        return csv.build_header(self.columns, self.delivery)
 
     @property
     def stored_header(self) -> bytes:
@@ -95,7 +95,7 @@ class CsvFormat:
         Raises ValueError without a valid key, so that no value is written as it is in the table.
         """
         kinds = {column.name: column.personal.kind or "text" for column in self.columns if column.personal}
-        return {name: hasher(self.key, kinds[name]) for name in sorted(self.hashed)}
+        return {name: create_hasher(self.key, kinds[name]) for name in sorted(self.hashed)}
 
     def packed(self, data: bytes | memoryview) -> bytes | memoryview:
         """Compress a piece by itself: concatenated gzip members are a gzip file (RFC 1952 §2.2)."""
@@ -107,16 +107,16 @@ def write_file(frame: DataFrame, partitions: int, bucket: Bucket, key: str, form
 
     If it fails, the upload is left unfinished; the caller cleans up the run's folder.
     """
-    from glue_jobs.store import aws_errors  # noqa: PLC0415 - executors import this module, and boto3 takes a while
+    from glue_jobs.store import translate_aws_errors  # noqa: PLC0415 - executors import this module, and boto3 takes a while
 
     where = f"s3://{bucket.name}/{bucket.key(key)}"
-    with aws_errors(f"beginning the upload of {where}"):
+    with translate_aws_errors(f"beginning the upload of {where}"):
         kind = "application/gzip" if form.delivery.gzip else "text/csv; charset=utf-8"
         upload = begin(bucket.s3, bucket.name, bucket.key(key), kind, partitions)
     rows = frame.mapInArrow(encoder(upload, form), _RESULT_SCHEMA).collect()
     results = [(row.partition, PartitionReport.from_json(row.report), bytes(row.head)) for row in rows]
     results.sort(key=lambda result: result[0])
-    with aws_errors(f"uploading {where}"):
+    with translate_aws_errors(f"uploading {where}"):
         parts = fill_gaps(bucket.s3, upload, form.stored_header, results, partitions)
         complete(bucket.s3, upload, parts)
     total = PartitionReport()

@@ -19,7 +19,7 @@ from collections.abc import Callable
 
 import attrs
 
-from glue_jobs.delivery.manifest import Accepted, Manifest, fence_of, next_generation
+from glue_jobs.delivery.manifest import Accepted, Manifest, build_next_generation, read_fence
 from glue_jobs.errors import BadInput, ExportError, StorageProblem
 from glue_jobs.runs import Clock, RunRecord
 from glue_jobs.store import Bucket, Conflict, Unanswered
@@ -172,9 +172,9 @@ class Publication:
                 and _files_exist(self.location, current)
             ):
                 return Outcome(UNCHANGED, current)
-            if current is not None and fence_of(current) > fence_of(manifest):
+            if current is not None and read_fence(current) > read_fence(manifest):
                 return Outcome(SUPERSEDED, current)
-            latest = next_generation(manifest, current, now)
+            latest = build_next_generation(manifest, current, now)
             if self._write(latest, etag):
                 return Outcome(PUBLISHED, latest)
             # If another run has won, there is nothing to wait for. The jitter separates runs that got a 409

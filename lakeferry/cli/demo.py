@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from lakeferry.cli.app import CommandContext, command, command_group, parse_time
-from lakeferry.errors import KEPT_BACK, LATER
+from lakeferry.errors import BLOCKED, LATER
 
 app: Final = command_group()
 
@@ -21,7 +21,7 @@ app: Final = command_group()
         "seconds": "The duration in seconds.",
         "runs": "The record of each export's run.",
     },
-    exits=(LATER, KEPT_BACK),
+    exits=(LATER, BLOCKED),
 )
 def demo(
     call: CommandContext,

@@ -11,7 +11,7 @@ import typer
 
 from lakeferry.cli import inventory
 from lakeferry.cli.app import CommandContext, command, command_group
-from lakeferry.errors import KEPT_BACK, LATER, CommandFailed
+from lakeferry.errors import BLOCKED, LATER, CommandFailed
 from lakeferry.output import Output
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ app: Final = command_group()
     app,
     stage=True,
     yes=True,
-    exits=(LATER, KEPT_BACK),
+    exits=(LATER, BLOCKED),
     json_keys={
         "stage": "The deployment stage.",
         "account": "The AWS account.",

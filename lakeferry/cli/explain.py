@@ -20,7 +20,7 @@ _MAX_SHOWN: Final = 8
 
 
 def _complete_codes(incomplete: str) -> list[str]:
-    return [code for code in errors.catalogue() if code.startswith(incomplete.upper())]
+    return [code for code in errors.load_catalogue() if code.startswith(incomplete.upper())]
 
 
 @command(
@@ -44,8 +44,8 @@ def explain(
         return {"errors": _print_all(call.output)}
     entry = _find(code)
     call.output.print(f"{entry.code}  {entry.title}")
-    call.output.print(f"\nWhy          {errors.plain(entry.cause)}")
-    call.output.print(f"What to do   {errors.plain(entry.remedy)}")
+    call.output.print(f"\nWhy          {errors.to_plain_text(entry.cause)}")
+    call.output.print(f"What to do   {errors.to_plain_text(entry.remedy)}")
     if entry.ends_commands:
         call.output.print(f"Exit code    {entry.exit_code}")
     call.output.print(f"More         {entry.page}")
@@ -53,7 +53,7 @@ def explain(
 
 
 def _print_all(output: Output) -> list[dict[str, Any]]:
-    entries = errors.catalogue().values()
+    entries = errors.load_catalogue().values()
     for part, title in errors.PARTS.items():
         output.print(f"\n{title}")
         output.table(["code", "what"], [[entry.code, entry.title] for entry in entries if entry.part == part])
@@ -64,9 +64,9 @@ def _print_all(output: Output) -> list[dict[str, Any]]:
 def _find(code: str) -> Entry:
     asked = code.strip().upper()
     try:
-        return errors.entry(asked)
+        return errors.find_entry(asked)
     except errors.UnknownCode:
-        near = ", ".join(_find_similar_codes(asked, errors.catalogue()))
+        near = ", ".join(_find_similar_codes(asked, errors.load_catalogue()))
         hint = f"Similar: {near}" if near else f"`{find_program_name()} explain` lists all"
         raise CommandFailed("UNKNOWN-CODE", f"no error has the code {code!r}", hint) from None
 
@@ -84,8 +84,8 @@ def _document(entry: Entry) -> dict[str, Any]:
         "code": entry.code,
         "part": entry.part,
         "title": entry.title,
-        "cause": errors.plain(entry.cause),
-        "remedy": errors.plain(entry.remedy),
+        "cause": errors.to_plain_text(entry.cause),
+        "remedy": errors.to_plain_text(entry.remedy),
         "exit_code": entry.exit_code if entry.ends_commands else None,
         "docs": entry.page,
     }

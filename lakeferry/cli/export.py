@@ -14,7 +14,7 @@ from config.exports.avro_schema import BadSchema
 from config.project import PROJECT
 from lakeferry.cli.app import WITHOUT_STAGE, CommandContext, command, command_group
 from lakeferry.cli.target import open_target
-from lakeferry.errors import KEPT_BACK, LATER, CommandFailed
+from lakeferry.errors import BLOCKED, LATER, CommandFailed
 from lakeferry.output import Output, find_program_name
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ _RUN: Final = {
 app: Final = command_group("export", "Run and check exports.")
 
 
-@command(app, json_keys=_RUN, exits=(LATER, KEPT_BACK), without_stage=WITHOUT_STAGE)
+@command(app, json_keys=_RUN, exits=(LATER, BLOCKED), without_stage=WITHOUT_STAGE)
 def run(
     call: CommandContext,
     *,

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from lakeferry.cli.app import CommandContext, command, command_group
-from lakeferry.errors import KEPT_BACK, LATER, CommandFailed
+from lakeferry.errors import BLOCKED, LATER, CommandFailed
 from lakeferry.output import Output
 
 app: Final = command_group()
@@ -17,7 +17,7 @@ app: Final = command_group()
 @command(
     app,
     stage=True,
-    exits=(LATER, KEPT_BACK),
+    exits=(LATER, BLOCKED),
     json_keys={
         "stage": "The deployment stage.",
         "stack": "The stack.",

@@ -10,7 +10,7 @@ from typing import Final
 
 import attrs
 
-from config.aws_denials import denial_of
+from config.aws_denials import find_denial
 from lakeferry import errors
 from lakeferry.deployment.stacks import Event
 from lakeferry.plan.templates import read_resource_of_event
@@ -114,7 +114,7 @@ def _explain_event(event: Event) -> Cause:
     if reported := errors.read(reason):
         entry = reported.entry
         return Cause(where, entry.code, reported.what, entry.cause, reported.remedy)
-    if denial := denial_of(reason):
+    if denial := find_denial(reason):
         return Cause(where, "", reason, f"It is denied by {denial.by}.", denial.remedy)
     handler = _HANDLER_CODE.search(event.reason)
     why, fix = _BY_HANDLER_CODE.get(handler[1], _OTHER) if handler else _OTHER

@@ -39,11 +39,13 @@ def explain(ctx: DeploymentContext, cause: Cause, event: Event) -> Cause:
         KeyError,
     ):  # the log is only more detail, and may be deleted by now
         return cause
-    entry = errors.catalogue().get(lines[-1]["code"]) if lines else None
+    entry = errors.load_catalogue().get(lines[-1]["code"]) if lines else None
     if entry is None:
         return cause
     what = f"{lines[-1]['reason']}; it was waited for this until the time of the operation was over"
-    return attrs.evolve(cause, code=entry.code, what=what, why=entry.cause, fix=errors.plain(entry.remedy))
+    return attrs.evolve(
+        cause, code=entry.code, what=what, why=entry.cause, fix=errors.to_plain_text(entry.remedy)
+    )
 
 
 def _read_waiting_lines(ctx: DeploymentContext, event: Event) -> Iterator[dict[str, Any]]:

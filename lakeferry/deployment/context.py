@@ -186,7 +186,7 @@ class DeploymentContext:
     def object_name(self, stack: str, logical_id: str, generation: str) -> str:
         """Return the name of the vendor's object that belongs to a custom resource of a stack."""
         deployment = self.deployment.identity
-        return contract.object_name(
+        return contract.build_object_name(
             project=deployment.name, stage=deployment.stage, region=self.region, account=self.account,
             stack=stack, logical_id=logical_id, generation=generation,
         )  # fmt: skip

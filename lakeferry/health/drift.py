@@ -15,7 +15,7 @@ from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.stacks import Stack
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE, Verdict
-from lakeferry.inventory.known import Answer, Existence, KnownResource, Looker, read_known
+from lakeferry.inventory.known import Answer, Existence, ExistenceChecker, KnownResource, read_known
 from lakeferry.inventory.ownership import GIVEN_UP
 from lambdas.custom_resources import registry
 from lambdas.shared.aws import answer_to
@@ -155,7 +155,7 @@ def _list_drifted_resources(ctx: DeploymentContext, stack: Stack) -> Iterator[di
 
 
 def _find_missing(ctx: DeploymentContext, active: list[Stack]) -> Iterator[Drift]:
-    looker = Looker(ctx)
+    checker = ExistenceChecker(ctx)
     for stack in active:
         try:
             known_resources = read_known(ctx, stack)
@@ -169,7 +169,7 @@ def _find_missing(ctx: DeploymentContext, active: list[Stack]) -> Iterator[Drift
             )
             continue
         standing = [resource for resource in known_resources if resource.status not in GIVEN_UP]
-        existences = [(resource, looker.look(resource)) for resource in standing]
+        existences = [(resource, checker.look(resource)) for resource in standing]
         # A deleted key is the reason why other objects can't be read.
         deleted = [
             _find_secret_name(resource)

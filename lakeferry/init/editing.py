@@ -13,7 +13,7 @@ from typing import Final
 
 from config.deployments.model import Deployment
 from config.exports import contracts
-from config.toml_lines import key_lines
+from config.toml_lines import find_key_lines
 from lakeferry.init import template
 from lakeferry.init.questions import EXAMPLE, EXAMPLE_TOPICS, NEW, NONE, Answers, split_names
 from lakeferry.init.template import TomlValue, to_toml
@@ -116,7 +116,7 @@ def _update_snowflake(text: str, before: Deployment, answers: Answers) -> str:
 def set_value(text: str, table: str, key: str, value: TomlValue) -> str:
     """Set a value and keep the comment on its line. A new key becomes the first key of its table."""
     lines = text.splitlines()
-    numbers = key_lines(text)
+    numbers = find_key_lines(text)
     if (line := numbers.get(f"{table}.{key}")) is not None:
         start, end = _find_span(lines, line - 1)
         lines[start:end] = [
@@ -131,13 +131,13 @@ def set_value(text: str, table: str, key: str, value: TomlValue) -> str:
 
 def has_table(text: str, table: str) -> bool:
     """Return whether the table has its own header, below which a key can be inserted."""
-    line = key_lines(text).get(table)
+    line = find_key_lines(text).get(table)
     return line is not None and _HEADER.match(text.splitlines()[line - 1]) is not None
 
 
 def remove_key(text: str, table: str, key: str) -> str:
     lines = text.splitlines()
-    line = key_lines(text).get(f"{table}.{key}")
+    line = find_key_lines(text).get(f"{table}.{key}")
     if line is not None:
         start, end = _find_span(lines, line - 1)
         del lines[start:end]

@@ -16,7 +16,7 @@ import attrs
 from config.deployments import validation
 from config.deployments.model import Deployment
 from config.exports import cron
-from config.forms import zone_problem
+from config.forms import find_zone_problem
 from config.toml_model import Form
 
 #: Answers with a special meaning.
@@ -102,7 +102,7 @@ QUESTIONS: Final = (
         _schedule,
         "06:00",
     ),
-    Question("zone", "In which time zone?", zone_problem, "UTC"),
+    Question("zone", "In which time zone?", find_zone_problem, "UTC"),
     Question(
         "recipients",
         "Mail addresses that receive mails about files (separated by commas), or none",

@@ -20,7 +20,7 @@ from lakeferry.errors import CommandFailed
 from lakeferry.inventory import AWS, ORPHAN, STACK, Item, Verdict, removal
 from lakeferry.inventory.aws_kinds import KINDS
 from lakeferry.inventory.foreign import require_own_contents
-from lakeferry.inventory.known import Answer, Looker, read_known, require_same_tenants
+from lakeferry.inventory.known import Answer, ExistenceChecker, read_known, require_same_tenants
 from lakeferry.inventory.ownership import GIVEN_UP
 from lakeferry.output import Reporter
 from lambdas import contract
@@ -355,10 +355,10 @@ def _list_unproved(ctx: DeploymentContext, stack: Stack) -> list[str]:
         ]
     except LakeferryError as error:
         return [f"{stack.name}: the states of its objects can't be read: {error.what}"]
-    looker = Looker(ctx, deleting=True)
+    checker = ExistenceChecker(ctx, deleting=True)
     reasons = []
     for resource in known_resources:
-        existence = looker.look(resource)
+        existence = checker.look(resource)
         if existence.answer not in (Answer.ABSENT, Answer.FOREIGN):
             why = existence.why if existence.answer is Answer.UNKNOWN else "it still exists"
             forget = f"`lakeferry forget {stack.name} {resource.identity.logical_id}`"

@@ -12,7 +12,14 @@ from lakeferry.deployment import stacks
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
-from lakeferry.inventory.known import Answer, Existence, KnownResource, Looker, open_states, read_known
+from lakeferry.inventory.known import (
+    Answer,
+    Existence,
+    ExistenceChecker,
+    KnownResource,
+    open_states,
+    read_known,
+)
 from lambdas.custom_resources.request import build_state_key
 from lambdas.custom_resources.state import ResourceState, StateStore
 
@@ -64,7 +71,7 @@ def find(ctx: DeploymentContext, stack_name: str, logical_id: str) -> Forgettabl
             f"{stack_name} has no state of {logical_id}; it has those of {', '.join(with_state) or 'nothing'}"
         )
         raise CommandFailed("FORGET-UNKNOWN", message)
-    existence = Looker(ctx, deleting=True).look(known)
+    existence = ExistenceChecker(ctx, deleting=True).look(known)
     found = Forgettable(known, states, existence)
     if existence.answer in _VISIBLE:
         raise CommandFailed("FORGET-EXISTS", f"{found} exists: the login sees it")

@@ -127,11 +127,11 @@ def find_other_tenants(
 
     See above for the rest.
     """
-    looker = Looker(ctx)
+    checker = ExistenceChecker(ctx)
     for stack in standing:
         for resource in read_known(ctx, stack):
             try:
-                looker.require_tenant(resource)
+                checker.require_tenant(resource)
             except OtherTenant as other:
                 yield resource, other
                 break
@@ -156,7 +156,7 @@ def _read_state(states: StateStore | None, stack: Stack, identity: Identity) -> 
 
 
 @attrs.frozen
-class Looker:
+class ExistenceChecker:
     """Asks the vendors whether objects exist. It changes nothing. Each vendor's client is opened once."""
 
     ctx: DeploymentContext

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import attrs
 
-from config.deployments.model import Deployment, pascal_case
+from config.deployments.model import Deployment, to_pascal_case
 from lakeferry.deployment import stacks
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.stacks import Stack, StackResource
@@ -155,7 +155,7 @@ class VendorNames:
 
     def object_name(self, stack: str, logical_id: str, generation: str) -> str:
         deployment = self.deployment.identity
-        return contract.object_name(
+        return contract.build_object_name(
             project=deployment.name, stage=deployment.stage, region=self.deployment.aws.region,
             account=self.account, stack=stack, logical_id=logical_id, generation=generation,
         )  # fmt: skip
@@ -167,7 +167,7 @@ def list_expected(deployment: Deployment, account: str) -> Iterator[tuple[str, s
     """
     yield "confluent", "environment", "Environment", {}
     for name in contract.ACCOUNTS:
-        yield "confluent", "service_account", f"{pascal_case(name)}Account", {}
+        yield "confluent", "service_account", f"{to_pascal_case(name)}Account", {}
     if environment := deployment.confluent.environment_id:
         yield from _list_in_environment(deployment, account, environment)
     chosen = deployment.snowflake
@@ -181,7 +181,7 @@ def list_expected(deployment: Deployment, account: str) -> Iterator[tuple[str, s
         for name in {own or "", ""}:
             yield "snowflake", kind, logical_id, {"name": name}
     for name in contract.SNOWFLAKE_ROLES:
-        yield "snowflake", "snowflake_role", f"{pascal_case(name)}Role", {"name": ""}
+        yield "snowflake", "snowflake_role", f"{to_pascal_case(name)}Role", {"name": ""}
 
 
 def _list_in_environment(
@@ -201,7 +201,7 @@ def _list_in_environment(
         yield "confluent", "flink_compute_pool", "FlinkPool", values
     yield "confluent", "provider_integration", "ProviderIntegration", {**values, "role_arn": role_arn}
     for statement in deployment.statements:
-        yield "confluent", "flink_statement", f"{pascal_case(statement.name)}Statement", values
+        yield "confluent", "flink_statement", f"{to_pascal_case(statement.name)}Statement", values
 
 
 def _compute_generation(kind: str, values: Mapping[str, Any]) -> str:

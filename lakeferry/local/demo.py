@@ -23,7 +23,7 @@ from config.deployments.sources import Sources
 from config.exports import check, contracts, topic_schema
 from config.exports.check import Judge
 from config.exports.contract import Contract
-from config.exports.windows import window_at, window_of
+from config.exports.windows import find_window, window_at
 from config.project import PROJECT
 from config.toml_model import BadFile
 from glue_jobs.runs import RunRecord
@@ -237,7 +237,7 @@ def _export(
         f"{count} window{'' if count == 1 else 's'}{f', {failed} of them not published' if failed else ''}"
     )
     output.info(f"export   {name}: {windows} ({time.monotonic() - started:.0f} s)")
-    if not record.windows and window_of(contract.window.first, contract.window).end > record.as_of:
+    if not record.windows and find_window(contract.window.first, contract.window).end > record.as_of:
         output.print(
             f"No window of {name} had ended by {record.as_of:%Y-%m-%d %H:%M} UTC: its windows begin on "
             f"{contract.window.first} (window.from). For earlier events, copy the contract and set an "

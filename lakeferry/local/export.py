@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from glue_jobs import arguments, export, runs
 from glue_jobs.errors import ExportError
 from glue_jobs.runs import RunRecord
-from glue_jobs.store import Bucket, aws_errors
+from glue_jobs.store import Bucket, translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lakeferry.local import spark as local_spark
 from lakeferry.local.target import ExportTarget
@@ -128,7 +128,7 @@ def _download_window(bucket: Bucket, record: RunRecord, window: dict[str, Any], 
     )
     before = _find_earlier_copies(folder)
     for key, target, _ in targets:
-        with aws_errors(f"reading s3://{bucket.name}/{key}"):
+        with translate_aws_errors(f"reading s3://{bucket.name}/{key}"):
             bucket.s3.download_file(bucket.name, key, str(target))
     data = [target for _, target, is_data in targets if is_data]
     for old in before.difference(data):

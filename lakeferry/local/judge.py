@@ -24,9 +24,9 @@ from cattrs.preconf.json import make_converter
 
 from config.exports.analysis import Analysis
 from config.exports.contract import Contract
-from config.exports.table_columns import spark_columns
+from config.exports.table_columns import list_spark_columns
 from config.exports.topic_schema import TopicSchema
-from glue_jobs.platform import code_version
+from glue_jobs.platform import compute_code_version
 from lakeferry.errors import CommandFailed
 from lakeferry.local.bootstrap import ROOT
 
@@ -70,7 +70,9 @@ class SparkJudge:
             self._log.close()
 
     def __call__(self, contract: Contract, schema: TopicSchema) -> Analysis:
-        request = json.dumps({"contract": CONVERTER.unstructure(contract), "columns": spark_columns(schema)})
+        request = json.dumps(
+            {"contract": CONVERTER.unstructure(contract), "columns": list_spark_columns(schema)}
+        )
         file = self._kept / f"{_mark(request)}.json"
         if (kept := _read(file)) is not None:
             return kept
@@ -134,7 +136,7 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def _mark(request: str) -> str:
-    marks = "\n".join((request, code_version(), metadata.version("pyspark")))
+    marks = "\n".join((request, compute_code_version(), metadata.version("pyspark")))
     return hashlib.sha256(marks.encode()).hexdigest()[:32]
 
 

@@ -22,9 +22,9 @@ import duckdb_extension_httpfs
 import duckdb_extension_iceberg
 from botocore.exceptions import BotoCoreError, ClientError
 
-from config.aws_denials import answer_of
+from config.aws_denials import format_aws_answer
 from glue_jobs.errors import ExportError
-from glue_jobs.store import aws_errors
+from glue_jobs.store import translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lakeferry.local.target import ExportTarget
 from lakeferry.output import Output, format_answer
@@ -133,7 +133,7 @@ def read_tableflow_key(secret_id: str = "") -> TableflowKey:
         return TableflowKey(*(str(fields[field]) for field in _KEY_FIELDS))
     except (BotoCoreError, ClientError) as error:
         why = (
-            answer_of(error.response.get("Error", {}))
+            format_aws_answer(error.response.get("Error", {}))
             if isinstance(error, ClientError)
             else type(error).__name__
         )
@@ -202,7 +202,7 @@ def load(connection: duckdb.DuckDBPyConnection) -> None:
 
 def _list_tables(target: ExportTarget) -> list[tuple[str, str, str]]:
     try:
-        with aws_errors("listing Glue's tables"):
+        with translate_aws_errors("listing Glue's tables"):
             return list(_tables(target))
     except ExportError as error:
         raise CommandFailed(error.code, error.what, error.remedy) from None

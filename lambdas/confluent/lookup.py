@@ -40,7 +40,7 @@ def find_by_id_or_name(
 def treat_gone_container_as_empty(
     context: Ctx, container_is_gone: Callable[[], bool], find_objects: Callable[[], list[str]]
 ) -> list[str]:
-    """Return what `look` returns.
+    """Return what `find_objects` returns.
 
     An object to delete counts as gone if its container is gone, whatever its API answers.
     """

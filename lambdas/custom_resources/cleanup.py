@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from lambdas.shared.aws import aws_call, raise_instead, translate_error
+from lambdas.shared.aws import raise_instead, translate_aws_errors, translate_error
 from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import Refused
 
@@ -65,7 +65,7 @@ class Cleaner:
 
         Raises Transient, and LakeferryError if AWS refuses.
         """
-        with aws_call("describing the stack"):
+        with translate_aws_errors("describing the stack"):
             stacks = self.client("cloudformation").describe_stacks(StackName=stack_id)["Stacks"]
         return any(stack["StackStatus"] in _DELETING for stack in stacks)
 
@@ -161,7 +161,7 @@ def lists_all_tables(lake_formation: Any) -> bool:
     permissions"; the API reference of DataLakeSettings.
     """
     try:
-        with aws_call("reading the settings of Lake Formation"):
+        with translate_aws_errors("reading the settings of Lake Formation"):
             settings = lake_formation.get_data_lake_settings()["DataLakeSettings"]
     except Refused:
         return False
@@ -185,5 +185,5 @@ class _Gone(Exception):
 @contextmanager
 def _translate_errors(doing: str) -> Iterator[None]:
     """Raise _Gone for something that doesn't exist, and for other errors what `aws_call` raises."""
-    with aws_call(doing), raise_instead(_GONE, _Gone):
+    with translate_aws_errors(doing), raise_instead(_GONE, _Gone):
         yield

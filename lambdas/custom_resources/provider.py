@@ -120,7 +120,7 @@ class Lifecycle:
             # The state table or the stack denied access. A vendor's Denied is handled in `Task._advance`,
             # which knows the state.
             waited = self.deadline.clock.time() - request.started
-            if error.row is not errors.STORAGE or waited >= error.patience:
+            if error.row is not errors.AWS_REFUSED or waited >= error.patience:
                 raise
             return self.wait(error)
 
@@ -211,7 +211,7 @@ class Task:
 
     def _build_name(self) -> str:
         account, region, stack = parse_stack_arn(self.request.stack_id)
-        return contract.object_name(
+        return contract.build_object_name(
             project=self.lifecycle.deployment.project,
             stage=self.lifecycle.deployment.stage,
             region=region,
@@ -251,21 +251,22 @@ class Task:
 
     def _reconcile(self, lease: Lease) -> Outputs | None:
         if self.request.verb == DELETE:
-            return {} if lease.state.progress.done or self._is_absent(lease) else None
+            is_gone = lease.state.progress.done or self._delete(lease)
+            return {} if is_gone else None
         outputs = self._build_reconciler(lease, deleting=False).ensure_present()
         discard = self._plan_discard()
-        if outputs is not None and discard and not discard._is_done():
+        if outputs is not None and discard and not discard._delete_under_lease():
             return None
         return outputs
 
-    def _is_done(self) -> bool:
+    def _delete_under_lease(self) -> bool:
         """Delete the object. Return whether it is gone."""
         with self._hold_lease() as lease:
-            gone = lease.state.progress.done or self._is_absent(lease)
+            gone = lease.state.progress.done or self._delete(lease)
             lease.state.progress.done = gone
         return gone
 
-    def _is_absent(self, lease: Lease) -> bool:
+    def _delete(self, lease: Lease) -> bool:
         """Delete the object.
 
         Return whether it is gone: because it is proved, or because a person has declared it.

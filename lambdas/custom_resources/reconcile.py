@@ -101,7 +101,7 @@ def _measure_lasting(error: LakeferryError, row: ResourceState, now: float) -> f
 def _choose_patience(error: LakeferryError, row: ResourceState) -> float:
     if isinstance(error, ReplacementRequired | Transient):
         return math.inf
-    if error.row is errors.STORAGE:
+    if error.row is errors.AWS_REFUSED:
         return error.patience
     if row.verb == DELETE and isinstance(error, Denied):
         return DELETE_DENIED_PATIENCE
@@ -146,7 +146,7 @@ class Reconciler:
         except ParentMissing:
             raise
         except ResourceMissing as missing:
-            self._forget()
+            self._mark_lost()
             raise StillSearching(missing.row, missing.what) from None
         except NeedsReplacement as needed:
             self._remove(needed)
@@ -307,7 +307,7 @@ class Reconciler:
         facts.absent_since = None
         facts.owned = False
 
-    def _forget(self) -> None:
+    def _mark_lost(self) -> None:
         """Forget the id of a missing object.
 
         Unless Lakeferry itself deleted the object, keep the id for the next search.

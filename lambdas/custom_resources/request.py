@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import attrs
 
 from lambdas.shared import errors
-from lambdas.shared.aws import aws_call, raise_instead
+from lambdas.shared.aws import raise_instead, translate_aws_errors
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.properties import Properties
 from lambdas.shared.resource import ResourceHandler
@@ -107,7 +107,7 @@ class CloudFormationStacks:
     def is_creating(self, stack_id: str, logical_id: str) -> bool:
         try:
             with (
-                aws_call("describing a resource of the stack"),
+                translate_aws_errors("describing a resource of the stack"),
                 raise_instead(("ValidationError",), LookupError),
             ):
                 detail = self.client.describe_stack_resource(StackName=stack_id, LogicalResourceId=logical_id)
@@ -116,7 +116,7 @@ class CloudFormationStacks:
         return detail.get("StackResourceDetail", {}).get("ResourceStatus", "") in _IN_PROGRESS
 
     def _read_status(self, stack_id: str) -> str:
-        with aws_call("describing the stack"):
+        with translate_aws_errors("describing the stack"):
             return str(self.client.describe_stacks(StackName=stack_id)["Stacks"][0]["StackStatus"])
 
 

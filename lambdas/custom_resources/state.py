@@ -23,7 +23,7 @@ from cattrs import Converter
 from lambdas import contract
 from lambdas.custom_resources.request import DELETE, UPDATE, Request, Stacks
 from lambdas.shared import errors
-from lambdas.shared.aws import aws_call, read_error_code
+from lambdas.shared.aws import read_error_code, translate_aws_errors
 from lambdas.shared.clock import Clock
 from lambdas.shared.errors import InProgress, LakeferryError, StaleRequest, Transient
 
@@ -59,7 +59,7 @@ class DynamoDocuments:
     table: str
 
     def read(self, key: str) -> Versioned:
-        with aws_call(f"reading table {self.table}"):
+        with translate_aws_errors(f"reading table {self.table}"):
             response = self.client.get_item(
                 TableName=self.table, Key={contract.STATE_KEY: {"S": key}}, ConsistentRead=True
             )
@@ -83,7 +83,7 @@ class DynamoDocuments:
                 "ConditionExpression": "version = :over",
                 "ExpressionAttributeValues": {":over": {"N": str(over)}},
             }
-        with aws_call(f"writing table {self.table}"):
+        with translate_aws_errors(f"writing table {self.table}"):
             try:
                 self.client.put_item(TableName=self.table, Item=item, **condition)
             except ClientError as error:
@@ -95,7 +95,7 @@ class DynamoDocuments:
     def read_all(self) -> Iterator[dict[str, Any]]:
         start: dict[str, Any] = {}
         while True:
-            with aws_call(f"reading table {self.table}"):
+            with translate_aws_errors(f"reading table {self.table}"):
                 page = self.client.scan(TableName=self.table, ConsistentRead=True, **start)
             for item in page.get("Items", []):
                 yield json.loads(item["document"]["S"])
@@ -240,7 +240,7 @@ class StateStore:
             expires = self.clock.time() + TOMBSTONE_SECONDS if is_gone else None
             if self.documents.write(key, _CONVERTER.unstructure(changed), stored.version, expires):
                 return changed
-        raise Transient(errors.STORAGE, "too many other invocations write the same item")
+        raise Transient(errors.AWS_REFUSED, "too many other invocations write the same item")
 
     def lease(self, key: str, request_id: str, owner: str, until: float) -> Lease:
         """Take the lease.
@@ -391,7 +391,7 @@ def _is_late_update(row: ResourceState, request: Request) -> bool:
 
     The framework can report a failure while its call of this function is still on its way. If that call were
     taken for the rollback, the rollback itself would be refused. The failed update begins with the properties
-    in force. So does the rollback of an update that was accepted, but that returns to where this one began.
+    in force. The rollback of an accepted update begins there too, but restores the properties before it.
     """
     begins_here = request.fingerprint_before == row.fingerprint
     changes_nothing = request.fingerprint == row.fingerprint

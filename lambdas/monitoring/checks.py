@@ -29,7 +29,7 @@ from lambdas.monitoring.measurements import (
 )
 from lambdas.monitoring.settings import Monitored
 from lambdas.shared import errors
-from lambdas.shared.aws import aws_call
+from lambdas.shared.aws import translate_aws_errors
 from lambdas.shared.errors import LakeferryError, OutOfTime
 from lambdas.shared.log import Log
 
@@ -177,7 +177,7 @@ def emit(client: CloudWatchClient, measured: Measured, deployment: str, now: flo
     """Write the metrics. Raises LakeferryError if CloudWatch doesn't accept them."""
     data = list(_build_metric_data(measured, deployment, datetime.fromtimestamp(now, UTC)))
     for start in range(0, len(data), _DATA_PER_CALL):
-        with aws_call("writing metrics"):
+        with translate_aws_errors("writing metrics"):
             client.put_metric_data(
                 Namespace=contract.METRICS, MetricData=data[start : start + _DATA_PER_CALL]
             )

@@ -14,13 +14,13 @@ from botocore.exceptions import ClientError
 
 from config.exports import contracts, cron
 from config.exports.contract import WindowRule
-from config.exports.windows import closed_windows
+from config.exports.windows import list_closed_windows
 from config.toml_model import BadFile
 from lambdas.confluent import telemetry
 from lambdas.confluent.rest_client import RestClient, get_objects, get_path, get_text, require_text
 from lambdas.monitoring import errors as monitoring_errors
 from lambdas.monitoring.settings import MonitoredExport
-from lambdas.shared.aws import aws_call, read_error_code
+from lambdas.shared.aws import read_error_code, translate_aws_errors
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.s3 import Objects
 from lambdas.shared.secrets import CURRENT
@@ -87,7 +87,7 @@ class GlueTables:
 
     def _find_metadata(self, table: str) -> tuple[str, str]:
         """Return the bucket and the key of the metadata that Glue refers to."""
-        with aws_call(f"reading {self.database}.{table} in Glue"):
+        with translate_aws_errors(f"reading {self.database}.{table} in Glue"):
             try:
                 parameters = self.glue.get_table(DatabaseName=self.database, Name=table)["Table"].get(
                     "Parameters"
@@ -278,7 +278,7 @@ class ExportResults:
 
     def first_run(self, export: MonitoredExport) -> datetime | None:
         """Return the first scheduled time after the export's job was created, or None."""
-        with aws_call(f"reading job {export.job} in Glue"):
+        with translate_aws_errors(f"reading job {export.job} in Glue"):
             created = self.glue.get_job(JobName=export.job)["Job"]["CreatedOn"]
         return cron.parse(export.cron, export.zone).after(created.astimezone(UTC))
 
@@ -288,7 +288,9 @@ class ExportResults:
         schedule = cron.parse(export.cron, export.zone)
         due = schedule.until(now - grace)
         closed = (
-            [(window.label, window.end) for window in closed_windows(_build_rule(export), due)] if due else []
+            [(window.label, window.end) for window in list_closed_windows(_build_rule(export), due)]
+            if due
+            else []
         )
         published = self._list_labels(export.export, "manifests") | self._list_labels(
             export.export, "skipped"
@@ -319,7 +321,7 @@ class Unreached(NamedTuple):
 
 
 def find_unreached(sns: SNSClient, topic: str, recipients: int) -> Unreached:
-    with aws_call(f"reading topic {topic}"):
+    with translate_aws_errors(f"reading topic {topic}"):
         attributes = sns.get_topic_attributes(TopicArn=topic)["Attributes"]
     missing = max(0, recipients - int(attributes.get("SubscriptionsConfirmed") or 0))
     pending = min(missing, int(attributes.get("SubscriptionsPending") or 0))
@@ -347,7 +349,7 @@ class SecretKeys:
     now: Callable[[], float]
 
     def age_days(self, secret: str) -> float:
-        with aws_call(f"listing the versions of secret {secret}"):
+        with translate_aws_errors(f"listing the versions of secret {secret}"):
             versions = self.client.list_secret_version_ids(SecretId=secret)["Versions"]
         for version in versions:
             if CURRENT in version.get("VersionStages", []):
@@ -359,7 +361,7 @@ class SecretKeys:
 
         While rotation keeps failing, NextRotationDate of DescribeSecret remains in the past.
         """
-        with aws_call(f"describing secret {secret}"):
+        with translate_aws_errors(f"describing secret {secret}"):
             described = self.client.describe_secret(SecretId=secret)
         due = described.get("NextRotationDate") if described.get("RotationEnabled") else None
         return max(0.0, self.now() - float(due.timestamp())) / DAY if due else 0.0

@@ -15,7 +15,7 @@ import attrs
 
 from config.exports import contracts, cron
 from config.toml_model import BadFile
-from lambdas.shared.aws import aws_call
+from lambdas.shared.aws import translate_aws_errors
 from lambdas.shared.s3 import Objects
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ class JobRun:
 
 
 def get_job_run(glue: GlueClient, job: str, job_run_id: str) -> JobRun:
-    with aws_call(f"getting run {job_run_id} of job {job}"):
+    with translate_aws_errors(f"getting run {job_run_id} of job {job}"):
         run = glue.get_job_run(JobName=job, RunId=job_run_id)["JobRun"]
     return JobRun(job_run_id, run["StartedOn"].astimezone(UTC))
 

@@ -260,7 +260,7 @@ def _read_connection(version: Version) -> Connection:
 
 def _list_kept_fields(version: Version) -> dict[str, str]:
     """Return the fields that a new version keeps, including those that drivers use to connect."""
-    return {**version.fields, **secret_fields.about(_read_connection(version))}
+    return {**version.fields, **secret_fields.build_connection_fields(_read_connection(version))}
 
 
 def _quote_user(context: RotationContext) -> sql.Sql:

@@ -21,7 +21,7 @@ import attrs
 from config.aws_denials import DENIED
 from lambdas import contract
 from lambdas.rotation import errors as rotation_errors
-from lambdas.shared.aws import FINAL, aws_call, raise_instead
+from lambdas.shared.aws import FINAL, raise_instead, translate_aws_errors
 from lambdas.shared.errors import ErrorRow, Refused
 from lambdas.shared.redaction import Secret
 from lambdas.shared.secrets import CURRENT, PREVIOUS, is_secret
@@ -92,7 +92,7 @@ class SecretVersions:
     secret_id: str
 
     def describe(self) -> Described:
-        with aws_call(f"describing secret {self.secret_id}"):
+        with translate_aws_errors(f"describing secret {self.secret_id}"):
             described = self.client.describe_secret(SecretId=self.secret_id)
         stages_by_version = described.get("VersionIdsToStages") or {}
         return Described(
@@ -115,7 +115,10 @@ class SecretVersions:
         if not version:
             return None
         try:
-            with aws_call(f"reading secret {self.secret_id}"), raise_instead((_MISSING,), KeyError):
+            with (
+                translate_aws_errors(f"reading secret {self.secret_id}"),
+                raise_instead((_MISSING,), KeyError),
+            ):
                 response = self.client.get_secret_value(SecretId=self.secret_id, VersionId=version)
         except KeyError:
             return None
@@ -203,7 +206,7 @@ class SecretVersions:
     def _list_versions(self) -> Iterator[Mapping[str, Any]]:
         parameters: dict[str, Any] = {"SecretId": self.secret_id, "IncludeDeprecated": True}
         while True:
-            with aws_call(f"listing the versions of secret {self.secret_id}"):
+            with translate_aws_errors(f"listing the versions of secret {self.secret_id}"):
                 page = self.client.list_secret_version_ids(**parameters)
             yield from page.get("Versions") or []
             if not page.get("NextToken"):
@@ -220,7 +223,7 @@ class SecretVersions:
     def _translate_errors(self, doing: str, row: ErrorRow) -> Iterator[None]:
         action = f"{doing} secret {self.secret_id}"
         with (
-            aws_call(action),
+            translate_aws_errors(action),
             raise_instead(FINAL | DENIED, lambda answer: Refused(row, f"{action}: {answer}")),
         ):
             yield

@@ -9,7 +9,7 @@ from typing import Any, Final
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
-from config.aws_denials import DENIED, answer_of
+from config.aws_denials import DENIED, format_aws_answer
 from lambdas.shared import errors
 from lambdas.shared.errors import Denied, LakeferryError, Refused, Transient
 
@@ -28,7 +28,7 @@ def read_error_code(error: ClientError) -> str:
 
 def answer_to(error: ClientError) -> str:
     """Return the code and, for a denial, what AWS says about it."""
-    return answer_of(error.response.get("Error", {}))
+    return format_aws_answer(error.response.get("Error", {}))
 
 
 @contextmanager
@@ -51,15 +51,15 @@ def translate_error(doing: str, error: Mapping[str, Any]) -> LakeferryError:
     """
     code = str(error.get("Code", ""))
     kind = Refused if code in FINAL else Denied if code in DENIED else Transient
-    return kind(errors.STORAGE, f"{doing}: {answer_of(error)}")
+    return kind(errors.AWS_REFUSED, f"{doing}: {format_aws_answer(error)}")
 
 
 @contextmanager
-def aws_call(doing: str) -> Iterator[None]:
+def translate_aws_errors(doing: str) -> Iterator[None]:
     """Turn boto3's exceptions into LakeferryError: Transient if there was no answer."""
     try:
         yield
     except ClientError as error:
         raise translate_error(doing, error.response.get("Error", {})) from None
     except (BotoCoreError, ResponseParserError) as error:
-        raise Transient(errors.STORAGE, f"{doing}: {type(error).__name__}") from None
+        raise Transient(errors.AWS_REFUSED, f"{doing}: {type(error).__name__}") from None

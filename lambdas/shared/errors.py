@@ -27,8 +27,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from config.aws_denials import denial_of, shorten
-from config.errors import entry, plain
+from config.aws_denials import find_denial, shorten
+from config.errors import find_entry, to_plain_text
 from lambdas.shared.redaction import redact
 
 #: Details from a vendor are cut to this many characters.
@@ -47,7 +47,7 @@ class ErrorRow(NamedTuple):
 
     @property
     def remedy(self) -> str:
-        return plain(entry(self.code).remedy)
+        return to_plain_text(find_entry(self.code).remedy)
 
 
 class LakeferryError(Exception):
@@ -71,7 +71,7 @@ class LakeferryError(Exception):
         """What to do: against what denied the call, if AWS names it in the message, also in one that a vendor
         passes on.
         """
-        denial = denial_of(self.what)
+        denial = find_denial(self.what)
         return denial.remedy if denial else self.row.remedy
 
     def __str__(self) -> str:
@@ -173,7 +173,7 @@ UNREADABLE: Final = ErrorRow("NET-UNREADABLE")
 ADDRESS: Final = ErrorRow("NET-ADDRESS")
 SECRET_MISSING: Final = ErrorRow("AWS-SECRET-MISSING")
 SECRET_SHAPE: Final = ErrorRow("AWS-SECRET-SHAPE")
-STORAGE: Final = ErrorRow("AWS-REFUSED")
+AWS_REFUSED: Final = ErrorRow("AWS-REFUSED")
 DOCUMENT: Final = ErrorRow("AWS-DOCUMENT")
 
 OUTPUTS: Final = ErrorRow("LF-OUTPUTS")

@@ -35,7 +35,7 @@ class Context(Generic[V_co]):
     `name` is deterministic: a-z, 0-9 and hyphens, at most 60 characters. `notes` are stored between calls.
     `previous` are the properties before an update. `deleting` is True for a delete. `resource_uid` is a hash
     that is unique among the resources of all stacks, and stays the same when the resource is replaced.
-    `rolling_back` asks CloudFormation whether the stack is being rolled back. Raises Transient, Denied or
+    `rolling_back` asks CloudFormation whether the stack is being rolled back, and raises Transient, Denied or
     Refused.
 
     Some objects have names that the user chose and don't name their owner, so anybody may have created them.
@@ -66,7 +66,7 @@ class Vendor(Protocol):
     """What the lifecycle of all resources needs to know of a vendor's client.
 
     `tenant` is the organization or account of the login. It has no name in it that somebody can change.
-    `creator` is the login as far as it sees all that it created, for whatever reason; "" if it may not.
+    `creator` is the login, if it always sees what it created; otherwise "".
     `principal` is the login, as far as its rights can differ from another one's. NAMES_ARE_UNIQUE: a create
     fails while another object has the name, seen or not.
     """
@@ -120,4 +120,4 @@ class ResourceHandler(Protocol):
     def delete(self, context: Any, spec: Any, object_id: str) -> None: ...
 
     def find_existing(self, context: Any, spec: Any, known_id: str | None) -> list[str]:
-        """Return the ids of the objects that exist. `known` is the id in the state."""
+        """Return the ids of the objects that exist. `known_id` is the id in the state."""

@@ -12,7 +12,7 @@ import attrs
 from botocore.exceptions import ClientError
 
 from lambdas.shared import errors
-from lambdas.shared.aws import aws_call, read_error_code
+from lambdas.shared.aws import read_error_code, translate_aws_errors
 from lambdas.shared.errors import LakeferryError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Objects:
 
     def read(self, key: str) -> Stored | None:
         """Return the object, or None if there is none. Raises LakeferryError unless it is a JSON object."""
-        with aws_call(f"reading s3://{self.bucket}/{key}"):
+        with translate_aws_errors(f"reading s3://{self.bucket}/{key}"):
             try:
                 answer = self.client.get_object(Bucket=self.bucket, Key=key)
                 content = _decompress(answer["Body"].read())
@@ -65,7 +65,7 @@ class Objects:
         Return None if another write was faster; that may be this write itself, sent twice.
         """
         body = json.dumps(document, indent=2, ensure_ascii=False).encode()
-        with aws_call(f"writing s3://{self.bucket}/{key}"):
+        with translate_aws_errors(f"writing s3://{self.bucket}/{key}"):
             try:
                 if over:
                     answer = self.client.put_object(
@@ -93,7 +93,7 @@ class Objects:
             **({"StartAfter": after} if after else {}),
         }
         while True:
-            with aws_call(f"listing s3://{self.bucket}/{prefix}"):
+            with translate_aws_errors(f"listing s3://{self.bucket}/{prefix}"):
                 answer = self.client.list_objects_v2(**parameters)
             for item in answer.get("Contents", []):
                 yield Listed(item["Key"], item["LastModified"])

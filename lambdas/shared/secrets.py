@@ -12,7 +12,7 @@ import attrs
 
 from config.aws_denials import DENIED
 from lambdas.shared import errors
-from lambdas.shared.aws import aws_call, raise_instead
+from lambdas.shared.aws import raise_instead, translate_aws_errors
 from lambdas.shared.errors import Denied, NotFound
 from lambdas.shared.redaction import ApiKey, Secret
 
@@ -71,11 +71,11 @@ class SecretStore:
 
         def denied(answer: str) -> Denied:
             why = "it doesn't exist, or the function may not read it or use its key"
-            return Denied(errors.STORAGE, f"reading secret {secret_id}: {answer} ({why})")
+            return Denied(errors.AWS_REFUSED, f"reading secret {secret_id}: {answer} ({why})")
 
         try:
             with (
-                aws_call(f"reading secret {secret_id}"),
+                translate_aws_errors(f"reading secret {secret_id}"),
                 raise_instead((_MISSING,), KeyError),
                 raise_instead(DENIED, denied),
             ):
@@ -115,7 +115,7 @@ class SecretStore:
         token = str(uuid.uuid5(_TOKENS, f"{secret_id}/{version}"))
         text = json.dumps(reveal_fields(fields), sort_keys=True)
         try:
-            with aws_call(f"writing secret {secret_id}"), raise_instead((_MISSING,), KeyError):
+            with translate_aws_errors(f"writing secret {secret_id}"), raise_instead((_MISSING,), KeyError):
                 self.client.put_secret_value(SecretId=secret_id, SecretString=text, ClientRequestToken=token)
         except KeyError:
             raise NotFound(

@@ -58,7 +58,7 @@ class FunctionSettings:
 
 @attrs.frozen(kw_only=True)
 class ResourceSettings(FunctionSettings):
-    """Of the functions that create, update and delete the objects of either vendor."""
+    """Settings of the functions that create, update and delete the objects of either vendor."""
 
     project: str = _declare_required(contract.PROJECT)
     stage: str = _declare_required(contract.STAGE)
@@ -67,7 +67,7 @@ class ResourceSettings(FunctionSettings):
 
 @attrs.frozen(kw_only=True)
 class ConfluentSettings(FunctionSettings):
-    """Of the functions that call Confluent with the Cloud API key. The URLs are those of simulators."""
+    """Settings of the functions that call Confluent with the Cloud API key. The URLs are of simulators."""
 
     cloud_key_secret: str = _declare_required(contract.CLOUD_KEY_SECRET)
     confluent_url: str = _declare_optional(contract.CONFLUENT_URL)
@@ -76,7 +76,7 @@ class ConfluentSettings(FunctionSettings):
 
 @attrs.frozen(kw_only=True)
 class SnowflakeSettings(FunctionSettings):
-    """Of the function that creates Snowflake's objects. The URL is that of a simulator."""
+    """Settings of the function that creates Snowflake's objects. The URL is that of a simulator."""
 
     account: str = _declare_required(contract.SNOWFLAKE_ACCOUNT)
     user: str = _declare_required(contract.SNOWFLAKE_USER)
@@ -88,7 +88,7 @@ class SnowflakeSettings(FunctionSettings):
 
 @attrs.frozen(kw_only=True)
 class RotationSettings(FunctionSettings):
-    """Of the functions that rotate keys: Confluent's with the Cloud API key, Snowflake's without it."""
+    """Settings of the functions that rotate keys. Only Confluent's has a Cloud API key."""
 
     keep: str = _declare_optional(contract.ROTATION_KEEP)
     grace_days: str = _declare_optional(contract.ROTATION_GRACE_DAYS)

@@ -39,11 +39,11 @@ class SnsTopics:
             code = read_error_code(error)
             status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
             if status >= 500:
-                raise ResponseLost(errors.STORAGE, f"{doing}: {answer_to(error)}") from None
+                raise ResponseLost(errors.AWS_REFUSED, f"{doing}: {answer_to(error)}") from None
             if code in _THROTTLED:
-                raise NotSent(errors.STORAGE, f"{doing}: {code}") from None
-            raise Refused(errors.STORAGE, f"{doing}: {answer_to(error)}") from None
+                raise NotSent(errors.AWS_REFUSED, f"{doing}: {code}") from None
+            raise Refused(errors.AWS_REFUSED, f"{doing}: {answer_to(error)}") from None
         except (EndpointConnectionError, ConnectTimeoutError) as error:
-            raise NotSent(errors.STORAGE, f"{doing}: {type(error).__name__}") from None
+            raise NotSent(errors.AWS_REFUSED, f"{doing}: {type(error).__name__}") from None
         except BotoCoreError as error:
-            raise ResponseLost(errors.STORAGE, f"{doing}: {type(error).__name__}") from None
+            raise ResponseLost(errors.AWS_REFUSED, f"{doing}: {type(error).__name__}") from None

@@ -45,7 +45,7 @@ def build_fields(pair: KeyPair, to: Connection) -> dict[str, str]:
     """Return all fields of the secret."""
     pem = pair.private_pem.reveal()
     return {
-        **about(to),
+        **build_connection_fields(to),
         PRIVATE_KEY: pem,
         PUBLIC_KEY: pair.public_pem,
         "fingerprint": pair.fingerprint,
@@ -61,8 +61,10 @@ def remove_key(stored: Mapping[str, str]) -> dict[str, str]:
 
 def is_about(stored: Mapping[str, str], to: Connection) -> bool:
     """Return whether a secret describes this connection; its key is not compared."""
-    expected = about(to)
-    return all(stored.get(name, "") == expected.get(name, "") for name in about(_EVERYTHING))
+    expected = build_connection_fields(to)
+    return all(
+        stored.get(name, "") == expected.get(name, "") for name in build_connection_fields(_EVERYTHING)
+    )
 
 
 def read_pair(store: SecretStore, secret_id: str) -> KeyPair:
@@ -94,7 +96,7 @@ def read_held_pair(store: SecretStore, secret_id: str, stage: str = CURRENT) -> 
         ) from None
 
 
-def about(to: Connection) -> dict[str, str]:
+def build_connection_fields(to: Connection) -> dict[str, str]:
     """Return the fields of a connection, without those that are ""."""
     every = {
         ACCOUNT: to.account,

@@ -9,7 +9,7 @@ import attrs
 from constructs import Construct
 
 from config.deployments.confluent_model import Confluent, Topic
-from config.deployments.model import Deployment, pascal_case
+from config.deployments.model import Deployment, to_pascal_case
 from lambdas import contract
 from lambdas.confluent.key_properties import KEY_SERVICES, ApiKeyOutputs, ApiKeyProps
 from lambdas.confluent.properties import (
@@ -126,7 +126,7 @@ class Accounts(Construct):
         self._ids = {
             name: provider.create(
                 self,
-                f"{pascal_case(name)}Account",
+                f"{to_pascal_case(name)}Account",
                 ServiceAccountProps(description=_DESCRIPTIONS[name]),
             ).outputs.id
             for name in names
@@ -150,10 +150,10 @@ class Accounts(Construct):
         if role.scope == "subject":
             scope_ids["schema_registry_id"] = cluster.resource.outputs.schema_registry_id
         is_named_subject = role.scope == "subject" and name != role.name
-        subject = pascal_case(name) if is_named_subject else ""
+        subject = to_pascal_case(name) if is_named_subject else ""
         binding = self._provider.create(
             self,
-            f"{pascal_case(role.account)}{role.role}{pascal_case(role.scope)}{subject}",
+            f"{to_pascal_case(role.account)}{role.role}{to_pascal_case(role.scope)}{subject}",
             RoleBindingProps(
                 service_account_id=self.id(role.account),
                 role=role.role,
@@ -166,13 +166,13 @@ class Accounts(Construct):
 
     def add_acl(self, acl: Acl, *, credentials: str, topics: list[str]) -> None:
         """Add one resource for all topics: a stack has at most 500 resources."""
-        resource_name = pascal_case(acl.resource_type.lower()) if acl.name else "Topics"
+        resource_name = to_pascal_case(acl.resource_type.lower()) if acl.name else "Topics"
         if acl.name != CLUSTER_NAME:
-            resource_name += pascal_case(acl.name)
+            resource_name += to_pascal_case(acl.name)
         rights_of_manager = list(self.rights[MANAGER])
         entry = self._provider.create(
             self,
-            f"{pascal_case(acl.account)}{pascal_case(acl.operation.lower())}{resource_name}",
+            f"{to_pascal_case(acl.account)}{to_pascal_case(acl.operation.lower())}{resource_name}",
             AclProps(
                 environment_id=self._cluster.environment_id,
                 cluster_id=self._cluster.id,
@@ -198,7 +198,7 @@ class KeyUse:
 
     @property
     def id(self) -> str:
-        return f"{pascal_case(self.path.replace('/', '_'))}Key"
+        return f"{to_pascal_case(self.path.replace('/', '_'))}Key"
 
 
 #: Keys that resources use.

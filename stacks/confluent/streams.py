@@ -8,7 +8,7 @@ from constructs import Construct, IDependable
 
 from config.deployments.confluent_model import Topic
 from config.deployments.deployment_file import LoadedDeployment
-from config.deployments.model import pascal_case
+from config.deployments.model import to_pascal_case
 from lambdas import contract
 from lambdas.confluent.flink_properties import FlinkStatementOutputs, FlinkStatementProps
 from lambdas.confluent.properties import (
@@ -78,7 +78,7 @@ class Streams(Construct):
         """Create the topic and, if no connector registers it, its schema."""
         created = self._provider.create(
             self,
-            f"{pascal_case(topic.name)}Topic",
+            f"{to_pascal_case(topic.name)}Topic",
             TopicProps(
                 environment_id=self._cluster.environment_id,
                 cluster_id=self._cluster.id,
@@ -97,7 +97,7 @@ class Streams(Construct):
             return [created]
         schema = self._provider.create(
             self,
-            f"{pascal_case(topic.name)}Schema",
+            f"{to_pascal_case(topic.name)}Schema",
             SchemaProps(
                 environment_id=self._cluster.environment_id,
                 credentials=self._keys[SCHEMA_REGISTRY].credentials,
@@ -124,7 +124,7 @@ class Streams(Construct):
         has_own_schema = topic.datagen == "schema"
         return self._provider.create(
             self,
-            f"{pascal_case(topic.name)}Connector",
+            f"{to_pascal_case(topic.name)}Connector",
             ConnectorProps(
                 environment_id=self._cluster.environment_id,
                 cluster_id=self._cluster.id,
@@ -144,7 +144,7 @@ class Streams(Construct):
         adopted = any("topic" in topic.adopt for topic in deployment.topics if topic.statement == name)
         return self._provider.create(
             self,
-            f"{pascal_case(name)}Statement",
+            f"{to_pascal_case(name)}Statement",
             FlinkStatementProps(
                 environment_id=self._cluster.environment_id,
                 region=deployment.aws.region,

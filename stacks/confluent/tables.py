@@ -11,7 +11,7 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct, IDependable
 
 from config.deployments.confluent_model import Topic
-from config.deployments.model import Deployment, pascal_case
+from config.deployments.model import Deployment, to_pascal_case
 from lambdas import contract
 from lambdas.confluent.properties import (
     CatalogIntegrationProps,
@@ -121,4 +121,4 @@ class Tableflow(Construct):
             await_catalog=table.in_glue,
             adopt="tableflow" in topic.adopt,
         )
-        self._provider.create(self, f"{pascal_case(topic.name)}Table", props).after(*after)
+        self._provider.create(self, f"{to_pascal_case(topic.name)}Table", props).after(*after)

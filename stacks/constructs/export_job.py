@@ -12,7 +12,7 @@ from aws_cdk import aws_s3_assets as s3_assets
 from constructs import Construct
 
 from config.deployments.deployment_file import LoadedDeployment
-from config.deployments.model import Export, pascal_case
+from config.deployments.model import Export, to_pascal_case
 from config.exports.contract import Contract
 from glue_jobs.platform import spark_settings
 from stacks import assets
@@ -72,7 +72,7 @@ class ExportJobs(Construct):
         contract = self._find_contract(export)
         job = glue.CfnJob(
             self,
-            f"{pascal_case(export.contract)}Job",
+            f"{to_pascal_case(export.contract)}Job",
             name=f"{self._deployment.prefix}-{export.contract}",
             description=contract.title,
             role=self.role.role_arn,

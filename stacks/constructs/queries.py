@@ -7,7 +7,7 @@ from typing import Final
 from aws_cdk import aws_athena as athena
 from constructs import Construct
 
-from config.deployments.model import Deployment, pascal_case
+from config.deployments.model import Deployment, to_pascal_case
 
 QUERIES: Final = {
     "First": ("the first 100 rows", 'SELECT * FROM "{database}"."{table}" LIMIT 100'),
@@ -29,7 +29,7 @@ def create_named_queries(scope: Construct, *, deployment: Deployment, database: 
         for name, (title, text) in QUERIES.items():
             athena.CfnNamedQuery(
                 scope,
-                f"{pascal_case(topic.name)}{name}Query",
+                f"{to_pascal_case(topic.name)}{name}Query",
                 name=(
                     f"{deployment.prefix} "
                     f"{topic.name[: _LONGEST - len(deployment.prefix) - len(title) - 3]}: {title}"

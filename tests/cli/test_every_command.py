@@ -105,7 +105,7 @@ def test_a_failed_command_prints_one_document(words):
     assert (document["ok"], document["code"], document["exit_code"], answer.exit_code) == (
         False, row.code, row.exit_code, row.exit_code,
     )  # fmt: skip
-    assert document["docs"] == errors.entry(row.code).page
+    assert document["docs"] == errors.find_entry(row.code).page
     assert row.exit_code in leaf(words).callback.declared.exits
 
 

@@ -22,9 +22,9 @@ def explain(*words):
 )
 def test_an_error_is_shown_with_its_cause_and_its_remedy(code):
     answer = explain(code)
-    entry = errors.entry(code)
+    entry = errors.find_entry(code)
     assert (answer.exit_code, answer.stderr) == (0, "")
-    wanted = (entry.title, errors.plain(entry.cause), errors.plain(entry.remedy), entry.page)
+    wanted = (entry.title, errors.to_plain_text(entry.cause), errors.to_plain_text(entry.remedy), entry.page)
     assert [part for part in wanted if part not in answer.stdout] == []
     assert "](" not in answer.stdout
     assert ("Exit code" in answer.stdout) == (code in ("EXP-CHECK-BLOCKED", "NO-BUCKET", "CFL-AUTH"))
@@ -40,9 +40,9 @@ def test_the_document_has_the_same_text():
 
 def test_without_a_code_all_errors_are_listed():
     listed = json.loads(explain("--json").stdout)["errors"]
-    assert [error["code"] for error in listed] == list(errors.catalogue())
+    assert [error["code"] for error in listed] == list(errors.load_catalogue())
     shown = explain().stdout
-    assert [code for code in errors.catalogue() if code not in shown] == []
+    assert [code for code in errors.load_catalogue() if code not in shown] == []
 
 
 def test_lower_case_works():

@@ -202,7 +202,7 @@ def test_verbose_shows_the_cause_of_an_unexpected_error(capsys, verbose):
     except LookupError as error:
         with export.show_log(Output(verbose=verbose)):
             errors.log_cause(error)
-        failure = errors.translated(error)
+        failure = errors.translate(error)
     shown = capsys.readouterr()
     assert ("LookupError from Python" in shown.err) == verbose
     assert value not in shown.out + shown.err

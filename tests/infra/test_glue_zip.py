@@ -67,15 +67,15 @@ def test_every_module_of_the_job_is_imported(glue, tmp_path):
 
 def test_the_script_finds_its_contracts_and_tells_its_version(glue, tmp_path):
     code = (
-        "from config.exports import contracts\nfrom glue_jobs.platform import code_version\n"
-        "print(*contracts.names(), contracts.load('daily_trades').version, code_version())"
+        "from config.exports import contracts\nfrom glue_jobs.platform import compute_code_version\n"
+        "print(*contracts.names(), contracts.load('daily_trades').version, compute_code_version())"
     )
     done = run(glue, tmp_path, code)
-    from glue_jobs.platform import code_version
+    from glue_jobs.platform import compute_code_version
 
     *names, version, code = done.stdout.split()
     assert {*shipped.EXPORTS} <= {*names}, done.stderr
-    assert (version, code) == ("1", code_version())
+    assert (version, code) == ("1", compute_code_version())
 
 
 REPORT = f"""

@@ -12,7 +12,7 @@ from botocore.exceptions import WaiterError
 from lakeferry import inventory
 from lakeferry.cli import destroy as destroy_command
 from lakeferry.deployment import stacks as deployed
-from lakeferry.errors import KEPT_BACK, STOPPED, WRONG_INPUT, CommandFailed
+from lakeferry.errors import BLOCKED, STOPPED, WRONG_INPUT, CommandFailed
 from lakeferry.inventory import AWS, CONFLUENT, Verdict, confluent, destroy, foreign
 from lakeferry.output import Output
 from lambdas.snowflake import sql
@@ -172,7 +172,7 @@ def test_data_is_kept_or_deleted_as_deployed_whatever_the_file_says_now(stand_in
     assert [item.id for item in planned.differing] == [bucket.id]
     with pytest.raises(CommandFailed) as refused:
         destroyed(ctx)
-    assert (refused.value.exit_code, refused.value.code) == (KEPT_BACK, "DESTROY-DIFFERS")
+    assert (refused.value.exit_code, refused.value.code) == (BLOCKED, "DESTROY-DIFFERS")
     assert (
         f'the file says on_destroy = "{file}", and the deployed stacks would {deployed}: bucket {bucket.name}'
         in refused.value.message
@@ -345,7 +345,7 @@ def test_a_protected_stack_is_refused_with_the_way_to_unprotect_it(ctx, stacks):
     stack = stacks.make("data", {"Queue": QUEUE}, protected=True)
     with pytest.raises(CommandFailed) as refused:
         destroyed(ctx)
-    assert (refused.value.exit_code, refused.value.code) == (KEPT_BACK, "DESTROY-PROTECTED")
+    assert (refused.value.exit_code, refused.value.code) == (BLOCKED, "DESTROY-PROTECTED")
     assert stack in refused.value.message
     assert "update-termination-protection" in refused.value.hint
     boto3.client("cloudformation").update_termination_protection(

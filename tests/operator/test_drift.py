@@ -13,10 +13,10 @@ import requests
 
 from lakeferry.deploy.run import to_repair, verify_repair
 from lakeferry.deployment import stacks as deployed
-from lakeferry.errors import KEPT_BACK, CommandFailed
+from lakeferry.errors import BLOCKED, CommandFailed
 from lakeferry.health import drift, status
 from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE
-from lakeferry.inventory.known import Answer, Looker, read_known
+from lakeferry.inventory.known import Answer, ExistenceChecker, read_known
 from lakeferry.output import Output
 from lambdas.custom_resources import registry, request
 from lambdas.snowflake import sql
@@ -155,7 +155,7 @@ def test_a_renamed_object_is_not_created_a_second_time(stand_ins, ctx, standing)
         f"its name is SOMEBODYS_CHOICE now, and it is found by name only: rename it back to {name}"
         in details(ctx, "Warehouse")
     )
-    assert (refused(ctx).code, refused(ctx).exit_code) == ("REPAIR-REFUSED", KEPT_BACK)
+    assert (refused(ctx).code, refused(ctx).exit_code) == ("REPAIR-REFUSED", BLOCKED)
 
 
 def test_an_object_that_somebody_renamed_at_confluent_is_still_the_same(stand_ins, ctx, standing):
@@ -342,7 +342,7 @@ def test_a_statement_that_completed_before_confluent_dropped_it_is_as_it_should_
     (known,) = [
         item for item in read_known(ctx, described(ctx, stack)) if item.identity.logical_id == "Totals"
     ]
-    assert Looker(ctx, deleting=True).look(known).answer is Answer.ABSENT
+    assert ExistenceChecker(ctx, deleting=True).look(known).answer is Answer.ABSENT
 
 
 def described(ctx, stack):
@@ -356,5 +356,5 @@ def test_what_is_not_found_and_whose_state_was_lost_is_unknown(ctx, standing, st
     (identity,) = [identity for identity, *_ in standing.objects]
     stacks.remember(stack, identity, None, {}, unrecorded=True)
     (known,) = read_known(ctx, described(ctx, stack))
-    existence = Looker(ctx, deleting=True).look(known)
+    existence = ExistenceChecker(ctx, deleting=True).look(known)
     assert (existence.answer, existence.why) == (Answer.UNKNOWN, "the functions' table has no state of it")

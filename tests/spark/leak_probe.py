@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - how PySpark is read
 
 from config.exports import contracts
-from config.exports.windows import window_of
+from config.exports.windows import find_window
 from glue_jobs import arguments, export, runs, session
 from glue_jobs.arguments import Arguments
 from glue_jobs.pseudonyms import fetch_key
@@ -87,7 +87,7 @@ def explain(spark: SparkSession, args: Arguments, shown: Shown) -> None:
     services = connect()
     table = pin(services, args.database, contract.source.topic)
     key = fetch_key(services, args.pseudonym_secret).value
-    window = window_of(contract.window.first, contract.window)
+    window = find_window(contract.window.first, contract.window)
     utils = spark._jvm.PythonSQLUtils
     rows = ExportQuery(spark, contract, table, [window], key, services.s3).window(window).rows()
     for mode in ("extended", "codegen"):

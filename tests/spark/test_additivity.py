@@ -103,11 +103,11 @@ def measured(*measures):
 
 
 def refused(spark, text):
-    return dict(additivity.problems(spark, parse(text, name="things")))
+    return dict(additivity.find_problems(spark, parse(text, name="things")))
 
 
 def totals_of(spark, text):
-    decided = additivity.decided(spark, parse(text, name="things"))
+    decided = additivity.decide_additivity(spark, parse(text, name="things"))
     return {column.name: column.totals for column in decided.columns}
 
 

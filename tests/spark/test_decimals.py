@@ -19,8 +19,8 @@ from config.exports import contracts
 from config.exports.contract import Column
 from glue_jobs import columns, errors, session
 from glue_jobs.analyse import analyse, require_sound
-from glue_jobs.decimals import why_inexact
-from glue_jobs.expression_guard import nodes_of
+from glue_jobs.decimals import explain_inexact
+from glue_jobs.expression_guard import list_nodes
 from tests.support.lake import MONDAY, column, contract, topic_of
 
 #: Enough digits for each result of two decimals. Spark has 38.
@@ -88,10 +88,14 @@ def compute(spark_of_job, tmp_path_factory):
         try:
             judged = attrs.evolve(plain, column=[shown])
             require_sound(analyse(judged, frame)[0], judged, "things")
-            result = frame.agg(columns.raw(shown)) if measure else frame.select(columns.raw(shown))
+            result = (
+                frame.agg(columns.read_raw_value(shown))
+                if measure
+                else frame.select(columns.read_raw_value(shown))
+            )
             return result.collect()[0][0]
         except Exception as error:
-            return errors.translated(error).code
+            return errors.translate(error).code
 
     return computed
 
@@ -359,7 +363,9 @@ def test_no_exact_number_becomes_a_double_unless_the_contract_says_so(
     )
     values = spark_of_job.sql(f"select {numbers}").select(expr(expression))
     root = values._jdf.queryExecution().analyzed().expressions().apply(0)
-    reasons = [reason for node in nodes_of(root) if (reason := why_inexact(spark_of_job, node, (20, 2)))]
+    reasons = [
+        reason for node in list_nodes(root) if (reason := explain_inexact(spark_of_job, node, (20, 2)))
+    ]
     if becomes_double:
         assert [reason.split(" into")[0] for reason in reasons] == [f"turns {becomes_double}"]
     else:

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - how PySpark is read
 
 from config.exports import contracts
 from config.exports.allowed_functions import ICEBERG_FIELDS
-from config.exports.windows import window_of
+from config.exports.windows import find_window
 from glue_jobs import ranges
 from glue_jobs.errors import SourceProblem
 from glue_jobs.rows import ExportQuery
@@ -530,7 +530,7 @@ def test_many_keys_and_one_that_has_most_rows_over_several_partitions(lake):
             [a.cast(f.type) for a, f in zip(filled, seed.schema, strict=True)], schema=seed.schema
         )
     )
-    assert ranges.wanted(count, lake.spark.sparkContext.defaultParallelism) == 2
+    assert ranges.count_partitions(count, lake.spark.sparkContext.defaultParallelism) == 2
     run = lake.export(contract(*LINES))
     expected = [(f"k{n:06}", n) for n in range(0, count, 10)] + [("most", count - 1)]
     assert pairs(run) == expected
@@ -562,7 +562,7 @@ def test_one_shuffle_both_deduplicates_and_orders_a_file_in_the_order_of_its_key
     mine = contracts.load(lake.write_contract(text))
     services = connect()
     table = pin(services, lake.target.database, "things")
-    window = window_of(MONDAY.date(), mine.window)
+    window = find_window(MONDAY.date(), mine.window)
     frame = ExportQuery(lake.spark, mine, table, [window], b"", services.s3).window(window).rows().frame
     plan = frame._jdf.queryExecution().executedPlan().toString()
     assert len(re.findall(r"\bExchange\b", plan)) == 1

@@ -13,7 +13,7 @@ from config.exports import check
 from config.exports.allowed_functions import AGGREGATE, SCALAR
 from config.exports.avro_schema import BadSchema
 from config.exports.contracts import parse
-from config.exports.table_columns import spark_columns
+from config.exports.table_columns import list_spark_columns
 from config.exports.topic_schema import TopicSchema, from_avro
 from config.toml_model import BadFile
 from glue_jobs.errors import BadInput
@@ -75,7 +75,7 @@ def test_spark_sees_the_fields_and_types_that_the_check_expects(generated, lakes
         table = lake.spark.table(f"lake.`{lake.target.database}`.{name}")
         names = metadata_columns(table.columns)
         assert described(table.schema.jsonValue(), names) == described(
-            spark_columns(from_avro(schema, name)), names
+            list_spark_columns(from_avro(schema, name)), names
         ), fields
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from glue_jobs.pseudonyms import PseudonymKey, hasher
+from glue_jobs.pseudonyms import PseudonymKey, create_hasher
 from tests.support.lake import KEY, MONDAY, column, contract, topic_of
 from tests.support.oracles import pseudonym
 
@@ -88,7 +88,7 @@ def test_the_test_data_has_several_spellings_of_a_person():
 @example([*ASCII, *FOREIGN])
 @example(["\u00a0", "\u3000 "])
 def test_a_batch_has_the_pseudonyms_of_its_values(kind, values):
-    assert hasher(KEY, kind)(pa.array(values, pa.string())).to_pylist() == [
+    assert create_hasher(KEY, kind)(pa.array(values, pa.string())).to_pylist() == [
         pseudonym(value, kind) for value in values
     ]
 
@@ -96,7 +96,10 @@ def test_a_batch_has_the_pseudonyms_of_its_values(kind, values):
 def test_bytes_that_are_no_text_are_hashed_as_what_the_file_would_show():
     raw = pa.array([b"a\xff", b"a"])
     values = pa.Array.from_buffers(pa.string(), 2, raw.buffers())
-    assert hasher(KEY, "name")(values).to_pylist() == [pseudonym("a\ufffd", "name"), pseudonym("a", "name")]
+    assert create_hasher(KEY, "name")(values).to_pylist() == [
+        pseudonym("a\ufffd", "name"),
+        pseudonym("a", "name"),
+    ]
 
 
 @pytest.fixture(scope="module")

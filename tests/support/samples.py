@@ -14,9 +14,9 @@ import attrs
 from config.exports import contracts
 from config.exports.contract import Contract
 from config.exports.file_model import Check
-from config.exports.windows import Window, window_of
+from config.exports.windows import Window, find_window
 from glue_jobs.delivery import csv, manifest
-from glue_jobs.delivery.checks import implied_checks
+from glue_jobs.delivery.checks import list_implied_checks
 from glue_jobs.delivery.manifest import CheckResult, File, WindowResult
 from glue_jobs.delivery.verify import FileStats, Part, verify_file
 from glue_jobs.source import PinnedTable
@@ -121,11 +121,11 @@ def csv_bytes(rows_of: Contract, rows: list[dict]) -> bytes:
     columns = rows_of.columns
     null_text = rows_of.delivery.null_text
     lines = [",".join(_cell(row[column.name], null_text) for column in columns) + "\r\n" for row in rows]
-    return csv.header(columns, rows_of.delivery) + "".join(lines).encode()
+    return csv.build_header(columns, rows_of.delivery) + "".join(lines).encode()
 
 
 def inspected(rows_of: Contract, content: bytes) -> FileStats:
-    header = csv.header(rows_of.columns, rows_of.delivery)
+    header = csv.build_header(rows_of.columns, rows_of.delivery)
     stored = gzip.compress(content, mtime=0) if rows_of.delivery.gzip else content
     part = Part(1, "etag", len(stored), hashlib.sha256(stored).hexdigest())
     return verify_file("exports/file.csv", io.BytesIO(stored), [part], rows_of, header)
@@ -136,7 +136,7 @@ def delivered(
 ) -> WindowResult:
     """Return a window with these rows, in which every event was kept. `changes` replace fields."""
     counted = counted or counts(len(rows), aggregated=rows_of.aggregate is not None)
-    window = window_of(day, rows_of.window)
+    window = find_window(day, rows_of.window)
     stats = inspected(rows_of, csv_bytes(rows_of, rows))
     ending = ".csv.gz" if rows_of.delivery.gzip else ".csv"
     key = f"exports/{rows_of.name}/data/{window.label}/{RUN}/{rows_of.name}_{window.label}{ending}"
@@ -151,8 +151,8 @@ def delivered(
         events=sum(counted["events"][name] for name in manifest.OF_WINDOW),
         offsets={"0": [100, 100 + len(rows)]},
         stats=stats,
-        checks=[*implied_checks(rows_of, stats), *map(passed, rows_of.check)],
-        notes=manifest.notes(rows_of, stats, 0, 0),
+        checks=[*list_implied_checks(rows_of, stats), *map(passed, rows_of.check)],
+        notes=manifest.write_notes(rows_of, stats, 0, 0),
         files=[File("data", key, stats.size, stats.sha256, stats.rows)],
         key_version="7f6d3c52-0b1e-4f7e-9a55-2f4f6a4e8c11" if rows_of.hashed else None,
         previous_window=None,

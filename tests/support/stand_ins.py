@@ -151,7 +151,7 @@ class Planter:
         result = self.ctx.deployment.identity
         part = "snowflake" if kind.startswith("snowflake_") else "confluent"
         module = registry.RESOURCE_TYPES[kind].handler
-        return contract.object_name(
+        return contract.build_object_name(
             project=result.name,
             stage=result.stage,
             region=self.ctx.region,

@@ -10,7 +10,7 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from config.aws_denials import DENIALS, denial_of, shorten
+from config.aws_denials import DENIALS, find_denial, shorten
 from glue_jobs import errors as job_errors
 from glue_jobs import store
 from lakeferry import error_translation, errors
@@ -94,7 +94,7 @@ def glue(said):
 def expect(said, message, advice):
     """The end of AWS's message says what denied the call; the advice is about that."""
     assert said[-60:].strip() in message
-    denial = denial_of(said)
+    denial = find_denial(said)
     assert (denial.by if denial else None) == SAID.get(said)
     if denial:
         assert denial.remedy in advice
@@ -131,7 +131,7 @@ def test_doctor_warns_of_what_it_may_not_read_and_says_what_denied_it(glue, said
 
 
 def test_the_job_says_what_denied_a_call(glue, said):
-    with pytest.raises(job_errors.StorageProblem) as failed, store.aws_errors("reading the table"):
+    with pytest.raises(job_errors.StorageProblem) as failed, store.translate_aws_errors("reading the table"):
         glue.get_tables(DatabaseName="lkc-abc123")
     assert failed.value.code == "EXP-AWS-DENIED"
     expect(said, failed.value.what, failed.value.remedy)
@@ -142,7 +142,7 @@ def test_the_job_names_what_denied_a_task_without_the_text_of_spark(said):
         f"software.amazon.awssdk.services.glue.model.AccessDeniedException: {said} (Service: Glue, Status "
         "Code: 400)"
     )
-    failed = job_errors.translated(RuntimeError(java))
+    failed = job_errors.translate(RuntimeError(java))
     assert failed.code == "EXP-AWS-DENIED"
     assert "111122223333" not in failed.what
     named = SAID.get(said)
@@ -151,7 +151,7 @@ def test_the_job_names_what_denied_a_task_without_the_text_of_spark(said):
 
 def test_what_a_vendor_passes_on_gets_the_same_advice(said):
     failed = LakeferryError(snowflake_errors.TRUST_ROLE, f"Snowflake says: Error assuming AWS_ROLE: {said}")
-    denial = denial_of(said)
+    denial = find_denial(said)
     assert failed.remedy == (denial.remedy if denial else snowflake_errors.TRUST_ROLE.remedy)
 
 
@@ -166,7 +166,7 @@ def test_lake_formation_is_named_by_java_in_the_job():
     java = (
         "software.amazon.awssdk.services.lakeformation.model.AccessDeniedException: Access is not allowed. "
     )
-    failed = job_errors.translated(
+    failed = job_errors.translate(
         RuntimeError(f"{java}(Service: LakeFormation, Status Code: 400, Request ID: x)")
     )
     assert "Lake Formation" in failed.what

@@ -41,7 +41,7 @@ def figure(rows, x: str, y: str = "money", kind: str = "bar") -> page_reader.Nod
 
 
 def drawn(delivered) -> page_reader.Node:
-    return page_reader.read(report.html(delivered)).one("figure")
+    return page_reader.read(report.render_html(delivered)).one("figure")
 
 
 def listed(found: page_reader.Node) -> list[list[str]]:

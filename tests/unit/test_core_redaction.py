@@ -98,7 +98,8 @@ def test_a_secret_that_contains_another_is_fully_redacted():
 def test_a_secret_without_references_is_still_redacted_in_error_and_log(capsys):
     def refused_by_a_vendor():
         raise LakeferryError(
-            errors.STORAGE, "value " + Secret("a-password-read-in-a-deeper-frame").reveal() + " was refused"
+            errors.AWS_REFUSED,
+            "value " + Secret("a-password-read-in-a-deeper-frame").reveal() + " was refused",
         )
 
     with pytest.raises(Failed) as failed, entry_point():

@@ -48,7 +48,7 @@ def delivery(dialect: str = "machine", null_text: str = "", delimiter: str = ","
 
 
 def written(columns: list[Column], table: pa.Table, form: Delivery) -> bytes:
-    return csv_line.header(columns, form) + bytes(csv_line.lines(table, columns, form).data)
+    return csv_line.build_header(columns, form) + bytes(csv_line.lines(table, columns, form).data)
 
 
 def texts_table(rows: list[list[str | None]]) -> pa.Table:
@@ -140,8 +140,8 @@ def test_no_rows_write_no_bytes():
 
 def test_the_header_depends_on_the_dialect():
     columns = [column("a"), column("b")]
-    assert csv_line.header(columns, delivery("machine")) == b"a,b\r\n"
-    assert csv_line.header(columns, delivery("excel")) == b"\xef\xbb\xbfa,b\r\n"
+    assert csv_line.build_header(columns, delivery("machine")) == b"a,b\r\n"
+    assert csv_line.build_header(columns, delivery("excel")) == b"\xef\xbb\xbfa,b\r\n"
 
 
 def would_run(text: str) -> bool:
@@ -326,7 +326,7 @@ def test_bytes_that_are_not_utf_8_are_replaced_and_counted(raw, text, replaced):
 @given(st.lists(st.binary(max_size=12)))
 def test_any_bytes_become_text(values):
     lines = csv_line.lines(as_spark_passes_it(values), [column("a")], delivery())
-    data = csv_line.header([column("a")], delivery()) + bytes(lines.data)
+    data = csv_line.build_header([column("a")], delivery()) + bytes(lines.data)
     assert csv_readers.by_python(data, ["a"], "") == [
         [csv_line.guarded(raw.decode(errors="replace"))] for raw in values
     ]
@@ -406,7 +406,7 @@ def test_decimals_of_every_scale_have_no_exponent_and_all_digits(tmp_path, preci
     # Spark formats small decimals, which Arrow would write with an exponent.
     arrays = [
         pa.array(plain[field.name])
-        if csv_line.written_by_spark(field)
+        if csv_line.is_written_by_spark(field)
         else pa.array(values[field.name], pa.decimal128(*decimal_type(field.type)))
         for field in columns
     ]
@@ -429,7 +429,7 @@ def test_decimals_that_arrow_writes_without_an_exponent_are_known():
     """This is the behaviour of the installed version of Arrow."""
     for scale in range(10):
         text = pa.array([Decimal((0, (1,), -scale))], pa.decimal128(10, scale)).cast(pa.string())[0].as_py()
-        assert ("E" in text) == csv_line.written_by_spark(column("a", f"decimal(10,{scale})")), scale
+        assert ("E" in text) == csv_line.is_written_by_spark(column("a", f"decimal(10,{scale})")), scale
 
 
 @given(st.integers(-(2**63), 2**63 - 1))

@@ -16,7 +16,7 @@ import attrs
 import frictionless
 import pytest
 
-from glue_jobs.delivery.datapackage import data_package
+from glue_jobs.delivery.datapackage import build_data_package
 from glue_jobs.delivery.manifest import File, WindowResult
 from tests.support import samples
 from tests.support.sample_rows import region_rows, sales_rows, symbol_rows, trade_rows
@@ -68,7 +68,7 @@ def written(folder: Path, delivered: WindowResult, *contents: bytes) -> friction
     for file, content in zip(delivered.files, contents, strict=True):
         stored = gzip.compress(content, mtime=0) if delivered.contract.delivery.gzip else content
         (folder / file.key.rpartition("/")[2]).write_bytes(stored)
-    (folder / "datapackage.json").write_text(json.dumps(data_package(delivered)))
+    (folder / "datapackage.json").write_text(json.dumps(build_data_package(delivered)))
     return frictionless.Package(str(folder / "datapackage.json"))
 
 
@@ -107,7 +107,7 @@ def test_every_value_is_read_back(tmp_path, dialect, compressed, null_text):
     assert content.startswith(b"\xef\xbb\xbf") == (dialect == "excel")
     package = written(tmp_path, delivered, content)
     assert problems(package) == []
-    assert data_package(delivered)["resources"][0].get("compression") == ("gz" if compressed else None)
+    assert build_data_package(delivered)["resources"][0].get("compression") == ("gz" if compressed else None)
     read = [row.to_dict() for row in package.resources[0].read_rows()]
     assert [row["word"] for row in read] == WORDS
     for row, expected_row in zip(read, rows(), strict=True):
@@ -134,7 +134,7 @@ def test_a_file_without_rows_is_valid(tmp_path, dialect, compressed):
 def test_only_data_is_a_resource():
     delivered, _ = every_type()
     report = File("report", "exports/report.html", 5, "0" * 64)
-    document = data_package(attrs.evolve(delivered, files=[*delivered.files, report]))
+    document = build_data_package(attrs.evolve(delivered, files=[*delivered.files, report]))
     assert [resource["path"] for resource in document["resources"]] == ["things_2026-11-09.csv"]
 
 
@@ -178,7 +178,7 @@ def test_a_text_that_looks_like_null_is_allowed(tmp_path, null_text):
 
 
 def test_the_dictionary_has_the_descriptions_of_the_contract():
-    document = data_package(samples.weekly_sales())
+    document = build_data_package(samples.weekly_sales())
     fields = {field["name"]: field for field in document["resources"][0]["schema"]["fields"]}
     assert list(fields) == [column.name for column in samples.weekly_sales().contract.columns]
     assert fields["line_total"] == {
@@ -206,7 +206,7 @@ def test_the_dictionary_has_the_descriptions_of_the_contract():
 
 
 def test_the_package_names_its_export_and_window():
-    document = data_package(samples.weekly_sales())
+    document = build_data_package(samples.weekly_sales())
     assert document["lakeferry"]["window"]["label"] == "2026-W46"
     assert document["lakeferry"]["status"] == "complete"
     assert document["lakeferry"]["filters"] == [

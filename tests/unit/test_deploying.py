@@ -182,7 +182,10 @@ def test_the_first_failed_resource_is_the_cause():
         ]
     )
     assert (found.code, found.what) == ("CFL-QUOTA", "creating kafka_cluster KafkaCluster: HTTP 402")
-    assert (found.why, found.fix) == (errors.entry("CFL-QUOTA").cause, errors.entry("CFL-QUOTA").remedy)
+    assert (found.why, found.fix) == (
+        errors.find_entry("CFL-QUOTA").cause,
+        errors.find_entry("CFL-QUOTA").remedy,
+    )
 
 
 def test_an_error_of_aws_has_its_message_and_our_advice():

@@ -28,7 +28,7 @@ from config.deployments.sources import Sources
 from config.exports.check import NOT_JUDGED
 from config.project import PROJECT, ROOT
 from config.toml_model import BadFile
-from config.toml_schema import json_schema
+from config.toml_schema import build_json_schema
 from tests.support import shipped
 
 DEV = shipped.read("dev")
@@ -738,7 +738,7 @@ def test_a_files_stage_must_match_its_name(tmp_path):
 
 
 def test_the_schema_for_editors_has_the_same_model():
-    schema = json_schema(Deployment, title="x", description="y")
+    schema = build_json_schema(Deployment, title="x", description="y")
     validator = OAS31Validator(schema)
     for stage in ("dev", "prod"):
         validator.validate(tomllib.loads(shipped.read(stage)))

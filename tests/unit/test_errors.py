@@ -18,7 +18,7 @@ from lambdas.shared import errors as shared_errors
 from lambdas.shared.errors import ErrorRow, LakeferryError
 
 ROOT = Path(__file__).resolve().parents[2]
-CATALOGUE = errors.catalogue()
+CATALOGUE = errors.load_catalogue()
 OF_LAMBDAS = ("resources", "rotation", "notifications", "monitoring")
 KINDS = {
     name: kind
@@ -108,14 +108,17 @@ def test_an_entry_is_complete(entry):
 
 
 def test_an_error_of_a_function_has_its_remedy_from_the_catalogue():
-    assert rotation_errors.IN_GRACE.remedy == errors.plain(errors.entry("ROT-IN-GRACE").remedy)
+    assert rotation_errors.IN_GRACE.remedy == errors.to_plain_text(errors.find_entry("ROT-IN-GRACE").remedy)
 
 
 def test_an_error_that_a_function_reports_is_read_back():
     error = LakeferryError(rotation_errors.IN_GRACE, "slot 2 of user U")
     error.doing = "rotating: "
     reported = errors.read(f"Error: {error}")
-    assert (reported.entry, reported.what) == (errors.entry("ROT-IN-GRACE"), "rotating: slot 2 of user U")
+    assert (reported.entry, reported.what) == (
+        errors.find_entry("ROT-IN-GRACE"),
+        "rotating: slot 2 of user U",
+    )
     assert str(reported) == "ROT-IN-GRACE  rotating: slot 2 of user U"
 
 
@@ -145,7 +148,7 @@ def test_without_a_hint_a_command_prints_the_remedy_of_the_catalogue():
     ],
 )
 def test_links_become_files(markdown, text):
-    assert errors.plain(markdown) == text
+    assert errors.to_plain_text(markdown) == text
 
 
 @pytest.mark.parametrize(
@@ -158,5 +161,5 @@ def test_links_become_files(markdown, text):
     ],
 )
 def test_a_connection_that_breaks_while_spark_reads_is_a_problem_with_storage(text):
-    error = job_errors.translated(RuntimeError(text))
+    error = job_errors.translate(RuntimeError(text))
     assert (type(error), error.code) == (job_errors.StorageProblem, "EXP-AWS-FAILED")

@@ -30,7 +30,9 @@ def columns(topic: str) -> list[str] | None:
 
 
 def origins(query: str) -> dict[str, lineage.Origin]:
-    return lineage.origins(f"-- A comment.\nCREATE TABLE `made` WITH ('a' = 'b') AS\n{query};\n", columns)
+    return lineage.find_origins(
+        f"-- A comment.\nCREATE TABLE `made` WITH ('a' = 'b') AS\n{query};\n", columns
+    )
 
 
 def fields(query: str) -> dict[str, list[str]]:
@@ -150,7 +152,7 @@ def test_a_query_that_cannot_be_followed_is_unknown(query):
     ],
 )
 def test_columns_have_the_names_that_the_statement_lists(statement, names):
-    found = {name: origin.copies for name, origin in lineage.origins(statement, columns).items()}
+    found = {name: origin.copies for name, origin in lineage.find_origins(statement, columns).items()}
     assert found == {name: (TRADES, field) for name, field in names.items()}
 
 
@@ -168,7 +170,7 @@ def test_columns_have_the_names_that_the_statement_lists(statement, names):
 )
 def test_a_statement_of_another_form_is_unknown(statement):
     with pytest.raises(lineage.Unknown):
-        lineage.origins(statement, columns)
+        lineage.find_origins(statement, columns)
 
 
 def avro(name: str, *names: str, **more) -> dict:

@@ -28,7 +28,9 @@ NOW = datetime(2026, 11, 16, 6, 15, tzinfo=UTC)
 
 def made(delivered: WindowResult, current: Manifest | None = None) -> Manifest:
     fence = Fence(delivered.table.current_since, NOW, delivered.run_id)
-    document = manifest.next_generation(manifest.first_generation(delivered, fence, NOW), current, NOW)
+    document = manifest.build_next_generation(
+        manifest.build_first_generation(delivered, fence, NOW), current, NOW
+    )
     assert json.loads(json.dumps(document)) == document
     return document
 
@@ -87,7 +89,7 @@ def test_a_generation_counts_up_and_lists_earlier_ones():
 
 def test_totals_are_plain_text():
     found = FileStats(totals={"a": {"sum": Decimal("1E+3"), "min": Decimal("1E-8"), "max": None}})
-    assert manifest.totals_document(found) == {"a": {"sum": "1000", "min": "0.00000001", "max": None}}
+    assert manifest.describe_totals(found) == {"a": {"sum": "1000", "min": "0.00000001", "max": None}}
 
 
 def test_a_column_whose_unit_varies_has_a_total_for_each_unit_and_none_over_all():
@@ -96,7 +98,7 @@ def test_a_column_whose_unit_varies_has_a_total_for_each_unit_and_none_over_all(
         totals={"a": whole, "n": whole},
         units={"a": {"USD": Decimal("4.00"), None: Decimal(3), "EUR": Decimal(2)}},
     )
-    assert manifest.totals_document(found) == {
+    assert manifest.describe_totals(found) == {
         "n": {"sum": "9.00", "min": "1", "max": "5"},
         "a ": {"sum": "3"},
         "a EUR": {"sum": "2"},
@@ -113,12 +115,12 @@ def test_a_unit_that_is_empty_and_a_missing_one_have_a_total_each():
     }
     assert totals == {"line_total ": "3", 'line_total ""': "4", "line_total EUR": "5"}
     headline = {
-        manifest.figure(entry): entry["total"]
+        manifest.find_headline_total(entry): entry["total"]
         for entry in document["headline"]
         if entry["column"] == "line_total"
     }
     assert (
-        headline == totals == {name: manifest.previous_document(document)["totals"][name] for name in totals}
+        headline == totals == {name: manifest.describe_previous(document)["totals"][name] for name in totals}
     )
 
 
@@ -132,7 +134,7 @@ def test_a_check_is_about_rows_or_about_the_file():
 
 def week(label: str, rows: int, before: Manifest | None, version: int = 1) -> Manifest:
     """Return a manifest with so many rows, after `before`."""
-    previous = manifest.previous_document(before) if before else None
+    previous = manifest.describe_previous(before) if before else None
     contract = attrs.evolve(samples.contract(samples.TRADES), version=version)
     delivered = samples.delivered(
         contract, trade_rows()[:rows], run_id=f"run-{label}", previous_window=previous
@@ -153,7 +155,7 @@ def test_a_window_is_compared_with_the_previous_and_the_last_non_empty_one():
         "rows": 5,
         "totals": {"amount": first["totals"]["amount"]["sum"]},
     }
-    assert manifest.previous_document(first) == result | {"last_with_rows": None}
+    assert manifest.describe_previous(first) == result | {"last_with_rows": None}
     nothing = {
         "window": "2",
         "run_id": "run-2",
@@ -161,29 +163,29 @@ def test_a_window_is_compared_with_the_previous_and_the_last_non_empty_one():
         "rows": 0,
         "totals": {"amount": "0.0000"},
     }
-    assert manifest.previous_document(empty) == nothing | {"last_with_rows": result}
-    assert manifest.previous_document(again)["last_with_rows"] == result
-    assert manifest.previous_document(full)["last_with_rows"] is None
+    assert manifest.describe_previous(empty) == nothing | {"last_with_rows": result}
+    assert manifest.describe_previous(again)["last_with_rows"] == result
+    assert manifest.describe_previous(full)["last_with_rows"] is None
     assert full["previous_window"]["window"] == "3"
 
 
 def test_only_numbers_with_the_same_meaning_are_compared():
     before = made(samples.sales_by_region())
     contract = samples.sales_by_region().contract
-    every = manifest.previous_document(before)["totals"]
-    assert manifest.comparable(before, contract)["totals"] == every
+    every = manifest.describe_previous(before)["totals"]
+    assert manifest.find_comparable(before, contract)["totals"] == every
     headlines = {"sales EUR", "sales USD", "pieces", "order_lines"}
     edited = attrs.evolve(contract, sha256="0" * 64)
-    assert set(manifest.comparable(before, edited)["totals"]) == headlines & set(every)
+    assert set(manifest.find_comparable(before, edited)["totals"]) == headlines & set(every)
     assert "discounted_lines" in every, "its unit at that time is not known"
     boxes = [
         attrs.evolve(column, unit="boxes") if column.name == "pieces" else column
         for column in contract.column
     ]
-    assert set(manifest.comparable(before, attrs.evolve(edited, column=boxes))["totals"]) == headlines - {
-        "pieces"
-    }
-    later = manifest.comparable(before, attrs.evolve(edited, version=2))
+    assert set(
+        manifest.find_comparable(before, attrs.evolve(edited, column=boxes))["totals"]
+    ) == headlines - {"pieces"}
+    later = manifest.find_comparable(before, attrs.evolve(edited, version=2))
     assert (later["totals"], later["rows"]) == ({}, before["rows"]["rows"])
 
 
@@ -196,7 +198,7 @@ def test_a_total_whose_unit_varies_is_reported_and_compared_by_unit():
     assert [
         (entry["unit"], entry["total"]) for entry in document["headline"] if entry["column"] == "sales"
     ] == list(totals.items())
-    compared = manifest.previous_document(document)["totals"]
+    compared = manifest.describe_previous(document)["totals"]
     assert (compared["sales EUR"], compared["sales USD"], compared["pieces"]) == (
         *totals.values(),
         document["totals"]["pieces"]["sum"],
@@ -205,7 +207,7 @@ def test_a_total_whose_unit_varies_is_reported_and_compared_by_unit():
 
 
 def test_without_a_window_with_rows_there_is_no_last_one():
-    assert manifest.previous_document(week("2", 0, week("1", 0, None)))["last_with_rows"] is None
+    assert manifest.describe_previous(week("2", 0, week("1", 0, None)))["last_with_rows"] is None
 
 
 def test_notes_have_what_the_file_cannot_show():
@@ -214,18 +216,18 @@ def test_notes_have_what_the_file_cannot_show():
     long = FileStats(
         rows=1_048_576, totals={"a": {"sum": None, "min": Decimal(-(10**15)), "max": Decimal(1)}}
     )
-    result = manifest.notes(excel, long, cut=1_200, replaced=3)
+    result = manifest.write_notes(excel, long, cut=1_200, replaced=3)
     assert result[0].startswith("The file has 1,048,576 rows; Excel opens the first 1,048,575 of them.")
     assert result[1].startswith("Some numbers have more than 15 digits")
     assert result[2:] == [
         "1,200 texts were longer than an Excel cell, 32,767 characters, and cut to it.",
         "3 bytes that are not valid text became the character \ufffd.",
     ]
-    assert manifest.notes(machine, long, 0, 0) == []
+    assert manifest.write_notes(machine, long, 0, 0) == []
     fits = FileStats(
         rows=1_048_575, totals={"a": {"sum": None, "min": Decimal("-99999999999999.9"), "max": None}}
     )
-    assert manifest.notes(excel, fits, 0, 0) == []
+    assert manifest.write_notes(excel, fits, 0, 0) == []
 
 
 def one_group_alone(contract: Contract) -> WindowResult:
@@ -270,7 +272,7 @@ def test_one_small_group_alone_does_not_reveal_its_size():
     assert "withheld" in document["rows"]["withheld"]
     assert document["source"]["offsets"] == {}
     assert numbers({name: document[name] for name in ("rows", "totals", "notes", "headline")}) <= {0, 1}
-    page = report.html(delivered)
+    page = report.render_html(delivered)
     assert "they are withheld" in page
     assert "Events that" not in page
     assert "Lines that" not in page
@@ -360,6 +362,6 @@ def test_what_was_accepted_is_noted_and_kept_while_the_same_events_belong_to_the
         "neighbours": ["2026-W45"],
     }
     contract = samples.weekly_sales().contract
-    assert manifest.accepted_of(document, contract) == accepted
+    assert manifest.read_accepted(document, contract) == accepted
     moved = attrs.evolve(contract, window=attrs.evolve(contract.window, zone="UTC"))
-    assert manifest.accepted_of(document, moved) == manifest.accepted_of(None, contract) == Accepted()
+    assert manifest.read_accepted(document, moved) == manifest.read_accepted(None, contract) == Accepted()

@@ -35,7 +35,7 @@ from glue_jobs.delivery.multipart import (
     upload_part,
 )
 from glue_jobs.delivery.verify import Part, verify_file
-from glue_jobs.errors import DataProblem, Inconsistent, translated
+from glue_jobs.errors import DataProblem, Inconsistent, translate
 from tests.support import samples
 
 FORM = CsvFormat(samples.contract(samples.TRADES).columns, Delivery(order_by=["hour"], dialect="machine"))
@@ -115,7 +115,7 @@ def test_results_of_all_partitions_fit_into_the_driver(rows):
 
     A partition returns at most its first two parts of minimum size.
     """
-    partitions = ranges.wanted(rows, parallelism=800)
+    partitions = ranges.count_partitions(rows, parallelism=800)
     assert partitions >= 1
     assert partitions * 2 * LEAST_PART < 1 << 30
 
@@ -169,7 +169,7 @@ def test_too_many_parts_are_reported_and_overwrite_no_other_partition(bucket):
         with pytest.raises(OverflowError) as raised:
             sink.add(noise(80 << 20, 2))
     assert [part["PartNumber"] for part in uploaded(bucket, target)] == [8]
-    error = translated(raised.value)
+    error = translate(raised.value)
     assert (error.code, isinstance(error, DataProblem)) == ("EXP-FILE-TOO-LARGE", True), (
         "other windows may be small enough"
     )
@@ -211,7 +211,7 @@ def test_a_part_that_changed_in_transit_is_found_when_the_object_is_read_back(bu
             io.BytesIO(stored(bucket, target.key)),
             [part],
             contract,
-            csv.header(contract.columns, contract.delivery),
+            csv.build_header(contract.columns, contract.delivery),
         )
 
 

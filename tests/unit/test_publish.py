@@ -19,7 +19,7 @@ import pytest
 
 from glue_jobs import runs
 from glue_jobs.delivery import cleanup
-from glue_jobs.delivery.manifest import Fence, Manifest, fence_of
+from glue_jobs.delivery.manifest import Fence, Manifest, read_fence
 from glue_jobs.delivery.publish import (
     PUBLISHED,
     SUPERSEDED,
@@ -142,7 +142,7 @@ def test_an_older_view_never_replaces_a_newer_one(location, newer, older):
 
 def test_a_fence_survives_its_manifest():
     one = fence("a", 3, 5)
-    assert fence_of({"fence": one.document()}) == one
+    assert read_fence({"fence": one.document()}) == one
     assert fence("a", since=1) > fence("z", since=0, started=9)
 
 
@@ -371,7 +371,7 @@ def clean(location: WindowLocation, own_run: str, now: datetime) -> list[str]:
 
 def latest(location: WindowLocation) -> list[dict]:
     ids = Listing.read(location.bucket, location.export).labels("runs")
-    return runs.latest(location.bucket, location.export, [run_id for run_id in ids if run_id != "own"])
+    return runs.load_recent(location.bucket, location.export, [run_id for run_id in ids if run_id != "own"])
 
 
 def left(location: WindowLocation) -> set[str]:
@@ -513,7 +513,7 @@ def test_windows_that_failed_or_ended_their_run_count_as_tried(location):
     run(location, "run-2", working_on="c")
     run(location, "run-3", state="failed", windows=[{"window": "a", "state": "failed", "exit_code": 1}])
     run(location, "own", working_on="d")
-    assert runs.tried(latest(location)) == {"a": "run-3", "c": "run-2"}
+    assert runs.find_last_failures(latest(location)) == {"a": "run-3", "c": "run-2"}
 
 
 def test_a_window_that_no_longer_fails_does_not_count_as_tried(location):
@@ -525,7 +525,7 @@ def test_a_window_that_no_longer_fails_does_not_count_as_tried(location):
     )
     run(location, "run-2", state="done", windows=[{"window": "a", "state": "published"}])
     run(location, "own")
-    assert runs.tried(latest(location)) == {"b": "run-1"}
+    assert runs.find_last_failures(latest(location)) == {"b": "run-1"}
 
 
 def test_runs_that_failed_before_their_first_window_hide_no_earlier_one(location):

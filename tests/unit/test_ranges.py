@@ -32,7 +32,7 @@ from glue_jobs.ranges import Layout
     ],
 )
 def test_the_number_of_partitions_depends_on_the_rows(rows, parallelism, expected):
-    assert ranges.wanted(rows, parallelism) == expected
+    assert ranges.count_partitions(rows, parallelism) == expected
 
 
 def test_cuts_divide_the_sample_into_equal_parts():
@@ -92,7 +92,7 @@ def test_cuts_divide_the_events_of_the_window_although_each_file_has_many_of_oth
         keys += [name for name, when in zip(names, at, strict=True) if _WEEK[0] <= when < _WEEK[1]]
         columns = {"at": pa.array(at, _TIME), "id": pa.array(names)}
         files.append(_stored(bucket, number, columns, {"id": 1, "at": 2}))
-    sample = ranges.values(bucket.s3, files, 1, 2, _WEEK)
+    sample = ranges.sample_values(bucket.s3, files, 1, 2, _WEEK)
     assert set(sample) <= set(keys)
     (cut,) = ranges.plan(2_000_000, sample, 2).cuts
     assert sum(key < cut for key in keys) / len(keys) == pytest.approx(0.5, abs=0.05)
@@ -104,7 +104,7 @@ def test_a_file_gives_values_as_far_as_it_has_them(bucket):
     ids = {"at": 2, "n": 1}
 
     def sampled(file: DataFile, field: int = 1) -> list[Any]:
-        return ranges.values(bucket.s3, [file], field, 2, _WEEK)
+        return ranges.sample_values(bucket.s3, [file], field, 2, _WEEK)
 
     whole = _stored(bucket, 0, {"at": times, "n": numbers}, ids)
     assert sampled(whole) == [2, 3]

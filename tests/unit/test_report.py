@@ -13,7 +13,7 @@ from tests.support.sample_rows import region_rows, sales_rows
 
 
 def page(delivered) -> page_reader.Node:
-    return page_reader.read(report.html(delivered))
+    return page_reader.read(report.render_html(delivered))
 
 
 def test_the_report_starts_with_what_readers_need_first():

@@ -99,7 +99,7 @@ def texts(text: str, *, columns: int, values: list[str | None]):
 
 
 def page(delivered) -> page_reader.Node:
-    return page_reader.read(report.html(delivered))
+    return page_reader.read(report.render_html(delivered))
 
 
 def test_decimals_of_the_first_rows_have_no_exponents():
@@ -123,7 +123,7 @@ def test_the_order_of_inputs_has_no_effect():
     made = samples.weekly_sales()
     turned = [dict(reversed(series.items())) for series in made.stats.series]
     other = attrs.evolve(made, stats=attrs.evolve(made.stats, series=turned))
-    assert report.html(other) == report.html(made)
+    assert report.render_html(other) == report.render_html(made)
 
 
 @pytest.mark.parametrize("make", [samples.weekly_sales, samples.sales_by_region, samples.daily_trades])
@@ -197,7 +197,7 @@ def luminance(colour: str) -> float:
 
 def test_texts_cannot_become_markup():
     made = texts(NASTY, columns=3, values=[NASTY, "\u202eabc", 'a"b', None])
-    html = report.html(made)
+    html = report.render_html(made)
     found = page_reader.read(html)
     assert not found.all("script") + found.all("b", onload="x")
     assert len(found.all("style")) == 1
@@ -211,7 +211,7 @@ def test_lone_surrogates_are_accepted():
     made = samples.weekly_sales(2)
     cells = ["\udc80" if column.type == "text" else None for column in made.contract.columns]
     broken = attrs.evolve(made.stats, first_rows=[cells], series=[{"\udc80": Decimal(1)}] * 3)
-    assert "‹U+DC80›" in report.html(attrs.evolve(made, stats=broken)).encode().decode()
+    assert "‹U+DC80›" in report.render_html(attrs.evolve(made, stats=broken)).encode().decode()
 
 
 @pytest.mark.sampled(2)
@@ -227,7 +227,7 @@ def test_lone_surrogates_are_accepted():
 )
 def test_a_report_stays_small_and_states_what_it_omits(text, columns, values):
     made = texts(text, columns=columns, values=values)
-    html = report.html(made)
+    html = report.render_html(made)
     assert len(html.encode()) <= LIMIT
     found = page_reader.read(html)
     assert "more notes are not shown here; the manifest has all of them" in found.text

@@ -38,7 +38,7 @@ EVENT = {
 
 
 def test_names_of_living_objects_never_change():
-    assert contract.object_name(**NAME) == "lakeferry-dev-eu-west-1-appmanager5f2c-9f08b8b2"
+    assert contract.build_object_name(**NAME) == "lakeferry-dev-eu-west-1-appmanager5f2c-9f08b8b2"
 
 
 def test_ids_of_living_objects_never_change():
@@ -54,7 +54,7 @@ def test_ids_of_living_objects_never_change():
 
 @given(st.fixed_dictionaries({name: st.text(max_size=200) for name in NAME}))
 def test_every_name_is_valid_for_all_resource_types(parts):
-    name = contract.object_name(**parts)
+    name = contract.build_object_name(**parts)
     assert re.fullmatch(r"[a-z0-9-]{8,60}", name)
     assert re.fullmatch(r"(?:[0-9A-Za-z\-])[\w\.-]{0,63}", name), "a compute pool's pattern"
     assert re.fullmatch(r".*[a-z0-9]", name)
@@ -64,13 +64,15 @@ def test_every_name_is_valid_for_all_resource_types(parts):
 def test_a_name_depends_on_every_part_even_if_truncated(part):
     long = {**NAME, "logical_id": "A" * 200}
     for names in (NAME, long):
-        assert contract.object_name(**names) != contract.object_name(**{**names, part: names[part] + "x"})
+        assert contract.build_object_name(**names) != contract.build_object_name(
+            **{**names, part: names[part] + "x"}
+        )
 
 
 def test_names_of_a_deployment_begin_alike():
     prefix = contract.name_prefix("lakeferry", "dev", "eu-west-1")
     assert prefix == "lakeferry-dev-eu-west-1-"
-    assert contract.object_name(**NAME).startswith(prefix)
+    assert contract.build_object_name(**NAME).startswith(prefix)
 
 
 def test_types_of_cloudformation():

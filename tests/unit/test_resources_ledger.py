@@ -89,7 +89,7 @@ def test_a_row_of_a_release_that_did_not_know_owners_owns_what_it_may_have_creat
 def test_a_create_that_can_not_be_written_down_is_not_claimed(ledger, stacks):
     put(ledger, asked(), stacks)
     lease = ledger.lease("key", "r1", "me", ledger.clock.time() + 100)
-    ledger.documents.dead = Transient(errors.STORAGE, "the table is throttled")
+    ledger.documents.dead = Transient(errors.AWS_REFUSED, "the table is throttled")
     with pytest.raises(Transient):
         lease.claim()
     assert not lease.state.facts.owned

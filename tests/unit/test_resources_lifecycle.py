@@ -510,7 +510,7 @@ def test_an_invalid_key_never_makes_a_delete_succeed(toys):
 
 @pytest.mark.parametrize("error", [Transient, Denied])
 def test_what_a_request_waits_for_is_logged(toys, error):
-    refusals = iter([error(errors.STORAGE, "no access yet")])
+    refusals = iter([error(errors.AWS_REFUSED, "no access yet")])
 
     def read(key):
         for refusal in refusals:
@@ -526,7 +526,10 @@ def test_what_a_request_waits_for_is_logged(toys, error):
     toys.shop.at_call = deny
     toys.invocations.log = io.StringIO()
     toys.resource().create()
-    assert waits(toys)[:2] == [(errors.STORAGE.code, "no access yet"), (errors.WAITING.code, "no role yet")]
+    assert waits(toys)[:2] == [
+        (errors.AWS_REFUSED.code, "no access yet"),
+        (errors.WAITING.code, "no role yet"),
+    ]
 
 
 def waits(toys):
@@ -613,7 +616,7 @@ def test_a_failing_ledger_only_delays(toys):
 
     def write(*given):
         if next(failing, False):
-            raise Transient(errors.STORAGE, "throttled")
+            raise Transient(errors.AWS_REFUSED, "throttled")
         return right(*given)
 
     documents.write = write
@@ -645,7 +648,7 @@ def test_a_permanent_refusal_of_aws_ends_the_request_soon(toys, code, seconds):
     started_at = toys.clock.time()
 
     def read(key):
-        with aws.aws_call("reading table"):
+        with aws.translate_aws_errors("reading table"):
             raise ClientError({"Error": {"Code": code}}, "GetItem")
 
     toys.invocations.documents.read = read

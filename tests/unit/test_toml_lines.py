@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.toml_lines import key_lines
+from config.toml_lines import find_key_lines
 
 WAYS = '''# comment with [brackets] and "quotes
 title = "x" # = [not] a key
@@ -50,7 +50,7 @@ y = inf
 
 def test_every_way_of_writing_a_key():
     assert tomllib.loads(WAYS)
-    assert key_lines(WAYS) == {
+    assert find_key_lines(WAYS) == {
         "title": 2,
         "owner": 4,
         "owner.quoted key": 5,
@@ -89,11 +89,11 @@ def test_every_way_of_writing_a_key():
 
 @pytest.mark.parametrize("text", ["", "# only a comment", "\n\n", "a = 1"])
 def test_short_texts(text):
-    assert key_lines(text) == ({"a": 1} if "a =" in text else {})
+    assert find_key_lines(text) == ({"a": 1} if "a =" in text else {})
 
 
 def test_windows_line_ends_count_once():
-    assert key_lines("a = 1\r\n\r\nb = 'x'\r\n") == {"a": 1, "b": 3}
+    assert find_key_lines("a = 1\r\n\r\nb = 'x'\r\n") == {"a": 1, "b": 3}
 
 
 class Page:
@@ -172,4 +172,4 @@ def test_every_key_of_any_text_is_on_the_line_where_it_was_written(data):
         for index in range(data.draw(st.integers(0, 3))):
             page.pair(path, f"inner-{index}")
     tomllib.loads(page.text)
-    assert key_lines(page.text) == page.lines
+    assert find_key_lines(page.text) == page.lines

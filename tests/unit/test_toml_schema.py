@@ -15,10 +15,10 @@ from config.exports import contracts
 from config.exports.contract import Contract
 from config.project import PROJECT
 from config.toml_model import BadFile
-from config.toml_schema import json_schema
+from config.toml_schema import build_json_schema
 from tests.support import samples, shipped
 
-SCHEMA = json_schema(Contract, title="An export", description="What an export is.")
+SCHEMA = build_json_schema(Contract, title="An export", description="What an export is.")
 BASE = tomllib.loads(samples.TRADES)
 
 

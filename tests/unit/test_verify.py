@@ -44,7 +44,7 @@ class Trickle(io.BytesIO):
 
 
 def stored(of: Contract, body: bytes) -> bytes:
-    whole = csv.header(of.columns, of.delivery) + body
+    whole = csv.build_header(of.columns, of.delivery) + body
     return gzip.compress(whole, mtime=0) if of.delivery.gzip else whole
 
 
@@ -62,7 +62,7 @@ def inspected(of: Contract, body: bytes, *, part: int = 1 << 20, at_once: int = 
     """
     data = stored(of, body)
     return verify_file(
-        "a.csv", Trickle(data, at_once), parts_of(data, part), of, csv.header(of.columns, of.delivery)
+        "a.csv", Trickle(data, at_once), parts_of(data, part), of, csv.build_header(of.columns, of.delivery)
     )
 
 
@@ -189,7 +189,7 @@ def test_numbers_that_do_not_add_up_may_have_any_number_of_units():
     body = "".join(f"{number},u{number}\r\n" for number in range(300)).encode()
     found = inspected(of, body)
     assert found.units == {"n": {}}
-    assert manifest.totals_document(found) == {}
+    assert manifest.describe_totals(found) == {}
 
 
 def test_numbers_that_do_not_add_up_have_no_sum():
@@ -209,7 +209,7 @@ CELLS = st.text(st.sampled_from([*'",\r\n= x', "é"]), max_size=6) | st.none()
 def test_results_do_not_depend_on_parts_and_pieces(compressed, rows, part, at_once):
     of = contract(("a", "text"), ("b", "text"), gzip=compressed, charts=[("a", "rows")])
     body = samples.csv_bytes(of, [{"a": a, "b": b} for a, b in rows]).removeprefix(
-        csv.header(of.columns, of.delivery)
+        csv.build_header(of.columns, of.delivery)
     )
     found = inspected(of, body, part=part, at_once=at_once)
     assert found == inspected(of, body)
@@ -217,7 +217,9 @@ def test_results_do_not_depend_on_parts_and_pieces(compressed, rows, part, at_on
     assert (found.rows, found.first_rows) == (len(rows), shown)
     data = stored(of, body)
     assert (found.size, found.sha256) == (len(data), hashlib.sha256(data).hexdigest())
-    assert found.content_sha256 == hashlib.sha256(csv.header(of.columns, of.delivery) + body).hexdigest()
+    assert (
+        found.content_sha256 == hashlib.sha256(csv.build_header(of.columns, of.delivery) + body).hexdigest()
+    )
 
 
 def test_a_long_text_with_many_line_ends_is_read_in_the_time_of_its_length():
@@ -282,7 +284,7 @@ def test_text_that_looks_like_personal_data_is_found(cell, what):
 
 def refused(of: Contract, data: bytes, parts: list[Part]) -> str:
     with pytest.raises(Inconsistent) as wrong:
-        verify_file("a.csv", io.BytesIO(data), parts, of, csv.header(of.columns, of.delivery))
+        verify_file("a.csv", io.BytesIO(data), parts, of, csv.build_header(of.columns, of.delivery))
     return f"{wrong.value.code} {wrong.value.what}"
 
 

@@ -125,7 +125,7 @@ FAILED = {"state": "failed", "exit_code": 9}
     ],
 )
 def test_windows_are_unfinished_until_a_run_succeeds(records, keeps_table, expected):
-    assert runs.unfinished(records, keeps_table=keeps_table) == expected
+    assert runs.list_windows_to_check(records, keeps_table=keeps_table) == expected
 
 
 def test_windows_that_failed_before_come_last():

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from config.exports.contract import Every, WindowRule
 from config.exports.windows import (
     Window,
-    closed_windows,
-    kind_of,
+    find_kind,
+    find_next_window,
+    find_window,
+    list_closed_windows,
     longest_days,
-    next_window,
     window_at,
-    window_of,
 )
 
 ZONES = sorted(zoneinfo.available_timezones())
@@ -59,13 +59,13 @@ def rule(every: str, zone: str, first: date = FIRST) -> WindowRule:
 def test_windows_follow_one_another_in_every_zone(zones, every, day):
     for zone in zones:
         this = rule(every, zone)
-        window = window_of(day, this)
-        after = next_window(window, this)
+        window = find_window(day, this)
+        after = find_next_window(window, this)
         assert window.end == after.start, zone
         assert window.first_day <= day < after.first_day
         assert window.start <= window.end
         assert window.label < after.label
-        assert window_of(after.first_day - timedelta(days=1), this) == window
+        assert find_window(after.first_day - timedelta(days=1), this) == window
 
 
 @IN_ZONES
@@ -95,7 +95,7 @@ def test_the_day_is_the_one_on_the_clock_of_the_zone(zones, instant):
 
 @given(day=DAYS)
 def test_iso_weeks_are_numbered_by_their_thursday(day):
-    window = window_of(day, rule("iso_week", "UTC"))
+    window = find_window(day, rule("iso_week", "UTC"))
     thursday = window.first_day + timedelta(days=3)
     number = (thursday - date(thursday.year, 1, 1)).days // 7 + 1
     assert window.first_day.weekday() == 0
@@ -116,7 +116,7 @@ def test_iso_weeks_are_numbered_by_their_thursday(day):
     ],
 )
 def test_weeks_at_the_turn_of_years(day, label):
-    assert window_of(day, rule("iso_week", "Europe/Berlin")).label == label
+    assert find_window(day, rule("iso_week", "Europe/Berlin")).label == label
 
 
 @pytest.mark.parametrize(
@@ -131,20 +131,24 @@ def test_weeks_at_the_turn_of_years(day, label):
 )
 def test_quarters_begin_in_january_april_july_and_october(day, label, first, after):
     quarterly = rule("quarter", "Europe/Berlin")
-    window = window_of(day, quarterly)
-    assert (window.label, window.first_day, next_window(window, quarterly).first_day) == (label, first, after)
+    window = find_window(day, quarterly)
+    assert (window.label, window.first_day, find_next_window(window, quarterly).first_day) == (
+        label,
+        first,
+        after,
+    )
 
 
 @pytest.mark.parametrize("every", EVERY)
 def test_a_label_names_its_kind_and_no_window_is_longer_than_the_longest(every):
-    windows = list(closed_windows(rule(every, "UTC"), datetime(2030, 1, 10, tzinfo=UTC)))
-    assert {kind_of(window.label) for window in windows} == {every}
+    windows = list(list_closed_windows(rule(every, "UTC"), datetime(2030, 1, 10, tzinfo=UTC)))
+    assert {find_kind(window.label) for window in windows} == {every}
     assert max(window.end - window.start for window in windows) == timedelta(days=longest_days(every))
 
 
 @pytest.mark.parametrize("every", EVERY)
 def test_labels_are_unique_and_in_the_order_of_time(every):
-    windows = list(closed_windows(rule(every, "Europe/Berlin"), datetime(2101, 1, 10, tzinfo=UTC)))
+    windows = list(list_closed_windows(rule(every, "Europe/Berlin"), datetime(2101, 1, 10, tzinfo=UTC)))
     labels = [window.label for window in windows]
     assert labels == sorted(set(labels))
     assert all(before.end == after.start for before, after in pairwise(windows))
@@ -179,17 +183,17 @@ def test_labels_are_unique_and_in_the_order_of_time(every):
     ],
 )
 def test_days_have_the_hours_that_their_zone_gives_them(zone, day, hours):
-    window = window_of(day, rule("day", zone))
+    window = find_window(day, rule("day", zone))
     assert window.end - window.start == hours * HOUR
 
 
 def test_a_week_and_a_month_with_a_change_of_clocks():
-    week = window_of(date(2026, 10, 25), rule("iso_week", "Europe/Berlin"))
+    week = find_window(date(2026, 10, 25), rule("iso_week", "Europe/Berlin"))
     assert (week.start, week.end) == (
         datetime(2026, 10, 18, 22, tzinfo=UTC),
         datetime(2026, 10, 25, 23, tzinfo=UTC),
     )
-    month = window_of(date(2026, 3, 31), rule("month", "Europe/Berlin"))
+    month = find_window(date(2026, 3, 31), rule("month", "Europe/Berlin"))
     assert month == Window(
         datetime(2026, 2, 28, 23, tzinfo=UTC),
         datetime(2026, 3, 31, 22, tzinfo=UTC),
@@ -199,7 +203,9 @@ def test_a_week_and_a_month_with_a_change_of_clocks():
 
 
 def test_a_day_that_a_zone_skipped_is_no_window():
-    days = closed_windows(rule("day", "Pacific/Apia", date(2011, 12, 28)), datetime(2012, 1, 3, tzinfo=UTC))
+    days = list_closed_windows(
+        rule("day", "Pacific/Apia", date(2011, 12, 28)), datetime(2012, 1, 3, tzinfo=UTC)
+    )
     assert [window.label for window in days] == [
         "2011-12-28",
         "2011-12-29",
@@ -212,13 +218,13 @@ def test_a_day_that_a_zone_skipped_is_no_window():
 def test_a_window_is_closed_at_its_end():
     daily = rule("day", "Europe/Berlin", date(2026, 11, 14))
     end = datetime(2026, 11, 14, 23, tzinfo=UTC)
-    assert list(closed_windows(daily, end - timedelta(microseconds=1))) == []
-    assert [window.label for window in closed_windows(daily, end)] == ["2026-11-14"]
+    assert list(list_closed_windows(daily, end - timedelta(microseconds=1))) == []
+    assert [window.label for window in list_closed_windows(daily, end)] == ["2026-11-14"]
 
 
 def test_the_first_window_is_complete_even_if_the_rule_starts_within_it():
     weekly = rule("iso_week", "Europe/Berlin", date(2026, 11, 12))
-    assert next(islice(closed_windows(weekly, datetime(2026, 12, 1, tzinfo=UTC)), 1)).label == "2026-W46"
+    assert next(islice(list_closed_windows(weekly, datetime(2026, 12, 1, tzinfo=UTC)), 1)).label == "2026-W46"
 
 
 @pytest.mark.parametrize("every", EVERY)
@@ -226,5 +232,5 @@ def test_the_first_window_is_complete_even_if_the_rule_starts_within_it():
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Midway", "UTC"])
 def test_the_first_and_last_allowed_days(every, day, zone):
     this = rule(every, zone, day)
-    first = window_of(this.first, this)
-    assert next_window(first, this).start == first.end
+    first = find_window(this.first, this)
+    assert find_next_window(first, this).start == first.end

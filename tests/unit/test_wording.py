@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.exports.contract import WindowRule
-from config.exports.windows import window_of
+from config.exports.windows import find_window
 from glue_jobs.delivery.report import wording
 
 LONG = 12_345_678_901_234_567_890_123_456_789_012_345_678
@@ -115,7 +115,7 @@ def test_changes(now, before, text):
 )
 def test_windows(every, day, text):
     rule = WindowRule(every=every, zone="Europe/Berlin", first=date(2026, 1, 1))
-    assert wording.window(window_of(day, rule), rule) == text
+    assert wording.window(find_window(day, rule), rule) == text
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from glue_jobs.delivery.manifest import WindowResult
 from glue_jobs.delivery.report import charts, values, wording
-from glue_jobs.platform import code_version
+from glue_jobs.platform import compute_code_version
 
 STYLE: Final = resources.files(__name__).joinpath("report.css").read_text("utf-8")
 #: How a line break inside a value is shown.
@@ -57,7 +57,7 @@ _LIMITS: Final = (
 )
 
 
-def html(result: WindowResult) -> str:
+def render_html(result: WindowResult) -> str:
     """Return the page. The same input gives the same page."""
     for limits in _LIMITS:
         page = _render(result, limits)
@@ -113,6 +113,6 @@ def _render(result: WindowResult, limits: Limits) -> str:
         style=Markup(STYLE),  # noqa: S704 -- ours
         # A hash instead of 'unsafe-inline', so that not even a style attribute is allowed.
         style_hash=base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode(),
-        code_version=code_version(),
+        code_version=compute_code_version(),
     )
     return page.lstrip()

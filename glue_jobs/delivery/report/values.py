@@ -67,9 +67,9 @@ def cards(result: WindowResult, items: int) -> list[tuple[str, str, str]]:
             _describe_change(result, rows, rows_before),
         )
     ]
-    for entry in manifest.headline(result)[:items]:
+    for entry in manifest.build_headline(result)[:items]:
         total = Decimal(entry["total"])
-        then = before["totals"].get(manifest.figure(entry)) if before else None
+        then = before["totals"].get(manifest.find_headline_total(entry)) if before else None
         value = wording.cut(number(total), 160)
         shown.append(
             (wording.named(entry["title"], entry["unit"]), value, _describe_change(result, total, then))

@@ -9,7 +9,7 @@ from typing import assert_never
 from zoneinfo import ZoneInfo
 
 from config.exports.contract import WindowRule
-from config.exports.windows import Window, kind_of, next_window
+from config.exports.windows import Window, find_kind, find_next_window
 from glue_jobs.delivery.verify import EXACT
 
 # Not strftime's names, which depend on the machine's locale.
@@ -110,7 +110,7 @@ def window(one: Window, rule: WindowRule) -> str:
     Europe/Berlin.
     """
     first = one.first_day
-    last = next_window(one, rule).first_day - timedelta(days=1)
+    last = find_next_window(one, rule).first_day - timedelta(days=1)
     if rule.every == "day":
         return f"{day(first)}, {rule.zone}"
     span = f"{day(first, year=first.year != last.year)} to {day(last)}"
@@ -121,7 +121,7 @@ def window(one: Window, rule: WindowRule) -> str:
 def label(text: str) -> str:
     """Return a window's label as part of a sentence: 2026-W46 is week 46 of 2026."""
     year, _, rest = text.partition("-")
-    kind = kind_of(text)
+    kind = find_kind(text)
     match kind:
         case "day":
             return day(date.fromisoformat(text), weekday=False)

@@ -14,7 +14,7 @@ import duckdb
 
 from config.deployments.model import Export
 from config.exports import contracts, cron
-from config.exports.windows import Window, window_of
+from config.exports.windows import Window, find_window
 from lakeferry.rehearsal.harness import Check, CheckFailed, Harness, require, wait_until
 
 EXPORT: Final = "daily_trades"
@@ -30,7 +30,7 @@ FROM traded GROUP BY symbol, side, hour ORDER BY symbol, side, hour
 
 def first_window() -> Window:
     rule = contracts.load(EXPORT).window
-    return window_of(rule.first, rule)
+    return find_window(rule.first, rule)
 
 
 def subscriptions(harness: Harness) -> list[Check]:

@@ -76,7 +76,9 @@ def update(context: Ctx, spec: UserProps, object_id: str) -> None:
     described = _describe_user(context, object_id)
     name = sql.identifier(object_id)
     expected = _render_settings(spec)
-    changes = [part for setting, part in expected.items() if not _is(setting, described, spec)]
+    changes = [
+        part for setting, part in expected.items() if not _has_expected_value(setting, described, spec)
+    ]
     if changes:
         context.vendor.run(sql.statement(_ALTER, name=name, settings=sql.listed(changes, " ")))
     if (
@@ -176,7 +178,7 @@ def _render_settings(spec: UserProps) -> dict[str, Sql]:
     return {**always, **{setting: part for setting, part in settings.items() if part}}
 
 
-def _is(setting: str, described: dict[str, str], spec: UserProps) -> bool:
+def _has_expected_value(setting: str, described: dict[str, str], spec: UserProps) -> bool:
     expected = {
         "DEFAULT_ROLE": spec.role,
         "DEFAULT_WAREHOUSE": spec.warehouse,
