@@ -144,17 +144,23 @@ def _read_statement(folder: Path) -> StatementText:
         properties = tomllib.loads(extra.read_text(encoding="utf-8")) if extra.is_file() else {}
     except tomllib.TOMLDecodeError as error:
         raise Missing(f"project/flink/{folder.name}/properties.toml is not TOML: {error}") from None
+    create = texts["create.sql"]
+    undo = texts["undo.sql"]
+    buckets = _BUCKETS.search(create)
+    drops = _DROP.findall(_COMMENT.sub(" ", undo))
     return StatementText(
-        create=texts["create.sql"],
-        undo=texts["undo.sql"],
+        create=create,
+        undo=undo,
         properties={name: str(value) for name, value in properties.items()},
-        table=next(filter(None, table.groups())) if (table := _TABLE.match(texts["create.sql"])) else "",
-        inserts_into=next(filter(None, into.groups()))
-        if (into := _INSERT.match(texts["create.sql"]))
-        else "",
-        dropped=tuple(
-            quoted or plain for quoted, plain in _DROP.findall(_COMMENT.sub(" ", texts["undo.sql"]))
-        ),
-        options=dict(_OPTION.findall(texts["create.sql"])),
-        partitions=int(buckets[1]) if (buckets := _BUCKETS.search(texts["create.sql"])) else _DEFAULT_BUCKETS,
+        table=_find_name(_TABLE, create),
+        inserts_into=_find_name(_INSERT, create),
+        dropped=tuple(quoted or plain for quoted, plain in drops),
+        options=dict(_OPTION.findall(create)),
+        partitions=int(buckets[1]) if buckets else _DEFAULT_BUCKETS,
     )
+
+
+def _find_name(pattern: re.Pattern[str], sql: str) -> str:
+    """Return the name at the beginning of the SQL, quoted or not, or "" if there is none."""
+    found = pattern.match(sql)
+    return next(filter(None, found.groups())) if found else ""

@@ -18,7 +18,7 @@ from dev.benchmarks.bench import (
 )
 from dev.benchmarks.measure import Cost
 from dev.benchmarks.page import Goal, Measured
-from dev.benchmarks.shapes import FILES, GOAL, NIGHTS, ROWS, SNAPSHOTS
+from dev.benchmarks.shapes import FILES, GOAL, NIGHTS, ROWS, SNAPSHOTS, Shape
 
 _FIRST_MORNING: Final = date(2026, 1, 27)
 _NIGHT_ORDERS: Final = 500
@@ -63,12 +63,11 @@ def measure_rows(bench: Bench) -> Measured:
         for shape in ROWS
     }
     pairs = {shape: [(ours, theirs) for ours, _, theirs in costs_of] for shape, costs_of in rounds.items()}
-    phases = {
-        shape: [
-            statistics.median(of_run[name] for _, of_run, _ in costs_of) for name in ("compute", "verify")
-        ]
-        for shape, costs_of in rounds.items()
-    }
+    phases: dict[Shape, list[float]] = {}
+    for shape, costs_of in rounds.items():
+        compute = statistics.median(seconds["compute"] for _, seconds, _ in costs_of)
+        verify = statistics.median(seconds["verify"] for _, seconds, _ in costs_of)
+        phases[shape] = [compute, verify]
     job = {shape: find_median_cost([ours for ours, _ in pairs_of]) for shape, pairs_of in pairs.items()}
     peer = {shape: find_median_cost([theirs for _, theirs in pairs_of]) for shape, pairs_of in pairs.items()}
     ratio = {shape: find_median_ratio(pairs_of) for shape, pairs_of in pairs.items()}

@@ -39,9 +39,11 @@ def explain_failures(failed: list[CheckResult], contract: Contract, stats: FileS
     ids = {check.id for check in failed if check in implied}
     empty = [column.name for column in contract.columns if f"{column.name}_not_empty" in ids]
     other = [column.name for column in contract.columns if f"{column.name}_allowed" in ids]
-    ways = [
-        *(["the check"] if explicit else []),
-        *([f"set nullable = true for {', '.join(empty)}"] if empty else []),
-        *([f"add the values to `allowed` of {', '.join(other)}"] if other else []),
-    ]
-    return "; ".join(messages), "Correct the source, or " + ", or ".join(ways)
+    ways = ["Correct the source"]
+    if explicit:
+        ways.append("the check")
+    if empty:
+        ways.append(f"set nullable = true for {', '.join(empty)}")
+    if other:
+        ways.append(f"add the values to `allowed` of {', '.join(other)}")
+    return "; ".join(messages), ", or ".join(ways)

@@ -239,16 +239,18 @@ def describe_totals(stats: FileStats) -> dict[str, dict[str, str | None]]:
 
     A column that does not add up has no sum.
     """
-    whole = {
-        name: {measure: None if value is None else f"{value:f}" for measure, value in total.items()}
-        for name, total in stats.totals.items()
-        if name not in stats.units
-    }
-    return whole | {
-        _label_unit(name, unit): {"sum": f"{total:f}"}
-        for name, sums in stats.units.items()
-        for unit, total in sorted(sums.items(), key=lambda item: item[0] or "")
-    }
+    totals: dict[str, dict[str, str | None]] = {}
+    for name, total in stats.totals.items():
+        if name not in stats.units:
+            totals[name] = {measure: _format_total(value) for measure, value in total.items()}
+    for name, sums in stats.units.items():
+        for unit in sorted(sums, key=lambda unit: unit or ""):
+            totals[_label_unit(name, unit)] = {"sum": _format_total(sums[unit])}
+    return totals
+
+
+def _format_total(value: Decimal | None) -> str | None:
+    return None if value is None else f"{value:f}"
 
 
 def describe_previous(manifest: Manifest) -> dict[str, Any]:

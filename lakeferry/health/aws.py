@@ -59,15 +59,12 @@ def check_identity(ctx: DeploymentContext) -> list[Check]:
 def check_region(ctx: DeploymentContext) -> list[Check]:
     """Check the region with the SDK's list of regions, which may lack the newest ones."""
     session = boto3.session.Session()
-    known = {
-        service: [
-            name
-            for part in session.get_available_partitions()
-            for name in session.get_available_regions(service, part)
-        ]
-        for service in _SERVICES
-    }
-    lacking = [service for service, regions in known.items() if ctx.region not in regions]
+    lacking = []
+    for service in _SERVICES:
+        partitions = session.get_available_partitions()
+        regions = [session.get_available_regions(service, partition) for partition in partitions]
+        if not any(ctx.region in names for names in regions):
+            lacking.append(service)
     if not lacking:
         return [GROUP.ok("region", ctx.region)]
     fix = "Check `aws.region` in the deployment file; a new region may have them nevertheless"

@@ -61,16 +61,14 @@ class Status:
     drift: list[Drift] | None
 
     def document(self, stage: str) -> dict[str, Any]:
+        tables = []
+        for table in self.tables:
+            hops = {hop: observation.document() for hop, observation in table.hops.items()}
+            tables.append({"table": table.table, **hops})
         return {
             "stage": stage,
             "stacks": {stack.name: stack.status for stack in self.stacks},
-            "tables": [
-                {
-                    "table": table.table,
-                    **{hop: observation.document() for hop, observation in table.hops.items()},
-                }
-                for table in self.tables
-            ],
+            "tables": tables,
             "secrets": rotation.build_documents(self.secrets),
             "exports": [export.document() for export in self.exports],
             "alarms": self.alarms.document() if self.alarms else None,

@@ -103,17 +103,16 @@ def _find_last_duration(ctx: DeploymentContext, deployed: Stack | None) -> float
 
 def _settings(wanted: SynthesizedStack, deployed: Stack) -> Iterator[Setting]:
     """Yield the tags and outputs of a stack, and its termination protection, where they differ."""
-    before, after = (
-        {
-            **{f"tag {name}": value for name, value in stack.tags.items()},
-            **{
-                f"output {name}": redact(references.format_short(output.get("Value"), {}))
-                for name, output in stack.template.get("Outputs", {}).items()
-            },
-            "protection against deletion": "on" if stack.is_protected else "off",
-        }
-        for stack in (deployed, wanted)
-    )
-    for asset in dict.fromkeys([*after, *before]):
-        if before.get(asset) != after.get(asset):
-            yield Setting(wanted.name, asset, before.get(asset, "nothing"), after.get(asset, "nothing"))
+    before = _read_settings(deployed)
+    after = _read_settings(wanted)
+    for name in dict.fromkeys([*after, *before]):
+        if before.get(name) != after.get(name):
+            yield Setting(wanted.name, name, before.get(name, "nothing"), after.get(name, "nothing"))
+
+
+def _read_settings(stack: SynthesizedStack | Stack) -> dict[str, str]:
+    settings = {f"tag {name}": value for name, value in stack.tags.items()}
+    for name, output in stack.template.get("Outputs", {}).items():
+        settings[f"output {name}"] = redact(references.format_short(output.get("Value"), {}))
+    settings["protection against deletion"] = "on" if stack.is_protected else "off"
+    return settings

@@ -126,12 +126,31 @@ def _format_text(value: Any, given: Exports) -> str:
     return "nothing" if value is None else json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
+def _format_ref(inner: Any, given: Exports) -> str:
+    return str(inner)
+
+
+def _format_attribute(inner: Any, given: Exports) -> str:
+    return ".".join(inner) if isinstance(inner, list) else str(inner)
+
+
+def _format_import(inner: Any, given: Exports) -> str:
+    return given[inner][1] if isinstance(inner, str) and inner in given else str(inner)
+
+
+def _format_join(inner: Any, given: Exports) -> str:
+    separator, parts = inner
+    return str(separator).join(_format_text(part, given) for part in parts)
+
+
+def _format_substitution(inner: Any, given: Exports) -> str:
+    return str(inner[0] if isinstance(inner, list) else inner)
+
+
 _FUNCTION_TEXTS: Final[Mapping[str, Callable[[Any, Exports], str]]] = {
-    "Ref": lambda inner, _: str(inner),
-    "Fn::GetAtt": lambda inner, _: ".".join(inner) if isinstance(inner, list) else str(inner),
-    "Fn::ImportValue": lambda inner, given: (
-        given[inner][1] if isinstance(inner, str) and inner in given else str(inner)
-    ),
-    "Fn::Join": lambda inner, given: inner[0].join(_format_text(part, given) for part in inner[1]),
-    "Fn::Sub": lambda inner, _: str(inner[0] if isinstance(inner, list) else inner),
+    "Ref": _format_ref,
+    "Fn::GetAtt": _format_attribute,
+    "Fn::ImportValue": _format_import,
+    "Fn::Join": _format_join,
+    "Fn::Sub": _format_substitution,
 }

@@ -46,17 +46,15 @@ def combine(
 
     `topic_arns` is the common prefix of the SNS topics' ARNs.
     """
-    tables = [
-        MonitoredTable(
-            topic=table.topic,
-            database=cluster if table.in_glue else "",
-            snowflake=f"{snowflake_schema}.{table.snowflake}" if table.snowflake and snowflake_schema else "",
-        )
-        for table in settings.tables
-    ]
-    exports = [
-        MonitoredExport(**attrs.asdict(export), topic=f"{topic_arns}{export.export}" if topic_arns else "")
-        for export in settings.exports
-    ]
+    tables = []
+    for table in settings.tables:
+        database = cluster if table.in_glue else ""
+        is_in_snowflake = table.snowflake and snowflake_schema
+        snowflake = f"{snowflake_schema}.{table.snowflake}" if is_in_snowflake else ""
+        tables.append(MonitoredTable(topic=table.topic, database=database, snowflake=snowflake))
+    exports = []
+    for export in settings.exports:
+        topic_arn = f"{topic_arns}{export.export}" if topic_arns else ""
+        exports.append(MonitoredExport(**attrs.asdict(export), topic=topic_arn))
     logs = sorted({table.error_log for table in settings.tables if table.error_log})
     return Monitored(cluster, tables, exports, list(settings.secrets), list(settings.deployer_secrets), logs)

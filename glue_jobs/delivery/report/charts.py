@@ -186,15 +186,15 @@ def _list_points(series: _Series) -> list[Point]:
 
 
 def _write_notes(series: _Series, line: Line) -> list[str]:
-    return [
-        *(["Where the line is broken, the file has no rows."] if line.is_broken else []),
-        *(
-            [f"Rows without a value on this axis are not drawn: {wording.number(series.without_label)}."]
-            if series.without_label
-            else []
-        ),
-        *([f"{_explain_limit(series)} {_explain_others(series)}"] if series.is_cut else []),
-    ]
+    notes = []
+    if line.is_broken:
+        notes.append("Where the line is broken, the file has no rows.")
+    if series.without_label:
+        rows = wording.number(series.without_label)
+        notes.append(f"Rows without a value on this axis are not drawn: {rows}.")
+    if series.is_cut:
+        notes.append(f"{_explain_limit(series)} {_explain_others(series)}")
+    return notes
 
 
 def _explain_others(series: _Series) -> str:

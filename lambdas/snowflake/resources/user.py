@@ -157,20 +157,16 @@ def _store(context: Ctx, spec: UserProps, name: str, pair: KeyPair, *, is_new: b
 
 def _render_settings(spec: UserProps) -> dict[str, Sql]:
     """Return each setting with its clause in CREATE and ALTER."""
-    settings = {
-        "DEFAULT_ROLE": sql.statement("DEFAULT_ROLE={name}", name=_render_path(spec.role))
-        if spec.role
-        else None,
-        "DEFAULT_WAREHOUSE": sql.statement("DEFAULT_WAREHOUSE={name}", name=_render_path(spec.warehouse))
-        if spec.warehouse
-        else None,
-        "DEFAULT_NAMESPACE": sql.statement("DEFAULT_NAMESPACE={name}", name=_render_path(spec.namespace))
-        if spec.namespace
-        else None,
-        "NETWORK_POLICY": sql.statement("NETWORK_POLICY={name}", name=_render_path(spec.network_policy))
-        if spec.network_policy
-        else None,
+    paths = {
+        "DEFAULT_ROLE": spec.role,
+        "DEFAULT_WAREHOUSE": spec.warehouse,
+        "DEFAULT_NAMESPACE": spec.namespace,
+        "NETWORK_POLICY": spec.network_policy,
     }
+    settings = {}
+    for setting, path in paths.items():
+        if path:
+            settings[setting] = sql.statement(f"{setting}={{name}}", name=_render_path(path))
     always = {
         "TYPE": sql.statement("TYPE=SERVICE"),
         "DEFAULT_SECONDARY_ROLES": sql.statement("DEFAULT_SECONDARY_ROLES=()"),
