@@ -197,25 +197,26 @@ def plan(
     windows that are processed regardless of their age (`runs.unfinished`).
     """
     closed = list(list_closed_windows(rule, as_of))
-    last = closed[-1:]
-    earlier = closed[:-1]
-    missing = [window for window in earlier if window.label not in published and window.label not in skipped]
-    published_before = [
-        window for window in (*last, *earlier) if window.label in published or window.label in skipped
-    ]
+    if not closed:
+        return []
+    *earlier, latest = closed
     restated = timedelta(days=rule.restate_for_days)
-    again = [
-        window for window in published_before if as_of < window.end + restated or window.label in unfinished
-    ]
-    first = [window for window in last if window not in published_before or window in again]
-    again = [window for window in again if window not in first]
-    ordered = sorted([*first, *missing, *again], key=lambda window: tried.get(window.label, ""))
-    # The report of the last window compares it with the one before.
-    is_next = bool(last) and ordered[:1] == last and last[0] not in published_before
-    new = [window for window in missing if window.label not in tried]
-    before = [window for window in earlier[-1:] if is_next and window in new]
-    later = [window for window in ordered if window not in before]
-    return [*before, *later]
+
+    def is_settled(window: Window) -> bool:
+        return window.label in published or window.label in skipped
+
+    def may_change(window: Window) -> bool:
+        return as_of < window.end + restated or window.label in unfinished
+
+    newest = [latest] if not is_settled(latest) or may_change(latest) else []
+    missing = [window for window in earlier if not is_settled(window)]
+    restatable = [window for window in earlier if is_settled(window) and may_change(window)]
+    ordered = sorted([*newest, *missing, *restatable], key=lambda window: tried.get(window.label, ""))
+    if ordered[:1] == newest and not is_settled(latest):
+        # The report of the latest window compares it with the one before.
+        previous = [window for window in earlier[-1:] if window in missing and window.label not in tried]
+        return [*previous, *(window for window in ordered if window not in previous)]
+    return ordered
 
 
 def _export_windows(run: RunContext, durations: dict[str, float]) -> None:

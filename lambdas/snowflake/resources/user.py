@@ -157,21 +157,20 @@ def _store(context: Ctx, spec: UserProps, name: str, pair: KeyPair, *, is_new: b
 
 def _render_settings(spec: UserProps) -> dict[str, Sql]:
     """Return each setting with its clause in CREATE and ALTER."""
-    paths = {
-        "DEFAULT_ROLE": spec.role,
-        "DEFAULT_WAREHOUSE": spec.warehouse,
-        "DEFAULT_NAMESPACE": spec.namespace,
-        "NETWORK_POLICY": spec.network_policy,
-    }
-    settings = {}
-    for setting, path in paths.items():
-        if path:
-            settings[setting] = sql.statement(f"{setting}={{name}}", name=_render_path(path))
-    always = {
+    settings = {
         "TYPE": sql.statement("TYPE=SERVICE"),
         "DEFAULT_SECONDARY_ROLES": sql.statement("DEFAULT_SECONDARY_ROLES=()"),
     }
-    return {**always, **{setting: part for setting, part in settings.items() if part}}
+    optional = (
+        ("DEFAULT_ROLE", "DEFAULT_ROLE={name}", spec.role),
+        ("DEFAULT_WAREHOUSE", "DEFAULT_WAREHOUSE={name}", spec.warehouse),
+        ("DEFAULT_NAMESPACE", "DEFAULT_NAMESPACE={name}", spec.namespace),
+        ("NETWORK_POLICY", "NETWORK_POLICY={name}", spec.network_policy),
+    )
+    for setting, template, path in optional:
+        if path:
+            settings[setting] = sql.statement(template, name=_render_path(path))
+    return settings
 
 
 def _has_expected_value(setting: str, described: dict[str, str], spec: UserProps) -> bool:
