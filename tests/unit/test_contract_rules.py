@@ -146,6 +146,11 @@ def test_patterns_of_re2_are_accepted(text):
             "column[2].expression",
             "from and expression exclude one another",
         ),
+        (
+            with_column(more='from = "a"\nmeasure = "count(*)"'),
+            "column[2].measure",
+            "from and measure exclude one another",
+        ),
         (with_column(type_="decimal(39,2)"), "column[2].type", "the precision is 1 to 38"),
         (with_column(type_="decimal(2,3)"), "column[2].type", "the scale at most the precision"),
         (with_column(type_="decimal(0,0)"), "column[2].type", "the precision is 1 to 38"),
