@@ -52,6 +52,9 @@ SURVIVED = "survived"
 GONE = "gone"
 EQUIVALENT = "equivalent"
 WAITING = "waiting"
+#: Pytest's exit codes for a file that it can't find, and for one without tests. A mutant that prevents the
+#: import of conftest.py has the first, and is killed by it.
+_NO_TESTS: Final = (4, 5)
 #: Imported once, before the processes that run tests are forked: the imports take longer than many of the
 #: tests.
 _PRELOADED: Final = (
@@ -220,7 +223,7 @@ class Tests:
         limit = self._limit(selection, stamp)
         self._write(mutant.path, mutated)
         try:
-            mutant.state = KILLED if self._run_fails(selection, limit) else SURVIVED
+            mutant.state = KILLED if self._run(selection, limit) else SURVIVED
         finally:
             self._write(mutant.path, original)
         mutant.stamps[line:] = [stamp]
@@ -234,7 +237,10 @@ class Tests:
         """
         if stamp not in self._seconds:
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            if self._run_fails(selection, _WALL_SECONDS):
+            code = self._run(selection, _WALL_SECONDS)
+            if code in _NO_TESTS:
+                raise RuntimeError(f"no such tests: {selection}; see {_BUILD / 'tests.log'}")
+            if code:
                 raise RuntimeError(
                     f"these fail on the unchanged tree: {selection}; see {_BUILD / 'tests.log'}"
                 )
@@ -243,8 +249,8 @@ class Tests:
             print(f"{self._seconds[stamp]:.0f} s for {selection}", flush=True)
         return int(3 * self._seconds[stamp]) + 20
 
-    def _run_fails(self, selection: str, limit: int) -> bool:
-        """Return whether the tests fail. Raises TimeoutError when this campaign's time is over."""
+    def _run(self, selection: str, limit: int) -> int:
+        """Return pytest's exit code. Raises TimeoutError when this campaign's time is over."""
         if time.monotonic() > self._until:
             raise TimeoutError
         child = os.fork()
@@ -255,10 +261,7 @@ class Tests:
             time.sleep(0.1)
         with suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)  # what it started and did not end
-        code = os.waitstatus_to_exitcode(ended[1] if ended[0] else os.waitpid(child, 0)[1])
-        if code in (4, 5):
-            raise RuntimeError(f"no such tests: {selection}; see {_BUILD / 'tests.log'}")
-        return code != 0
+        return os.waitstatus_to_exitcode(ended[1] if ended[0] else os.waitpid(child, 0)[1])
 
     def _write(self, path: str, text: str) -> None:
         """Write with a time that no earlier version had: Python reuses byte code if the source has the same
