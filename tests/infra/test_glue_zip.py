@@ -85,7 +85,7 @@ import jinja2, markupsafe
 from glue_jobs.delivery import report
 for module in (report, jinja2, markupsafe):
     assert ".zip" in module.__file__, module.__file__
-sys.stdout.buffer.write(report.html(samples.weekly_sales(20)).encode())
+sys.stdout.buffer.write(report.render_html(samples.weekly_sales(20)).encode())
 """
 
 
