@@ -266,14 +266,14 @@ def _export_or_explain(run: RunContext, window: Window, *, tries_left: int) -> d
         error = errors.translate(thrown)
         if error is not thrown:
             errors.log_cause(thrown)
-        if tries_left and error.code in _RETRYABLE and not attempt.may_be_visible:
+        if tries_left and error.code in _RETRYABLE and not attempt.may_be_published:
             _LOG.info("%s: %s; trying again", window.label, error.what)
         else:
-            return _explain(window, error, may_be_visible=attempt.may_be_visible)
+            return _explain(window, error, may_be_published=attempt.may_be_published)
     return _export_or_explain(run, window, tries_left=tries_left - 1)
 
 
-def _explain(window: Window, error: ExportError, *, may_be_visible: bool) -> dict[str, Any]:
+def _explain(window: Window, error: ExportError, *, may_be_published: bool) -> dict[str, Any]:
     return {
         "window": window.label,
         "state": "blocked" if isinstance(error, Blocked) else "failed",
@@ -282,7 +282,7 @@ def _explain(window: Window, error: ExportError, *, may_be_visible: bool) -> dic
         "remedy": error.remedy,
         "exit_code": error.exit_code,
         "stops": not isinstance(error, _OF_ONE_WINDOW) and error.code not in _RETRYABLE,
-        "may_be_published": may_be_visible,
+        "may_be_published": may_be_published,
     }
 
 

@@ -57,7 +57,8 @@ def fetch_key(services: "Services", secret: str) -> PseudonymKey:
 
     Raises BadInput if there is no such key in it, and StorageProblem if it can't be read.
     """
-    from glue_jobs.store import translate_aws_errors  # noqa: PLC0415 - executors import this module, and boto3 takes a while
+    # Executors import this module, and boto3 takes a while.
+    from glue_jobs.store import translate_aws_errors  # noqa: PLC0415
 
     if not secret:
         raise BadInput("EXP-KEY-MISSING", "the contract hashes columns, but no key was named")

@@ -229,7 +229,8 @@ class WindowQuery:
         rows = aggregate.duplicate_rows_for_counts(self._deduplicate_and_explode(partitions))
         groups = aggregate.group_rows(rows, contract, keys, measures).persist()
         are_few = groups.count() <= _FEW_GROUPS
-        remaining = aggregate.suppress_small_groups(groups, contract.aggregate, list(keys))  # type: ignore[arg-type]
+        names = list(keys)
+        remaining = aggregate.suppress_small_groups(groups, contract.aggregate, names)  # type: ignore[arg-type]
         order = self._build_total_order()
         ordered = remaining.coalesce(1).sortWithinPartitions(*order) if are_few else remaining.orderBy(*order)
         return WindowFrame(self._add_counters(ordered), 1 if are_few else partitions, groups=remaining)

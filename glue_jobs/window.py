@@ -60,11 +60,15 @@ class WindowExport:
 
     run: RunContext
     window: Window
+    #: Whether the window is published, and its rows may be missing from the table of aggregates.
+    _may_lack_aggregate: bool = attrs.field(default=False, init=False)
 
     @property
-    def may_be_visible(self) -> bool:
-        """Whether a manifest that names this run's files is visible, or may still become visible."""
-        return self._publication.may_be_visible
+    def may_be_published(self) -> bool:
+        """Whether the window may be published although this try failed. A later run must then check it,
+        regardless of its age.
+        """
+        return self._publication.may_be_visible or self._may_lack_aggregate
 
     @property
     def contract(self) -> Contract:
@@ -103,10 +107,9 @@ class WindowExport:
         try:
             document = self._compute_and_publish(verdict)
         except BaseException:
-            if not self.may_be_visible:
-                with suppress(
-                    ExportError
-                ):  # the first error is the one to report; the next run removes the rest
+            if not self._publication.may_be_visible:
+                # The first error is the one to report. The next run removes what is left.
+                with suppress(ExportError):
                     self._discard_files()
             raise
         finally:
@@ -346,9 +349,10 @@ class WindowExport:
                 self.location.unmark_skipped()
         aggregates = self.run.aggregates
         if aggregates and frame.groups is not None and outcome.state != SUPERSEDED:
-            # If this fails, a later run completes the table, regardless of the window's age.
+            self._may_lack_aggregate = True
             with self._phase("keep aggregate"):
                 aggregates.write(self.location, self.window, outcome.manifest, frame.groups)
+            self._may_lack_aggregate = False
         return self._describe(outcome.state, outcome.manifest)
 
     def _write_descriptions(self, result: WindowResult) -> list[File]:

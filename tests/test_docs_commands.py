@@ -14,7 +14,7 @@ MAKEFILE = ROOT / "Makefile"
 
 
 def test_commands_on_pages_are_valid():
-    found = list(docs_commands.of_pages(ROOT))
+    found = list(docs_commands.find_on_pages(ROOT))
     assert len([row for row in found if row.whole]) > 60
     assert len([row for row in found if not row.whole]) > 40
     assert docs_commands.wrong(app, ROOT) == []
@@ -74,7 +74,7 @@ def test_commands_are_found_in_snippets_and_in_sentences(tmp_path):
         "glue 'SELECT 1'\n```\n```console\n$ make tset\nmake no command, output\n```\n```text\nlakeferry "
         "nonsense\n```\n"
     )
-    assert [item.line for item in docs_commands.of_pages(tmp_path)] == [
+    assert [item.line for item in docs_commands.find_on_pages(tmp_path)] == [
         "lakeferry query    --catalgo glue 'SELECT 1'",
         "make tset",
         "make no command, output",
@@ -83,16 +83,16 @@ def test_commands_are_found_in_snippets_and_in_sentences(tmp_path):
     assert len(docs_commands.wrong(app, tmp_path)) == 3
 
 
-def test_commands_of_workflows_are_checked(tmp_path):
+def test_commands_find_in_workflows_are_checked(tmp_path):
     (tmp_path / ".github" / "workflows").mkdir(parents=True)
     (tmp_path / "Makefile").write_text("demo: setup\nsetup:\n")
     (tmp_path / ".github" / "workflows" / "check.yml").write_text(
         "      - run: make tset\n        run: .venv/bin/lakeferry --yes deploy\n  script: [make demo]\n"
     )
-    lines = [item.line for item in docs_commands.of_workflows(tmp_path)]
+    lines = [item.line for item in docs_commands.find_in_workflows(tmp_path)]
     assert lines == ["make tset", ".venv/bin/lakeferry --yes deploy", "make demo"]
     assert len(docs_commands.wrong(app, tmp_path)) == 2
-    assert len(list(docs_commands.of_workflows(ROOT))) > 20
+    assert len(list(docs_commands.find_in_workflows(ROOT))) > 20
 
 
 def test_an_unknown_option_is_found():

@@ -32,8 +32,8 @@ first, in place of the text. A spinner is shown on a terminal only. Errors and e
 After `make setup` (which `make demo` and `make test` do too) the command is `.venv/bin/lakeferry`; after
 `source .venv/bin/activate` it is `lakeferry`."""
 _SHARED: Final = """\
-They stand after the command. A command that doesn't use `--stage` or `--yes` refuses them. If standard error is not a terminal,
-commands show no spinner and never prompt.
+They stand after the command. A command that doesn't use `--stage` or `--yes` refuses them. If standard
+error is not a terminal, commands show no spinner and never prompt.
 
 With `--json`, standard output always has exactly one document. `ok` says whether the command succeeded,
 `code` is `DONE` or the [error's code](errors.md), `request_id` identifies this call. A command that succeeded

@@ -134,6 +134,9 @@ def read_fence(manifest: Manifest) -> Fence:
 def build_first_generation(result: WindowResult, fence: Fence, now: datetime) -> Manifest:
     """Return the manifest of a window that was never published before."""
     contract = result.contract
+    delivery = contract.delivery
+    files = [attrs.asdict(file) for file in result.files]
+    checks = [attrs.asdict(check) | {"passed": check.passed} for check in result.checks]
     return build_next_generation(
         {
             "format": FORMAT,
@@ -152,15 +155,17 @@ def build_first_generation(result: WindowResult, fence: Fence, now: datetime) ->
             "deduplicate_key": deduplicate_key(contract),
             "source": _describe_source(result),
             "rows": result.counts,
-            "files": [attrs.asdict(file) for file in result.files],
+            "files": files,
             "content_sha256": result.stats.content_sha256,
             "form": {
-                name: getattr(contract.delivery, name)
-                for name in ("dialect", "delimiter", "gzip", "null_text")
+                "dialect": delivery.dialect,
+                "delimiter": delivery.delimiter,
+                "gzip": delivery.gzip,
+                "null_text": delivery.null_text,
             },
             "headline": build_headline(result),
             "totals": describe_totals(result.stats),
-            "checks": [attrs.asdict(check) | {"passed": check.passed} for check in result.checks],
+            "checks": checks,
             "notes": result.notes,
             "accepted": result.accepted.document(),
             "pseudonyms": {"key_version": result.key_version} if result.key_version else None,

@@ -107,7 +107,8 @@ def write_file(frame: DataFrame, partitions: int, bucket: Bucket, key: str, form
 
     If it fails, the upload is left unfinished; the caller cleans up the run's folder.
     """
-    from glue_jobs.store import translate_aws_errors  # noqa: PLC0415 - executors import this module, and boto3 takes a while
+    # Executors import this module, and boto3 takes a while.
+    from glue_jobs.store import translate_aws_errors  # noqa: PLC0415
 
     where = f"s3://{bucket.name}/{bucket.key(key)}"
     with translate_aws_errors(f"beginning the upload of {where}"):

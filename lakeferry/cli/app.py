@@ -280,7 +280,8 @@ def _translate_usage_error(error: typer.TyperException) -> CommandFailed:
     message = error.format_message().rstrip(".")
     declared: Declared | None = getattr(context.command.callback, "declared", None) if context else None
     option = _find_shared_option(getattr(error, "option_name", ""))
-    if option is None:
+    taken = [spelling for param in context.command.params for spelling in param.opts] if context else []
+    if option is None or option in taken:
         return CommandFailed("USAGE", message, f"See `{path} --help`", details)
     if declared is None:
         hint = f"Write {option} at the end of the command. See `{path} --help`"

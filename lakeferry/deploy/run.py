@@ -98,8 +98,8 @@ def deploy(output: Output, ctx: DeploymentContext, cdk: Cdk, *, yes: bool) -> di
         _run(output, ctx, cdk, plan)
     outputs = summary.stack_outputs(stacks.read(ctx).values())
     seconds = time.monotonic() - began
-    title = f"Deployed {ctx.deployment.prefix} in {format_duration(seconds)}"
-    output.print("\nNothing to deploy" if plan.is_empty else f"\n{title}")
+    sentence = f"Deployed {ctx.deployment.prefix} in {format_duration(seconds)}"
+    output.print("\nNothing to deploy" if plan.is_empty else f"\n{sentence}")
     commands = summary.show(output, ctx, outputs, plan.cost, is_first=not plan.deployed)
     return {
         "stage": ctx.stage,
@@ -116,9 +116,9 @@ def to_repair(output: Output, ctx: DeploymentContext) -> str:
 
     Raises CommandFailed if an object can't be seen, because it may be there, or if one can't be repaired.
     """
-    drifted = drift.find_missing(ctx)
-    repairable = [difference for difference in drifted if difference.stack]
-    others = [difference for difference in drifted if not difference.stack]
+    missing = drift.find_missing(ctx)
+    repairable = [difference for difference in missing if difference.stack]
+    others = [difference for difference in missing if not difference.stack]
     unknown = [difference for difference in others if difference.status == Verdict.UNKNOWN]
     if unknown:
         names = (

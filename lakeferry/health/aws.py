@@ -48,12 +48,12 @@ def check_identity(ctx: DeploymentContext) -> list[Check]:
     """
     account = ctx.account
     arn = str(ctx.client("sts").get_caller_identity()["Arn"])
-    roles = (
+    origin = (
         "which the file names"
         if ctx.deployment.aws.account
         else "the account that you are logged in to; the file names none"
     )
-    return [GROUP.ok("identity", arn), GROUP.ok("account", f"{account}, {roles}")]
+    return [GROUP.ok("identity", arn), GROUP.ok("account", f"{account}, {origin}")]
 
 
 def check_region(ctx: DeploymentContext) -> list[Check]:
@@ -63,7 +63,7 @@ def check_region(ctx: DeploymentContext) -> list[Check]:
     for service in _SERVICES:
         partitions = session.get_available_partitions()
         regions = [session.get_available_regions(service, partition) for partition in partitions]
-        if not any(ctx.region in names for names in regions):
+        if not any(ctx.region in names_of_partition for names_of_partition in regions):
             lacking.append(service)
     if not lacking:
         return [GROUP.ok("region", ctx.region)]

@@ -44,7 +44,7 @@ class Readers:
     ctx: DeploymentContext
     settings: Settings
 
-    def without_cache(self) -> Readers:
+    def drop_cache(self) -> Readers:
         """Return readers without cached data: readers cache the answers of the Metrics API and a session with
         Snowflake.
         """

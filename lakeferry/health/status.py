@@ -93,7 +93,7 @@ def report_status(
     if wait_for:
         wait(output, readers, wait_for, minutes)
     with output.step(f"Reading the status of {ctx.deployment.prefix}"):
-        status = _read(ctx, readers.without_cache(), with_drift=with_drift)
+        status = _read(ctx, readers.drop_cache(), with_drift=with_drift)
     _show_tables(output, status.tables)
     _show_exports(output, status.exports)
     _show_alarms(output, status.alarms)
@@ -131,7 +131,7 @@ def wait(output: Output, readers: Readers, event: Event, minutes: int) -> None:
     began = clock.time()
     with output.step(f"Waiting for {event}") as report:
         while True:
-            message, problems, is_lost = look(readers.without_cache(), event)
+            message, problems, is_lost = look(readers.drop_cache(), event)
             if message:
                 break
             if is_lost:

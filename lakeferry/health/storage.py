@@ -39,13 +39,13 @@ def check_chosen_buckets(ctx: DeploymentContext) -> list[Check]:
         "lake bucket": ctx.deployment.aws.lake_bucket,
     }
     data = stacks.describe(ctx, f"{ctx.deployment.prefix}-data", with_resources=True)
-    buckets = (
+    own_buckets = (
         {resource.physical_id for resource in data.resources if resource.type == "AWS::S3::Bucket"}
         if data
         else set()
     )
     return [
-        runner.attempt(GROUP, name, partial(_check_chosen_bucket, ctx, name, bucket, buckets))
+        runner.attempt(GROUP, name, partial(_check_chosen_bucket, ctx, name, bucket, own_buckets))
         for name, bucket in chosen.items()
     ]
 

@@ -32,9 +32,9 @@ def look(ctx: DeploymentContext, group: Group, name: str, part: str) -> list[Che
         why = failure.what if isinstance(failure, LakeferryError) else failure.message
         return [group.skip(name, f"not checked: {why}")]
     for resource, other in others:
-        problems = (
+        problem = (
             f"{other.row.code}: {resource.identity.kind} {resource.identity.logical_id} of {stack.name}: "
             f"{other.what}"
         )
-        return [group.fail(name, problems, other.remedy)]
+        return [group.fail(name, problem, other.remedy)]
     return [group.ok(name, f"the one that has the objects of {stack.name}")]

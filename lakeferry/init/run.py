@@ -163,12 +163,12 @@ def _collect_answers(
 
     Raises CommandFailed with every invalid answer.
     """
-    flagged = {key: text for key, text in flags.items() if text is not None}
-    answers = dict(defaults) | flagged
+    given_as_options = {key: text for key, text in flags.items() if text is not None}
+    answers = dict(defaults) | given_as_options
     if output.can_prompt and not yes:
         output.info(f"{clone.name}: press Enter to accept the default in brackets.")
         for question in QUESTIONS:
-            if question.key not in flagged and questions.applies(question, answers):
+            if question.key not in given_as_options and questions.applies(question, answers):
                 answers[question.key] = _ask(
                     output, _adapt_to_clone(question, clone, before), answers[question.key]
                 )

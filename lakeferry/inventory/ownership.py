@@ -69,9 +69,9 @@ class StackHistory:
         """Return whether there is a stack of this name, or a deleted one of which CloudFormation did not
         delete everything.
         """
-        deleted = [resource for stack in self.deleted if stack.name == name for resource in stack.resources]
+        resources = [resource for stack in self.deleted if stack.name == name for resource in stack.resources]
         return any(stack.name == name for stack in self.current) or any(
-            stack_.status != stacks.DELETED for stack_ in deleted
+            resource.status != stacks.DELETED for resource in resources
         )
 
 
@@ -171,14 +171,14 @@ def list_expected(deployment: Deployment, account: str) -> Iterator[tuple[str, s
     if environment := deployment.confluent.environment_id:
         yield from _list_in_environment(deployment, account, environment)
     chosen = deployment.snowflake
-    stacks = {
-        "snowflake_warehouse": ("Warehouse", chosen.warehouse if chosen else None),
-        "snowflake_database": ("Database", chosen.database if chosen else None),
-        "snowflake_user": ("Reader", chosen.user_name if chosen else None),
-        "snowflake_linked_database": ("LinkedDatabase", None),
-    }
-    for kind, (logical_id, own) in stacks.items():
-        for name in {own or "", ""}:
+    objects = [
+        ("snowflake_warehouse", "Warehouse", chosen.warehouse if chosen else None),
+        ("snowflake_database", "Database", chosen.database if chosen else None),
+        ("snowflake_user", "Reader", chosen.user_name if chosen else None),
+        ("snowflake_linked_database", "LinkedDatabase", None),
+    ]
+    for kind, logical_id, chosen_name in objects:
+        for name in {chosen_name or "", ""}:
             yield "snowflake", kind, logical_id, {"name": name}
     for name in contract.SNOWFLAKE_ROLES:
         yield "snowflake", "snowflake_role", f"{to_pascal_case(name)}Role", {"name": ""}

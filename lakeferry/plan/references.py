@@ -104,7 +104,9 @@ def format_both(before: Any, after: Any, given: Exports) -> tuple[str, str]:
 def _measure_common_prefix(first: str, other: str) -> int:
     """Return the length of the longest common prefix."""
     pairs = enumerate(zip(first, other, strict=False))
-    return next((number for number, (left, right) in pairs if left != right), min(len(first), len(other)))
+    return next(
+        (number for number, (sign, other_sign) in pairs if sign != other_sign), min(len(first), len(other))
+    )
 
 
 def is_function(value: Any) -> bool:

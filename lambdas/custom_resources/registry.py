@@ -53,10 +53,10 @@ class Ownership(NamedTuple):
 
 
 _BY_NAME: Final = Ownership(
-    "none: its name ends in a hash of account, region, stack and resource",
+    "no: its name ends in a hash of account, region, stack and resource",
     "that name, or the id that the create returned",
 )
-_BY_ACCOUNT: Final = Ownership("none: it is a right of one of the deployment's own accounts", "the account")
+_BY_ACCOUNT: Final = Ownership("no: it is a right of one of the deployment's own accounts", "the account")
 _BY_CREATE: Final = Ownership(
     "its name is yours to choose, and it doesn't name its owner",
     "a create that may have made it was sent; or `adopt` in the deployment file. A foreign one is refused",

@@ -124,11 +124,11 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         keep = 0
         grace = 0.0
     if keep < contract.KEYS_KEPT or not 0 < grace < float("inf"):
-        names = (
+        message = (
             f"{contract.ROTATION_KEEP} must be {contract.KEYS_KEPT} or more, "
             f"{contract.ROTATION_GRACE_DAYS} more than 0"
         )
-        raise LakeferryError(errors.SETTINGS, names)
+        raise LakeferryError(errors.SETTINGS, message)
     return Settings(
         cloud_key_secret=variables.cloud_key_secret,
         confluent_url=variables.confluent_url or CONTROL_PLANE,

@@ -231,7 +231,7 @@ def _list_sentences(news: RunOutcome) -> Iterator[str]:
 
 
 def _list_files(document: Mapping[str, Any], links: Links) -> Iterator[str]:
-    lines = [
+    files = [
         file
         for file in document.get("files") or []
         if file.get("role") in _SHOWN and _is_plain(str(file["key"]))
@@ -240,11 +240,11 @@ def _list_files(document: Mapping[str, Any], links: Links) -> Iterator[str]:
         "Files. Sign in to AWS with your usual access, then follow a link and choose Download. Links do "
         "not expire."
     )
-    for file in lines[:_FILES]:
+    for file in files[:_FILES]:
         yield f"- {PurePosixPath(file['key']).name}, {_format_size(int(file.get('size') or 0))}"
         yield f"  {links.page(file['key'])}"
         yield f"  {links.command(file['key'])}"
-    if len(lines) != len(lines[:_FILES]) or not lines:
+    if len(files) != len(files[:_FILES]) or not files:
         yield f"All files are in bucket {links.bucket}; the window's manifest has their keys."
     yield ""
 

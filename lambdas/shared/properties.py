@@ -64,8 +64,8 @@ def prop(doc: str, *, default: Any = attrs.NOTHING, one_of: tuple[Any, ...] = ()
 
     The defaults `list` and `dict` mean an empty list or dict.
     """
-    factory = attrs.Factory(default) if default in (list, dict) else default
-    return attrs.field(default=factory, kw_only=True, metadata={"doc": doc, "one_of": one_of})
+    initial = attrs.Factory(default) if default in (list, dict) else default
+    return attrs.field(default=initial, kw_only=True, metadata={"doc": doc, "one_of": one_of})
 
 
 @dataclass_transform(field_specifiers=(prop,), kw_only_default=True, frozen_default=True)

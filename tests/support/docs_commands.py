@@ -35,7 +35,7 @@ class Command(NamedTuple):
     whole: bool
 
 
-def of_pages(root: Path) -> Iterator[Command]:
+def find_on_pages(root: Path) -> Iterator[Command]:
     """Return every line of a shell snippet that calls `lakeferry` or `make`, and every such command within a
     sentence.
     """
@@ -49,7 +49,7 @@ def of_pages(root: Path) -> Iterator[Command]:
         )
 
 
-def of_workflows(root: Path) -> Iterator[Command]:
+def find_in_workflows(root: Path) -> Iterator[Command]:
     """Return every step of the workflows that calls `lakeferry` or `make`."""
     for file in (*root.glob(".github/workflows/*.yml"), *root.glob("docs/ci/*.yml")):
         yield from (Command(file, line, True) for line in _STEP.findall(file.read_text(encoding="utf-8")))
@@ -57,7 +57,7 @@ def of_workflows(root: Path) -> Iterator[Command]:
 
 def wrong(app: typer.Typer, root: Path) -> list[str]:
     found = []
-    for page, line, item in (*of_pages(root), *of_workflows(root)):
+    for page, line, item in (*find_on_pages(root), *find_in_workflows(root)):
         if result := wrong_line(app, root / "Makefile", line, whole=item):
             found.append(f"{page.relative_to(root)}: {result}")
     return found

@@ -67,11 +67,11 @@ def status(harness: Harness) -> list[Check]:
     wrong = {
         hop
         for table in details["tables"]
-        for hop, age in table.items()
-        if isinstance(age, dict) and age["state"] != "ok"
+        for hop, observation in table.items()
+        if isinstance(observation, dict) and observation["state"] != "ok"
     }
     require(wrong == {"topic"}, f"status finds {sorted(wrong)} wrong, and only the simulated topics are old")
-    hops = sum(isinstance(age, dict) for table in details["tables"] for age in table.values())
+    hops = sum(isinstance(observation, dict) for table in details["tables"] for observation in table.values())
     return [
         Check("status looks at every hop of every table", f"{len(details['tables'])} tables, {hops} hops")
     ]
@@ -96,13 +96,13 @@ def rotate(harness: Harness) -> list[Check]:
     )
     _revoke(harness)
     project.run(f"rotate {_READER} --now --yes")
-    revoked = _revoke(harness)
+    remaining = _revoke(harness)
     return [
         Check(
             "a key is rotated and revoked by hand",
             f"{_READER}: not within the grace period, then twice; one key is left",
         ),
-        _check_interrupted_rotation(harness, revoked["secret"]),
+        _check_interrupted_rotation(harness, remaining["secret"]),
     ]
 
 

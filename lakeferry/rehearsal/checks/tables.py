@@ -53,10 +53,10 @@ def _check_glue(harness: Harness, table: str) -> Check:
     bad = [record for record in produced if "problem" in record]
     require(not bad, f"topic {table} has {len(bad)} records that can't be read")
     database = harness.output("confluent", "KafkaClusterId")
-    tables = wait_until(
+    entry = wait_until(
         lambda: _find_glue_table(harness, database, table), f"Glue shows no table {database}.{table}"
     )
-    location = str(tables["Parameters"]["metadata_location"])
+    location = str(entry["Parameters"]["metadata_location"])
     bucket = harness.output("data", "TableflowBucketName")
     require(location.startswith(f"s3://{bucket}/"), f"{table} is at {location}, not in {bucket}")
     files = [key for key in harness.objects(bucket, "") if key.endswith(".parquet")]
