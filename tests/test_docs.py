@@ -113,7 +113,7 @@ SECRETS = (pages.FOLDER / "secrets.md").read_text()
 CONNECTION = base.Connection("sa-1", "r", "env-1", "o", "lkc-1", "lfcp-1", "e", "u", "n")
 FIELDS = {
     f"Confluent Cloud: {service}": list(
-        confluent_fields.build_plain_fields(service, ApiKey("id", Secret("s")), CONNECTION)
+        confluent_fields.build_fields(service, ApiKey("id", Secret("s")), CONNECTION)
     )
     for service in confluent_fields.SERVICES
 } | {

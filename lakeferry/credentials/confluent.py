@@ -21,7 +21,7 @@ from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import Denied, LakeferryError, NotFound
 from lambdas.shared.http import Session
 from lambdas.shared.redaction import ApiKey
-from lambdas.shared.secrets import KEY_ID, KEY_SECRET
+from lambdas.shared.secrets import KEY_ID, KEY_SECRET, Fields
 
 _SECONDS: Final = 60.0
 _PAUSE: Final = 10.0
@@ -48,9 +48,7 @@ def store(output: Output, ctx: DeploymentContext, key_id: str | None, wait: floa
     _ = ctx.account  # fails before the key is verified if AWS can't be used
     owner = verify(output, ctx, key, wait)
     before = secret_store.read_value(ctx, name)
-    stored = secret_store.put_current(
-        ctx, name, _build_fields(key, owner, secret_store.plain(before.fields) if before else {})
-    )
+    stored = secret_store.put_current(ctx, name, _build_fields(key, owner, before.fields if before else {}))
     output.print(f"API key {key.id}: a Cloud key of {owner.id} ({', '.join(owner.roles) or 'no role'})")
     if owner.is_person:
         output.print(
@@ -201,10 +199,10 @@ def _explain_wrong_scope(message: str) -> CommandFailed:
     return CommandFailed("SECRETS-CLUSTER-KEY", message, hint)
 
 
-def _build_fields(key: ApiKey, owner: Owner, before: dict[str, str]) -> dict[str, str]:
+def _build_fields(key: ApiKey, owner: Owner, before: Fields) -> Fields:
     """Return the secret's new fields.
 
     Other fields are kept, except the fields that only a key for a single resource has.
     """
     others = {name: value for name, value in before.items() if name not in ("resourceId", "environmentId")}
-    return {**others, **secret_fields.build_plain_fields("cloud", key, Connection(owner.id, ""))}
+    return {**others, **secret_fields.build_fields("cloud", key, Connection(owner.id, ""))}

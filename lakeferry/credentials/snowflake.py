@@ -18,6 +18,7 @@ from lakeferry.output import Output, find_program_name
 from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import Denied, LakeferryError
 from lambdas.shared.http import Session
+from lambdas.shared.secrets import Fields
 from lambdas.snowflake import errors as snowflake_errors
 from lambdas.snowflake import keypair, secret_fields, sql
 from lambdas.snowflake.client import Login, Snowflake, build_account_url
@@ -59,7 +60,7 @@ class Deployer:
             self.ctx.addresses.snowflake,
         )
 
-    def fields(self, pair: KeyPair) -> dict[str, str]:
+    def fields(self, pair: KeyPair) -> Fields:
         host = (
             urlsplit(self.ctx.addresses.snowflake or build_account_url(self.settings.account)).hostname or ""
         )
@@ -82,11 +83,7 @@ def store(output: Output, ctx: DeploymentContext) -> dict[str, Any]:
     _ = ctx.account  # fails before the key is verified if AWS can't be used
     before = secret_store.read_value(ctx, deployer.settings.key_secret)
     verify(output, deployer, pair, before)
-    others = {
-        name: value
-        for name, value in (secret_store.plain(before.fields) if before else {}).items()
-        if name != PASSPHRASE
-    }
+    others = {name: value for name, value in (before.fields if before else {}).items() if name != PASSPHRASE}
     stored = secret_store.put_current(ctx, deployer.settings.key_secret, {**others, **deployer.fields(pair)})
     return _report(output, deployer, pair, stored)
 

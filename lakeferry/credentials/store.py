@@ -14,7 +14,7 @@ from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lambdas.shared.aws import read_error_code
 from lambdas.shared.redaction import Secret
-from lambdas.shared.secrets import CURRENT
+from lambdas.shared.secrets import CURRENT, Fields, reveal_fields
 
 #: The staging label of a generated key pair whose public key the vendor doesn't have yet.
 GENERATED: Final = "LAKEFERRY_GENERATED"
@@ -71,17 +71,17 @@ def read_value(ctx: DeploymentContext, name: str, label: str = CURRENT) -> Value
     return Value(answer["VersionId"], _parse_fields(answer.get("SecretString", "")))
 
 
-def put_current(ctx: DeploymentContext, name: str, fields: Mapping[str, str]) -> StoredSecret:
+def put_current(ctx: DeploymentContext, name: str, fields: Fields) -> StoredSecret:
     """Make `fields` the current version; the current one becomes AWSPREVIOUS. Raises CommandFailed."""
     secret = _describe(ctx, name) or _create(ctx, name)
     before = read_value(ctx, name)
-    if before and {field: value.reveal() for field, value in before.fields.items()} == dict(fields):
+    if before and reveal_fields(before.fields) == reveal_fields(fields):
         return StoredSecret(name, secret["ARN"], before.version, changed=False, previous=False)
     version = _put(ctx, name, fields, [CURRENT])
     return StoredSecret(name, secret["ARN"], version, changed=True, previous=before is not None)
 
 
-def stage_pending(ctx: DeploymentContext, name: str, fields: Mapping[str, str]) -> str:
+def stage_pending(ctx: DeploymentContext, name: str, fields: Fields) -> str:
     """Store `fields` as a version that isn't current, and return the secret's ARN.
 
     In a secret without versions, Secrets Manager makes the first one current all the same.
@@ -109,15 +109,10 @@ def promote(ctx: DeploymentContext, name: str, value: Value) -> StoredSecret:
     return StoredSecret(name, arn, value.version, changed=True, previous=replaces)
 
 
-def plain(fields: Mapping[str, Secret]) -> dict[str, str]:
-    return {name: value.reveal() for name, value in fields.items()}
-
-
-def _put(ctx: DeploymentContext, name: str, fields: Mapping[str, str], labels: list[str]) -> str:
-    text = Secret(json.dumps(dict(fields)))
+def _put(ctx: DeploymentContext, name: str, fields: Fields, labels: list[str]) -> str:
     with translate_aws_errors(f"writing secret {name}"):
         answer = ctx.client("secretsmanager").put_secret_value(
-            SecretId=name, SecretString=text.reveal(), VersionStages=labels
+            SecretId=name, SecretString=json.dumps(reveal_fields(fields)), VersionStages=labels
         )
     return str(answer["VersionId"])
 

@@ -12,15 +12,10 @@ from typing import Final
 from lambdas.confluent import services
 from lambdas.confluent.services.base import Connection
 from lambdas.shared.redaction import ApiKey, Secret
-from lambdas.shared.secrets import KEY_ID, KEY_SECRET, reveal_fields
+from lambdas.shared.secrets import KEY_ID, KEY_SECRET
 
 DISPLAY_NAME: Final = "displayName"
 SERVICES: Final = tuple(services.SERVICES)
-
-
-def build_plain_fields(service: str, key: ApiKey, to: Connection) -> dict[str, str]:
-    """Return all fields of the secret as text, without those that are ""."""
-    return reveal_fields(build_fields(service, key, to))
 
 
 def build_fields(service: str, key: ApiKey, connection: Connection) -> dict[str, str | Secret]:

@@ -9,7 +9,7 @@ when clients may still use them, only an operator's `revoke` deletes them.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -26,7 +26,7 @@ from lambdas.rotation.strategy import LiveKey, Replaced
 from lambdas.rotation.versions import PENDING, RotationContext, Version
 from lambdas.shared.errors import Denied, Refused
 from lambdas.shared.redaction import ApiKey, Secret
-from lambdas.shared.secrets import CURRENT, KEY_ID, KEY_SECRET, PREVIOUS, reveal_fields
+from lambdas.shared.secrets import CURRENT, KEY_ID, KEY_SECRET, PREVIOUS, Fields, hide_fields
 
 _ROUTE: Final = "/iam/v2/api-keys"
 _DESCRIPTION: Final = "Made by Lakeferry's rotation"
@@ -53,11 +53,11 @@ class ConfluentApiKey:
     def get_id(self, version: Version) -> str:
         return version.get_text(KEY_ID)
 
-    def create_credential(self, context: RotationContext) -> dict[str, str]:
+    def create_credential(self, context: RotationContext) -> Fields:
         vendor = self.connect()
         fields = context.current.fields
         name = _find_key_prefix(context)
-        target = key_services.read_target(fields)
+        target = key_services.read_target(context.current.texts)
         owner = target.service_account_id or self._find_owner(context)
         resource = key_services.find_resource(vendor, target)
         self._free_slot(context, self._list_managed_keys(context, owner))
@@ -71,10 +71,10 @@ class ConfluentApiKey:
             spec["resource"] = resource
         created = self._create(context, owner, {"spec": spec})
         key = ApiKey(require_text(created, "id"), Secret(require_text(created, "spec", "secret")))
-        return reveal_fields(replace_key({**fields, "serviceAccountId": owner, DISPLAY_NAME: name}, key))
+        return replace_key({**fields, "serviceAccountId": owner, DISPLAY_NAME: name}, key)
 
-    def discard(self, context: RotationContext, fields: Mapping[str, str]) -> None:
-        self._delete(fields[KEY_ID])
+    def discard(self, context: RotationContext, fields: Fields) -> None:
+        self._delete(str(fields[KEY_ID]))
 
     def register(self, context: RotationContext, pending: Version) -> None:
         """Check that Confluent still has the key.
@@ -85,8 +85,8 @@ class ConfluentApiKey:
             raise Refused(rotation_errors.NOT_THERE, f"API key {pending.get_text(KEY_ID)}")
 
     def authenticates(self, version: Version) -> bool:
-        key = ApiKey(version.get_text(KEY_ID), version.guarded[KEY_SECRET])
-        return key_services.accepts_key(self.connect(), key_services.read_target(version.fields), key)
+        target = key_services.read_target(version.texts)
+        return key_services.accepts_key(self.connect(), target, _read_key(version))
 
     def is_there(self, context: RotationContext, pending: Version) -> bool:
         return self.connect().cloud.read(_ROUTE + build_path(pending.get_text(KEY_ID))) is not None
@@ -96,9 +96,8 @@ class ConfluentApiKey:
 
     def is_outdated(self, context: RotationContext, pending: Version) -> bool:
         identity = {name: pending.get_text(name) for name in ("serviceAccountId", DISPLAY_NAME)}
-        key = ApiKey(pending.get_text(KEY_ID), pending.guarded[KEY_SECRET])
-        expected_fields = replace_key({**identity, **context.current.fields}, key)
-        return reveal_fields(expected_fields) != pending.fields
+        expected_fields = replace_key({**identity, **context.current.fields}, _read_key(pending))
+        return hide_fields(expected_fields) != pending.fields
 
     def list_replaced(self, context: RotationContext, *, in_grace: bool) -> Replaced:
         owner = context.current.get_text("serviceAccountId") or self._find_owner(context)
@@ -205,6 +204,10 @@ class ConfluentApiKey:
         except Denied:
             if cloud.read(route) is not None:
                 raise
+
+
+def _read_key(version: Version) -> ApiKey:
+    return ApiKey(version.get_text(KEY_ID), version.get_secret(KEY_SECRET))
 
 
 def _require_account(vendor: Confluent, owner: str) -> None:

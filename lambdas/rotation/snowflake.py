@@ -18,6 +18,7 @@ from lambdas.rotation.strategy import LiveKey, Replaced
 from lambdas.rotation.versions import RotationContext, Version
 from lambdas.shared.errors import Denied, Refused
 from lambdas.shared.redaction import Secret
+from lambdas.shared.secrets import Fields
 from lambdas.shared.tenants import require_tenant
 from lambdas.snowflake import keypair, secret_fields, sql
 from lambdas.snowflake.client import Login, Snowflake
@@ -57,12 +58,12 @@ class _Keys:
         if version.id in self._read:
             return self._read[version.id]
         try:
-            pair = self.load(version.guarded[PRIVATE_KEY], version.guarded.get(PASSPHRASE))
-        except (KeyError, UnusableKey) as unusable:
-            has_key = isinstance(unusable, UnusableKey)
-            reason = str(unusable) if has_key else f"there is no {PRIVATE_KEY}"
+            if PRIVATE_KEY not in version.fields:
+                raise UnusableKey(f"there is no {PRIVATE_KEY}")
+            pair = self.load(version.get_secret(PRIVATE_KEY), version.get_secret(PASSPHRASE))
+        except UnusableKey as unusable:
             raise Refused(
-                rotation_errors.BAD_KEY, f"the private key of version {version.id}: {reason}"
+                rotation_errors.BAD_KEY, f"the private key of version {version.id}: {unusable}"
             ) from None
         self._read[version.id] = pair
         return pair
@@ -98,7 +99,7 @@ class SnowflakeKeyPair:
     def get_id(self, version: Version) -> str:
         return self._keys.load_pair(version).fingerprint
 
-    def create_credential(self, context: RotationContext) -> dict[str, str]:
+    def create_credential(self, context: RotationContext) -> Fields:
         """Create a key pair in memory, after checking that a slot is free for it."""
         self._keys.load_pair(context.current)
         self._choose_slot(context, self._describe_user(context).slots)
@@ -111,7 +112,7 @@ class SnowflakeKeyPair:
             **secret_fields.build_fields(pair, _read_connection(context.current)),
         }
 
-    def discard(self, context: RotationContext, fields: Mapping[str, str]) -> None:
+    def discard(self, context: RotationContext, fields: Fields) -> None:
         """Do nothing.
 
         A pair that wasn't stored exists only in this process; an abandoned version's key may stay in its
@@ -258,7 +259,7 @@ def _read_connection(version: Version) -> Connection:
     return Connection(**{name: version.get_text(name) for name in names})
 
 
-def _list_kept_fields(version: Version) -> dict[str, str]:
+def _list_kept_fields(version: Version) -> Fields:
     """Return the fields that a new version keeps, including those that drivers use to connect."""
     return {**version.fields, **secret_fields.build_connection_fields(_read_connection(version))}
 

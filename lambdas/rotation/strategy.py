@@ -10,7 +10,7 @@ import attrs
 from lambdas.rotation import errors as rotation_errors
 from lambdas.rotation.versions import RotationContext, Version
 from lambdas.shared.errors import Refused
-from lambdas.shared.secrets import KEY_ID, KEY_SECRET
+from lambdas.shared.secrets import KEY_ID, KEY_SECRET, Fields
 
 CONFLUENT: Final = "confluent"
 SNOWFLAKE: Final = "snowflake"
@@ -50,10 +50,10 @@ class Strategy(Protocol):
     def get_id(self, version: Version) -> str:
         """Return the id that the credential has at the vendor. It isn't secret."""
 
-    def create_credential(self, context: RotationContext) -> dict[str, str]:
+    def create_credential(self, context: RotationContext) -> Fields:
         """Return the fields of a new credential. Raises Refused, and changes nothing, if no slot is free."""
 
-    def discard(self, context: RotationContext, fields: Mapping[str, str]) -> None:
+    def discard(self, context: RotationContext, fields: Fields) -> None:
         """Undo `create_credential`, because its fields could not be stored or will never become current."""
 
     def register(self, context: RotationContext, pending: Version) -> None:
@@ -87,7 +87,7 @@ class Strategy(Protocol):
 def detect_credential_type(version: Version) -> str:
     """Return the type of the credential. Raises Refused if the fields don't identify one."""
     for kind, names in IDENTIFYING_FIELDS.items():
-        if all(version.get_text(name) for name in names):
+        if all(version.fields.get(name) for name in names):
             return kind
     expected_fields = " or ".join(", ".join(names) for names in IDENTIFYING_FIELDS.values())
     raise Refused(rotation_errors.FIELDS, f"version {version.id} has neither {expected_fields}")

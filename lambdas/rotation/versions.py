@@ -24,7 +24,7 @@ from lambdas.rotation import errors as rotation_errors
 from lambdas.shared.aws import FINAL, raise_instead, translate_aws_errors
 from lambdas.shared.errors import ErrorRow, Refused
 from lambdas.shared.redaction import Secret
-from lambdas.shared.secrets import CURRENT, PREVIOUS, is_secret
+from lambdas.shared.secrets import CURRENT, PREVIOUS, Fields, parse_fields, reveal_fields
 
 if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
@@ -43,23 +43,25 @@ _SECONDS: Final = {"hour": 3600.0, "day": DAY}
 
 @attrs.frozen
 class Version:
-    """A version of a secret, and its fields.
-
-    `created` is in seconds since 1970. `guarded` has the secret fields, which logs and errors never show.
-    """
+    """A version of a secret, and its fields. `created` is in seconds since 1970."""
 
     id: str
     created: float
-    fields: Mapping[str, str] = attrs.field(repr=False)
-    guarded: Mapping[str, Secret] = attrs.field(init=False, repr=False)
+    fields: Fields = attrs.field(repr=False)
 
-    def __attrs_post_init__(self) -> None:
-        guarded = {name: Secret(value) for name, value in self.fields.items() if is_secret(name, value)}
-        object.__setattr__(self, "guarded", guarded)
+    @property
+    def texts(self) -> dict[str, str]:
+        """Return the fields that aren't secret."""
+        return {name: value for name, value in self.fields.items() if isinstance(value, str)}
 
     def get_text(self, name: str) -> str:
-        """Return the field's value; "" if there is none."""
-        return self.fields.get(name, "")
+        """Return the value of a field that isn't secret; "" if there is none."""
+        return self.texts.get(name, "")
+
+    def get_secret(self, name: str) -> Secret:
+        """Return the value of a field whose name says that it is secret; an empty Secret if there is none."""
+        value = self.fields.get(name, "")
+        return value if isinstance(value, Secret) else Secret(value)
 
 
 @attrs.frozen
@@ -125,20 +127,21 @@ class SecretVersions:
         text = response.get("SecretString")
         if not text:
             return None
-        fields = _parse_fields(text)
-        if fields is None:
+        try:
+            fields = parse_fields(text)
+        except ValueError:
             raise Refused(
                 rotation_errors.FIELDS, f"version {version} of secret {self.secret_id} is not a JSON object"
-            )
+            ) from None
         return Version(version, _to_seconds(response["CreatedDate"]) or 0.0, fields)
 
-    def put_pending(self, token: str, fields: Mapping[str, str], rotation_token: Secret | None) -> None:
+    def put_pending(self, token: str, fields: Fields, rotation_token: Secret | None) -> None:
         """Write the pending value.
 
         Raises Refused if nothing was written, for example because the token has another value.
         """
         extra = {"RotationToken": rotation_token.reveal()} if rotation_token else {}
-        text = json.dumps(dict(fields), sort_keys=True)
+        text = json.dumps(reveal_fields(fields), sort_keys=True)
         with self._translate_errors("storing the new value of", rotation_errors.NOT_STORED):
             self.client.put_secret_value(
                 SecretId=self.secret_id,
@@ -237,13 +240,6 @@ def parse_time_labels(stages: Iterable[str]) -> list[float]:
         if stage.startswith(_TIME_LABEL) and seconds.isdigit():
             times.append(float(seconds))
     return times
-
-
-def _parse_fields(text: str) -> dict[str, str] | None:
-    try:
-        return {str(name): str(value) for name, value in json.loads(text).items()}
-    except (ValueError, AttributeError):
-        return None
 
 
 def _to_seconds(value: Any) -> float | None:

@@ -59,6 +59,9 @@ class Secret:
     def reveal(self) -> str:
         return self._value
 
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
     def __repr__(self) -> str:
         return SHOWN
 

@@ -6,7 +6,7 @@ import json
 import re
 import uuid
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import attrs
 
@@ -37,6 +37,8 @@ _SECRET_NAME: Final = re.compile(r"secret|pass|private|token|credential|jaas|aut
 _ORDINARY: Final = re.compile(
     r"(?:[A-Z]?[a-z]{1,20}|[A-Z]{1,12}|\d{1,4})(?:[ ._@/:-]+(?:[A-Z]?[a-z]{1,20}|[A-Z]{1,12}|\d{1,4})){0,3}"
 )
+#: The fields of a secret. Those in NOT_SECRET, and ordinary words, are text; all others are a Secret.
+Fields: TypeAlias = Mapping[str, str | Secret]
 CURRENT: Final = "AWSCURRENT"
 PREVIOUS: Final = "AWSPREVIOUS"
 _MISSING: Final = "ResourceNotFoundException"
@@ -54,8 +56,22 @@ def is_secret(field: str, value: str) -> bool:
     return bool(_SECRET_NAME.search(field)) or not _ORDINARY.fullmatch(value)
 
 
-def reveal_fields(fields: Mapping[str, str | Secret]) -> dict[str, str]:
-    """Return the fields as text, to store or compare them."""
+def parse_fields(text: str) -> dict[str, str | Secret]:
+    """Return the fields of a secret's value. Raises ValueError unless it is a JSON object."""
+    document = json.loads(text)
+    if not isinstance(document, dict):
+        raise ValueError("the value of a secret is not a JSON object")
+    return hide_fields({str(name): str(value) for name, value in document.items()})
+
+
+def hide_fields(fields: Fields) -> dict[str, str | Secret]:
+    """Return the fields with those that are secret as a Secret. Fields of equal values are then equal."""
+    texts = reveal_fields(fields)
+    return {name: Secret(value) if is_secret(name, value) else value for name, value in texts.items()}
+
+
+def reveal_fields(fields: Fields) -> dict[str, str]:
+    """Return the fields as text, to store them."""
     return {name: value.reveal() if isinstance(value, Secret) else value for name, value in fields.items()}
 
 
@@ -107,7 +123,7 @@ class SecretStore:
                 errors.SECRET_SHAPE, f"secret {secret_id} lacks {KEY_ID} or {KEY_SECRET}", patience=0.0
             ) from None
 
-    def write(self, secret_id: str, fields: Mapping[str, str | Secret], *, version: str) -> None:
+    def write(self, secret_id: str, fields: Fields, *, version: str) -> None:
         """Make `fields` the current value. Repeating a write with the same `version` has no effect.
 
         Raises NotFound if there is no such secret.

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, TypeVar
 
 import attrs
 
 from lambdas.shared import errors
 from lambdas.shared.errors import NotFound
+from lambdas.shared.redaction import Secret
 from lambdas.shared.secrets import CURRENT, SecretStore
 from lambdas.snowflake import keypair
 from lambdas.snowflake.keypair import KeyPair, UnusableKey
@@ -23,6 +24,7 @@ USER: Final = "user"
 PRIVATE_KEY: Final = "privateKey"
 PUBLIC_KEY: Final = "publicKey"
 PASSPHRASE: Final = "passphrase"  # noqa: S105  (the name of a field)
+Value = TypeVar("Value")
 _OF_KEY: Final = (
     PRIVATE_KEY, PUBLIC_KEY, PASSPHRASE, "fingerprint", "snowflake_rsa_public_key_1_pem",
     "snowflake_rsa_private_key_1_pem",
@@ -41,20 +43,20 @@ class Connection:
     namespace: str = ""
 
 
-def build_fields(pair: KeyPair, to: Connection) -> dict[str, str]:
+def build_fields(pair: KeyPair, to: Connection) -> dict[str, str | Secret]:
     """Return all fields of the secret."""
-    pem = pair.private_pem.reveal()
+    pem_in_base64 = base64.b64encode(pair.private_pem.reveal().encode()).decode()
     return {
         **build_connection_fields(to),
-        PRIVATE_KEY: pem,
+        PRIVATE_KEY: pair.private_pem,
         PUBLIC_KEY: pair.public_pem,
         "fingerprint": pair.fingerprint,
         "snowflake_rsa_public_key_1_pem": pair.public,
-        "snowflake_rsa_private_key_1_pem": base64.b64encode(pem.encode()).decode(),
+        "snowflake_rsa_private_key_1_pem": Secret(pem_in_base64),
     }
 
 
-def remove_key(stored: Mapping[str, str]) -> dict[str, str]:
+def remove_key(stored: Mapping[str, Value]) -> dict[str, Value]:
     """Return the fields without those of the key: the connection and unknown fields."""
     return {name: value for name, value in stored.items() if name not in _OF_KEY}
 

@@ -15,6 +15,7 @@ from lambdas.confluent.services import base
 from lambdas.custom_resources.state import DynamoDocuments, KnownObject, ResourceState, StateStore
 from lambdas.shared.clock import SystemClock
 from lambdas.shared.redaction import ApiKey, Secret
+from lambdas.shared.secrets import reveal_fields
 from lambdas.snowflake import keypair
 from lambdas.snowflake import secret_fields as snowflake_fields
 from simulators.snowflake.engine import execute
@@ -100,7 +101,7 @@ class Deployment:
         to = base.Connection(
             account, cluster["id"], environment, display_name="reader-key", endpoint="127.0.0.1:9092"
         )
-        return confluent_fields.build_plain_fields("kafka", ApiKey(key[0], Secret(key[1])), to)
+        return reveal_fields(confluent_fields.build_fields("kafka", ApiKey(key[0], Secret(key[1])), to))
 
     def _user(self):
         pair = keypair._pair(rsa.generate_private_key(public_exponent=65537, key_size=2048))
@@ -113,9 +114,8 @@ class Deployment:
             "GRANT ROLE ROTATES TO USER READS",
         ):
             execute(admin, statement, {})
-        return snowflake_fields.build_fields(
-            pair, snowflake_fields.Connection(account.identifier, "READS", "127.0.0.1")
-        )
+        to = snowflake_fields.Connection(account.identifier, "READS", "127.0.0.1")
+        return reveal_fields(snowflake_fields.build_fields(pair, to))
 
     def arn(self, name):
         return {"kafka": self.kafka, "snowflake": self.user}[name]

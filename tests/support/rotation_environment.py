@@ -29,7 +29,7 @@ from lambdas.shared.log import open_log
 from lambdas.shared.properties import parse
 from lambdas.shared.redaction import ApiKey, Secret
 from lambdas.shared.resource import Context
-from lambdas.shared.secrets import SecretStore
+from lambdas.shared.secrets import SecretStore, reveal_fields
 from lambdas.snowflake import keypair, secret_fields
 from lambdas.snowflake.client import Snowflake
 from simulators.confluent.application import Application
@@ -225,7 +225,7 @@ class RotationEnvironment:
             self.run_sql(statement)
         to = secret_fields.Connection(account.identifier, USER, "127.0.0.1", "READS")
         tags = {"lakeferry:rotation-role": ROTATION_ROLE}
-        self.secrets.new("snowflake", json.dumps(secret_fields.build_fields(pair, to)), **tags)
+        self.secrets.new("snowflake", json.dumps(reveal_fields(secret_fields.build_fields(pair, to))), **tags)
 
     def run_sql(self, statement):
         """Run a statement as the account's administrator."""

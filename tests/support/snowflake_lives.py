@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from lambdas.shared.secrets import reveal_fields
 from lambdas.snowflake import secret_fields
 from lambdas.snowflake.secret_fields import Connection
 from tests.support.lake_environment import NAMESPACE
@@ -40,7 +41,7 @@ def _user(account):
     held = secret_fields.build_fields(
         deployer_key(), Connection(account.account.identifier, "LAKE_READER", "127.0.0.1")
     )
-    account.secrets.values["reader-key"] = json.dumps(held)
+    account.secrets.values["reader-key"] = json.dumps(reveal_fields(held))
     warehouse = account.make("snowflake_warehouse", "Reading")["name"]
     own = {"name": "LAKE_READER", "secret": "reader-key", "role": role, "warehouse": warehouse}
     return {**own, "namespace": schema(account)}

@@ -22,6 +22,7 @@ from lambdas.shared.errors import (
     Transient,
 )
 from lambdas.shared.redaction import ApiKey, Secret
+from lambdas.shared.secrets import reveal_fields
 from tests.support.confluent_context import (
     ENV,
     KAFKA,
@@ -292,7 +293,7 @@ def test_every_service_has_fields_requirements_and_a_test_call():
     assert secret_fields.SERVICES == tuple(SERVICES) == tuple(KEY_SERVICES)
     key = ApiKey("id", Secret("canary"))
     for service in SERVICES:
-        held = secret_fields.build_plain_fields(service, key, base.Connection(SA, "r"))
+        held = reveal_fields(secret_fields.build_fields(service, key, base.Connection(SA, "r")))
         assert held["apiSecret"] == "canary"
 
 

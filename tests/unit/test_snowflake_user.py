@@ -10,7 +10,7 @@ import pytest
 
 from lambdas.shared.errors import BadProperties, InProgress, NotFound, Refused, ResourceMissing, Transient
 from lambdas.shared.redaction import Secret
-from lambdas.shared.secrets import SecretStore
+from lambdas.shared.secrets import SecretStore, reveal_fields
 from lambdas.snowflake import keypair, secret_fields
 from lambdas.snowflake.resources import user
 from lambdas.snowflake.secret_fields import Connection
@@ -49,7 +49,7 @@ AS_WANTED = {
 def held(of=None, name=OWN, **given):
     """Return what the secret has after the user is created."""
     to = Connection("myorg-acct", name, "127.0.0.1", "reader", "W", "SALES.PUBLIC")
-    return json.dumps({**secret_fields.build_fields(of or pair(), to), **given})
+    return json.dumps({**reveal_fields(secret_fields.build_fields(of or pair(), to)), **given})
 
 
 def described(**properties):

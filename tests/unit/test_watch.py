@@ -34,6 +34,7 @@ from lambdas.shared.http import Session
 from lambdas.shared.log import open_log
 from lambdas.shared.redaction import ApiKey, Secret
 from lambdas.shared.s3 import Objects
+from lambdas.shared.secrets import reveal_fields
 from lambdas.snowflake import keypair, secret_fields
 from lambdas.snowflake.client import Login
 from lambdas.snowflake.secret_fields import Connection
@@ -419,7 +420,7 @@ def test_the_login_to_snowflake_is_the_user_in_the_secret(lake_aws):
         keypair.make(), Connection("org-acct", "LAKE_READER", "h", "Reader role", "WH", "D.S")
     )
     name = f"lakeferry-dev/reader-{next(_numbers)}"
-    _client("secretsmanager").create_secret(Name=name, SecretString=json.dumps(fields))
+    _client("secretsmanager").create_secret(Name=name, SecretString=json.dumps(reveal_fields(fields)))
     clock = SystemClock()
     table = _new_state_table(name.replace("/", "-"))
     settings = attrs.evolve(_settings(Monitored()), snowflake_secret=name, snowflake_state_table=table)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from lambdas.shared.redaction import Secret
-from lambdas.shared.secrets import SecretStore
+from lambdas.shared.secrets import SecretStore, reveal_fields
 from lambdas.snowflake import keypair, secret_fields, sql
 from simulators.snowflake.model import Domain
 from tests.support.snowflake_environment import Account
@@ -41,7 +41,7 @@ def rotate(account, secret, name):
     client.run(sql.statement(statement, name=sql.identifier(name), key=sql.literal(pair.public)))
     fields = json.loads(secret.value(CURRENT))
     to = secret_fields.Connection(fields["account"], fields["user"], fields["host"])
-    value = json.dumps(secret_fields.build_fields(pair, to))
+    value = json.dumps(reveal_fields(secret_fields.build_fields(pair, to)))
     account.secrets.put_secret_value(SecretId="reader", ClientRequestToken=token(), SecretString=value)
 
 

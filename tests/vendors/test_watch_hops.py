@@ -31,6 +31,7 @@ from lambdas.shared.errors import LakeferryError
 from lambdas.shared.http import Session
 from lambdas.shared.log import open_log
 from lambdas.shared.redaction import ApiKey, Secret
+from lambdas.shared.secrets import reveal_fields
 from lambdas.snowflake.client import Login, Snowflake
 from simulators.confluent.simulation import REGION
 from simulators.snowflake.model import Domain
@@ -71,7 +72,7 @@ def _reader(made, role):
     held = snowflake_lives.secret_fields.build_fields(
         deployer_key(), snowflake_lives.Connection(made.account.identifier, "LAKE_READER", "127.0.0.1")
     )
-    made.secrets.values["reader-key"] = json.dumps(held)
+    made.secrets.values["reader-key"] = json.dumps(reveal_fields(held))
     properties = {"name": "LAKE_READER", "secret": "reader-key", "role": role, "namespace": "LAKE.RAW"}
     user = made.make("snowflake_user", "User", **properties)["name"]
     made.make("snowflake_grant", "Membership", on="ROLE", name=role, to_user=user)
