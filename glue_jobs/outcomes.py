@@ -3,6 +3,16 @@
 An event is counted on exactly one row: the one whose `$outcome` is not null. `$line_state` is null if a row
 has no line. Without an aggregate, a row has at most one event and one line, and no columns for their numbers;
 the rows of an aggregate have all columns. Executors import this module, so it doesn't import Spark.
+
+Six words have one meaning each in this package:
+
+- event: what a producer wrote to the topic, a row of the table. Deduplication keeps one of equal events.
+- item: an element of the list that a contract explodes.
+- line: what the contract's columns are computed from: an item of an event, or the event if nothing is
+  exploded.
+- group: the lines of an aggregate with the same keys.
+- row: a row of a DataFrame, whatever it stands for.
+- record: a record of the CSV file (RFC 4180), which a row becomes. A run's record is a document of `runs`.
 """
 
 from __future__ import annotations

@@ -89,11 +89,11 @@ class ExportQuery:
         return types
 
     @cached_property
-    def records(self) -> int:
+    def event_count(self) -> int:
         """Return the number of events in the table: from its metadata or, if rows are deleted, from a
         query.
         """
-        return self.events.count() if self.table.records is None else self.table.records
+        return self.events.count() if self.table.events is None else self.table.events
 
 
 @attrs.frozen

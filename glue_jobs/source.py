@@ -59,11 +59,11 @@ class PinnedTable:
 
     `current_since` is when the snapshot became current; after a rollback, that is later than its commit.
     `appended_at` is when events were last added, which a compaction doesn't do. It is the epoch if all
-    snapshots that added events have expired (see `with_appended_at`). `records` is None if deletes make the
-    number of rows unknown from metadata alone. `upserts` says whether rows are replaced and deleted by key.
-    `former` has the field ids that each path ever had. Kafka's metadata are in `fields` as `$kafka_…` and, if
-    the topic has no such field, as `kafka_…`. `history` has the pinned snapshot and those that it was made
-    from, newest first, as far as they have not expired.
+    snapshots that added events have expired (see `with_appended_at`). `events` is the number of events; None
+    if deletes make it unknown from metadata alone. `upserts` says whether rows are replaced and deleted by
+    key. `former` has the field ids that each path ever had. Kafka's metadata are in `fields` as `$kafka_…`
+    and, if the topic has no such field, as `kafka_…`. `history` has the pinned snapshot and those that it was
+    made from, newest first, as far as they have not expired.
     """
 
     database: str
@@ -74,7 +74,7 @@ class PinnedTable:
     committed_at: datetime
     current_since: datetime
     appended_at: datetime
-    records: int | None
+    events: int | None
     upserts: bool
     fields: dict[str, Field]
     former: dict[str, frozenset[int]]
@@ -83,7 +83,7 @@ class PinnedTable:
     @property
     def has_deletes(self) -> bool:
         """Return whether deletes make the statistics of data files unreliable."""
-        return self.records is None
+        return self.events is None
 
     @property
     def columns(self) -> list[str]:
@@ -128,7 +128,7 @@ def pin(services: Services, database: str, name: str) -> PinnedTable:
         committed_at=_from_millis(snapshot["timestamp-ms"]),
         current_since=_from_millis(_find_current_since(metadata, snapshot)),
         appended_at=_find_last_append(snapshots, snapshot),
-        records=_read_live_records(snapshot.get("summary", {})),
+        events=_count_live_events(snapshot.get("summary", {})),
         upserts=any(
             int(snapshot.get("summary", {}).get("total-equality-deletes", 0))
             for snapshot in snapshots.values()
@@ -179,12 +179,12 @@ def _follow_history(
     snapshots: dict[int, dict[str, Any]], snapshot: dict[str, Any] | None
 ) -> Iterator[Snapshot]:
     while snapshot:
-        has_deletes = _read_live_records(snapshot.get("summary", {})) is None
+        has_deletes = _count_live_events(snapshot.get("summary", {})) is None
         yield Snapshot(snapshot["snapshot-id"], _from_millis(snapshot["timestamp-ms"]), has_deletes)
         snapshot = snapshots.get(snapshot.get("parent-snapshot-id", -1))
 
 
-def _read_live_records(summary: dict[str, str]) -> int | None:
+def _count_live_events(summary: dict[str, str]) -> int | None:
     deletes = int(summary.get("total-position-deletes", 0)) + int(summary.get("total-equality-deletes", 0))
     return int(summary["total-records"]) if "total-records" in summary and not deletes else None
 

@@ -290,7 +290,7 @@ class WindowExport:
     def _count_read(self) -> ReadCounts:
         query = self.run.query
         return ReadCounts(
-            in_table=query.records,
+            in_table=query.event_count,
             whole_table=self.contract.window.filter_stage == "after_deduplication",
             **query.window(self.window).count_read(),
         )

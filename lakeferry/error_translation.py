@@ -41,16 +41,16 @@ TRACE: Final = ROOT / ".lakeferry" / "last-error.txt"
 def as_failure(error: Exception) -> CommandFailed:
     """Return the error that the command reports. It contains no secret, even if the exception does."""
     if isinstance(error, LakeferryError):
-        if error.row is lambda_errors.AWS_REFUSED and isinstance(
+        if error.kind is lambda_errors.AWS_REFUSED and isinstance(
             error.__context__, BotoCoreError | ClientError
         ):
             return _translate_aws_error(
                 error.__context__, error.doing + _remove_answer(error.what, error.__context__)
             )
-        why = errors.find_entry(error.row.code).cause
-        hint = "" if error.remedy == error.row.remedy else error.remedy
+        why = errors.find_entry(error.kind.code).cause
+        hint = "" if error.remedy == error.kind.remedy else error.remedy
         return CommandFailed(
-            error.row.code, f"{error.doing}{error.what}", hint, why=why, trace=trace_of(error)
+            error.kind.code, f"{error.doing}{error.what}", hint, why=why, trace=trace_of(error)
         )
     if isinstance(error, ExportError):
         return CommandFailed(error.code, redact(error.what), error.remedy, trace=trace_of(error))
@@ -66,7 +66,7 @@ def is_aws_denial(error: Exception) -> bool:
     """
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, ClientError):
-        code = cause.row.code if isinstance(cause, LakeferryError) else getattr(cause, "code", "")
+        code = cause.kind.code if isinstance(cause, LakeferryError) else getattr(cause, "code", "")
         cause = cause.__context__ if code == lambda_errors.AWS_REFUSED.code else None
     return cause is not None and read_error_code(cause) in DENIED
 

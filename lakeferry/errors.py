@@ -32,7 +32,7 @@ from lambdas.monitoring import errors as monitoring
 from lambdas.notifications import errors as notifications
 from lambdas.rotation import errors as rotation
 from lambdas.shared import errors as shared
-from lambdas.shared.errors import ErrorRow
+from lambdas.shared.errors import ErrorKind
 from lambdas.shared.redaction import redact
 from lambdas.snowflake import errors as snowflake
 
@@ -64,7 +64,7 @@ PARTS: Final = {
     "notifications": "Notifications",
     "monitoring": "Monitoring",
 }
-ROWS: Final = (shared, confluent, snowflake, rotation, notifications, monitoring)
+MODULES: Final = (shared, confluent, snowflake, rotation, notifications, monitoring)
 #: The format in which lambdas/shared/errors.py writes an error.
 _REPORTED: Final = re.compile(r"(?P<code>[A-Z]{2,}(?:-[A-Z]+)+)  (?P<what>.*?)\.? What to do: ", re.DOTALL)
 
@@ -111,9 +111,9 @@ class CommandFailed(Exception):
         self.trace = trace
 
 
-def rows() -> list[ErrorRow]:
+def list_kinds() -> list[ErrorKind]:
     """Return every error that functions raise."""
-    return [row for module in ROWS for row in vars(module).values() if isinstance(row, ErrorRow)]
+    return [value for module in MODULES for value in vars(module).values() if isinstance(value, ErrorKind)]
 
 
 def read(message: str) -> Reported | None:

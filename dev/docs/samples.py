@@ -131,7 +131,7 @@ def _build_result(contract: Contract, day: date, rows: int, previous: dict[str, 
 def _build_counts(contract: Contract, stats: FileStats) -> dict[str, Any]:
     rows = {"delivered": stats.rows} | ({"suppressed": 20} if contract.aggregate else {})
     counted = PartitionReport(
-        records=stats.rows,
+        written=stats.rows,
         events={"kept": 5858, "duplicates": 874, "filtered": 181},
         items=15249,
         lines={"delivered": 15249},
@@ -153,7 +153,7 @@ def _build_table() -> PinnedTable:
         committed_at=_COMMITTED,
         current_since=_COMMITTED,
         appended_at=_COMMITTED,
-        records=13696,
+        events=13696,
         upserts=False,
         fields={},
         former={},

@@ -25,12 +25,12 @@ _WITHHELD = (
 class PartitionReport:
     """Counts of one partition, or of all.
 
-    `events` are by outcome, `lines` and `rows` (which differ for groups) by state. `flagged` has the number
-    of rows that failed a check, by the check's number. `offsets` has [lowest, highest] by Kafka partition.
-    All keys are text, because executors return this as JSON.
+    `written` is the number of rows in the file. `events` are by outcome, `lines` and `rows` (which differ for
+    groups) by state. `flagged` has the number of rows that failed a check, by the check's number. `offsets`
+    has [lowest, highest] by Kafka partition. All keys are text, because executors return this as JSON.
     """
 
-    records: int = 0
+    written: int = 0
     cut: int = 0
     replaced: int = 0
     parts: list[Part] = attrs.field(factory=list)
@@ -42,7 +42,7 @@ class PartitionReport:
     flagged: dict[str, int] = attrs.field(factory=dict)
 
     def add(self, other: PartitionReport) -> None:
-        self.records += other.records
+        self.written += other.written
         self.cut += other.cut
         self.replaced += other.replaced
         self.items += other.items
@@ -143,9 +143,9 @@ def reconcile(
     delivered = report.rows.get("delivered", 0)
     _require_equal("events read and events with an outcome", read.inside - read.null_key, sum(event.values()))
     _require_equal("items of the kept events and lines", report.items, sum(line.values()))
-    _require_equal("rows written and rows in the finished file", report.records, file.rows)
+    _require_equal("rows written and rows in the finished file", report.written, file.rows)
     _require_equal(
-        f"delivered {'groups' if aggregated else 'lines'} and rows written", delivered, report.records
+        f"delivered {'groups' if aggregated else 'lines'} and rows written", delivered, report.written
     )
     if not read.whole_table:
         # Files without an event of the window were not read. The table has their events in addition to those

@@ -178,7 +178,7 @@ def encoder(
                 if rows.num_rows:
                     written = csv.lines(rows, form.columns, form.delivery)
                     report.add(
-                        PartitionReport(records=rows.num_rows, cut=written.cut, replaced=written.replaced)
+                        PartitionReport(written=rows.num_rows, cut=written.cut, replaced=written.replaced)
                     )
                     sink.add(form.packed(written.data))
             head = sink.close()

@@ -180,7 +180,7 @@ def _open_client(ctx: DeploymentContext, key: ApiKey, wait: float) -> Confluent:
 
 
 def _lacks_permission(denied: Denied) -> bool:
-    return denied.row is confluent_errors.AUTH_SCOPE
+    return denied.kind is confluent_errors.AUTH_SCOPE
 
 
 def _explain_insufficient(why: str, denied: LakeferryError | None) -> CommandFailed:

@@ -124,7 +124,7 @@ def _read_manual_age(ctx: DeploymentContext, vendor: str, name: str) -> Age:
     except CommandFailed as failure:
         trouble = f"{failure.code}  {failure.message}"
     except LakeferryError as error:
-        trouble = f"{error.row.code}  {error.what}"
+        trouble = f"{error.kind.code}  {error.what}"
     return Age(name, vendor, days, None, 0.0, 0.0, "", (), trouble, by_hand=True)
 
 

@@ -121,7 +121,7 @@ def verify(output: Output, deployer: Deployer, pair: KeyPair, before: secret_sto
         with output.step("Logging in to Snowflake"):
             deployer.client(pair).run(sql.Sql(_WHO))
     except Denied as denied:
-        if denied.row is not snowflake_errors.AUTH:
+        if denied.kind is not snowflake_errors.AUTH:
             raise
         raise _explain_unknown_key(deployer, pair, before, denied) from None
 

@@ -212,7 +212,7 @@ class DeploymentContext:
             return read()
         except NotFound as error:
             hint = f"Run `lakeferry secrets set {vendor} --stage {self.stage}`"
-            raise CommandFailed(error.row.code, error.what, hint) from None
+            raise CommandFailed(error.kind.code, error.what, hint) from None
         except (
             LakeferryError
         ) as error:  # no hint to store the key again: AWS doesn't return it, but it may be valid

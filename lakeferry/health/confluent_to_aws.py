@@ -168,7 +168,7 @@ def _require_key(reader: Tableflow, secret: str) -> RestClient:
         plane.get(plane.probe)
     except Denied as denied:
         hint = f"Replace it: `lakeferry rotate {secret} --now --stage {reader.ctx.stage}`"
-        raise CommandFailed(denied.row.code, f"{denied.what}, with the key in {secret}", hint) from None
+        raise CommandFailed(denied.kind.code, f"{denied.what}, with the key in {secret}", hint) from None
     return plane
 
 

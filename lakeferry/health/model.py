@@ -132,10 +132,10 @@ def observe(read: Callable[[], Any]) -> Any:
     except CommandFailed as failure:
         return Observation(State.UNKNOWN, message=failure.message, code=failure.code)
     except LakeferryError as error:
-        if words := _NOT_YET.get(error.row.code):
-            return Observation(State.WAITING, message=words, code=error.row.code)
-        state = State.WRONG if error.row.code == monitoring_errors.NOT_REFRESHING.code else State.UNKNOWN
-        return Observation(state, message=error.what, code=error.row.code)
+        if words := _NOT_YET.get(error.kind.code):
+            return Observation(State.WAITING, message=words, code=error.kind.code)
+        state = State.WRONG if error.kind.code == monitoring_errors.NOT_REFRESHING.code else State.UNKNOWN
+        return Observation(state, message=error.what, code=error.kind.code)
 
 
 def format_hours(hours: float) -> str:

@@ -67,7 +67,7 @@ def look(ctx: DeploymentContext) -> list[Check]:
     try:
         grants = list(_read_grants(vendor, role))
     except LakeferryError as error:
-        unknown = GROUP.fail(PRIVILEGES, f"{error.row.code}: {error.what}", error.remedy)
+        unknown = GROUP.fail(PRIVILEGES, f"{error.kind.code}: {error.what}", error.remedy)
         return [key, login, unknown, GROUP.skip(WAREHOUSE, "not checked"), check_user(vendor, settings)]
     return [
         key,

@@ -33,7 +33,7 @@ def look(ctx: DeploymentContext, group: Group, name: str, part: str) -> list[Che
         return [group.skip(name, f"not checked: {why}")]
     for resource, other in others:
         problem = (
-            f"{other.row.code}: {resource.identity.kind} {resource.identity.logical_id} of {stack.name}: "
+            f"{other.kind.code}: {resource.identity.kind} {resource.identity.logical_id} of {stack.name}: "
             f"{other.what}"
         )
         return [group.fail(name, problem, other.remedy)]

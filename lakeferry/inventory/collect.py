@@ -62,6 +62,6 @@ def _list_guarded(system: str, read: Callable[[], list[Item]]) -> list[Item]:
     except CommandFailed as failure:
         return [unknown(system, "", f"{failure.code}: {failure.message}")]
     except LakeferryError as error:
-        return [unknown(system, "", f"{error.row.code}: {error.what}")]
+        return [unknown(system, "", f"{error.kind.code}: {error.what}")]
     except (ClientError, BotoCoreError) as error:
         return [unknown(system, "", f"its key can't be read from AWS: {type(error).__name__}")]

@@ -66,7 +66,7 @@ class _Listing:
         try:
             self.vendor.require_sight(EnvironmentProps())
         except (Denied, Transient) as unseen:
-            yield unknown(CONFLUENT, "", f"{unseen.row.code}: {unseen.what}")
+            yield unknown(CONFLUENT, "", f"{unseen.kind.code}: {unseen.what}")
 
     def _list_environments(self) -> Iterator[Item]:
         configured_id = self.ctx.deployment.confluent.environment_id

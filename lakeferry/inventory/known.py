@@ -187,7 +187,7 @@ class ExistenceChecker:
             return Existence(Answer.UNKNOWN, f"its properties can't be read: {bad.what}")
         except LakeferryError as error:
             return Existence(
-                Answer.UNKNOWN, f"{error.row.code}: {error.what}", refused=isinstance(error, Denied)
+                Answer.UNKNOWN, f"{error.kind.code}: {error.what}", refused=isinstance(error, Denied)
             )
 
     def require_tenant(self, known: KnownResource) -> None:
@@ -247,9 +247,9 @@ class ExistenceChecker:
 
         Raises every other error again.
         """
-        if error.row == snowflake_errors.RENAMED:
+        if error.kind == snowflake_errors.RENAMED:
             return Existence(Answer.RENAMED, self._find_new_name(known.identity.kind, state) or error.what)
-        if isinstance(error, Refused) and _FOREIGN in error.row.code:
+        if isinstance(error, Refused) and _FOREIGN in error.kind.code:
             return Existence(Answer.FOREIGN, error.what)
         raise error
 
@@ -271,10 +271,10 @@ class ExistenceChecker:
 
         Raises the error if that is no reason.
         """
-        is_hidden = isinstance(error, NotFound) or error.row.code.endswith(_UNSEEN)
+        is_hidden = isinstance(error, NotFound) or error.kind.code.endswith(_UNSEEN)
         if self.deleting or not is_hidden or not self._open_vendor(known).NAMES_ARE_UNIQUE:
             raise error
-        return Existence(Answer.UNKNOWN, f"{error.row.code}: {error.what}. {_IF_FREE}", can_repair=True)
+        return Existence(Answer.UNKNOWN, f"{error.kind.code}: {error.what}. {_IF_FREE}", can_repair=True)
 
     def _build_context(self, known: KnownResource, state: ResourceState) -> Context[Any]:
         return Context(

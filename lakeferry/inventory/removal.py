@@ -102,7 +102,9 @@ def _try(ctx: DeploymentContext, vendors: _VendorObjects, item: Item) -> tuple[s
     try:
         is_gone = _delete_aws(ctx, item) if item.system == AWS else vendors.delete(item)
     except LakeferryError as error:
-        return f"{error.row.code}: {error.what}", patience if isinstance(error, Transient) else error.patience
+        return f"{error.kind.code}: {error.what}", patience if isinstance(
+            error, Transient
+        ) else error.patience
     except ClientError as error:
         return redact(answer_to(error)), _PATIENCE / 10
     except BotoCoreError as error:

@@ -40,7 +40,7 @@ def compare(ctx: DeploymentContext, active: Mapping[str, Stack]) -> Answers:
                 identity = known_object.identity
                 body = {"Type": contract.resource_type(identity.kind), "Properties": known_object.properties}
                 resource = TemplateResource(stack.name, identity.logical_id, body)
-                refused.append(Refusal(resource, f"{other.row.code}: {other.what}. {other.remedy}"))
+                refused.append(Refusal(resource, f"{other.kind.code}: {other.what}. {other.remedy}"))
         except (LakeferryError, CommandFailed) as failure:
             why = failure.what if isinstance(failure, LakeferryError) else failure.message
             unasked.append(f"stack {stack.name}: {_NOT_COMPARED.format(why=why)}")

@@ -9,7 +9,7 @@ from lambdas.shared.clock import Clock
 from lambdas.shared.errors import (
     Conflict,
     Denied,
-    ErrorRow,
+    ErrorKind,
     LakeferryError,
     NotFound,
     RateLimited,
@@ -19,43 +19,43 @@ from lambdas.shared.errors import (
 )
 from lambdas.shared.http import Response, read_requested_wait
 
-AUTH: Final = ErrorRow("CFL-AUTH")
-AUTH_SCOPE: Final = ErrorRow("CFL-AUTH-SCOPE")
-UNSEEN: Final = ErrorRow("CFL-UNSEEN")
-OTHER_ORGANIZATION: Final = ErrorRow("CFL-OTHER-ORGANIZATION")
-NOT_FOUND: Final = ErrorRow("CFL-NOT-FOUND")
-CONFLICT: Final = ErrorRow("CFL-CONFLICT")
-FOREIGN_SUBJECT: Final = ErrorRow("CFL-FOREIGN-SUBJECT")
-FOREIGN_TOPIC: Final = ErrorRow("CFL-FOREIGN-TOPIC")
-FOREIGN_TABLEFLOW: Final = ErrorRow("CFL-FOREIGN-TABLEFLOW")
-FOREIGN_CATALOG: Final = ErrorRow("CFL-FOREIGN-CATALOG")
-SCHEMA_INCOMPATIBLE: Final = ErrorRow("CFL-SCHEMA-INCOMPATIBLE")
-INVALID: Final = ErrorRow("CFL-INVALID")
-QUOTA: Final = ErrorRow("CFL-QUOTA")
-RATE: Final = ErrorRow("CFL-RATE")
-UNAVAILABLE: Final = ErrorRow("CFL-UNAVAILABLE")
-UNEXPECTED: Final = ErrorRow("CFL-UNEXPECTED")
-KEY_NOT_READY: Final = ErrorRow("CFL-KEY-NOT-READY")
-CLUSTER_FAILED: Final = ErrorRow("CFL-CLUSTER-FAILED")
-DELETION_PROTECTED: Final = ErrorRow("CFL-DELETION-PROTECTED")
-ENVIRONMENT_NOT_EMPTY: Final = ErrorRow("CFL-ENVIRONMENT-NOT-EMPTY")
-CANT_CHANGE: Final = ErrorRow("CFL-CANT-CHANGE")
-POOL_FAILED: Final = ErrorRow("CFL-POOL-FAILED")
-FLINK_FAILED: Final = ErrorRow("CFL-FLINK-FAILED")
-FLINK_STOPPED_RUNNING: Final = ErrorRow("CFL-FLINK-STOPPED-RUNNING")
-FLINK_ENDED: Final = ErrorRow("CFL-FLINK-ENDED")
-FLINK_TABLEFLOW: Final = ErrorRow("CFL-FLINK-TABLEFLOW")
-CONNECTOR_CONFIG: Final = ErrorRow("CFL-CONNECTOR-CONFIG")
-CONNECTOR_FAILED: Final = ErrorRow("CFL-CONNECTOR-FAILED")
-INTEGRATION_IN_USE: Final = ErrorRow("CFL-INTEGRATION-IN-USE")
-SCHEMALESS: Final = ErrorRow("CFL-SCHEMALESS")
-STORAGE_NOT_EMPTY: Final = ErrorRow("CFL-STORAGE-NOT-EMPTY")
-TABLEFLOW_FAILED: Final = ErrorRow("CFL-TABLEFLOW-FAILED")
-TABLEFLOW_SUSPENDED: Final = ErrorRow("CFL-TABLEFLOW-SUSPENDED")
-CATALOG_FAILED: Final = ErrorRow("CFL-CATALOG-FAILED")
-MISSING_ENDPOINT: Final = ErrorRow("CFL-NO-ENDPOINT")
-NO_GOVERNANCE: Final = ErrorRow("CFL-NO-GOVERNANCE")
-IP_FILTER: Final = ErrorRow("CFL-IP-FILTER")
+AUTH: Final = ErrorKind("CFL-AUTH")
+AUTH_SCOPE: Final = ErrorKind("CFL-AUTH-SCOPE")
+UNSEEN: Final = ErrorKind("CFL-UNSEEN")
+OTHER_ORGANIZATION: Final = ErrorKind("CFL-OTHER-ORGANIZATION")
+NOT_FOUND: Final = ErrorKind("CFL-NOT-FOUND")
+CONFLICT: Final = ErrorKind("CFL-CONFLICT")
+FOREIGN_SUBJECT: Final = ErrorKind("CFL-FOREIGN-SUBJECT")
+FOREIGN_TOPIC: Final = ErrorKind("CFL-FOREIGN-TOPIC")
+FOREIGN_TABLEFLOW: Final = ErrorKind("CFL-FOREIGN-TABLEFLOW")
+FOREIGN_CATALOG: Final = ErrorKind("CFL-FOREIGN-CATALOG")
+SCHEMA_INCOMPATIBLE: Final = ErrorKind("CFL-SCHEMA-INCOMPATIBLE")
+INVALID: Final = ErrorKind("CFL-INVALID")
+QUOTA: Final = ErrorKind("CFL-QUOTA")
+RATE: Final = ErrorKind("CFL-RATE")
+UNAVAILABLE: Final = ErrorKind("CFL-UNAVAILABLE")
+UNEXPECTED: Final = ErrorKind("CFL-UNEXPECTED")
+KEY_NOT_READY: Final = ErrorKind("CFL-KEY-NOT-READY")
+CLUSTER_FAILED: Final = ErrorKind("CFL-CLUSTER-FAILED")
+DELETION_PROTECTED: Final = ErrorKind("CFL-DELETION-PROTECTED")
+ENVIRONMENT_NOT_EMPTY: Final = ErrorKind("CFL-ENVIRONMENT-NOT-EMPTY")
+CANT_CHANGE: Final = ErrorKind("CFL-CANT-CHANGE")
+POOL_FAILED: Final = ErrorKind("CFL-POOL-FAILED")
+FLINK_FAILED: Final = ErrorKind("CFL-FLINK-FAILED")
+FLINK_STOPPED_RUNNING: Final = ErrorKind("CFL-FLINK-STOPPED-RUNNING")
+FLINK_ENDED: Final = ErrorKind("CFL-FLINK-ENDED")
+FLINK_TABLEFLOW: Final = ErrorKind("CFL-FLINK-TABLEFLOW")
+CONNECTOR_CONFIG: Final = ErrorKind("CFL-CONNECTOR-CONFIG")
+CONNECTOR_FAILED: Final = ErrorKind("CFL-CONNECTOR-FAILED")
+INTEGRATION_IN_USE: Final = ErrorKind("CFL-INTEGRATION-IN-USE")
+SCHEMALESS: Final = ErrorKind("CFL-SCHEMALESS")
+STORAGE_NOT_EMPTY: Final = ErrorKind("CFL-STORAGE-NOT-EMPTY")
+TABLEFLOW_FAILED: Final = ErrorKind("CFL-TABLEFLOW-FAILED")
+TABLEFLOW_SUSPENDED: Final = ErrorKind("CFL-TABLEFLOW-SUSPENDED")
+CATALOG_FAILED: Final = ErrorKind("CFL-CATALOG-FAILED")
+MISSING_ENDPOINT: Final = ErrorKind("CFL-NO-ENDPOINT")
+NO_GOVERNANCE: Final = ErrorKind("CFL-NO-GOVERNANCE")
+IP_FILTER: Final = ErrorKind("CFL-IP-FILTER")
 
 
 #: Seconds to wait after a 429 that doesn't say how long.
@@ -65,7 +65,7 @@ DEFAULT_WAIT = 10.0
 _IP_FILTER: Final = re.compile(
     r"IP[ _-]?filter|IP address.{0,60}not (?:allowed|permitted|authorized)", re.IGNORECASE
 )
-_ROWS: dict[int, tuple[type[LakeferryError], ErrorRow]] = {
+_KINDS: dict[int, tuple[type[LakeferryError], ErrorKind]] = {
     400: (Refused, INVALID),
     401: (Denied, AUTH),
     402: (Refused, QUOTA),
@@ -92,11 +92,11 @@ def build_error(answer: Response, call: str, clock: Clock, denied_patience: floa
         return RateLimited(RATE, message, wait=wait)
     if answer.status in (401, 403) and _IP_FILTER.search(text):
         return Refused(IP_FILTER, message)
-    if answer.status in _ROWS:
-        error_class, row = _ROWS[answer.status]
+    if answer.status in _KINDS:
+        error_class, kind = _KINDS[answer.status]
         if error_class is Denied:
-            return Denied(row, message, patience=denied_patience)
-        return error_class(row, message)
+            return Denied(kind, message, patience=denied_patience)
+        return error_class(kind, message)
     if answer.status >= 500 and answer.status != 501:
         return Transient(UNAVAILABLE, message)
     return Refused(UNEXPECTED, message)

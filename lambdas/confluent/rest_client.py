@@ -121,7 +121,7 @@ class RestClient:
         except NotFound:
             return None
         except Denied as denied:
-            is_key = DEAD_KEY in denied.what.lower() or denied.row is not confluent_errors.AUTH_SCOPE
+            is_key = DEAD_KEY in denied.what.lower() or denied.kind is not confluent_errors.AUTH_SCOPE
             if is_key or self.require_sight is None:
                 raise
             self.require_sight(Container(params.get("environment", ""), params.get("spec.kafka_cluster", "")))

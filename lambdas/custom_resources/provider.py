@@ -120,13 +120,13 @@ class Lifecycle:
             # The state table or the stack denied access. A vendor's Denied is handled in `Task._advance`,
             # which knows the state.
             waited = self.deadline.clock.time() - request.started
-            if error.row is not errors.AWS_REFUSED or waited >= error.patience:
+            if error.kind is not errors.AWS_REFUSED or waited >= error.patience:
                 raise
             return self.wait(error)
 
     def wait(self, error: LakeferryError) -> dict[str, Any]:
         """Log what the request waits for, and answer that it isn't complete."""
-        self.log.info("waiting", code=error.row.code, reason=error.what)
+        self.log.info("waiting", code=error.kind.code, reason=error.what)
         return _WAITING
 
     def _find_target(self, request: Request) -> Identity | None:
@@ -232,7 +232,7 @@ class Task:
                 lease.release()
             except Transient as error:
                 # The lease expires, and the work is done.
-                self.lifecycle.log.error("lease not released", code=error.row.code, reason=error.what)
+                self.lifecycle.log.error("lease not released", code=error.kind.code, reason=error.what)
 
     def _advance(self, lease: Lease) -> Outputs | None:
         """Return the outputs when all work is done, None before."""

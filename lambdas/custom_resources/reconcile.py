@@ -62,7 +62,7 @@ def check_retry_budget(error: LakeferryError, row: ResourceState, now: float, li
     if isinstance(error, RateLimited):
         row.progress.not_before = now + min(error.wait, LONGEST_WAIT)
         if row.progress.not_before - row.since >= limit:
-            raise TimedOut(error.row, f"{error.what}; the vendor asks to wait {error.wait:.0f} s more")
+            raise TimedOut(error.kind, f"{error.what}; the vendor asks to wait {error.wait:.0f} s more")
     if isinstance(error, InProgress) and not isinstance(error, StillSearching):
         row.progress.refused_since.clear()
     lasting = _measure_lasting(error, row, now)
@@ -71,7 +71,7 @@ def check_retry_budget(error: LakeferryError, row: ResourceState, now: float, li
         raise error
     if lasting >= patience or now - row.since >= limit:
         raise TimedOut(
-            error.row, f"{error.what}; waited for {max(lasting, now - row.since) / 60:.0f} minutes"
+            error.kind, f"{error.what}; waited for {max(lasting, now - row.since) / 60:.0f} minutes"
         )
 
 
@@ -95,13 +95,13 @@ def _measure_lasting(error: LakeferryError, row: ResourceState, now: float) -> f
         if progress.failed_since is None:
             progress.failed_since = now
         return now - progress.failed_since
-    return now - progress.refused_since.setdefault(error.row.code, now)
+    return now - progress.refused_since.setdefault(error.kind.code, now)
 
 
 def _choose_patience(error: LakeferryError, row: ResourceState) -> float:
     if isinstance(error, ReplacementRequired | Transient):
         return math.inf
-    if error.row is errors.AWS_REFUSED:
+    if error.kind is errors.AWS_REFUSED:
         return error.patience
     if row.verb == DELETE and isinstance(error, Denied):
         return DELETE_DENIED_PATIENCE
@@ -147,7 +147,7 @@ class Reconciler:
             raise
         except ResourceMissing as missing:
             self._mark_lost()
-            raise StillSearching(missing.row, missing.what) from None
+            raise StillSearching(missing.kind, missing.what) from None
         except NeedsReplacement as needed:
             self._remove(needed)
             raise

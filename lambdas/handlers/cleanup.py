@@ -65,7 +65,7 @@ def _clean_up(event: dict[str, Any], context: LambdaContext, log: Log) -> bool:
             return True
         return cleaner.remove(event["ResourceProperties"])
     except Transient as error:
-        log.info("waiting", code=error.row.code, reason=str(error))
+        log.info("waiting", code=error.kind.code, reason=str(error))
         return False
 
 

@@ -62,7 +62,7 @@ def entry_point(**fields: Any) -> Iterator[Log]:
         try:
             yield log
         except LakeferryError as error:
-            log.error("failed", code=error.row.code, reason=str(error))
+            log.error("failed", code=error.kind.code, reason=str(error))
             raise Failed(truncate(str(error), REASON_BYTES)) from None
         except Exception as error:
             log.error("failed unexpectedly", trace=True)

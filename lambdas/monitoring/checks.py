@@ -135,7 +135,7 @@ def measure_table_age(clients: Clients, topic: str, measure: Callable[[], float]
     try:
         hours = measure()
     except LakeferryError as error:
-        if error.row is not monitoring_errors.NO_COMMIT:
+        if error.kind is not monitoring_errors.NO_COMMIT:
             raise
         hours = _WEEK_HOURS
     if hours < _WEEK_HOURS:
@@ -156,7 +156,7 @@ def run_checks(
                 raise OutOfTime(errors.OUT_OF_TIME, "the checks before it took all the time")
             measured[metric, of] = value = round(max(0.0, measure()), 3)
         except LakeferryError as error:
-            bound.error("not measured", code=error.row.code, reason=str(error))
+            bound.error("not measured", code=error.kind.code, reason=str(error))
         except Exception:  # a bug in one check must not stop the others
             bound.error("not measured", trace=True)
         else:

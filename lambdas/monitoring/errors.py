@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from lambdas.shared.errors import ErrorRow
+from lambdas.shared.errors import ErrorKind
 
-NOT_SET: Final = ErrorRow("WATCH-NOT-SET")
-NO_TABLE: Final = ErrorRow("WATCH-NO-TABLE")
-NO_TABLEFLOW: Final = ErrorRow("WATCH-NO-TABLEFLOW")
-NO_COMMIT: Final = ErrorRow("WATCH-NO-COMMIT")
-NOT_REFRESHING: Final = ErrorRow("WATCH-NOT-REFRESHING")
-NO_VALUE: Final = ErrorRow("WATCH-NO-VALUE")
-CONTRACT: Final = ErrorRow("WATCH-CONTRACT")
+NOT_SET: Final = ErrorKind("WATCH-NOT-SET")
+NO_TABLE: Final = ErrorKind("WATCH-NO-TABLE")
+NO_TABLEFLOW: Final = ErrorKind("WATCH-NO-TABLEFLOW")
+NO_COMMIT: Final = ErrorKind("WATCH-NO-COMMIT")
+NOT_REFRESHING: Final = ErrorKind("WATCH-NOT-REFRESHING")
+NO_VALUE: Final = ErrorKind("WATCH-NO-VALUE")
+CONTRACT: Final = ErrorKind("WATCH-CONTRACT")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from lambdas.shared.errors import ErrorRow
+from lambdas.shared.errors import ErrorKind
 
-EVENT: Final = ErrorRow("MAIL-EVENT")
-NO_RECORD: Final = ErrorRow("MAIL-NO-RECORD")
-BUSY: Final = ErrorRow("MAIL-BUSY")
-NOT_SENT: Final = ErrorRow("MAIL-NOT-SENT")
-UNCERTAIN: Final = ErrorRow("MAIL-UNCERTAIN")
+EVENT: Final = ErrorKind("MAIL-EVENT")
+NO_RECORD: Final = ErrorKind("MAIL-NO-RECORD")
+BUSY: Final = ErrorKind("MAIL-BUSY")
+NOT_SENT: Final = ErrorKind("MAIL-NOT-SENT")
+UNCERTAIN: Final = ErrorKind("MAIL-UNCERTAIN")

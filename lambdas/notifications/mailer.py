@@ -118,7 +118,7 @@ class Notifier:
                     self._notify(key, audience, export, news, (job_run_id, state))
                 except LakeferryError as error:
                     self.log.error(
-                        "not sent", marker=key, run=news.run_id, code=error.row.code, reason=str(error)
+                        "not sent", marker=key, run=news.run_id, code=error.kind.code, reason=str(error)
                     )
                     wrong.append(error)
         if wrong:

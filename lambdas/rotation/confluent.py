@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import attrs
 
-from lambdas.confluent import errors as confluent_rows
+from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent import key_services
 from lambdas.confluent.client import Confluent
 from lambdas.confluent.resources.api_key import ROTATED, is_managed
@@ -178,7 +178,7 @@ class ConfluentApiKey:
                 for key in managed
                 if _is_revocable(context, key, managed) and key.id not in _list_ids(context.previous)
             ]
-            if refused.row is not confluent_rows.QUOTA or not deletable:
+            if refused.kind is not confluent_errors.QUOTA or not deletable:
                 raise
             self._delete(deletable[0].id)
         return self.connect().cloud.post(_ROUTE, body)

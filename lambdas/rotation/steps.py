@@ -90,7 +90,7 @@ class Rotation:
             try:
                 answers.append(self._revoke_expired(secret_id))
             except LakeferryError as error:
-                self.log.error("not revoked", secret=secret_id, code=error.row.code, what=error.what)
+                self.log.error("not revoked", secret=secret_id, code=error.kind.code, what=error.what)
                 errors.append(error)
         if errors:
             raise errors[0]
@@ -104,7 +104,7 @@ class Rotation:
         try:
             return self._revoke(context, strategy, in_grace=False) | {"rotating": False}
         except Refused as refused:
-            if refused.row is not rotation_errors.CHANGED:
+            if refused.kind is not rotation_errors.CHANGED:
                 raise
             return nothing_revoked
 

@@ -22,7 +22,7 @@ from config.aws_denials import DENIED
 from lambdas import contract
 from lambdas.rotation import errors as rotation_errors
 from lambdas.shared.aws import FINAL, raise_instead, translate_aws_errors
-from lambdas.shared.errors import ErrorRow, Refused
+from lambdas.shared.errors import ErrorKind, Refused
 from lambdas.shared.redaction import Secret
 from lambdas.shared.secrets import CURRENT, PREVIOUS, Fields, parse_fields, reveal_fields
 
@@ -223,11 +223,11 @@ class SecretVersions:
             )
 
     @contextmanager
-    def _translate_errors(self, doing: str, row: ErrorRow) -> Iterator[None]:
+    def _translate_errors(self, doing: str, kind: ErrorKind) -> Iterator[None]:
         action = f"{doing} secret {self.secret_id}"
         with (
             translate_aws_errors(action),
-            raise_instead(FINAL | DENIED, lambda answer: Refused(row, f"{action}: {answer}")),
+            raise_instead(FINAL | DENIED, lambda answer: Refused(kind, f"{action}: {answer}")),
         ):
             yield
 

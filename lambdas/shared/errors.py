@@ -40,7 +40,7 @@ def shorten_detail(text: str, length: int = DETAIL_LENGTH) -> str:
     return shorten(text, length)
 
 
-class ErrorRow(NamedTuple):
+class ErrorKind(NamedTuple):
     """A code, whose meaning never changes. config/errors.toml says what it means and what to do."""
 
     code: str
@@ -51,7 +51,7 @@ class ErrorRow(NamedTuple):
 
 
 class LakeferryError(Exception):
-    """`what` says what happened, without secrets; the row says what to do.
+    """`what` says what happened, without secrets; the kind says what to do.
 
     `doing` names the operation, the resource type and the logical id; the caller that knows them sets it.
     """
@@ -59,12 +59,12 @@ class LakeferryError(Exception):
     patience: float = 0.0
     doing: str = ""
 
-    def __init__(self, row: ErrorRow, what: str, *, patience: float | None = None) -> None:
-        self.row = row
+    def __init__(self, kind: ErrorKind, what: str, *, patience: float | None = None) -> None:
+        self.kind = kind
         self.what = redact(what)
         if patience is not None:
             self.patience = patience
-        super().__init__(row.code, self.what)
+        super().__init__(kind.code, self.what)
 
     @property
     def remedy(self) -> str:
@@ -72,10 +72,10 @@ class LakeferryError(Exception):
         passes on.
         """
         denial = find_denial(self.what)
-        return denial.remedy if denial else self.row.remedy
+        return denial.remedy if denial else self.kind.remedy
 
     def __str__(self) -> str:
-        return f"{self.row.code}  {self.doing}{self.what}. What to do: {self.remedy}"
+        return f"{self.kind.code}  {self.doing}{self.what}. What to do: {self.remedy}"
 
 
 class BadProperties(LakeferryError):
@@ -136,8 +136,8 @@ class InProgress(Transient):
 class RateLimited(Transient):
     """`wait` is the number of seconds until the next call is allowed."""
 
-    def __init__(self, row: ErrorRow, what: str, *, wait: float) -> None:
-        super().__init__(row, what)
+    def __init__(self, kind: ErrorKind, what: str, *, wait: float) -> None:
+        super().__init__(kind, what)
         self.wait = wait
 
 
@@ -156,26 +156,26 @@ class ParentMissing(ResourceMissing):
 
 
 class TimedOut(LakeferryError):
-    """The wait is over. `row` is that of the last error, whose text is at the beginning of this one's."""
+    """The wait is over. `kind` is that of the last error, whose text is at the beginning of this one's."""
 
 
-PROPERTIES: Final = ErrorRow("LF-PROPERTIES")
-OVERTAKEN: Final = ErrorRow("LF-OVERTAKEN")
-FOREIGN: Final = ErrorRow("LF-FOREIGN-EVENT")
-SETTINGS: Final = ErrorRow("LF-SETTINGS")
-WAITING: Final = ErrorRow("LF-WAITING")
-OUT_OF_TIME: Final = ErrorRow("LF-OUT-OF-TIME")
-OUTDATED: Final = ErrorRow("LF-OUTDATED")
-VANISHED: Final = ErrorRow("LF-VANISHED")
-UNREACHABLE: Final = ErrorRow("NET-UNREACHABLE")
-TLS: Final = ErrorRow("NET-TLS")
-UNREADABLE: Final = ErrorRow("NET-UNREADABLE")
-ADDRESS: Final = ErrorRow("NET-ADDRESS")
-SECRET_MISSING: Final = ErrorRow("AWS-SECRET-MISSING")
-SECRET_SHAPE: Final = ErrorRow("AWS-SECRET-SHAPE")
-AWS_REFUSED: Final = ErrorRow("AWS-REFUSED")
-DOCUMENT: Final = ErrorRow("AWS-DOCUMENT")
+PROPERTIES: Final = ErrorKind("LF-PROPERTIES")
+OVERTAKEN: Final = ErrorKind("LF-OVERTAKEN")
+FOREIGN: Final = ErrorKind("LF-FOREIGN-EVENT")
+SETTINGS: Final = ErrorKind("LF-SETTINGS")
+WAITING: Final = ErrorKind("LF-WAITING")
+OUT_OF_TIME: Final = ErrorKind("LF-OUT-OF-TIME")
+OUTDATED: Final = ErrorKind("LF-OUTDATED")
+VANISHED: Final = ErrorKind("LF-VANISHED")
+UNREACHABLE: Final = ErrorKind("NET-UNREACHABLE")
+TLS: Final = ErrorKind("NET-TLS")
+UNREADABLE: Final = ErrorKind("NET-UNREADABLE")
+ADDRESS: Final = ErrorKind("NET-ADDRESS")
+SECRET_MISSING: Final = ErrorKind("AWS-SECRET-MISSING")
+SECRET_SHAPE: Final = ErrorKind("AWS-SECRET-SHAPE")
+AWS_REFUSED: Final = ErrorKind("AWS-REFUSED")
+DOCUMENT: Final = ErrorKind("AWS-DOCUMENT")
 
-OUTPUTS: Final = ErrorRow("LF-OUTPUTS")
-PRINCIPAL: Final = ErrorRow("LF-PRINCIPAL")
-INTERNAL: Final = ErrorRow("LF-INTERNAL")
+OUTPUTS: Final = ErrorKind("LF-OUTPUTS")
+PRINCIPAL: Final = ErrorKind("LF-PRINCIPAL")
+INTERNAL: Final = ErrorKind("LF-INTERNAL")

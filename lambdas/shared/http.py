@@ -243,7 +243,7 @@ class Session:
             if safe:
                 raise
             # A call that may not be repeated is sent once: if time ran out before, it was not sent at all.
-            raise NotSent(error.row, error.what) from None
+            raise NotSent(error.kind, error.what) from None
 
     def _send_once(self, sent: requests.Request, timeouts: Timeouts) -> Response:
         left = self._deadline.left()

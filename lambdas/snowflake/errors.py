@@ -12,7 +12,7 @@ from lambdas.shared.clock import Clock
 from lambdas.shared.errors import (
     Conflict,
     Denied,
-    ErrorRow,
+    ErrorKind,
     LakeferryError,
     NotFound,
     RateLimited,
@@ -22,44 +22,44 @@ from lambdas.shared.errors import (
 )
 from lambdas.shared.http import Response, read_requested_wait
 
-AUTH: Final = ErrorRow("SNF-AUTH")
-NETWORK: Final = ErrorRow("SNF-NETWORK-POLICY")
-ROLE: Final = ErrorRow("SNF-ROLE")
-PRIVILEGE: Final = ErrorRow("SNF-PRIVILEGE")
-UNSEEN: Final = ErrorRow("SNF-UNSEEN")
-RENAMED: Final = ErrorRow("SNF-RENAMED")
-OTHER_ACCOUNT: Final = ErrorRow("SNF-OTHER-ACCOUNT")
-MISSING: Final = ErrorRow("SNF-MISSING")
-EXISTS: Final = ErrorRow("SNF-EXISTS")
-FOREIGN: Final = ErrorRow("SNF-FOREIGN")
-COMMENT_CHANGED: Final = ErrorRow("SNF-COMMENT-CHANGED")
-DATABASE_NOT_EMPTY: Final = ErrorRow("SNF-DATABASE-NOT-EMPTY")
-SLOTS_TAKEN: Final = ErrorRow("SNF-KEY-SLOTS")
-IN_USE: Final = ErrorRow("SNF-IN-USE")
-INVALID: Final = ErrorRow("SNF-INVALID")
-WAREHOUSE: Final = ErrorRow("SNF-WAREHOUSE")
-RATE: Final = ErrorRow("SNF-RATE")
-UNAVAILABLE: Final = ErrorRow("SNF-UNAVAILABLE")
-UNEXPECTED: Final = ErrorRow("SNF-UNEXPECTED")
-TRUNCATED: Final = ErrorRow("SNF-TRUNCATED")
-KEY_NOT_READY: Final = ErrorRow("SNF-KEY-NOT-READY")
-TRUST_PRINCIPAL: Final = ErrorRow("SNF-TRUST-PRINCIPAL")
-TRUST_EXTERNAL_ID: Final = ErrorRow("SNF-TRUST-EXTERNAL-ID")
-TRUST_ROLE: Final = ErrorRow("SNF-TRUST-ROLE")
-TRUST_STORAGE: Final = ErrorRow("SNF-TRUST-STORAGE")
-TRUST_CATALOG: Final = ErrorRow("SNF-TRUST-CATALOG")
-TRUST_REGION: Final = ErrorRow("SNF-TRUST-REGION")
-TRUST_NAMESPACE: Final = ErrorRow("SNF-TRUST-NAMESPACE")
-TABLE_MISSING: Final = ErrorRow("SNF-TABLE-MISSING")
-EQUALITY_DELETES: Final = ErrorRow("SNF-EQUALITY-DELETES")
-REFRESH: Final = ErrorRow("SNF-REFRESH")
-LINK: Final = ErrorRow("SNF-LINK")
+AUTH: Final = ErrorKind("SNF-AUTH")
+NETWORK: Final = ErrorKind("SNF-NETWORK-POLICY")
+ROLE: Final = ErrorKind("SNF-ROLE")
+PRIVILEGE: Final = ErrorKind("SNF-PRIVILEGE")
+UNSEEN: Final = ErrorKind("SNF-UNSEEN")
+RENAMED: Final = ErrorKind("SNF-RENAMED")
+OTHER_ACCOUNT: Final = ErrorKind("SNF-OTHER-ACCOUNT")
+MISSING: Final = ErrorKind("SNF-MISSING")
+EXISTS: Final = ErrorKind("SNF-EXISTS")
+FOREIGN: Final = ErrorKind("SNF-FOREIGN")
+COMMENT_CHANGED: Final = ErrorKind("SNF-COMMENT-CHANGED")
+DATABASE_NOT_EMPTY: Final = ErrorKind("SNF-DATABASE-NOT-EMPTY")
+SLOTS_TAKEN: Final = ErrorKind("SNF-KEY-SLOTS")
+IN_USE: Final = ErrorKind("SNF-IN-USE")
+INVALID: Final = ErrorKind("SNF-INVALID")
+WAREHOUSE: Final = ErrorKind("SNF-WAREHOUSE")
+RATE: Final = ErrorKind("SNF-RATE")
+UNAVAILABLE: Final = ErrorKind("SNF-UNAVAILABLE")
+UNEXPECTED: Final = ErrorKind("SNF-UNEXPECTED")
+TRUNCATED: Final = ErrorKind("SNF-TRUNCATED")
+KEY_NOT_READY: Final = ErrorKind("SNF-KEY-NOT-READY")
+TRUST_PRINCIPAL: Final = ErrorKind("SNF-TRUST-PRINCIPAL")
+TRUST_EXTERNAL_ID: Final = ErrorKind("SNF-TRUST-EXTERNAL-ID")
+TRUST_ROLE: Final = ErrorKind("SNF-TRUST-ROLE")
+TRUST_STORAGE: Final = ErrorKind("SNF-TRUST-STORAGE")
+TRUST_CATALOG: Final = ErrorKind("SNF-TRUST-CATALOG")
+TRUST_REGION: Final = ErrorKind("SNF-TRUST-REGION")
+TRUST_NAMESPACE: Final = ErrorKind("SNF-TRUST-NAMESPACE")
+TABLE_MISSING: Final = ErrorKind("SNF-TABLE-MISSING")
+EQUALITY_DELETES: Final = ErrorKind("SNF-EQUALITY-DELETES")
+REFRESH: Final = ErrorKind("SNF-REFRESH")
+LINK: Final = ErrorKind("SNF-LINK")
 
 
 #: Seconds to wait after a 429 that doesn't say how long.
 DEFAULT_WAIT: Final = 10.0
 TRUNCATED_CODE: Final = "391908"
-_CODES: Final[Mapping[str, tuple[type[LakeferryError], ErrorRow]]] = {
+_CODES: Final[Mapping[str, tuple[type[LakeferryError], ErrorKind]]] = {
     "002003": (NotFound, MISSING),
     "002043": (NotFound, MISSING),
     "002002": (Conflict, EXISTS),
@@ -74,7 +74,7 @@ _CODES: Final[Mapping[str, tuple[type[LakeferryError], ErrorRow]]] = {
     "390420": (Refused, NETWORK),
     "390422": (Refused, NETWORK),
 }
-_STATUSES: Final[Mapping[int, tuple[type[LakeferryError], ErrorRow]]] = {
+_STATUSES: Final[Mapping[int, tuple[type[LakeferryError], ErrorKind]]] = {
     400: (Refused, INVALID),
     401: (Denied, AUTH),
     403: (Denied, AUTH),
@@ -98,12 +98,12 @@ def read_error(answer: Response, label: str, clock: Clock, skew: str = "") -> La
     if answer.status >= 500 and answer.status != 501:
         return Transient(UNAVAILABLE, what)
     if code in _CODES:
-        kind, row = _CODES[code]
-        return kind(row, what)
+        error_class, kind = _CODES[code]
+        return error_class(kind, what)
     if answer.status == 422 and mentions(what, *_USED) and label.startswith("DROP"):
         return Conflict(IN_USE, what)
-    kind, row = _STATUSES.get(answer.status, (Refused, UNEXPECTED))
-    return kind(row, what)
+    error_class, kind = _STATUSES.get(answer.status, (Refused, UNEXPECTED))
+    return error_class(kind, what)
 
 
 def describe(answer: Response, label: str) -> str:

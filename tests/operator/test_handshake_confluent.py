@@ -184,7 +184,7 @@ def test_a_table_with_a_failed_catalog_is_given_up_with_confluents_message(deplo
     before = deployed.ctx.clock.time()
     with pytest.raises(LakeferryError, match="glue:CreateTable") as failed:
         table.create()
-    assert failed.value.row.code == "CFL-CATALOG-FAILED"
+    assert failed.value.kind.code == "CFL-CATALOG-FAILED"
     assert "catalog integration tci-" in failed.value.what
     assert 900 <= deployed.ctx.clock.time() - before < 1800
 

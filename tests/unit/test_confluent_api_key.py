@@ -214,7 +214,7 @@ def test_two_successes_in_a_row_make_a_key_ready(server, service):
         try:
             ready.append(api_key.is_ready(ctx, key_spec(service), "KEY"))
         except InProgress as not_yet:
-            ready.append(not_yet.row.code)
+            ready.append(not_yet.kind.code)
     assert ready == [None, "CFL-KEY-NOT-READY", None, {"key_id": "KEY", "secret": "filled"}]
     tried = {sent.headers["authorization"] for sent in server.sent if sent.route == TRIED[service]}
     assert tried == {"Basic " + base64.b64encode(f"{KEY['apiKey']}:{KEY['apiSecret']}".encode()).decode()}

@@ -92,7 +92,7 @@ def test_each_status_has_its_error(status, kind, code, server):
     vendor = cloud(server)
     error = build_error(Response(status, {"X-Request-Id": "req-9"}, ERRORS), "GET /x", vendor.clock, 77.0)
     assert type(error) is kind
-    assert error.row.code == code
+    assert error.kind.code == code
     assert f"GET /x: HTTP {status}, no role" in error.what
     assert "request id req-9" in error.what
     assert not isinstance(error, Denied) or error.patience == 77.0
@@ -231,7 +231,7 @@ def test_no_credential_is_sent_to_a_host_named_in_a_response(server, endpoint):
     server.answers[f"GET /cmk/v2/clusters/{LKC}"] = (200, {"spec": {"http_endpoint": endpoint}})
     with pytest.raises(LakeferryError) as refused:
         cloud(server).kafka(ENV, LKC, ApiKey("k", Secret("canary")))
-    assert refused.value.row.code == "NET-ADDRESS"
+    assert refused.value.kind.code == "NET-ADDRESS"
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ def test_an_environment_without_governance_never_gets_a_schema_registry(server, 
     server.answers[f"GET /org/v2/environments/{ENV}"] = (200, {"id": ENV, **governance})
     with pytest.raises(LakeferryError) as failed:
         cloud(server).schema_registry(ENV)
-    assert failed.value.row.code == code
+    assert failed.value.kind.code == code
     assert failed.value.patience <= 120
 
 
@@ -299,7 +299,7 @@ def test_an_ip_filter_is_told_from_a_missing_role(server, status, said, row):
     server.answers["GET /x"] = (status, {"errors": [{"detail": said}]})
     with pytest.raises(LakeferryError) as failed:
         cloud(server).cloud.get("/x")
-    assert failed.value.row.code.startswith(row)
+    assert failed.value.kind.code.startswith(row)
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def test_a_statement_that_ran_is_not_created_again_because_its_undo_would_drop_i
     there(server, NOW, "FAILED", detail="a record can't be read")
     with pytest.raises(ResourceFailed, match="a record can't be read") as failed:
         flink_statement.is_ready(context(server, notes=notes), statement_spec(), NOW)
-    assert (type(failed.value), failed.value.row.code) == (ResourceFailed, "CFL-FLINK-STOPPED-RUNNING")
+    assert (type(failed.value), failed.value.kind.code) == (ResourceFailed, "CFL-FLINK-STOPPED-RUNNING")
     back = attrs.evolve(context(server, notes=notes), rolling_back=lambda: True)
     assert flink_statement.is_ready(back, statement_spec(), NOW) == {"name": NOW, "phase": "FAILED"}
     assert wrote(server) == []
@@ -167,7 +167,7 @@ def test_an_edit_of_a_statement_whose_topic_is_a_table_is_refused_before_anythin
     edited = statement_spec(sql="CREATE TABLE t AS SELECT 2", tableflow_topics=["t"])
     with pytest.raises(Refused, match=f"statement {NOW} writes t") as refused:
         flink_statement.update(context(server), edited, NOW)
-    assert (refused.value.row.code, refused.value.patience) == ("CFL-FLINK-TABLEFLOW", 0)
+    assert (refused.value.kind.code, refused.value.patience) == ("CFL-FLINK-TABLEFLOW", 0)
     flink_statement.update(context(server), statement_spec(tableflow_topics=["t"]), NOW)
     assert wrote(server) == []
 

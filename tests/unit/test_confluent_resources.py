@@ -155,7 +155,7 @@ def test_a_principal_that_is_not_one_role_or_user_gets_into_no_trust_policy(serv
     server.answers["GET /pim/v1/integrations/cspi-1"] = (200, {"display_name": NAME, "config": config})
     with pytest.raises(Refused) as raised:
         provider_integration.is_ready(context(server), integration_spec(), "cspi-1")
-    assert raised.value.row.code == "LF-PRINCIPAL"
+    assert raised.value.kind.code == "LF-PRINCIPAL"
 
 
 def test_an_answer_that_is_not_a_cluster_s_id_gets_into_no_policy(server):
@@ -292,7 +292,7 @@ def test_a_change_of_a_cluster_that_confluent_can_not_make_is_refused_before_any
     server.answers[f"PATCH {CLUSTER}"] = (200, {})
     with pytest.raises(Refused, match=message) as refused:
         kafka_cluster.update(context(server, previous=cluster_spec(**before)), cluster_spec(**after), LKC)
-    assert refused.value.row.code == "CFL-CANT-CHANGE"
+    assert refused.value.kind.code == "CFL-CANT-CHANGE"
     assert wrote(server) == []
 
 
@@ -487,7 +487,7 @@ def test_a_lowered_number_of_partitions_is_refused_before_anything_is_written(se
         Refused, match="topic trades has 12 partitions, and Kafka can't lower that to 6"
     ) as refused:
         topic.update(context(server, previous=before), after, "trades")
-    assert refused.value.row.code == "CFL-CANT-CHANGE"
+    assert refused.value.kind.code == "CFL-CANT-CHANGE"
     assert wrote(server) == []
 
 
@@ -588,7 +588,7 @@ def test_a_connector_s_invalid_configuration_is_reported_setting_by_setting(serv
     )
     with pytest.raises(Refused, match="quickstart: no such data") as refused:
         connector.create(context(server), connector_spec())
-    assert refused.value.row.code == "CFL-CONNECTOR-CONFIG"
+    assert refused.value.kind.code == "CFL-CONNECTOR-CONFIG"
     assert len(server.writes()) == 1
 
 

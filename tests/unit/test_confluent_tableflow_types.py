@@ -116,7 +116,7 @@ def test_creation_distinguishes_refusals(server, status, message, error, code):
     with pytest.raises(error) as raised:
         tableflow_topic.create(context(server), tableflow_spec())
     assert type(raised.value) is error
-    assert raised.value.row.code == code
+    assert raised.value.kind.code == code
     assert raised.value.patience == {NotFound: 600, ResourceFailed: 900}.get(error, 0)
 
 
@@ -157,7 +157,7 @@ def test_a_failed_or_suspended_topic_is_resumed_and_reported(server, given, code
         with pytest.raises(ResourceFailed) as faulty:
             tableflow_topic.is_ready(result, tableflow_spec(), "trades")
         assert len(server.writes()) == resumed
-    assert faulty.value.row.code == code
+    assert faulty.value.kind.code == code
     assert faulty.value.what.endswith(
         given.get("status", {"error_message": "record at offset 7"})["error_message"]
     )
@@ -202,7 +202,7 @@ def test_a_catalog_integration_that_failed_is_resumed_once_a_minute_and_reported
         with pytest.raises(ResourceFailed, match="tci-1: no glue:CreateTable") as faulty:
             kind.is_ready(result, given, "tci-1")
         assert len(server.writes()) == patches
-    assert (faulty.value.row.code, faulty.value.patience) == ("CFL-CATALOG-FAILED", 900)
+    assert (faulty.value.kind.code, faulty.value.patience) == ("CFL-CATALOG-FAILED", 900)
     assert wrote(server)[0] == (f"PATCH {CATALOGS}/tci-1", {"spec": {**PLACE, "suspended": False}})
 
 

@@ -211,7 +211,7 @@ def test_a_server_without_tls_is_refused(server, clock):
 def test_unsafe_addresses_are_refused(clock, url):
     with pytest.raises(LakeferryError) as refused:
         session(clock).call("GET", url, key=KEY)
-    assert refused.value.row.code == "NET-ADDRESS"
+    assert refused.value.kind.code == "NET-ADDRESS"
     assert "secret@" not in str(refused.value)
 
 

@@ -139,7 +139,7 @@ def test_a_secret_without_a_value_is_empty():
     assert store.read("it") == store.read("other") == {}
     with pytest.raises(NotFound) as missing:
         store.read_key("it")
-    assert missing.value.row.code == "AWS-SECRET-MISSING"
+    assert missing.value.kind.code == "AWS-SECRET-MISSING"
 
 
 def test_a_denied_secret_may_also_not_exist():
@@ -162,7 +162,7 @@ def test_a_denied_secret_may_also_not_exist():
 def test_a_malformed_secret_is_reported_and_not_shown(value):
     with pytest.raises(NotFound) as raised:
         SecretStore(MemorySecrets(it=value)).read_key("it")
-    assert raised.value.row.code == "AWS-SECRET-SHAPE"
+    assert raised.value.kind.code == "AWS-SECRET-SHAPE"
     assert "canary" not in str(raised.value)
 
 

@@ -84,7 +84,7 @@ def test_a_server_with_an_untrusted_certificate_receives_nothing(address, tmp_pa
     session = Session(Deadline(clock, clock.time() + 90), retry=RetryPolicy(attempts=1))
     with pytest.raises(NotSent) as refused:
         session.call("GET", f"{address}/secret", key=ApiKey("KEY", Secret("canary-of-tls")))
-    assert refused.value.row.code == "NET-TLS"
+    assert refused.value.kind.code == "NET-TLS"
     assert Heard.requests == []
 
 
@@ -169,7 +169,7 @@ def test_an_operators_session_needs_a_trusted_certificate_from_the_proxy_too(pro
     monkeypatch.delenv("REQUESTS_CA_BUNDLE")
     with pytest.raises(NotSent) as refused:
         session(trust_environment=True).call("GET", VENDOR, key=KEY)
-    assert refused.value.row.code == "NET-TLS"
+    assert refused.value.kind.code == "NET-TLS"
     assert proxy.requests == []
 
 
@@ -182,7 +182,7 @@ def test_an_error_of_tls_after_the_request_may_mean_that_it_had_an_effect(proxy,
     proxy.damaged_answer = answer
     with pytest.raises(ResponseLost) as lost:
         session(trust_environment=True).call("GET", VENDOR, key=KEY)
-    assert (lost.value.row.code, len(proxy.requests)) == ("NET-UNREACHABLE", 1)
+    assert (lost.value.kind.code, len(proxy.requests)) == ("NET-UNREACHABLE", 1)
 
 
 def test_an_operators_session_excludes_what_the_environment_excludes(proxy, monkeypatch):

@@ -21,7 +21,7 @@ READ = ReadCounts(
 def report(**changes) -> PartitionReport:
     """Return 98 events with an outcome: 60 kept, with 150 items, of which 140 are delivered."""
     known = PartitionReport(
-        records=140,
+        written=140,
         events={"kept": 60, "duplicates": 25, "filtered": 13},
         items=150,
         lines={"delivered": 140, "filtered": 10},
@@ -34,7 +34,7 @@ def groups(**changes) -> PartitionReport:
     """Return the same lines in 9 groups, of which 2, with 15 lines, are suppressed."""
     states = {"delivered": 125, "suppressed": 15, "filtered": 10}
     rows = {"delivered": 7, "suppressed": 2, "filtered": 1}
-    return attrs.evolve(report(records=7, lines=states, rows=rows), **changes)
+    return attrs.evolve(report(written=7, lines=states, rows=rows), **changes)
 
 
 def stats(rows: int) -> FileStats:
@@ -164,7 +164,7 @@ def test_groups_must_add_up_too():
 def test_counts_are_withheld_only_if_a_single_group_is_suppressed(shown, suppressed, is_withheld):
     lines = {"delivered": 100 * bool(shown), "suppressed": 50 * bool(suppressed)}
     counted = PartitionReport(
-        records=shown,
+        written=shown,
         events={"kept": 98},
         items=sum(lines.values()),
         lines=lines,

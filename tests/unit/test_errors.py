@@ -15,7 +15,7 @@ from lakeferry import errors
 from lakeferry.errors import CommandFailed
 from lambdas.rotation import errors as rotation_errors
 from lambdas.shared import errors as shared_errors
-from lambdas.shared.errors import ErrorRow, LakeferryError
+from lambdas.shared.errors import ErrorKind, LakeferryError
 
 ROOT = Path(__file__).resolve().parents[2]
 CATALOGUE = errors.load_catalogue()
@@ -81,11 +81,11 @@ def test_the_exit_code_of_a_job_is_that_of_the_catalogue():
 
 
 def test_the_catalogue_has_exactly_the_errors_of_the_functions():
-    codes = [row.code for row in errors.rows()]
+    codes = [kind.code for kind in errors.list_kinds()]
     assert sorted(codes) == sorted(code for part in OF_LAMBDAS for code in of(part))
 
 
-@pytest.mark.parametrize("module", errors.ROWS, ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", errors.MODULES, ids=lambda module: module.__name__)
 def test_every_error_of_a_lambda_is_raised(module):
     folder = Path(module.__file__).parent
     users = [folder.parent] if module is shared_errors else [folder, folder.parent / "handlers"]
@@ -93,7 +93,7 @@ def test_every_error_of_a_lambda_is_raised(module):
     used = set(re.findall(r"(?:rows|errors)\.([A-Z_]+)\b", code)) | set(
         re.findall(r"[(,] ?([A-Z_]+)[,)]", code)
     )
-    assert {name for name, row in vars(module).items() if isinstance(row, ErrorRow)} - used == set()
+    assert {name for name, value in vars(module).items() if isinstance(value, ErrorKind)} - used == set()
 
 
 @pytest.mark.parametrize("entry", CATALOGUE.values(), ids=CATALOGUE)

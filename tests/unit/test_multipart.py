@@ -290,7 +290,7 @@ def text_of(batches: list[list[tuple]]) -> bytes:
 def test_only_delivered_lines_are_written_and_everything_is_counted(bucket):
     report, head = encoded(start_upload(bucket, "file.csv", 1), FORM, BATCHES)
     assert head == text_of(BATCHES)
-    assert report.records == 3
+    assert report.written == 3
     assert report.events == {
         "kept": 4,
         "duplicates": 1,
@@ -308,7 +308,7 @@ def test_texts_that_excel_cannot_hold_are_counted(bucket):
         [(outcomes.KEPT, outcomes.DELIVERED, "x" * 32_768, 1), (outcomes.KEPT, outcomes.DELIVERED, "BUY", 2)]
     ] * 2
     report, _ = encoded(start_upload(bucket, "file.csv", 1), form, long)
-    assert (report.records, report.cut) == (4, 2)
+    assert (report.written, report.cut) == (4, 2)
 
 
 def test_without_a_key_nothing_that_is_to_be_hashed_is_written(bucket):
@@ -347,7 +347,7 @@ def test_compressed_lines_are_the_same_bytes_each_time_and_the_same_lines(bucket
 
 def test_reports_add_up():
     one = PartitionReport(
-        records=1, events={"0": 2}, offsets={"1": [5, 9]}, lines={"0": 1}, flagged={"3": 1}, items=1
+        written=1, events={"0": 2}, offsets={"1": [5, 9]}, lines={"0": 1}, flagged={"3": 1}, items=1
     )
     total = PartitionReport()
     for report in (
@@ -357,7 +357,7 @@ def test_reports_add_up():
     ):
         total.add(report)
     assert total == PartitionReport(
-        records=2,
+        written=2,
         cut=4,
         replaced=5,
         events={"0": 4, "1": 7},

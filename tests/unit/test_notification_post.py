@@ -124,7 +124,7 @@ def test_an_answer_that_was_lost_is_reported_as_uncertain():
     env.wire.faults = {CALLS.index("Publish"): "no answer"}
     with pytest.raises(LakeferryError) as raised:
         env.deliver(state="FAILED")
-    assert raised.value.row is notification_errors.UNCERTAIN
+    assert raised.value.kind is notification_errors.UNCERTAIN
 
 
 def test_a_mail_of_a_dead_invocation_is_not_sent_until_its_marker_is_deleted():
@@ -135,7 +135,7 @@ def test_a_mail_of_a_dead_invocation_is_not_sent_until_its_marker_is_deleted():
     env.wire.faults = {}
     with pytest.raises(InProgress) as raised:
         env.deliver(state="FAILED")
-    assert raised.value.row is notification_errors.BUSY
+    assert raised.value.kind is notification_errors.BUSY
     assert set(WANTED) - set(sent(env)) == {(ANALYSTS, "2026-W45")}
     (marker,) = re.findall(rf"s3://{BUCKET}/(\S+\.json)", str(raised.value))
     del env.bucket.objects[marker]
@@ -179,7 +179,7 @@ def test_a_mail_that_cannot_be_sent_blocks_no_other():
     env.wire.faults = {CALLS.index("Publish"): "refused"}
     with pytest.raises(LakeferryError) as raised:
         env.deliver(state="FAILED")
-    assert raised.value.row is notification_errors.NOT_SENT
+    assert raised.value.kind is notification_errors.NOT_SENT
     assert sum(sent(env).values()) == len(WANTED) - 1
     env.deliver(state="FAILED")
     assert sent(env) == WANTED

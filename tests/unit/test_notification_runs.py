@@ -98,7 +98,7 @@ def test_a_successful_run_without_a_record_is_an_internal_error():
     env.bucket.objects.clear()
     with pytest.raises(LakeferryError) as raised:
         env.deliver()
-    assert raised.value.row is notification_errors.NO_RECORD
+    assert raised.value.kind is notification_errors.NO_RECORD
 
 
 def test_only_the_record_that_names_the_job_run_counts():
@@ -116,7 +116,7 @@ def test_a_job_that_is_not_ours_is_refused():
     env = NotificationEnvironment()
     with pytest.raises(LakeferryError) as raised:
         env.deliver(state="FAILED", job="somebody-elses")
-    assert raised.value.row is notification_errors.EVENT
+    assert raised.value.kind is notification_errors.EVENT
     assert env.wire.calls == 0
 
 

@@ -122,7 +122,7 @@ def test_an_id_of_another_resource_is_not_accepted(physical_id):
 def test_an_event_that_cloudformation_does_not_send(missing):
     with pytest.raises(LakeferryError) as refused:
         request.read_request({name: value for name, value in EVENT.items() if name != missing})
-    assert refused.value.row.code == "LF-FOREIGN-EVENT"
+    assert refused.value.kind.code == "LF-FOREIGN-EVENT"
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_a_foreign_object_is_refused_and_never_dropped(server, thing):
     ):
         with pytest.raises(Refused) as refused:
             verb(context(server))
-        assert refused.value.row.code == "SNF-FOREIGN"
+        assert refused.value.kind.code == "SNF-FOREIGN"
         assert MARK in refused.value.what
     deleting = context(server, deleting=True)
     assert kind.find_existing(deleting, spec(kind, **properties), object_id) == []

@@ -296,7 +296,7 @@ def test_each_refusal_has_its_error(server, status, code, kind, row):
     with pytest.raises(LakeferryError) as refused:
         vendor(server).run(SHOW)
     assert type(refused.value) is kind
-    assert refused.value.row.code == row
+    assert refused.value.kind.code == row
     assert "SHOW ROLES: HTTP" in refused.value.what
     assert "words of Snowflake (query id 01b2-failed)" in refused.value.what
     assert code in refused.value.what
@@ -306,10 +306,10 @@ def test_dropping_an_object_in_use_is_reported(server):
     server.answers[POST] = failure("009999", "Cannot drop V because it is used by 1 table(s).")
     with pytest.raises(Conflict) as refused:
         vendor(server).run(sql.statement("DROP EXTERNAL VOLUME IF EXISTS V"))
-    assert refused.value.row.code == "SNF-IN-USE"
+    assert refused.value.kind.code == "SNF-IN-USE"
     with pytest.raises(Refused) as refused:
         vendor(server).run(sql.statement("ALTER EXTERNAL VOLUME V"))
-    assert refused.value.row.code == "SNF-INVALID"
+    assert refused.value.kind.code == "SNF-INVALID"
 
 
 @pytest.mark.parametrize(
@@ -329,14 +329,14 @@ def test_an_answer_without_all_of_its_rows_is_never_a_short_list(server, incompl
     server.answers[POST] = (200, incomplete)
     with pytest.raises(Transient) as broken:
         vendor(server).run(SHOW)
-    assert broken.value.row.code == "SNF-UNEXPECTED"
+    assert broken.value.kind.code == "SNF-UNEXPECTED"
 
 
 def test_a_truncated_result_is_an_error_and_no_short_list(server):
     server.answers[POST] = result({"name": "A"}, code="391908")
     with pytest.raises(Refused) as refused:
         vendor(server).run(SHOW)
-    assert refused.value.row.code == "SNF-TRUNCATED"
+    assert refused.value.kind.code == "SNF-TRUNCATED"
     assert HANDLE in refused.value.what
 
 
@@ -469,7 +469,7 @@ def test_every_account_leads_to_a_host_of_the_vendor(text):
 def test_no_key_is_sent_to_an_unsafe_address(url):
     with pytest.raises(LakeferryError) as refused:
         Snowflake(None, None, Login("a", "u", "R"), pair(), url)
-    assert refused.value.row.code == "NET-ADDRESS"
+    assert refused.value.kind.code == "NET-ADDRESS"
 
 
 NAMES = st.sampled_from(

@@ -54,7 +54,7 @@ def test_a_frozen_table_is_set_to_follow(server, status):
     table(server, **{"SELECT SYSTEM$": status})
     with pytest.raises(ResourceFailed) as faulty:
         iceberg_table.is_ready(context(server), spec(iceberg_table, **TABLE), FULL)
-    assert faulty.value.row.code == "SNF-REFRESH"
+    assert faulty.value.kind.code == "SNF-REFRESH"
     assert written(server) == [f"ALTER ICEBERG TABLE {PATH} SET AUTO_REFRESH=TRUE"]
 
 
@@ -129,7 +129,7 @@ def test_a_failed_creation_of_a_table_is_reported_by_its_cause(server, answer, k
     with pytest.raises(Refused) as refused:
         iceberg_table.create(context(server), spec(iceberg_table, **TABLE))
     assert type(refused.value) is kind
-    assert refused.value.row.code == code
+    assert refused.value.kind.code == code
     assert (refused.value.patience > 0) == (kind is NotFound), "what may still be on its way is waited for"
 
 
@@ -209,7 +209,7 @@ def test_a_linked_database_is_ready_once_it_shows_the_named_tables(server):
             spec(linked_database, **{**LINKED, "namespaces": ["lkc-1", "lkc-2"]}),
             OWN,
         )
-    assert faulty.value.row.code == "SNF-TRUST-NAMESPACE"
+    assert faulty.value.kind.code == "SNF-TRUST-NAMESPACE"
 
 
 @pytest.mark.parametrize(

@@ -159,7 +159,7 @@ def test_a_principal_that_is_not_one_role_or_user_gets_into_no_trust_policy(serv
     for module, properties in ((external_volume, VOLUME), (catalog_integration, INTEGRATION)):
         with pytest.raises(Refused) as raised:
             module.is_ready(ctx, spec(module, **properties), OWN)
-        assert raised.value.row.code == "LF-PRINCIPAL"
+        assert raised.value.kind.code == "LF-PRINCIPAL"
 
 
 @pytest.mark.parametrize(
@@ -317,7 +317,7 @@ def test_each_mistake_has_its_own_message_and_is_waited_for(server, function, an
     there(server, **{function: answer})
     with pytest.raises(ResourceFailed) as faulty:
         trust.is_ready(context(server), proof(namespace="lkc-1"), "V/C")
-    assert faulty.value.row.code == code
+    assert faulty.value.kind.code == code
     assert faulty.value.patience >= 600
     side = (
         "external volume V (s3://lake-bucket/tableflow/v1/)"

@@ -143,7 +143,7 @@ def test_a_key_that_can_t_be_used_is_reported_without_it(server):
     with pytest.raises(NotFound) as broken:
         user.create(held_context, spec(user, **GIVEN))
     assert "canary" not in str(broken.value)
-    assert broken.value.row.code == "AWS-SECRET-SHAPE"
+    assert broken.value.kind.code == "AWS-SECRET-SHAPE"
 
 
 def test_it_is_ready_once_it_has_logged_in_with_its_own_key(server):
@@ -159,7 +159,7 @@ def test_a_key_that_isn_t_known_yet_is_waited_for(server):
     there(server, SELECT=failure("390144", "JWT token is invalid.", 401))
     with pytest.raises(InProgress) as waiting:
         user.is_ready(context(server, reader=held()), spec(user, **GIVEN), OWN)
-    assert waiting.value.row.code == "SNF-KEY-NOT-READY"
+    assert waiting.value.kind.code == "SNF-KEY-NOT-READY"
     script(server, SELECT=failure("390144", "JWT token is invalid.", 401))
     with pytest.raises(ResourceMissing):
         user.is_ready(context(server, reader=held()), spec(user, **GIVEN), OWN)
@@ -319,4 +319,4 @@ def test_a_pair_that_is_missing_is_reported(server):
     for secret in ("empty", "nowhere"):
         with pytest.raises(NotFound) as missing:
             secret_fields.read_pair(store, secret)
-        assert missing.value.row.code == "AWS-SECRET-MISSING"
+        assert missing.value.kind.code == "AWS-SECRET-MISSING"

@@ -154,10 +154,10 @@ def test_the_plan_refuses_what_the_update_refuses(server, kind, object_id, given
     before, after = (with_value(given, name, value) for value in (taken, other))
     with pytest.raises(Refused) as refused:
         handler.update(context(server, previous=spec(handler, **before)), spec(handler, **after), object_id)
-    assert refused.value.row.code == "CFL-CANT-CHANGE"
+    assert refused.value.kind.code == "CFL-CANT-CHANGE"
     assert wrote(server) == []
     (reason,) = planned(kind, before, after)
-    assert refused.value.row.remedy in reason
+    assert refused.value.kind.remedy in reason
     # The other direction is written, or has been written already.
     handler.update(context(server, previous=spec(handler, **after)), spec(handler, **before), object_id)
     assert planned(kind, after, before) == []

@@ -57,7 +57,7 @@ def test_missing_variables_of_a_vendor_are_reported_when_it_is_used():
     for vendor, needed in ((registry.CONFLUENT, CONFLUENT), (registry.SNOWFLAKE, SNOWFLAKE)):
         with pytest.raises(LakeferryError) as missing:
             made[vendor]()
-        assert missing.value.row.code == "LF-SETTINGS"
+        assert missing.value.kind.code == "LF-SETTINGS"
         assert all(name in missing.value.what for name in needed)
         assert "_URL" not in missing.value.what, "addresses are for tests"
 
@@ -88,4 +88,4 @@ def test_snowflakes_client_has_the_settings():
 def test_a_key_that_is_missing_is_reported():
     with pytest.raises(NotFound) as missing:
         connections(SNOWFLAKE)[registry.SNOWFLAKE]()
-    assert missing.value.row.code == "AWS-SECRET-MISSING"
+    assert missing.value.kind.code == "AWS-SECRET-MISSING"

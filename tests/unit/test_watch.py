@@ -135,7 +135,7 @@ def test_a_result_of_another_export_is_ignored(bucket):
 def test_an_export_without_its_contract_is_reported(bucket):
     with pytest.raises(LakeferryError) as raised:
         late(bucket, 8, MonitoredExport("nothing_of_ours", "", WEEKLY.cron, WEEKLY.zone, 6))
-    assert raised.value.row is monitoring_errors.CONTRACT
+    assert raised.value.kind is monitoring_errors.CONTRACT
 
 
 def test_n7_recipients_who_did_not_confirm_are_counted(lake_aws):
@@ -167,7 +167,7 @@ def test_a_keys_age_is_that_of_the_value_that_readers_get(lake_aws):
     empty = secrets.create_secret(Name=f"lakeferry-dev/empty-{next(_numbers)}")["ARN"]
     with pytest.raises(LakeferryError) as raised:
         measurements.SecretKeys(secrets, lambda: made).age_days(empty)
-    assert raised.value.row is monitoring_errors.NO_VALUE
+    assert raised.value.kind is monitoring_errors.NO_VALUE
 
 
 @pytest.mark.parametrize(

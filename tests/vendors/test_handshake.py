@@ -70,7 +70,7 @@ def handshake(account, properties, **more):
 @pytest.mark.parametrize("what", ["volume", "integration"])
 def test_a_wrong_external_id(account, what):
     error = handshake(account, account.trust_properties(**{f"{what}_external_id": "of-another-stack"}))
-    assert error.row.code == "SNF-TRUST-EXTERNAL-ID"
+    assert error.kind.code == "SNF-TRUST-EXTERNAL-ID"
     assert what in str(error)
     assert "of-another-stack" in str(error)
     assert "lakeferry-" in str(error)
@@ -79,7 +79,7 @@ def test_a_wrong_external_id(account, what):
 @pytest.mark.parametrize("what", ["volume", "integration"])
 def test_a_wrong_principal(account, what):
     error = handshake(account, account.trust_properties(**{f"{what}_principal": FOREIGN}))
-    assert error.row.code == "SNF-TRUST-PRINCIPAL"
+    assert error.kind.code == "SNF-TRUST-PRINCIPAL"
     assert what in str(error)
     assert FOREIGN in str(error)
 
@@ -90,7 +90,7 @@ def test_a_role_whose_trust_somebody_changed(account, what):
     properties = account.trust_properties(**{f"{what}_external_id": "changed-by-hand"})
     right = account.made["Volume" if what == "volume" else "Catalog"]
     error = handshake(account, {**properties, f"{what}_external_id": right["external_id"]})
-    assert error.row.code == "SNF-TRUST-ROLE"
+    assert error.kind.code == "SNF-TRUST-ROLE"
     assert right["external_id"] in str(error)
     assert right["iam_user_arn"] in str(error)
 
@@ -99,7 +99,7 @@ def test_a_role_that_is_missing(account):
     properties = account.trust_properties()
     account.remove_roles()
     error = handshake(account, properties)
-    assert error.row.code == "SNF-TRUST-ROLE"
+    assert error.kind.code == "SNF-TRUST-ROLE"
     assert account.arn("volume") in str(error)
 
 
@@ -113,19 +113,19 @@ def test_a_role_that_is_missing(account):
 )
 def test_a_permission_that_is_missing(account, action, code):
     error = handshake(account, account.trust_properties(without=[action]))
-    assert error.row.code == code
+    assert error.kind.code == code
     assert action.partition(":")[2].lower() in str(error).lower()
 
 
 def test_a_wrong_region(account):
     error = handshake(account, account.trust_properties(location={"region": "us-west-2"}))
-    assert error.row.code in ("SNF-TRUST-REGION", "SNF-TRUST-CATALOG")
+    assert error.kind.code in ("SNF-TRUST-REGION", "SNF-TRUST-CATALOG")
     assert "us-west-2" in str(error)
 
 
 def test_a_wrong_namespace(account):
     error = handshake(account, account.trust_properties(), namespace="lkc-another")
-    assert error.row.code == "SNF-TRUST-NAMESPACE"
+    assert error.kind.code == "SNF-TRUST-NAMESPACE"
     assert NAMESPACE in str(error)
 
 

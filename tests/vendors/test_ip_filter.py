@@ -20,6 +20,6 @@ def test_an_ip_filter_is_named_at_once(kind, plane):
     began = organization.clock.now
     with pytest.raises(LakeferryError) as failed:
         organization.resource(kind, "Filtered", **properties).create()
-    assert failed.value.row.code == "CFL-IP-FILTER"
+    assert failed.value.kind.code == "CFL-IP-FILTER"
     assert organization.clock.now - began < 60
     organization.close()

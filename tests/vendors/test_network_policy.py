@@ -48,7 +48,7 @@ def test_without_it_the_error_says_what_to_create_and_where_to_name_it(account):
     account, properties = account
     with pytest.raises(LakeferryError) as failed:
         account.resource("snowflake_user", "Reader", **properties).create()
-    assert failed.value.row.code == "SNF-NETWORK-POLICY"
+    assert failed.value.kind.code == "SNF-NETWORK-POLICY"
     assert "network_policy under [snowflake]" in failed.value.remedy
 
 

@@ -76,7 +76,7 @@ def test_r22_a_current_key_that_the_vendor_does_not_have_has_no_slot(env):
     env.run_sql(f"ALTER USER {USER} UNSET RSA_PUBLIC_KEY")
     with pytest.raises(LakeferryError) as raised:
         status(env, "snowflake")
-    assert raised.value.row.code == "ROT-LOCKED-OUT"
+    assert raised.value.kind.code == "ROT-LOCKED-OUT"
 
 
 @pytest.mark.parametrize(

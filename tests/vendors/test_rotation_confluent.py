@@ -167,7 +167,7 @@ def test_r14_a_rotation_within_the_grace_lets_the_replaced_key_live(env):
     assert env.accepts(second)
     with pytest.raises(Refused) as raised:
         env.rotate("kafka")
-    assert raised.value.row.code == "ROT-LIMIT"
+    assert raised.value.kind.code == "ROT-LIMIT"
     assert env.accepts(first)
     env.clock.sleep(8 * DAY)
     env.rotate("kafka")
@@ -195,7 +195,7 @@ def test_r11_one_success_is_not_enough(env):
     env.disturb(fault="error", status=401, path="/kafka/*", nth=2, every=2, times=0)
     with pytest.raises(LakeferryError) as raised:
         env.step("kafka", "testSecret", version)
-    assert raised.value.row.code == "ROT-NOT-PROVEN"
+    assert raised.value.kind.code == "ROT-NOT-PROVEN"
     with pytest.raises(LakeferryError):
         env.step("kafka", "finishSecret", version)
     env.disturb()
@@ -214,7 +214,7 @@ def test_a_retry_after_header_is_respected(env):
 
 def test_a_key_that_takes_longer_than_an_invocation_is_tested_by_a_later_try():
     with RotationEnvironment(snowflake=False, delay=3000.0) as env:
-        assert env.try_rotating("kafka", tries=1).row.code == "ROT-NOT-PROVEN"
+        assert env.try_rotating("kafka", tries=1).kind.code == "ROT-NOT-PROVEN"
         assert env.try_rotating("kafka", tries=6, wait=60) is None
         assert env.accepts(env.fields("kafka"))
 
@@ -247,7 +247,7 @@ def test_r16_at_the_quota_without_an_unused_key_nothing_changes(days):
         before = env.ours("kafka")
         with pytest.raises(Refused) as raised:
             env.rotate("kafka")
-        assert raised.value.row.code == "CFL-QUOTA"
+        assert raised.value.kind.code == "CFL-QUOTA"
         assert env.ours("kafka") == before
 
 
@@ -267,7 +267,7 @@ def test_r16_a_key_counts_as_used_where_confluent_does_not_say_that_it_is_older_
         )
         with pytest.raises(Refused) as raised:
             env.rotate("kafka")
-        assert raised.value.row.code == "CFL-QUOTA"
+        assert raised.value.kind.code == "CFL-QUOTA"
         assert env.ours("kafka") == before
 
 
@@ -314,7 +314,7 @@ def test_r8_of_two_rotations_one_wins_and_the_other_ends_with_an_error(env):
                 env.step("kafka", step, first)
             outcomes.add("first")
         except LakeferryError as error:
-            outcomes.add(error.row.code)
+            outcomes.add(error.kind.code)
         env.steps.look = lambda: None
         if env.steps.plan:
             break
@@ -446,7 +446,7 @@ def test_revoking_is_refused_where_the_current_key_does_not_work(env):
     env.confluent.organization.api_keys[env.fields("kafka")["apiKey"]].usable += DAY
     with pytest.raises(Refused) as raised:
         env.ask(operation="revoke", secret="kafka")
-    assert raised.value.row.code == "ROT-NOTHING-LEFT"
+    assert raised.value.kind.code == "ROT-NOTHING-LEFT"
     assert env.exists(previous)
 
 

@@ -35,7 +35,7 @@ def refused(env, name, step, version, code):
     before = shape(env)
     with pytest.raises(LakeferryError) as raised:
         env.step(name, step, version)
-    assert raised.value.row.code == code
+    assert raised.value.kind.code == code
     assert shape(env) == before
 
 
@@ -118,7 +118,7 @@ def test_a_version_that_is_not_pending_is_refused(env, step):
 def test_an_event_of_another_form_is_refused(env, event):
     with pytest.raises(Refused) as raised:
         env.ask(**event)
-    assert raised.value.row.code == "ROT-EVENT"
+    assert raised.value.kind.code == "ROT-EVENT"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -223,7 +223,7 @@ def test_r10_a_pending_key_that_was_deleted_manually_is_given_up(env):
         refused(env, "kafka", step, version, "ROT-NOT-THERE")
     with pytest.raises(Refused) as raised:
         env.step("kafka", "createSecret", version)
-    assert raised.value.row.code == "ROT-DISCARDED"
+    assert raised.value.kind.code == "ROT-DISCARDED"
     assert env.secrets.all["kafka"].labelled(PENDING) is None
     assert env.rotate("kafka") != version
     assert env.ours("kafka") == env.held("kafka")
@@ -301,7 +301,7 @@ def test_r18_a_current_version_that_changed_meanwhile_is_not_replaced(env):
     )
     with pytest.raises(Refused) as raised:
         env.step("kafka", "finishSecret", version)
-    assert raised.value.row.code == "ROT-NOT-MOVED"
+    assert raised.value.kind.code == "ROT-NOT-MOVED"
     assert held.value(CURRENT) == other
     assert env.try_rotating("kafka") is None
 
@@ -441,7 +441,7 @@ def test_an_operator_is_refused_where_a_rotation_ends_in_the_same_moment(env):
     env.steps.plan[env.steps.count + 3] = ("before", lambda: env.rotate("kafka"))
     with pytest.raises(Refused) as raised:
         env.ask(operation="revoke", secret="kafka")
-    assert raised.value.row.code == "ROT-CHANGED"
+    assert raised.value.kind.code == "ROT-CHANGED"
     assert env.accepts(env.fields("kafka"))
     assert env.accepts(env.fields("kafka", PREVIOUS))
 
@@ -457,7 +457,7 @@ def test_expired_keys_stay_where_the_current_key_does_not_work(env, name):
         env.run_sql(f"ALTER USER {USER} UNSET RSA_PUBLIC_KEY_2")
     with pytest.raises(Refused) as raised:
         expired(env, name)
-    assert raised.value.row.code == "ROT-NOTHING-LEFT"
+    assert raised.value.kind.code == "ROT-NOTHING-LEFT"
     assert env.exists(env.fields(name, PREVIOUS))
 
 
@@ -467,7 +467,7 @@ def test_one_failing_secret_does_not_stop_the_check_of_others(env):
     env.clock.sleep(8 * DAY)
     with pytest.raises(LakeferryError) as raised:
         expired(env, "nothing", "snowflake")
-    assert raised.value.row.code == "AWS-REFUSED"
+    assert raised.value.kind.code == "AWS-REFUSED"
     assert not env.exists(replaced)
 
 

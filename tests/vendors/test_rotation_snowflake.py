@@ -40,7 +40,7 @@ def refused(env, code):
     before = env.slots(), env.fields("snowflake")
     with pytest.raises(LakeferryError) as raised:
         env.rotate("snowflake")
-    assert raised.value.row.code == code
+    assert raised.value.kind.code == code
     assert (env.slots(), env.fields("snowflake")) == before
     return str(raised.value)
 
@@ -221,7 +221,7 @@ def test_a_role_without_the_privilege_is_reported_and_nothing_changes(env):
     before = env.slots()
     with pytest.raises(LakeferryError) as raised:
         env.step("snowflake", "setSecret", version)
-    assert raised.value.row.code in ("SNF-PRIVILEGE", "SNF-MISSING")
+    assert raised.value.kind.code in ("SNF-PRIVILEGE", "SNF-MISSING")
     assert env.slots() == before
 
 
@@ -339,5 +339,5 @@ def test_a_pending_key_that_can_not_be_read_is_given_up(env):
     )
     with pytest.raises(Refused) as raised:
         env.step("snowflake", "createSecret", version)
-    assert raised.value.row.code == "ROT-DISCARDED"
+    assert raised.value.kind.code == "ROT-DISCARDED"
     assert held.labelled(PENDING) is None

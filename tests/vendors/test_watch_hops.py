@@ -150,10 +150,10 @@ def test_a_second_slash_after_the_bucket_belongs_to_the_key(side):
 def test_a_table_that_glue_does_not_have_is_reported(side):
     with pytest.raises(LakeferryError) as raised:
         lake(side).glue_age("nothing")
-    assert raised.value.row is monitoring_errors.NO_TABLE
+    assert raised.value.kind is monitoring_errors.NO_TABLE
     with pytest.raises(LakeferryError) as raised:
         lake(side, database="nowhere").glue_age("things")
-    assert raised.value.row is monitoring_errors.NO_TABLE
+    assert raised.value.kind is monitoring_errors.NO_TABLE
 
 
 def test_a_reader_without_a_warehouse_gets_the_age_of_snowflakes_snapshot(side):
@@ -167,7 +167,7 @@ def test_a_table_that_snowflake_no_longer_follows_is_reported_with_its_reason(si
     try:
         with pytest.raises(LakeferryError, match="STALLED: 091301") as raised:
             SnowflakeTables(lambda: snowflake(side), time.time).age("LAKE.RAW.THINGS")
-        assert raised.value.row is monitoring_errors.NOT_REFRESHING
+        assert raised.value.kind is monitoring_errors.NOT_REFRESHING
     finally:
         table.fault = ""
 
@@ -260,7 +260,7 @@ def test_a_table_is_stopped_while_tableflow_has_suspended_or_failed_it(org):
 def test_a_missing_or_invisible_table_is_reported(org):
     with pytest.raises(LakeferryError) as raised:
         tables(org).stopped("silent")
-    assert raised.value.row is monitoring_errors.NO_TABLEFLOW
+    assert raised.value.kind is monitoring_errors.NO_TABLEFLOW
     with pytest.raises(LakeferryError):
         tables(org, "Nobody-tables").stopped("orders")
 

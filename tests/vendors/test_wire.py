@@ -35,7 +35,7 @@ def ended(session, url, key):
     try:
         answer = session.call("GET", url + "/org/v2/environments", key=key)
     except LakeferryError as error:
-        return type(error), error.row.code
+        return type(error), error.kind.code
     found = answer.body["data"] if isinstance(answer.body, dict) and "data" in answer.body else answer.body
     return answer.status, len(found) if isinstance(found, list) else type(found)
 

@@ -233,5 +233,5 @@ def _can_only_read(harness: Harness) -> list[Check]:
     try:
         reader.run(sql.statement("DROP ICEBERG TABLE {table}", table=table))
     except LakeferryError as refused:
-        return [Check("Snowflake's reader can only read", f"DROP is refused: {refused.row.code}")]
+        return [Check("Snowflake's reader can only read", f"DROP is refused: {refused.kind.code}")]
     raise CheckFailed("Snowflake's reader could drop a table")

@@ -136,7 +136,7 @@ def _find_cause(refused: Refused, spec: IcebergTableProps) -> Refused:
 
     New roles and tables may not be known everywhere yet.
     """
-    if refused.row is not snowflake_errors.INVALID:
+    if refused.kind is not snowflake_errors.INVALID:
         return refused
     source = f"{spec.namespace or 'the namespace'}.{spec.table}"
     if mentions(

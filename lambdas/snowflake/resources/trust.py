@@ -17,7 +17,7 @@ import attrs
 from lambdas.shared.errors import (
     DETAIL_LENGTH,
     Conflict,
-    ErrorRow,
+    ErrorKind,
     NotFound,
     Refused,
     ResourceFailed,
@@ -221,8 +221,8 @@ def require_namespace(vendor: Snowflake, name: str, side: Side, namespace: str) 
     raise ResourceFailed(row, what, patience=_NAMESPACE_PATIENCE)
 
 
-def choose_catalog_row(reason: str) -> ErrorRow:
-    """Return the error row for Snowflake's message about a catalog."""
+def choose_catalog_row(reason: str) -> ErrorKind:
+    """Return the kind of error for Snowflake's message about a catalog."""
     if mentions(reason, "assumerole", "assume role", "assume_role"):
         return snowflake_errors.TRUST_ROLE
     if mentions(reason, "s3:"):
@@ -249,7 +249,7 @@ def require_unused(vendor: Snowflake, column: str, name: str) -> None:
         raise Conflict(snowflake_errors.IN_USE, f"{name} is used by {', '.join(names)[:DETAIL_LENGTH]}")
 
 
-def _choose_volume_row(reason: str, bad: dict[str, str]) -> ErrorRow:
+def _choose_volume_row(reason: str, bad: dict[str, str]) -> ErrorKind:
     if mentions(reason, "assumerole", "assume role", "assuming aws_role") or bad.keys() == {
         "awsRoleArnValidationResult"
     }:
@@ -261,9 +261,9 @@ def _choose_volume_row(reason: str, bad: dict[str, str]) -> ErrorRow:
     return snowflake_errors.TRUST_STORAGE
 
 
-def _build_failure(side: Side, row: ErrorRow, reason: str) -> ResourceFailed:
+def _build_failure(side: Side, kind: ErrorKind, reason: str) -> ResourceFailed:
     words = shorten_detail(" ".join(reason.split()), _REASON_LENGTH) or "no reason"
-    return ResourceFailed(row, f"{side}: {side.presents}; Snowflake says: {words}", patience=_ROLE_PATIENCE)
+    return ResourceFailed(kind, f"{side}: {side.presents}; Snowflake says: {words}", patience=_ROLE_PATIENCE)
 
 
 def _call_system(vendor: Snowflake, template: str, name: str) -> dict[str, Any]:
