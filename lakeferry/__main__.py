@@ -29,12 +29,13 @@ from lakeferry.cli import (
     rotate,
     secrets,
     status,
+    topics,
 )
 
 #: In the order in which `lakeferry --help` lists them.
 _COMMANDS = (
     *(demo, rehearse, init, secrets, doctor, plan, deploy, status, rotate, logs),
-    *(cost, export, query, inventory, diagram, explain, forget, destroy),
+    *(topics, cost, export, query, inventory, diagram, explain, forget, destroy),
 )
 app = typer.Typer(
     name=cli.NAME,

@@ -17,11 +17,9 @@ def compose(app: App, loaded: LoadedDeployment) -> None:
     """Create the stacks. A finding of cdk-nag that is not acknowledged stops the synthesis."""
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     data = DataStack(app, loaded=loaded)
-    confluent = ConfluentStack(app, loaded=loaded, data=data)
-    snowflake = (
-        SnowflakeStack(app, loaded=loaded, data=data, confluent=confluent)
-        if loaded.deployment.uses_snowflake
-        else None
-    )
+    confluent = ConfluentStack(app, loaded=loaded, data=data) if loaded.deployment.confluent else None
+    snowflake = None
+    if confluent and loaded.deployment.uses_snowflake:
+        snowflake = SnowflakeStack(app, loaded=loaded, data=data, confluent=confluent)
     exports = ExportsStack(app, loaded=loaded, data=data, confluent=confluent)
     OperationsStack(app, loaded=loaded, data=data, confluent=confluent, snowflake=snowflake, exports=exports)

@@ -20,7 +20,7 @@ from config.deployments.model import to_pascal_case
 from lambdas import contract
 from lambdas.shared.settings import NotificationSettings
 from stacks.base import LakeferryStack, build_own_arn
-from stacks.confluent.stack import ConfluentStack
+from stacks.confluent.stack import ConfluentStack, find_glue_database
 from stacks.constructs.export_job import ExportJobs
 from stacks.constructs.function import PythonFunction
 from stacks.constructs.mail import AlarmTopic, create_dead_letter_queue, mail_topic
@@ -44,14 +44,14 @@ class ExportsStack(LakeferryStack):
     """The exports stack. It depends on the names of the tables and the buckets."""
 
     def __init__(
-        self, scope: Construct, *, loaded: LoadedDeployment, data: DataStack, confluent: ConfluentStack
+        self, scope: Construct, *, loaded: LoadedDeployment, data: DataStack, confluent: ConfluentStack | None
     ) -> None:
         super().__init__(
             scope, "exports", loaded=loaded, purpose="scheduled exports and the mails about them"
         )
-        self.add_stack_dependency(confluent)
+        self.add_stack_dependency(confluent or data)
         self.lake = data.lake
-        self.glue_database = confluent.cluster.glue_database
+        self.glue_database = find_glue_database(self.deployment, confluent)
         self.alarms = AlarmTopic(self, "Alarm", deployment=self.deployment)
         self.dead_letters = create_dead_letter_queue(self, "DeadLetters")
         self.jobs: dict[str, glue.CfnJob] = {}

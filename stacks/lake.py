@@ -17,10 +17,13 @@ TEMPORARY: Final = "temporary"
 
 @attrs.frozen
 class Lake:
-    """`pseudonym_key_arn` is "" if the deployment file names an existing secret."""
+    """`pseudonym_key_arn` is "" if the deployment file names an existing secret, and `tableflow_key_arn` if
+    the bucket has no KMS key that it names.
+    """
 
     tableflow_bucket: str
     tableflow_arn: str
+    tableflow_key_arn: str
     bucket: str
     arn: str
     pseudonym_secret_arn: str

@@ -15,11 +15,11 @@ from config.deployments.deployment_file import LoadedDeployment
 from lambdas import contract
 from lambdas.shared.settings import MonitoringSettings
 from stacks.base import LakeferryStack, SynthOptions, build_own_arn
-from stacks.confluent.stack import ConfluentStack
+from stacks.confluent.stack import Cluster, ConfluentStack, find_glue_database
 from stacks.constructs.function import FunctionSchedule, PythonFunction
 from stacks.constructs.mail import alarm_on_dead_letters, create_alarm
 from stacks.constructs.queries import create_named_queries
-from stacks.constructs.secrets import name_secret_arn, through
+from stacks.constructs.secrets import may_decrypt_tables, name_secret_arn, through
 from stacks.constructs.statements import (
     ITS_JOBS,
     ITS_KEYS,
@@ -44,8 +44,7 @@ _CONFIRM_HOURS: Final = 24
 _AGES: Final = ("TopicAgeHours", "IcebergAgeHours", "GlueAgeHours", "SnowflakeAgeHours")
 #: The budget's notifications: percentages of the actual and of the forecasted costs.
 _THRESHOLDS: Final = (("ACTUAL", 80), ("FORECASTED", 100))
-#: Every deployment has these; the dashboard shows the largest value.
-_ALWAYS_EMITTED: Final = ("KeyAgeDays", "RotationOverdueDays", "DeployerKeyAgeDays", contract.UNMEASURED)
+_OF_KEYS: Final = ("KeyAgeDays", "RotationOverdueDays", "DeployerKeyAgeDays")
 
 
 class OperationsStack(LakeferryStack):
@@ -57,7 +56,7 @@ class OperationsStack(LakeferryStack):
         *,
         loaded: LoadedDeployment,
         data: DataStack,
-        confluent: ConfluentStack,
+        confluent: ConfluentStack | None,
         snowflake: SnowflakeStack | None,
         exports: ExportsStack,
     ) -> None:
@@ -66,6 +65,7 @@ class OperationsStack(LakeferryStack):
         )
         self.data = data
         self.confluent = confluent
+        self._glue_database = find_glue_database(self.deployment, confluent)
         self.snowflake = snowflake
         self.exports = exports
         for needed in filter(
@@ -88,7 +88,7 @@ class OperationsStack(LakeferryStack):
         create_named_queries(
             self,
             deployment=self.deployment,
-            database=confluent.cluster.glue_database,
+            database=self._glue_database,
             workgroup=data.lake.workgroup,
         )
 
@@ -97,6 +97,7 @@ class OperationsStack(LakeferryStack):
             self, "Settings", deployment=self.deployment, secrets=self._list_secret_names()
         )
         options = SynthOptions.of(self)
+        cluster = self.confluent.cluster if self.confluent else None
         reader = self._snowflake_reader
         variables = MonitoringSettings(
             project=self.deployment.identity.name,
@@ -104,12 +105,12 @@ class OperationsStack(LakeferryStack):
             bucket=self.data.lake.bucket,
             prefix=EXPORTS,
             settings=settings.url,
-            cluster=self.confluent.cluster.glue_database,
+            cluster=self._glue_database,
             topic_arns=build_topic_arns(self, self.deployment) if self.deployment.exports else "",
-            metrics_key=self.confluent.cluster.watcher_secret_arn,
+            metrics_key=cluster.watcher_secret_arn if cluster else "",
             confluent_url=options.confluent_url,
-            tableflow_secret=self.confluent.cluster.table_watcher_secret_arn,
-            state_table=self.confluent.cluster.state_table,
+            tableflow_secret=cluster.table_watcher_secret_arn if cluster else "",
+            state_table=cluster.state_table if cluster else "",
             snowflake_schema=self.snowflake.reader.schema if self.snowflake else "",
             snowflake_secret=reader.secret_arn if reader else "",
             snowflake_url=options.snowflake_url,
@@ -135,8 +136,8 @@ class OperationsStack(LakeferryStack):
         )
 
     def _list_secret_names(self) -> list[str]:
-        groups = [self.confluent.secrets, *([self.snowflake.secrets] if self.snowflake else [])]
-        return [secret.name for key in groups for secret in key.filled]
+        stacks = [stack for stack in (self.confluent, self.snowflake) if stack]
+        return [secret.name for stack in stacks for secret in stack.secrets.filled]
 
     def _may_measure(self) -> list[Statement]:
         """Return what monitoring may do.
@@ -144,22 +145,15 @@ class OperationsStack(LakeferryStack):
         It reads keys that can only read metrics and tables; of other keys it reads dates.
         """
         lake = self.data.lake
-        cluster = self.confluent.cluster
-        readers = [cluster.watcher_secret_arn, cluster.table_watcher_secret_arn]
-        keys = [cluster.key_arn]
-        tables = [cluster.state_table]
-        if self._snowflake_reader:
-            tables.append(self._snowflake_reader.state_table)
-            readers.append(self._snowflake_reader.secret_arn)
-            keys.append(self._snowflake_reader.key_arn)
         return [
             allow(
                 "GetTables",
                 ["glue:GetTable"],
-                list_glue_table_arns(self, cluster.glue_database),
+                list_glue_table_arns(self, self._glue_database),
                 why=ONE_DATABASE,
             ),
             allow("ReadMetadata", ["s3:GetObject"], [f"{lake.tableflow_arn}/*/metadata/*"], why=ITS_KEYS),
+            *may_decrypt_tables(self, lake),
             allow(
                 "FindMetadata",
                 ["s3:ListBucket"],
@@ -171,17 +165,7 @@ class OperationsStack(LakeferryStack):
             # Without a condition on the prefix: with one, S3 answers 403 instead of 404 for a manifest that
             # doesn't exist yet.
             allow("FindManifests", ["s3:ListBucket"], [lake.arn]),
-            allow(
-                "ReadAgesOfKeys",
-                ["secretsmanager:DescribeSecret", "secretsmanager:ListSecretVersionIds"],
-                [
-                    name_secret_arn(self, name)
-                    for name in [*self._list_secret_names(), *self._list_deployer_secrets()]
-                ],
-            ),
-            allow("ReadReadersKeys", ["secretsmanager:GetSecretValue"], readers),
-            allow("DecryptKeys", ["kms:Decrypt"], keys, through(self, "secretsmanager")),
-            may_read_states(*[build_own_arn(self, "dynamodb", f"table/{table}") for table in tables]),
+            *(self._may_read_keys(self.confluent.cluster) if self.confluent else []),
             allow(
                 "EmitMetrics",
                 ["cloudwatch:PutMetricData"],
@@ -191,9 +175,29 @@ class OperationsStack(LakeferryStack):
             ),
         ]
 
+    def _may_read_keys(self, cluster: Cluster) -> list[Statement]:
+        readers = [cluster.watcher_secret_arn, cluster.table_watcher_secret_arn]
+        keys = [cluster.key_arn]
+        tables = [cluster.state_table]
+        if self._snowflake_reader:
+            tables.append(self._snowflake_reader.state_table)
+            readers.append(self._snowflake_reader.secret_arn)
+            keys.append(self._snowflake_reader.key_arn)
+        names = [*self._list_secret_names(), *self._list_deployer_secrets()]
+        return [
+            allow(
+                "ReadAgesOfKeys",
+                ["secretsmanager:DescribeSecret", "secretsmanager:ListSecretVersionIds"],
+                [name_secret_arn(self, name) for name in names],
+            ),
+            allow("ReadReadersKeys", ["secretsmanager:GetSecretValue"], readers),
+            allow("DecryptKeys", ["kms:Decrypt"], keys, through(self, "secretsmanager")),
+            may_read_states(*[build_own_arn(self, "dynamodb", f"table/{table}") for table in tables]),
+        ]
+
     def _list_deployer_secrets(self) -> list[str]:
         return [
-            self.deployment.confluent.cloud_key_secret,
+            self.deployment.created_confluent.cloud_key_secret,
             *([self.snowflake.settings.key_secret] if self.snowflake else []),
         ]
 
@@ -232,10 +236,14 @@ class OperationsStack(LakeferryStack):
             alarms.append(self._alarm_on_unconfirmed())
         return [*alarms, self._alarm_on_dead_letters()]
 
+    def _list_general_metrics(self) -> tuple[str, ...]:
+        """Return the metrics of which the dashboard shows the largest value."""
+        return (*_OF_KEYS, contract.UNMEASURED) if self.confluent else (contract.UNMEASURED,)
+
     def _list_emitted_metrics(self) -> set[str]:
         """Return the metrics that monitoring emits for this deployment."""
-        emitted = set(_ALWAYS_EMITTED)
-        if self.deployment.tables:
+        emitted = set(self._list_general_metrics())
+        if self.confluent and self.deployment.tables:
             emitted |= {"TopicAgeHours", "TableflowStopped", "RowsSkipped"}
         if self.deployment.tables_in_glue:
             emitted |= {"IcebergAgeHours", "GlueAgeHours"}
@@ -315,7 +323,7 @@ class OperationsStack(LakeferryStack):
         ]
         widgets += [
             cloudwatch.GraphWidget(title=metric, width=12, left=[self._build_metric(metric)])
-            for metric in _ALWAYS_EMITTED
+            for metric in self._list_general_metrics()
         ]
         board = cloudwatch.Dashboard(self, "Dashboard", dashboard_name=self.deployment.regional_prefix)
         board.add_widgets(cloudwatch.AlarmStatusWidget(title="Alarms", width=24, alarms=self._alarms))

@@ -56,7 +56,7 @@ def build_topic_arns(scope: Construct, deployment: Deployment) -> str:
 
 
 def _document(deployment: Deployment, secrets: Sequence[str]) -> dict[str, Any]:
-    by_hand = [deployment.confluent.cloud_key_secret]
+    by_hand = [deployment.confluent.cloud_key_secret] if deployment.confluent else []
     if deployment.snowflake and deployment.uses_snowflake:
         by_hand.append(deployment.snowflake.key_secret)
     return {
@@ -64,12 +64,14 @@ def _document(deployment: Deployment, secrets: Sequence[str]) -> dict[str, Any]:
         "exports": [_export(export, deployment) for export in deployment.exports],
         "secrets": list(secrets),
         "deployer_secrets": by_hand,
+        "tables_exist": deployment.source is not None,
     }
 
 
 def _describe_table(topic: Topic, deployment: Deployment) -> dict[str, Any]:
-    assert topic.tableflow is not None
     table = topic.tableflow
+    if table is None:
+        return {"topic": topic.name}
     return {
         "topic": topic.name,
         "in_glue": table.in_glue,

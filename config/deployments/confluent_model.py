@@ -4,7 +4,7 @@ statements.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 import attrs
 
@@ -12,6 +12,7 @@ from config.deployments import validation
 from config.forms import NAME
 from config.toml_model import setting
 
+_PARTITIONS: Final = 6
 Cfu = Literal[5, 10, 20, 30, 40, 50]
 
 
@@ -109,8 +110,12 @@ class Topic:
     """`[[topics]]`"""
 
     name: str = setting("Name of the topic and of its table.", check=validation.topic_name)
-    partitions: int = setting(
-        "Number of partitions. It can be raised, never lowered.", default=6, minimum=1, maximum=1000
+    partitions: int | None = setting(
+        f"Number of partitions. It can be raised, never lowered. The default is {_PARTITIONS}; with "
+        "`[source]`, it isn't known.",
+        default=None,
+        minimum=1,
+        maximum=1000,
     )
     config: dict[str, str] = setting('Topic settings of Kafka, such as "retention.ms".', default=dict)
     schema_file: str | None = setting(
@@ -143,6 +148,11 @@ class Topic:
     tableflow: Tableflow | None = setting(
         "How Tableflow writes the topic as a table. Without it, there is no table.", default=None
     )
+
+    @property
+    def new_partitions(self) -> int:
+        """Return the number of partitions with which Lakeferry creates the topic."""
+        return self.partitions or _PARTITIONS
 
 
 @attrs.frozen

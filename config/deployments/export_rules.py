@@ -33,7 +33,7 @@ def exports_match_topics(deployment: Deployment, sources: Sources) -> Iterator[F
                 f"exports[{index}].contract",
                 f"{export.contract} reads {plain.source.topic}, which is not a topic of this file",
             )
-        elif topic and not (topic.tableflow and topic.tableflow.in_glue):
+        elif topic and topic not in deployment.tables_in_glue:
             yield (
                 f"exports[{index}].contract",
                 f"{export.contract} reads {topic.name}, which is not a table in Glue",
@@ -66,17 +66,19 @@ def _list_mistakes(
         schema = flink_origins.with_origins(schema, sources, deployment) if schema else None
     except Missing:
         schema = None
-    if topic and topic.tableflow and schema is None:
+    if topic and topic in deployment.tables and schema is None:
         why = (
             f", because statement {topic.statement} creates it and Flink derives its schema"
             if topic.statement
             else ""
         )
-        yield (
-            f"columns can't be checked: topic {topic.name} has no schema file{why}. "
-            f"Write the Avro schema of its values to project/topics/{topic.name}.avsc, "
-            f"as Schema Registry has it for subject {topic.name}-value, or name a file with schema = …"
+        remedy = (
+            f"`lakeferry topics import {topic.name}` writes it from the table"
+            if deployment.source
+            else f"Write the Avro schema of its values to project/topics/{topic.name}.avsc, as Schema "
+            f"Registry has it for subject {topic.name}-value, or name a file with schema = …"
         )
+        yield f"columns can't be checked: topic {topic.name} has no schema file{why}. {remedy}"
     try:
         sources.contract(contract, schema)
     except BadFile as bad:

@@ -121,6 +121,28 @@ class Aws:
 
 
 @attrs.frozen
+class Source:
+    """`[source]`, instead of `[confluent]`: tables that Tableflow writes already. Lakeferry reads them, and
+    creates nothing in Confluent Cloud and needs no key of it.
+    """
+
+    glue_database: str = setting(
+        "Name of the Glue database with the tables. Tableflow names it like the cluster, lkc-….",
+        form=validation.GLUE_DATABASE,
+    )
+    tableflow_bucket: str = setting(
+        "Name of the bucket that Tableflow writes to, in the region of the deployment. It is only read.",
+        check=validation.bucket_name,
+    )
+    kms_key: str | None = setting(
+        "ARN of the KMS key that encrypts the bucket, if it has one. The key's policy must let the account's "
+        "roles decrypt with it.",
+        default=None,
+        form=validation.KMS_KEY,
+    )
+
+
+@attrs.frozen
 class Snowflake:
     """`[snowflake]`"""
 
@@ -254,7 +276,12 @@ class Deployment:
         "Name, stage, owner, tags, and what happens to data on destroy.", name="deployment"
     )
     aws: Aws = setting("Account, region, Glue, Lambda, buckets.")
-    confluent: Confluent = setting("Kafka, Flink and Tableflow.")
+    confluent: Confluent | None = setting(
+        "Kafka, Flink and Tableflow, which Lakeferry creates. Either this or `[source]`.", default=None
+    )
+    source: Source | None = setting(
+        "Tables that exist already. Lakeferry then creates exports only.", default=None
+    )
     topics: list[Topic] = setting("The topics.", default=list)
     statements: list[Statement] = setting("The Flink SQL statements.", default=list)
     snowflake: Snowflake | None = setting("What is created in Snowflake. Without it, nothing.", default=None)
@@ -297,17 +324,23 @@ class Deployment:
         return self.snowflake is not None and self.snowflake.enabled
 
     @property
+    def created_confluent(self) -> Confluent:
+        """Return `[confluent]`. Only for code of deployments that have it."""
+        assert self.confluent is not None
+        return self.confluent
+
+    @property
     def keeps_data(self) -> bool:
         return self.identity.on_destroy == "keep"
 
     @property
     def tables(self) -> list[Topic]:
         """Return the topics that Tableflow writes as tables."""
-        return [topic for topic in self.topics if topic.tableflow]
+        return [topic for topic in self.topics if topic.tableflow or self.source]
 
     @property
     def tables_in_glue(self) -> list[Topic]:
-        return [topic for topic in self.tables if topic.tableflow and topic.tableflow.in_glue]
+        return [topic for topic in self.tables if topic.tableflow is None or topic.tableflow.in_glue]
 
 
 def to_pascal_case(name: str) -> str:

@@ -34,6 +34,7 @@ def statements_undo_only_their_table(deployment: Deployment, sources: Sources) -
                 )
         if (
             text.table
+            and deployment.confluent
             and deployment.confluent.environment_id
             and text.table not in {topic.name for topic in deployment.topics}
         ):

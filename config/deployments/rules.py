@@ -18,6 +18,7 @@ from config.deployments.export_rules import (
 )
 from config.deployments.model import Deployment, to_pascal_case
 from config.deployments.ownership_rules import adopted_objects_are_declared, statements_undo_only_their_table
+from config.deployments.source_rules import source_is_only_read, tables_have_one_origin
 from config.deployments.sources import Sources
 from config.deployments.topic_rules import (
     schemas_exist,
@@ -47,8 +48,9 @@ def names_are_unique(deployment: Deployment, sources: Sources) -> Iterator[Findi
         for topic in deployment.topics
     ]
     yield from _find_duplicates("topics", "tableflow.snowflake_table", snowflake_tables)
-    buckets = deployment.aws.tableflow_bucket, deployment.aws.lake_bucket
-    if buckets[0] and buckets[0] == buckets[1]:
+    source = deployment.source
+    tableflow_bucket = source.tableflow_bucket if source else deployment.aws.tableflow_bucket
+    if tableflow_bucket and tableflow_bucket == deployment.aws.lake_bucket:
         yield "aws.lake_bucket", "is Tableflow's bucket too, and nobody else may write to that"
     yield from _find_same_ids("topics", "name", [topic.name for topic in deployment.topics])
     yield from _find_same_ids("statements", "name", [statement.name for statement in deployment.statements])
@@ -81,7 +83,7 @@ def tags_are_allowed(deployment: Deployment, sources: Sources) -> Iterator[Findi
 def environment_has_id_and_name(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
     """`environment_id` and `environment_name` are both set, or neither."""
     confluent = deployment.confluent
-    if bool(confluent.environment_id) != bool(confluent.environment_name):
+    if confluent is not None and bool(confluent.environment_id) != bool(confluent.environment_name):
         yield (
             "confluent.environment_id",
             "and environment_name go together: set both for an existing environment, neither for a new one",
@@ -95,7 +97,8 @@ def zones_have_units(deployment: Deployment, sources: Sources) -> Iterator[Findi
     """
     confluent = deployment.confluent
     if (
-        confluent.availability == "MULTI_ZONE"
+        confluent is not None
+        and confluent.availability == "MULTI_ZONE"
         and confluent.max_ecku is not None
         and confluent.max_ecku < _MULTI_ZONE_ECKU
     ):
@@ -180,6 +183,8 @@ def grace_is_shorter_than_rotation(deployment: Deployment, sources: Sources) -> 
 
 
 RULES: Final[tuple[Callable[[Deployment, Sources], Iterable[Finding]], ...]] = (
+    tables_have_one_origin,
+    source_is_only_read,
     names_are_unique,
     tags_are_allowed,
     environment_has_id_and_name,

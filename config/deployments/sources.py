@@ -108,7 +108,7 @@ class Sources:
 
     def partitions(self, topic: Topic) -> int:
         """Return the number of the topic's partitions when it is created. Raises Missing."""
-        return self.statement(topic.statement).partitions if topic.statement else topic.partitions
+        return self.statement(topic.statement).partitions if topic.statement else topic.new_partitions
 
     def contract(self, name: str, schema: TopicSchema | None) -> Contract:
         """Return the export's contract, checked against the topic's schema if that is given.

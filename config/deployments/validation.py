@@ -69,6 +69,14 @@ POLICY_ARN: Final = Form(
     r"arn:aws:iam::(?:[0-9]{12}|aws):policy/[A-Za-z0-9+=,.@_/-]{1,512}",
     "the ARN of a managed policy like arn:aws:iam::111122223333:policy/boundary",
 )
+KMS_KEY: Final = Form(
+    r"arn:aws:kms:[a-z0-9-]{4,25}:[0-9]{12}:key/[A-Za-z0-9-]{1,64}",
+    "the ARN of a key like arn:aws:kms:eu-west-1:111122223333:key/1234abcd-…",
+)
+#: Glue's own rule for names; Tableflow's are ids of clusters or, with a custom name, letters and digits.
+GLUE_DATABASE: Final = Form(
+    r"[a-z0-9_-]{1,255}", "a database's name: lower-case letters, digits, hyphens and underscores"
+)
 #: AWS allows 512 characters; ARNs with the path are values of vendors' properties, which are shorter.
 IAM_PATH: Final = Form(
     r"(?=.{3,200}$)/(?:[A-Za-z0-9+=,.@_-]+/)+",

@@ -9,13 +9,19 @@ import json
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
 from config.exports import avro_schema, personal
 from config.exports.avro_schema import BadSchema, Type
 from config.exports.personal import Finding
+
+#: The key of a schema that says whether somebody decided which fields get the tag PII. In a schema from
+#: Schema Registry, which has tags, the key is absent.
+TAGS: Final = "lakeferry:tags"
+UNKNOWN_TAGS: Final = "unknown"
+REVIEWED_TAGS: Final = "reviewed"
 
 
 @attrs.frozen
@@ -36,22 +42,31 @@ class Field:
     record: str = ""
 
 
+_UNTAGGED: Final = Finding(
+    "its schema was made from a table, which has no tags. Add the tag PII to the personal fields of the "
+    f'schema file, then set its "{TAGS}" to "{REVIEWED_TAGS}"'
+)
+
+
 @attrs.frozen
 class TopicSchema:
     """`type` is the type of the topic's values, and `fields` has all fields of that type, by path.
 
-    `copied` are the fields that a Flink statement copies from personal fields, with the reason.
+    `copied` are the fields that a Flink statement copies from personal fields, with the reason. If
+    `tags_unknown`, nobody said which fields are personal, and each counts as one that may be.
     """
 
     topic: str
     type: Type
     fields: dict[str, Field]
     copied: dict[str, Finding] = attrs.field(factory=dict)
+    tags_unknown: bool = False
 
     @cached_property
     def personal(self) -> dict[str, Finding]:
         """Return the personal fields by path, and why they are personal."""
-        return personal.personal_fields(self.topic, self.type.record, self.fields.values()) | self.copied
+        found = personal.personal_fields(self.topic, self.type.record, self.fields.values()) | self.copied
+        return dict.fromkeys(self.fields, _UNTAGGED) | found if self.tags_unknown else found
 
     def personal_below(self, path: str, *, as_text: bool = True) -> list[str]:
         """Return the personal fields among `path` itself, the fields inside it, and the fields that contain
@@ -80,8 +95,17 @@ def load(file: Path, topic: str) -> TopicSchema:
 def from_avro(schema: Any, topic: str) -> TopicSchema:
     """Raises BadSchema."""
     root = avro_schema.read(schema, topic)
+    tags = schema.get(TAGS)
+    if tags not in (None, UNKNOWN_TAGS, REVIEWED_TAGS):
+        raise BadSchema(
+            f'the schema of {topic} has "{TAGS}": {json.dumps(tags)}. Write "{REVIEWED_TAGS}" if the '
+            f'personal fields have the tag PII, "{UNKNOWN_TAGS}" if nobody has looked'
+        )
     return TopicSchema(
-        topic, root, {field.path: field for field in _list_fields_below("", root, root.tagged)}
+        topic,
+        root,
+        {field.path: field for field in _list_fields_below("", root, root.tagged)},
+        tags_unknown=tags == UNKNOWN_TAGS,
     )
 
 

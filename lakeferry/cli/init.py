@@ -33,6 +33,13 @@ def init(
     region: Annotated[
         str | None, typer.Option(help="The AWS region of the deployment and of the Kafka cluster.")
     ] = None,
+    database: Annotated[
+        str | None,
+        typer.Option(
+            help="The Glue database of tables that exist, which only exports are deployed for, or none."
+        ),
+    ] = None,
+    bucket: Annotated[str | None, typer.Option(help="The bucket that these tables are in.")] = None,
     environment: Annotated[
         str | None, typer.Option(help="The Confluent environment: new, or the id of an existing one.")
     ] = None,
@@ -62,8 +69,9 @@ def init(
     from lakeferry.init import run
 
     flags = {
-        "name": name, "owner": owner, "region": region, "environment": environment,
-        "environment_name": environment_name, "snowflake": snowflake, "topics": topics, "schedule": schedule,
-        "zone": zone, "recipients": recipients, "engineers": engineers,
+        "name": name, "owner": owner, "region": region, "database": database, "bucket": bucket,
+        "environment": environment, "environment_name": environment_name, "snowflake": snowflake,
+        "topics": topics, "schedule": schedule, "zone": zone, "recipients": recipients,
+        "engineers": engineers,
     }  # fmt: skip
     return run.init(call.output, call.stage, flags, yes=call.yes)

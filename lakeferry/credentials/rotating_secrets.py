@@ -109,7 +109,7 @@ def read_ages(ctx: DeploymentContext, secrets: list[RotatingSecret]) -> list[Age
 def read_manual_ages(ctx: DeploymentContext) -> list[Age]:
     """Return the ages of the keys that people create and store."""
     deployment = ctx.deployment
-    names = {"confluent": deployment.confluent.cloud_key_secret}
+    names = {"confluent": deployment.confluent.cloud_key_secret} if deployment.confluent else {}
     if deployment.snowflake and deployment.uses_snowflake:
         names["snowflake"] = deployment.snowflake.key_secret
     return [_read_manual_age(ctx, vendor, name) for vendor, name in names.items()]

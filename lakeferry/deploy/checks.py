@@ -89,7 +89,8 @@ def _find_failed_checks(probes: Iterable[Probe]) -> Iterator[Missing]:
 def _list_manual_secrets(ctx: DeploymentContext) -> Iterator[tuple[str, str]]:
     """Yield the names of the secrets that people fill, each with how to do it."""
     deployment = ctx.deployment
-    yield deployment.confluent.cloud_key_secret, f"`lakeferry secrets set confluent --stage {ctx.stage}`"
+    if deployment.confluent:
+        yield deployment.confluent.cloud_key_secret, f"`lakeferry secrets set confluent --stage {ctx.stage}`"
     if deployment.snowflake and deployment.uses_snowflake:
         yield deployment.snowflake.key_secret, f"`lakeferry secrets set snowflake --stage {ctx.stage}`"
     if deployment.aws.pseudonym_secret:

@@ -100,8 +100,17 @@ class DeploymentContext:
     @property
     def stacks(self) -> list[str]:
         """Names of the deployment's stacks, in the order in which they are deployed."""
-        parts = [part for part in PARTS if part != "snowflake" or self.deployment.uses_snowflake]
-        return [f"{self.deployment.prefix}-{part}" for part in parts]
+        return [f"{self.deployment.prefix}-{part}" for part in PARTS if part in self.parts]
+
+    @property
+    def parts(self) -> frozenset[str]:
+        """The parts that the deployment file asks for."""
+        absent = set()
+        if self.deployment.confluent is None:
+            absent.add("confluent")
+        if not self.deployment.uses_snowflake:
+            absent.add("snowflake")
+        return frozenset(PARTS) - absent
 
     @cached_property
     def account(self) -> str:
@@ -152,9 +161,10 @@ class DeploymentContext:
 
     def confluent(self) -> Confluent:
         """Return a client that uses the Cloud key in the secret that the deployment file names."""
-        key = self._read_secret(
-            "confluent", lambda: self.secrets.read_key(self.deployment.confluent.cloud_key_secret)
-        )
+        settings = self.deployment.confluent
+        if settings is None:
+            raise CommandFailed("NO-CONFLUENT", f"the deployment of stage {self.stage} has no [confluent]")
+        key = self._read_secret("confluent", lambda: self.secrets.read_key(settings.cloud_key_secret))
         return Confluent(
             Session(self.deadline, trust_environment=True),
             self.clock,

@@ -70,8 +70,8 @@ class Run:
 def list_sources(ctx: DeploymentContext) -> list[str]:
     """Return the names that `of` accepts."""
     exports = [export.contract for export in ctx.deployment.exports]
-    names = [name for name in FUNCTIONS if name != "snowflake" or ctx.deployment.uses_snowflake]
-    return [*exports, *names]
+    functions = [name for name, (parts, _) in FUNCTIONS.items() if not ctx.parts.isdisjoint(parts)]
+    return [*exports, *functions]
 
 
 def read_runs(ctx: DeploymentContext, name: str, last: int, *, everything: bool = False) -> list[Run]:
@@ -108,8 +108,7 @@ def read_function_lines(ctx: DeploymentContext, group: str, since: float) -> Ite
 
 def _read_function_logs(ctx: DeploymentContext, name: str) -> Run:
     parts, handlers = FUNCTIONS[name]
-    names = [part for part in parts if part != "snowflake" or ctx.deployment.uses_snowflake]
-    stacks = [deployed.require_part(ctx, part) for part in names]
+    stacks = [deployed.require_part(ctx, part) for part in parts if part in ctx.parts]
     functions = [
         function
         for stack in stacks

@@ -34,7 +34,7 @@ _ANOTHER_REGION: Final = "Choose another `aws.region` in the deployment file"
 
 def look(ctx: DeploymentContext) -> list[Check]:
     """Check everything with the Cloud key. Without it, the other checks are skipped."""
-    secret = ctx.deployment.confluent.cloud_key_secret
+    secret = ctx.deployment.created_confluent.cloud_key_secret
     remaining = [ENVIRONMENT, FLINK, TABLEFLOW, INTEGRATIONS, QUOTAS]
     try:
         vendor = ctx.confluent()
@@ -77,8 +77,8 @@ def _check_owner(owner: Owner) -> Check:
 
 
 def check_environment(ctx: DeploymentContext, vendor: Confluent) -> Check:
-    id = ctx.deployment.confluent.environment_id
-    wanted = ctx.deployment.confluent.environment_name
+    id = ctx.deployment.created_confluent.environment_id
+    wanted = ctx.deployment.created_confluent.environment_name
     if not id:
         stack = stacks.find_part(ctx, "confluent")
         own_id = stack.outputs.get("EnvironmentId", "") if isinstance(stack, Stack) else ""

@@ -14,6 +14,7 @@ from lakeferry.health import (
     confluent_to_aws,
     snowflake,
     snowflake_to_aws,
+    source,
     storage,
     tenants,
     tools,
@@ -31,6 +32,7 @@ _OF_DEPLOYMENT: Final[tuple[tuple[Group, str, Callable[[DeploymentContext], list
     (aws.GROUP, aws.LAMBDA_QUOTA, aws.check_lambda_quota),
     (aws.GROUP, "Glue: quotas", aws.check_glue_quotas),
     (storage.GROUP, "buckets", storage.check_chosen_buckets),
+    (source.GROUP, source.DATABASE, source.look),
     (confluent.GROUP, confluent.KEY, confluent.look),
     (
         confluent.GROUP,
@@ -46,6 +48,8 @@ _OF_DEPLOYMENT: Final[tuple[tuple[Group, str, Callable[[DeploymentContext], list
     (confluent_to_aws.GROUP, confluent_to_aws.INTEGRATION, confluent_to_aws.look),
     (snowflake_to_aws.GROUP, snowflake_to_aws.VOLUME, snowflake_to_aws.look),
 )
+#: Groups that a deployment with `[source]` has no use for.
+_WITHOUT_CONFLUENT: Final = (confluent.GROUP, confluent_to_aws.GROUP, snowflake.GROUP, snowflake_to_aws.GROUP)
 #: Checks that are made without a login to the deployment's account. "identity" says what is wrong with the
 #: login.
 _WITHOUT_LOGIN: Final = ("deployment file", "identity", "region")
@@ -57,9 +61,14 @@ def list_probes(ctx: DeploymentContext) -> list[Probe]:
             return [group.skip(name, f"not checked: {why}")]
         return look(ctx)
 
+    absent = _WITHOUT_CONFLUENT if ctx.deployment.confluent is None else ()
     return [
         *list_machine_probes(),
-        *(Probe(group, name, partial(checks, group, name, look)) for group, name, look in _OF_DEPLOYMENT),
+        *(
+            Probe(group, name, partial(checks, group, name, look))
+            for group, name, look in _OF_DEPLOYMENT
+            if group not in absent
+        ),
     ]
 
 

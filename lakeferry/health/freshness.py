@@ -124,7 +124,10 @@ def read_tables(readers: Readers, stale_hours: float) -> list[TableStatus]:
     reads = [
         (table.topic, hop, read)
         for table in readers.settings.monitored.tables
-        for hop, read in _list_reads(readers, tableflow, table)
+        for hop, read in [
+            *_list_confluent_reads(readers, tableflow, table),
+            *_list_reads(readers, table),
+        ]
     ]
     with ThreadPoolExecutor(_IN_PARALLEL) as pool:
         observations = list(pool.map(lambda read: _observe(read[2], stale_hours), reads))
@@ -134,11 +137,16 @@ def read_tables(readers: Readers, stale_hours: float) -> list[TableStatus]:
     return [TableStatus(table, hops) for table, hops in tables.items()]
 
 
-def _list_reads(
+def _list_confluent_reads(
     readers: Readers, tableflow: Tableflow, table: MonitoredTable
 ) -> Iterator[tuple[str, Callable[[], Any]]]:
+    if readers.settings.monitored.tables_exist:
+        return
     yield "topic", functools.partial(readers.topics.age, table.topic)
     yield "tableflow", lambda: observe_topic(tableflow.topics.get(table.topic))
+
+
+def _list_reads(readers: Readers, table: MonitoredTable) -> Iterator[tuple[str, Callable[[], Any]]]:
     if table.database:
         glue = readers.glue(table.database)
         yield "iceberg", functools.partial(glue.iceberg_age, table.topic)

@@ -18,8 +18,8 @@ from lambdas.shared.aws import read_error_code
 GROUP: Final = Group("storage")
 BUCKET: Final = "bucket"
 #: Error codes of HeadBucket. Its answer has no body, so there are no more specific codes.
-_FOREIGN: Final = ("403", "Forbidden", "AccessDenied")
-_ABSENT: Final = ("404", "NoSuchBucket", "NotFound")
+FOREIGN: Final = ("403", "Forbidden", "AccessDenied")
+ABSENT: Final = ("404", "NoSuchBucket", "NotFound")
 #: S3 returns no LocationConstraint for this region, and refuses it as one.
 _FIRST_REGION: Final = "us-east-1"
 _LISTED: Final = 1000
@@ -34,10 +34,9 @@ def check_chosen_buckets(ctx: DeploymentContext) -> list[Check]:
     """Check that the bucket names in the file are free before the first deployment, and the deployment's own
     after it.
     """
-    chosen = {
-        "Tableflow's bucket": ctx.deployment.aws.tableflow_bucket,
-        "lake bucket": ctx.deployment.aws.lake_bucket,
-    }
+    chosen = {"lake bucket": ctx.deployment.aws.lake_bucket}
+    if ctx.deployment.source is None:
+        chosen = {"Tableflow's bucket": ctx.deployment.aws.tableflow_bucket, **chosen}
     data = stacks.describe(ctx, f"{ctx.deployment.prefix}-data", with_resources=True)
     own_buckets = (
         {resource.physical_id for resource in data.resources if resource.type == "AWS::S3::Bucket"}
@@ -81,9 +80,9 @@ def _read_bucket_state(ctx: DeploymentContext, bucket: str) -> str:
     try:
         ctx.client("s3").head_bucket(Bucket=bucket, ExpectedBucketOwner=ctx.account)
     except ClientError as error:
-        if read_error_code(error) in _ABSENT:
+        if read_error_code(error) in ABSENT:
             return "absent"
-        if read_error_code(error) in _FOREIGN:
+        if read_error_code(error) in FOREIGN:
             return "foreign"
         raise
     return "own"
@@ -105,14 +104,14 @@ def check_bucket(ctx: DeploymentContext, group: Group, name: str) -> Check:
         return group.fail(
             BUCKET, foreign, "Look at its owner and its policy", f"a bucket of account {ctx.account}"
         )
-    region = ctx.client("s3").get_bucket_location(Bucket=name)["LocationConstraint"] or _FIRST_REGION
+    region = find_region(ctx, name)
     if region != ctx.region:
         fix = (
             "Tableflow writes in the cluster's region only: move its objects away, delete it and create it "
             "again there"
         )
         return group.fail(BUCKET, f"{name} is in {region}", fix, ctx.region)
-    if key := _find_foreign_key(ctx, name):
+    if key := find_kms_key(ctx, name):
         fix = (
             "Set its encryption back to SSE-S3 (AES256), as it was deployed: no role of the deployment may "
             "use the key"
@@ -131,7 +130,12 @@ def check_bucket(ctx: DeploymentContext, group: Group, name: str) -> Check:
     )
 
 
-def _find_foreign_key(ctx: DeploymentContext, bucket: str) -> str:
+def find_region(ctx: DeploymentContext, bucket: str) -> str:
+    """Raises ClientError."""
+    return str(ctx.client("s3").get_bucket_location(Bucket=bucket)["LocationConstraint"] or _FIRST_REGION)
+
+
+def find_kms_key(ctx: DeploymentContext, bucket: str) -> str:
     """Return the KMS key that the bucket encrypts with, "" if S3's own keys do or if the encryption can't be
     read.
     """

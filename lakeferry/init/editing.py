@@ -29,6 +29,9 @@ def update(text: str, before: Deployment, defaults: Answers, answers: Answers) -
     for table, key in (("deployment", "name"), ("deployment", "owner"), ("aws", "region")):
         if key in changed:
             text = set_value(text, table, key, answers[key])
+    if before.source and changed & {"database", "bucket"} and answers["database"] != NONE:
+        text = set_value(text, "source", "glue_database", answers["database"])
+        text = set_value(text, "source", "tableflow_bucket", answers["bucket"])
     if changed & {"environment", "environment_name"}:
         if answers["environment"] == NEW:
             text = remove_key(

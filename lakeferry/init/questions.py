@@ -66,6 +66,10 @@ def _check_addresses_or_none(text: str) -> str | None:
     return None if text == NONE else _check_addresses(text)
 
 
+def _check_bucket(text: str) -> str | None:
+    return validation.bucket_name(text) if text else "name the bucket: it is in the location of each table"
+
+
 def _check_all(text: str, check: Callable[[str], str | None]) -> str | None:
     return next((problem for name in split_names(text) if (problem := check(name))), None)
 
@@ -75,6 +79,13 @@ QUESTIONS: Final = (
     Question("name", "What is the deployment called?", validation.NAME.problem, "lakeferry"),
     Question("owner", "Who owns it: a team or a role?", validation.tag_value, "data-platform team"),
     Question("region", "AWS region of the deployment and the Kafka cluster", validation.region, "eu-west-1"),
+    Question(
+        "database",
+        "Tableflow tables in Glue already? The name of their Glue database, or none",
+        _allow_word(NONE, validation.GLUE_DATABASE),
+        NONE,
+    ),
+    Question("bucket", "The bucket that these tables are in", _check_bucket, ""),
     Question(
         "environment",
         "Confluent environment: new, or the id of an existing one",
@@ -120,8 +131,18 @@ def split_names(text: str) -> list[str]:
 
 
 def applies(question: Question, answers: Answers) -> bool:
-    """Return whether the question applies, given these answers: only an existing environment has a name."""
-    return question.key != "environment_name" or answers["environment"] != NEW
+    """Return whether the question applies, given these answers: only an existing environment has a name, and
+    with existing tables nothing is created at Confluent and Snowflake.
+    """
+    has_tables = answers["database"] != NONE
+    match question.key:
+        case "bucket":
+            return has_tables
+        case "environment" | "snowflake":
+            return not has_tables
+        case "environment_name":
+            return not has_tables and answers["environment"] != NEW
+    return True
 
 
 def list_problems(answers: Answers) -> list[tuple[str, str]]:
@@ -131,7 +152,10 @@ def list_problems(answers: Answers) -> list[tuple[str, str]]:
         for question in QUESTIONS
         if applies(question, answers)
     ]
-    return [(key, problem) for key, problem in checked if problem]
+    problems = [(key, problem) for key, problem in checked if problem]
+    if answers["database"] != NONE and answers["topics"] == EXAMPLE:
+        problems.append(("topics", "name the tables to export, separated by commas: the example has its own"))
+    return problems
 
 
 def choose_defaults(remembered: Answers, existing: Deployment | None) -> dict[str, str]:
@@ -149,13 +173,17 @@ def _read_answers(deployment: Deployment) -> dict[str, str]:
     of_export = (
         {"schedule": first.cron, "zone": first.zone, "recipients": _join(first.recipients)} if first else {}
     )
+    confluent = deployment.confluent
+    source = deployment.source
     account = deployment.snowflake.account if deployment.snowflake and deployment.uses_snowflake else NONE
     return {
         "name": deployment.identity.name,
         "owner": deployment.identity.owner,
         "region": deployment.aws.region,
-        "environment": deployment.confluent.environment_id or NEW,
-        "environment_name": deployment.confluent.environment_name or "",
+        "database": source.glue_database if source else NONE,
+        "bucket": source.tableflow_bucket if source else "",
+        "environment": (confluent.environment_id if confluent else None) or NEW,
+        "environment_name": (confluent.environment_name if confluent else None) or "",
         "snowflake": account,
         "topics": KEEP if deployment.topics else EXAMPLE,
         "engineers": _join(deployment.alerts.engineers),

@@ -131,7 +131,13 @@ def _name_remembered(output: Output, defaults: Answers, before: Deployment | Non
 def _find_unused_answers(answers: Answers, deployment: Deployment) -> Iterator[str]:
     """Yield a sentence about answers that are not in the file, and why."""
     topics = ", ".join(topic.name for topic in deployment.topics) or "a topic of the file"
-    if not deployment.exports:
+    without_schema = template.find_topics_without_schema(answers)
+    if without_schema:
+        yield (
+            f"exports of {', '.join(without_schema)} are not in the file yet: their schemas are not known. "
+            f"`{find_program_name()} topics import` reads them from the tables; then run this command again"
+        )
+    elif not deployment.exports:
         names = (
             f"the schedule {answers['schedule']}, the zone {answers['zone']} and the recipients "
             f"{answers['recipients']}"
@@ -170,9 +176,9 @@ def _collect_answers(
         for question in QUESTIONS:
             if question.key not in given_as_options and questions.applies(question, answers):
                 answers[question.key] = _ask(
-                    output, _adapt_to_clone(question, clone, before), answers[question.key]
+                    output, _adapt_to_clone(question, clone, before, answers), answers[question.key]
                 )
-    if invalid := questions.list_problems(answers):
+    if invalid := [*questions.list_problems(answers), *_find_changed_origin(before, answers)]:
         lines = "\n".join(f"  --{key.replace('_', '-')}: {why}" for key, why in invalid)
         details = [{"key": key, "message": why} for key, why in invalid]
         hint = "Correct these; nothing was written"
@@ -180,9 +186,21 @@ def _collect_answers(
     return answers
 
 
-def _adapt_to_clone(question: Question, clone: Clone, before: Deployment | None) -> Question:
-    """Return the question about topics with a check that each new topic has a schema; any other question as
-    it is.
+def _find_changed_origin(before: Deployment | None, answers: Answers) -> Iterator[tuple[str, str]]:
+    """Yield a problem if a file that creates its cluster would name existing tables, or the other way
+    round.
+    """
+    has_tables = answers["database"] != questions.NONE
+    if before is not None and has_tables != (before.source is not None):
+        what = "creates its own cluster" if before.confluent else "reads tables that exist"
+        yield "database", f"the file {what}, and can't become the other kind. Choose another --stage"
+
+
+def _adapt_to_clone(
+    question: Question, clone: Clone, before: Deployment | None, answers: Answers
+) -> Question:
+    """Return the question about topics with a check that each new topic has a schema, which an existing table
+    doesn't need yet; any other question as it is.
     """
     if question.key != "topics":
         return question
@@ -191,7 +209,7 @@ def _adapt_to_clone(question: Question, clone: Clone, before: Deployment | None)
     def check_topics(text: str) -> str | None:
         if problem := question.check(text):
             return problem
-        if text in (questions.EXAMPLE, questions.KEEP):
+        if text in (questions.EXAMPLE, questions.KEEP) or answers["database"] != questions.NONE:
             return None
         files = {
             name: clone.project / "topics" / f"{name}.avsc"
@@ -255,15 +273,22 @@ def _report(
     for address in sorted(addresses):
         if address.endswith("@example.com"):
             output.warn(f"! {address} is an example: mails to it are not delivered")
-    vendors = ["confluent"]
-    secrets = [deployment.confluent.cloud_key_secret]
+    vendors = []
+    secrets = []
+    if deployment.confluent:
+        vendors.append("confluent")
+        secrets.append(deployment.confluent.cloud_key_secret)
     if deployment.snowflake and deployment.uses_snowflake:
         vendors.append("snowflake")
         secrets.append(deployment.snowflake.key_secret)
-    output.print(
-        f"The keys themselves are not in this file. Store them in Secrets Manager as {' and '.join(secrets)}."
-    )
-    commands = [*(f"secrets set {vendor}" for vendor in vendors), "doctor", "plan", "deploy"]
+    if secrets:
+        output.print(
+            "The keys themselves are not in this file. Store them in Secrets Manager as "
+            f"{' and '.join(secrets)}."
+        )
+    stores = [f"secrets set {vendor}" for vendor in vendors]
+    imports = ["topics import"] if deployment.source else []
+    commands = [*stores, *imports, "doctor", "plan", "deploy"]
     following = [f"{command} --stage {clone.stage}" for command in commands]
     output.print("Next: " + "\n      ".join(f"{find_program_name()} {command}" for command in following))
     return {

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 from config.exports import contracts, cron
 from config.exports.contract import Contract, Every
+from config.project import PROJECT
 from lakeferry.init.questions import EXAMPLE, EXAMPLE_TOPICS, NEW, NONE, Answers, split_names
 
 TomlValue = str | bool | int | list[str]
@@ -44,6 +45,10 @@ partitions = 6
 
 [topics.tableflow]
 {table}"""
+_EXISTING: Final = """\
+[[topics]]
+name = "{name}"
+"""
 
 
 def to_toml(value: TomlValue) -> str:
@@ -59,10 +64,11 @@ def render_file(stage: str, answers: Answers) -> str:
     parts = [
         _write_identity(stage, answers),
         _write_aws(answers),
-        _write_confluent(answers),
+        _write_confluent(answers) if answers["database"] == NONE else _write_source(answers),
         write_topics(answers),
     ]
-    parts += [_write_snowflake(answers)] if answers["snowflake"] != NONE else []
+    if answers["snowflake"] != NONE and answers["database"] == NONE:
+        parts.append(_write_snowflake(answers))
     parts += [write_exports(answers), _write_alerts(answers)]
     return "\n".join(part for part in parts if part)
 
@@ -73,6 +79,8 @@ def write_topics(answers: Answers) -> str:
         first, second = (_write_snowflake_table(name, answers) for name in EXAMPLE_TOPICS)
         return EXAMPLE_COMMENT + _EXAMPLE.format(first=first, second=second)
     names = split_names(answers["topics"])
+    if answers["database"] != NONE:
+        return "\n".join(_EXISTING.format(name=name) for name in names)
     return "\n".join(
         (OWN_COMMENT + _OWN).format(name=name, table=_write_snowflake_table(name, answers)) for name in names
     )
@@ -81,12 +89,26 @@ def write_topics(answers: Answers) -> str:
 def write_exports(answers: Answers) -> str:
     """Return the exports whose contracts read the topics in the answers.
 
-    Contracts with mistakes are left out.
+    Left out are contracts with mistakes, and those of an existing table whose schema isn't imported yet.
     """
     example = answers["topics"] == EXAMPLE
     topics = EXAMPLE_TOPICS if example else split_names(answers["topics"])
     loaded, _ = contracts.load_all()
-    return "\n".join(_export(contract, answers) for contract in loaded if contract.source.topic in topics)
+    without_schema = find_topics_without_schema(answers)
+    chosen = [
+        contract
+        for contract in loaded
+        if contract.source.topic in topics and contract.source.topic not in without_schema
+    ]
+    return "\n".join(_export(contract, answers) for contract in chosen)
+
+
+def find_topics_without_schema(answers: Answers) -> list[str]:
+    """Return the existing tables whose schema `lakeferry topics import` has not written yet."""
+    if answers["database"] == NONE:
+        return []
+    names = split_names(answers["topics"])
+    return [name for name in names if not (PROJECT / "topics" / f"{name}.avsc").is_file()]
 
 
 def schedule(answers: Answers, every: Every) -> str:
@@ -140,6 +162,14 @@ cloud_key_secret = "{CLOUD_KEY}"  # filled by `lakeferry secrets set confluent`
 {comment}environment_name = {to_toml(name)}
 cluster_type = "Standard"
 flink_max_cfu = 5
+"""
+
+
+def _write_source(answers: Answers) -> str:
+    return f"""\
+[source]
+glue_database = {to_toml(answers["database"])}
+tableflow_bucket = {to_toml(answers["bucket"])}
 """
 
 

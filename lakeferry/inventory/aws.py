@@ -165,11 +165,11 @@ class _Listing:
     @property
     def _created_by_hand(self) -> list[str]:
         deployment = self.ctx.deployment
-        snowflake = self.ctx.deployment.snowflake
         names = [
-            deployment.confluent.cloud_key_secret, deployment.aws.pseudonym_secret,
-            snowflake.key_secret if snowflake else None,
-        ]  # fmt: skip
+            deployment.confluent.cloud_key_secret if deployment.confluent else None,
+            deployment.aws.pseudonym_secret,
+            deployment.snowflake.key_secret if deployment.snowflake else None,
+        ]
         return [name for name in names if name]
 
     @cached_property

@@ -24,10 +24,9 @@ def collect(ctx: DeploymentContext) -> list[Item]:
     with translate_aws_errors("reading the stacks"):
         history = read_history(ctx)
         names = VendorNames(ctx.deployment, ctx.account, history)
-        reads = [
-            lambda: aws.list_items(ctx, history),
-            lambda: _list_guarded(CONFLUENT, lambda: confluent.list_items(ctx, names)),
-        ]
+        reads = [lambda: aws.list_items(ctx, history)]
+        if ctx.deployment.confluent or history.may_have_left(f"{ctx.deployment.prefix}-confluent"):
+            reads.append(lambda: _list_guarded(CONFLUENT, lambda: _list_confluent(ctx, names)))
         stack = f"{ctx.deployment.prefix}-snowflake"
         has_table = ctx.deployment.snowflake is not None
         if ctx.deployment.uses_snowflake or (
@@ -42,6 +41,17 @@ def collect(ctx: DeploymentContext) -> list[Item]:
 def problems(items: list[Item]) -> list[Item]:
     """Return the orphans, and what could not be listed."""
     return [item for item in items if item.verdict in (Verdict.ORPHANED, Verdict.UNKNOWN)]
+
+
+def _list_confluent(ctx: DeploymentContext, names: VendorNames) -> list[Item]:
+    """List Confluent Cloud. An earlier stack may have left objects there, although the file has no
+    `[confluent]` any more.
+
+    Raises CommandFailed, LakeferryError.
+    """
+    if ctx.deployment.confluent is None:
+        return [unknown(CONFLUENT, "", "the file has no [confluent]; put it back instead of [source]")]
+    return confluent.list_items(ctx, names)
 
 
 def _list_snowflake(ctx: DeploymentContext, names: VendorNames) -> list[Item]:

@@ -69,7 +69,7 @@ class _Listing:
             yield unknown(CONFLUENT, "", f"{unseen.kind.code}: {unseen.what}")
 
     def _list_environments(self) -> Iterator[Item]:
-        configured_id = self.ctx.deployment.confluent.environment_id
+        configured_id = self.ctx.deployment.created_confluent.environment_id
         for document in self.vendor.cloud.pages("/org/v2/environments"):
             id = get_text(document, "id")
             name = get_text(document, "display_name")

@@ -199,7 +199,8 @@ def _require_unprotected(ctx: DeploymentContext, policies: DeletionPolicies) -> 
             f"`{lift} NAME` for each of these, then destroy"
         )
         raise CommandFailed("DESTROY-PROTECTED", f"protected against deletion: {', '.join(names)}", hint)
-    if policies.protects_cluster or (policies.stacks and ctx.deployment.confluent.deletion_protection):
+    confluent = ctx.deployment.confluent
+    if policies.protects_cluster or (policies.stacks and confluent and confluent.deletion_protection):
         hint = f"Set confluent.deletion_protection = false in {file} and deploy, then destroy"
         raise CommandFailed("DESTROY-PROTECTED", "the Kafka cluster is protected against deletion", hint)
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import attrs
 
+from config.deployments.confluent_model import Confluent
 from config.deployments.model import Deployment, to_pascal_case
 from lakeferry.deployment import stacks
 from lakeferry.deployment.context import DeploymentContext
@@ -168,8 +169,8 @@ def list_expected(deployment: Deployment, account: str) -> Iterator[tuple[str, s
     yield "confluent", "environment", "Environment", {}
     for name in contract.ACCOUNTS:
         yield "confluent", "service_account", f"{to_pascal_case(name)}Account", {}
-    if environment := deployment.confluent.environment_id:
-        yield from _list_in_environment(deployment, account, environment)
+    if deployment.confluent and deployment.confluent.environment_id:
+        yield from _list_in_environment(deployment, account, deployment.confluent)
     chosen = deployment.snowflake
     objects = [
         ("snowflake_warehouse", "Warehouse", chosen.warehouse if chosen else None),
@@ -185,17 +186,17 @@ def list_expected(deployment: Deployment, account: str) -> Iterator[tuple[str, s
 
 
 def _list_in_environment(
-    deployment: Deployment, account: str, environment_id: str
+    deployment: Deployment, account: str, confluent: Confluent
 ) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]:
     """Yield the resources in an environment that the deployment didn't create."""
     region = deployment.aws.region
-    values = {"environment_id": environment_id, "region": region}
+    values = {"environment_id": confluent.environment_id, "region": region}
     role_arn = f"arn:aws:iam::{account}:{deployment.role_resource('tableflow')}"
     yield (
         "confluent",
         "kafka_cluster",
         "KafkaCluster",
-        {**values, "availability": deployment.confluent.availability},
+        {**values, "availability": confluent.availability},
     )
     if deployment.statements:
         yield "confluent", "flink_compute_pool", "FlinkPool", values

@@ -103,6 +103,8 @@ def count_runs(export: Export) -> int:
 
 def _estimate_confluent(deployment: Deployment) -> Iterator[Line]:
     settings = deployment.confluent
+    if settings is None:
+        return
     most = settings.max_ecku or 1
     limit = (
         f"up to {most} eCKU"
@@ -184,7 +186,11 @@ def count_secrets(plan: LoadedDeployment) -> int:
 
 
 def count_confluent_keys(deployment: Deployment) -> int:
-    """Count the API keys of accounts with work: always the manager's two and monitoring's two."""
+    """Count the API keys of accounts with work: always the manager's two and monitoring's two. There are none
+    with `[source]`.
+    """
+    if deployment.confluent is None:
+        return 0
     producers = any(not topic.statement for topic in deployment.topics)
     consumers_and_registry = 2 if deployment.topics else 0
     return 4 + int(producers) + consumers_and_registry + int(bool(deployment.statements))
@@ -194,14 +200,20 @@ def count_keys(plan: LoadedDeployment) -> int:
     """Count the KMS keys: for Confluent's keys, alarms, the logs of jobs, Snowflake's users and the
     pseudonymisation key.
     """
-    return 3 + int(plan.deployment.uses_snowflake) + int(plan.deployment.aws.pseudonym_secret is None)
+    return (
+        int(plan.deployment.confluent is not None)
+        + 1
+        + int(bool(plan.deployment.exports))
+        + int(plan.deployment.uses_snowflake)
+        + int(plan.deployment.aws.pseudonym_secret is None)
+    )
 
 
 def count_alarms(deployment: Deployment) -> int:
     """Count the alarms: for each metric, for failed measurements, two for each function, and one for each
     dead-letter queue.
     """
-    vendors = 1 + int(deployment.uses_snowflake)
+    vendors = int(deployment.confluent is not None) + int(deployment.uses_snowflake)
     functions = 2 * vendors + (0 if deployment.keeps_data else 1) + 1 + int(bool(deployment.exports))
     queues = 1 + vendors
     return len(set(_metrics(deployment))) + 1 + 2 * functions + queues
@@ -215,8 +227,9 @@ def count_metrics(deployment: Deployment) -> int:
 def _metrics(deployment: Deployment) -> Iterator[str]:
     """Yield the name of each metric, once for each object that it is emitted for."""
     for topic in deployment.tables:
-        yield from ("TopicAgeHours", "TableflowStopped")
-        if topic.tableflow and topic.tableflow.in_glue:
+        if deployment.confluent:
+            yield from ("TopicAgeHours", "TableflowStopped")
+        if topic in deployment.tables_in_glue:
             yield from ("IcebergAgeHours", "GlueAgeHours")
         if deployment.uses_snowflake and topic.tableflow and topic.tableflow.snowflake_table:
             yield "SnowflakeAgeHours"
@@ -224,13 +237,17 @@ def _metrics(deployment: Deployment) -> Iterator[str]:
         yield from ("ExportLateHours", "RecipientsUnconfirmed")
     secrets = count_confluent_keys(deployment) + int(deployment.uses_snowflake)
     yield from ["KeyAgeDays", "RotationOverdueDays"] * secrets
-    yield from ["DeployerKeyAgeDays"] * (1 + int(deployment.uses_snowflake))
-    yield "RowsSkipped"
+    yield from ["DeployerKeyAgeDays"] * (
+        int(deployment.confluent is not None) + int(deployment.uses_snowflake)
+    )
+    if deployment.confluent:
+        yield "RowsSkipped"
 
 
 def _list_rates(deployment: Deployment) -> Iterator[Rate]:
-    yield _build_rate("a GB written to or read from a topic", "confluent_gb")
-    yield _build_rate("a GB stored in topics for a month", "confluent_gb_month")
+    if deployment.confluent:
+        yield _build_rate("a GB written to or read from a topic", "confluent_gb")
+        yield _build_rate("a GB stored in topics for a month", "confluent_gb_month")
     yield _build_rate("a TB that Athena queries read", "athena_tb")
     if deployment.snowflake is not None and deployment.uses_snowflake:
         size = deployment.snowflake.warehouse_size

@@ -148,7 +148,7 @@ def prepare(ctx: DeploymentContext, simulators: SimulatedEnvironment) -> None:
         "apiKey": simulators.confluent["cloud_api_key"],
         "apiSecret": simulators.confluent["cloud_api_secret"],
     }
-    _store(secrets, ctx.deployment.confluent.cloud_key_secret, key)
+    _store(secrets, ctx.deployment.created_confluent.cloud_key_secret, key)
     snowflake = ctx.deployment.snowflake
     if snowflake is None or not snowflake.enabled:
         return

@@ -16,7 +16,7 @@ from typing import Any, Final
 import attrs
 
 from lakeferry import inventory
-from lakeferry.deployment import stacks
+from lakeferry.deployment import logs, stacks
 from lakeferry.deployment.cdk import Cdk, CliFailed
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import CommandFailed
@@ -248,6 +248,22 @@ def measure_baseline(harness: Harness, report: Reporter) -> Baseline:
     baseline.calls["destroy"], _ = injector.stop()
     lifecycle.nothing_left(harness)
     return baseline
+
+
+def write_function_logs(harness: Harness, file: Path) -> None:
+    """Write what the deployment's functions logged, and what is left over: after a run that failed, they are
+    gone with the simulators.
+    """
+    ctx = harness.ctx
+    client = ctx.client("logs")
+    lines = [f"left over: {item}" for item in inventory.problems(inventory.collect(ctx))]
+    for page in client.get_paginator("describe_log_groups").paginate(
+        logGroupNamePrefix=f"/aws/lambda/{ctx.deployment.prefix}"
+    ):
+        for group in page["logGroups"]:
+            lines.append(f"=== {group['logGroupName']}")
+            lines += [line.text for line in logs.read_function_lines(ctx, group["logGroupName"], 0.0)]
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def _list_busy_stacks(ctx: DeploymentContext) -> list[str]:

@@ -9,6 +9,7 @@ import io
 import json
 import os
 import pty
+import select
 import shutil
 import signal
 import subprocess
@@ -79,6 +80,7 @@ _PARTS: Final = (
 )  # fmt: skip
 _LINKS: Final = (".venv", ".venv-aws", ".jars", "build", "node_modules")
 _COMMAND_SECONDS: Final = 1500.0
+_SILENCE_SECONDS: Final = 300.0
 
 
 def copy_project(root: Path) -> None:
@@ -179,7 +181,7 @@ def talk(
     """Run a command on a terminal; return its exit code and what the terminal showed.
 
     `answers` are pairs: a text to wait for, and what to type then. Raises CheckFailed if one of the texts
-    never appears.
+    never appears, or if the command neither ends nor shows anything for five minutes.
     """
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
@@ -195,7 +197,7 @@ def talk(
     output = ""
     position = 0
     remaining_answers = list(answers)
-    while piece := _read(ours):
+    while piece := _read(ours, process):
         output += piece
         if remaining_answers and (start := output.find(remaining_answers[0][0], position)) >= 0:
             position = start + len(remaining_answers[0][0])
@@ -207,7 +209,12 @@ def talk(
     return code, output
 
 
-def _read(terminal: int) -> str:
+def _read(terminal: int, process: subprocess.Popen[bytes]) -> str:
+    """Return what the terminal shows next, "" at its end. Kill a command that shows nothing any more."""
+    ready, _, _ = select.select([terminal], [], [], _SILENCE_SECONDS)
+    if not ready:
+        process.kill()
+        return ""
     try:
         return os.read(terminal, 4096).decode(errors="replace")
     except OSError:  # the other end is closed: the command has ended

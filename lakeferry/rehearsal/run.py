@@ -36,12 +36,21 @@ _LEAD_SECONDS: Final = 900
 _TOPICS: Final = {"stock_trades", "stock_trades_with_totals"}
 #: The log of the CDK, which each rehearsal writes first, and everything else in the folder of a rehearsal.
 _LOG: Final = "cdk.log"
+_FUNCTION_LOG: Final = "functions.log"
 _ABOUT_PROJECT: Final = """\
 Commands there read {project}, a copy of this clone. Its project/deployments/{stage}.toml is what is
 deployed, with the changes of the checks. To deploy a stage of your own into the same simulators, put its
 file and its contracts there.
 `status` reports a run of the export that failed: a check made it fail."""
-_WRITTEN: Final = (_LOG, "project", "deployments", "printed.json", "report.html", "environment.sh")
+_WRITTEN: Final = (
+    _LOG,
+    _FUNCTION_LOG,
+    "project",
+    "deployments",
+    "printed.json",
+    "report.html",
+    "environment.sh",
+)
 
 
 @attrs.define
@@ -124,9 +133,10 @@ def run_fault_campaign(output: Output, stage: str, seeds: Sequence[int], *, out:
                 try:
                     run.run(reporter)
                 except (CheckFailed, CliFailed) as error:
-                    log = target.shorten_path(out / "rehearsal" / _LOG)
+                    faults.write_function_logs(harness, out / "rehearsal" / _FUNCTION_LOG)
+                    logs = [target.shorten_path(out / "rehearsal" / name) for name in (_LOG, _FUNCTION_LOG)]
                     again = f"{find_program_name()} rehearse --faults {seed}"
-                    hint = f"Look at {log}; the same faults again: {again}"
+                    hint = f"Look at {' and '.join(logs)}; the same faults again: {again}"
                     steps = [attrs.asdict(step) for step in run.steps]
                     raise CommandFailed("REHEARSAL-FAILED", str(error), hint, steps) from None
             for step in run.steps:

@@ -27,7 +27,7 @@ from lambdas.monitoring.measurements import (
     SnowflakeTables,
     TableflowTables,
 )
-from lambdas.monitoring.settings import Monitored
+from lambdas.monitoring.settings import Monitored, MonitoredTable
 from lambdas.shared import errors
 from lambdas.shared.aws import translate_aws_errors
 from lambdas.shared.errors import LakeferryError, OutOfTime
@@ -93,22 +93,32 @@ def list_checks(monitored: Monitored, clients: Clients) -> Iterator[Check]:
 
 def _list_hop_checks(monitored: Monitored, clients: Clients) -> Iterator[Check]:
     """Yield the checks of tables, hop by hop."""
-    topics = clients.topics
-    tables = [table.topic for table in monitored.tables]
     for table in monitored.tables:
         if table.database:
-            lake = clients.lake(table.database)
-            topic = table.topic
+            yield from _list_glue_checks(monitored, clients, table)
+    if not monitored.tables_exist:
+        yield from _list_confluent_checks(monitored, clients)
+    for table in monitored.tables:
+        if table.snowflake:
+            age = partial(clients.snowflake.age, table.snowflake)
             yield Check(
-                "GlueAgeHours",
-                topic,
-                partial(measure_table_age, clients, topic, partial(lake.glue_age, topic)),
+                "SnowflakeAgeHours", table.topic, partial(measure_table_age, clients, table.topic, age)
             )
-            yield Check(
-                "IcebergAgeHours",
-                topic,
-                partial(measure_table_age, clients, topic, partial(lake.iceberg_age, topic)),
-            )
+
+
+def _list_glue_checks(monitored: Monitored, clients: Clients, table: MonitoredTable) -> Iterator[Check]:
+    lake = clients.lake(table.database)
+    topic = table.topic
+    measure = (
+        measure_age_of_existing if monitored.tables_exist else partial(measure_table_age, clients, topic)
+    )
+    yield Check("GlueAgeHours", topic, partial(measure, partial(lake.glue_age, topic)))
+    yield Check("IcebergAgeHours", topic, partial(measure, partial(lake.iceberg_age, topic)))
+
+
+def _list_confluent_checks(monitored: Monitored, clients: Clients) -> Iterator[Check]:
+    topics = clients.topics
+    tables = [table.topic for table in monitored.tables]
     for topic in tables:
         yield Check("TableflowStopped", topic, partial(clients.tableflow.stopped, topic))
     for topic in tables:
@@ -119,12 +129,16 @@ def _list_hop_checks(monitored: Monitored, clients: Clients) -> Iterator[Check]:
         yield Check("RowsSkipped", monitored.cluster, topics.skipped)
     for error_log in monitored.error_logs:
         yield Check("RowsSkipped", error_log, partial(topics.logged, error_log))
-    for table in monitored.tables:
-        if table.snowflake:
-            age = partial(clients.snowflake.age, table.snowflake)
-            yield Check(
-                "SnowflakeAgeHours", table.topic, partial(measure_table_age, clients, table.topic, age)
-            )
+
+
+def measure_age_of_existing(measure: Callable[[], float]) -> float:
+    """Return an age in hours; a week for a table without commits, whose own age isn't known."""
+    try:
+        return measure()
+    except LakeferryError as error:
+        if error.kind is not monitoring_errors.NO_COMMIT:
+            raise
+        return _WEEK_HOURS
 
 
 def measure_table_age(clients: Clients, topic: str, measure: Callable[[], float]) -> float:

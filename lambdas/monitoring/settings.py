@@ -29,7 +29,8 @@ class MonitoredExport(deployment.Export):
 @attrs.frozen
 class Monitored:
     """`secrets` rotate; `deployer_secrets` hold keys that people created. `error_logs` are topics for records
-    that Tableflow can't write."""
+    that Tableflow can't write. If `tables_exist`, Confluent isn't asked about the tables.
+    """
 
     cluster: str = ""
     tables: list[MonitoredTable] = attrs.Factory(list)
@@ -37,6 +38,7 @@ class Monitored:
     secrets: list[str] = attrs.Factory(list)
     deployer_secrets: list[str] = attrs.Factory(list)
     error_logs: list[str] = attrs.Factory(list)
+    tables_exist: bool = False
 
 
 def combine(
@@ -57,4 +59,12 @@ def combine(
         topic_arn = f"{topic_arns}{export.export}" if topic_arns else ""
         exports.append(MonitoredExport(**attrs.asdict(export), topic=topic_arn))
     logs = sorted({table.error_log for table in settings.tables if table.error_log})
-    return Monitored(cluster, tables, exports, list(settings.secrets), list(settings.deployer_secrets), logs)
+    return Monitored(
+        cluster=cluster,
+        tables=tables,
+        exports=exports,
+        secrets=list(settings.secrets),
+        deployer_secrets=list(settings.deployer_secrets),
+        error_logs=logs,
+        tables_exist=settings.tables_exist,
+    )

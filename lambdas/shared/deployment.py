@@ -50,13 +50,15 @@ class Export:
 @attrs.frozen
 class DeploymentSettings:
     """`secrets` are names of secrets that rotate; `deployer_secrets` are names of secrets that people
-    created.
+    created. `tables_exist` says that the tables are those of a cluster of which the deployment knows nothing
+    else.
     """
 
     tables: list[Table] = attrs.Factory(list)
     exports: list[Export] = attrs.Factory(list)
     secrets: list[str] = attrs.Factory(list)
     deployer_secrets: list[str] = attrs.Factory(list)
+    tables_exist: bool = False
 
 
 def read(s3: S3Client, url: str) -> DeploymentSettings:

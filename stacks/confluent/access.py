@@ -66,7 +66,7 @@ class KafkaCluster:
 def create_kafka_cluster(
     scope: Construct, *, provider: VendorProvider, deployment: Deployment
 ) -> KafkaCluster:
-    confluent = deployment.confluent
+    confluent = deployment.created_confluent
     environment_id, name = _create_environment(scope, provider, confluent)
     resource = provider.create(
         scope,
@@ -300,7 +300,7 @@ def list_subjects(role: Role, deployment: Deployment) -> list[str]:
     """Return a role's subjects: all in an environment that the deployment creates; in a shared one, those of
     its own topics.
     """
-    if not deployment.confluent.environment_id:
+    if not deployment.created_confluent.environment_id:
         return [role.name]
     # The deployment registers, and so deletes, only schemas of values.
     parts = ("value",) if role.role == "DeveloperManage" else ("key", "value")

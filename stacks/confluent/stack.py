@@ -7,6 +7,7 @@ from aws_cdk import Fn
 from constructs import Construct, IDependable
 
 from config.deployments.deployment_file import LoadedDeployment
+from config.deployments.model import Deployment
 from lambdas import contract
 from lambdas.confluent.properties import FlinkComputePoolProps
 from lambdas.shared.settings import ConfluentSettings, RotationSettings
@@ -53,6 +54,14 @@ class Cluster:
     table_watcher_secret_arn: str
     key_arn: str
     state_table: str
+
+
+def find_glue_database(deployment: Deployment, confluent: ConfluentStack | None) -> str:
+    """Return the name of the Glue database of the tables: that of `[source]`, or of the stack's cluster."""
+    if confluent is not None:
+        return confluent.cluster.glue_database
+    assert deployment.source is not None
+    return deployment.source.glue_database
 
 
 class ConfluentStack(LakeferryStack):
@@ -125,7 +134,7 @@ class ConfluentStack(LakeferryStack):
         return self.kafka.id
 
     def _create_provider(self) -> VendorProvider:
-        cloud_key = self.deployment.confluent.cloud_key_secret
+        cloud_key = self.deployment.created_confluent.cloud_key_secret
         options = SynthOptions.of(self)
         return VendorProvider(
             self,
@@ -156,7 +165,7 @@ class ConfluentStack(LakeferryStack):
         props = FlinkComputePoolProps(
             environment_id=self.kafka.environment_id,
             region=self.deployment.aws.region,
-            max_cfu=self.deployment.confluent.flink_max_cfu,
+            max_cfu=self.deployment.created_confluent.flink_max_cfu,
         )
         return self.provider.create(self, "FlinkPool", props)
 
@@ -198,7 +207,7 @@ class ConfluentStack(LakeferryStack):
         A protected cluster protects its tables too: CloudFormation would remove them before it finds that it
         can't delete topics.
         """
-        if self.deployment.keeps_data or self.deployment.confluent.deletion_protection:
+        if self.deployment.keeps_data or self.deployment.created_confluent.deletion_protection:
             return []
         # A separate policy, because the database's name is the id of a cluster that this function creates.
         rights = attach(
@@ -223,7 +232,7 @@ class ConfluentStack(LakeferryStack):
         return list(cleanups)
 
     def _rotate(self) -> None:
-        cloud_key = self.deployment.confluent.cloud_key_secret
+        cloud_key = self.deployment.created_confluent.cloud_key_secret
         options = SynthOptions.of(self)
         rotation = KeyRotation(
             self,

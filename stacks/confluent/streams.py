@@ -84,7 +84,7 @@ class Streams(Construct):
                 cluster_id=self._cluster.id,
                 credentials=self._keys[KAFKA].credentials,
                 topic=topic.name,
-                partitions=topic.partitions,
+                partitions=topic.new_partitions,
                 config=topic.config,
                 adopt="topic" in topic.adopt,
             ),
@@ -106,7 +106,8 @@ class Streams(Construct):
                 delete_permanently=not keeps,
                 # In the deployment's own environment, an existing subject is one that Datagen registered for
                 # the topic.
-                adopt=self._loaded.deployment.confluent.environment_id is None or "subject" in topic.adopt,
+                adopt=self._loaded.deployment.created_confluent.environment_id is None
+                or "subject" in topic.adopt,
             ),
         ).after(*self._accounts.rights[REGISTRY])
         if keeps:

@@ -18,7 +18,7 @@ from glue_jobs.platform import spark_settings
 from stacks import assets
 from stacks.base import build_own_arn
 from stacks.constructs.function import log_group
-from stacks.constructs.secrets import create_encryption_key, may_read_secret, through
+from stacks.constructs.secrets import create_encryption_key, may_decrypt_tables, may_read_secret, through
 from stacks.constructs.statements import (
     ITS_KEYS,
     ONE_DATABASE,
@@ -114,7 +114,6 @@ class ExportJobs(Construct):
             "--aggregates-database": self._lake.aggregates,
             "--region": region,
             "--time-limit-minutes": str(self._deployment.aws.glue_timeout_minutes - _MINUTES_TO_END),
-            "--partitions": str(self._count_partitions(contract)),
             "--conf": " --conf ".join(settings),
             "--datalake-formats": "iceberg",
             "--enable-auto-scaling": "true",
@@ -127,14 +126,21 @@ class ExportJobs(Construct):
             "--job-language": "python",
             "--custom-logGroup-prefix": self._log_prefix,
         }
+        partitions = self._count_partitions(contract)
+        if partitions:
+            values["--partitions"] = str(partitions)
         if export.first_day:
             values["--first-day"] = export.first_day.isoformat()
         secret = self._deployment.aws.pseudonym_secret or self._lake.pseudonym_secret_arn
         return values | ({"--pseudonym-secret": secret} if contract.hashed else {})
 
-    def _count_partitions(self, contract: Contract) -> int:
+    def _count_partitions(self, contract: Contract) -> int | None:
+        """Return the number of partitions of the contract's topic, which may not be known for a table that
+        exists.
+        """
         topics = {topic.name: topic for topic in self._deployment.topics}
-        return self._loaded.sources.partitions(topics[contract.source.topic])
+        topic = topics[contract.source.topic]
+        return topic.partitions if self._deployment.source else self._loaded.sources.partitions(topic)
 
     def _create_encryption_key(self) -> kms.Key:
         """Create the key of logs and bookmarks. It is deleted with the stack, like the logs."""
@@ -212,6 +218,7 @@ class ExportJobs(Construct):
             # Without ListBucket, S3 answers 403 instead of 404 for a file that Tableflow has removed.
             allow("ListTablesS3", ["s3:ListBucket"], [self._lake.tableflow_arn]),
             allow("ReadTablesS3", ["s3:GetObject"], [f"{self._lake.tableflow_arn}/*"], why=ITS_KEYS),
+            *may_decrypt_tables(self, self._lake),
             allow("ReadCode", ["s3:GetObject"], code),
         ]
 

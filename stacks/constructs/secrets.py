@@ -16,6 +16,7 @@ from constructs import Construct
 
 from stacks.base import build_own_arn
 from stacks.constructs.statements import Statement, allow
+from stacks.lake import Lake
 
 
 def create_encryption_key(
@@ -106,6 +107,13 @@ class StackSecrets(Construct):
 def through(scope: Construct, service: str) -> dict[str, Any]:
     stack = Stack.of(scope)
     return {"StringEquals": {"kms:ViaService": f"{service}.{stack.region}.{stack.url_suffix}"}}
+
+
+def may_decrypt_tables(scope: Construct, lake: Lake) -> list[Statement]:
+    """Allow reading Tableflow's bucket through its KMS key, if the deployment file names one."""
+    if not lake.tableflow_key_arn:
+        return []
+    return [allow("DecryptTables", ["kms:Decrypt"], [lake.tableflow_key_arn], through(scope, "s3"))]
 
 
 def name_secret_arn(scope: Construct, name: str) -> str:

@@ -55,6 +55,8 @@ ROWS = {
     "destroy": Row("--stage nosuch", "DEPLOYMENT-FILE", 2),
     "rehearse": Row("--stage nosuch", "DEPLOYMENT-FILE", 2),
     "doctor": Row("--stage nosuch", "DOCTOR", 3),
+    "topics list": Row("--stage nosuch", "DEPLOYMENT-FILE", 2),
+    "topics import": Row("--stage nosuch", "DEPLOYMENT-FILE", 2),
     "plan": Row("--stage nosuch", "DEPLOYMENT-FILE", 2),
     "deploy": Row("--stage nosuch", "DEPLOYMENT-FILE", 2),
     "status": Row("--stage nosuch", "DEPLOYMENT-FILE", 2),

@@ -351,7 +351,7 @@ def test_on_a_terminal_questions_are_asked_with_defaults_and_wrong_answers_again
     typed = [
         ("called? [lakeferry]: ", "\n"), ("role? [data-platform team]: ", "sales team\n"),
         ("cluster [eu-west-1]: ", "nowhere\n"), ("cluster [eu-west-1]: ", "eu-north-1\n"),
-        ("one [new]: ", "env-abc123\n"), ("in Confluent: ", "lake\n"), ("none [none]: ", "\n"),
+        ("database, or none [none]: ", "\n"), ("one [new]: ", "env-abc123\n"), ("in Confluent: ", "lake\n"), ("none [none]: ", "\n"),
         ("commas [example]: ", "unheard_of\n"), ("commas [example]: ", "\n"), ("fields [06:00]: ", "7:15\n"),
         ("zone? [UTC]: ", "\n"), ("none [engineers@example.com]: ", "none\n"),
         ("commas) [engineers@example.com]: ", "on-call@corp.test\n"),
@@ -370,9 +370,41 @@ def test_on_a_terminal_questions_are_asked_with_defaults_and_wrong_answers_again
 
 @pytest.mark.parametrize(("answer", "owner"), [("no", "data-platform team"), ("yes", "sales team")])
 def test_on_a_terminal_the_difference_is_shown_and_asked_about(project, answer, owner):
-    typed = [(": ", "\n")] * 10 + [("yes or no [no]: ", f"{answer}\n")]
+    typed = [(": ", "\n")] * 11 + [("yes or no [no]: ", f"{answer}\n")]
     code, shown = talk(["init", "--owner", "sales team"], environment(project), typed[1:], project.root)
     assert code == 0, shown
     assert '+owner = "sales team"' in shown
     assert plan_of(project, "dev").identity.owner == owner
     assert ("Next: " in shown) == (answer == "yes")
+
+
+def test_existing_tables_need_a_bucket_and_no_key(project):
+    tables = ("--database", "lkc-abc123", "--bucket", "acme-tableflow")
+    result = project.run("init", "--stage", "shop", *MINE, *tables, "--topics", "sales_orders", "--json")
+    assert result.code == 0, result.err
+    made = plan_of(project, "shop")
+    assert (made.confluent, made.snowflake) == (None, None)
+    assert (made.source.glue_database, made.source.tableflow_bucket) == ("lkc-abc123", "acme-tableflow")
+    assert [topic.name for topic in made.topics] == ["sales_orders"]
+    assert result.document["not_stored"] == []
+    assert result.document["next"] == [
+        f"{words} --stage shop" for words in ("topics import", "doctor", "plan", "deploy")
+    ]
+    again = project.run("init", "--stage", "shop", "--yes", "--bucket", "acme-tables", "--json")
+    assert again.code == 0, again.err
+    assert plan_of(project, "shop").source.tableflow_bucket == "acme-tables"
+
+
+def test_existing_tables_are_named(project):
+    result = project.run("init", "--stage", "shop", *MINE, "--database", "lkc-abc123", "--json")
+    assert (result.code, result.document["code"]) == (2, "INIT-ANSWER")
+    assert {mistake["key"] for mistake in result.document["details"]} == {"bucket", "topics"}
+
+
+def test_a_deployment_with_a_cluster_is_not_turned_into_one_without(project):
+    """Its cluster would be deleted with the next deployment."""
+    assert project.run("init", "--stage", "test", *MINE, "--json").code == 0
+    tables = ("--database", "lkc-abc123", "--bucket", "acme-tableflow", "--topics", "sales_orders")
+    result = project.run("init", "--stage", "test", "--yes", *tables, "--json")
+    assert (result.code, result.document["code"]) == (2, "INIT-ANSWER")
+    assert "another --stage" in result.document["message"]

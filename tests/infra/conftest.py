@@ -1,4 +1,4 @@
-"""Both shipped deployments, synthesised once for all tests of templates."""
+"""Both shipped deployments, and one of exports only, synthesised once for all tests of templates."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from tests.support import assembly_kit, shipped
 @pytest.fixture(scope="session")
 def assemblies(tmp_path_factory):
     """Return the assemblies by stage."""
+    deployments = {stage: shipped.load(stage) for stage in ("dev", "prod")}
+    deployments["existing"] = shipped.load_existing()
     return {
-        stage: assembly_kit.synthesise(shipped.load(stage), tmp_path_factory.mktemp(stage))
-        for stage in ("dev", "prod")
+        stage: assembly_kit.synthesise(loaded, tmp_path_factory.mktemp(stage))
+        for stage, loaded in deployments.items()
     }
 
 
@@ -24,6 +26,12 @@ def dev(assemblies):
 @pytest.fixture(scope="session")
 def prod(assemblies):
     return assemblies["prod"]
+
+
+@pytest.fixture(scope="session")
+def existing(assemblies):
+    """Return the assembly of exports over tables that exist."""
+    return assemblies["existing"]
 
 
 @pytest.fixture(params=["dev", "prod"])

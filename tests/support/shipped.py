@@ -28,6 +28,11 @@ def load(stage: str) -> LoadedDeployment:
     return deployment_file.load_stage(stage, DEPLOYMENTS, judge=NOT_JUDGED)
 
 
+def load_existing() -> LoadedDeployment:
+    """Return a deployment of exports only, over tables that exist. It doesn't ship."""
+    return deployment_file.load(ROOT / "tests" / "data" / "existing.toml", judge=NOT_JUDGED)
+
+
 def read(stage: str) -> str:
     return (DEPLOYMENTS / f"{stage}.toml").read_text(encoding="utf-8")
 

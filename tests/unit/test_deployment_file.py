@@ -111,6 +111,12 @@ def test_data_is_kept_by_default():
 
 
 #: The change to dev.toml, the reported key, and words in the message.
+SOURCE = '[source]\nglue_database = "lkc-abc123"\ntableflow_bucket = "acme-tableflow"'
+#: dev.toml with [source] in place of [confluent]: the first pair of its texts to replace.
+OVER_SOURCE = (
+    re.search(r"\[confluent\].*?\n\n\[\[topics\]\]", DEV, re.DOTALL)[0],
+    f"{SOURCE}\n\n[[topics]]",
+)
 WRONG = {
     "an undo that drops another table": (
         (also("careless"),),
@@ -486,6 +492,55 @@ WRONG = {
         ),
         "confluent.max_ecku",
         "needs 2 at least",
+    ),
+    "tables that exist beside a cluster that is created": (
+        (('cluster_type = "Standard"', 'cluster_type = "Standard"\n\n' + SOURCE),),
+        "source",
+        "Keep one",
+    ),
+    "no origin of the tables": (
+        (("[confluent]", "[aws.x]"),),
+        "confluent",
+        "and so is [source]",
+    ),
+    "a topic that exists and is created": (
+        (OVER_SOURCE,),
+        "topics[0].tableflow",
+        "Remove tableflow",
+    ),
+    "statements over tables that exist": (
+        (OVER_SOURCE,),
+        "statements",
+        "nothing is created in Confluent Cloud",
+    ),
+    "Snowflake over tables that exist": (
+        (OVER_SOURCE,),
+        "snowflake",
+        "exports only",
+    ),
+    "a second bucket of tables that exist": (
+        (OVER_SOURCE, ('region = "eu-west-1"', 'region = "eu-west-1"\ntableflow_bucket = "another"')),
+        "aws.tableflow_bucket",
+        "source.tableflow_bucket",
+    ),
+    "a key in another region": (
+        (
+            (
+                OVER_SOURCE[0],
+                OVER_SOURCE[1].replace(
+                    "[[topics]]",
+                    'kms_key = "arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab"\n\n[[topics]]',
+                    1,
+                ),
+            ),
+        ),
+        "source.kms_key",
+        "is a key in us-east-1",
+    ),
+    "the bucket of tables that exist for exports": (
+        (OVER_SOURCE, ('region = "eu-west-1"', 'region = "eu-west-1"\nlake_bucket = "acme-tableflow"')),
+        "aws.lake_bucket",
+        "nobody else may write",
     ),
     "a tag that is taken": (
         (('cost-centre = "data-platform"', 'Stage = "x"'),),

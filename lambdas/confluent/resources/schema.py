@@ -13,7 +13,7 @@ from typing import Any, Final
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.lookup import Ctx, require_existing, treat_gone_container_as_empty
 from lambdas.confluent.properties import SchemaProps
-from lambdas.confluent.rest_client import RestClient, build_path, get_text
+from lambdas.confluent.rest_client import RestClient, build_path, get_path, get_text
 from lambdas.shared.errors import Conflict, LakeferryError, NotFound, Refused
 from lambdas.shared.resource import Outputs
 
@@ -145,13 +145,17 @@ def _is_same(actual: dict[str, Any], spec: SchemaProps) -> bool:
 def _register(plane: RestClient, spec: SchemaProps, *, repeatable: bool = False) -> None:
     """Register the schema.
 
-    Raises Refused if it is incompatible: Confluent's API definition has no other 409 for this call, and a
-    retry doesn't help.
+    Raises Refused if it is incompatible, which a retry doesn't help. Confluent's API definition has no other
+    409 for this call; the registry is asked, because one that something else answered passes.
     """
     body = {"schema": spec.schema, "schemaType": spec.schema_type}
     try:
         plane.post(_build_route(spec) + "/versions", body, repeatable=repeatable)
     except Conflict as refused:
+        route = build_path("compatibility", "subjects", spec.subject, "versions")
+        answer = plane.post(route, body, repeatable=True)
+        if get_path(answer, "is_compatible") is not False:
+            raise
         raise Refused(confluent_errors.SCHEMA_INCOMPATIBLE, refused.what) from None
 
 

@@ -1,0 +1,74 @@
+"""Rules about `[source]`: tables that exist, which a deployment reads and never changes. They are rules like
+those of rules.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from config.deployments.confluent_model import Topic
+from config.deployments.model import Deployment
+from config.deployments.sources import Sources
+
+Finding = tuple[str, str]
+#: The keys of a topic that say what Lakeferry creates or changes in Confluent Cloud.
+_KEYS_OF_CREATED_TOPICS: Final = ("config", "datagen", "statement", "adopt", "tableflow")
+
+
+def tables_have_one_origin(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    """The file has either `[confluent]` or `[source]`."""
+    if deployment.confluent and deployment.source:
+        yield (
+            "source",
+            "can't be combined with [confluent]: the first names tables that exist, the second creates them. "
+            "Keep one. For both, write two deployment files",
+        )
+    if not deployment.confluent and not deployment.source:
+        yield (
+            "confluent",
+            "is missing, and so is [source]. Add [confluent] to create a cluster with its tables, or "
+            "[source] to export tables that exist in Glue already",
+        )
+
+
+def source_is_only_read(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    """With `[source]`, topics have only `name`, `schema` and `partitions`, and there are no statements, no
+    Snowflake and no `aws.tableflow_bucket`. The KMS key is in the deployment's region.
+    """
+    source = deployment.source
+    if source is None:
+        return
+    for index, topic in enumerate(deployment.topics):
+        for key in _list_creating_keys(topic):
+            yield (
+                f"topics[{index}].{key}",
+                f"{topic.name} exists already, and with [source] Lakeferry only reads it. Remove {key}",
+            )
+    if deployment.statements:
+        yield (
+            "statements",
+            "need [confluent]: with [source], nothing is created in Confluent Cloud. Remove them",
+        )
+    if deployment.uses_snowflake:
+        yield (
+            "snowflake",
+            "needs [confluent]: with [source], Lakeferry deploys exports only. Remove the table, or set "
+            "enabled = false",
+        )
+    if deployment.aws.tableflow_bucket:
+        yield (
+            "aws.tableflow_bucket",
+            "names a bucket that is created, and with [source] the tables have a bucket. Write its name to "
+            "source.tableflow_bucket",
+        )
+    if source.kms_key and source.kms_key.split(":")[3] != deployment.aws.region:
+        yield (
+            "source.kms_key",
+            f"is a key in {source.kms_key.split(':')[3]}, and the bucket is in {deployment.aws.region}: S3 "
+            "encrypts with keys of the bucket's region",
+        )
+
+
+def _list_creating_keys(topic: Topic) -> list[str]:
+    return [key for key in _KEYS_OF_CREATED_TOPICS if getattr(topic, key)]

@@ -1,0 +1,116 @@
+"""`lakeferry topics …`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+
+import attrs
+import typer
+
+from lakeferry.cli.app import CommandContext, command, command_group
+from lakeferry.errors import CommandFailed
+from lakeferry.output import find_program_name
+
+app: Final = command_group("topics", "Topics whose tables exist in Glue.")
+
+
+@command(
+    app,
+    "list",
+    stage=True,
+    json_keys={
+        "stage": "The deployment stage.",
+        "database": "The Glue database.",
+        "tables": (
+            "Its tables: `name`, `iceberg` (whether an export can read it), and `in_file` (whether the "
+            "deployment file has it as a topic)."
+        ),
+    },
+)
+def list_(call: CommandContext) -> Mapping[str, Any]:
+    """List the tables of the Glue database that the deployment file names, or of the deployed cluster."""
+    from lakeferry.deployment.context import open_context
+    from lakeferry.topics import tables as core
+
+    with open_context(call.stage) as ctx:
+        database = core.find_database(ctx)
+        with call.output.step(f"Reading Glue database {database}"):
+            tables = core.list_tables(ctx, database)
+        names = {topic.name for topic in ctx.deployment.topics}
+    documents = [
+        {"name": table.name, "iceberg": bool(table.metadata), "in_file": table.name in names}
+        for table in tables
+    ]
+    rows = [
+        [
+            table.name,
+            "Iceberg" if table.metadata else "other",
+            "yes" if table.name in names else "no",
+        ]
+        for table in tables
+    ]
+    call.output.print(f"Glue database {database}: {len(tables)} tables")
+    if rows:
+        call.output.table(["table", "format", "in the file"], rows)
+    new = [table.name for table in tables if table.metadata and table.name not in names]
+    if new:
+        call.output.print(
+            f"Next: add [[topics]] with the name of a table to project/deployments/{call.stage}.toml, then "
+            f"`{find_program_name()} topics import --stage {call.stage}`"
+        )
+    return {"stage": call.stage, "database": database, "tables": documents}
+
+
+@command(
+    app,
+    "import",
+    stage=True,
+    json_keys={
+        "stage": "The deployment stage.",
+        "topics": (
+            "Each topic: `topic`, `file`, `state` (`written`, `unchanged`, or `differs`: the file has other "
+            "fields, and was kept), `fields` (their number), and `changes` (what differs)."
+        ),
+    },
+)
+def import_(
+    call: CommandContext,
+    *,
+    topics: Annotated[
+        list[str] | None, typer.Argument(metavar="[TOPIC]...", help="The topics. Default: all of the file.")
+    ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace a schema file that has other fields, with its tags.")
+    ] = False,
+) -> Mapping[str, Any]:
+    """Write the schema file of each topic from its table in Glue, so that a contract can be checked."""
+    from lakeferry.deployment.context import open_context
+    from lakeferry.topics import schemas as core
+
+    with open_context(call.stage) as ctx:
+        selected = core.select_topics(ctx, topics or [])
+        with call.output.step("Reading the tables"):
+            imported = core.import_schemas(ctx, selected, replace=replace)
+    for topic in imported:
+        call.output.print(f"{topic.file}: {topic.state}, {topic.fields} fields")
+        for change in topic.changes:
+            call.output.print(f"  {change}")
+    document = {"stage": call.stage, "topics": [attrs.asdict(topic) for topic in imported]}
+    differing = [topic.topic for topic in imported if topic.state == core.DIFFERS]
+    if differing:
+        raise CommandFailed(
+            "TOPICS-DIFFER",
+            f"the schema files of {', '.join(differing)} have other fields than the tables, and were kept",
+            details=document,
+        )
+    if any(topic.state == core.WRITTEN for topic in imported):
+        call.output.print(
+            "A table has no tags, so each field counts as one that may be personal. Add "
+            '"confluent:tags": ["PII"] to the personal fields of the files, then set their "lakeferry:tags" '
+            'to "reviewed"'
+        )
+    call.output.print(
+        f"Next: write a contract in project/exports/, then `{find_program_name()} export check NAME`"
+    )
+    return document

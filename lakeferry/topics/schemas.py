@@ -1,0 +1,127 @@
+"""Write the schema files of topics whose tables exist: project/topics/<topic>.avsc."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from config.deployments.confluent_model import Topic
+from config.exports import topic_schema
+from config.exports.table_columns import list_spark_columns
+from config.project import ROOT
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.errors import CommandFailed
+from lakeferry.topics import avro, tables
+from lakeferry.topics.avro import UnknownType
+from lakeferry.topics.tables import GlueTable
+
+WRITTEN: Final = "written"
+UNCHANGED: Final = "unchanged"
+DIFFERS: Final = "differs"
+
+
+@attrs.frozen
+class Imported:
+    """`state` is WRITTEN, UNCHANGED or DIFFERS: the file exists with other fields, and was kept.
+
+    `fields` is the number of the topic's own columns, `changes` describes what differs.
+    """
+
+    topic: str
+    file: str
+    state: str
+    fields: int
+    changes: tuple[str, ...] = ()
+
+
+def select_topics(ctx: DeploymentContext, names: list[str]) -> list[Topic]:
+    """Return the topics of the file with these names, or all. Raises CommandFailed for another name."""
+    topics = {topic.name: topic for topic in ctx.deployment.tables_in_glue}
+    unknown = [name for name in names if name not in topics]
+    if unknown or not topics:
+        what = f"{', '.join(unknown)} is not a table of the file" if unknown else "the file has no tables"
+        hint = (
+            f"Add [[topics]] to project/deployments/{ctx.stage}.toml. Tables of the file: "
+            f"{', '.join(topics) or 'none'}"
+        )
+        raise CommandFailed("TOPICS-UNKNOWN", what, hint)
+    return [topics[name] for name in names or topics]
+
+
+def import_schemas(ctx: DeploymentContext, topics: list[Topic], *, replace: bool) -> list[Imported]:
+    """Write a schema file for each topic. A file with other fields is kept unless `replace`.
+
+    Raises CommandFailed, and writes nothing, if a topic has no table or no table that can be read.
+    """
+    database = tables.find_database(ctx)
+    existing = {table.name: table for table in tables.list_tables(ctx, database)}
+    documents = {topic.name: _build(ctx, topic, existing, database) for topic in topics}
+    return [_write(ctx, topic, documents[topic.name], replace=replace) for topic in topics]
+
+
+def _build(
+    ctx: DeploymentContext, topic: Topic, existing: Mapping[str, GlueTable], database: str
+) -> dict[str, Any]:
+    table = existing.get(topic.name)
+    if table is None or not table.metadata:
+        names = ", ".join(name for name, table in existing.items() if table.metadata) or "none"
+        why = "is not an Iceberg table" if table else "does not exist"
+        raise CommandFailed(
+            "NO-TABLE", f"table {database}.{topic.name} {why}", f"Iceberg tables of {database}: {names}"
+        )
+    schema = tables.find_schema(tables.read_metadata(ctx, table))
+    try:
+        return avro.build_schema(schema, topic.name)
+    except UnknownType as unknown:
+        raise CommandFailed("TABLE-UNREADABLE", f"table {database}.{topic.name}: {unknown}") from None
+
+
+def _write(ctx: DeploymentContext, topic: Topic, document: dict[str, Any], *, replace: bool) -> Imported:
+    file = ctx.loaded.sources.schema_file(topic) or ctx.loaded.sources.root / "topics" / f"{topic.name}.avsc"
+    name = str(file.relative_to(ROOT)) if file.is_relative_to(ROOT) else str(file)
+    count = len(document["fields"])
+    changes = None
+    if file.is_file():
+        changes = _compare(json.loads(file.read_text(encoding="utf-8")), document, topic.name)
+    if changes == ():
+        return Imported(topic.name, name, UNCHANGED, count)
+    if changes and not replace:
+        return Imported(topic.name, name, DIFFERS, count, changes)
+    _write_file(file, document)
+    return Imported(topic.name, name, WRITTEN, count, changes or ())
+
+
+def _write_file(file: Path, document: Mapping[str, Any]) -> None:
+    """Write the file at once: an interrupted command leaves the old one."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = file.with_suffix(".unfinished")
+    unfinished.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    unfinished.replace(file)
+
+
+def _compare(before: Mapping[str, Any], after: Mapping[str, Any], topic: str) -> tuple[str, ...]:
+    """Return how the columns of the table differ from those that the file describes."""
+    columns_before = _list_columns(before, topic)
+    columns_after = _list_columns(after, topic)
+    lost = [f"{name} is not in the table" for name in columns_before if name not in columns_after]
+    new = [f"{name} is new" for name in columns_after if name not in columns_before]
+    other = [
+        f"{name} is {columns_after[name]}, and the file has {kind}"
+        for name, kind in columns_before.items()
+        if columns_after.get(name, kind) != kind
+    ]
+    return (*lost, *new, *other)
+
+
+def _list_columns(schema: Mapping[str, Any], topic: str) -> dict[str, str]:
+    """Return Spark's types of the topic's own columns, as JSON."""
+    described = topic_schema.from_avro(schema, topic)
+    return {
+        column["name"]: json.dumps(column["type"])
+        for column in list_spark_columns(described)["fields"]
+        if column["name"] in described.fields
+    }

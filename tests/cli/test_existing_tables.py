@@ -1,0 +1,260 @@
+"""Exports over tables that exist: from `init` to a file, and back, beside a cluster that is somebody else's.
+
+Nothing of Confluent runs here, and no key of it exists. The tests depend on each other: each continues where
+the previous one ended, as in docs/tutorial/exports-only.md.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import io
+import json
+import os
+import re
+from datetime import UTC, datetime
+
+import attrs
+import boto3
+import pytest
+from pyiceberg.catalog.glue import GlueCatalog
+
+from config.deployments import deployment_file
+from config.exports import cron
+from config.exports.check import NOT_JUDGED
+from config.project import PROJECT
+from lakeferry.deployment.context import FUNCTIONS, Addresses, DeploymentContext
+from lakeferry.local import target
+from lakeferry.rehearsal.harness import copy_project
+from simulators.aws.server import EmbeddedAws
+from simulators.core import control
+from simulators.data import generators
+from simulators.tableflow.topic import load_topic
+from simulators.tableflow.writer import Tableflow, TableLocation
+from tests.support.command import Clone
+from tests.support.deployment_kit import bootstrap
+from tests.support.waiting import until
+
+pytestmark = [pytest.mark.deep, pytest.mark.timeout(2400)]
+STAGE = "shop"
+DATABASE = "lkc-abc123"
+BUCKET = "acme-tableflow"
+ANSWERS = (
+    *("--database", DATABASE, "--bucket", BUCKET),
+    *("--topics", "sales_orders", "--zone", "Europe/Berlin"),
+)
+_WEEKS = {"start": datetime(2026, 11, 9, tzinfo=UTC), "end": datetime(2026, 11, 23, tzinfo=UTC)}
+_RUN_SECONDS = 300.0
+_ENDED = ("SUCCEEDED", "FAILED", "TIMEOUT", "STOPPED", "ERROR")
+
+
+@attrs.frozen
+class Owner:
+    """The team that has the cluster: its tables, and what else is in its bucket and database."""
+
+    aws: EmbeddedAws
+
+    def write_tables(self):
+        s3 = boto3.client("s3")
+        s3.create_bucket(
+            Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": os.environ["AWS_REGION"]}
+        )
+        options = {"s3.endpoint": self.aws.url, "s3.region": os.environ["AWS_REGION"]}
+        catalog = GlueCatalog("lake", client=None, **{"glue.skip-name-validation": "true"}, **options)
+        flow = Tableflow(catalog, TableLocation(BUCKET, cluster_id=DATABASE))
+        mix = generators.SalesMix(orders=2_000)
+        orders = generators.generate_sales_orders(mix, seed=7, **_WEEKS)
+        trades = generators.generate_stock_trades(500, seed=7, **_WEEKS)
+        for name, records in (("sales_orders", orders), ("stock_trades", trades)):
+            flow.materialise(load_topic(PROJECT / "topics" / f"{name}.avsc"), records, commits=4)
+        s3.put_object(Bucket=BUCKET, Key="notes/keep.txt", Body=b"another team's")
+        glue = boto3.client("glue")
+        glue.create_table(DatabaseName=DATABASE, TableInput={"Name": "plain", "Parameters": {}})
+
+    def fingerprint(self):
+        """Return everything that the team has, with the content of each object."""
+        s3 = boto3.client("s3")
+        glue = boto3.client("glue")
+        keys = [
+            item["Key"]
+            for page in s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET)
+            for item in page["Contents"]
+        ]
+        objects = {
+            key: hashlib.sha256(s3.get_object(Bucket=BUCKET, Key=key)["Body"].read()).hexdigest()
+            for key in keys
+        }
+        tables = glue.get_tables(DatabaseName=DATABASE)["TableList"]
+        return {
+            "objects": objects,
+            "bucket": _read_bucket_settings(s3),
+            "tables": json.loads(json.dumps(tables, default=str)),
+            "database": json.loads(json.dumps(glue.get_database(Name=DATABASE)["Database"], default=str)),
+        }
+
+
+def _read_bucket_settings(s3):
+    settings = {}
+    for name in ("policy", "lifecycle_configuration", "encryption", "versioning", "tagging"):
+        try:
+            answer = getattr(s3, f"get_bucket_{name}")(Bucket=BUCKET)
+        except s3.exceptions.ClientError as error:
+            settings[name] = error.response["Error"]["Code"]
+        else:
+            answer.pop("ResponseMetadata")
+            settings[name] = answer
+    return settings
+
+
+@attrs.frozen
+class Analyst:
+    """A user of the other team, in a clone of their own."""
+
+    clone: Clone
+    aws: EmbeddedAws
+    variables: dict[str, str]
+
+    def call(self, *words, code=0):
+        result = self.clone.run(*words, "--json", changes=self.variables, patience=1500)
+        assert result.code == code, f"{words}\n{result.err[-4000:]}{result.out}"
+        return result.document
+
+    @property
+    def file(self):
+        return self.clone.root / "project" / "deployments" / f"{STAGE}.toml"
+
+    @property
+    def ctx(self):
+        loaded = deployment_file.load(self.file, self.clone.root / "project", judge=NOT_JUDGED)
+        return DeploymentContext(loaded, Addresses.read(self.variables))
+
+    def output(self, part, name):
+        (stack,) = self.ctx.client("cloudformation").describe_stacks(
+            StackName=f"{self.ctx.deployment.prefix}-{part}"
+        )["Stacks"]
+        return next(output["OutputValue"] for output in stack["Outputs"] if output["OutputKey"] == name)
+
+
+@pytest.fixture(scope="module")
+def aws():
+    with EmbeddedAws(iam=True) as aws:
+        yield aws
+
+
+@pytest.fixture(scope="module")
+def analyst(aws, tmp_path_factory):
+    root = tmp_path_factory.mktemp("shop")
+    copy_project(root)
+    variables = aws.environment(os.environ) | {FUNCTIONS: "local"}
+    with target.set_environment(variables):
+        yield Analyst(Clone(root), aws, variables)
+
+
+@pytest.fixture(scope="module")
+def owner(analyst, aws):
+    owner = Owner(aws)
+    owner.write_tables()
+    (analyst.clone.root / "project" / "topics" / "sales_orders.avsc").unlink()
+    return owner
+
+
+@pytest.fixture(scope="module")
+def before(owner):
+    return owner.fingerprint()
+
+
+def test_init_asks_for_the_tables_and_for_no_key(analyst, before):
+    document = analyst.call("init", "--stage", STAGE, "--yes", *ANSWERS)
+    assert (document["written"], document["not_stored"]) == (True, [])
+    assert analyst.ctx.deployment.exports == []
+    assert document["next"][0] == f"topics import --stage {STAGE}"
+
+
+def test_the_tables_are_listed(analyst):
+    tables = analyst.call("topics", "list", "--stage", STAGE)["tables"]
+    assert [(table["name"], table["iceberg"], table["in_file"]) for table in tables] == [
+        ("plain", False, False),
+        ("sales_orders", True, True),
+        ("stock_trades", True, False),
+    ]
+
+
+def test_nothing_of_an_imported_schema_leaves_before_somebody_has_looked(analyst):
+    (imported,) = analyst.call("topics", "import", "--stage", STAGE)["topics"]
+    assert imported["state"] == "written"
+    refused = analyst.call("export", "check", "weekly_sales", code=2)
+    assert "has no tags" in refused["message"]
+
+
+def test_a_contract_is_checked_before_anything_is_deployed(analyst):
+    schema = analyst.clone.root / "project" / "topics" / "sales_orders.avsc"
+    schema.write_text(schema.read_text().replace('"unknown"', '"reviewed"'))
+    analyst.call("export", "check", "weekly_sales")
+    analyst.file.unlink()
+    analyst.call("init", "--stage", STAGE, "--yes", *ANSWERS)
+    assert [export.contract for export in analyst.ctx.deployment.exports] == [
+        "weekly_sales",
+        "weekly_sales_by_region",
+    ]
+    text = analyst.file.read_text()
+    analyst.file.write_text(re.sub(r"first_day = \S+", "first_day = 2026-11-09", text))
+
+
+def test_it_deploys_three_stacks_without_a_key_of_confluent(analyst):
+    bootstrap(analyst.ctx, analyst.clone.root)
+    checks = analyst.call("doctor", "--stage", STAGE)["checks"]
+    assert [check for check in checks if check["result"] == "fail"] == []
+    assert {check["group"] for check in checks}.isdisjoint({"Confluent", "Snowflake", "Confluent → AWS"})
+    analyst.call("deploy", "--stage", STAGE, "--yes")
+    assert analyst.ctx.stacks == [f"lakeferry-{STAGE}-{part}" for part in ("data", "exports", "operations")]
+    assert analyst.call("plan", "--check", "--stage", STAGE)["changes"] == []
+    secrets = analyst.ctx.client("secretsmanager").list_secrets()["SecretList"]
+    assert len(secrets) == 1, [secret["Name"] for secret in secrets]
+
+
+def test_the_schedule_publishes_a_file(analyst):
+    export = analyst.ctx.deployment.exports[0]
+    due = cron.parse(export.cron, export.zone).after(datetime(2026, 11, 17, tzinfo=UTC))
+    scheduler = analyst.ctx.client("scheduler")
+    group = analyst.ctx.deployment.prefix
+    job = analyst.output("exports", "WeeklySalesJobName")
+    name = next(
+        schedule["Name"]
+        for schedule in scheduler.list_schedules(GroupName=group)["Schedules"]
+        if job in scheduler.get_schedule(GroupName=group, Name=schedule["Name"])["Target"]["Input"].split('"')
+    )
+    request = {"group": group, "name": name, "at": due.isoformat()}
+    control.call(analyst.aws.url, "POST", "/schedules/fire", request)
+    glue = analyst.ctx.client("glue")
+
+    def ended():
+        (run,) = glue.get_job_runs(JobName=job)["JobRuns"]
+        return run if run["JobRunState"] in _ENDED else None
+
+    run = until(ended, _RUN_SECONDS)
+    assert run["JobRunState"] == "SUCCEEDED", run.get("ErrorMessage")
+    bucket = analyst.output("data", "LakeBucketName")
+    s3 = analyst.ctx.client("s3")
+    manifest = json.loads(
+        s3.get_object(Bucket=bucket, Key="exports/weekly_sales/manifests/2026-W46.json")["Body"].read()
+    )
+    (key,) = [file["key"] for file in manifest["files"] if file["role"] == "data"]
+    content = s3.get_object(Bucket=bucket, Key=key)["Body"].read()
+    text = gzip.decompress(content) if key.endswith(".gz") else content
+    rows = list(csv.DictReader(io.StringIO(text.decode("utf-8-sig"))))
+    assert len(rows) == manifest["rows"]["lines"]["delivered"] > 100
+
+
+def test_status_shows_what_can_be_seen_without_a_key(analyst):
+    document = analyst.call("status", "--stage", STAGE)
+    (table,) = document["tables"]
+    assert {name for name, hop in table.items() if isinstance(hop, dict)} == {"iceberg", "glue"}
+
+
+def test_destroy_leaves_the_other_team_as_it_was(analyst, owner, before):
+    assert owner.fingerprint() == before
+    analyst.call("destroy", "--stage", STAGE, "--confirm", STAGE)
+    assert owner.fingerprint() == before
+    left = analyst.call("inventory", "--stage", STAGE)
+    assert [item for item in left["items"] if item["verdict"] in ("orphaned", "unknown")] == []

@@ -1,0 +1,152 @@
+"""Schemas made from tables, what is unknown of their tags, and what monitoring measures without a key."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import fastavro
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from config.exports import topic_schema
+from config.exports.avro_schema import BadSchema
+from config.exports.table_columns import list_spark_columns
+from config.exports.topic_schema import REVIEWED_TAGS, TAGS, UNKNOWN_TAGS
+from lakeferry.topics import avro
+from lakeferry.topics.avro import UnknownType
+from lambdas.monitoring import errors as monitoring_errors
+from lambdas.monitoring.checks import list_checks, measure_age_of_existing
+from lambdas.monitoring.settings import Monitored, MonitoredTable
+from lambdas.shared.errors import LakeferryError
+from simulators.tableflow.avro import SchemaError
+from simulators.tableflow.layout import build_table_schema
+from simulators.tableflow.topic import Topic
+from tests.support.avro_schemas import AvroTypes
+
+ORDERS = {
+    "type": "record",
+    "name": "Order",
+    "fields": [
+        {"name": "order_id", "type": "string"},
+        {"name": "placed_at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+        {"name": "day", "type": ["null", {"type": "int", "logicalType": "date"}]},
+        {
+            "name": "total",
+            "type": {"type": "bytes", "logicalType": "decimal", "precision": 12, "scale": 2},
+        },
+        {"name": "status", "type": {"type": "enum", "name": "Status", "symbols": ["NEW", "PAID"]}},
+        {
+            "name": "lines",
+            "type": {
+                "type": "array",
+                "items": {
+                    "type": "record",
+                    "name": "Line",
+                    "fields": [
+                        {"name": "sku", "type": "string"},
+                        {"name": "checksum", "type": {"type": "fixed", "name": "Sum", "size": 4}},
+                    ],
+                },
+            },
+        },
+        {"name": "labels", "type": {"type": "map", "values": ["null", "double"]}},
+    ],
+}
+
+
+def table_schema(schema, naming="DEFAULT"):
+    """Return the schema of the table that Tableflow writes for a topic, as in its metadata."""
+    table = build_table_schema(Topic("orders", schema), naming)
+    return json.loads(table.model_dump_json())
+
+
+def columns_of(schema):
+    return list_spark_columns(topic_schema.from_avro(schema, "orders"))
+
+
+@pytest.mark.parametrize("naming", ["DEFAULT", "PORTABLE"])
+def test_a_schema_made_from_a_table_describes_the_same_columns(naming):
+    made = avro.build_schema(table_schema(ORDERS, naming), "orders")
+    fastavro.parse_schema({key: value for key, value in made.items() if key != TAGS})
+    assert columns_of(made) == columns_of(ORDERS)
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+def test_so_does_that_of_any_table(seed):
+    schema = {"type": "record", "name": "Any", "fields": list(AvroTypes(seed).fields(4))}
+    try:
+        expected = columns_of(schema)
+        table = table_schema(schema)
+    except (BadSchema, SchemaError):
+        return
+    assert columns_of(avro.build_schema(table, "orders")) == expected
+
+
+def test_a_type_that_tableflow_does_not_write_is_named():
+    table = {"fields": [{"id": 1, "name": "at", "type": "timestamp_ns", "required": True}]}
+    with pytest.raises(UnknownType, match="column at has type timestamp_ns"):
+        avro.build_schema(table, "orders")
+
+
+@pytest.mark.parametrize(
+    ("topic", "name"), [("orders", "orders"), ("shop.orders-v1", "shop_orders_v1"), ("2026", "_2026")]
+)
+def test_the_name_of_a_record_is_one_that_avro_allows(topic, name):
+    assert avro.to_avro_name(topic) == name
+
+
+def test_every_field_may_be_personal_until_somebody_has_looked():
+    made = avro.build_schema(table_schema(ORDERS), "orders")
+    assert made[TAGS] == UNKNOWN_TAGS
+    schema = topic_schema.from_avro(made, "orders")
+    assert schema.personal.keys() == schema.fields.keys()
+    assert "has no tags" in schema.personal["total"].why
+    reviewed = topic_schema.from_avro(made | {TAGS: REVIEWED_TAGS}, "orders")
+    assert reviewed.personal == topic_schema.from_avro(ORDERS, "orders").personal == {}
+
+
+def test_another_word_about_the_tags_is_refused():
+    with pytest.raises(BadSchema, match="reviewed"):
+        topic_schema.from_avro({**ORDERS, TAGS: "yes"}, "orders")
+
+
+def test_without_a_key_only_the_tables_in_glue_are_measured():
+    tables = [MonitoredTable("orders", database="lkc-1")]
+    monitored = Monitored(cluster="lkc-1", tables=tables, tables_exist=True)
+    assert [check.metric for check in list_checks(monitored, _NoVendor())] == [
+        "GlueAgeHours",
+        "IcebergAgeHours",
+    ]
+
+
+class _NoVendor:
+    """Clients of which only Glue may be asked."""
+
+    def lake(self, database):
+        return _NoTables()
+
+
+class _NoTables:
+    def glue_age(self, table):
+        raise AssertionError
+
+    iceberg_age = glue_age
+
+
+def test_a_table_without_commits_counts_as_a_week_old():
+    def measure():
+        raise LakeferryError(monitoring_errors.NO_COMMIT, "orders")
+
+    assert measure_age_of_existing(measure) == 168.0
+    assert measure_age_of_existing(itertools.repeat(2.0).__next__) == 2.0
+
+
+def test_another_failure_stays_one():
+    def measure():
+        raise LakeferryError(monitoring_errors.NO_TABLE, "orders")
+
+    with pytest.raises(LakeferryError):
+        measure_age_of_existing(measure)

@@ -1,0 +1,174 @@
+"""`lakeferry doctor` over tables that exist: what stops the exports is named before anything is deployed."""
+
+from __future__ import annotations
+
+import itertools
+
+import attrs
+import boto3
+import pytest
+
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.errors import CommandFailed
+from lakeferry.health import doctor, source
+from lakeferry.health.model import Result
+from lakeferry.topics import schemas
+from tests.support import shipped
+
+_numbers = itertools.count(1)
+
+
+@attrs.frozen
+class Team:
+    """A team with a bucket and a Glue database, and the deployment that reads them."""
+
+    bucket: str
+    database: str
+    region: str
+
+    def create_bucket(self, region=None):
+        client = boto3.client("s3", region_name=region or self.region)
+        client.create_bucket(
+            Bucket=self.bucket, CreateBucketConfiguration={"LocationConstraint": region or self.region}
+        )
+
+    def create_table(self, name, *, bucket=None, kind="ICEBERG"):
+        glue = boto3.client("glue")
+        if self.database not in {row["Name"] for row in glue.get_databases()["DatabaseList"]}:
+            glue.create_database(DatabaseInput={"Name": self.database})
+        location = f"s3://{bucket or self.bucket}/1/v1/{name}/metadata/1.metadata.json"
+        parameters = {"table_type": kind, "metadata_location": location}
+        glue.create_table(DatabaseName=self.database, TableInput={"Name": name, "Parameters": parameters})
+
+    def create_all(self):
+        self.create_bucket()
+        for name in ("sales_orders", "stock_trades"):
+            self.create_table(name)
+
+    def ctx(self, **changed):
+        loaded = shipped.load_existing()
+        named = {"glue_database": self.database, "tableflow_bucket": self.bucket, "kms_key": None, **changed}
+        deployment = attrs.evolve(loaded.deployment, source=attrs.evolve(loaded.deployment.source, **named))
+        return DeploymentContext(attrs.evolve(loaded, deployment=deployment))
+
+    def look(self, **changed):
+        """Return (result, message, fix) of each check by its name."""
+        checks = source.look(self.ctx(**changed))
+        return {check.name: (check.result, check.message, check.fix) for check in checks}
+
+
+@pytest.fixture
+def team(lake_aws):
+    number = next(_numbers)
+    return Team(f"source-{number}", f"lkc-source{number}", lake_aws.region)
+
+
+def failed(checks):
+    return {name: (message, fix) for name, (result, message, fix) in checks.items() if result is Result.FAIL}
+
+
+def test_what_exists_is_named_and_passes(team):
+    team.create_all()
+    checks = team.look()
+    assert failed(checks) == {}
+    assert checks["source database"][1] == f"{team.database} with 2 Iceberg tables; it is only read"
+    assert checks.keys() == {
+        *("source bucket", "source database"),
+        *("Glue table sales_orders", "Glue table stock_trades"),
+    }
+
+
+def test_a_missing_bucket(team):
+    team.create_table("sales_orders")
+    message, fix = failed(team.look())["source bucket"]
+    assert message == f"there is no bucket {team.bucket}"
+    assert "source.tableflow_bucket" in fix
+
+
+def test_a_bucket_in_another_region(team):
+    team.create_bucket("us-west-2")
+    message, fix = failed(team.look())["source bucket"]
+    assert message == f"{team.bucket} is in us-west-2"
+    assert 'aws.region = "us-west-2"' in fix
+
+
+def test_a_missing_database(team):
+    team.create_bucket()
+    message, fix = failed(team.look())["source database"]
+    assert (f"NO-DATABASE: there is no Glue database {team.database}" in message, "lkc-…" in fix) == (
+        True,
+        True,
+    )
+
+
+def test_a_database_without_iceberg_tables(team):
+    team.create_bucket()
+    team.create_table("sales_orders", kind="EXTERNAL_TABLE")
+    message, fix = failed(team.look())["source database"]
+    assert message == f"{team.database} has no Iceberg tables"
+    assert "Glue integration" in fix
+
+
+def test_a_topic_without_a_table(team):
+    team.create_bucket()
+    team.create_table("sales_orders")
+    team.create_table("stock_trades", kind="EXTERNAL_TABLE")
+    message, fix = failed(team.look())["Glue table stock_trades"]
+    assert message == f"{team.database}.stock_trades is not an Iceberg table"
+    assert "Iceberg tables: sales_orders" in fix
+
+
+def test_a_table_in_another_bucket(team):
+    team.create_bucket()
+    team.create_table("sales_orders", bucket="elsewhere")
+    team.create_table("stock_trades")
+    ((name, (message, _)),) = failed(team.look()).items()
+    assert (name, message) == (
+        "Glue table sales_orders",
+        f"{team.database}.sales_orders is in bucket elsewhere",
+    )
+
+
+def test_a_bucket_with_a_key_that_the_file_does_not_name(team):
+    team.create_all()
+    arn = boto3.client("kms").create_key()["KeyMetadata"]["Arn"]
+    rule = {"ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": arn}}
+    boto3.client("s3").put_bucket_encryption(
+        Bucket=team.bucket, ServerSideEncryptionConfiguration={"Rules": [rule]}
+    )
+    message, fix = failed(team.look())["source bucket's KMS key"]
+    assert (arn in message, "source.kms_key" in fix) == (True, True)
+    assert failed(team.look(kms_key=arn)) == {}
+
+
+def test_a_disabled_key(team):
+    team.create_all()
+    kms = boto3.client("kms")
+    arn = kms.create_key()["KeyMetadata"]["Arn"]
+    kms.disable_key(KeyId=arn)
+    message, fix = failed(team.look(kms_key=arn))["source bucket's KMS key"]
+    assert (f"{arn} is Disabled" in message, "enable-key" in fix) == (True, True)
+
+
+def test_a_key_that_does_not_exist(team):
+    team.create_all()
+    arn = f"arn:aws:kms:{team.region}:000000000000:key/12345678-0000-0000-0000-000000000000"
+    assert "there is no key" in failed(team.look(kms_key=arn))["source bucket's KMS key"][0]
+
+
+def test_nothing_of_confluent_or_snowflake_is_checked(team):
+    groups = {probe.group.name for probe in doctor.list_probes(team.ctx())}
+    assert groups == {"tools", "file", "AWS", "storage"}
+
+
+def test_an_import_names_the_tables_that_exist(team):
+    team.create_table("stock_trades")
+    ctx = team.ctx()
+    with pytest.raises(CommandFailed) as refused:
+        schemas.import_schemas(ctx, schemas.select_topics(ctx, ["sales_orders"]), replace=False)
+    assert (refused.value.code, refused.value.hint) == (
+        "NO-TABLE",
+        f"Iceberg tables of {team.database}: stock_trades",
+    )
+    with pytest.raises(CommandFailed, match="nosuch is not a table of the file"):
+        schemas.select_topics(ctx, ["nosuch"])
