@@ -17,7 +17,7 @@ from config.exports import contracts
 from config.exports.allowed_functions import ICEBERG_FIELDS, KAFKA_FIELDS, RECORD_KEY, WINDOW_FIELDS
 from config.exports.analysis import Analysis, analysable, did_you_mean
 from config.exports.contract import Column, Contract
-from config.exports.topic_schema import TopicSchema
+from config.exports.topic_schema import REVIEWED_TAGS, TAGS, UNTAGGED, TopicSchema
 from config.toml_model import Rule, read_text
 
 Finding = tuple[str, str]
@@ -53,6 +53,7 @@ def rules(schema: TopicSchema, judge: Judge | NotJudged) -> tuple[Rule[Contract]
         lambda contract: _check_fields_exist(contract, schema),
         lambda contract: _check_event_time_is_a_time(contract, schema),
         lambda contract: _check_table_can_be_read(contract, schema),
+        lambda contract: _check_tags_are_known(contract, schema),
         lambda contract: _check_personal_fields_are_treated(contract, schema),
     ]
     if not isinstance(judge, NotJudged):
@@ -123,6 +124,18 @@ def _resolve(path: str, contract: Contract, schema: TopicSchema) -> str | None:
     return path if path in schema.fields or path == RECORD_KEY else None
 
 
+def _check_tags_are_known(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
+    """Without tags, each column needs a decision. That is one mistake, not one for each column."""
+    undecided = [column.name for column in contract.column if column.personal is None]
+    if schema.tags_unknown and undecided:
+        yield (
+            "source.topic",
+            f"project/topics/{schema.topic}.avsc was made from a table, which has no tags, so any field may "
+            'be personal. Add "confluent:tags": ["PII"] to the personal fields of the file, then set its '
+            f'"{TAGS}" to "{REVIEWED_TAGS}". Or add `personal` to these columns: {", ".join(undecided)}',
+        )
+
+
 def _check_personal_fields_are_treated(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
     """Check columns that copy a field. Only Spark knows the fields of an expression."""
     for index, column in enumerate(contract.column):
@@ -146,7 +159,8 @@ def _ask_judge(contract: Contract, schema: TopicSchema, judge: Judge) -> Iterato
 def _find_untreated(index: int, column: Column, paths: list[str], schema: TopicSchema) -> Iterator[Finding]:
     """Yield a finding if the column has a value of a personal field among `paths` and no treatment."""
     fields = [field for path in paths for field in schema.personal_below(path, as_text=column.type == "text")]
-    carried = [f"{field}: {schema.personal[field].why}" for field in dict.fromkeys(fields)]
+    findings = {field: schema.personal[field] for field in fields}
+    carried = [f"{field}: {finding.why}" for field, finding in findings.items() if finding is not UNTAGGED]
     if any(path.startswith(("kafka_raw_key", "kafka_raw_value", "kafka_headers")) for path in paths):
         carried = ["the raw record"]
     elif RECORD_KEY in paths and RECORD_KEY not in schema.fields:

@@ -42,10 +42,8 @@ class Field:
     record: str = ""
 
 
-_UNTAGGED: Final = Finding(
-    "its schema was made from a table, which has no tags. Add the tag PII to the personal fields of the "
-    f'schema file, then set its "{TAGS}" to "{REVIEWED_TAGS}"'
-)
+#: Why a field counts as personal whose tags are not known.
+UNTAGGED: Final = Finding("nobody has said whether it is personal")
 
 
 @attrs.frozen
@@ -66,7 +64,7 @@ class TopicSchema:
     def personal(self) -> dict[str, Finding]:
         """Return the personal fields by path, and why they are personal."""
         found = personal.personal_fields(self.topic, self.type.record, self.fields.values()) | self.copied
-        return dict.fromkeys(self.fields, _UNTAGGED) | found if self.tags_unknown else found
+        return dict.fromkeys(self.fields, UNTAGGED) | found if self.tags_unknown else found
 
     def personal_below(self, path: str, *, as_text: bool = True) -> list[str]:
         """Return the personal fields among `path` itself, the fields inside it, and the fields that contain

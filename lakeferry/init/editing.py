@@ -45,7 +45,13 @@ def update(text: str, before: Deployment, defaults: Answers, answers: Answers) -
     text = _update_exports(text, before, answers, changed)
     if "engineers" in changed:
         text = set_value(text, "alerts", "engineers", split_names(answers["engineers"]))
-    return _update_topics(text, before, answers) if "topics" in changed else text
+    if "topics" in changed:
+        return _update_topics(text, before, answers)
+    if before.source and not before.exports:
+        # When the file was written, the schemas of its tables were not known.
+        names = ", ".join(topic.name for topic in before.topics)
+        text = "\n".join(filter(None, (text, template.write_exports({**answers, "topics": names}))))
+    return text
 
 
 def _update_topics(text: str, before: Deployment, answers: Answers) -> str:

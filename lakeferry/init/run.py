@@ -128,14 +128,21 @@ def _name_remembered(output: Output, defaults: Answers, before: Deployment | Non
         output.info(f"Defaults from your last answers (.lakeferry/answers.json): {'; '.join(others)}")
 
 
+def _find_topics_to_import(deployment: Deployment) -> list[str]:
+    if deployment.source is None:
+        return []
+    return template.find_topics_without_schema(topic.name for topic in deployment.topics)
+
+
 def _find_unused_answers(answers: Answers, deployment: Deployment) -> Iterator[str]:
     """Yield a sentence about answers that are not in the file, and why."""
     topics = ", ".join(topic.name for topic in deployment.topics) or "a topic of the file"
-    without_schema = template.find_topics_without_schema(answers)
+    without_schema = _find_topics_to_import(deployment)
     if without_schema:
         yield (
             f"exports of {', '.join(without_schema)} are not in the file yet: their schemas are not known. "
-            f"`{find_program_name()} topics import` reads them from the tables; then run this command again"
+            f"`{find_program_name()} topics import --stage {deployment.identity.stage}` reads them from the "
+            "tables; then run this command again"
         )
     elif not deployment.exports:
         names = (
@@ -287,7 +294,7 @@ def _report(
             f"{' and '.join(secrets)}."
         )
     stores = [f"secrets set {vendor}" for vendor in vendors]
-    imports = ["topics import"] if deployment.source else []
+    imports = ["topics import"] if _find_topics_to_import(deployment) else []
     commands = [*stores, *imports, "doctor", "plan", "deploy"]
     following = [f"{command} --stage {clone.stage}" for command in commands]
     output.print("Next: " + "\n      ".join(f"{find_program_name()} {command}" for command in following))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -92,23 +93,18 @@ def write_exports(answers: Answers) -> str:
     Left out are contracts with mistakes, and those of an existing table whose schema isn't imported yet.
     """
     example = answers["topics"] == EXAMPLE
-    topics = EXAMPLE_TOPICS if example else split_names(answers["topics"])
+    topics = list(EXAMPLE_TOPICS) if example else split_names(answers["topics"])
     loaded, _ = contracts.load_all()
-    without_schema = find_topics_without_schema(answers)
-    chosen = [
-        contract
-        for contract in loaded
-        if contract.source.topic in topics and contract.source.topic not in without_schema
-    ]
+    if answers["database"] != NONE:
+        without_schema = find_topics_without_schema(topics)
+        topics = [topic for topic in topics if topic not in without_schema]
+    chosen = [contract for contract in loaded if contract.source.topic in topics]
     return "\n".join(_export(contract, answers) for contract in chosen)
 
 
-def find_topics_without_schema(answers: Answers) -> list[str]:
+def find_topics_without_schema(topics: Iterable[str]) -> list[str]:
     """Return the existing tables whose schema `lakeferry topics import` has not written yet."""
-    if answers["database"] == NONE:
-        return []
-    names = split_names(answers["topics"])
-    return [name for name in names if not (PROJECT / "topics" / f"{name}.avsc").is_file()]
+    return [topic for topic in topics if not (PROJECT / "topics" / f"{topic}.avsc").is_file()]
 
 
 def schedule(answers: Answers, every: Every) -> str:
@@ -195,11 +191,13 @@ def _write_snowflake_table(topic: str, answers: Answers) -> str:
 
 
 def _export(contract: Contract, answers: Answers) -> str:
+    """Return an export. Without existing tables, its first window is today's: there are no older events."""
+    day = datetime.now(ZoneInfo(answers["zone"])).date()
+    first_day = f"first_day = {day}  # a new deployment has no events of earlier windows\n"
     return f"""\
 [[exports]]
 contract = "{contract.name}"
 cron = {to_toml(schedule(answers, contract.window.every))}  # minute, hour, day of month, month, day of week, year
 zone = {to_toml(answers["zone"])}
 recipients = {to_toml(list_recipients(answers))}
-first_day = {datetime.now(ZoneInfo(answers["zone"])).date()}  # a new deployment has no events of earlier windows
-"""
+{first_day if answers["database"] == NONE else ""}"""

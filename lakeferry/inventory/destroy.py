@@ -355,7 +355,11 @@ def _list_unproved(ctx: DeploymentContext, stack: Stack) -> list[str]:
             resource for resource in read_known(ctx, stack) if resource.status != stacks.DELETED
         ]
     except LakeferryError as error:
-        return [f"{stack.name}: the states of its objects can't be read: {error.what}"]
+        return [
+            f"{stack.name}: the states of its objects can't be read: {error.what}. If the vendor's console "
+            "shows none of them: `aws cloudformation delete-stack --deletion-mode FORCE_DELETE_STACK "
+            f"--stack-name {stack.name}`"
+        ]
     checker = ExistenceChecker(ctx, deleting=True)
     reasons = []
     for resource in known_resources:

@@ -387,12 +387,27 @@ def test_existing_tables_need_a_bucket_and_no_key(project):
     assert (made.source.glue_database, made.source.tableflow_bucket) == ("lkc-abc123", "acme-tableflow")
     assert [topic.name for topic in made.topics] == ["sales_orders"]
     assert result.document["not_stored"] == []
-    assert result.document["next"] == [
-        f"{words} --stage shop" for words in ("topics import", "doctor", "plan", "deploy")
-    ]
+    assert result.document["next"] == [f"{words} --stage shop" for words in ("doctor", "plan", "deploy")]
     again = project.run("init", "--stage", "shop", "--yes", "--bucket", "acme-tables", "--json")
     assert again.code == 0, again.err
     assert plan_of(project, "shop").source.tableflow_bucket == "acme-tables"
+
+
+def test_exports_are_added_when_the_schemas_of_existing_tables_are_known(project, tmp_path):
+    schema = project.root / "project" / "topics" / "sales_orders.avsc"
+    kept = schema.rename(tmp_path / "kept.avsc")
+    tables = ("--database", "lkc-abc123", "--bucket", "acme-tableflow", "--topics", "sales_orders")
+    try:
+        first = project.run("init", "--stage", "shop", *MINE, *tables)
+    finally:
+        kept.rename(schema)
+    assert "topics import --stage shop` reads them from the tables; then run this command" in first.err
+    assert plan_of(project, "shop").exports == []
+    assert project.run("init", "--stage", "shop", "--yes").code == 0
+    assert [export.contract for export in plan_of(project, "shop").exports] == [
+        "weekly_sales",
+        "weekly_sales_by_region",
+    ]
 
 
 def test_existing_tables_are_named(project):

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from config.exports import topic_schema
+from config.exports import check, contracts, topic_schema
 from config.exports.avro_schema import BadSchema
 from config.exports.table_columns import list_spark_columns
-from config.exports.topic_schema import REVIEWED_TAGS, TAGS, UNKNOWN_TAGS
+from config.exports.topic_schema import REVIEWED_TAGS, TAGS, UNKNOWN_TAGS, UNTAGGED
+from config.toml_model import BadFile
 from lakeferry.topics import avro
 from lakeferry.topics.avro import UnknownType
 from lambdas.monitoring import errors as monitoring_errors
@@ -54,6 +55,33 @@ ORDERS = {
         {"name": "labels", "type": {"type": "map", "values": ["null", "double"]}},
     ],
 }
+
+CONTRACT = """
+name = "orders"
+version = 1
+title = "Orders"
+description = "The orders of a day."
+owner = "sales"
+grain = "one row per order"
+source = { topic = "orders", event_time = "placed_at" }
+window = { every = "day", zone = "UTC", from = 2026-11-01 }
+delivery = { order_by = ["order_id"] }
+
+[[column]]
+name = "order_id"
+from = "order_id"
+type = "text"
+title = "Order"
+description = "The order's id"
+personal = { treatment = "keep", reason = "The shop's own number" }
+
+[[column]]
+name = "status"
+from = "status"
+type = "text"
+title = "Status"
+description = "The status"
+"""
 
 
 def table_schema(schema, naming="DEFAULT"):
@@ -103,7 +131,7 @@ def test_every_field_may_be_personal_until_somebody_has_looked():
     assert made[TAGS] == UNKNOWN_TAGS
     schema = topic_schema.from_avro(made, "orders")
     assert schema.personal.keys() == schema.fields.keys()
-    assert "has no tags" in schema.personal["total"].why
+    assert set(schema.personal.values()) == {UNTAGGED}
     reviewed = topic_schema.from_avro(made | {TAGS: REVIEWED_TAGS}, "orders")
     assert reviewed.personal == topic_schema.from_avro(ORDERS, "orders").personal == {}
 
@@ -150,3 +178,21 @@ def test_another_failure_stays_one():
 
     with pytest.raises(LakeferryError):
         measure_age_of_existing(measure)
+
+
+def test_unknown_tags_are_one_mistake_that_names_the_undecided_columns():
+    schema = topic_schema.from_avro(avro.build_schema(table_schema(ORDERS), "orders"), "orders")
+    with pytest.raises(BadFile) as bad:
+        contracts.parse(CONTRACT, name="orders.toml", more_rules=check.rules(schema, check.NOT_JUDGED))
+    (problem,) = bad.value.problems
+    assert problem.key == "source.topic"
+    assert 'its "lakeferry:tags" to "reviewed"' in problem.message
+    assert problem.message.endswith("these columns: status")
+
+
+def test_a_decision_for_each_column_is_enough():
+    schema = topic_schema.from_avro(avro.build_schema(table_schema(ORDERS), "orders"), "orders")
+    decided = CONTRACT.replace(
+        'description = "The status"', 'description = "The status"\npersonal = { treatment = "drop" }'
+    )
+    assert contracts.parse(decided, name="orders.toml", more_rules=check.rules(schema, check.NOT_JUDGED))

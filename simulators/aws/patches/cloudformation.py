@@ -1,8 +1,9 @@
 """CloudFormation: how stacks are created, rolled back and deleted.
 
 - cfn_delete_order: Dependents are deleted first. If one can't be deleted, the resources that it depends on
-  are kept, so that a later deletion can succeed. Stock MiniStack continues, and deletes even the functions
-  that delete a custom resource. Source: CloudFormation user guide, DependsOn and "Delete stack fails".
+  are kept, so that a later deletion can succeed; also in a rollback. Stock MiniStack continues, and deletes
+  even the functions that delete a custom resource. Source: CloudFormation user guide, DependsOn and "Delete
+  stack fails".
 - cfn_failed_create: The physical ID in a custom resource's FAILED response to Create is kept, and the
   rollback sends Delete with it. Resources that the rollback can't delete stay in the stack, and deleting the
   stack tries again. Stock keeps neither. Source: CloudFormation user guide, "Custom resource response
@@ -147,6 +148,9 @@ async def roll_back_operation(  # noqa: PLR0917  (MiniStack's own parameters)
     operation: dict[str, Any],
     reason_override: str = "",
 ) -> None:
+    # Stock sets the template when a stack is complete; the rollback needs it for the order of deletion.
+    stack["_template"] = operation.get("template") or stack.get("_template")
+    _undeleted[stack_name] = set()
     resources = stack.setdefault("_resources", {})
     failed_resource = _failed.pop((stack_id, operation.get("failed_logical_id") or ""), {})
     if failed_resource.get("PhysicalResourceId"):

@@ -55,6 +55,28 @@ def keeps_what_a_stuck_resource_needs(aws):
     return ("DELETE_FAILED", name) in first and ("DELETE_COMPLETE", name) in then and is_kept
 
 
+@probe("cfn_delete_order")
+def keeps_in_a_rollback_what_a_stuck_resource_needs(aws):
+    """Another resource fails, and the thing can't be deleted at first. CDK deploys with change sets."""
+    thing = {"ServiceToken": _failing(aws, stubborn=True, makes=True), "of": {"Ref": "Topic"}}
+    others = {
+        "Topic": {"Type": "AWS::SNS::Topic"},
+        "Broken": {
+            "Type": "Custom::Thing",
+            "DependsOn": "It",
+            "Properties": {"ServiceToken": "arn:aws:lambda:eu-west-1:000000000000:function:missing"},
+        },
+    }
+    stacks = aws.client("cloudformation")
+    name = begin_stack(aws, "Custom::Thing", others, change_set=True, **thing)
+    first = settled_events(aws, name)
+    topics = [topic["TopicArn"] for topic in aws.client("sns").list_topics()["Topics"]]
+    is_kept = any(f":{name}-" in topic for topic in topics)
+    stacks.delete_stack(StackName=name)
+    then = settled_events(aws, name)
+    return ("ROLLBACK_FAILED", name) in first and ("DELETE_COMPLETE", name) in then and is_kept
+
+
 def custom(aws, source, **options):
     """Return the ARN of a custom resource's function."""
     return new_function(aws, {"it.py": source, "reply.py": _REPLY}, "it.handler", **options)

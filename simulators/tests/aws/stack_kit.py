@@ -44,12 +44,20 @@ class Stack:
         return json.dumps({"Resources": {"It": {"Type": self._type, "Properties": properties}}})
 
 
-def begin_stack(aws, resource_type, others=None, outputs=None, **properties):
+def begin_stack(aws, resource_type, others=None, outputs=None, *, change_set=False, **properties):
     """Begin to create a stack of this resource and others. Return its name."""
     name = f"to-fail-{next(_numbers)}"
     resources = {"It": {"Type": resource_type, "Properties": properties}, **(others or {})}
     template = {"Resources": resources, "Outputs": outputs or {}}
-    aws.client("cloudformation").create_stack(StackName=name, TemplateBody=json.dumps(template))
+    stacks = aws.client("cloudformation")
+    if change_set:
+        stacks.create_change_set(
+            StackName=name, ChangeSetName="first", ChangeSetType="CREATE", TemplateBody=json.dumps(template)
+        )
+        stacks.get_waiter("change_set_create_complete").wait(StackName=name, ChangeSetName="first")
+        stacks.execute_change_set(StackName=name, ChangeSetName="first")
+    else:
+        stacks.create_stack(StackName=name, TemplateBody=json.dumps(template))
     return name
 
 
