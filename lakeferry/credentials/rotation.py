@@ -132,6 +132,9 @@ def revoke(output: Output, stage: str, selector: str | None, *, yes: bool) -> di
 
 
 def show(output: Output, deployment: Deployment, ages: list[Age]) -> None:
+    if not ages:
+        output.print("The deployment has no keys")
+        return
     rows = [_build_row(deployment, age) for age in ages]
     output.table(_COLUMNS, rows)
     for age in ages:

@@ -97,8 +97,9 @@ def report_status(
     _show_tables(output, status.tables)
     _show_exports(output, status.exports)
     _show_alarms(output, status.alarms)
-    output.print("\nKeys:")
-    rotation.show(output, ctx.deployment, status.secrets)
+    if status.secrets:
+        output.print("\nKeys:")
+        rotation.show(output, ctx.deployment, status.secrets)
     if status.drift is not None:
         show_drift(output, status.drift)
     document = status.document(ctx.stage)
