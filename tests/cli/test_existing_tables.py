@@ -244,8 +244,20 @@ def test_the_schedule_publishes_a_file(analyst):
 
 def test_status_shows_what_can_be_seen_without_a_key(analyst):
     document = analyst.call("status", "--stage", STAGE)
+    assert analyst.call("status", "--stage", STAGE, "--drift")["drift"] == []
     (table,) = document["tables"]
     assert {name for name, hop in table.items() if isinstance(hop, dict)} == {"iceberg", "glue"}
+
+
+def test_monitoring_measures_everything_without_a_key(analyst):
+    client = analyst.ctx.client("lambda")
+    (name,) = [
+        function["FunctionName"]
+        for function in client.list_functions()["Functions"]
+        if "-operations-Watch" in function["FunctionName"]
+    ]
+    measured = json.loads(client.invoke(FunctionName=name, Payload=b"{}")["Payload"].read())
+    assert (measured["unmeasured"], measured["measured"] > 0) == ({}, True)
 
 
 def test_destroy_leaves_the_other_team_as_it_was(analyst, owner, before):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import attrs
 import boto3
@@ -154,6 +155,63 @@ def test_a_key_that_does_not_exist(team):
     team.create_all()
     arn = f"arn:aws:kms:{team.region}:000000000000:key/12345678-0000-0000-0000-000000000000"
     assert "there is no key" in failed(team.look(kms_key=arn))["source bucket's KMS key"][0]
+
+
+ORDER_ID = {"id": 1, "name": "order_id", "type": "string", "required": True}
+TOTAL = {"id": 2, "name": "total", "type": "decimal(12, 2)", "required": False}
+
+
+@pytest.fixture
+def imports(team, tmp_path):
+    """Return a function that writes a table's metadata with these columns and imports the schema."""
+    team.create_bucket()
+    team.create_table("sales_orders")
+    (tmp_path / "topics").mkdir()
+
+    def import_schema(*columns, replace=False):
+        metadata = {"current-schema-id": 7, "schemas": [{"schema-id": 7, "fields": list(columns)}]}
+        boto3.client("s3").put_object(
+            Bucket=team.bucket,
+            Key="1/v1/sales_orders/metadata/1.metadata.json",
+            Body=json.dumps(metadata).encode(),
+        )
+        ctx = team.ctx()
+        sources = attrs.evolve(ctx.loaded.sources, root=tmp_path)
+        ctx = DeploymentContext(attrs.evolve(ctx.loaded, sources=sources))
+        topics = schemas.select_topics(ctx, ["sales_orders"])
+        (imported,) = schemas.import_schemas(ctx, topics, replace=replace)
+        return imported.state, imported.changes
+
+    return import_schema
+
+
+def test_a_schema_is_written_once(imports, tmp_path):
+    assert imports(ORDER_ID) == ("written", ())
+    file = tmp_path / "topics" / "sales_orders.avsc"
+    file.write_text(file.read_text().replace('"unknown"', '"reviewed"'))
+    assert imports(ORDER_ID) == ("unchanged", ())
+    assert '"reviewed"' in file.read_text()
+
+
+def test_a_file_with_other_fields_is_kept(imports, tmp_path):
+    imports(ORDER_ID)
+    file = tmp_path / "topics" / "sales_orders.avsc"
+    kept = file.read_text()
+    assert imports(TOTAL) == ("differs", ("order_id is not in the table", "total is new"))
+    assert file.read_text() == kept
+    longer = {**ORDER_ID, "type": "long"}
+    assert imports(longer) == ("differs", ('order_id is "long", and the file has "string"',))
+    assert imports(longer, replace=True)[0] == "written"
+    assert '"long"' in file.read_text()
+    assert sorted(path.name for path in (tmp_path / "topics").iterdir()) == ["sales_orders.avsc"]
+
+
+def test_a_table_without_its_metadata_is_named(team):
+    team.create_all()
+    ctx = team.ctx()
+    with pytest.raises(CommandFailed, match="table sales_orders: there is no object s3://") as refused:
+        schemas.import_schemas(ctx, schemas.select_topics(ctx, ["sales_orders"]), replace=False)
+    assert refused.value.code == "TABLE-UNREADABLE"
 
 
 def test_nothing_of_confluent_or_snowflake_is_checked(team):
