@@ -76,16 +76,16 @@ def _check_all(text: str, check: Callable[[str], str | None]) -> str | None:
 
 _TEAM: Final = "engineers@example.com"
 QUESTIONS: Final = (
-    Question("name", "What is the deployment called?", validation.NAME.problem, "lakeferry"),
-    Question("owner", "Who owns it: a team or a role?", validation.tag_value, "data-platform team"),
-    Question("region", "AWS region of the deployment and the Kafka cluster", validation.region, "eu-west-1"),
     Question(
         "database",
-        "Tableflow tables in Glue already? The name of their Glue database, or none",
+        "Do you have Tableflow tables in Glue already? Name their Glue database, or none",
         _allow_word(NONE, validation.GLUE_DATABASE),
         NONE,
     ),
     Question("bucket", "The bucket that these tables are in", _check_bucket, ""),
+    Question("name", "What is the deployment called?", validation.NAME.problem, "lakeferry"),
+    Question("owner", "Who owns it: a team or a role?", validation.tag_value, "data-platform team"),
+    Question("region", "AWS region of the deployment and the Kafka cluster", validation.region, "eu-west-1"),
     Question(
         "environment",
         "Confluent environment: new, or the id of an existing one",
