@@ -138,7 +138,10 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "config/deployments/lineage.py": ("unit/test_lineage", "unit/test_deployment_file"),
     "config/deployments/ownership_rules.py": ("unit/test_deployment_file", ""),
     "config/deployments/source_rules.py": ("unit/test_deployment_file", ""),
-    "config/exports/topic_schema.py": ("unit/test_imported_schemas unit/test_topic_schema", "unit/test_check"),
+    "config/exports/topic_schema.py": (
+        "unit/test_imported_schemas unit/test_topic_schema",
+        "unit/test_check",
+    ),
     "lakeferry/health/source.py": ("unit/test_source_checks", ""),
     "lakeferry/topics/avro.py": ("unit/test_imported_schemas", "unit/test_source_checks"),
     "lakeferry/topics/schemas.py": ("unit/test_source_checks", ""),

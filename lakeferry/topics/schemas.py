@@ -99,7 +99,7 @@ def _write_file(file: Path, document: Mapping[str, Any]) -> None:
     """Write the file at once: an interrupted command leaves the old one."""
     file.parent.mkdir(parents=True, exist_ok=True)
     unfinished = file.with_suffix(".unfinished")
-    unfinished.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    unfinished.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     unfinished.replace(file)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from config.exports import check, contracts, topic_schema
 from config.exports.avro_schema import BadSchema
 from config.exports.table_columns import list_spark_columns
-from config.exports.topic_schema import REVIEWED_TAGS, TAGS, UNKNOWN_TAGS, UNTAGGED
+from config.exports.topic_schema import REVIEWED_TAGS, TAGS, UNTAGGED
 from config.toml_model import BadFile
 from lakeferry.topics import avro
 from lakeferry.topics.avro import UnknownType
@@ -113,6 +113,15 @@ def test_so_does_that_of_any_table(seed):
     assert columns_of(avro.build_schema(table, "orders")) == expected
 
 
+def test_a_field_called_key_is_one_of_the_value():
+    """Unless it is Tableflow's column with the record's key, which is binary."""
+    key = {"id": 1, "name": "key", "type": "string", "required": True}
+    record_key = {**key, "type": "binary"}
+    (field,) = avro.build_schema({"fields": [key]}, "orders")["fields"]
+    assert field == {"name": "key", "type": "string"}
+    assert avro.build_schema({"fields": [record_key]}, "orders")["fields"] == []
+
+
 def test_a_type_that_tableflow_does_not_write_is_named():
     table = {"fields": [{"id": 1, "name": "at", "type": "timestamp_ns", "required": True}]}
     with pytest.raises(UnknownType, match="column at has type timestamp_ns"):
@@ -120,7 +129,8 @@ def test_a_type_that_tableflow_does_not_write_is_named():
 
 
 @pytest.mark.parametrize(
-    ("topic", "name"), [("orders", "orders"), ("shop.orders-v1", "shop_orders_v1"), ("2026", "_2026")]
+    ("topic", "name"),
+    [("orders", "orders"), ("shop.orders-v1", "shop_orders_v1"), ("9x", "_9x"), ("a1", "a1")],
 )
 def test_the_name_of_a_record_is_one_that_avro_allows(topic, name):
     assert avro.to_avro_name(topic) == name
@@ -128,7 +138,7 @@ def test_the_name_of_a_record_is_one_that_avro_allows(topic, name):
 
 def test_every_field_may_be_personal_until_somebody_has_looked():
     made = avro.build_schema(table_schema(ORDERS), "orders")
-    assert made[TAGS] == UNKNOWN_TAGS
+    assert (TAGS, made[TAGS]) == ("lakeferry:tags", "unknown")
     schema = topic_schema.from_avro(made, "orders")
     assert schema.personal.keys() == schema.fields.keys()
     assert set(schema.personal.values()) == {UNTAGGED}

@@ -119,6 +119,13 @@ def test_a_topic_without_a_table(team):
     assert "Iceberg tables: sales_orders" in fix
 
 
+def test_a_topic_that_nobody_writes(team):
+    team.create_bucket()
+    team.create_table("sales_orders")
+    message, _ = failed(team.look())["Glue table stock_trades"]
+    assert message == f"{team.database}.stock_trades does not exist"
+
+
 def test_a_table_in_another_bucket(team):
     team.create_bucket()
     team.create_table("sales_orders", bucket="elsewhere")
@@ -206,6 +213,19 @@ def test_a_file_with_other_fields_is_kept(imports, tmp_path):
     assert sorted(path.name for path in (tmp_path / "topics").iterdir()) == ["sales_orders.avsc"]
 
 
+def test_a_table_of_another_format_is_named(team):
+    team.create_table("sales_orders", kind="EXTERNAL_TABLE")
+    ctx = team.ctx()
+    with pytest.raises(CommandFailed, match="sales_orders is not an Iceberg table"):
+        schemas.import_schemas(ctx, schemas.select_topics(ctx, ["sales_orders"]), replace=False)
+
+
+def test_a_column_that_tableflow_does_not_write_is_named(imports):
+    with pytest.raises(CommandFailed, match="column total has type variant") as refused:
+        imports(ORDER_ID, {**TOTAL, "type": "variant"})
+    assert refused.value.code == "TABLE-UNREADABLE"
+
+
 def test_a_table_without_its_metadata_is_named(team):
     team.create_all()
     ctx = team.ctx()
@@ -224,8 +244,9 @@ def test_an_import_names_the_tables_that_exist(team):
     ctx = team.ctx()
     with pytest.raises(CommandFailed) as refused:
         schemas.import_schemas(ctx, schemas.select_topics(ctx, ["sales_orders"]), replace=False)
-    assert (refused.value.code, refused.value.hint) == (
+    assert (refused.value.code, refused.value.message, refused.value.hint) == (
         "NO-TABLE",
+        f"table {team.database}.sales_orders does not exist",
         f"Iceberg tables of {team.database}: stock_trades",
     )
     with pytest.raises(CommandFailed, match="nosuch is not a table of the file"):
