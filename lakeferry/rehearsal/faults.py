@@ -35,6 +35,10 @@ Calls = dict[str, int]
 _SHAPES: Final = {AWS: ("aws-json", "html"), CONFLUENT: ("json", "html"), SNOWFLAKE: ("json", "html")}
 _ONCE: Final = ("error", "effect_then_error", "reset", "effect_then_reset", "truncate")
 _STATUSES: Final = (400, 403, 429, 500, 502, 503)
+#: A call that took effect is never answered with 4xx: that class says that the request was not carried out
+#: (RFC 9110, section 15.5). Lakeferry believes a refusal, so it would take an object that it has deleted for
+#: one that it can't see any more.
+_STATUSES_AFTER_EFFECT: Final = (500, 502, 503)
 #: How many calls in a row an outage fails: more than a client retries, and fewer than exhaust its deadline.
 _OUTAGE: Final = {AWS: 12, CONFLUENT: 40, SNOWFLAKE: 25}
 #: Number of single faults of a step at each vendor.
@@ -76,10 +80,12 @@ def plan(seed: int, step: str, calls: Calls) -> FaultPlan:
 
 
 def _draw_fault(chance: random.Random, vendor: str, calls: int) -> dict[str, Any]:
+    fault = chance.choice(_ONCE)
+    statuses = _STATUSES_AFTER_EFFECT if fault == "effect_then_error" else _STATUSES
     return {
-        "fault": chance.choice(_ONCE),
+        "fault": fault,
         "nth": chance.randint(1, max(1, calls)),
-        "status": chance.choice(_STATUSES),
+        "status": chance.choice(statuses),
         "shape": chance.choice(_SHAPES[vendor]),
         "after_bytes": chance.randint(0, 40),
     }
@@ -257,12 +263,12 @@ def write_function_logs(harness: Harness, file: Path) -> None:
     ctx = harness.ctx
     client = ctx.client("logs")
     lines = [f"left over: {item}" for item in inventory.problems(inventory.collect(ctx))]
-    for page in client.get_paginator("describe_log_groups").paginate(
-        logGroupNamePrefix=f"/aws/lambda/{ctx.deployment.prefix}"
-    ):
-        for group in page["logGroups"]:
-            lines.append(f"=== {group['logGroupName']}")
-            lines += [line.text for line in logs.read_function_lines(ctx, group["logGroupName"], 0.0)]
+    for page in client.get_paginator("describe_log_groups").paginate():
+        names = [group["logGroupName"] for group in page["logGroups"]]
+        for name in names:
+            if f"/{ctx.deployment.prefix}-" in name:
+                lines.append(f"=== {name}")
+                lines += [line.text for line in logs.read_function_lines(ctx, name, 0.0)]
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
