@@ -63,7 +63,8 @@ def run(
             probe.name, f"no answer in {patience:g} s", "Check the network and the service's status page"
         )
 
-    return [check for number, probe in enumerate(probes) for check in finished.get(number) or [silent(probe)]]
+    answered = [finished.get(number, [silent(probe)]) for number, probe in enumerate(probes)]
+    return [check for checks in answered for check in checks]
 
 
 def _run_guarded(probe: Probe) -> list[Check]:

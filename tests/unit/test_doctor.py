@@ -40,6 +40,10 @@ def test_probes_run_at_once_and_are_reported_in_order():
     assert [check.name for check in found] == ["c", "a", "b"]
 
 
+def test_a_probe_without_checks_has_answered():
+    assert runner.run([Probe(Group("G"), "nothing to check", list)]) == []
+
+
 def test_a_hanging_probe_is_reported_and_stops_no_other():
     never = threading.Event()
     probes = [
