@@ -4,6 +4,7 @@ names.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +13,7 @@ import attrs
 from config import toml_model
 from config.deployments import validation
 from config.deployments.model import Deployment
-from config.deployments.rules import RULES
+from config.deployments.rules import RULES, Rule
 from config.deployments.secret_patterns import find_secrets
 from config.deployments.sources import Sources
 from config.exports.check import Judge, NotJudged
@@ -30,7 +31,9 @@ class LoadedDeployment:
     sources: Sources
 
 
-def load_stage(stage: str, folder: Path = FOLDER, *, judge: Judge | NotJudged) -> LoadedDeployment:
+def load_stage(
+    stage: str, folder: Path = FOLDER, *, judge: Judge | NotJudged, rules: Sequence[Rule] = RULES
+) -> LoadedDeployment:
     """Load `project/deployments/<stage>.toml`. `judge` asks Spark about the contracts. Raises BadFile."""
     if not validation.is_stage(stage):
         raise BadFile(
@@ -42,23 +45,32 @@ def load_stage(stage: str, folder: Path = FOLDER, *, judge: Judge | NotJudged) -
         stages = ", ".join(sorted(file.stem for file in folder.glob("*.toml")))
         message = f"there is no such file. Stages that have one: {stages or 'none'}"
         raise BadFile(f"project/deployments/{stage}.toml", [Problem(0, "", message)])
-    loaded = load(file, judge=judge)
+    loaded = load(file, judge=judge, rules=rules)
     if loaded.deployment.identity.stage != stage:
         message = f"is {loaded.deployment.identity.stage!r}, but the file is that of stage {stage!r}"
         raise BadFile(f"project/deployments/{stage}.toml", [Problem(0, "deployment.stage", message)])
     return loaded
 
 
-def load(file: Path, root: Path = PROJECT, *, judge: Judge | NotJudged) -> LoadedDeployment:
+def load(
+    file: Path, root: Path = PROJECT, *, judge: Judge | NotJudged, rules: Sequence[Rule] = RULES
+) -> LoadedDeployment:
     """Load a file.
 
     `root` is the folder of topics/, flink/ and exports/. Raises BadFile with every mistake.
     """
     name = str(file.relative_to(root)) if file.is_relative_to(root) else str(file)
-    return parse(toml_model.read_text(file, name), name=name, root=root, judge=judge)
+    return parse(toml_model.read_text(file, name), name=name, root=root, judge=judge, rules=rules)
 
 
-def parse(text: str, *, name: str, root: Path = PROJECT, judge: Judge | NotJudged) -> LoadedDeployment:
+def parse(
+    text: str,
+    *,
+    name: str,
+    root: Path = PROJECT,
+    judge: Judge | NotJudged,
+    rules: Sequence[Rule] = RULES,
+) -> LoadedDeployment:
     """Parse a file that messages call `name`. Raises BadFile.
 
     If the text contains a secret, nothing else is reported: other messages quote the text.
@@ -73,5 +85,5 @@ def parse(text: str, *, name: str, root: Path = PROJECT, judge: Judge | NotJudge
     ]:
         raise BadFile(name, secrets)
     sources = Sources(root, judge)
-    rules = [lambda deployment, rule=rule: rule(deployment, sources) for rule in RULES]
-    return LoadedDeployment(toml_model.read(Deployment, text, rules, name=name), sources)
+    checks = [lambda deployment, rule=rule: rule(deployment, sources) for rule in rules]
+    return LoadedDeployment(toml_model.read(Deployment, text, checks, name=name), sources)

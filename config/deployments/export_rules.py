@@ -72,8 +72,9 @@ def _list_mistakes(
             if topic.statement
             else ""
         )
+        command = f"lakeferry topics import {topic.name} --stage {deployment.identity.stage}"
         remedy = (
-            f"`lakeferry topics import {topic.name}` writes it from the table"
+            f"`{command}` writes it from the table"
             if deployment.source
             else f"Write the Avro schema of its values to project/topics/{topic.name}.avsc, as Schema "
             f"Registry has it for subject {topic.name}-value, or name a file with schema = …"

@@ -182,7 +182,8 @@ def grace_is_shorter_than_rotation(deployment: Deployment, sources: Sources) -> 
         )
 
 
-RULES: Final[tuple[Callable[[Deployment, Sources], Iterable[Finding]], ...]] = (
+Rule = Callable[[Deployment, Sources], Iterable[Finding]]
+RULES: Final[tuple[Rule, ...]] = (
     tables_have_one_origin,
     source_is_only_read,
     names_are_unique,
@@ -207,6 +208,8 @@ RULES: Final[tuple[Callable[[Deployment, Sources], Iterable[Finding]], ...]] = (
     rows_outlive_windows,
     exports_run_again_for_each_window,
 )
+#: For commands that write the schemas: contracts can't be checked before.
+RULES_WITHOUT_SCHEMAS: Final = tuple(rule for rule in RULES if rule is not exports_match_topics)
 
 
 def _find_duplicates(table: str, key: str, names: Iterable[str]) -> Iterator[Finding]:

@@ -30,31 +30,25 @@ app: Final = command_group("topics", "Topics whose tables exist in Glue.")
 )
 def list_(call: CommandContext) -> Mapping[str, Any]:
     """List the tables of the Glue database that the deployment file names, or of the deployed cluster."""
-    from lakeferry.deployment.context import open_context
+    from lakeferry.deployment.context import open_unchecked_context
     from lakeferry.topics import tables as core
 
-    with open_context(call.stage) as ctx:
+    with open_unchecked_context(call.stage) as ctx:
         database = core.find_database(ctx)
         with call.output.step(f"Reading Glue database {database}"):
             tables = core.list_tables(ctx, database)
         names = {topic.name for topic in ctx.deployment.topics}
-    documents = [
-        {"name": table.name, "iceberg": bool(table.metadata), "in_file": table.name in names}
-        for table in tables
-    ]
-    rows = [
-        [
-            table.name,
-            "Iceberg" if table.metadata else "other",
-            "yes" if table.name in names else "no",
-        ]
-        for table in tables
-    ]
+    documents = []
+    rows = []
+    for table in tables:
+        is_iceberg = bool(table.metadata)
+        in_file = table.name in names
+        documents.append({"name": table.name, "iceberg": is_iceberg, "in_file": in_file})
+        rows.append([table.name, "Iceberg" if is_iceberg else "other", "yes" if in_file else "no"])
     call.output.print(f"Glue database {database}: {len(tables)} tables")
     if rows:
         call.output.table(["table", "format", "in the file"], rows)
-    new = [table.name for table in tables if table.metadata and table.name not in names]
-    if new:
+    if any(document["iceberg"] and not document["in_file"] for document in documents):
         call.output.print(
             f"Next: add [[topics]] with the name of a table to project/deployments/{call.stage}.toml, then "
             f"`{find_program_name()} topics import --stage {call.stage}`"
@@ -85,10 +79,10 @@ def import_(
     ] = False,
 ) -> Mapping[str, Any]:
     """Write the schema file of each topic from its table in Glue, so that a contract can be checked."""
-    from lakeferry.deployment.context import open_context
+    from lakeferry.deployment.context import open_unchecked_context
     from lakeferry.topics import schemas as core
 
-    with open_context(call.stage) as ctx:
+    with open_unchecked_context(call.stage) as ctx:
         selected = core.select_topics(ctx, topics or [])
         with call.output.step("Reading the tables"):
             imported = core.import_schemas(ctx, selected, replace=replace)

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import attrs
 
-from config.deployments.confluent_model import Confluent as ConfluentSettings
 from lakeferry.credentials import prompt
 from lakeferry.credentials import store as secret_store
 from lakeferry.deployment.context import DeploymentContext
@@ -42,16 +41,9 @@ class Owner:
         return self.id.startswith("u-")
 
 
-def require_confluent(ctx: DeploymentContext) -> ConfluentSettings:
-    """Return `[confluent]`. Raises CommandFailed if the file has none."""
-    if ctx.deployment.confluent is None:
-        raise CommandFailed("NO-CONFLUENT", f"the deployment of stage {ctx.stage} has no [confluent]")
-    return ctx.deployment.confluent
-
-
 def store(output: Output, ctx: DeploymentContext, key_id: str | None, wait: float) -> dict[str, Any]:
     """Read, verify and store the Cloud key. Raises CommandFailed before it stores anything."""
-    name = require_confluent(ctx).cloud_key_secret
+    name = ctx.cloud_key_secret
     key = prompt.read_api_key(output, key_id)
     _ = ctx.account  # fails before the key is verified if AWS can't be used
     owner = verify(output, ctx, key, wait)
@@ -164,7 +156,7 @@ def _look_up_scope(ctx: DeploymentContext, key: ApiKey) -> str | None:
     """Return the key's scope, looked up with the stored key: "" if there is no such key, None if the stored
     key can't be used.
     """
-    value = secret_store.read_value(ctx, require_confluent(ctx).cloud_key_secret)
+    value = secret_store.read_value(ctx, ctx.cloud_key_secret)
     if (
         value is None
         or not {KEY_ID, KEY_SECRET} <= value.fields.keys()

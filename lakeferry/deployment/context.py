@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, Final
@@ -19,6 +19,7 @@ from botocore.config import Config
 from config.deployments import deployment_file, validation
 from config.deployments.deployment_file import LoadedDeployment
 from config.deployments.model import Deployment
+from config.deployments.rules import RULES, RULES_WITHOUT_SCHEMAS, Rule
 from config.exports.check import NOT_JUDGED, Judge, NotJudged
 from config.toml_model import BadFile
 from lakeferry.error_translation import as_failure, translate_aws_errors
@@ -159,12 +160,17 @@ class DeploymentContext:
         """Return a deadline without a limit, because users can interrupt a command themselves."""
         return Deadline(self.clock, math.inf)
 
+    @property
+    def cloud_key_secret(self) -> str:
+        """The name of the secret with the Cloud key."""
+        if self.deployment.confluent is None:
+            raise CommandFailed("NO-CONFLUENT", f"the deployment of stage {self.stage} has no [confluent]")
+        return self.deployment.confluent.cloud_key_secret
+
     def confluent(self) -> Confluent:
         """Return a client that uses the Cloud key in the secret that the deployment file names."""
-        settings = self.deployment.confluent
-        if settings is None:
-            raise CommandFailed("NO-CONFLUENT", f"the deployment of stage {self.stage} has no [confluent]")
-        key = self._read_secret("confluent", lambda: self.secrets.read_key(settings.cloud_key_secret))
+        secret = self.cloud_key_secret
+        key = self._read_secret("confluent", lambda: self.secrets.read_key(secret))
         return Confluent(
             Session(self.deadline, trust_environment=True),
             self.clock,
@@ -237,9 +243,9 @@ def load_deployment(stage: str) -> LoadedDeployment:
     return _load(stage, NOT_JUDGED)
 
 
-def _load(stage: str, judge: Judge | NotJudged) -> LoadedDeployment:
+def _load(stage: str, judge: Judge | NotJudged, rules: Sequence[Rule] = RULES) -> LoadedDeployment:
     try:
-        return deployment_file.load_stage(stage, judge=judge)
+        return deployment_file.load_stage(stage, judge=judge, rules=rules)
     except BadFile as bad:
         mistakes = [attrs.asdict(problem) for problem in bad.problems]
         hint = "Correct the deployment file; docs/reference/deployment-file.md has all keys"
@@ -256,6 +262,15 @@ def open_context(stage: str) -> Iterator[DeploymentContext]:
     For commands that deploy nothing: Spark isn't asked about the contracts.
     """
     yield DeploymentContext(load_deployment(stage), Addresses.read(os.environ))
+
+
+@contextmanager
+def open_unchecked_context(stage: str) -> Iterator[DeploymentContext]:
+    """Do the same for commands that write schemas, without checking contracts against them. Raises
+    CommandFailed.
+    """
+    loaded = _load(stage, NOT_JUDGED, RULES_WITHOUT_SCHEMAS)
+    yield DeploymentContext(loaded, Addresses.read(os.environ))
 
 
 @contextmanager

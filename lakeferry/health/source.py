@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from botocore.exceptions import ClientError
@@ -22,8 +23,6 @@ KEY: Final = "source bucket's KMS key"
 DATABASE: Final = "source database"
 _FILE: Final = "the deployment file"
 _ENABLED: Final = "Enabled"
-#: The key that AWS manages for S3: its own policy lets every role of the account decrypt through S3.
-_AWS_KEY: Final = "aws/s3"
 
 
 def look(ctx: DeploymentContext) -> list[Check]:
@@ -36,20 +35,10 @@ def look(ctx: DeploymentContext) -> list[Check]:
 
 def _check_bucket(ctx: DeploymentContext, source: Source) -> Iterator[Check]:
     bucket = source.tableflow_bucket
-    fix = f"Correct `source.tableflow_bucket` in {_FILE}: the location of each table has the name"
     try:
         answer = ctx.client("s3").head_bucket(Bucket=bucket)
     except ClientError as error:
-        if read_error_code(error) in storage.ABSENT:
-            yield GROUP.fail(BUCKET, f"there is no bucket {bucket}", fix)
-        elif read_error_code(error) in storage.FOREIGN:
-            yield GROUP.fail(
-                BUCKET,
-                f"{bucket} belongs to another account, or its policy denies you access",
-                "Ask its owner to let this account read it, or deploy in the account that has it",
-            )
-        else:
-            yield runner.report_failed(GROUP, BUCKET, error)
+        yield _explain_unseen_bucket(bucket, error)
         return
     region = answer.get("BucketRegion") or storage.find_region(ctx, bucket)
     if region != ctx.region:
@@ -61,75 +50,111 @@ def _check_bucket(ctx: DeploymentContext, source: Source) -> Iterator[Check]:
         )
         return
     yield GROUP.ok(BUCKET, f"{bucket} in {ctx.region}; it is only read")
-    yield from _check_key(ctx, source)
+    if source.kms_key:
+        yield _check_key(ctx, source.kms_key)
 
 
-def _check_key(ctx: DeploymentContext, source: Source) -> Iterator[Check]:
-    """Compare the key of new objects with that of the file, and look whether it can decrypt."""
-    key = storage.find_kms_key(ctx, source.tableflow_bucket)
-    if not source.kms_key:
-        if key and not key.endswith(_AWS_KEY):
-            yield GROUP.fail(
-                KEY,
-                f"{source.tableflow_bucket} is encrypted with {key}, and the exports may not use it",
-                f"Set `source.kms_key` in {_FILE} to the key's ARN",
-            )
-        return
+def _explain_unseen_bucket(bucket: str, error: ClientError) -> Check:
+    if read_error_code(error) in storage.ABSENT:
+        fix = f"Correct `source.tableflow_bucket` in {_FILE}: the location of each table has the name"
+        return GROUP.fail(BUCKET, f"there is no bucket {bucket}", fix)
+    if read_error_code(error) in storage.FOREIGN:
+        # The job has a role of its own, which may see what this login doesn't.
+        return GROUP.warn(
+            BUCKET,
+            f"{bucket} can't be checked: it belongs to another account, or you may not see it",
+            "Check as somebody who may. If it is another account's, its policy must let this account read it",
+        )
+    return runner.report_failed(GROUP, BUCKET, error)
+
+
+def _check_key(ctx: DeploymentContext, key: str) -> Check:
     try:
-        described = ctx.client("kms").describe_key(KeyId=source.kms_key)["KeyMetadata"]
+        described = ctx.client("kms").describe_key(KeyId=key)["KeyMetadata"]
     except ClientError as error:
         if read_error_code(error) != "NotFoundException":
-            yield runner.report_failed(GROUP, KEY, error)
-            return
-        yield GROUP.fail(KEY, f"there is no key {source.kms_key}", f"Correct `source.kms_key` in {_FILE}")
-        return
+            return runner.report_failed(GROUP, KEY, error)
+        return GROUP.fail(KEY, f"there is no key {key}", f"Correct `source.kms_key` in {_FILE}")
     if described["KeyState"] != _ENABLED:
-        yield GROUP.fail(
+        return GROUP.fail(
             KEY,
-            f"{source.kms_key} is {described['KeyState']}, so nothing in the bucket can be read",
+            f"{key} is {described['KeyState']}, so nothing that it encrypts can be read",
             "Enable it, or cancel its deletion: `aws kms enable-key`, `aws kms cancel-key-deletion`",
             _ENABLED,
         )
-        return
-    yield GROUP.ok(KEY, source.kms_key)
+    return GROUP.ok(KEY, key)
 
 
-def _check_tables(ctx: DeploymentContext, source: Source) -> Iterator[Check]:
+def _check_tables(ctx: DeploymentContext, source: Source) -> list[Check]:
     try:
-        existing = {table.name: table for table in tables.list_tables(ctx, source.glue_database)}
+        listed = tables.list_tables(ctx, source.glue_database)
     except CommandFailed as failure:
-        yield runner.report_failed(GROUP, DATABASE, failure)
-        return
-    readable = [name for name, table in existing.items() if table.metadata]
+        return [runner.report_failed(GROUP, DATABASE, failure)]
+    readable = [table.name for table in listed if table.metadata]
     if not readable:
-        yield GROUP.fail(
-            DATABASE,
-            f"{source.glue_database} has no Iceberg tables",
-            f"Correct `source.glue_database` in {_FILE}, or connect Tableflow's Glue integration: it creates "
-            "the tables",
+        return [
+            GROUP.fail(
+                DATABASE,
+                f"Glue shows you no Iceberg tables in {source.glue_database}",
+                f"Correct `source.glue_database` in {_FILE}, or connect Tableflow's Glue integration: it "
+                "creates the tables. If Lake Formation governs the database, ask for DESCRIBE on its tables",
+            )
+        ]
+    shown = GROUP.ok(DATABASE, f"{source.glue_database} with {len(readable)} Iceberg tables; it is only read")
+    checks = [
+        runner.attempt(
+            GROUP, f"Glue table {topic.name}", partial(_check_table, ctx, source, topic.name, readable)
         )
-        return
-    yield GROUP.ok(DATABASE, f"{source.glue_database} with {len(readable)} Iceberg tables; it is only read")
-    for topic in ctx.deployment.tables:
-        yield _check_table(source, topic.name, existing, readable)
+        for topic in ctx.deployment.tables
+    ]
+    return [shown, *checks]
 
 
-def _check_table(source: Source, topic: str, existing: Mapping[str, GlueTable], readable: list[str]) -> Check:
+def _check_table(ctx: DeploymentContext, source: Source, topic: str, readable: list[str]) -> Check:
+    """Raises CommandFailed if Glue doesn't let the login see the table, ClientError if S3 doesn't answer."""
     name = f"Glue table {topic}"
-    table = existing.get(topic)
+    full_name = f"{source.glue_database}.{topic}"
+    table = tables.find_table(ctx, source.glue_database, topic)
     if table is None or not table.metadata:
         why = "is not an Iceberg table" if table else "does not exist"
-        return GROUP.fail(
-            name,
-            f"{source.glue_database}.{topic} {why}",
-            f"Correct the topic's name in {_FILE}. Iceberg tables: {', '.join(readable)}",
-        )
+        fix = f"Correct the topic's name in {_FILE}. Iceberg tables: {', '.join(readable)}"
+        return GROUP.fail(name, f"{full_name} {why}", fix)
     if table.bucket != source.tableflow_bucket:
         return GROUP.fail(
             name,
-            f"{source.glue_database}.{topic} is in bucket {table.bucket}",
+            f"{full_name} is in bucket {table.bucket}",
             f"Set `source.tableflow_bucket` in {_FILE} to that bucket. Tables of two buckets need two "
             "deployments",
             source.tableflow_bucket,
         )
-    return GROUP.ok(name, f"{source.glue_database}.{topic}")
+    return _check_metadata(ctx, source, name, table)
+
+
+def _check_metadata(ctx: DeploymentContext, source: Source, name: str, table: GlueTable) -> Check:
+    """Look at the table's metadata file. It shows the key that encrypts it: that of the bucket is the one for
+    new objects only.
+    """
+    try:
+        metadata = ctx.client("s3").head_object(Bucket=table.bucket, Key=table.key)
+    except ClientError as error:
+        if read_error_code(error) not in storage.ABSENT:
+            raise
+        fix = "Look at the table in Tableflow: it was moved, or somebody deleted its files"
+        return GROUP.fail(name, f"there is no {table.metadata}, to which Glue leads", fix)
+    key = metadata.get("SSEKMSKeyId", "")
+    if key and key != source.kms_key and not _is_managed_by_aws(ctx, key):
+        return GROUP.fail(
+            name,
+            f"{table.metadata} is encrypted with {key}, and the exports may not use that",
+            f'Set `source.kms_key = "{key}"` in {_FILE}',
+            source.kms_key or "",
+        )
+    return GROUP.ok(name, f"{source.glue_database}.{table.name}")
+
+
+def _is_managed_by_aws(ctx: DeploymentContext, key: str) -> bool:
+    """Return whether the key is one whose own policy lets every role of the account decrypt through S3.
+
+    Raises ClientError.
+    """
+    return bool(ctx.client("kms").describe_key(KeyId=key)["KeyMetadata"]["KeyManager"] == "AWS")

@@ -18,6 +18,7 @@ def list_refusals(
     comparison: Comparison, changes: Sequence[Change]
 ) -> Iterator[tuple[TemplateResource, str]]:
     """Yield the changes that would delete more than they name, each with the reason and a way forward."""
+    yield from _refuse_other_origin(comparison, changes)
     yield from _refuse_environment_in_use(comparison, changes)
     yield from _refuse_protected_records(comparison, changes)
     yield from _refuse_topic_handed_over(comparison, changes)
@@ -40,6 +41,23 @@ def list_adopted(changes: Sequence[Change]) -> list[TemplateResource]:
             or isinstance(change.resource.properties.get("environment_id"), str)
         )
     ]
+
+
+def _refuse_other_origin(
+    comparison: Comparison, changes: Sequence[Change]
+) -> Iterator[tuple[TemplateResource, str]]:
+    """Yield the bucket of the deployment's own cluster, if the file names tables of another one instead."""
+    has_cluster = any(stack.name.endswith("-confluent") for stack in comparison.wanted)
+    for change in changes:
+        resource = change.resource
+        leaves = change.action in (Action.DELETE, Action.RETAIN)
+        if leaves and not has_cluster and resource.id[1].startswith("TableflowBucket"):
+            yield (
+                resource,
+                "the cluster that this deployment created writes its tables into it. [source] names tables "
+                "of a cluster that Lakeferry didn't create. Put [confluent] back, and write [source] to the "
+                "file of another stage",
+            )
 
 
 def _refuse_environment_in_use(

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -20,7 +21,7 @@ from lakeferry.deployment import logs, stacks
 from lakeferry.deployment.cdk import Cdk, CliFailed
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import CommandFailed
-from lakeferry.inventory import Item, Verdict, destroy
+from lakeferry.inventory import Item, Verdict, destroy, forget
 from lakeferry.output import Reporter
 from lakeferry.rehearsal.checks import lifecycle
 from lakeferry.rehearsal.environments import SimulatedEnvironment
@@ -35,10 +36,6 @@ Calls = dict[str, int]
 _SHAPES: Final = {AWS: ("aws-json", "html"), CONFLUENT: ("json", "html"), SNOWFLAKE: ("json", "html")}
 _ONCE: Final = ("error", "effect_then_error", "reset", "effect_then_reset", "truncate")
 _STATUSES: Final = (400, 403, 429, 500, 502, 503)
-#: A call that took effect is never answered with 4xx: that class says that the request was not carried out
-#: (RFC 9110, section 15.5). Lakeferry believes a refusal, so it would take an object that it has deleted for
-#: one that it can't see any more.
-_STATUSES_AFTER_EFFECT: Final = (500, 502, 503)
 #: How many calls in a row an outage fails: more than a client retries, and fewer than exhaust its deadline.
 _OUTAGE: Final = {AWS: 12, CONFLUENT: 40, SNOWFLAKE: 25}
 #: Number of single faults of a step at each vendor.
@@ -49,6 +46,8 @@ _RETRIES: Final = 4
 #: How long CloudFormation may roll back before a step is retried. The provider framework waits up to an hour.
 _ROLLBACK_SECONDS: Final = 3700.0
 _STUCK: Final = ("ROLLBACK_FAILED", "DELETE_FAILED", "CREATE_FAILED")
+#: What `destroy` says of an object that may or may not exist.
+_ADVICE: Final = re.compile(r"`lakeferry forget (\S+) (\S+)`")
 Shape = Counter[tuple[str, str]]
 
 
@@ -80,12 +79,10 @@ def plan(seed: int, step: str, calls: Calls) -> FaultPlan:
 
 
 def _draw_fault(chance: random.Random, vendor: str, calls: int) -> dict[str, Any]:
-    fault = chance.choice(_ONCE)
-    statuses = _STATUSES_AFTER_EFFECT if fault == "effect_then_error" else _STATUSES
     return {
-        "fault": fault,
+        "fault": chance.choice(_ONCE),
         "nth": chance.randint(1, max(1, calls)),
-        "status": chance.choice(statuses),
+        "status": chance.choice(_STATUSES),
         "shape": chance.choice(_SHAPES[vendor]),
         "after_bytes": chance.randint(0, 40),
     }
@@ -224,7 +221,23 @@ class FaultRun:
     def _destroy(self, report: Reporter) -> None:
         ctx = self.harness.ctx
         destroyed = destroy.destroy(ctx, destroy.plan(ctx, inventory.collect(ctx)), say=report, report=report)
+        if self._forget_as_advised(destroyed.reasons):
+            planned = destroy.plan(ctx, inventory.collect(ctx))
+            destroyed = destroy.destroy(ctx, planned, say=report, report=report)
         lifecycle.require_nothing_left(destroyed.items)
+
+    def _forget_as_advised(self, reasons: Sequence[str]) -> bool:
+        """Do what `destroy` advises about objects of which no login can tell whether they exist. Return
+        whether there was such advice.
+
+        A fault may answer a deletion that took effect with a refusal. Lakeferry then can't know. The checks
+        at the end of the run notice if an object was forgotten that does exist.
+        """
+        advised = {match for reason in reasons for match in _ADVICE.findall(reason)}
+        for stack, logical_id in advised:
+            found = forget.find(self.harness.ctx, stack, logical_id)
+            forget.forget(self.harness.ctx, found, "deleted by a call whose answer was a refusal")
+        return bool(advised)
 
     def _compare(self, name: str) -> None:
         actual = count_shape(inventory.collect(self.harness.ctx))

@@ -17,7 +17,6 @@ from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import CommandFailed
 from lakeferry.topics import avro, tables
 from lakeferry.topics.avro import UnknownType
-from lakeferry.topics.tables import GlueTable
 
 WRITTEN: Final = "written"
 UNCHANGED: Final = "unchanged"
@@ -58,21 +57,17 @@ def import_schemas(ctx: DeploymentContext, topics: list[Topic], *, replace: bool
     Raises CommandFailed, and writes nothing, if a topic has no table or no table that can be read.
     """
     database = tables.find_database(ctx)
-    existing = {table.name: table for table in tables.list_tables(ctx, database)}
-    documents = {topic.name: _build(ctx, topic, existing, database) for topic in topics}
+    documents = {topic.name: _build(ctx, topic, database) for topic in topics}
     return [_write(ctx, topic, documents[topic.name], replace=replace) for topic in topics]
 
 
-def _build(
-    ctx: DeploymentContext, topic: Topic, existing: Mapping[str, GlueTable], database: str
-) -> dict[str, Any]:
-    table = existing.get(topic.name)
+def _build(ctx: DeploymentContext, topic: Topic, database: str) -> dict[str, Any]:
+    table = tables.find_table(ctx, database, topic.name)
     if table is None or not table.metadata:
-        names = ", ".join(name for name, table in existing.items() if table.metadata) or "none"
+        listed = [listed.name for listed in tables.list_tables(ctx, database) if listed.metadata]
         why = "is not an Iceberg table" if table else "does not exist"
-        raise CommandFailed(
-            "NO-TABLE", f"table {database}.{topic.name} {why}", f"Iceberg tables of {database}: {names}"
-        )
+        hint = f"Iceberg tables of {database}: {', '.join(listed) or 'none'}"
+        raise CommandFailed("NO-TABLE", f"table {database}.{topic.name} {why}", hint)
     schema = tables.find_schema(tables.read_metadata(ctx, table))
     try:
         return avro.build_schema(schema, topic.name)

@@ -35,6 +35,11 @@ class GlueTable:
     def bucket(self) -> str:
         return urlsplit(self.metadata).netloc
 
+    @property
+    def key(self) -> str:
+        """Return the key of the metadata file in the bucket."""
+        return urlsplit(self.metadata).path.removeprefix("/")
+
 
 def find_database(ctx: DeploymentContext) -> str:
     """Return the Glue database of the topics' tables: that of `[source]`, or the deployed cluster's.
@@ -46,8 +51,25 @@ def find_database(ctx: DeploymentContext) -> str:
     return stacks.require_part(ctx, "confluent").outputs["KafkaClusterId"]
 
 
+def find_table(ctx: DeploymentContext, database: str, name: str) -> GlueTable | None:
+    """Return a table; None if there is none.
+
+    Raises CommandFailed, also if AWS doesn't let the login see the table: a list would leave that one out,
+    for example under Lake Formation.
+    """
+    with translate_aws_errors(f"reading Glue table {database}.{name}"):
+        try:
+            return read_table(ctx.client("glue").get_table(DatabaseName=database, Name=name)["Table"])
+        except ClientError as error:
+            if read_error_code(error) != _ABSENT:
+                raise
+            return None
+
+
 def list_tables(ctx: DeploymentContext, database: str) -> list[GlueTable]:
-    """Return the tables of a database by name. Raises CommandFailed if there is no such database."""
+    """Return the tables of a database that the login may see, by name. Raises CommandFailed if there is no
+    such database.
+    """
     tables: list[GlueTable] = []
     with translate_aws_errors(f"listing the tables of Glue database {database}"):
         try:
@@ -70,9 +92,8 @@ def read_table(document: Mapping[str, Any]) -> GlueTable:
 
 def read_metadata(ctx: DeploymentContext, table: GlueTable) -> Mapping[str, Any]:
     """Return the Iceberg metadata of a table. Raises CommandFailed if it can't be read."""
-    key = urlsplit(table.metadata).path.removeprefix("/")
     try:
-        stored = Objects(ctx.client("s3"), table.bucket).read(key)
+        stored = Objects(ctx.client("s3"), table.bucket).read(table.key)
     except LakeferryError as error:
         raise CommandFailed("TABLE-UNREADABLE", f"table {table.name}: {error.what}") from None
     if stored is None:

@@ -58,10 +58,14 @@ def is_secret(field: str, value: str) -> bool:
 
 def parse_fields(text: str) -> dict[str, str | Secret]:
     """Return the fields of a secret's value. Raises ValueError unless it is a JSON object."""
+    return hide_fields(_parse_texts(text))
+
+
+def _parse_texts(text: str) -> dict[str, str]:
     document = json.loads(text)
     if not isinstance(document, dict):
         raise ValueError("the value of a secret is not a JSON object")
-    return hide_fields({str(name): str(value) for name, value in document.items()})
+    return {str(name): str(value) for name, value in document.items()}
 
 
 def hide_fields(fields: Fields) -> dict[str, str | Secret]:
@@ -101,15 +105,12 @@ class SecretStore:
         except KeyError:
             return {}
         try:
-            fields = json.loads(text)
-            return {
-                str(name): Secret(str(value), redacted=is_secret(str(name), str(value)))
-                for name, value in fields.items()
-            }
-        except (ValueError, AttributeError):
+            texts = _parse_texts(text)
+        except ValueError:
             raise NotFound(
                 errors.SECRET_SHAPE, f"secret {secret_id} is not a JSON object", patience=0.0
             ) from None
+        return {name: Secret(value, redacted=is_secret(name, value)) for name, value in texts.items()}
 
     def read_key(self, secret_id: str) -> ApiKey:
         """Return the key. Raises NotFound if the secret, its value or one of the two fields is missing."""

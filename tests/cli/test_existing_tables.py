@@ -179,6 +179,19 @@ def test_the_tables_are_listed(analyst):
     ]
 
 
+def test_the_schema_of_an_export_in_the_file_can_be_imported(analyst):
+    """The mistake of the file is that the schema is missing, and its advice can be followed."""
+    written = analyst.file.read_text()
+    export = '\n[[exports]]\ncontract = "weekly_sales"\ncron = "0 6,18 * * ? *"\nzone = "Europe/Berlin"\n'
+    analyst.file.write_text(written + export)
+    refused = analyst.call("plan", "--stage", STAGE, code=2)
+    advice = f"lakeferry topics import sales_orders --stage {STAGE}"
+    assert advice in refused["message"]
+    assert analyst.call(*advice.split()[1:])["topics"][0]["state"] == "written"
+    (analyst.clone.root / "project" / "topics" / "sales_orders.avsc").unlink()
+    analyst.file.write_text(written)
+
+
 def test_nothing_of_an_imported_schema_leaves_before_somebody_has_looked(analyst):
     (imported,) = analyst.call("topics", "import", "--stage", STAGE)["topics"]
     assert imported["state"] == "written"

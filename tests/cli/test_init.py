@@ -349,7 +349,8 @@ def environment(project):
 
 def test_on_a_terminal_questions_are_asked_with_defaults_and_wrong_answers_again(project):
     typed = [
-        ("database, or none [none]: ", "\n"), ("called? [lakeferry]: ", "\n"), ("role? [data-platform team]: ", "sales team\n"),
+        ("database, or none [none]: ", "\n"), ("called? [lakeferry]: ", "\n"),
+        ("role? [data-platform team]: ", "sales team\n"),
         ("cluster [eu-west-1]: ", "nowhere\n"), ("cluster [eu-west-1]: ", "eu-north-1\n"),
         ("one [new]: ", "env-abc123\n"), ("in Confluent: ", "lake\n"), ("none [none]: ", "\n"),
         ("commas [example]: ", "unheard_of\n"), ("commas [example]: ", "\n"), ("fields [06:00]: ", "7:15\n"),

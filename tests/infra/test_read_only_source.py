@@ -1,4 +1,6 @@
-"""Exports over tables that exist: nothing is created at a vendor, and nothing of the other team is written."""
+"""Exports over tables that exist: nothing is created at a vendor, and nothing of the other team is
+written.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,9 @@ DATABASE = "lkc-abc123"
 KEY = "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 #: What changes or deletes an object, a bucket, a table or a database.
 WRITES = """
-s3:PutObject s3:DeleteObject s3:DeleteObjectVersion s3:PutBucketPolicy s3:PutLifecycleConfiguration s3:PutBucketTagging
-s3:PutEncryptionConfiguration s3:DeleteBucket s3:AbortMultipartUpload glue:CreateTable glue:UpdateTable glue:DeleteTable
+s3:PutObject s3:DeleteObject s3:DeleteObjectVersion s3:PutBucketPolicy s3:PutLifecycleConfiguration
+s3:PutBucketTagging s3:PutEncryptionConfiguration s3:DeleteBucket s3:AbortMultipartUpload
+glue:CreateTable glue:UpdateTable glue:DeleteTable
 glue:BatchDeleteTable glue:UpdateDatabase glue:DeleteDatabase kms:Encrypt kms:GenerateDataKey
 """.split()
 

@@ -323,6 +323,17 @@ def test_a_value_that_other_stacks_import_can_not_be_removed(templates):
     assert "deploy lakeferry-dev-exports --exclusively -c stage=dev` first, then deploy" in refused.reason
 
 
+def test_the_tables_of_an_own_cluster_can_not_become_those_of_another(templates):
+    """As where [confluent] is replaced by [source]: the bucket would leave the data stack."""
+    after = copy.deepcopy(templates)
+    del after["lakeferry-dev-confluent"], after["lakeferry-dev-snowflake"]
+    resources = after["lakeferry-dev-data"]["Resources"]
+    (bucket, _) = [name for name in resources if name.startswith("TableflowBucket")]
+    del resources[bucket]
+    assert "Put [confluent] back" in refused(templates, after)[bucket]
+    assert not any("[source]" in reason for reason in refused(templates, templates).values())
+
+
 def test_an_object_that_keeps_its_name_can_not_be_replaced(templates):
     """As where iam_path changes: roles that vendors assume have fixed names."""
     after = copy.deepcopy(templates)

@@ -8,6 +8,7 @@ import json
 import attrs
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import CommandFailed
@@ -41,10 +42,17 @@ class Team:
         parameters = {"table_type": kind, "metadata_location": location}
         glue.create_table(DatabaseName=self.database, TableInput={"Name": name, "Parameters": parameters})
 
+    def write_metadata(self, *names, **options):
+        for name in names:
+            boto3.client("s3").put_object(
+                Bucket=self.bucket, Key=f"1/v1/{name}/metadata/1.metadata.json", Body=b"{}", **options
+            )
+
     def create_all(self):
         self.create_bucket()
         for name in ("sales_orders", "stock_trades"):
             self.create_table(name)
+        self.write_metadata("sales_orders", "stock_trades")
 
     def ctx(self, **changed):
         loaded = shipped.load_existing()
@@ -93,6 +101,13 @@ def test_a_bucket_in_another_region(team):
     assert 'aws.region = "us-west-2"' in fix
 
 
+def test_a_bucket_that_the_login_may_not_see_does_not_stop_a_deployment():
+    """The job's role may see it."""
+    forbidden = ClientError({"Error": {"Code": "403", "Message": "Forbidden"}}, "HeadBucket")
+    check = source._explain_unseen_bucket("acme-tableflow", forbidden)
+    assert (check.result, "can't be checked" in check.message) == (Result.WARN, True)
+
+
 def test_a_missing_database(team):
     team.create_bucket()
     message, fix = failed(team.look())["source database"]
@@ -106,8 +121,8 @@ def test_a_database_without_iceberg_tables(team):
     team.create_bucket()
     team.create_table("sales_orders", kind="EXTERNAL_TABLE")
     message, fix = failed(team.look())["source database"]
-    assert message == f"{team.database} has no Iceberg tables"
-    assert "Glue integration" in fix
+    assert message == f"Glue shows you no Iceberg tables in {team.database}"
+    assert ("Glue integration" in fix, "Lake Formation" in fix) == (True, True)
 
 
 def test_a_topic_without_a_table(team):
@@ -130,6 +145,7 @@ def test_a_table_in_another_bucket(team):
     team.create_bucket()
     team.create_table("sales_orders", bucket="elsewhere")
     team.create_table("stock_trades")
+    team.write_metadata("stock_trades")
     ((name, (message, _)),) = failed(team.look()).items()
     assert (name, message) == (
         "Glue table sales_orders",
@@ -137,16 +153,27 @@ def test_a_table_in_another_bucket(team):
     )
 
 
-def test_a_bucket_with_a_key_that_the_file_does_not_name(team):
+def test_tables_with_a_key_that_the_file_does_not_name(team):
+    """The bucket's own encryption is that of new objects: the tables' files decide."""
     team.create_all()
-    arn = boto3.client("kms").create_key()["KeyMetadata"]["Arn"]
-    rule = {"ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": arn}}
-    boto3.client("s3").put_bucket_encryption(
-        Bucket=team.bucket, ServerSideEncryptionConfiguration={"Rules": [rule]}
-    )
-    message, fix = failed(team.look())["source bucket's KMS key"]
-    assert (arn in message, "source.kms_key" in fix) == (True, True)
+    kms = boto3.client("kms")
+    arn, another = (kms.create_key()["KeyMetadata"]["Arn"] for _ in range(2))
+    team.write_metadata("stock_trades", ServerSideEncryption="aws:kms", SSEKMSKeyId=arn)
+    for named in (None, another):
+        ((name, (message, fix)),) = failed(team.look(kms_key=named)).items()
+        assert (name, arn in message, f'source.kms_key = "{arn}"' in fix) == (
+            "Glue table stock_trades",
+            True,
+            True,
+        )
     assert failed(team.look(kms_key=arn)) == {}
+
+
+def test_a_table_whose_metadata_is_gone(team):
+    team.create_all()
+    boto3.client("s3").delete_object(Bucket=team.bucket, Key="1/v1/stock_trades/metadata/1.metadata.json")
+    message, fix = failed(team.look())["Glue table stock_trades"]
+    assert ("there is no s3://" in message, "Tableflow" in fix) == (True, True)
 
 
 def test_a_disabled_key(team):
@@ -227,7 +254,8 @@ def test_a_column_that_tableflow_does_not_write_is_named(imports):
 
 
 def test_a_table_without_its_metadata_is_named(team):
-    team.create_all()
+    team.create_bucket()
+    team.create_table("sales_orders")
     ctx = team.ctx()
     with pytest.raises(CommandFailed, match="table sales_orders: there is no object s3://") as refused:
         schemas.import_schemas(ctx, schemas.select_topics(ctx, ["sales_orders"]), replace=False)
