@@ -178,6 +178,27 @@ ROLES: Final = (
     # Tableflow").
     Role("watcher", "Operator", "cluster"),
 )
+#: The roles on a cluster that somebody else owns: on single topics and subjects of the deployment file, and
+#: nothing on the whole cluster. `stacks.confluent.rights` says on which ones. Tableflow needs ResourceOwner
+#: of a topic (docs.confluent.io, "Grant Role-Based Access for Tableflow"); Flink's transactional ids have a
+#: prefix of its own.
+ROLES_ON_EXISTING_CLUSTER: Final = (
+    Role("app_manager", "ResourceOwner", "topic"),
+    Role("app_manager", "DeveloperRead", "topic"),
+    Role("app_manager", "ResourceOwner", "provider_integration"),
+    Role("app_manager", "DeveloperRead", "subject"),
+    Role("app_producer", "DeveloperWrite", "topic"),
+    Role("schema_registry", "DeveloperRead", "subject"),
+    Role("schema_registry", "DeveloperWrite", "subject"),
+    Role("schema_registry", "DeveloperManage", "subject"),
+    Role("flink_runner", "FlinkDeveloper", "environment"),
+    Role("flink_runner", "Assigner", "service_account"),
+    Role("flink_runner", "ResourceOwner", "topic"),
+    Role("flink_runner", "DeveloperRead", "topic"),
+    Role("flink_runner", "ResourceOwner", "subject"),
+    Role("flink_runner", "DeveloperRead", "subject"),
+    Role("flink_runner", "ResourceOwner", "transactional_id", "_confluent-flink_*"),
+)
 #: The consumer reads every topic of the deployment, including those that Flink writes to. Datagen writes
 #: previews of its data to topics of its own.
 ACLS: Final = (

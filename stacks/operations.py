@@ -176,7 +176,8 @@ class OperationsStack(LakeferryStack):
         ]
 
     def _may_read_keys(self, cluster: Cluster) -> list[Statement]:
-        readers = [cluster.watcher_secret_arn, cluster.table_watcher_secret_arn]
+        watchers = [cluster.watcher_secret_arn, cluster.table_watcher_secret_arn]
+        readers = [arn for arn in watchers if arn]
         keys = [cluster.key_arn]
         tables = [cluster.state_table]
         if self._snowflake_reader:
@@ -190,9 +191,17 @@ class OperationsStack(LakeferryStack):
                 ["secretsmanager:DescribeSecret", "secretsmanager:ListSecretVersionIds"],
                 [name_secret_arn(self, name) for name in names],
             ),
+            *self._may_use_keys(readers, keys),
+            may_read_states(*[build_own_arn(self, "dynamodb", f"table/{table}") for table in tables]),
+        ]
+
+    def _may_use_keys(self, readers: list[str], keys: list[str]) -> list[Statement]:
+        """Allow the keys of accounts that can only read. On an existing cluster there is none."""
+        if not readers:
+            return []
+        return [
             allow("ReadReadersKeys", ["secretsmanager:GetSecretValue"], readers),
             allow("DecryptKeys", ["kms:Decrypt"], keys, through(self, "secretsmanager")),
-            may_read_states(*[build_own_arn(self, "dynamodb", f"table/{table}") for table in tables]),
         ]
 
     def _list_deployer_secrets(self) -> list[str]:
@@ -243,7 +252,7 @@ class OperationsStack(LakeferryStack):
     def _list_emitted_metrics(self) -> set[str]:
         """Return the metrics that monitoring emits for this deployment."""
         emitted = set(self._list_general_metrics())
-        if self.confluent and self.deployment.tables:
+        if self.confluent and self.deployment.tables and not self.deployment.uses_existing_cluster:
             emitted |= {"TopicAgeHours", "TableflowStopped", "RowsSkipped"}
         if self.deployment.tables_in_glue:
             emitted |= {"IcebergAgeHours", "GlueAgeHours"}
@@ -310,7 +319,7 @@ class OperationsStack(LakeferryStack):
         )
 
     def _create_dashboard(self) -> None:
-        tables = [topic.name for topic in self.deployment.tables]
+        tables = [topic.table for topic in self.deployment.tables]
         dimensions = {"Table": tables, "Export": [export.contract for export in self.deployment.exports]}
         widgets: list[cloudwatch.IWidget] = [
             cloudwatch.GraphWidget(

@@ -64,16 +64,16 @@ def _document(deployment: Deployment, secrets: Sequence[str]) -> dict[str, Any]:
         "exports": [_export(export, deployment) for export in deployment.exports],
         "secrets": list(secrets),
         "deployer_secrets": by_hand,
-        "tables_exist": deployment.source is not None,
+        "tables_exist": deployment.uses_existing_cluster or deployment.source is not None,
     }
 
 
 def _describe_table(topic: Topic, deployment: Deployment) -> dict[str, Any]:
     table = topic.tableflow
     if table is None:
-        return {"topic": topic.name}
+        return {"topic": topic.table}
     return {
-        "topic": topic.name,
+        "topic": topic.table,
         "in_glue": table.in_glue,
         "snowflake": (table.snowflake_table or "").upper() if deployment.uses_snowflake else "",
         "error_log": table.error_log_topic if table.on_error == "LOG" else "",

@@ -32,7 +32,7 @@ from lambdas.snowflake.properties import (
     WarehouseProps,
 )
 from stacks.base import LakeferryStack, SynthOptions, build_own_arn
-from stacks.confluent.stack import ConfluentStack
+from stacks.confluent.stack import ConfluentStack, find_glue_database
 from stacks.constructs.rotation import KeyRotation
 from stacks.constructs.secrets import StackSecrets, may_read_secret, name_secret_arn
 from stacks.constructs.statements import ITS_KEYS, ONE_DATABASE, allow, create_role, list_glue_table_arns
@@ -193,7 +193,7 @@ class SnowflakeStack(LakeferryStack):
     def _create_tables(self, data: DataStack, confluent: ConfluentStack) -> None:
         role_arn = build_own_arn(self, "iam", self.deployment.role_resource("snowflake"), region=False)
         bucket = data.lake.tableflow_bucket
-        database = confluent.cluster.glue_database
+        database = find_glue_database(self.deployment, confluent)
         volume = self.provider.create(
             self, "Volume", ExternalVolumeProps(base_url=f"s3://{bucket}/", role_arn=role_arn)
         ).outputs
@@ -218,7 +218,7 @@ class SnowflakeStack(LakeferryStack):
                     name=topic.tableflow.snowflake_table,
                     volume=volume.name,
                     integration=catalog.name,
-                    table=topic.name,
+                    table=topic.table,
                     write_mode=topic.tableflow.write_mode,
                 )
                 self.provider.create(self, f"{to_pascal_case(topic.name)}Table", table).after(

@@ -33,6 +33,39 @@ class Confluent:
     environment_name: str | None = setting(
         "Name of that environment, which is the name of Flink's catalog.", default=None
     )
+    cluster_id: str | None = setting(
+        "Id of an existing Kafka cluster in that environment, lkc-…. It is never changed or deleted. Without "
+        "it, a cluster is created.",
+        default=None,
+        form=validation.CLUSTER_ID,
+    )
+    glue_database: str | None = setting(
+        "Glue database to which the existing cluster's integration with Glue writes. It has the cluster's id "
+        "as its name, unless somebody chose another one. The integration is used as it is: a cluster can "
+        "have only one.",
+        default=None,
+        form=validation.GLUE_DATABASE,
+    )
+    kafka_key_secret: str | None = setting(
+        "Name of an existing secret with a Kafka key of yours for the existing cluster, used instead of an "
+        "account of Lakeferry's own. Keys that you bring aren't rotated.",
+        default=None,
+        form=validation.SECRET_NAME,
+    )
+    schema_registry_key_secret: str | None = setting(
+        "The same for a key of Schema Registry.", default=None, form=validation.SECRET_NAME
+    )
+    tableflow_key_secret: str | None = setting(
+        "The same for a Tableflow key. Its owner must be CloudClusterAdmin if the cluster has no integration "
+        "with Glue yet.",
+        default=None,
+        form=validation.SECRET_NAME,
+    )
+    flink_key_secret: str | None = setting(
+        "The same for a Flink key. Its owner is the one that runs the statements.",
+        default=None,
+        form=validation.SECRET_NAME,
+    )
     stream_governance: Literal["ESSENTIALS", "ADVANCED"] = setting(
         "Stream Governance package of a new environment.", default="ESSENTIALS"
     )
@@ -54,6 +87,17 @@ class Confluent:
         default=False,
     )
     flink_max_cfu: Cfu = setting("Largest number of Confluent Flink units (CFU) at once.", default=5)
+
+    @property
+    def brought_keys(self) -> dict[str, str]:
+        """Return the secrets of keys that you bring, by service."""
+        secrets = {
+            "kafka": self.kafka_key_secret,
+            "schema_registry": self.schema_registry_key_secret,
+            "tableflow": self.tableflow_key_secret,
+            "flink": self.flink_key_secret,
+        }
+        return {service: secret for service, secret in secrets.items() if secret}
 
 
 @attrs.frozen
@@ -109,7 +153,14 @@ class Tableflow:
 class Topic:
     """`[[topics]]`"""
 
-    name: str = setting("Name of the topic and of its table.", check=validation.topic_name)
+    name: str = setting(
+        "Name of the topic, and, in lower case, of its table in Glue.", check=validation.topic_name
+    )
+    existing: bool = setting(
+        "Whether the topic exists already in the existing cluster. It is never changed or deleted, and its "
+        "schema stays as it is; only Tableflow is added.",
+        default=False,
+    )
     partitions: int | None = setting(
         f"Number of partitions. It can be raised, never lowered. The default is {_PARTITIONS}; with "
         "`[source]`, it isn't known.",
@@ -148,6 +199,11 @@ class Topic:
     tableflow: Tableflow | None = setting(
         "How Tableflow writes the topic as a table. Without it, there is no table.", default=None
     )
+
+    @property
+    def table(self) -> str:
+        """Return the name of its table: Glue stores names in lower case (Glue API, TableInput)."""
+        return self.name.lower()
 
     @property
     def new_partitions(self) -> int:

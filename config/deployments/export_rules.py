@@ -75,7 +75,7 @@ def _list_mistakes(
         command = f"lakeferry topics import {topic.name} --stage {deployment.identity.stage}"
         remedy = (
             f"`{command}` writes it from the table"
-            if deployment.source
+            if deployment.source or (topic.existing and deployment.uses_existing_cluster)
             else f"Write the Avro schema of its values to project/topics/{topic.name}.avsc, as Schema "
             f"Registry has it for subject {topic.name}-value, or name a file with schema = …"
         )

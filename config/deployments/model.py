@@ -324,6 +324,20 @@ class Deployment:
         return self.snowflake is not None and self.snowflake.enabled
 
     @property
+    def uses_existing_cluster(self) -> bool:
+        """Return whether the Kafka cluster is somebody else's."""
+        return self.confluent is not None and self.confluent.cluster_id is not None
+
+    @property
+    def existing_glue_database(self) -> str | None:
+        """Return the Glue database of tables that somebody else's integration writes. Without one, the
+        deployment's integration names it after the cluster that it creates.
+        """
+        if self.source:
+            return self.source.glue_database
+        return self.confluent.glue_database if self.confluent else None
+
+    @property
     def created_confluent(self) -> Confluent:
         """Return `[confluent]`. Only for code of deployments that have it."""
         assert self.confluent is not None

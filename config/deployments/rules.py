@@ -10,6 +10,12 @@ from typing import Final
 
 from config.deployments import validation
 from config.deployments.confluent_model import Tableflow
+from config.deployments.existing_rules import (
+    existing_cluster_has_no_test_data,
+    existing_cluster_is_not_changed,
+    existing_topics_are_not_changed,
+    somebody_may_create_catalog_integration,
+)
 from config.deployments.export_rules import (
     exports_fit_into_policies,
     exports_match_topics,
@@ -53,6 +59,7 @@ def names_are_unique(deployment: Deployment, sources: Sources) -> Iterator[Findi
     if tableflow_bucket and tableflow_bucket == deployment.aws.lake_bucket:
         yield "aws.lake_bucket", "is Tableflow's bucket too, and nobody else may write to that"
     yield from _find_same_ids("topics", "name", [topic.name for topic in deployment.topics])
+    yield from _find_same_tables(deployment)
     yield from _find_same_ids("statements", "name", [statement.name for statement in deployment.statements])
     yield from _find_same_ids("exports", "contract", [export.contract for export in deployment.exports])
 
@@ -189,6 +196,10 @@ RULES: Final[tuple[Rule, ...]] = (
     names_are_unique,
     tags_are_allowed,
     environment_has_id_and_name,
+    existing_cluster_is_not_changed,
+    existing_topics_are_not_changed,
+    existing_cluster_has_no_test_data,
+    somebody_may_create_catalog_integration,
     zones_have_units,
     topics_have_one_writer,
     statements_exist,
@@ -227,6 +238,18 @@ def _find_same_ids(table: str, key: str, names: Iterable[str]) -> Iterator[Findi
         if first != name:
             same = f"become the same id ({to_pascal_case(name)}) in the templates"
             yield f"{table}[{index}].{key}", f"{name} and {first} {same}. Rename one"
+
+
+def _find_same_tables(deployment: Deployment) -> Iterator[Finding]:
+    first: dict[str, str] = {}
+    for index, topic in enumerate(deployment.topics):
+        same = first.setdefault(topic.table, topic.name)
+        if same != topic.name:
+            yield (
+                f"topics[{index}].name",
+                f"{topic.name} and {same} differ in capitals only, and would be one table ({topic.table}) in "
+                "Glue. Keep one",
+            )
 
 
 def _find_same_addresses(key: str, addresses: Iterable[str]) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from config.deployments.sources import Sources
 
 Finding = tuple[str, str]
 #: The keys of a topic that say what Lakeferry creates or changes in Confluent Cloud.
-_KEYS_OF_CREATED_TOPICS: Final = ("config", "datagen", "statement", "adopt", "tableflow")
+_KEYS_OF_CREATED_TOPICS: Final = ("existing", "config", "datagen", "statement", "adopt", "tableflow")
 
 
 def tables_have_one_origin(deployment: Deployment, sources: Sources) -> Iterator[Finding]:

@@ -66,7 +66,7 @@ def statements_exist(deployment: Deployment, sources: Sources) -> Iterator[Findi
 
 def schemas_exist(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
     """The schema file exists and holds an Avro record. A topic with `[topics.tableflow]` has a schema, or
-    Datagen or a statement that registers one.
+    Datagen or a statement that registers one, or exists and has one in Schema Registry.
     """
     for index, topic in enumerate(deployment.topics):
         key = f"topics[{index}]"
@@ -80,7 +80,7 @@ def schemas_exist(deployment: Deployment, sources: Sources) -> Iterator[Finding]
                 f"{key}.datagen",
                 f"data is made from the topic's schema, and project/topics/{topic.name}.avsc doesn't exist",
             )
-        elif schema is None and topic.tableflow and not topic.datagen and not topic.statement:
+        elif schema is None and topic.tableflow and not (topic.existing or topic.datagen or topic.statement):
             yield (
                 f"{key}.tableflow",
                 f"{topic.name} has no schema, and Tableflow refuses such a topic. "
@@ -90,10 +90,10 @@ def schemas_exist(deployment: Deployment, sources: Sources) -> Iterator[Finding]
 
 def write_modes_match_cleanup_policies(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
     """`write_mode` is APPEND for cleanup.policy `delete`, UPSERT for `compact`. A statement's changelog has
-    no retractions.
+    no retractions. That of an existing topic is compared with the topic itself when it is deployed.
     """
     for index, topic in enumerate(deployment.topics):
-        if topic.tableflow is None:
+        if topic.tableflow is None or topic.existing:
             continue
         key = f"topics[{index}].tableflow.write_mode"
         options = _read_options(topic, sources)

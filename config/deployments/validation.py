@@ -58,6 +58,7 @@ SNOWFLAKE_ACCOUNT: Final = Form(
     r"[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)*", "an account's name like myorganization-myaccount, without a domain"
 )
 ENVIRONMENT_ID: Final = Form(r"env-[a-z0-9]+", "an environment's id like env-abc123")
+CLUSTER_ID: Final = Form(r"lkc-[a-z0-9]+", "a Kafka cluster's id like lkc-abc123")
 CLUSTER_TYPE: Final = Form(
     r"Standard",
     "Standard: Confluent has no roles on single topics of a Basic cluster, and other types are reached "
@@ -86,7 +87,7 @@ IAM_PATH: Final = Form(
 QUALIFIER: Final = Form(
     r"[a-z0-9]{1,10}", "the qualifier of `cdk bootstrap`: 1 to 10 lower-case letters and digits"
 )
-_TOPIC: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,248}")
+_TOPIC: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,248}")
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
 #: Addresses that SNS accepts, without rare forms that mail systems treat differently.
 _MAIL: Final = re.compile(
@@ -121,17 +122,21 @@ def _suggest_name(name: str, choices: Sequence[str]) -> str:
 
 
 def topic_name(name: str) -> str | None:
+    if _TOPIC.fullmatch(name):
+        return None
+    return (
+        f"{name!r} is not a valid name of a topic: letters, digits, dots, hyphens, underscores; at most 249"
+    )
+
+
+def new_topic_name(name: str) -> str | None:
+    """Check the name of a topic that Lakeferry creates, whose table has the same name."""
     if any(sign.isupper() for sign in name):
         return (
             f"{name!r} has upper-case letters, and names in Glue and Athena are lower case: two topics "
             "could become one table"
         )
-    if not _TOPIC.fullmatch(name):
-        return (
-            f"{name!r} is not a valid name of a topic: lower-case letters, digits, dots, hyphens and "
-            "underscores, at most 249"
-        )
-    return None
+    return topic_name(name)
 
 
 def bucket_name(name: str) -> str | None:

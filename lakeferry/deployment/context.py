@@ -44,6 +44,9 @@ _AWS: Final = Config(
     connect_timeout=5, read_timeout=60, retries={"mode": "standard", "total_max_attempts": 5}
 )
 
+#: The Kafka key of the account that manages topics, which people may bring.
+_MANAGERS_KAFKA_KEY: Final = "kafka/app_manager"
+
 
 @attrs.frozen
 class Addresses:
@@ -215,8 +218,13 @@ class DeploymentContext:
         return f"arn:aws:iam::{self.account}:{self.deployment.role_resource(vendor)}"
 
     def confluent_secret(self, name: str) -> str:
-        """Return the name of the secret that holds one of the deployment's Confluent keys."""
-        return f"{self.deployment.prefix}/confluent/{name}"
+        """Return the name of the secret that holds one of the deployment's Confluent keys, or the key that
+        somebody brings instead.
+        """
+        confluent = self.deployment.confluent
+        brought = confluent.brought_keys if confluent else {}
+        service = name.partition("/")[0] if name == _MANAGERS_KAFKA_KEY else name
+        return brought.get(service) or f"{self.deployment.prefix}/confluent/{name}"
 
     def context(self) -> dict[str, str]:
         """Return the CDK context with which the app synthesises this deployment."""

@@ -16,6 +16,7 @@ from lakeferry.health.model import Check, Group
 from lakeferry.output import Output
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import CLOUD, Confluent
+from lambdas.confluent.resources import existing_cluster
 from lambdas.confluent.rest_client import RestClient, get_text
 from lambdas.shared.errors import Denied, NotFound
 
@@ -23,6 +24,7 @@ GROUP: Final = Group("Confluent")
 KEY: Final = "Cloud key"
 SCOPE: Final = "Cloud key's owner"
 ENVIRONMENT: Final = "environment"
+CLUSTER: Final = "Kafka cluster"
 FLINK: Final = "Flink's region"
 TABLEFLOW: Final = "Tableflow's region"
 INTEGRATIONS: Final = "provider integrations"
@@ -35,7 +37,7 @@ _ANOTHER_REGION: Final = "Choose another `aws.region` in the deployment file"
 def look(ctx: DeploymentContext) -> list[Check]:
     """Check everything with the Cloud key. Without it, the other checks are skipped."""
     secret = ctx.deployment.created_confluent.cloud_key_secret
-    remaining = [ENVIRONMENT, FLINK, TABLEFLOW, INTEGRATIONS, QUOTAS]
+    remaining = [ENVIRONMENT, CLUSTER, FLINK, TABLEFLOW, INTEGRATIONS, QUOTAS]
     try:
         vendor = ctx.confluent()
     except CommandFailed as failure:
@@ -58,6 +60,7 @@ def look(ctx: DeploymentContext) -> list[Check]:
         ]
     checks = {
         ENVIRONMENT: check_environment,
+        CLUSTER: check_cluster,
         FLINK: check_flink,
         TABLEFLOW: check_tableflow,
         INTEGRATIONS: check_integrations,
@@ -102,6 +105,30 @@ def check_environment(ctx: DeploymentContext, vendor: Confluent) -> Check:
             "the package Essentials or Advanced",
         )
     return GROUP.ok(ENVIRONMENT, f"{id}, {wanted}")
+
+
+def check_cluster(ctx: DeploymentContext, vendor: Confluent) -> Check:
+    """Check a cluster that the file names. The deployment's own one is a part of the deployment."""
+    confluent = ctx.deployment.created_confluent
+    if not confluent.cluster_id or not confluent.environment_id:
+        return GROUP.ok(CLUSTER, "the deployment creates it")
+    fix = "Correct `confluent.cluster_id` in the deployment file"
+    cluster = vendor.cluster(confluent.environment_id, confluent.cluster_id)
+    if cluster is None:
+        listed = vendor.cloud.pages("/cmk/v2/clusters", environment=confluent.environment_id)
+        existing = ", ".join(
+            f"{get_text(item, 'id')} ({get_text(item, 'spec', 'display_name')})" for item in listed
+        )
+        return GROUP.fail(
+            CLUSTER,
+            f"{confluent.environment_id} has no {confluent.cluster_id}; it has {existing or 'none'}",
+            fix,
+        )
+    if problem := existing_cluster.find_problem(cluster, ctx.region):
+        remedy = confluent_errors.UNFIT_CLUSTER.remedy
+        return GROUP.fail(CLUSTER, f"{confluent.cluster_id} {problem}", remedy)
+    name = get_text(cluster, "spec", "display_name")
+    return GROUP.ok(CLUSTER, f"{confluent.cluster_id} ({name}), which is not changed")
 
 
 def check_flink(ctx: DeploymentContext, vendor: Confluent) -> Check:

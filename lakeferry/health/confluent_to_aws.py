@@ -44,7 +44,7 @@ _WAIT: Final = "Wait; a table takes some ten minutes"
 class _Chain:
     """`bucket` is the one that Tableflow writes into.
 
-    `cluster` is the Kafka cluster's id and the name of the Glue database.
+    `cluster` is the Kafka cluster's id, `database` the Glue database of its tables.
     """
 
     ctx: DeploymentContext
@@ -54,6 +54,17 @@ class _Chain:
     @property
     def cluster(self) -> str:
         return self.stack.outputs.get("KafkaClusterId", "")
+
+    @property
+    def database(self) -> str:
+        return self.ctx.deployment.existing_glue_database or self.cluster
+
+    @property
+    def needs(self) -> dict[str, tuple[str, ...]]:
+        """Return what the role needs. An integration with Glue that exists has a role of its own."""
+        if self.ctx.deployment.existing_glue_database:
+            return {**contract.TABLEFLOW_NEEDS, "tables": ()}
+        return contract.TABLEFLOW_NEEDS
 
     @property
     def integration(self) -> str:
@@ -72,7 +83,7 @@ def look(ctx: DeploymentContext) -> list[Check]:
     checks = [
         *_check_integration_and_role(chain),
         *_check_tableflow(chain),
-        *storage.check_glue_tables(ctx, GROUP, chain.cluster, chain.bucket),
+        *storage.check_glue_tables(ctx, GROUP, chain.database, chain.bucket),
     ]
     return mark_consequences(checks, dict.fromkeys((CATALOG, *tables), ()), _RESUME)
 
@@ -95,7 +106,7 @@ def _check_integration_and_role(chain: _Chain) -> list[Check]:
     else:
         checks += GROUP.skip_all((TRUST, TAGS), "not checked: one side isn't known")
     if role:
-        needs = trust.list_needed_actions(ctx, contract.TABLEFLOW_NEEDS, chain.bucket, chain.cluster)
+        needs = trust.list_needed_actions(ctx, chain.needs, chain.bucket, chain.database)
         checks.append(
             runner.attempt(GROUP, POLICY, lambda: trust.check_permissions(ctx, GROUP, role, needs, restore))
         )
@@ -176,16 +187,21 @@ def _check_catalog(chain: _Chain, reader: Tableflow) -> Check:
     if not chain.ctx.deployment.tables_in_glue:
         return GROUP.skip(CATALOG, "not checked: the deployment file wants no table in Glue")
     integrations = reader.catalog_integrations()
+    if not integrations and chain.ctx.deployment.existing_glue_database:
+        return GROUP.skip(CATALOG, "not checked: somebody else created it, and this key may not see it")
     if not integrations:
         return GROUP.fail(CATALOG, f"cluster {chain.cluster} has none", _REPAIR)
     return _check_catalog_integration(chain, integrations[0])
 
 
 def _check_catalog_integration(chain: _Chain, catalog: CatalogIntegration) -> Check:
-    if catalog.database and catalog.database != chain.cluster:
-        fix = f"Set its database back to {chain.cluster} in Confluent's console"
+    shown_in = catalog.database or chain.cluster
+    if shown_in != chain.database:
+        fix = f"Set its database back to {chain.database} in Confluent's console"
+        if chain.ctx.deployment.existing_glue_database:
+            fix = f'Set `confluent.glue_database = "{shown_in}"` in the deployment file, and deploy'
         return GROUP.fail(
-            CATALOG, f"{catalog.id} shows tables in Glue database {catalog.database}", fix, chain.cluster
+            CATALOG, f"{catalog.id} shows tables in Glue database {shown_in}", fix, chain.database
         )
     if catalog.phase == "FAILED" or catalog.suspended:
         state = "FAILED" if catalog.phase == "FAILED" else "suspended"

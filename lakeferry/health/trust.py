@@ -142,7 +142,7 @@ def list_needed_actions(
     in_glue = (f"{catalog}:catalog", f"{catalog}:database/{database}", f"{catalog}:table/{database}/any")
     return {
         on_bucket: wanted["bucket"], f"{on_bucket}/{_ANY_KEY}": wanted["objects"],
-        **dict.fromkeys(in_glue, wanted["tables"]),
+        **(dict.fromkeys(in_glue, wanted["tables"]) if wanted["tables"] else {}),
     }  # fmt: skip
 
 

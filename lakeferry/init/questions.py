@@ -46,7 +46,7 @@ def _allow_word(word: str, form: Form) -> Callable[[str], str | None]:
 def _check_topics(text: str) -> str | None:
     if text in (EXAMPLE, KEEP):
         return None
-    return _check_all(text, validation.topic_name) or (
+    return _check_all(text, validation.new_topic_name) or (
         None if split_names(text) else "name at least one topic"
     )
 

@@ -29,6 +29,7 @@ _REGISTERED: Final = (
 _IN_ENVIRONMENT: Final = (
     "somebody else created it in the deployment's environment, which is not deleted while it is there"
 )
+_NAMED: Final = "the deployment file names it; somebody else created it"
 BY_HAND: Final = "created manually inside a managed resource; deleted together with it"
 
 
@@ -75,9 +76,7 @@ class _Listing:
             name = get_text(document, "display_name")
             ownership = self.names.ownership(name)
             if id == configured_id:
-                yield retained("the deployment file names it; somebody else created it").item(
-                    CONFLUENT, "environment", name, id
-                )
+                yield retained(_NAMED).item(CONFLUENT, "environment", name, id)
                 yield from self._list_environment(_Environment(id, None))
                 yield from self._list_subjects(id)
             elif ownership:
@@ -119,17 +118,17 @@ class _Listing:
         cloud = self.vendor.cloud
         query = {"environment": environment.id}
         for document in cloud.pages("/cmk/v2/clusters", **query):
-            if ownership := self._find_owner(environment, get_text(document, "spec", "display_name")):
+            if get_text(document, "id") == self.ctx.deployment.created_confluent.cluster_id:
+                yield retained(_NAMED).item(
+                    CONFLUENT, "kafka_cluster", *_identify(document, "spec"), (environment.id,)
+                )
+            elif ownership := self._find_owner(environment, get_text(document, "spec", "display_name")):
                 yield ownership.item(
                     CONFLUENT, "kafka_cluster", *_identify(document, "spec"), (environment.id,)
                 )
                 if ownership.is_ours:
                     yield from self._list_cluster(environment, get_text(document, "id"), ownership)
-        for document in cloud.pages("/pim/v1/integrations", **query):
-            if ownership := self._find_owner(environment, get_text(document, "display_name")):
-                yield ownership.item(
-                    CONFLUENT, "provider_integration", *_identify(document), (environment.id,)
-                )
+        yield from self._list_integrations(environment)
         pools: dict[str, Ownership] = {}
         for document in cloud.pages("/fcpm/v2/compute-pools", **query):
             if ownership := self._find_owner(environment, get_text(document, "spec", "display_name")):
@@ -141,6 +140,20 @@ class _Listing:
         if pools:
             yield from self._with_key(
                 "flink", environment, lambda key: self._list_statements(key, environment, pools)
+            )
+
+    def _list_integrations(self, environment: _Environment) -> Iterator[Item]:
+        own: dict[str, Ownership] = {}
+        for document in self.vendor.cloud.pages("/pim/v1/integrations", environment=environment.id):
+            if ownership := self._find_owner(environment, get_text(document, "display_name")):
+                yield ownership.item(
+                    CONFLUENT, "provider_integration", *_identify(document), (environment.id,)
+                )
+                if ownership.is_ours:
+                    own[get_text(document, "id")] = ownership
+        if own and self.ctx.deployment.uses_existing_cluster:
+            yield from self._with_key(
+                "tableflow", environment, lambda key: self._list_own_tables(key, environment, own)
             )
 
     def _list_cluster(self, environment: _Environment, cluster: str, of_cluster: Ownership) -> Iterator[Item]:
@@ -161,6 +174,28 @@ class _Listing:
             yield of_cluster.item(CONFLUENT, "tableflow_topic", topic, topic, parents)
         for document in plane.pages("/tableflow/v1/catalog-integrations", **query):
             yield of_cluster.item(CONFLUENT, "catalog_integration", *_identify(document, "spec"), parents)
+
+    def _list_own_tables(
+        self, key: ApiKey, environment: _Environment, integrations: dict[str, Ownership]
+    ) -> Iterator[Item]:
+        """List the tables and the catalog integration in an existing cluster that use the deployment's
+        provider integrations. Nobody else's do.
+        """
+        cluster_id = self.ctx.deployment.created_confluent.cluster_id or ""
+        parents = (environment.id, cluster_id)
+        query = {"environment": environment.id, "spec.kafka_cluster": cluster_id}
+        plane = self.vendor.tableflow(key)
+        for document in plane.pages("/tableflow/v1/tableflow-topics", **query):
+            used = get_text(document, "spec", "storage", "provider_integration_id")
+            if ownership := integrations.get(used):
+                topic = get_text(document, "spec", "display_name")
+                yield ownership.item(CONFLUENT, "tableflow_topic", topic, topic, parents)
+        if self.ctx.deployment.existing_glue_database:
+            return
+        for document in plane.pages("/tableflow/v1/catalog-integrations", **query):
+            used = get_text(document, "spec", "config", "provider_integration_id")
+            if ownership := integrations.get(used):
+                yield ownership.item(CONFLUENT, "catalog_integration", *_identify(document, "spec"), parents)
 
     def _list_statements(
         self, key: ApiKey, environment: _Environment, pools: dict[str, Ownership]

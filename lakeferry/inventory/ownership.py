@@ -192,12 +192,13 @@ def _list_in_environment(
     region = deployment.aws.region
     values = {"environment_id": confluent.environment_id, "region": region}
     role_arn = f"arn:aws:iam::{account}:{deployment.role_resource('tableflow')}"
-    yield (
-        "confluent",
-        "kafka_cluster",
-        "KafkaCluster",
-        {**values, "availability": confluent.availability},
-    )
+    if not confluent.cluster_id:
+        yield (
+            "confluent",
+            "kafka_cluster",
+            "KafkaCluster",
+            {**values, "availability": confluent.availability},
+        )
     if deployment.statements:
         yield "confluent", "flink_compute_pool", "FlinkPool", values
     yield "confluent", "provider_integration", "ProviderIntegration", {**values, "role_arn": role_arn}

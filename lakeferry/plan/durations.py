@@ -20,6 +20,7 @@ from lakeferry.plan.difference import Action, Change
 #: The shortest and longest duration in minutes of kinds of resources that are slow.
 ESTIMATES: Final[Mapping[str, tuple[float, float]]] = {
     "kafka_cluster": (2, 5),
+    "existing_topic": (0, 5),
     "flink_compute_pool": (0, 1),
     "api_key": (1, 3),
     "connector": (1, 4),

@@ -12,6 +12,12 @@ from lakeferry.plan.difference import Action, Change, Comparison
 from lakeferry.plan.templates import TemplateResource, list_resources
 
 _HAVE_RECORDS: Final = ("topic", "flink_statement")
+#: By the two types that a resource can have: that of an object that the deployment creates, and the key of
+#: the deployment file that says that the object exists.
+_TWO_OWNERS: Final = {
+    frozenset(("kafka_cluster", "existing_cluster")): ("kafka_cluster", "confluent.cluster_id"),
+    frozenset(("topic", "existing_topic")): ("topic", "existing"),
+}
 
 
 def list_refusals(
@@ -19,6 +25,7 @@ def list_refusals(
 ) -> Iterator[tuple[TemplateResource, str]]:
     """Yield the changes that would delete more than they name, each with the reason and a way forward."""
     yield from _refuse_other_origin(comparison, changes)
+    yield from _refuse_other_owner(comparison, changes)
     yield from _refuse_environment_in_use(comparison, changes)
     yield from _refuse_protected_records(comparison, changes)
     yield from _refuse_topic_handed_over(comparison, changes)
@@ -57,6 +64,31 @@ def _refuse_other_origin(
                 "the cluster that this deployment created writes its tables into it. [source] names tables "
                 "of a cluster that Lakeferry didn't create. Put [confluent] back, and write [source] to the "
                 "file of another stage",
+            )
+
+
+def _refuse_other_owner(
+    comparison: Comparison, changes: Sequence[Change]
+) -> Iterator[tuple[TemplateResource, str]]:
+    """Yield clusters and topics that the deployment created, if the file now says that somebody else owns
+    them, and the other way round.
+    """
+    for change in changes:
+        before = comparison.before(change.resource)
+        if before is None or before.kind == change.resource.kind:
+            continue
+        created, existing = _TWO_OWNERS.get(frozenset((before.kind, change.resource.kind)), ("", ""))
+        if before.kind == created:
+            yield (
+                before,
+                "this deployment created it, and the file now says that it exists without the deployment. "
+                f"Undo that ({existing}); to give it away, destroy the deployment with on_destroy = keep",
+            )
+        elif created:
+            yield (
+                before,
+                "somebody else owns it, and the file now says that this deployment creates it. Undo that "
+                f"({existing})",
             )
 
 

@@ -62,17 +62,17 @@ def import_schemas(ctx: DeploymentContext, topics: list[Topic], *, replace: bool
 
 
 def _build(ctx: DeploymentContext, topic: Topic, database: str) -> dict[str, Any]:
-    table = tables.find_table(ctx, database, topic.name)
+    table = tables.find_table(ctx, database, topic.table)
     if table is None or not table.metadata:
         listed = [listed.name for listed in tables.list_tables(ctx, database) if listed.metadata]
         why = "is not an Iceberg table" if table else "does not exist"
         hint = f"Iceberg tables of {database}: {', '.join(listed) or 'none'}"
-        raise CommandFailed("NO-TABLE", f"table {database}.{topic.name} {why}", hint)
+        raise CommandFailed("NO-TABLE", f"table {database}.{topic.table} {why}", hint)
     schema = tables.find_schema(tables.read_metadata(ctx, table))
     try:
         return avro.build_schema(schema, topic.name)
     except UnknownType as unknown:
-        raise CommandFailed("TABLE-UNREADABLE", f"table {database}.{topic.name}: {unknown}") from None
+        raise CommandFailed("TABLE-UNREADABLE", f"table {database}.{topic.table}: {unknown}") from None
 
 
 def _write(ctx: DeploymentContext, topic: Topic, document: dict[str, Any], *, replace: bool) -> Imported:

@@ -42,12 +42,12 @@ class GlueTable:
 
 
 def find_database(ctx: DeploymentContext) -> str:
-    """Return the Glue database of the topics' tables: that of `[source]`, or the deployed cluster's.
+    """Return the Glue database of the topics' tables: one that exists, or the deployed cluster's.
 
     Raises CommandFailed if the cluster isn't deployed.
     """
-    if ctx.deployment.source:
-        return ctx.deployment.source.glue_database
+    if ctx.deployment.existing_glue_database:
+        return ctx.deployment.existing_glue_database
     return stacks.require_part(ctx, "confluent").outputs["KafkaClusterId"]
 
 

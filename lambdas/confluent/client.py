@@ -125,6 +125,10 @@ class Confluent:
         bindings_of = cache(lambda owner: tuple(self.role_bindings(owner)))
         return Sight(self.clock, lambda: self.organization_id, owner_of, bindings_of)
 
+    def find_key_owner(self, key: ApiKey) -> str:
+        """Return the account or person that owns a key, sa-… or u-…."""
+        return self._sight.owner_of(key.id)
+
     @cached_property
     def organization_id(self) -> str:
         """Return the organization's UUID."""

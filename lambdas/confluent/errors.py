@@ -56,6 +56,12 @@ CATALOG_FAILED: Final = ErrorKind("CFL-CATALOG-FAILED")
 MISSING_ENDPOINT: Final = ErrorKind("CFL-NO-ENDPOINT")
 NO_GOVERNANCE: Final = ErrorKind("CFL-NO-GOVERNANCE")
 IP_FILTER: Final = ErrorKind("CFL-IP-FILTER")
+NO_CLUSTER: Final = ErrorKind("CFL-NO-CLUSTER")
+UNFIT_CLUSTER: Final = ErrorKind("CFL-UNFIT-CLUSTER")
+NO_TOPIC: Final = ErrorKind("CFL-NO-TOPIC")
+NO_SCHEMA: Final = ErrorKind("CFL-NO-SCHEMA")
+OTHER_WRITE_MODE: Final = ErrorKind("CFL-OTHER-WRITE-MODE")
+NO_CATALOG: Final = ErrorKind("CFL-NO-CATALOG")
 
 
 #: Seconds to wait after a 429 that doesn't say how long.

@@ -37,10 +37,15 @@ def build_statement(context: Ctx, spec: FlinkStatementProps, name: str, sql: str
             "statement": sql,
             "properties": _build_properties(context, spec),
             "compute_pool_id": spec.compute_pool_id,
-            "principal": spec.service_account_id,
+            "principal": spec.service_account_id or find_key_owner(context, spec),
             "stopped": False,
         },
     }
+
+
+def find_key_owner(context: Ctx, spec: FlinkStatementProps) -> str:
+    """Return the account or person that owns the key with which the statement is sent."""
+    return context.vendor.find_key_owner(context.secrets.read_key(spec.credentials))
 
 
 def _build_properties(context: Ctx, spec: FlinkStatementProps) -> dict[str, str]:

@@ -23,7 +23,10 @@ class FlinkStatementProps(Properties[FlinkStatementOutputs]):
     region: str = prop("The AWS region.")
     credentials: str = prop("Name or ARN of the secret with a Flink key of that region.")
     compute_pool_id: str = prop("The compute pool that the statement runs in, lfcp-….")
-    service_account_id: str = prop("The account with which the statement reads and writes, sa-….")
+    service_account_id: str = prop(
+        "The account with which the statement reads and writes, sa-…. Without it, it is the key's owner.",
+        default="",
+    )
     catalog: str = prop("Flink's catalog: the name of the environment.")
     database: str = prop("Flink's database: the name of the Kafka cluster.")
     sql: str = prop("The statement.")

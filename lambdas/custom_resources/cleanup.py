@@ -1,9 +1,10 @@
 """Remove what vendors and jobs leave behind: objects and uploads in a bucket, tables of a Glue database.
 
 A Glue database may have other people's tables. A table is the deployment's if its files are in the
-deployment's own bucket; only such tables are dropped, and the database only if nothing else is in it. Glue's
-lists leave out the tables that Lake Formation hides from the caller, and a database is deleted with all its
-tables. So the database stays unless Lake Formation can't hide any. An empty database costs nothing.
+deployment's own bucket; only such tables are dropped, and the database only if nothing else is in it and it
+isn't that of somebody else's integration. Glue's lists leave out the tables that Lake Formation hides from
+the caller, and a database is deleted with all its tables. So the database stays unless Lake Formation can't
+hide any. An empty database costs nothing.
 
 Each method works until the deadline and returns True if nothing is left. Something that is already gone
 counts as removed.
@@ -42,7 +43,8 @@ _DELETING: Final = ("DELETE_IN_PROGRESS", "ROLLBACK_IN_PROGRESS")
 class Cleaner:
     """`client` returns the boto3 client of a service. Only buckets of `account` are emptied.
 
-    The properties name a `bucket`, or a `glue_database` and the `table_bucket` with its tables' files.
+    The properties name a `bucket`, or a `glue_database` and the `table_bucket` with its tables' files. With
+    `keep_database`, the database stays, because somebody else's integration writes to it.
     """
 
     client: Callable[[str], Any]
@@ -57,7 +59,11 @@ class Cleaner:
         if bucket := properties.get("bucket"):
             return self.bucket(bucket)
         if database := properties.get("glue_database"):
-            return self.glue_database(database, properties.get("table_bucket", ""))
+            return self.glue_database(
+                database,
+                properties.get("table_bucket", ""),
+                keep_database=properties.get("keep_database") == "true",
+            )
         return True
 
     def stack_is_deleting(self, stack_id: str) -> bool:
@@ -80,9 +86,9 @@ class Cleaner:
                 return True
         return False
 
-    def glue_database(self, name: str, table_bucket: str) -> bool:
-        """Drop the tables whose files are in `table_bucket`, and the database if it then certainly has no
-        table.
+    def glue_database(self, name: str, table_bucket: str, *, keep_database: bool = False) -> bool:
+        """Drop the tables whose files are in `table_bucket`, and, unless `keep_database`, the database if it
+        then certainly has no table.
 
         "" is no bucket.
         """
@@ -98,7 +104,7 @@ class Cleaner:
                             _translate_errors(f"removing Glue table {name}.{table['Name']}"),
                         ):
                             glue.delete_table(DatabaseName=name, Name=table["Name"])
-                    if not tables and lists_all_tables(self.client("lakeformation")):
+                    if not (tables or keep_database) and lists_all_tables(self.client("lakeformation")):
                         glue.delete_database(Name=name)
                     if not own_tables:
                         return True

@@ -101,19 +101,25 @@ def _list_hop_checks(monitored: Monitored, clients: Clients) -> Iterator[Check]:
     for table in monitored.tables:
         if table.snowflake:
             age = partial(clients.snowflake.age, table.snowflake)
-            yield Check(
-                "SnowflakeAgeHours", table.topic, partial(measure_table_age, clients, table.topic, age)
-            )
+            measure = _choose_measure(monitored, clients, table)
+            yield Check("SnowflakeAgeHours", table.topic, partial(measure, age))
 
 
 def _list_glue_checks(monitored: Monitored, clients: Clients, table: MonitoredTable) -> Iterator[Check]:
     lake = clients.lake(table.database)
     topic = table.topic
-    measure = (
-        measure_age_of_existing if monitored.tables_exist else partial(measure_table_age, clients, topic)
-    )
+    measure = _choose_measure(monitored, clients, table)
     yield Check("GlueAgeHours", topic, partial(measure, partial(lake.glue_age, topic)))
     yield Check("IcebergAgeHours", topic, partial(measure, partial(lake.iceberg_age, topic)))
+
+
+def _choose_measure(
+    monitored: Monitored, clients: Clients, table: MonitoredTable
+) -> Callable[[Callable[[], float]], float]:
+    """Return what measures an age: only Confluent knows how old a table itself is."""
+    if monitored.tables_exist:
+        return measure_age_of_existing
+    return partial(measure_table_age, clients, table.topic)
 
 
 def _list_confluent_checks(monitored: Monitored, clients: Clients) -> Iterator[Check]:

@@ -29,7 +29,8 @@ class MonitoredExport(deployment.Export):
 @attrs.frozen
 class Monitored:
     """`secrets` rotate; `deployer_secrets` hold keys that people created. `error_logs` are topics for records
-    that Tableflow can't write. If `tables_exist`, Confluent isn't asked about the tables.
+    that Tableflow can't write. If `tables_exist`, monitoring has no key of the cluster, and Confluent isn't
+    asked about the tables.
     """
 
     cluster: str = ""

@@ -50,8 +50,8 @@ class Export:
 @attrs.frozen
 class DeploymentSettings:
     """`secrets` are names of secrets that rotate; `deployer_secrets` are names of secrets that people
-    created. `tables_exist` says that the tables are those of a cluster of which the deployment knows nothing
-    else.
+    created. `tables_exist` says that the tables are those of a cluster of somebody else, of which monitoring
+    has no key.
     """
 
     tables: list[Table] = attrs.Factory(list)

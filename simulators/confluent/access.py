@@ -46,6 +46,20 @@ def find_cluster(call: Call, name: str, environment_id: str, action: str = "admi
     return cluster
 
 
+def name_cluster_of_query(call: Call) -> Cluster:
+    """Return the cluster for a call of which the topic decides what the caller may do."""
+    environment_id = call.require_parameter("environment")
+    name = call.require_parameter("spec.kafka_cluster")
+    _require_cluster(call, name, environment_id)
+    return call.org.clusters[name]
+
+
+def name_cluster_of_body(call: Call, spec: Fields) -> Cluster:
+    name = spec.read_reference("kafka_cluster")
+    _require_cluster(call, name, spec.read_reference("environment"))
+    return call.org.clusters[name]
+
+
 def find_cluster_of_query(call: Call, action: str = "admin") -> Cluster:
     """Return the cluster for Tableflow, which requires the ids of both environment and cluster in every
     call.
@@ -57,7 +71,7 @@ def find_cluster_of_query(call: Call, action: str = "admin") -> Cluster:
 
 
 def find_cluster_of_body(call: Call, spec: Fields) -> Cluster:
-    """Return the cluster for a call that creates or updates a Tableflow topic or a catalog integration."""
+    """Return the cluster for a call that creates or updates a catalog integration."""
     name = spec.read_reference("kafka_cluster")
     environment_id = spec.read_reference("environment")
     _require_cluster(call, name, environment_id)

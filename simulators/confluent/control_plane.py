@@ -8,12 +8,16 @@ from typing import Any, Final
 from simulators.confluent import regions
 from simulators.confluent.authorization import is_allowed, require
 from simulators.confluent.environment_contents import Networks, PrivateLinkAttachments, ProviderIntegrationsV2
-from simulators.confluent.errors import ApiError, conflict, forbidden
+from simulators.confluent.errors import ApiError, conflict, forbidden, invalid
 from simulators.confluent.http import TABLEFLOW, Call
 from simulators.confluent.model import Cluster, ComputePool, Environment, Plane, Resource, SchemaRegistry
 from simulators.confluent.organization import CLOUD, Organization
 from simulators.confluent.provider_integrations import PROVIDER_INTEGRATIONS
 from simulators.confluent.resources import CLOUD_FIELD, ENVIRONMENT, Field, Kind
+
+#: Addresses of a cluster in a private network, in a domain that can't exist (RFC 2606).
+_PRIVATE_KAFKA: Final = "SASL_SSL://private.invalid:9092"
+_PRIVATE_REST: Final = "https://private.invalid:443"
 
 
 class Organizations(Kind[Resource]):
@@ -94,7 +98,10 @@ class Environments(Kind[Environment]):
 
 
 class Clusters(Kind[Cluster]):
-    """Basic and Standard clusters on AWS. Reading a deleted cluster returns 403, as at the vendor."""
+    """Basic, Standard and Dedicated clusters on AWS. Reading a deleted cluster returns 403, as at the vendor.
+
+    A Dedicated cluster with a network has no public endpoint, and nothing listens on its own.
+    """
 
     api_version = "cmk/v2"
     name = "Cluster"
@@ -113,9 +120,11 @@ class Clusters(Kind[Cluster]):
             "config.kind",
             "type",
             required=True,
-            choices=("Basic", "Standard"),
-            not_simulated=("Dedicated", "Enterprise", "Freight"),  # they need private networking
+            choices=("Basic", "Standard", "Dedicated"),
+            not_simulated=("Enterprise", "Freight"),  # they have private endpoints only
         ),
+        Field("config.cku", "cku", type=int, default=0, omit_empty=True),
+        Field("network.id", "network", optional_object=True, omit_empty=True, immutable=True),
         Field("config.max_ecku", "max_ecku", type=int, default=0, omit_empty=True),
         Field("display_name", "name", required=True, pattern=r".{1,64}"),
         Field(  # the vendor answers LOW and HIGH
@@ -137,6 +146,12 @@ class Clusters(Kind[Cluster]):
     def check(self, call: Call, values: dict[str, Any], current: Cluster | None) -> None:
         if current and (current.type, values["type"]) == ("Standard", "Basic"):
             raise conflict("A Standard cluster can't become Basic")
+        if values["network"] and (
+            values["type"] != "Dedicated" or values["network"] not in call.org.networks
+        ):
+            raise invalid("/spec/network/id", "a network of the environment, for a Dedicated cluster only")
+        if (values["type"] == "Dedicated") != bool(values["cku"]):
+            raise invalid("/spec/config/cku", "only a Dedicated cluster has CKUs, and needs some")
 
     def start_lifecycle(self, org: Organization, record: Cluster) -> None:
         """Provision the cluster.
@@ -158,6 +173,9 @@ class Clusters(Kind[Cluster]):
         """
         if record.phase != "PROVISIONED":
             return {}
+        if record.network:
+            private = {"kafka_bootstrap_endpoint": _PRIVATE_KAFKA, "http_endpoint": _PRIVATE_REST}
+            return {**private, "endpoints": {"ap1": {**private, "connection_type": "PRIVATE_LINK"}}}
         endpoints = {
             "kafka_bootstrap_endpoint": "SASL_SSL://127.0.0.1:9092",
             "http_endpoint": org.addresses[Plane.KAFKA],

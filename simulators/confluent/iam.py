@@ -44,8 +44,26 @@ class ServiceAccounts(Kind[ServiceAccount]):
     filters = (("display_name", "name"),)
 
     def authorize(self, call: Call, verb: str, record: ServiceAccount | None) -> None:
-        if verb != "read":
-            require(call, "admin", call.org.crn)
+        """Administrators of anything may create accounts. Only those of the organization, and the owners of
+        an account, may change it (Confluent's pages "Create Service Accounts" and "Manage Service Accounts").
+        """
+        if verb == "create":
+            _require_administrator(call)
+        elif record and not is_allowed(call.org, call.principal, "admin", call.org.crn):
+            require(call, "grant", record.crn)
+
+    def is_listed(self, call: Call, record: ServiceAccount) -> bool:
+        return is_allowed(call.org, call.principal, "admin", call.org.crn) or is_allowed(
+            call.org, call.principal, "grant", record.crn
+        )
+
+    def create(self, call: Call) -> Answer:
+        """Create the account, and make `assigned_resource_owner` its owner."""
+        answer = super().create(call)
+        if owner := call.query.get("assigned_resource_owner"):
+            account = call.org.service_accounts[answer.body["id"]]
+            bind_role(call.org, f"User:{owner}", "ResourceOwner", account.crn)
+        return answer
 
     def check(self, call: Call, values: dict[str, Any], current: ServiceAccount | None) -> None:
         for account in call.org.service_accounts.values():
@@ -66,6 +84,26 @@ class ServiceAccounts(Kind[ServiceAccount]):
             if key.owner == record.id:
                 del org.api_keys[key.id]
         super().erase(org, record)
+
+
+def _require_administrator(call: Call) -> None:
+    """Raise ApiError unless the caller is an administrator of something."""
+    is_administrator = call.principal == call.org.owner or any(
+        binding.principal == f"User:{call.principal}"
+        and binding.role in ("OrganizationAdmin", "EnvironmentAdmin", "CloudClusterAdmin")
+        for binding in call.org.role_bindings.values()
+    )
+    if not is_administrator:
+        raise forbidden()
+
+
+def bind_role(org: Organization, principal: str, role: str, pattern: str) -> RoleBinding:
+    """Bind a role that is effective at once."""
+    new = org.create_id("rb")
+    now = org.clock.now()
+    binding = RoleBinding(new, f"{org.crn}/role-binding={new}", now, now, principal, role, pattern, now)
+    org.role_bindings[new] = binding
+    return binding
 
 
 class RoleBindings(Kind[RoleBinding]):
@@ -90,7 +128,7 @@ class RoleBindings(Kind[RoleBinding]):
 
     def authorize(self, call: Call, verb: str, record: RoleBinding | None) -> None:
         if verb == "delete" and record:
-            require(call, "admin", record.pattern)
+            require(call, "grant", record.pattern)
 
     def check(self, call: Call, values: dict[str, Any], current: RoleBinding | None) -> None:
         principal = values["principal"]
@@ -104,7 +142,7 @@ class RoleBindings(Kind[RoleBinding]):
             raise bad_request(f"principal {principal} does not exist", "/principal")
         if not may_bind(role, pattern) or not pattern.startswith(call.org.crn):
             raise bad_request(f"role {role} can't be bound at {pattern}", "/crn_pattern")
-        require(call, "admin", pattern)
+        require(call, "grant", pattern)
         for binding in call.org.role_bindings.values():
             if (binding.principal, binding.role, binding.pattern) == (principal, role, pattern):
                 raise conflict("Role binding already exists")
@@ -176,7 +214,7 @@ class ApiKeys(Kind[ApiKey]):
         if owner not in org.service_accounts and owner != org.owner:
             raise invalid("/spec/owner/id", f"owner {owner} does not exist")
         kind, resource, scope = _read_key_resource(org, spec)
-        if call.principal != owner and not is_allowed(org, call.principal, "admin", scope):
+        if call.principal != owner and not _owns_account(org, call.principal, owner):
             raise forbidden()
         delay = org.delays.kafka_key if kind is KeyKind.KAFKA else org.delays.other_key
         texts = (spec.read_text("display_name"), spec.read_text("description"))
@@ -190,7 +228,8 @@ class ApiKeys(Kind[ApiKey]):
             raise forbidden()
 
     def is_listed(self, call: Call, record: ApiKey) -> bool:
-        return call.principal == record.owner or is_allowed(call.org, call.principal, "admin", record.scope)
+        is_own = call.principal == record.owner or _owns_account(call.org, call.principal, record.owner)
+        return is_own or is_allowed(call.org, call.principal, "admin", record.scope)
 
     def check(self, call: Call, values: dict[str, Any], current: ApiKey | None) -> None:
         spec = Fields(call.body).read_object("spec", required=False)
@@ -220,6 +259,16 @@ class ApiKeys(Kind[ApiKey]):
             "owner": owner | {"api_version": "iam/v2", "kind": kind},
             "resource": resource | {"api_version": api_version, "kind": record.kind.value},
         }
+
+
+def _owns_account(org: Organization, principal: str, account: str) -> bool:
+    """Return whether the principal may create keys of an account: an administrator of the organization, or
+    the account's ResourceOwner (Confluent's page "Manage API Keys").
+    """
+    if is_allowed(org, principal, "admin", org.crn):
+        return True
+    known = org.service_accounts.get(account)
+    return known is not None and is_allowed(org, principal, "grant", known.crn)
 
 
 def _build_reference(org: Organization, name: str, path: str, crn: str) -> dict[str, str]:

@@ -64,6 +64,8 @@ class Cluster(Resource):
     type: str
     max_ecku: int
     protected: bool
+    cku: int = 0
+    network: str = ""
     phase: str = "PROVISIONING"
     deleting: bool = False
     topics: dict[str, KafkaTopic] = attrs.Factory(dict)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
 import attrs
 from constructs import Construct
 
-from config.deployments.confluent_model import Confluent, Topic
+from config.deployments.confluent_model import Confluent
 from config.deployments.model import Deployment, to_pascal_case
-from lambdas import contract
+from lambdas.confluent.existing_properties import ExistingClusterProps
 from lambdas.confluent.key_properties import KEY_SERVICES, ApiKeyOutputs, ApiKeyProps
 from lambdas.confluent.properties import (
     CLUSTER_NAME,
@@ -25,17 +26,11 @@ from lambdas.confluent.properties import (
     ServiceAccountProps,
 )
 from lambdas.contract import Acl, Role
-from stacks.constructs.secrets import Secret, StackSecrets
+from stacks.confluent.rights import CONNECTOR, CONSUMER, FLINK, MANAGER, PRODUCER, REGISTRY, WATCHER
+from stacks.constructs.secrets import Secret, StackSecrets, may_read_secret, name_secret_arn
+from stacks.constructs.statements import Statement
 from stacks.constructs.vendor import VendorProvider, VendorResource
 
-MANAGER: Final = "app_manager"
-PRODUCER: Final = "app_producer"
-CONSUMER: Final = "app_consumer"
-CONNECTOR: Final = "app_connector"
-FLINK: Final = "flink_runner"
-REGISTRY: Final = "schema_registry"
-#: For monitoring: reads the cluster's metrics and its list of tables, and nothing else.
-WATCHER: Final = "watcher"
 _DESCRIPTIONS: Final = {
     MANAGER: "Manages cluster, topics and Tableflow",
     PRODUCER: "Writes topics",
@@ -52,7 +47,7 @@ Right: TypeAlias = VendorResource[RoleBindingOutputs] | VendorResource[AclOutput
 
 @attrs.frozen
 class KafkaCluster:
-    """The environment and the Kafka cluster of the deployment."""
+    """The environment and the Kafka cluster of the deployment, created or looked up."""
 
     environment_id: str
     environment_name: str
@@ -68,19 +63,22 @@ def create_kafka_cluster(
 ) -> KafkaCluster:
     confluent = deployment.created_confluent
     environment_id, name = _create_environment(scope, provider, confluent)
-    resource = provider.create(
-        scope,
-        "KafkaCluster",
-        KafkaClusterProps(
+    region = deployment.aws.region
+    props: KafkaClusterProps | ExistingClusterProps
+    if confluent.cluster_id:
+        props = ExistingClusterProps(
+            environment_id=environment_id, cluster_id=confluent.cluster_id, region=region
+        )
+    else:
+        props = KafkaClusterProps(
             environment_id=environment_id,
-            region=deployment.aws.region,
+            region=region,
             type=confluent.cluster_type,
             availability=confluent.availability,
             max_ecku=confluent.max_ecku,
             deletion_protection=confluent.deletion_protection,
-        ),
-    )
-    return KafkaCluster(environment_id, name, resource)
+        )
+    return KafkaCluster(environment_id, name, provider.create(scope, "KafkaCluster", props))
 
 
 def _create_environment(scope: Construct, provider: VendorProvider, confluent: Confluent) -> tuple[str, str]:
@@ -92,23 +90,11 @@ def _create_environment(scope: Construct, provider: VendorProvider, confluent: C
     return created.outputs.id, created.outputs.name
 
 
-def list_accounts_with_work(deployment: Deployment) -> list[str]:
-    """Return the accounts that something of the deployment acts as, or whose keys its clients use."""
-    topics = deployment.topics
-    has_work = {
-        PRODUCER: any(not topic.statement for topic in topics),
-        CONSUMER: bool(topics),
-        CONNECTOR: any(topic.datagen for topic in topics),
-        REGISTRY: bool(topics),
-        FLINK: bool(deployment.statements),
-    }
-    return [name for name in contract.ACCOUNTS if has_work.get(name, True)]
-
-
 class Accounts(Construct):
     """The service accounts `names`.
 
-    `rights` has the role bindings and ACLs of each account that were added so far.
+    `rights` has the role bindings and ACLs of each account that were added so far, none for an account that
+    doesn't exist.
     """
 
     def __init__(
@@ -131,7 +117,7 @@ class Accounts(Construct):
             ).outputs.id
             for name in names
         }
-        self.rights: dict[str, list[Right]] = {name: [] for name in names}
+        self.rights: dict[str, list[Right]] = defaultdict(list)
 
     def __contains__(self, name: str) -> bool:
         return name in self._ids
@@ -149,11 +135,11 @@ class Accounts(Construct):
             scope_ids["cluster_id"] = cluster.id
         if role.scope == "subject":
             scope_ids["schema_registry_id"] = cluster.resource.outputs.schema_registry_id
-        is_named_subject = role.scope == "subject" and name != role.name
-        subject = to_pascal_case(name) if is_named_subject else ""
+        is_one_of_several = role.scope in ("subject", "topic") and name not in ("", role.name)
+        object_name = to_pascal_case(name) if is_one_of_several else ""
         binding = self._provider.create(
             self,
-            f"{to_pascal_case(role.account)}{role.role}{to_pascal_case(role.scope)}{subject}",
+            f"{to_pascal_case(role.account)}{role.role}{to_pascal_case(role.scope)}{object_name}",
             RoleBindingProps(
                 service_account_id=self.id(role.account),
                 role=role.role,
@@ -209,7 +195,9 @@ FLINK_KEY: Final = KeyUse("flink", FLINK, "flink")
 #: Keys for monitoring.
 METRICS: Final = KeyUse("cloud/watcher", WATCHER, "cloud")
 TABLES: Final = KeyUse("tableflow/watcher", WATCHER, "tableflow")
-#: All keys, each of which exists if its account has work. The connector needs none.
+#: Keys that people may bring, by service.
+OF_SERVICES: Final = {use.service: use for use in (KAFKA, SCHEMA_REGISTRY, TABLEFLOW, FLINK_KEY)}
+#: All keys, each of which exists if its account has work and nobody brings it. The connector needs none.
 KEYS: Final = (
     KAFKA,
     KeyUse(f"kafka/{PRODUCER}", PRODUCER, "kafka"),
@@ -230,20 +218,28 @@ class Key:
     secret: Secret
     resource: VendorResource[ApiKeyOutputs]
 
-    @property
-    def credentials(self) -> str:
-        """Return the secret's ARN as an output of the key, so that resources wait until the key works."""
-        return self.resource.outputs.secret
+
+def may_read_brought_keys(scope: Construct, confluent: Confluent) -> list[Statement]:
+    return [
+        statement
+        for service, secret in confluent.brought_keys.items()
+        for statement in may_read_secret(
+            scope, f"{to_pascal_case(service)}Key", name_secret_arn(scope, secret)
+        )
+    ]
 
 
-def create_key_secrets(secrets: StackSecrets, accounts: Sequence[str]) -> dict[KeyUse, Secret]:
-    """Create the secrets of the keys of `accounts`."""
+def create_key_secrets(
+    secrets: StackSecrets, accounts: Sequence[str], confluent: Confluent
+) -> dict[KeyUse, Secret]:
+    """Create the secrets of the keys of `accounts`, except for those that people bring."""
+    brought = [OF_SERVICES[service] for service in confluent.brought_keys]
     return {
         use: secrets.empty(
             f"{use.id}Secret", build_secret_path(use), f"API key of {use.account} for {use.service}"
         )
         for use in KEYS
-        if use.account in accounts
+        if use.account in accounts and use not in brought
     }
 
 
@@ -252,7 +248,7 @@ def build_secret_path(use: KeyUse) -> str:
 
 
 class Keys(Construct):
-    """The API keys of all accounts."""
+    """The API keys of all accounts, and those that people bring."""
 
     def __init__(
         self,
@@ -265,9 +261,11 @@ class Keys(Construct):
         cluster: KafkaCluster,
         region: str,
         pool: Pool | None,
+        confluent: Confluent,
     ) -> None:
         super().__init__(scope, id)
         self._keys: dict[KeyUse, Key] = {}
+        self._brought = {OF_SERVICES[service]: secret for service, secret in confluent.brought_keys.items()}
         for use, secret in secrets.items():
             service = KEY_SERVICES[use.service]
             cluster_id = cluster.id if "cluster_id" in service.needs else ""
@@ -291,27 +289,16 @@ class Keys(Construct):
     def __getitem__(self, use: KeyUse) -> Key:
         return self._keys[use]
 
+    def __contains__(self, use: KeyUse) -> bool:
+        """Return whether the deployment creates the key."""
+        return use in self._keys
+
+    def credentials(self, use: KeyUse) -> str:
+        """Return the secret with a key: its name if somebody brings it, otherwise its ARN as an output of the
+        key, so that resources wait until the key works.
+        """
+        return self._brought[use] if use in self._brought else self._keys[use].resource.outputs.secret
+
     @property
     def all(self) -> list[Key]:
         return list(self._keys.values())
-
-
-def list_subjects(role: Role, deployment: Deployment) -> list[str]:
-    """Return a role's subjects: all in an environment that the deployment creates; in a shared one, those of
-    its own topics.
-    """
-    if not deployment.created_confluent.environment_id:
-        return [role.name]
-    # The deployment registers, and so deletes, only schemas of values.
-    parts = ("value",) if role.role == "DeveloperManage" else ("key", "value")
-    return [f"{topic.name}-{part}" for topic in deployment.topics for part in parts]
-
-
-def list_topics(acl: Acl, topics: list[Topic]) -> list[str]:
-    """Return the topics of an ACL without a name.
-
-    Connectors write Datagen's topics; only Flink writes its own.
-    """
-    if acl.account == CONNECTOR:
-        return [topic.name for topic in topics if topic.datagen]
-    return [topic.name for topic in topics if acl.operation == "READ" or not topic.statement]

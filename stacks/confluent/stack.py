@@ -8,27 +8,25 @@ from constructs import Construct, IDependable
 
 from config.deployments.deployment_file import LoadedDeployment
 from config.deployments.model import Deployment
-from lambdas import contract
 from lambdas.confluent.properties import FlinkComputePoolProps
 from lambdas.shared.settings import ConfluentSettings, RotationSettings
 from stacks.base import LakeferryStack, SynthOptions
 from stacks.confluent.access import (
-    FLINK,
     FLINK_KEY,
     KEYS,
-    MANAGER,
     METRICS,
     TABLES,
     Accounts,
     KafkaCluster,
     Keys,
+    KeyUse,
     Pool,
     build_secret_path,
     create_kafka_cluster,
     create_key_secrets,
-    list_accounts_with_work,
-    list_subjects,
+    may_read_brought_keys,
 )
+from stacks.confluent.rights import FLINK, MANAGER, list_accounts_with_work, list_names, list_roles
 from stacks.confluent.streams import Streams
 from stacks.confluent.tables import Tableflow
 from stacks.constructs.cleanup import CleanupOnDestroy, may_drop_tables, may_empty
@@ -42,14 +40,14 @@ from stacks.lake import Lake
 
 @attrs.frozen
 class Cluster:
-    """Values for other stacks: the Glue database of the tables, monitoring's own keys, the KMS key of the
-    secrets, and the table of states.
+    """Values for other stacks: the cluster's id, monitoring's own keys ("" on an existing cluster), the KMS
+    key of the secrets, and the table of states.
 
     Other keys are not among them: a key goes with the last work of its account, and CloudFormation refuses to
     remove what another stack imports.
     """
 
-    glue_database: str
+    id: str
     watcher_secret_arn: str
     table_watcher_secret_arn: str
     key_arn: str
@@ -57,11 +55,11 @@ class Cluster:
 
 
 def find_glue_database(deployment: Deployment, confluent: ConfluentStack | None) -> str:
-    """Return the name of the Glue database of the tables: that of `[source]`, or of the stack's cluster."""
-    if confluent is not None:
-        return confluent.cluster.glue_database
-    assert deployment.source is not None
-    return deployment.source.glue_database
+    """Return the name of the Glue database of the tables: one that exists, or that of the stack's cluster."""
+    if deployment.existing_glue_database:
+        return deployment.existing_glue_database
+    assert confluent is not None
+    return confluent.cluster.id
 
 
 class ConfluentStack(LakeferryStack):
@@ -78,7 +76,8 @@ class ConfluentStack(LakeferryStack):
             self, "Secrets", prefix=deployment.prefix, purpose="Encrypts the keys of Confluent Cloud"
         )
         accounts = list_accounts_with_work(deployment)
-        secret_of = create_key_secrets(self.secrets, accounts)
+        confluent = deployment.created_confluent
+        secret_of = create_key_secrets(self.secrets, accounts, confluent)
         self.provider = self._create_provider()
         self.kafka = create_kafka_cluster(self, provider=self.provider, deployment=deployment)
         self.pool = self._create_pool() if deployment.statements else None
@@ -92,6 +91,7 @@ class ConfluentStack(LakeferryStack):
             cluster=self.kafka,
             region=region,
             pool=self.pool,
+            confluent=confluent,
         )
         self.tableflow = Tableflow(
             self,
@@ -116,22 +116,29 @@ class ConfluentStack(LakeferryStack):
         )
         self._create_tables(data.lake)
         self._rotate()
-        self.cluster = Cluster(
-            glue_database=self.export_value(self.glue_database),
-            watcher_secret_arn=self.export_value(self.keys[METRICS].secret.arn),
-            table_watcher_secret_arn=self.export_value(self.keys[TABLES].secret.arn),
-            key_arn=self.export_value(self.secrets.key.key_arn),
-            state_table=self.export_value(self.provider.states.table_name),
-        )
-        for key in self.keys.all:
-            # An operations stack of an earlier version imports it until it is updated, after this stack.
-            self.export_value(key.secret.arn)
+        self.cluster = self._export_cluster()
         self._add_outputs()
 
     @property
     def glue_database(self) -> str:
-        """Return the name of the Glue database, which Tableflow creates: the cluster's id."""
-        return self.kafka.id
+        """Return the name of the Glue database: one that exists, or the cluster's id."""
+        return self.deployment.existing_glue_database or self.kafka.id
+
+    def _export_cluster(self) -> Cluster:
+        for key in self.keys.all:
+            # An operations stack of an earlier version imports it until it is updated, after this stack.
+            self.export_value(key.secret.arn)
+        return Cluster(
+            id=self.export_value(self.kafka.id),
+            watcher_secret_arn=self._export_secret(METRICS),
+            table_watcher_secret_arn=self._export_secret(TABLES),
+            key_arn=self.export_value(self.secrets.key.key_arn),
+            state_table=self.export_value(self.provider.states.table_name),
+        )
+
+    def _export_secret(self, use: KeyUse) -> str:
+        """Return the ARN of a key's secret for other stacks, "" if there is no such key."""
+        return self.export_value(self.keys[use].secret.arn) if use in self.keys else ""
 
     def _create_provider(self) -> VendorProvider:
         cloud_key = self.deployment.created_confluent.cloud_key_secret
@@ -147,6 +154,7 @@ class ConfluentStack(LakeferryStack):
             ),
             statements=[
                 *may_read_secret(self, "CloudKey", name_secret_arn(self, cloud_key)),
+                *may_read_brought_keys(self, self.deployment.created_confluent),
                 # Of all keys by name: after an update, a statement is deleted with a key that the stack no
                 # longer has.
                 allow(
@@ -177,15 +185,11 @@ class ConfluentStack(LakeferryStack):
         named = {"provider_integration": self.tableflow.integration.outputs.id}
         if FLINK in self.accounts:
             named["service_account"] = self.accounts.id(FLINK)
-        for role in [role for role in contract.ROLES if role.account in self.accounts]:
-            names = (
-                list_subjects(role, self.deployment)
-                if role.scope == "subject"
-                else [named.get(role.scope, "")]
-            )
+        for role in [role for role in list_roles(self.deployment) if role.account in self.accounts]:
+            names = [named[role.scope]] if role.scope in named else list_names(role, self.deployment)
             for name in names:
                 self.accounts.add_role_binding(role, name)
-        if FLINK in self.accounts:
+        if FLINK_KEY in self.keys:
             # Flink's gateway answers 403 for a key whose owner has no role, so the key would never be ready.
             self.keys[FLINK_KEY].resource.after(*self.accounts.rights[FLINK])
 
@@ -196,7 +200,7 @@ class ConfluentStack(LakeferryStack):
             *self.accounts.rights[MANAGER],
         ]
         if self.deployment.tables_in_glue:
-            before.append(self.tableflow.add_catalog(*before))
+            before += self.tableflow.add_catalog(*before)
         for topic in self.deployment.tables:
             self.tableflow.add_table(topic, [*before, *self.streams.ready[topic.name]])
 
@@ -209,12 +213,16 @@ class ConfluentStack(LakeferryStack):
         """
         if self.deployment.keeps_data or self.deployment.created_confluent.deletion_protection:
             return []
+        keeps_database = self.deployment.existing_glue_database is not None
         # A separate policy, because the database's name is the id of a cluster that this function creates.
         rights = attach(
             self,
             "CleanupRights",
             self.provider.role,
-            [*may_empty(lake.tableflow_arn), *may_drop_tables(self, self.glue_database)],
+            [
+                *may_empty(lake.tableflow_arn),
+                *may_drop_tables(self, self.glue_database, keep_database=keeps_database),
+            ],
         )
         token = self.provider.service_token
         cleanups = [
@@ -225,6 +233,7 @@ class ConfluentStack(LakeferryStack):
                 service_token=token,
                 glue_database=self.glue_database,
                 table_bucket=lake.tableflow_bucket,
+                keep_database=keeps_database,
             ),
         ]
         for cleanup in cleanups:
@@ -253,7 +262,11 @@ class ConfluentStack(LakeferryStack):
     def _add_outputs(self) -> None:
         cluster = self.kafka.resource.outputs
         self.output("EnvironmentId", self.kafka.environment_id, "Environment in Confluent Cloud")
-        self.output("KafkaClusterId", cluster.id, "Kafka cluster, and the Glue database of its tables")
+        if database := self.deployment.existing_glue_database:
+            self.output("KafkaClusterId", cluster.id, "Kafka cluster")
+            self.output("GlueDatabase", database, "Glue database of the tables")
+        else:
+            self.output("KafkaClusterId", cluster.id, "Kafka cluster, and the Glue database of its tables")
         self.output("BootstrapServers", cluster.bootstrap_servers, "Bootstrap servers for Kafka clients")
         self.output("SchemaRegistryUrl", cluster.schema_registry_endpoint, "URL of Schema Registry")
         if self.pool:

@@ -9,7 +9,7 @@ from constructs import Construct, IDependable
 from config.deployments.confluent_model import Topic
 from config.deployments.deployment_file import LoadedDeployment
 from config.deployments.model import to_pascal_case
-from lambdas import contract
+from lambdas.confluent.existing_properties import ExistingTopicProps
 from lambdas.confluent.flink_properties import FlinkStatementOutputs, FlinkStatementProps
 from lambdas.confluent.properties import (
     ConnectorOutputs,
@@ -18,19 +18,15 @@ from lambdas.confluent.properties import (
     TopicProps,
 )
 from stacks.confluent.access import (
-    CONNECTOR,
-    FLINK,
     FLINK_KEY,
     KAFKA,
-    MANAGER,
-    REGISTRY,
     SCHEMA_REGISTRY,
     Accounts,
     KafkaCluster,
     Keys,
     Pool,
-    list_topics,
 )
+from stacks.confluent.rights import CONNECTOR, FLINK, MANAGER, REGISTRY, list_acls, list_topics_of_acl
 from stacks.constructs.vendor import VendorProvider, VendorResource
 
 
@@ -60,7 +56,9 @@ class Streams(Construct):
         self._keys = keys
         topics = loaded.deployment.topics
         self.ready: dict[str, list[IDependable]] = {
-            topic.name: self._create_topic(topic) for topic in topics if not topic.statement
+            topic.name: self._look_up_topic(topic) if topic.existing else self._create_topic(topic)
+            for topic in topics
+            if not topic.statement
         }
         self._create_acls()
         for topic in (topic for topic in topics if topic.datagen):
@@ -74,6 +72,23 @@ class Streams(Construct):
             statements[statement.name] = self._create_statement(statement.name, pool).after(*before)
         self.ready |= {topic.name: [statements[topic.statement]] for topic in topics if topic.statement}
 
+    def _look_up_topic(self, topic: Topic) -> list[IDependable]:
+        """Look up a topic that somebody else owns, and its schema if it becomes a table."""
+        becomes_table = topic.tableflow is not None
+        looked_up = self._provider.create(
+            self,
+            f"{to_pascal_case(topic.name)}Topic",
+            ExistingTopicProps(
+                environment_id=self._cluster.environment_id,
+                cluster_id=self._cluster.id,
+                credentials=self._keys.credentials(KAFKA),
+                topic=topic.name,
+                write_mode=topic.tableflow.write_mode if topic.tableflow else "",
+                registry_credentials=self._keys.credentials(SCHEMA_REGISTRY) if becomes_table else "",
+            ),
+        )
+        return [looked_up.after(*self._accounts.rights[MANAGER], *self._accounts.rights[REGISTRY])]
+
     def _create_topic(self, topic: Topic) -> list[IDependable]:
         """Create the topic and, if no connector registers it, its schema."""
         created = self._provider.create(
@@ -82,7 +97,7 @@ class Streams(Construct):
             TopicProps(
                 environment_id=self._cluster.environment_id,
                 cluster_id=self._cluster.id,
-                credentials=self._keys[KAFKA].credentials,
+                credentials=self._keys.credentials(KAFKA),
                 topic=topic.name,
                 partitions=topic.new_partitions,
                 config=topic.config,
@@ -100,7 +115,7 @@ class Streams(Construct):
             f"{to_pascal_case(topic.name)}Schema",
             SchemaProps(
                 environment_id=self._cluster.environment_id,
-                credentials=self._keys[SCHEMA_REGISTRY].credentials,
+                credentials=self._keys.credentials(SCHEMA_REGISTRY),
                 subject=f"{topic.name}-value",
                 schema=_compact_schema(text),
                 delete_permanently=not keeps,
@@ -115,10 +130,10 @@ class Streams(Construct):
         return [created, schema]
 
     def _create_acls(self) -> None:
-        for acl in [acl for acl in contract.ACLS if acl.account in self._accounts]:
-            topics = [] if acl.name else list_topics(acl, self._loaded.deployment.topics)
+        for acl in [acl for acl in list_acls(self._loaded.deployment) if acl.account in self._accounts]:
+            topics = [] if acl.name else list_topics_of_acl(acl, self._loaded.deployment.topics)
             if acl.name or topics:
-                self._accounts.add_acl(acl, credentials=self._keys[KAFKA].credentials, topics=topics)
+                self._accounts.add_acl(acl, credentials=self._keys.credentials(KAFKA), topics=topics)
 
     def _create_connector(self, topic: Topic) -> VendorResource[ConnectorOutputs]:
         schema = json.loads(self._loaded.sources.schema_text(topic) or "{}")
@@ -149,9 +164,9 @@ class Streams(Construct):
             FlinkStatementProps(
                 environment_id=self._cluster.environment_id,
                 region=deployment.aws.region,
-                credentials=self._keys[FLINK_KEY].credentials,
+                credentials=self._keys.credentials(FLINK_KEY),
                 compute_pool_id=pool.outputs.id,
-                service_account_id=self._accounts.id(FLINK),
+                service_account_id=self._accounts.id(FLINK) if FLINK in self._accounts else "",
                 catalog=self._cluster.environment_name,
                 database=self._cluster.resource.outputs.name,
                 sql=text.create,
@@ -160,8 +175,8 @@ class Streams(Construct):
                 tableflow_topics=[topic.name for topic in deployment.tables if topic.statement == name],
                 topic=text.table,
                 cluster_id=self._cluster.id if table else "",
-                topic_credentials=self._keys[KAFKA].credentials if table else "",
-                subject_credentials=self._keys[SCHEMA_REGISTRY].credentials if table else "",
+                topic_credentials=self._keys.credentials(KAFKA) if table else "",
+                subject_credentials=self._keys.credentials(SCHEMA_REGISTRY) if table else "",
                 keep_table=table and deployment.keeps_data,
                 adopt=table and adopted,
             ),

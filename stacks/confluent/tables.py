@@ -55,6 +55,7 @@ class Tableflow(Construct):
                 role_arn=build_own_arn(self, "iam", deployment.role_resource("tableflow"), region=False),
             ),
         )
+        self._has_catalog = deployment.existing_glue_database is not None
         self.role = self._create_role(deployment.role_name("tableflow"), bucket_arn)
 
     def _create_role(self, name: str, bucket_arn: str) -> iam.Role:
@@ -64,6 +65,11 @@ class Tableflow(Construct):
         """
         outputs = self.integration.outputs
         needs = contract.TABLEFLOW_NEEDS
+        tables = list_glue_table_arns(self, self._cluster.id)
+        # An integration that exists registers tables with a role of its own.
+        may_register = (
+            [] if self._has_catalog else [allow("RegisterTables", needs["tables"], tables, why=ONE_DATABASE)]
+        )
         confluent = iam.ArnPrincipal(outputs.confluent_role_arn)
         created = create_role(
             self,
@@ -74,12 +80,7 @@ class Tableflow(Construct):
             statements=[
                 allow("UseBucket", needs["bucket"], [bucket_arn]),
                 allow("WriteTables", needs["objects"], [f"{bucket_arn}/*"], why=ITS_KEYS),
-                allow(
-                    "RegisterTables",
-                    needs["tables"],
-                    list_glue_table_arns(self, self._cluster.id),
-                    why=ONE_DATABASE,
-                ),
+                *may_register,
             ],
         )
         trust = created.assume_role_policy
@@ -87,18 +88,21 @@ class Tableflow(Construct):
         trust.add_statements(iam.PolicyStatement(actions=["sts:TagSession"], principals=[confluent]))
         return created
 
-    def add_catalog(self, *after: IDependable) -> IDependable:
-        """Register the cluster's tables in Glue."""
-        return self._provider.create(
+    def add_catalog(self, *after: IDependable) -> list[IDependable]:
+        """Register the cluster's tables in Glue, unless an integration that exists does."""
+        if self._has_catalog:
+            return []
+        created = self._provider.create(
             self,
             "CatalogIntegration",
             CatalogIntegrationProps(
                 environment_id=self._cluster.environment_id,
                 cluster_id=self._cluster.id,
-                credentials=self._keys[TABLEFLOW].credentials,
+                credentials=self._keys.credentials(TABLEFLOW),
                 provider_integration_id=self.integration.outputs.id,
             ),
-        ).after(*after)
+        )
+        return [created.after(*after)]
 
     def add_table(self, topic: Topic, after: Sequence[IDependable]) -> None:
         table = topic.tableflow
@@ -107,7 +111,7 @@ class Tableflow(Construct):
         props = TableflowTopicProps(
             environment_id=self._cluster.environment_id,
             cluster_id=self._cluster.id,
-            credentials=self._keys[TABLEFLOW].credentials,
+            credentials=self._keys.credentials(TABLEFLOW),
             topic=topic.name,
             storage=table.storage,
             bucket=self._bucket if in_own_bucket else "",

@@ -4,6 +4,8 @@ databases.
 
 from __future__ import annotations
 
+from typing import Final
+
 from aws_cdk import CustomResource, Stack
 from constructs import Construct
 
@@ -11,10 +13,16 @@ from lambdas import contract
 from stacks.base import build_own_arn
 from stacks.constructs.statements import ITS_STACK, Statement, allow, list_glue_table_arns
 
+_NAMES_UNKNOWN: Final = (
+    "On destroy, the deployment's tables go, because the deployment file says so. Their names are not known "
+    "here."
+)
+
 
 class CleanupOnDestroy(CustomResource):
     """Empties `bucket`, or drops the tables of `glue_database` whose files are in `table_bucket`, and the
-    database if it then is empty. It does so when the whole stack is deleted, and only then.
+    database if it then is empty, unless `keep_database`. It does so when the whole stack is deleted, and
+    only then.
 
     CloudFormation deletes a resource before those that it depends on. So Tableflow's tables and catalog,
     which write, depend on this resource; and this resource depends on the bucket that it empties, on its
@@ -30,8 +38,14 @@ class CleanupOnDestroy(CustomResource):
         bucket: str | None = None,
         glue_database: str | None = None,
         table_bucket: str | None = None,
+        keep_database: bool = False,
     ) -> None:
-        targets = {"bucket": bucket, "glue_database": glue_database, "table_bucket": table_bucket}
+        targets = {
+            "bucket": bucket,
+            "glue_database": glue_database,
+            "table_bucket": table_bucket,
+            "keep_database": "true" if keep_database else "",
+        }
         named = {name: value for name, value in targets.items() if value}
         super().__init__(
             scope, id, resource_type=contract.CLEANUP_TYPE, service_token=service_token, properties=named
@@ -67,23 +81,23 @@ def may_empty(bucket_arn: str) -> list[Statement]:
     ]
 
 
-def may_drop_tables(scope: Construct, database: str) -> list[Statement]:
-    """Allow deleting the database.
+def may_drop_tables(scope: Construct, database: str, *, keep_database: bool) -> list[Statement]:
+    """Allow deleting the tables and, unless `keep_database`, the database.
 
-    Glue also checks the permission to delete its user-defined functions, even if it has none.
+    Glue also checks the permission to delete a database's user-defined functions, even if it has none.
     """
+    arns = list_glue_table_arns(scope, database)
+    if keep_database:
+        return [allow("DropTables", ["glue:GetTables", "glue:DeleteTable"], arns, why=_NAMES_UNKNOWN)]
     return [
         allow(
             "DropTables",
             ["glue:GetTables", "glue:DeleteTable", "glue:DeleteDatabase"],
             [
-                *list_glue_table_arns(scope, database),
+                *arns,
                 build_own_arn(scope, "glue", f"userDefinedFunction/{database}/*"),
             ],
-            why=(
-                "On destroy, the deployment's tables go, because the deployment file says so. Their names "
-                "are not known here."
-            ),
+            why=_NAMES_UNKNOWN,
         ),
         allow(
             "ReadLakeFormation",

@@ -140,7 +140,8 @@ class ExportJobs(Construct):
         """
         topics = {topic.name: topic for topic in self._deployment.topics}
         topic = topics[contract.source.topic]
-        return topic.partitions if self._deployment.source else self._loaded.sources.partitions(topic)
+        exists = topic.existing or self._deployment.source is not None
+        return topic.partitions if exists else self._loaded.sources.partitions(topic)
 
     def _create_encryption_key(self) -> kms.Key:
         """Create the key of logs and bookmarks. It is deleted with the stack, like the logs."""

@@ -36,6 +36,6 @@ def create_named_queries(scope: Construct, *, deployment: Deployment, database: 
                 ),
                 database=database,
                 description=f"{topic.name}: {title}",
-                query_string=text.format(database=database, table=topic.name),
+                query_string=text.format(database=database, table=topic.table),
                 work_group=workgroup,
             )

@@ -1,4 +1,4 @@
-"""Both shipped deployments, and one of exports only, synthesised once for all tests of templates."""
+"""Both shipped deployments, one of exports only and one on an existing cluster, synthesised once for all tests of templates."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ def assemblies(tmp_path_factory):
     """Return the assemblies by stage."""
     deployments = {stage: shipped.load(stage) for stage in ("dev", "prod")}
     deployments["existing"] = shipped.load_existing()
+    deployments["shared"] = shipped.load_existing_cluster()
     return {
         stage: assembly_kit.synthesise(loaded, tmp_path_factory.mktemp(stage))
         for stage, loaded in deployments.items()
@@ -32,6 +33,12 @@ def prod(assemblies):
 def existing(assemblies):
     """Return the assembly of exports over tables that exist."""
     return assemblies["existing"]
+
+
+@pytest.fixture(scope="session")
+def shared(assemblies):
+    """Return the assembly of a deployment over topics of somebody else's cluster."""
+    return assemblies["shared"]
 
 
 @pytest.fixture(params=["dev", "prod"])

@@ -212,6 +212,12 @@ def _tableflow_topic(org):
     return {**where, **own, "await_catalog": "true"}
 
 
+def existing_topic(org):
+    """Return the properties of a topic that somebody else has, with its schema."""
+    where, _ = orders(org)
+    return {**where, "topic": "orders", "write_mode": "APPEND", "registry_credentials": "registry-key"}
+
+
 def _catalog_integration(org):
     return tableflow(org)
 
@@ -238,5 +244,7 @@ LIVES = {
         _tableflow_topic,
         {"retention_ms": 950400000, "error_handling": "SUSPEND"}, {"bucket": "other-lake"}, {"tableflow_topics": 1},
     ),
+    "existing_cluster": Life(lambda org: {**cluster(org), "region": REGION}, {}, {}, {}),
+    "existing_topic": Life(existing_topic, {}, {}, {}),
     "catalog_integration": Life(_catalog_integration, {"database": "own"}, {}, {"catalog_integrations": 1}),
 }  # fmt: skip

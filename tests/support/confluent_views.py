@@ -244,6 +244,11 @@ def _catalog_integration(org, base, given):
     return found, [(True, given["provider_integration_id"], given["cluster_id"], given.get("database", ""))]
 
 
+def _nothing(org, base, given):
+    """Nothing is created: what exists is somebody else's."""
+    return org.objects() - base, set()
+
+
 VIEWS = {
     "environment": _environment,
     "kafka_cluster": _kafka_cluster,
@@ -259,4 +264,6 @@ VIEWS = {
     "provider_integration": _provider_integration,
     "tableflow_topic": _tableflow_topic,
     "catalog_integration": _catalog_integration,
+    "existing_cluster": _nothing,
+    "existing_topic": _nothing,
 }

@@ -33,6 +33,11 @@ def load_existing() -> LoadedDeployment:
     return deployment_file.load(ROOT / "tests" / "data" / "existing.toml", judge=NOT_JUDGED)
 
 
+def load_existing_cluster() -> LoadedDeployment:
+    """Return a deployment over topics of a cluster that somebody else has. It doesn't ship."""
+    return deployment_file.load(ROOT / "tests" / "data" / "existing_cluster.toml", judge=NOT_JUDGED)
+
+
 def read(stage: str) -> str:
     return (DEPLOYMENTS / f"{stage}.toml").read_text(encoding="utf-8")
 

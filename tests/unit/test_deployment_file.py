@@ -96,6 +96,16 @@ def changed(*pairs):
     return text
 
 
+def test_topics_of_an_existing_cluster_are_valid(root):
+    text = changed(*OVER_TOPIC, ('name = "stock_trades"', 'name = "Stock.Trades"'))
+    without_export = text[: text.index("[[exports]]")] + text[text.index("[alerts]") :]
+    read = deployment_file.parse(
+        without_export.replace('schema = "', "# "), name="x", root=root, judge=NOT_JUDGED
+    ).deployment
+    assert [topic.table for topic in read.topics] == ["stock.trades", "stock_trades_with_totals"]
+    assert read.uses_existing_cluster
+
+
 @pytest.mark.parametrize("stage", ["dev", "prod"])
 def test_shipped_files_are_valid(stage):
     plan = shipped.load(stage)
@@ -117,7 +127,61 @@ OVER_SOURCE = (
     re.search(r"\[confluent\].*?\n\n\[\[topics\]\]", DEV, re.DOTALL)[0],
     f"{SOURCE}\n\n[[topics]]",
 )
+#: dev.toml on an existing cluster: texts to replace. Its topics are still new, and one has Datagen.
+OVER_CLUSTER = (
+    ('# environment_id = "env-…" ', 'environment_id = "env-abc123" #'),
+    ('# environment_name = "…"', 'environment_name = "shared"\ncluster_id = "lkc-abc123"'),
+)
+#: The same with its first topic as an existing one.
+OVER_TOPIC = (
+    *OVER_CLUSTER,
+    ("flink_max_cfu = 5", 'glue_database = "lkc-abc123"'),
+    (
+        re.search(r"partitions = 6\nconfig = .*\ndatagen = .*\ndatagen_interval_ms = 500", DEV)[0],
+        "existing = true",
+    ),
+)
 WRONG = {
+    "a key that is brought to a new cluster": (
+        (('cluster_type = "Standard"', 'kafka_key_secret = "acme/kafka"'),),
+        "confluent.kafka_key_secret",
+        "is only for an existing cluster",
+    ),
+    "an existing cluster without its environment": (
+        (('cluster_type = "Standard"', 'cluster_id = "lkc-abc123"\nglue_database = "lkc-abc123"'),),
+        "confluent.cluster_id",
+        "needs environment_id",
+    ),
+    "an existing cluster that would be changed": (
+        (*OVER_TOPIC, ('cluster_type = "Standard"', "deletion_protection = true")),
+        "confluent.deletion_protection",
+        "lkc-abc123 exists: Lakeferry doesn't change it",
+    ),
+    "an existing topic in a new cluster": (
+        (('datagen = "STOCK_TRADES"', "existing = true"),),
+        "topics[0].existing",
+        "can only exist in an existing cluster",
+    ),
+    "an existing topic that would be changed": (
+        (*OVER_TOPIC, ("existing = true", "existing = true\npartitions = 12")),
+        "topics[0].partitions",
+        "Lakeferry doesn't change stock_trades, which exists",
+    ),
+    "test data in an existing cluster": (
+        OVER_CLUSTER,
+        "topics[0].datagen",
+        "the connector would need rights on the whole cluster",
+    ),
+    "tables in Glue without an integration": (
+        OVER_CLUSTER,
+        "confluent.glue_database",
+        'set glue_database = "lkc-abc123"',
+    ),
+    "topics that differ in capitals": (
+        (*OVER_TOPIC, ("[alerts]", '[[topics]]\nname = "Stock_Trades"\nexisting = true\n\n[alerts]')),
+        "topics[2].name",
+        "would be one table (stock_trades) in Glue",
+    ),
     "an undo that drops another table": (
         (also("careless"),),
         "statements[1].name",

@@ -53,6 +53,8 @@ WITHOUT_EFFECT = {
     # The login of calls, and what is waited for or done at the end.
     "acl": "credentials",
     "catalog_integration": "credentials",
+    "existing_cluster": "region",
+    "existing_topic": "credentials write_mode registry_credentials",
     "flink_statement": (
         "credentials topic_credentials subject_credentials undo_sql tableflow_topics keep_table adopt "
         "catalog database topic cluster_id"

@@ -10,14 +10,16 @@ import pytest
 from config.deployments import validation
 
 GOOD = {
-    validation.topic_name: ["a", "0", "stock_trades.v2-x", "a" * 249],
+    validation.topic_name: ["a", "0", "Stock_Trades.v2-x", "a" * 249],
+    validation.new_topic_name: ["a", "0", "stock_trades.v2-x", "a" * 249],
     validation.bucket_name: ["abc", "a-1", "a" * 63],
     validation.mail_address: ["a@b.de", "first.last+tag@mail.example.com", f"{'a' * 64}@example.com"],
     validation.tag_value: ["x", "Müller: a/b=c+d@e_f-g.h", "x" * 256],
     validation.datagen: ["schema", "STOCK_TRADES", "USERS_"],
 }
 BAD = {
-    validation.topic_name: ["", "Stock", "_hidden", "a b", "a" * 250],
+    validation.topic_name: ["", "_hidden", "a b", "a" * 250],
+    validation.new_topic_name: ["", "Stock", "_hidden", "a b", "a" * 250],
     validation.bucket_name: ["ab", "-ab", "ab-", "a.b", "A-b", "a" * 64, "xn--abc", "abc-s3alias"],
     validation.mail_address: [
         "",

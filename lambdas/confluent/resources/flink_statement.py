@@ -27,6 +27,7 @@ from lambdas.confluent.flink_gateway import (
     build_statement,
     build_undo_name,
     connect,
+    find_key_owner,
     put,
 )
 from lambdas.confluent.flink_properties import FlinkStatementProps
@@ -139,7 +140,8 @@ def update(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
         return
     if get_text(actual, "status", "phase") in _IDLE:
         _require_not_undone(context, spec, object_id)
-    expected_settings = {"compute_pool_id": spec.compute_pool_id, "principal": spec.service_account_id}
+    principal = spec.service_account_id or find_key_owner(context, spec)
+    expected_settings = {"compute_pool_id": spec.compute_pool_id, "principal": principal}
     is_current = all(get_text(actual, "spec", name) == value for name, value in expected_settings.items())
     if is_current:
         return

@@ -58,10 +58,16 @@ def is_ready(context: Ctx, spec: KafkaClusterProps, object_id: str) -> Outputs |
         )
     if get_text(actual, "status", "phase") != "PROVISIONED" or not get_text(actual, "spec", "http_endpoint"):
         return None
-    registry = context.vendor.schema_registry(spec.environment_id)
-    scope = crn.CrnScope(context.vendor.organization_id, spec.environment_id, object_id)
+    return build_outputs(context, spec.environment_id, actual)
+
+
+def build_outputs(context: Ctx, environment_id: str, actual: dict[str, Any]) -> Outputs:
+    """Return the outputs of a cluster that works. Raises InProgress until its Schema Registry works too."""
+    cluster_id = get_text(actual, "id")
+    registry = context.vendor.schema_registry(environment_id)
+    scope = crn.CrnScope(context.vendor.organization_id, environment_id, cluster_id)
     return {
-        "id": object_id,
+        "id": cluster_id,
         "name": get_text(actual, "spec", "display_name"),
         "bootstrap_servers": read_bootstrap_servers(actual),
         "rest_endpoint": get_text(actual, "spec", "http_endpoint"),

@@ -23,7 +23,14 @@ from lambdas.confluent.resources.catalog_integration import (
 )
 from lambdas.confluent.rest_client import build_path, get_objects, get_path, get_text
 from lambdas.shared import errors
-from lambdas.shared.errors import InProgress, Refused, ReplacementRequired, ResourceFailed, shorten_detail
+from lambdas.shared.errors import (
+    Denied,
+    InProgress,
+    Refused,
+    ReplacementRequired,
+    ResourceFailed,
+    shorten_detail,
+)
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = TableflowTopicProps
@@ -172,18 +179,35 @@ def _require_synced(context: Ctx, spec: TableflowTopicProps, actual: dict[str, A
     statuses = get_objects(actual, "status", "catalog_sync_statuses")
     if statuses and all(get_text(status, "sync_status") == "SYNCED" for status in statuses):
         return
-    integrations = connect(context, spec).pages(catalog_integration.ROUTE, **build_query(spec))
+    integrations = _list_catalog_integrations(context, spec)
     for integration in integrations:
         catalog_integration.require_working(context, spec, integration)
     for status in statuses:
         if get_text(status, "sync_status") == "FAILED":
             raise catalog_integration.build_fault(f"topic {spec.topic}", get_text(status, "error_message"))
+    if not integrations and not statuses:
+        message = (
+            f"no catalog shows the table of topic {spec.topic}: Kafka cluster {spec.cluster_id} has no "
+            "catalog integration, or the owner of the key may not see it"
+        )
+        raise ResourceFailed(confluent_errors.NO_CATALOG, message, patience=FAULT_PATIENCE)
     states = []
     for integration in integrations:
         phase = get_text(integration, "status", "phase")
         states.append(f"catalog integration {get_text(integration, 'id')} is {phase}")
-    state = ", ".join(states) or "the cluster has no catalog integration"
+    state = ", ".join(states) or "its state is not synced"
     raise InProgress(errors.WAITING, f"no catalog shows the table of topic {spec.topic} yet: {state}")
+
+
+def _list_catalog_integrations(context: Ctx, spec: TableflowTopicProps) -> list[dict[str, Any]]:
+    """Return the cluster's integrations; none if the key's owner may not see them.
+
+    The owner of a topic need not be allowed to.
+    """
+    try:
+        return connect(context, spec).pages(catalog_integration.ROUTE, **build_query(spec))
+    except Denied:
+        return []
 
 
 def _is_same(current: Any, expected: Any) -> bool:

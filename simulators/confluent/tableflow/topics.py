@@ -9,7 +9,7 @@ import re
 from typing import Any, Final
 
 from simulators.confluent import access, kafka
-from simulators.confluent.authorization import is_allowed
+from simulators.confluent.authorization import is_allowed, require
 from simulators.confluent.errors import (
     ApiError,
     bad_request,
@@ -90,7 +90,8 @@ def create(call: Call) -> Answer:
     org = call.org
     spec = Fields(call.body).read_object("spec")
     name = spec.read_text("display_name", required=True)
-    cluster = access.find_cluster_of_body(call, spec)
+    cluster = access.name_cluster_of_body(call, spec)
+    _require_owner(call, cluster, name)
     if (cluster.id, name) in org.tableflow_topics:
         raise conflict(f"Tableflow is already enabled on topic {name}")
     config = _read_config(spec, {})
@@ -101,6 +102,7 @@ def create(call: Call) -> Answer:
     kafka_topic = kafka.find_visible_topic(org, cluster, name)
     if kafka_topic is None or kafka_topic.visible + org.delays.tableflow_sees_topic > org.clock.now():
         raise ApiError(404, "topic not found", code="resource_not_found")
+    _require_reader_of_schema(call, cluster, name)
     mode = "UPSERT" if "compact" in kafka_topic.get_setting("cleanup.policy") else "APPEND"
     now = org.clock.now()
     crn = f"{cluster.build_crn('topic', name)}/tableflow=iceberg"
@@ -114,6 +116,29 @@ def create(call: Call) -> Answer:
     org.tableflow_topics[topic.key] = topic
     org.clock.call_later(org.delays.tableflow_topic, lambda: run.begin(org, topic))
     return Answer(202, build_document(org, topic))
+
+
+def _require_owner(call: Call, cluster: Cluster, topic: str) -> None:
+    """Raise ApiError unless the caller administers the cluster or owns the topic.
+
+    Source: Confluent's page "Grant Role-Based Access for Tableflow".
+    """
+    if not is_allowed(call.org, call.principal, "admin", cluster.scope):
+        require(call, "grant", cluster.build_crn("topic", topic))
+
+
+def _may_see(call: Call, cluster: Cluster, topic: str) -> bool:
+    """Return whether the caller may see the table: an operator of the cluster, or the topic's owner."""
+    if is_allowed(call.org, call.principal, "describe", cluster.scope):
+        return True
+    return is_allowed(call.org, call.principal, "grant", cluster.build_crn("topic", topic))
+
+
+def _require_reader_of_schema(call: Call, cluster: Cluster, topic: str) -> None:
+    """Raise ApiError unless the caller may read the schema of the topic's values (the same page)."""
+    registry = call.org.find_registry(cluster.environment)
+    if registry is not None:
+        require(call, "read", registry.build_subject_crn(f"{topic}-value"))
 
 
 def _read_storage(call: Call, spec: Fields) -> tuple[str, str]:
@@ -191,24 +216,33 @@ def _check_formats(spec: Fields) -> None:
 
 
 def list_topics(call: Call) -> Answer:
-    """List Tableflow topics.
+    """List the Tableflow topics that the caller may see.
 
-    CloudClusterOperator may do this, but not change them (Confluent's page on roles for Tableflow).
+    CloudClusterOperator may see all, but not change them (Confluent's page on roles for Tableflow).
     """
-    cluster = access.find_cluster_of_query(call, "describe")
-    topics = [topic for topic in call.org.tableflow_topics.values() if topic.cluster == cluster.id]
+    cluster = access.name_cluster_of_query(call)
+    topics = [
+        topic
+        for topic in call.org.tableflow_topics.values()
+        if topic.cluster == cluster.id and _may_see(call, cluster, topic.id)
+    ]
     return build_page(call, "tableflow/v1", "TableflowTopic", topics, build_document)
 
 
 def read(call: Call) -> Answer:
-    topic = _find_topic(call, access.find_cluster_of_query(call, "describe"))
+    cluster = access.name_cluster_of_query(call)
+    if not _may_see(call, cluster, call.parameters["name"]):
+        raise forbidden()
+    topic = _find_topic(call, cluster)
     return Answer(200, build_document(call.org, topic))
 
 
 def update(call: Call) -> Answer:
     org = call.org
     spec = Fields(call.body).read_object("spec")
-    topic = _find_topic(call, access.find_cluster_of_body(call, spec))
+    cluster = access.name_cluster_of_body(call, spec)
+    _require_owner(call, cluster, call.parameters["name"])
+    topic = _find_topic(call, cluster)
     if "storage" in spec:
         _require_same_storage(spec.read_object("storage"), topic)
     _check_formats(spec)
@@ -244,7 +278,9 @@ def delete(call: Call) -> Answer:
     Its files remain in the customer's bucket, and its table remains in Glue.
     """
     org = call.org
-    topic = _find_topic(call, access.find_cluster_of_query(call))
+    cluster = access.name_cluster_of_query(call)
+    _require_owner(call, cluster, call.parameters["name"])
+    topic = _find_topic(call, cluster)
     if not topic.deleting:
         topic.deleting = True
         org.clock.call_later(org.delays.tableflow_topic_deletion, lambda: _finish_deletion(org, topic))
