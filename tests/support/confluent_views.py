@@ -145,6 +145,7 @@ def _topic(org, base, given):
         (topic.name, topic.partitions, topic.settings)
         for cluster in _clusters(org)
         for topic in cluster.topics.values()
+        if ("topics", f"{cluster.id}/{topic.name}") not in base
     ]
     return found, [(given["topic"], given["partitions"], given["config"])]
 
@@ -155,12 +156,12 @@ def _schema(org, base, given):
     A deleted subject has none.
     """
     found = [
-        (name, json.loads(registry.schemas.latest(name).text), registry.schemas.levels)
+        (name, json.loads(registry.schemas.latest(name).text), registry.schemas.levels.get(name))
         for registry in _registries(org)
         for name in registry.schemas.subjects()
+        if ("subjects", f"{registry.id}/{name}") not in base
     ]
-    levels = {given["subject"]: given["compatibility"]} if "compatibility" in given else {}
-    return found, [(given["subject"], json.loads(given["schema"]), levels)]
+    return found, [(given["subject"], json.loads(given["schema"]), given.get("compatibility"))]
 
 
 def _connector(org, base, given):
@@ -195,7 +196,8 @@ def _flink_statement(org, base, given):
     """Check that the statement runs, and that its table has the columns of the text."""
     found = [
         (statement.sql, statement.phase, statement.pool, statement.principal, statement.properties)
-        for statement in org.simulation.organization.statements.values()
+        for key, statement in org.simulation.organization.statements.items()
+        if ("statements", "/".join(key)) not in base
     ]
     columns = [
         [field["name"] for field in json.loads(registry.schemas.latest("totals-value").text)["fields"]]
@@ -221,6 +223,7 @@ def _tableflow_topic(org, base, given):
     found = [
         (topic.id, topic.bucket, topic.integration, {**topic.config, "record_failure_strategy": ""})
         for topic in org.simulation.organization.tableflow_topics.values()
+        if ("tableflow_topics", topic.id) not in base
     ]
     config = {
         "retention_ms": str(given["retention_ms"]),

@@ -7,9 +7,10 @@ import random
 from typing import NamedTuple
 
 from lambdas.custom_resources import registry
-from tests.support import confluent_lives, confluent_views, snowflake_lives, snowflake_views
-from tests.support.confluent_environment import Organization
+from tests.support import confluent_lives, confluent_views, neighbours, snowflake_lives, snowflake_views
+from tests.support.confluent_environment import SCHEMA, Organization
 from tests.support.lake_environment import Lakeside
+from tests.support.neighbours import Neighbours
 from tests.support.snowflake_environment import Account
 from tests.support.wire import Killed
 
@@ -76,13 +77,14 @@ class Pair(NamedTuple):
 
 class Past(NamedTuple):
     """A vendor's frozen environment with what a type needs, the type's properties, and the objects that
-    existed before.
+    existed before. `contents` are their fields, also of what other teams have.
     """
 
     org: Organization | Account
     frozen: object
     given: dict[str, object]
     base: frozenset[tuple[str, str]]
+    contents: dict[object, str]
 
 
 def _environment_class(kind):
@@ -94,8 +96,17 @@ def _environment_class(kind):
 def past(kind, **options):
     org = _environment_class(kind)(**options)
     given = LIVES[kind].properties(org)
+    if kind in CONFLUENT:
+        has_none = not org.simulation.organization.catalog_integrations
+        with_catalog = has_none and kind != "catalog_integration"
+        Neighbours(org.simulation.organization, SCHEMA).move_in(with_catalog=with_catalog)
     frozen = org.freeze()
-    return Past(org, frozen, given, frozenset(org.objects()))
+    return Past(org, frozen, given, frozenset(org.objects()), _describe(org, kind))
+
+
+def _describe(org, kind):
+    """Return what the organization has; nothing of Snowflake, whose lives have neighbours of their own."""
+    return neighbours.describe(org.simulation.organization) if kind in CONFLUENT else {}
 
 
 def live(before, kind, call=0, fault=""):
@@ -144,6 +155,12 @@ class _Surviving:
         assert not left, f"left behind: {left}"
         lost = self.before.base - self.org.objects()
         assert not lost, f"objects of others are gone: {lost}"
+        self.require_same_neighbours()
+
+    def require_same_neighbours(self):
+        """Raise AssertionError if anything that existed before was changed."""
+        changed = neighbours.find_changed(self.before.contents, _describe(self.org, self.kind))
+        assert not changed, f"objects of others were changed: {changed}"
 
     def change(self, life, properties):
         one = self.resource
@@ -166,6 +183,7 @@ class _Surviving:
         assert new == wanted, f"found {new}, expected {wanted}"
         found, expected = VIEWS[self.kind](self.org, self.before.base, self.resource.properties)
         assert found == expected, f"found {found}, expected {expected}"
+        self.require_same_neighbours()
 
     def run(self, event):
         for _ in range(_DEATHS):

@@ -11,7 +11,7 @@ import functools
 import attrs
 import pytest
 
-from lambdas.confluent.resources import service_account
+from lambdas.confluent.resources import service_account, topic
 from lambdas.custom_resources import registry
 from lambdas.custom_resources.registry import RESOURCE_TYPES, ResourceType
 from tests.support import confluent_contract, snowflake_contract
@@ -141,6 +141,28 @@ def test_an_unwanted_object_is_found():
     before = past("service_account", types={"service_account": ResourceType(Doubling(), registry.CONFLUENT)})
     with pytest.raises(AssertionError, match=r"found .*, expected"):
         live(before, "service_account")
+    before.org.close()
+
+
+class Careless:
+    """A resource type of topics that also changes a topic of somebody else, and removes their ACLs."""
+
+    def __getattr__(self, name):
+        return getattr(topic, name)
+
+    def update(self, context, spec, object_id):
+        topic.update(context, spec, object_id)
+        settings = {"data": [{"name": "retention.ms", "value": "2000"}]}
+        route = f"/kafka/v3/clusters/{spec.cluster_id}/topics/orders-eu/configs:alter"
+        key = context.secrets.read_key(spec.credentials)
+        context.vendor.kafka(spec.environment_id, spec.cluster_id, key).post(route, settings, repeatable=True)
+
+
+def test_a_change_of_what_others_have_is_found():
+    types = {**RESOURCE_TYPES, "topic": ResourceType(Careless(), registry.CONFLUENT)}
+    before = past("topic", types=types)
+    with pytest.raises(AssertionError, match=r"objects of others were changed: .*orders-eu"):
+        live(before, "topic")
     before.org.close()
 
 
