@@ -18,9 +18,8 @@ PATH = Form(
     "the name of a field, with dots inside records: customer.email",
 )
 TOPIC = Form(
-    r"[a-z0-9._-]{1,249}",
-    "a topic's name: lower-case letters, digits, dots, hyphens and underscores. Glue keeps table names in "
-    "lower case, so that two topics could become one table",
+    r"[A-Za-z0-9._-]{1,249}",
+    "a topic's name: letters, digits, dots, hyphens and underscores",
 )
 TYPE = Form(
     r"text|integer|date|timestamp|boolean|decimal\([0-9]{1,2},[0-9]{1,2}\)",

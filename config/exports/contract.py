@@ -24,7 +24,7 @@ Every = Literal["day", "iso_week", "month", "quarter"]
 
 @attrs.frozen
 class Source:
-    topic: str = setting("The Kafka topic; its Iceberg table has the same name.", form=TOPIC)
+    topic: str = setting("The Kafka topic; its Iceberg table has the same name, in lower case.", form=TOPIC)
     event_time: str = setting(
         "The field with the time at which the event happened, or kafka_timestamp for the time at which "
         "Kafka received it. A local-timestamp, which has no zone, is read as local time in the window's "

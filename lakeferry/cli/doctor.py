@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import attrs
+import typer
 
 from lakeferry.cli.app import CommandContext, command, command_group
 from lakeferry.errors import CommandFailed
-from lakeferry.output import Output
+from lakeferry.output import Output, find_program_name
 
 if TYPE_CHECKING:
     from lakeferry.health.model import Check
@@ -31,17 +32,56 @@ app: Final = command_group()
             "Each check: group, name, result (`ok`, `warn`, `fail`, or `skip` where it can't be checked "
             "yet), message, needed, fix, caused_by (the check whose failure caused this one to fail)."
         ),
+        "topics": (
+            "With --discover, each topic of the existing cluster: name, partitions, cleanup_policy, "
+            "retention_ms, value_schema and key_schema (the type, `none` or `unknown`), tableflow (`off`, "
+            "`unknown`, or state and storage), in_file, and needs (what an export of it would need)."
+        ),
     },
 )
-def doctor(call: CommandContext) -> Mapping[str, Any]:
+def doctor(
+    call: CommandContext,
+    *,
+    discover: Annotated[
+        bool, typer.Option("--discover", help="Only list the topics of the existing cluster.")
+    ] = False,
+) -> Mapping[str, Any]:
     """Check what a deployment needs: tools, keys, permissions, and each step of the trust between the vendors
     and AWS.
     """
+    if discover:
+        return _discover(call)
     checks = _run_checks(call.output, call.stage)
     show(call.output, checks)
-    document = {"stage": call.stage, "checks": [attrs.asdict(check) for check in checks]}
+    document = {"stage": call.stage, "checks": [attrs.asdict(check) for check in checks], "topics": []}
     require_healthy(checks, document)
     return document
+
+
+def _discover(call: CommandContext) -> Mapping[str, Any]:
+    from lakeferry.deployment.context import open_unchecked_context
+    from lakeferry.topics.discovery import open_cluster
+
+    with open_unchecked_context(call.stage) as ctx:
+        cluster = open_cluster(ctx)
+        with call.output.step(f"Reading the topics of {cluster.id}"):
+            topics = cluster.list_topics([topic.name for topic in ctx.deployment.topics])
+    call.output.print(f"Kafka cluster {cluster.id}: {len(topics)} topics that the key may see")
+    if topics:
+        names = ["topic", "partitions", "cleanup", "retention ms", "value", "key", "Tableflow", "needs"]
+        rows = [
+            [
+                *(topic.name, str(topic.partitions), topic.cleanup_policy, topic.retention_ms),
+                *(topic.value_schema, topic.key_schema, topic.tableflow, topic.needs),
+            ]
+            for topic in topics
+        ]
+        call.output.table(names, rows)
+    call.output.print(
+        f"Next: `{find_program_name()} topics import TOPIC --stage {call.stage}` adds a topic to the file, "
+        "with its schema"
+    )
+    return {"stage": call.stage, "checks": [], "topics": [attrs.asdict(topic) for topic in topics]}
 
 
 def _run_checks(output: Output, stage: str) -> list[Check]:

@@ -12,7 +12,7 @@ from lakeferry.cli.app import CommandContext, command, command_group
 from lakeferry.errors import CommandFailed
 from lakeferry.output import find_program_name
 
-app: Final = command_group("topics", "Topics whose tables exist in Glue.")
+app: Final = command_group("topics", "Topics that exist: their tables and schemas.")
 
 
 @command(
@@ -78,14 +78,20 @@ def import_(
         bool, typer.Option("--replace", help="Replace a schema file that has other fields, with its tags.")
     ] = False,
 ) -> Mapping[str, Any]:
-    """Write the schema file of each topic from its table in Glue, so that a contract can be checked."""
+    """Write the schema file of each topic, so that a contract can be checked: from its table in Glue, or, for
+    an existing cluster, from Schema Registry. A topic of that cluster is added to the deployment file.
+    """
     from lakeferry.deployment.context import open_unchecked_context
     from lakeferry.topics import schemas as core
 
     with open_unchecked_context(call.stage) as ctx:
-        selected = core.select_topics(ctx, topics or [])
-        with call.output.step("Reading the tables"):
-            imported = core.import_schemas(ctx, selected, replace=replace)
+        if ctx.deployment.uses_existing_cluster:
+            with call.output.step("Reading Schema Registry"):
+                imported = core.import_from_registry(ctx, core.add_topics(ctx, topics or []), replace=replace)
+        else:
+            selected = core.select_topics(ctx, topics or [])
+            with call.output.step("Reading the tables"):
+                imported = core.import_schemas(ctx, selected, replace=replace)
     for topic in imported:
         call.output.print(f"{topic.file}: {topic.state}, {topic.fields} fields")
         for change in topic.changes:
@@ -100,9 +106,9 @@ def import_(
         )
     if any(topic.state == core.WRITTEN for topic in imported):
         call.output.print(
-            "A table has no tags, so each field counts as one that may be personal. Add "
-            '"confluent:tags": ["PII"] to the personal fields of the files, then set their "lakeferry:tags" '
-            'to "reviewed"'
+            "Without tags, each field counts as one that may be personal. If a file has "
+            '"lakeferry:tags": "unknown", add "confluent:tags": ["PII"] to its personal fields, then set '
+            '"lakeferry:tags" to "reviewed"'
         )
     call.output.print(
         f"Next: write a contract in project/exports/, then `{find_program_name()} export check NAME`"

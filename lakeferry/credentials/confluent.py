@@ -26,12 +26,13 @@ from lambdas.shared.secrets import KEY_ID, KEY_SECRET, Fields
 _SECONDS: Final = 60.0
 _PAUSE: Final = 10.0
 _ADMIN: Final = "OrganizationAdmin"
+_ENVIRONMENT_ADMIN: Final = "EnvironmentAdmin"
 _KEYS: Final = "/iam/v2/api-keys"
 
 
 @attrs.frozen
 class Owner:
-    """The key's owner, with the roles that it has in the whole organization."""
+    """The key's owner, with the roles that it has in the organization and in the environment of the file."""
 
     id: str
     roles: tuple[str, ...]
@@ -70,18 +71,25 @@ def verify(output: Output, ctx: DeploymentContext, key: ApiKey, wait: float) -> 
     vendor = _open_client(ctx, key, wait)
     try:
         owner_id = get_text(_read_key(output, ctx, vendor, key, wait), "spec", "owner", "id")
-        owner = Owner(owner_id, _list_roles(vendor, owner_id))
+        owner = Owner(owner_id, _list_roles(ctx, vendor, owner_id))
     except Denied as denied:
         if _lacks_permission(denied):
-            raise _explain_insufficient("its owner may not read keys and roles", denied) from None
+            raise _explain_insufficient(ctx, "its owner may not read keys and roles", denied) from None
         raise _explain_refusal(ctx, key) from None
     except NotFound as missing:
-        raise _explain_insufficient("it may not read its own entry", missing) from None
-    if not owner.is_person and _ADMIN not in owner.roles:
+        raise _explain_insufficient(ctx, "it may not read its own entry", missing) from None
+    if not owner.is_person and _find_sufficient_roles(ctx).isdisjoint(owner.roles):
         raise _explain_insufficient(
-            f"its owner {owner.id} has {', '.join(owner.roles) or 'no role'} in the organization", None
+            ctx, f"its owner {owner.id} has {', '.join(owner.roles) or 'no role'} where it is needed", None
         )
     return owner
+
+
+def _find_sufficient_roles(ctx: DeploymentContext) -> set[str]:
+    """Return the roles one of which the key's owner needs. For an existing cluster, a role on its environment
+    is enough.
+    """
+    return {_ADMIN, _ENVIRONMENT_ADMIN} if ctx.deployment.uses_existing_cluster else {_ADMIN}
 
 
 def _read_key(output: Output, ctx: DeploymentContext, vendor: Confluent, key: ApiKey, wait: float) -> Any:
@@ -98,18 +106,18 @@ def _read_key(output: Output, ctx: DeploymentContext, vendor: Confluent, key: Ap
             ctx.clock.sleep(_PAUSE)
 
 
-def _list_roles(vendor: Confluent, owner: str) -> tuple[str, ...]:
-    scope = crn.build_organization_crn(CrnScope(vendor.organization_id))
-    bindings = vendor.role_bindings(owner)
-    return tuple(
-        sorted(
-            {
-                get_text(binding, "role_name")
-                for binding in bindings
-                if crn.is_same(get_text(binding, "crn_pattern"), scope)
-            }
-        )
-    )
+def _list_roles(ctx: DeploymentContext, vendor: Confluent, owner: str) -> tuple[str, ...]:
+    """Return the owner's roles in the organization, and in the environment that the file names."""
+    environment_id = ctx.deployment.created_confluent.environment_id
+    scopes = [crn.build_organization_crn(CrnScope(vendor.organization_id))]
+    if environment_id:
+        scopes.append(crn.build_environment_crn(CrnScope(vendor.organization_id, environment_id)))
+    roles = {
+        get_text(binding, "role_name")
+        for binding in vendor.role_bindings(owner)
+        if any(crn.is_same(get_text(binding, "crn_pattern"), scope) for scope in scopes)
+    }
+    return tuple(sorted(roles))
 
 
 def _explain_refusal(ctx: DeploymentContext, key: ApiKey) -> CommandFailed:
@@ -183,9 +191,10 @@ def _lacks_permission(denied: Denied) -> bool:
     return denied.kind is confluent_errors.AUTH_SCOPE
 
 
-def _explain_insufficient(why: str, denied: LakeferryError | None) -> CommandFailed:
+def _explain_insufficient(ctx: DeploymentContext, why: str, denied: LakeferryError | None) -> CommandFailed:
+    roles = " or ".join(sorted(_find_sufficient_roles(ctx)))
     hint = (
-        f"Give the key's owner the role {_ADMIN}, wait some minutes and run this again: "
+        f"Give the key's owner the role {roles}, wait some minutes and run this again: "
         "docs/how-to/prepare-confluent.md"
     )
     message = f"the key is valid but lacks permissions: {why}"

@@ -59,6 +59,8 @@ def _open_registry(ctx: DeploymentContext) -> RestClient:
     """Raises LakeferryError, CommandFailed."""
     secret = ctx.confluent_secret("schema_registry")
     key = ctx.secrets.read_key(secret)
+    if environment_id := ctx.deployment.created_confluent.environment_id:
+        return ctx.confluent().registry(environment_id, key)
     fields = ctx.secrets.read(secret)
     if _ENVIRONMENT not in fields:
         raise NotFound(SECRET_SHAPE, f"secret {secret} lacks {_ENVIRONMENT}")

@@ -1,4 +1,6 @@
-"""Write the schema files of topics whose tables exist: project/topics/<topic>.avsc."""
+"""Write the schema files of topics that exist, from their tables in Glue or from the Schema Registry of an
+existing cluster: project/topics/<topic>.avsc.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +11,24 @@ from typing import Any, Final
 
 import attrs
 
-from config.deployments.confluent_model import Topic
+from config.deployments import deployment_file
+from config.deployments.confluent_model import Tableflow, Topic
 from config.exports import topic_schema
 from config.exports.table_columns import list_spark_columns
 from config.project import ROOT
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import CommandFailed
-from lakeferry.topics import avro, tables
+from lakeferry.topics import avro, discovery, tables
 from lakeferry.topics.avro import UnknownType
 
+#: What is added to the end of a deployment file.
+_TOPIC_BLOCK: Final = """
+[[topics]]
+name = "{name}"
+existing = true
+
+[topics.tableflow]
+"""
 WRITTEN: Final = "written"
 UNCHANGED: Final = "unchanged"
 DIFFERS: Final = "differs"
@@ -49,6 +60,40 @@ def select_topics(ctx: DeploymentContext, names: list[str]) -> list[Topic]:
         )
         raise CommandFailed("TOPICS-UNKNOWN", what, hint)
     return [topics[name] for name in names or topics]
+
+
+def add_topics(ctx: DeploymentContext, names: list[str]) -> list[Topic]:
+    """Add topics of an existing cluster to the deployment file, unless they are in it, and return them.
+
+    Without names, return those of the file that become tables. Raises CommandFailed, and writes nothing, for
+    a name that the cluster doesn't have.
+    """
+    topics = {topic.name: topic for topic in ctx.deployment.topics}
+    if not names:
+        return [topic for topic in ctx.deployment.tables if topic.existing]
+    added = [name for name in names if name not in topics]
+    if added:
+        _require_topics(ctx, added)
+        file = deployment_file.FOLDER / f"{ctx.stage}.toml"
+        blocks = [_TOPIC_BLOCK.format(name=name) for name in added]
+        write_at_once(file, file.read_text(encoding="utf-8").rstrip("\n") + "\n" + "".join(blocks))
+    new = {name: Topic(name=name, existing=True, tableflow=Tableflow()) for name in added}
+    return [topics.get(name) or new[name] for name in names]
+
+
+def _require_topics(ctx: DeploymentContext, names: list[str]) -> None:
+    existing = {topic.name for topic in discovery.open_cluster(ctx).list_topics([])}
+    unknown = [name for name in names if name not in existing]
+    if unknown:
+        hint = f"Topics that the key may see: {', '.join(sorted(existing)) or 'none'}"
+        raise CommandFailed("TOPICS-UNKNOWN", f"the cluster has no topic {', '.join(unknown)}", hint)
+
+
+def import_from_registry(ctx: DeploymentContext, topics: list[Topic], *, replace: bool) -> list[Imported]:
+    """Do the same as `import_schemas`, from the Schema Registry of the existing cluster."""
+    cluster = discovery.open_cluster(ctx)
+    documents = {topic.name: cluster.read_schema(topic.name) for topic in topics}
+    return [_write(ctx, topic, documents[topic.name], replace=replace) for topic in topics]
 
 
 def import_schemas(ctx: DeploymentContext, topics: list[Topic], *, replace: bool) -> list[Imported]:
@@ -86,15 +131,15 @@ def _write(ctx: DeploymentContext, topic: Topic, document: dict[str, Any], *, re
         return Imported(topic.name, name, UNCHANGED, count)
     if changes and not replace:
         return Imported(topic.name, name, DIFFERS, count, changes)
-    _write_file(file, document)
+    write_at_once(file, json.dumps(document, indent=2) + "\n")
     return Imported(topic.name, name, WRITTEN, count, changes or ())
 
 
-def _write_file(file: Path, document: Mapping[str, Any]) -> None:
+def write_at_once(file: Path, text: str) -> None:
     """Write the file at once: an interrupted command leaves the old one."""
     file.parent.mkdir(parents=True, exist_ok=True)
     unfinished = file.with_suffix(".unfinished")
-    unfinished.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    unfinished.write_text(text, encoding="utf-8")
     unfinished.replace(file)
 
 

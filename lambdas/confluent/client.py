@@ -41,9 +41,8 @@ from lambdas.shared.redaction import ApiKey
 CONTROL_PLANE: Final = "https://api.confluent.cloud"
 VENDOR_DOMAIN: Final = ".confluent.cloud"
 _KEYS: Final = "/iam/v2/api-keys"
-#: Resource types whose objects only an administrator of the organization sees, or that are found in its
-#: lists.
-_OF_ORGANIZATION: Final = ("environment", "service_account", "role_binding", "api_key")
+#: Resource types whose objects only an administrator of the organization sees.
+_OF_ORGANIZATION: Final = ("environment", "service_account")
 CLOUD: Final = "AWS"
 #: Seconds for which a data plane may refuse a key: new keys take up to 20 minutes to become effective, roles
 #: several minutes.
@@ -104,14 +103,15 @@ class Confluent:
 
         Raises Denied or InProgress.
         """
-        if spec.TYPE in _OF_ORGANIZATION:
-            self.require_sight_of_all()
-        else:
-            self._build_sight_check(self.cloud.key)(Container(spec.environment_id))
+        self._build_sight_check(self.cloud.key)(_find_container(spec))
 
     def require_sight_of_all(self) -> None:
         """Return if the Cloud key's owner sees all of the organization. Raises Denied or InProgress."""
         self._build_sight_check(self.cloud.key)(ORGANIZATION)
+
+    def require_sight_of_account(self, service_account_id: str) -> None:
+        """Return if the Cloud key's owner sees all keys of an account. Raises Denied or InProgress."""
+        self._build_sight_check(self.cloud.key)(Container(service_account_id=service_account_id))
 
     def _build_sight_check(self, key: ApiKey) -> Callable[[Container], None]:
         return lambda container: self._sight.require(key.id, container)
@@ -140,7 +140,18 @@ class Confluent:
         return self.cloud.read(build_path("org", "v2", "environments", environment_id)) is None
 
     def is_service_account_gone(self, service_account_id: str) -> bool:
-        return self.cloud.read(build_path("iam", "v2", "service-accounts", service_account_id)) is None
+        route = build_path("iam", "v2", "service-accounts", service_account_id)
+        return self.cloud.read(route, Container(service_account_id=service_account_id)) is None
+
+    def find_new_owner(self) -> str:
+        """Return the account or person that has to own new service accounts; "" for an administrator of the
+        organization, who may do everything with all accounts.
+        """
+        try:
+            self.require_sight_of_all()
+        except (Denied, InProgress):
+            return self.find_key_owner(self.cloud.key)
+        return ""
 
     def role_bindings(self, principal_id: str) -> Iterable[dict[str, Any]]:
         """Return the role bindings of a user or service account in the whole organization."""
@@ -240,3 +251,25 @@ class Confluent:
             raise LakeferryError(
                 errors.ADDRESS, f"Confluent names the host {host}, which is not one of its own"
             )
+
+
+def _find_container(spec: Any) -> Container:
+    """Return what contains the object with these properties.
+
+    A role on an object of an environment is one of the environment's; a role on a service account, and a key,
+    are the account's.
+    """
+    if spec.TYPE in _OF_ORGANIZATION:
+        return ORGANIZATION
+    if spec.TYPE == "api_key":
+        return Container(service_account_id=spec.service_account_id)
+    if spec.TYPE == "role_binding":
+        return find_container_of_role(spec)
+    return Container(spec.environment_id)
+
+
+def find_container_of_role(spec: Any) -> Container:
+    """Return what contains a role binding: an environment, a service account or the organization."""
+    if spec.scope == "service_account":
+        return Container(service_account_id=spec.name)
+    return Container(spec.environment_id)

@@ -109,12 +109,12 @@ class RestClient:
         except NotFound:
             return None
 
-    def read(self, route: str, **params: str) -> dict[str, Any] | None:
+    def read(self, route: str, container: Container | None = None, /, **params: str) -> dict[str, Any] | None:
         """Return the object, or None if it is gone.
 
         Raises Denied if the key is or may be the reason that the object can't be read, and InProgress if the
         role of the key's owner is too new to tell. `params` name the object's container, as Confluent's APIs
-        require.
+        require; `container` is that of an object for which they don't.
         """
         try:
             body = self.get(route, **params)
@@ -124,7 +124,9 @@ class RestClient:
             is_key = DEAD_KEY in denied.what.lower() or denied.kind is not confluent_errors.AUTH_SCOPE
             if is_key or self.require_sight is None:
                 raise
-            self.require_sight(Container(params.get("environment", ""), params.get("spec.kafka_cluster", "")))
+            self.require_sight(
+                container or Container(params.get("environment", ""), params.get("spec.kafka_cluster", ""))
+            )
             return None
         return self._require_object(body, route)
 

@@ -30,11 +30,12 @@ _PATIENCE: Final = 120.0
 @attrs.frozen
 class Container:
     """The ids of what contains an object; "" for an object that the organization itself contains, such as an
-    environment.
+    environment. A service account contains its API keys, and the roles that others have on it.
     """
 
     environment_id: str = ""
     cluster_id: str = ""
+    service_account_id: str = ""
 
 
 ORGANIZATION: Final = Container()
@@ -98,6 +99,9 @@ def _list_roles(organization_id: str, container: Container) -> list[tuple[str, s
     """
     scope = CrnScope(organization_id, container.environment_id, container.cluster_id)
     roles = [("OrganizationAdmin", crn.build_organization_crn(scope))]
+    if container.service_account_id:
+        of_account = CrnScope(organization_id, name=container.service_account_id)
+        roles.append(("ResourceOwner", crn.SCOPES["service_account"](of_account)))
     if container.environment_id:
         roles.append(("EnvironmentAdmin", crn.build_environment_crn(scope)))
     if container.cluster_id:

@@ -265,7 +265,8 @@ class Reconciler:
     def _create(self) -> str:
         facts = self._facts
         vendor = self.context.vendor
-        if facts.may_exist and not vendor.NAMES_ARE_UNIQUE:
+        names_are_unique = vendor.NAMES_ARE_UNIQUE or getattr(self.handler, "NAMES_ARE_UNIQUE", False)
+        if facts.may_exist and not names_are_unique:
             self._require_absence()
         self._rule_out_lost_create()
         facts.tenant = vendor.tenant

@@ -21,6 +21,7 @@ from lambdas.confluent.client import Confluent
 from lambdas.confluent.resources.api_key import ROTATED, is_managed
 from lambdas.confluent.rest_client import build_path, get_text, require_text
 from lambdas.confluent.secret_fields import DISPLAY_NAME, replace_key
+from lambdas.confluent.sight import Container
 from lambdas.rotation import errors as rotation_errors
 from lambdas.rotation.strategy import LiveKey, Replaced
 from lambdas.rotation.versions import PENDING, RotationContext, Version
@@ -30,6 +31,8 @@ from lambdas.shared.secrets import CURRENT, KEY_ID, KEY_SECRET, PREVIOUS, Fields
 
 _ROUTE: Final = "/iam/v2/api-keys"
 _DESCRIPTION: Final = "Made by Lakeferry's rotation"
+#: The field of a secret with the account that owns the key.
+_ACCOUNT: Final = "serviceAccountId"
 
 
 @attrs.frozen
@@ -71,10 +74,10 @@ class ConfluentApiKey:
             spec["resource"] = resource
         created = self._create(context, owner, {"spec": spec})
         key = ApiKey(require_text(created, "id"), Secret(require_text(created, "spec", "secret")))
-        return replace_key({**fields, "serviceAccountId": owner, DISPLAY_NAME: name}, key)
+        return replace_key({**fields, _ACCOUNT: owner, DISPLAY_NAME: name}, key)
 
     def discard(self, context: RotationContext, fields: Fields) -> None:
-        self._delete(str(fields[KEY_ID]))
+        self._delete(context, str(fields[KEY_ID]))
 
     def register(self, context: RotationContext, pending: Version) -> None:
         """Check that Confluent still has the key.
@@ -89,18 +92,18 @@ class ConfluentApiKey:
         return key_services.accepts_key(self.connect(), target, _read_key(version))
 
     def is_there(self, context: RotationContext, pending: Version) -> bool:
-        return self.connect().cloud.read(_ROUTE + build_path(pending.get_text(KEY_ID))) is not None
+        return self._read(pending, pending.get_text(KEY_ID)) is not None
 
     def is_unusable(self, pending: Version) -> bool:
-        return self.connect().cloud.read(_ROUTE + build_path(pending.get_text(KEY_ID))) is None
+        return self._read(pending, pending.get_text(KEY_ID)) is None
 
     def is_outdated(self, context: RotationContext, pending: Version) -> bool:
-        identity = {name: pending.get_text(name) for name in ("serviceAccountId", DISPLAY_NAME)}
+        identity = {name: pending.get_text(name) for name in (_ACCOUNT, DISPLAY_NAME)}
         expected_fields = replace_key({**identity, **context.current.fields}, _read_key(pending))
         return hide_fields(expected_fields) != pending.fields
 
     def list_replaced(self, context: RotationContext, *, in_grace: bool) -> Replaced:
-        owner = context.current.get_text("serviceAccountId") or self._find_owner(context)
+        owner = context.current.get_text(_ACCOUNT) or self._find_owner(context)
         managed = self._list_managed_keys(context, owner)
         ids_in_use = _list_ids(context.current, context.pending)
         replaced_ids = []
@@ -112,12 +115,12 @@ class ConfluentApiKey:
 
     def revoke(self, context: RotationContext, keys: Sequence[str]) -> None:
         for key_id in keys:
-            self._delete(key_id)
+            self._delete(context, key_id)
 
     def list_live_keys(self, context: RotationContext) -> list[LiveKey]:
         stages = {PREVIOUS: context.previous, PENDING: context.pending, CURRENT: context.current}
         stage_of = {version.get_text(KEY_ID): stage for stage, version in stages.items() if version}
-        owner = context.current.get_text("serviceAccountId") or self._find_owner(context)
+        owner = context.current.get_text(_ACCOUNT) or self._find_owner(context)
         managed = self._list_managed_keys(context, owner)
         return [LiveKey(key.id, stage_of.get(key.id, ""), key.created) for key in managed]
 
@@ -135,7 +138,7 @@ class ConfluentApiKey:
         keys_of_owner = vendor.cloud.pages(_ROUTE, **{"spec.owner": owner})
         listed_ids = {get_text(key, "id") for key in keys_of_owner}
         if context.current.get_text(KEY_ID) not in listed_ids:
-            vendor.require_sight_of_all()
+            vendor.require_sight_of_account(owner)
             _require_account(vendor, owner)
         keys = [
             _Key(
@@ -153,13 +156,13 @@ class ConfluentApiKey:
         live = list(managed)
         lost = [key for key in live if _is_lost(context, key, managed)]
         for key in lost:
-            self._delete(key.id)
+            self._delete(context, key.id)
             live.remove(key)
         prefix = _find_key_prefix(context)
         revocable = [key for key in live if _is_revocable(context, key, managed)]
         for key in revocable:
             if len(live) >= context.policy.keep or not is_managed(key.name, prefix):
-                self._delete(key.id)
+                self._delete(context, key.id)
                 live.remove(key)
         if len(live) > context.policy.keep:
             raise Refused(rotation_errors.LIMIT, f"secret {context.described.name} has {len(live)} live keys")
@@ -180,11 +183,11 @@ class ConfluentApiKey:
             ]
             if refused.kind is not confluent_errors.QUOTA or not deletable:
                 raise
-            self._delete(deletable[0].id)
+            self._delete(context, deletable[0].id)
         return self.connect().cloud.post(_ROUTE, body)
 
     def _find_owner(self, context: RotationContext) -> str:
-        key = self.connect().cloud.read(_ROUTE + build_path(context.current.get_text(KEY_ID)))
+        key = self._read(context.current, context.current.get_text(KEY_ID))
         if key is None:
             raise Refused(
                 rotation_errors.FIELDS,
@@ -192,17 +195,20 @@ class ConfluentApiKey:
             )
         return require_text(key, "spec", "owner", "id")
 
-    def _delete(self, key_id: str) -> None:
+    def _read(self, version: Version, key_id: str) -> dict[str, Any] | None:
+        """Return what Confluent says about a key of the account that `version` names, None if it is gone."""
+        container = Container(service_account_id=version.get_text(_ACCOUNT))
+        return self.connect().cloud.read(_ROUTE + build_path(key_id), container)
+
+    def _delete(self, context: RotationContext, key_id: str) -> None:
         """Delete a key.
 
         It is no error if the key is gone: Confluent then answers 403, as for a key of another account.
         """
-        cloud = self.connect().cloud
-        route = _ROUTE + build_path(key_id)
         try:
-            cloud.delete(route)
+            self.connect().cloud.delete(_ROUTE + build_path(key_id))
         except Denied:
-            if cloud.read(route) is not None:
+            if self._read(context.current, key_id) is not None:
                 raise
 
 
@@ -215,7 +221,8 @@ def _require_account(vendor: Confluent, owner: str) -> None:
     organization.
     """
     accounts = "/iam/v2/users" if owner.startswith("u-") else "/iam/v2/service-accounts"
-    if vendor.cloud.read(accounts + build_path(owner)) is None:
+    container = Container(service_account_id=owner)
+    if vendor.cloud.read(accounts + build_path(owner), container) is None:
         raise vendor.unseen(
             f"organization {vendor.organization_id} of Cloud key {vendor.cloud.key.id} has no account {owner}"
         )

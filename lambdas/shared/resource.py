@@ -100,6 +100,9 @@ class ResourceHandler(Protocol):
     With `ABSENCE_IS_SHOWN = True`, `find_existing` returns [] only if it has seen that the object doesn't
     exist. Without it, an object that isn't found may also be hidden from the login.
 
+    With `NAMES_ARE_UNIQUE = True`, a create fails while another object of this type has the name, seen or
+    not.
+
     With a function `has_completed(context, spec, object_id)`, an object may be absent as it should be: it
     returns True for one that has done all its work and that the vendor removed since.
     """

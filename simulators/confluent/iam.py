@@ -79,10 +79,16 @@ class ServiceAccounts(Kind[ServiceAccount]):
         return forbidden("Forbidden Access")
 
     def erase(self, org: Organization, record: ServiceAccount) -> None:
-        """Delete the account with its API keys. Its role bindings remain, without effect."""
+        """Delete the account with its API keys, and the roles of others on it.
+
+        Its own role bindings remain, without effect.
+        """
         for key in list(org.api_keys.values()):
             if key.owner == record.id:
                 del org.api_keys[key.id]
+        for binding in list(org.role_bindings.values()):
+            if binding.pattern == record.crn:
+                del org.role_bindings[binding.id]
         super().erase(org, record)
 
 

@@ -264,6 +264,8 @@ def test_custom_resources_have_the_type_and_timeout_of_their_schema(assembly):
         "flink_statement",
         "flink_compute_pool",
         "schema",
+        "existing_cluster",
+        "existing_topic",
     }
 
 

@@ -19,6 +19,7 @@ from lambdas.confluent.lookup import Ctx, treat_gone_container_as_empty
 from lambdas.confluent.rest_client import build_path, get_text, require_text
 from lambdas.confluent.secret_fields import build_fields, replace_key
 from lambdas.confluent.services.base import Connection, Target
+from lambdas.confluent.sight import Container
 from lambdas.shared import errors
 from lambdas.shared.errors import InProgress, Refused, ResourceMissing
 from lambdas.shared.redaction import ApiKey, Secret
@@ -112,7 +113,8 @@ def find_existing(context: Ctx, spec: ApiKeyProps, known_id: str | None) -> list
         ]
         if not known_id or known_id in managed_ids:
             return managed_ids
-        exists = context.vendor.cloud.read(_ROUTE + build_path(known_id)) is not None
+        container = Container(service_account_id=spec.service_account_id)
+        exists = context.vendor.cloud.read(_ROUTE + build_path(known_id), container) is not None
         return [*managed_ids, known_id] if exists else managed_ids
 
     return treat_gone_container_as_empty(

@@ -10,6 +10,7 @@ from typing import Any, Final
 import attrs
 
 from lambdas.confluent import crn
+from lambdas.confluent.client import find_container_of_role
 from lambdas.confluent.lookup import Ctx, require_existing, treat_gone_container_as_empty
 from lambdas.confluent.properties import RoleBindingProps
 from lambdas.confluent.rest_client import build_path, get_text, require_text
@@ -33,12 +34,12 @@ def create(context: Ctx, spec: RoleBindingProps) -> str:
 
 
 def is_ready(context: Ctx, spec: RoleBindingProps, object_id: str) -> Outputs | None:
-    require_existing(context.vendor.cloud.read(_build_route(object_id)), f"role binding {object_id}")
+    require_existing(_read(context, spec, object_id), f"role binding {object_id}")
     return {"id": object_id, "crn_pattern": _build_binding(context, spec)["crn_pattern"]}
 
 
 def update(context: Ctx, spec: RoleBindingProps, object_id: str) -> None:
-    require_existing(context.vendor.cloud.read(_build_route(object_id)), f"role binding {object_id}")
+    require_existing(_read(context, spec, object_id), f"role binding {object_id}")
 
 
 def delete(context: Ctx, spec: RoleBindingProps, object_id: str) -> None:
@@ -50,7 +51,7 @@ def find_existing(context: Ctx, spec: RoleBindingProps, known_id: str | None) ->
 
     def find_objects() -> list[str]:
         binding = _build_binding(context, spec)
-        ids = [known_id] if known_id and context.vendor.cloud.read(_build_route(known_id)) is not None else []
+        ids = [known_id] if known_id and _read(context, spec, known_id) is not None else []
         bindings = context.vendor.cloud.pages(_ROUTE, **binding)
         ids += [get_text(actual, "id") for actual in bindings if _is_same(actual, binding)]
         return list(dict.fromkeys(ids))
@@ -61,6 +62,10 @@ def find_existing(context: Ctx, spec: RoleBindingProps, known_id: str | None) ->
         return bool(spec.environment_id) and context.vendor.is_environment_gone(spec.environment_id)
 
     return treat_gone_container_as_empty(context, is_gone, find_objects)
+
+
+def _read(context: Ctx, spec: RoleBindingProps, object_id: str) -> dict[str, Any] | None:
+    return context.vendor.cloud.read(_build_route(object_id), find_container_of_role(spec))
 
 
 def _is_same(actual: dict[str, Any], binding: dict[str, str]) -> bool:

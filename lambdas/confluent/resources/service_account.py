@@ -13,13 +13,21 @@ from lambdas.confluent.rest_client import build_path, get_text, require_text
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = ServiceAccountProps
+#: A create fails while another account has the name, seen or not.
+NAMES_ARE_UNIQUE: Final = True
 TIMEOUT_SECONDS: Final = 1200.0
 _ROUTE: Final = "/iam/v2/service-accounts"
 
 
 def create(context: Ctx, spec: ServiceAccountProps) -> str:
+    """Create it. Who is no administrator of the organization has to own it, or could not use it."""
     body = {"display_name": context.name, "description": spec.description}
-    return require_text(context.vendor.cloud.post(_ROUTE, body), "id")
+    owner = context.vendor.find_new_owner()
+    if owner:
+        created = context.vendor.cloud.post(_ROUTE, body, assigned_resource_owner=owner)
+    else:
+        created = context.vendor.cloud.post(_ROUTE, body)
+    return require_text(created, "id")
 
 
 def is_ready(context: Ctx, spec: ServiceAccountProps, object_id: str) -> Outputs | None:

@@ -1,0 +1,211 @@
+"""The topics of a Kafka cluster that somebody else has: what each is, and what an export of it would need."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from typing import Any, Final
+
+import attrs
+
+from config.exports.topic_schema import TAGS, UNKNOWN_TAGS
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.errors import CommandFailed
+from lambdas.confluent.client import Confluent
+from lambdas.confluent.resources.existing_topic import CLEANUP_POLICY, choose_write_mode
+from lambdas.confluent.rest_client import RestClient, build_path, get_objects, get_path, get_text
+from lambdas.shared.errors import Denied, NotFound
+
+_RETENTION: Final = "retention.ms"
+_TABLES: Final = "/tableflow/v1/tableflow-topics"
+_AVRO: Final = "AVRO"
+#: In the text of an Avro schema, the tags of a field (docs.confluent.io, "Data Contracts").
+_INLINE_TAGS: Final = "confluent:tags"
+UNKNOWN: Final = "unknown"
+NONE: Final = "none"
+OFF: Final = "off"
+
+
+@attrs.frozen
+class DiscoveredTopic:
+    """`value_schema` and `key_schema` are types of schemas, NONE or UNKNOWN. `tableflow` is OFF, UNKNOWN, or
+    the state and the storage of the topic's table. `needs` is what an export of the topic would need.
+    """
+
+    name: str
+    partitions: int
+    cleanup_policy: str
+    retention_ms: str
+    value_schema: str
+    key_schema: str
+    tableflow: str
+    in_file: bool
+    needs: str
+
+
+@attrs.frozen
+class Cluster:
+    """An existing cluster, as the keys of the deployment see it. A key that can't be read is None."""
+
+    id: str
+    kafka: RestClient
+    registry: RestClient | None
+    tableflow: RestClient | None
+    environment_id: str
+
+    def list_topics(self, in_file: Collection[str]) -> list[DiscoveredTopic]:
+        """Return the topics that the Kafka key may describe, by name. `in_file` are the names of topics in
+        the deployment file. Raises LakeferryError.
+        """
+        tables = self._list_tables()
+        documents = [
+            document
+            for document in get_objects(self.kafka.get(self._build_route()), "data")
+            if get_path(document, "is_internal") is not True
+        ]
+        return [
+            self._describe(document, tables, is_in_file=get_text(document, "topic_name") in in_file)
+            for document in sorted(documents, key=lambda document: get_text(document, "topic_name"))
+        ]
+
+    def read_schema(self, topic: str) -> dict[str, Any]:
+        """Return the Avro schema of the topic's values. Raises CommandFailed, LakeferryError."""
+        latest = self._read_latest(f"{topic}-value")
+        if not isinstance(latest, dict):
+            raise CommandFailed("NO-SCHEMA", f"Schema Registry has no readable subject {topic}-value")
+        kind = _read_type(latest)
+        if kind != _AVRO:
+            raise CommandFailed("NO-SCHEMA", f"the schema of {topic} is {kind}, and contracts need Avro")
+        if get_path(latest, "references"):
+            raise CommandFailed("NO-SCHEMA", f"the schema of {topic} refers to schemas of other subjects")
+        document: dict[str, Any] = json.loads(get_text(latest, "schema"))
+        if _INLINE_TAGS not in get_text(latest, "schema"):
+            # Nobody may have thought of tags, or they are in the subject's metadata.
+            document = {TAGS: UNKNOWN_TAGS, **document}
+        return document
+
+    def _describe(
+        self, document: dict[str, Any], tables: dict[str, dict[str, Any]] | None, *, is_in_file: bool
+    ) -> DiscoveredTopic:
+        name = get_text(document, "topic_name")
+        settings = self._read_settings(name)
+        policy = settings.get(CLEANUP_POLICY) or "delete"
+        value_schema = self._find_type(f"{name}-value")
+        state = UNKNOWN if tables is None else _describe_table(tables.get(name))
+        return DiscoveredTopic(
+            name=name,
+            partitions=int(get_text(document, "partitions_count") or 0),
+            cleanup_policy=policy,
+            retention_ms=settings.get(_RETENTION, ""),
+            value_schema=value_schema,
+            key_schema=self._find_type(f"{name}-key"),
+            tableflow=state,
+            in_file=is_in_file,
+            needs=_explain_needs(value_schema, state, policy, is_in_file=is_in_file),
+        )
+
+    def _read_settings(self, topic: str) -> dict[str, str]:
+        route = f"{self._build_route()}{build_path(topic)}/configs"
+        return {
+            get_text(setting, "name"): get_text(setting, "value")
+            for setting in get_objects(self.kafka.get(route), "data")
+        }
+
+    def _find_type(self, subject: str) -> str:
+        latest = self._read_latest(subject)
+        return _read_type(latest) if isinstance(latest, dict) else latest
+
+    def _read_latest(self, subject: str) -> dict[str, Any] | str:
+        """Return the latest version of a subject, NONE or UNKNOWN."""
+        if self.registry is None:
+            return UNKNOWN
+        try:
+            return self.registry.read(build_path("subjects", subject, "versions", "latest")) or NONE
+        except Denied:
+            return UNKNOWN
+
+    def _list_tables(self) -> dict[str, dict[str, Any]] | None:
+        """Return Tableflow's topics by name, None if the key may not list them."""
+        if self.tableflow is None:
+            return None
+        query = {"environment": self.environment_id, "spec.kafka_cluster": self.id}
+        try:
+            listed = self.tableflow.pages(_TABLES, **query)
+        except Denied:
+            return None
+        return {get_text(table, "spec", "display_name"): table for table in listed}
+
+    def _build_route(self) -> str:
+        return build_path("kafka", "v3", "clusters", self.id, "topics")
+
+
+def open_cluster(ctx: DeploymentContext) -> Cluster:
+    """Return the cluster that the deployment file names. Raises CommandFailed, LakeferryError."""
+    confluent = ctx.deployment.created_confluent
+    if not confluent.cluster_id or not confluent.environment_id:
+        raise CommandFailed("NO-CLUSTER", f"the file of stage {ctx.stage} names no existing cluster")
+    vendor = ctx.confluent()
+    environment_id = confluent.environment_id
+    return Cluster(
+        id=confluent.cluster_id,
+        kafka=_open_kafka(ctx, vendor, environment_id, confluent.cluster_id),
+        registry=_open_registry(ctx, vendor, environment_id),
+        tableflow=_open_tableflow(ctx, vendor),
+        environment_id=environment_id,
+    )
+
+
+def _open_kafka(
+    ctx: DeploymentContext, vendor: Confluent, environment_id: str, cluster_id: str
+) -> RestClient:
+    secret = ctx.confluent_secret("kafka/app_manager")
+    try:
+        key = ctx.secrets.read_key(secret)
+    except NotFound as missing:
+        hint = (
+            "Only a Kafka key can list topics. Store one that may describe them in a secret "
+            '({"apiKey": …, "apiSecret": …}), and name it in confluent.kafka_key_secret'
+        )
+        raise CommandFailed("NO-KAFKA-KEY", missing.what, hint) from None
+    return vendor.kafka(environment_id, cluster_id, key)
+
+
+def _open_registry(ctx: DeploymentContext, vendor: Confluent, environment_id: str) -> RestClient | None:
+    try:
+        key = ctx.secrets.read_key(ctx.confluent_secret("schema_registry"))
+    except NotFound:
+        return None
+    return vendor.registry(environment_id, key)
+
+
+def _open_tableflow(ctx: DeploymentContext, vendor: Confluent) -> RestClient | None:
+    try:
+        return vendor.tableflow(ctx.secrets.read_key(ctx.confluent_secret("tableflow")))
+    except NotFound:
+        return None
+
+
+def _read_type(version: dict[str, Any]) -> str:
+    return get_text(version, "schemaType") or _AVRO
+
+
+def _describe_table(table: dict[str, Any] | None) -> str:
+    if table is None:
+        return OFF
+    bucket = get_text(table, "spec", "storage", "bucket_name")
+    place = f"into bucket {bucket}" if bucket else "into Confluent's storage"
+    return f"{get_text(table, 'status', 'phase')} {place}"
+
+
+def _explain_needs(value_schema: str, state: str, policy: str, *, is_in_file: bool) -> str:
+    if is_in_file:
+        return "nothing: it is in the file"
+    if value_schema == NONE:
+        return "a schema: its producer has to register one for the values"
+    if value_schema not in (_AVRO, UNKNOWN):
+        return f"an Avro schema in project/topics/: the registry has {value_schema}"
+    if state not in (OFF, UNKNOWN):
+        return "a deployment file with [source]: it has Tableflow already"
+    if choose_write_mode(policy) == "UPSERT":
+        return 'existing = true, and [topics.tableflow] with write_mode = "UPSERT"'
+    return "existing = true, and [topics.tableflow]"

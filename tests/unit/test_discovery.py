@@ -1,0 +1,124 @@
+"""`lakeferry doctor --discover`: what is said of the topics of another team's cluster."""
+
+from __future__ import annotations
+
+import json
+
+import attrs
+import pytest
+
+from lakeferry.errors import CommandFailed
+from lakeferry.topics import discovery
+from lambdas.shared.clock import Deadline
+from lambdas.shared.redaction import ApiKey, Secret
+from simulators.confluent import team
+from simulators.confluent.schemas import Schema
+from tests.support.confluent_environment import SCHEMA, Organization
+
+TAGGED = SCHEMA.replace('"id", "type": "string"', '"id", "type": "string", "confluent:tags": ["PII"]')
+
+
+@pytest.fixture
+def org():
+    org = Organization()
+    yield org
+    org.close()
+
+
+@pytest.fixture
+def theirs(org):
+    return team.move_in(org.simulation.organization)
+
+
+def key_of(text):
+    key_id, _, secret = text.partition(":")
+    return ApiKey(key_id, Secret(secret))
+
+
+@pytest.fixture
+def cluster(org, theirs):
+    vendor = org.connect(Deadline(org.clock, org.clock.time() + 100_000), org.clock, org.secrets)
+    return discovery.Cluster(
+        id=theirs.cluster_id,
+        kafka=vendor.kafka(theirs.environment_id, theirs.cluster_id, key_of(theirs.kafka_key)),
+        registry=vendor.registry(theirs.environment_id, key_of(theirs.schema_registry_key)),
+        tableflow=None,
+        environment_id=theirs.environment_id,
+    )
+
+
+def register(org, subject, text, kind="AVRO", references=()):
+    (registry,) = org.simulation.organization.schema_registries.values()
+    registry.schemas.register(subject, Schema(kind, text, references))
+
+
+def test_each_topic_says_what_an_export_of_it_would_need(cluster):
+    needs = {topic.name: topic.needs for topic in cluster.list_topics(["payments"])}
+    assert needs == {
+        "Sales.Trades": "existing = true, and [topics.tableflow]",
+        "audit-log": "a schema: its producer has to register one for the values",
+        "customers": "a schema: its producer has to register one for the values",
+        "payments": "nothing: it is in the file",
+    }
+
+
+def test_a_compacted_topic_needs_the_mode_of_upserts(org, cluster):
+    register(org, "customers-value", SCHEMA)
+    (customers,) = [topic for topic in cluster.list_topics([]) if topic.name == "customers"]
+    assert (customers.cleanup_policy, customers.value_schema) == ("compact", "AVRO")
+    assert customers.needs == 'existing = true, and [topics.tableflow] with write_mode = "UPSERT"'
+
+
+def test_what_no_key_can_read_is_unknown(cluster):
+    blind = attrs.evolve(cluster, registry=None)
+    (trades,) = [topic for topic in blind.list_topics([]) if topic.name == "Sales.Trades"]
+    assert (trades.value_schema, trades.key_schema, trades.tableflow) == ("unknown", "unknown", "unknown")
+
+
+def test_a_topic_that_is_a_table_already_is_for_exports_only(org, theirs, cluster):
+    owner = org.simulation.organization.owner
+    vendor = org.connect(Deadline(org.clock, org.clock.time() + 100_000), org.clock, org.secrets)
+    answer = vendor.cloud.post(
+        "/iam/v2/api-keys",
+        {"spec": {"owner": {"id": owner}, "resource": {"id": "tableflow", "kind": "Tableflow"}}},
+    )
+    org.settle()
+    key = ApiKey(answer["id"], Secret(answer["spec"]["secret"]))
+    seeing = attrs.evolve(cluster, tableflow=vendor.tableflow(key))
+    found = {topic.name: topic for topic in seeing.list_topics([])}
+    assert found["payments"].tableflow == f"RUNNING into bucket {theirs.bucket}"
+    assert found["payments"].needs == "a deployment file with [source]: it has Tableflow already"
+    assert found["Sales.Trades"].tableflow == "off"
+
+
+def test_a_schema_without_tags_counts_as_unknown(cluster):
+    schema = cluster.read_schema("Sales.Trades")
+    assert next(iter(schema.items())) == ("lakeferry:tags", "unknown")
+    assert schema["type"] == "record"
+
+
+def test_a_schema_with_tags_is_taken_as_it_is(org, cluster):
+    register(org, "audit-log-value", TAGGED)
+    assert cluster.read_schema("audit-log") == json.loads(TAGGED)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "references", "problem"),
+    [
+        ("JSON", "{}", (), "is JSON, and contracts need Avro"),
+        ("PROTOBUF", 'syntax = "proto3"; message A {}', (), "is PROTOBUF, and contracts need Avro"),
+    ],
+)
+def test_a_schema_that_no_contract_can_be_checked_against_is_refused(
+    org, cluster, kind, text, references, problem
+):
+    register(org, "audit-log-value", text, kind, references)
+    with pytest.raises(CommandFailed) as refused:
+        cluster.read_schema("audit-log")
+    assert refused.value.code == "NO-SCHEMA"
+    assert problem in refused.value.message
+
+
+def test_a_topic_without_a_schema_has_none_to_import(cluster):
+    with pytest.raises(CommandFailed, match="no readable subject audit-log-value"):
+        cluster.read_schema("audit-log")
