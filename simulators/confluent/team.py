@@ -117,11 +117,12 @@ def _create_topic(org: Organization, cluster: Cluster, name: str, settings: dict
 
 
 def _write_records(org: Organization, registry: SchemaRegistry, topic: KafkaTopic) -> None:
-    """Register the schema of trades, and write records of the last days."""
+    """Register the schema of trades, and write records of the last days to all partitions."""
     file, _ = QUICKSTARTS["STOCK_TRADES"]
-    text = json.dumps(remove_arg_properties(json.loads(file.read_text())))
+    annotated = file.read_text()
+    text = json.dumps(remove_arg_properties(json.loads(annotated)))
     version = registry.schemas.register(f"{topic.name}-value", Schema("AVRO", text, ()))
-    config = {"quickstart": "STOCK_TRADES", "max.interval": str(_INTERVAL)}
+    config = {"schema.string": annotated, "max.interval": str(_INTERVAL)}
     now = org.clock.now()
     Generator(config, version.id, org.random, now - _DAYS * _DAY).fill(topic, now)
 

@@ -62,13 +62,13 @@ def test_nothing_is_changed_by_create_update_and_delete(org, kind):
 
 def test_a_cluster_that_does_not_exist_is_named(org):
     given = {"environment_id": environment(org), "cluster_id": "lkc-none", "region": REGION}
-    with pytest.raises(Refused, match=r"CFL-NO-CLUSTER.*lkc-none does not exist in environment env-"):
+    with pytest.raises(TimedOut, match=r"CFL-NO-CLUSTER.*lkc-none does not exist in environment env-"):
         org.resource("existing_cluster", "KafkaCluster", **given).create()
 
 
 def test_a_cluster_in_another_environment_is_not_found(org):
     other = org.make("environment", "OtherEnvironment")["id"]
-    with pytest.raises(Refused, match=r"CFL-NO-CLUSTER"):
+    with pytest.raises(TimedOut, match=r"CFL-NO-CLUSTER"):
         look_up_cluster(org, environment_id=other).create()
 
 
@@ -104,7 +104,7 @@ def test_a_cluster_that_is_deleted_under_us_does_not_stop_a_destroy(org):
     looked_up = look_up_cluster(org)
     looked_up.create()
     org.simulation.organization.clusters.clear()
-    with pytest.raises(Refused, match=r"CFL-NO-CLUSTER"):
+    with pytest.raises(TimedOut, match=r"CFL-NO-CLUSTER"):
         looked_up.update()
     looked_up.delete()
 
@@ -124,7 +124,7 @@ def test_a_topic_with_capitals_is_found(org):
 
 def test_a_topic_that_does_not_exist_is_named(org):
     where, _ = kafka(org)
-    with pytest.raises(Refused, match=r"CFL-NO-TOPIC.*topic returns does not exist in Kafka cluster lkc-"):
+    with pytest.raises(TimedOut, match=r"CFL-NO-TOPIC.*topic returns does not exist in Kafka cluster lkc-"):
         org.resource("existing_topic", "It", topic="returns", **where).create()
 
 
@@ -133,7 +133,7 @@ def test_a_table_of_a_topic_without_a_schema_is_refused(org):
     registry = registry_key(org, where["environment_id"])["credentials"]
     org.make("topic", "Orders", topic="orders", partitions=1, **where)
     given = {**where, "topic": "orders", "write_mode": "APPEND", "registry_credentials": registry}
-    with pytest.raises(Refused, match=r"CFL-NO-SCHEMA.*no subject orders-value"):
+    with pytest.raises(TimedOut, match=r"CFL-NO-SCHEMA.*no subject orders-value"):
         org.resource("existing_topic", "It", **given).create()
     without_table = {**where, "topic": "orders"}
     assert org.resource("existing_topic", "Other", **without_table).create()["name"] == "orders"

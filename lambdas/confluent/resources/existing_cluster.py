@@ -19,6 +19,8 @@ PROPERTIES: Final = ExistingClusterProps
 #: There is nothing that could be left.
 ABSENCE_IS_SHOWN: Final = True
 TIMEOUT_SECONDS: Final = 900.0
+#: Seconds for which Confluent may answer as if something that exists didn't exist.
+ABSENCE_PATIENCE: Final = 120.0
 _PUBLIC: Final = "PUBLIC"
 
 
@@ -31,7 +33,7 @@ def is_ready(context: Ctx, spec: ExistingClusterProps, object_id: str) -> Output
     actual = context.vendor.cluster(spec.environment_id, object_id)
     if actual is None:
         message = f"Kafka cluster {object_id} does not exist in environment {spec.environment_id}"
-        raise Refused(confluent_errors.NO_CLUSTER, message)
+        raise Refused(confluent_errors.NO_CLUSTER, message, patience=ABSENCE_PATIENCE)
     if problem := find_problem(actual, spec.region):
         raise Refused(confluent_errors.UNFIT_CLUSTER, f"Kafka cluster {object_id} {problem}")
     return kafka_cluster.build_outputs(context, spec.environment_id, actual)

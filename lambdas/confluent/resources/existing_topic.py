@@ -10,6 +10,7 @@ from typing import Final
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.existing_properties import ExistingTopicProps
 from lambdas.confluent.lookup import Ctx
+from lambdas.confluent.resources.existing_cluster import ABSENCE_PATIENCE
 from lambdas.confluent.rest_client import RestClient, build_path, get_objects, get_text
 from lambdas.shared.errors import Refused
 from lambdas.shared.resource import Outputs
@@ -33,7 +34,7 @@ def is_ready(context: Ctx, spec: ExistingTopicProps, object_id: str) -> Outputs 
     actual = kafka.read(route)
     if actual is None:
         message = f"topic {spec.topic} does not exist in Kafka cluster {spec.cluster_id}"
-        raise Refused(confluent_errors.NO_TOPIC, message)
+        raise Refused(confluent_errors.NO_TOPIC, message, patience=ABSENCE_PATIENCE)
     if spec.write_mode:
         _require_write_mode(spec, kafka, route)
         _require_schema(context, spec)
@@ -78,4 +79,4 @@ def _require_schema(context: Ctx, spec: ExistingTopicProps) -> None:
     subject = f"{spec.topic}-value"
     if registry.read(build_path("subjects", subject, "versions", "latest")) is None:
         message = f"topic {spec.topic} has no schema: Schema Registry has no subject {subject}"
-        raise Refused(confluent_errors.NO_SCHEMA, message)
+        raise Refused(confluent_errors.NO_SCHEMA, message, patience=ABSENCE_PATIENCE)
