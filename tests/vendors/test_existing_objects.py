@@ -9,9 +9,11 @@ import copy
 import pytest
 
 from lambdas.shared.errors import Refused, TimedOut
+from simulators.confluent.iam import bind_role
 from simulators.confluent.simulation import REGION
 from tests.support.confluent_environment import Organization
 from tests.support.confluent_lives import (
+    LIVES,
     account,
     cluster,
     environment,
@@ -214,10 +216,41 @@ def test_a_cluster_without_an_integration_with_glue_ends_the_wait(org):
 
 
 def test_a_statement_runs_as_the_owner_of_a_key_that_is_brought(org):
-    from tests.support.confluent_lives import LIVES
-
     given = LIVES["flink_statement"].properties(org)
     runner = given.pop("service_account_id")
     org.resource("flink_statement", "It", **given).create()
     (statement,) = org.simulation.organization.statements.values()
     assert statement.principal == runner
+
+
+def test_a_statement_reads_an_existing_topic_with_roles_on_single_topics(org):
+    given = LIVES["flink_statement"].properties(org)
+    organization = org.simulation.organization
+    runner = f"User:{given['service_account_id']}"
+    for binding in list(organization.role_bindings.values()):
+        if binding.principal == runner and binding.pattern.endswith(("topic=*", "subject=*")):
+            del organization.role_bindings[binding.id]
+    (their_cluster,) = organization.clusters.values()
+    (registry,) = organization.schema_registries.values()
+    subjects = [f"{topic}-{part}" for topic in ("orders", "totals") for part in ("key", "value")]
+    rights = [
+        ("DeveloperRead", their_cluster.build_crn("topic", "orders")),
+        ("ResourceOwner", their_cluster.build_crn("topic", "totals")),
+        *(
+            (
+                "DeveloperRead" if subject.startswith("orders") else "ResourceOwner",
+                registry.build_subject_crn(subject),
+            )
+            for subject in subjects
+        ),
+    ]
+    for role, pattern in rights:
+        bind_role(organization, runner, role, pattern)
+    statement = org.resource("flink_statement", "It", **given)
+    statement.create()
+    (running,) = organization.statements.values()
+    assert running.phase == "RUNNING"
+    statement.delete()
+    org.settle()
+    topics = {name for kind, name in org.objects() if kind == "topics"}
+    assert topics == {f"{their_cluster.id}/orders"}
