@@ -46,6 +46,9 @@ def init(
     environment_name: Annotated[
         str | None, typer.Option(help="The name of the existing environment.")
     ] = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="The Kafka cluster: new, or the id of one in that environment.")
+    ] = None,
     snowflake: Annotated[
         str | None, typer.Option(help="The Snowflake account as organization-account, or none.")
     ] = None,
@@ -70,8 +73,8 @@ def init(
 
     flags = {
         "name": name, "owner": owner, "region": region, "database": database, "bucket": bucket,
-        "environment": environment, "environment_name": environment_name, "snowflake": snowflake,
-        "topics": topics, "schedule": schedule, "zone": zone, "recipients": recipients,
-        "engineers": engineers,
+        "environment": environment, "environment_name": environment_name, "cluster": cluster,
+        "snowflake": snowflake, "topics": topics, "schedule": schedule, "zone": zone,
+        "recipients": recipients, "engineers": engineers,
     }  # fmt: skip
     return run.init(call.output, call.stage, flags, yes=call.yes)

@@ -32,14 +32,7 @@ def update(text: str, before: Deployment, defaults: Answers, answers: Answers) -
     if before.source and changed & {"database", "bucket"} and answers["database"] != NONE:
         text = set_value(text, "source", "glue_database", answers["database"])
         text = set_value(text, "source", "tableflow_bucket", answers["bucket"])
-    if changed & {"environment", "environment_name"}:
-        if answers["environment"] == NEW:
-            text = remove_key(
-                remove_key(text, "confluent", "environment_id"), "confluent", "environment_name"
-            )
-        else:
-            text = set_value(text, "confluent", "environment_name", answers["environment_name"])
-            text = set_value(text, "confluent", "environment_id", answers["environment"])
+    text = _update_environment(text, answers, changed)
     if "snowflake" in changed:
         text = _update_snowflake(text, before, answers)
     text = _update_exports(text, before, answers, changed)
@@ -51,6 +44,22 @@ def update(text: str, before: Deployment, defaults: Answers, answers: Answers) -
         # When the file was written, the schemas of its tables were not known.
         names = ", ".join(topic.name for topic in before.topics)
         text = "\n".join(filter(None, (text, template.write_exports({**answers, "topics": names}))))
+    return text
+
+
+def _update_environment(text: str, answers: Answers, changed: set[str]) -> str:
+    """Change the environment and the cluster that exist."""
+    if changed & {"environment", "environment_name"}:
+        if answers["environment"] == NEW:
+            text = remove_key(
+                remove_key(text, "confluent", "environment_id"), "confluent", "environment_name"
+            )
+        else:
+            text = set_value(text, "confluent", "environment_name", answers["environment_name"])
+            text = set_value(text, "confluent", "environment_id", answers["environment"])
+    if "cluster" in changed:
+        text = set_value(text, "confluent", "cluster_id", answers["cluster"])
+        text = set_value(text, "confluent", "glue_database", answers["cluster"])
     return text
 
 

@@ -46,7 +46,7 @@ def _allow_word(word: str, form: Form) -> Callable[[str], str | None]:
 def _check_topics(text: str) -> str | None:
     if text in (EXAMPLE, KEEP):
         return None
-    return _check_all(text, validation.new_topic_name) or (
+    return _check_all(text, validation.topic_name) or (
         None if split_names(text) else "name at least one topic"
     )
 
@@ -99,6 +99,12 @@ QUESTIONS: Final = (
         "",
     ),
     Question(
+        "cluster",
+        "Kafka cluster: new, or the id of an existing one in that environment",
+        _allow_word(NEW, validation.CLUSTER_ID),
+        NEW,
+    ),
+    Question(
         "snowflake", "Snowflake account, or none", _allow_word(NONE, validation.SNOWFLAKE_ACCOUNT), NONE
     ),
     Question(
@@ -126,13 +132,16 @@ QUESTIONS: Final = (
 )
 
 
+_CLUSTER: Final = next(question for question in QUESTIONS if question.key == "cluster")
+
+
 def split_names(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def applies(question: Question, answers: Answers) -> bool:
-    """Return whether the question applies, given these answers: only an existing environment has a name, and
-    with existing tables nothing is created at Confluent and Snowflake.
+    """Return whether the question applies, given these answers: only an existing environment has a name and
+    may have a cluster, and with existing tables nothing is created at Confluent and Snowflake.
     """
     has_tables = answers["database"] != NONE
     match question.key:
@@ -140,9 +149,13 @@ def applies(question: Question, answers: Answers) -> bool:
             return has_tables
         case "environment" | "snowflake":
             return not has_tables
-        case "environment_name":
+        case "environment_name" | "cluster":
             return not has_tables and answers["environment"] != NEW
     return True
+
+
+def uses_existing_cluster(answers: Answers) -> bool:
+    return applies(_CLUSTER, answers) and answers["cluster"] != NEW
 
 
 def list_problems(answers: Answers) -> list[tuple[str, str]]:
@@ -155,6 +168,12 @@ def list_problems(answers: Answers) -> list[tuple[str, str]]:
     problems = [(key, problem) for key, problem in checked if problem]
     if answers["database"] != NONE and answers["topics"] == EXAMPLE:
         problems.append(("topics", "name the tables to export, separated by commas: the example has its own"))
+    if uses_existing_cluster(answers) and answers["topics"] == EXAMPLE:
+        what = "name topics of the cluster, separated by commas: the example has its own cluster"
+        problems.append(("topics", what))
+    elif not uses_existing_cluster(answers):
+        wrong = _check_all(answers["topics"], validation.new_topic_name)
+        problems += [("topics", wrong)] if wrong and answers["topics"] not in (EXAMPLE, KEEP) else []
     return problems
 
 
@@ -184,6 +203,7 @@ def _read_answers(deployment: Deployment) -> dict[str, str]:
         "bucket": source.tableflow_bucket if source else "",
         "environment": (confluent.environment_id if confluent else None) or NEW,
         "environment_name": (confluent.environment_name if confluent else None) or "",
+        "cluster": (confluent.cluster_id if confluent else None) or NEW,
         "snowflake": account,
         "topics": KEEP if deployment.topics else EXAMPLE,
         "engineers": _join(deployment.alerts.engineers),

@@ -129,7 +129,7 @@ def _name_remembered(output: Output, defaults: Answers, before: Deployment | Non
 
 
 def _find_topics_to_import(deployment: Deployment) -> list[str]:
-    if deployment.source is None:
+    if deployment.source is None and not deployment.uses_existing_cluster:
         return []
     return template.find_topics_without_schema(topic.name for topic in deployment.topics)
 
@@ -141,8 +141,9 @@ def _find_unused_answers(answers: Answers, deployment: Deployment) -> Iterator[s
     if without_schema:
         yield (
             f"exports of {', '.join(without_schema)} are not in the file yet: their schemas are not known. "
-            f"`{find_program_name()} topics import --stage {deployment.identity.stage}` reads them from the "
-            "tables; then run this command again"
+            f"`{find_program_name()} topics import --stage {deployment.identity.stage}` reads them from "
+            f"{'Schema Registry' if deployment.uses_existing_cluster else 'the tables'}; then run this "
+            "command again"
         )
     elif not deployment.exports:
         names = (
@@ -201,13 +202,25 @@ def _find_changed_origin(before: Deployment | None, answers: Answers) -> Iterato
     if before is not None and has_tables != (before.source is not None):
         what = "creates its own cluster" if before.confluent else "reads tables that exist"
         yield "database", f"the file {what}, and can't become the other kind. Choose another --stage"
+    elif before is not None and before.confluent:
+        is_shared = questions.uses_existing_cluster(answers)
+        if is_shared != before.uses_existing_cluster:
+            what = (
+                "names a cluster that exists" if before.uses_existing_cluster else "creates its own cluster"
+            )
+            yield "cluster", f"the file {what}, and can't become the other kind. Choose another --stage"
+
+
+def _has_topics(answers: Answers) -> bool:
+    """Return whether the topics exist, so that `lakeferry topics import` can write their schemas."""
+    return answers["database"] != questions.NONE or questions.uses_existing_cluster(answers)
 
 
 def _adapt_to_clone(
     question: Question, clone: Clone, before: Deployment | None, answers: Answers
 ) -> Question:
-    """Return the question about topics with a check that each new topic has a schema, which an existing table
-    doesn't need yet; any other question as it is.
+    """Return the question about topics with a check that each new topic has a schema, which one that
+    exists doesn't need yet; any other question as it is.
     """
     if question.key != "topics":
         return question
@@ -216,7 +229,7 @@ def _adapt_to_clone(
     def check_topics(text: str) -> str | None:
         if problem := question.check(text):
             return problem
-        if text in (questions.EXAMPLE, questions.KEEP) or answers["database"] != questions.NONE:
+        if text in (questions.EXAMPLE, questions.KEEP) or _has_topics(answers):
             return None
         files = {
             name: clone.project / "topics" / f"{name}.avsc"

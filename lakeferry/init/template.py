@@ -11,7 +11,15 @@ from zoneinfo import ZoneInfo
 from config.exports import contracts, cron
 from config.exports.contract import Contract, Every
 from config.project import PROJECT
-from lakeferry.init.questions import EXAMPLE, EXAMPLE_TOPICS, NEW, NONE, Answers, split_names
+from lakeferry.init.questions import (
+    EXAMPLE,
+    EXAMPLE_TOPICS,
+    NEW,
+    NONE,
+    Answers,
+    split_names,
+    uses_existing_cluster,
+)
 
 TomlValue = str | bool | int | list[str]
 CLOUD_KEY: Final = "lakeferry/confluent-cloud-key"
@@ -46,6 +54,23 @@ partitions = 6
 
 [topics.tableflow]
 {table}"""
+_EXISTING_TOPIC: Final = """\
+[[topics]]
+name = "{name}"
+existing = true
+
+[topics.tableflow]
+{table}"""
+_EXISTING_CLUSTER: Final = """\
+[confluent]
+cloud_key_secret = "{key}"  # filled by `lakeferry secrets set confluent`
+environment_id = {environment}
+environment_name = {name}
+cluster_id = {cluster}
+glue_database = {cluster}  # where the cluster's integration with Glue writes; another one if its owner chose so
+# kafka_key_secret = "…"  # a key that may describe the topics: `lakeferry doctor --discover` lists them
+# schema_registry_key_secret = "…"
+"""
 _EXISTING: Final = """\
 [[topics]]
 name = "{name}"
@@ -82,6 +107,10 @@ def write_topics(answers: Answers) -> str:
     names = split_names(answers["topics"])
     if answers["database"] != NONE:
         return "\n".join(_EXISTING.format(name=name) for name in names)
+    if uses_existing_cluster(answers):
+        return "\n".join(
+            _EXISTING_TOPIC.format(name=name, table=_write_snowflake_table(name, answers)) for name in names
+        )
     return "\n".join(
         (OWN_COMMENT + _OWN).format(name=name, table=_write_snowflake_table(name, answers)) for name in names
     )
@@ -95,7 +124,7 @@ def write_exports(answers: Answers) -> str:
     example = answers["topics"] == EXAMPLE
     topics = list(EXAMPLE_TOPICS) if example else split_names(answers["topics"])
     loaded, _ = contracts.load_all()
-    if answers["database"] != NONE:
+    if answers["database"] != NONE or uses_existing_cluster(answers):
         without_schema = find_topics_without_schema(topics)
         topics = [topic for topic in topics if topic not in without_schema]
     chosen = [contract for contract in loaded if contract.source.topic in topics]
@@ -151,6 +180,13 @@ def _write_confluent(answers: Answers) -> str:
     exists = answers["environment"] != NEW
     identity, name = (answers["environment"], answers["environment_name"]) if exists else ("env-…", "…")
     comment = "" if exists else "# "
+    if uses_existing_cluster(answers):
+        return _EXISTING_CLUSTER.format(
+            key=CLOUD_KEY,
+            environment=to_toml(identity),
+            name=to_toml(name),
+            cluster=to_toml(answers["cluster"]),
+        )
     return f"""\
 [confluent]
 cloud_key_secret = "{CLOUD_KEY}"  # filled by `lakeferry secrets set confluent`
@@ -191,7 +227,9 @@ def _write_snowflake_table(topic: str, answers: Answers) -> str:
 
 
 def _export(contract: Contract, answers: Answers) -> str:
-    """Return an export. Without existing tables, its first window is today's: there are no older events."""
+    """Return an export. If the deployment creates the topics, its first window is today's: there are no older
+    events.
+    """
     day = datetime.now(ZoneInfo(answers["zone"])).date()
     first_day = f"first_day = {day}  # a new deployment has no events of earlier windows\n"
     return f"""\
@@ -200,4 +238,4 @@ contract = "{contract.name}"
 cron = {to_toml(schedule(answers, contract.window.every))}  # minute, hour, day of month, month, day of week, year
 zone = {to_toml(answers["zone"])}
 recipients = {to_toml(list_recipients(answers))}
-{first_day if answers["database"] == NONE else ""}"""
+{"" if answers["database"] != NONE or uses_existing_cluster(answers) else first_day}"""

@@ -15,7 +15,6 @@ from lakeferry.inventory.model import CONFLUENT, Item, Ownership, Verdict, orpha
 from lakeferry.inventory.ownership import VendorNames
 from lambdas.confluent import crn
 from lambdas.confluent.client import Confluent
-from lambdas.confluent.properties import EnvironmentProps
 from lambdas.confluent.rest_client import build_path, get_text
 from lambdas.shared.errors import Denied, NotFound, Refused, Transient
 from lambdas.shared.redaction import ApiKey
@@ -62,10 +61,14 @@ class _Listing:
 
     def _list_hidden(self) -> Iterator[Item]:
         """Confluent leaves out of its lists what the key's owner may not see, and answers as if there were no
-        more.
+        more. On an existing cluster, everything is in its environment, and the key's owner owns the accounts.
         """
+        confluent = self.ctx.deployment.created_confluent
         try:
-            self.vendor.require_sight(EnvironmentProps())
+            if confluent.cluster_id:
+                self.vendor.require_sight_of_environment(confluent.environment_id or "")
+            else:
+                self.vendor.require_sight_of_all()
         except (Denied, Transient) as unseen:
             yield unknown(CONFLUENT, "", f"{unseen.kind.code}: {unseen.what}")
 

@@ -109,6 +109,10 @@ class Confluent:
         """Return if the Cloud key's owner sees all of the organization. Raises Denied or InProgress."""
         self._build_sight_check(self.cloud.key)(ORGANIZATION)
 
+    def require_sight_of_environment(self, environment_id: str) -> None:
+        """Return if the Cloud key's owner sees all of an environment. Raises Denied or InProgress."""
+        self._build_sight_check(self.cloud.key)(Container(environment_id))
+
     def require_sight_of_account(self, service_account_id: str) -> None:
         """Return if the Cloud key's owner sees all keys of an account. Raises Denied or InProgress."""
         self._build_sight_check(self.cloud.key)(Container(service_account_id=service_account_id))

@@ -352,7 +352,8 @@ def test_on_a_terminal_questions_are_asked_with_defaults_and_wrong_answers_again
         ("database, or none [none]: ", "\n"), ("called? [lakeferry]: ", "\n"),
         ("role? [data-platform team]: ", "sales team\n"),
         ("cluster [eu-west-1]: ", "nowhere\n"), ("cluster [eu-west-1]: ", "eu-north-1\n"),
-        ("one [new]: ", "env-abc123\n"), ("in Confluent: ", "lake\n"), ("none [none]: ", "\n"),
+        ("one [new]: ", "env-abc123\n"), ("in Confluent: ", "lake\n"),
+        ("environment [new]: ", "\n"), ("none [none]: ", "\n"),
         ("commas [example]: ", "unheard_of\n"), ("commas [example]: ", "\n"), ("fields [06:00]: ", "7:15\n"),
         ("zone? [UTC]: ", "\n"), ("none [engineers@example.com]: ", "none\n"),
         ("commas) [engineers@example.com]: ", "on-call@corp.test\n"),
@@ -392,6 +393,39 @@ def test_existing_tables_need_a_bucket_and_no_key(project):
     again = project.run("init", "--stage", "shop", "--yes", "--bucket", "acme-tables", "--json")
     assert again.code == 0, again.err
     assert plan_of(project, "shop").source.tableflow_bucket == "acme-tables"
+
+
+CLUSTER = (
+    *("--environment", "env-abc123", "--environment-name", "acme"),
+    *("--cluster", "lkc-abc123", "--topics", "Sales.Trades"),
+)
+
+
+def test_topics_of_an_existing_cluster_need_no_schema_yet(project):
+    result = project.run("init", "--stage", "shared", *MINE, *CLUSTER, "--json")
+    assert result.code == 0, result.err
+    made = plan_of(project, "shared")
+    assert (made.confluent.cluster_id, made.confluent.glue_database) == ("lkc-abc123", "lkc-abc123")
+    assert [(topic.name, topic.existing) for topic in made.topics] == [("Sales.Trades", True)]
+    assert "topics import --stage shared" in result.err
+    again = project.run("init", "--stage", "shared", "--yes", "--cluster", "lkc-def456", "--json")
+    assert again.code == 0, again.err
+    assert plan_of(project, "shared").confluent.cluster_id == "lkc-def456"
+
+
+def test_a_file_stays_one_of_a_new_or_of_an_existing_cluster(project):
+    assert project.run("init", "--stage", "own", "--yes").code == 0
+    words = ("init", "--stage", "own", "--yes", *CLUSTER, "--json")
+    refused = project.run(*words)
+    assert refused.code == 2
+    assert "the file creates its own cluster, and can't become the other kind" in refused.document["message"]
+
+
+def test_the_example_is_no_topic_of_an_existing_cluster(project):
+    words = [word for word in CLUSTER if word not in ("--topics", "Sales.Trades")]
+    refused = project.run("init", "--stage", "shared2", "--yes", *words, "--json")
+    assert refused.code == 2
+    assert "name topics of the cluster" in refused.document["message"]
 
 
 def test_exports_are_added_when_the_schemas_of_existing_tables_are_known(project, tmp_path):
