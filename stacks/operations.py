@@ -206,7 +206,7 @@ class OperationsStack(LakeferryStack):
 
     def _list_deployer_secrets(self) -> list[str]:
         return [
-            self.deployment.created_confluent.cloud_key_secret,
+            *self.deployment.created_confluent.manual_secrets,
             *([self.snowflake.settings.key_secret] if self.snowflake else []),
         ]
 

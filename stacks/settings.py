@@ -56,7 +56,7 @@ def build_topic_arns(scope: Construct, deployment: Deployment) -> str:
 
 
 def _document(deployment: Deployment, secrets: Sequence[str]) -> dict[str, Any]:
-    by_hand = [deployment.confluent.cloud_key_secret] if deployment.confluent else []
+    by_hand = deployment.confluent.manual_secrets if deployment.confluent else []
     if deployment.snowflake and deployment.uses_snowflake:
         by_hand.append(deployment.snowflake.key_secret)
     return {

@@ -99,6 +99,11 @@ class Confluent:
         }
         return {service: secret for service, secret in secrets.items() if secret}
 
+    @property
+    def manual_secrets(self) -> list[str]:
+        """Return the secrets that people fill: that of the Cloud key, and those of keys that they bring."""
+        return [self.cloud_key_secret, *self.brought_keys.values()]
+
 
 @attrs.frozen
 class Tableflow:

@@ -109,10 +109,11 @@ def read_ages(ctx: DeploymentContext, secrets: list[RotatingSecret]) -> list[Age
 def read_manual_ages(ctx: DeploymentContext) -> list[Age]:
     """Return the ages of the keys that people create and store."""
     deployment = ctx.deployment
-    names = {"confluent": deployment.confluent.cloud_key_secret} if deployment.confluent else {}
+    of_confluent = deployment.confluent.manual_secrets if deployment.confluent else []
+    names = [("confluent", name) for name in of_confluent]
     if deployment.snowflake and deployment.uses_snowflake:
-        names["snowflake"] = deployment.snowflake.key_secret
-    return [_read_manual_age(ctx, vendor, name) for vendor, name in names.items()]
+        names.append(("snowflake", deployment.snowflake.key_secret))
+    return [_read_manual_age(ctx, vendor, name) for vendor, name in names]
 
 
 def _read_manual_age(ctx: DeploymentContext, vendor: str, name: str) -> Age:

@@ -91,6 +91,12 @@ def _list_manual_secrets(ctx: DeploymentContext) -> Iterator[tuple[str, str]]:
     deployment = ctx.deployment
     if deployment.confluent:
         yield deployment.confluent.cloud_key_secret, f"`lakeferry secrets set confluent --stage {ctx.stage}`"
+        for service, name in deployment.confluent.brought_keys.items():
+            yield (
+                name,
+                f"store the {service.replace('_', ' ')} key that you bring: `aws secretsmanager "
+                f"create-secret --name {name} --secret-string file://key.json`",
+            )
     if deployment.snowflake and deployment.uses_snowflake:
         yield deployment.snowflake.key_secret, f"`lakeferry secrets set snowflake --stage {ctx.stage}`"
     if deployment.aws.pseudonym_secret:

@@ -14,6 +14,7 @@ import attrs
 from config.deployments.deployment_file import LoadedDeployment
 from config.deployments.model import Deployment, Export
 from config.exports import cron
+from stacks.confluent import rights
 
 PRICES: Final = Path(__file__).with_name("prices.toml")
 HOURS: Final = 730.0
@@ -115,7 +116,8 @@ def _estimate_confluent(deployment: Deployment) -> Iterator[Line]:
         read_price("confluent_standard_month"), most * HOURS * read_price("confluent_standard_ecku_hour")
     )
     used = ("confluent_standard_month", "confluent_standard_ecku_hour")
-    yield Line("Kafka cluster, Standard", read_price("confluent_standard_month"), high, limit, used)
+    if not deployment.uses_existing_cluster:
+        yield Line("Kafka cluster, Standard", read_price("confluent_standard_month"), high, limit, used)
     if deployment.statements:
         rate = HOURS * read_price("flink_cfu_hour")
         why = f"running all month, with between one CFU in total and flink_max_cfu = {settings.flink_max_cfu}"
@@ -186,14 +188,8 @@ def count_secrets(plan: LoadedDeployment) -> int:
 
 
 def count_confluent_keys(deployment: Deployment) -> int:
-    """Count the API keys of accounts with work: always the manager's two and monitoring's two. There are none
-    with `[source]`.
-    """
-    if deployment.confluent is None:
-        return 0
-    producers = any(not topic.statement for topic in deployment.topics)
-    consumers_and_registry = 2 if deployment.topics else 0
-    return 4 + int(producers) + consumers_and_registry + int(bool(deployment.statements))
+    """Count the API keys of the deployment's own accounts. There are none with `[source]`."""
+    return len(rights.list_key_uses(deployment)) if deployment.confluent else 0
 
 
 def count_keys(plan: LoadedDeployment) -> int:
@@ -227,7 +223,7 @@ def count_metrics(deployment: Deployment) -> int:
 def _metrics(deployment: Deployment) -> Iterator[str]:
     """Yield the name of each metric, once for each object that it is emitted for."""
     for topic in deployment.tables:
-        if deployment.confluent:
+        if _monitors_cluster(deployment):
             yield from ("TopicAgeHours", "TableflowStopped")
         if topic in deployment.tables_in_glue:
             yield from ("IcebergAgeHours", "GlueAgeHours")
@@ -238,10 +234,16 @@ def _metrics(deployment: Deployment) -> Iterator[str]:
     secrets = count_confluent_keys(deployment) + int(deployment.uses_snowflake)
     yield from ["KeyAgeDays", "RotationOverdueDays"] * secrets
     yield from ["DeployerKeyAgeDays"] * (
-        int(deployment.confluent is not None) + int(deployment.uses_snowflake)
+        len(deployment.confluent.manual_secrets if deployment.confluent else [])
+        + int(deployment.uses_snowflake)
     )
-    if deployment.confluent:
+    if _monitors_cluster(deployment):
         yield "RowsSkipped"
+
+
+def _monitors_cluster(deployment: Deployment) -> bool:
+    """Return whether monitoring has a key of the Kafka cluster."""
+    return deployment.confluent is not None and not deployment.uses_existing_cluster
 
 
 def _list_rates(deployment: Deployment) -> Iterator[Rate]:

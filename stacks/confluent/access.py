@@ -26,7 +26,19 @@ from lambdas.confluent.properties import (
     ServiceAccountProps,
 )
 from lambdas.contract import Acl, Role
-from stacks.confluent.rights import CONNECTOR, CONSUMER, FLINK, MANAGER, PRODUCER, REGISTRY, WATCHER
+from stacks.confluent.rights import (
+    CONNECTOR,
+    CONSUMER,
+    FLINK,
+    MANAGER,
+    OF_SERVICES,
+    PRODUCER,
+    REGISTRY,
+    SCHEMA_REGISTRY,
+    WATCHER,
+    KeyUse,
+    list_key_uses,
+)
 from stacks.constructs.secrets import Secret, StackSecrets, may_read_secret, name_secret_arn
 from stacks.constructs.statements import Statement
 from stacks.constructs.vendor import VendorProvider, VendorResource
@@ -175,42 +187,6 @@ class Accounts(Construct):
 
 
 @attrs.frozen
-class KeyUse:
-    """An account's key for a service. `path` is the secret's name after the deployment's prefix."""
-
-    path: str
-    account: str
-    service: str
-
-    @property
-    def id(self) -> str:
-        return f"{to_pascal_case(self.path.replace('/', '_'))}Key"
-
-
-#: Keys that resources use.
-KAFKA: Final = KeyUse(f"kafka/{MANAGER}", MANAGER, "kafka")
-SCHEMA_REGISTRY: Final = KeyUse("schema_registry", REGISTRY, "schema_registry")
-TABLEFLOW: Final = KeyUse("tableflow", MANAGER, "tableflow")
-FLINK_KEY: Final = KeyUse("flink", FLINK, "flink")
-#: Keys for monitoring.
-METRICS: Final = KeyUse("cloud/watcher", WATCHER, "cloud")
-TABLES: Final = KeyUse("tableflow/watcher", WATCHER, "tableflow")
-#: Keys that people may bring, by service.
-OF_SERVICES: Final = {use.service: use for use in (KAFKA, SCHEMA_REGISTRY, TABLEFLOW, FLINK_KEY)}
-#: All keys, each of which exists if its account has work and nobody brings it. The connector needs none.
-KEYS: Final = (
-    KAFKA,
-    KeyUse(f"kafka/{PRODUCER}", PRODUCER, "kafka"),
-    KeyUse(f"kafka/{CONSUMER}", CONSUMER, "kafka"),
-    SCHEMA_REGISTRY,
-    TABLEFLOW,
-    FLINK_KEY,
-    METRICS,
-    TABLES,
-)
-
-
-@attrs.frozen
 class Key:
     """An API key and the secret that holds it."""
 
@@ -229,17 +205,13 @@ def may_read_brought_keys(scope: Construct, confluent: Confluent) -> list[Statem
     ]
 
 
-def create_key_secrets(
-    secrets: StackSecrets, accounts: Sequence[str], confluent: Confluent
-) -> dict[KeyUse, Secret]:
-    """Create the secrets of the keys of `accounts`, except for those that people bring."""
-    brought = [OF_SERVICES[service] for service in confluent.brought_keys]
+def create_key_secrets(secrets: StackSecrets, deployment: Deployment) -> dict[KeyUse, Secret]:
+    """Create the secrets of the keys that the deployment creates."""
     return {
         use: secrets.empty(
             f"{use.id}Secret", build_secret_path(use), f"API key of {use.account} for {use.service}"
         )
-        for use in KEYS
-        if use.account in accounts and use not in brought
+        for use in list_key_uses(deployment)
     }
 
 

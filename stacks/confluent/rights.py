@@ -1,12 +1,16 @@
-"""Which accounts a deployment has at Confluent, and on which topics and subjects each has its roles."""
+"""Which accounts and keys a deployment has at Confluent, and on which topics and subjects each account has
+its roles.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Final
 
+import attrs
+
 from config.deployments.confluent_model import Topic
-from config.deployments.model import Deployment
+from config.deployments.model import Deployment, to_pascal_case
 from lambdas import contract
 from lambdas.contract import Acl, Role
 
@@ -18,6 +22,42 @@ FLINK: Final = "flink_runner"
 REGISTRY: Final = "schema_registry"
 #: For monitoring: reads the cluster's metrics and its list of tables, and nothing else.
 WATCHER: Final = "watcher"
+
+
+@attrs.frozen
+class KeyUse:
+    """An account's key for a service. `path` is the secret's name after the deployment's prefix."""
+
+    path: str
+    account: str
+    service: str
+
+    @property
+    def id(self) -> str:
+        return f"{to_pascal_case(self.path.replace('/', '_'))}Key"
+
+
+#: Keys that resources use.
+KAFKA: Final = KeyUse(f"kafka/{MANAGER}", MANAGER, "kafka")
+SCHEMA_REGISTRY: Final = KeyUse("schema_registry", REGISTRY, "schema_registry")
+TABLEFLOW: Final = KeyUse("tableflow", MANAGER, "tableflow")
+FLINK_KEY: Final = KeyUse("flink", FLINK, "flink")
+#: Keys for monitoring.
+METRICS: Final = KeyUse("cloud/watcher", WATCHER, "cloud")
+TABLES: Final = KeyUse("tableflow/watcher", WATCHER, "tableflow")
+#: Keys that people may bring, by service.
+OF_SERVICES: Final = {use.service: use for use in (KAFKA, SCHEMA_REGISTRY, TABLEFLOW, FLINK_KEY)}
+#: All keys, each of which exists if its account has work and nobody brings it. The connector needs none.
+KEYS: Final = (
+    KAFKA,
+    KeyUse(f"kafka/{PRODUCER}", PRODUCER, "kafka"),
+    KeyUse(f"kafka/{CONSUMER}", CONSUMER, "kafka"),
+    SCHEMA_REGISTRY,
+    TABLEFLOW,
+    FLINK_KEY,
+    METRICS,
+    TABLES,
+)
 
 
 def _becomes_table(topic: Topic) -> bool:
@@ -82,6 +122,13 @@ def list_accounts_with_work(deployment: Deployment) -> list[str]:
         WATCHER: is_own,
     }
     return [name for name in contract.ACCOUNTS if has_work[name]]
+
+
+def list_key_uses(deployment: Deployment) -> list[KeyUse]:
+    """Return the keys that the deployment creates: those of its accounts, but for those that people bring."""
+    accounts = list_accounts_with_work(deployment)
+    brought = [OF_SERVICES[service] for service in deployment.created_confluent.brought_keys]
+    return [use for use in KEYS if use.account in accounts and use not in brought]
 
 
 def list_roles(deployment: Deployment) -> tuple[Role, ...]:

@@ -12,21 +12,27 @@ from lambdas.confluent.properties import FlinkComputePoolProps
 from lambdas.shared.settings import ConfluentSettings, RotationSettings
 from stacks.base import LakeferryStack, SynthOptions
 from stacks.confluent.access import (
-    FLINK_KEY,
-    KEYS,
-    METRICS,
-    TABLES,
     Accounts,
     KafkaCluster,
     Keys,
-    KeyUse,
     Pool,
     build_secret_path,
     create_kafka_cluster,
     create_key_secrets,
     may_read_brought_keys,
 )
-from stacks.confluent.rights import FLINK, MANAGER, list_accounts_with_work, list_names, list_roles
+from stacks.confluent.rights import (
+    FLINK,
+    FLINK_KEY,
+    KEYS,
+    MANAGER,
+    METRICS,
+    TABLES,
+    KeyUse,
+    list_accounts_with_work,
+    list_names,
+    list_roles,
+)
 from stacks.confluent.streams import Streams
 from stacks.confluent.tables import Tableflow
 from stacks.constructs.cleanup import CleanupOnDestroy, may_drop_tables, may_empty
@@ -77,7 +83,7 @@ class ConfluentStack(LakeferryStack):
         )
         accounts = list_accounts_with_work(deployment)
         confluent = deployment.created_confluent
-        secret_of = create_key_secrets(self.secrets, accounts, confluent)
+        secret_of = create_key_secrets(self.secrets, deployment)
         self.provider = self._create_provider()
         self.kafka = create_kafka_cluster(self, provider=self.provider, deployment=deployment)
         self.pool = self._create_pool() if deployment.statements else None

@@ -18,15 +18,22 @@ from lambdas.confluent.properties import (
     TopicProps,
 )
 from stacks.confluent.access import (
-    FLINK_KEY,
-    KAFKA,
-    SCHEMA_REGISTRY,
     Accounts,
     KafkaCluster,
     Keys,
     Pool,
 )
-from stacks.confluent.rights import CONNECTOR, FLINK, MANAGER, REGISTRY, list_acls, list_topics_of_acl
+from stacks.confluent.rights import (
+    CONNECTOR,
+    FLINK,
+    FLINK_KEY,
+    KAFKA,
+    MANAGER,
+    REGISTRY,
+    SCHEMA_REGISTRY,
+    list_acls,
+    list_topics_of_acl,
+)
 from stacks.constructs.vendor import VendorProvider, VendorResource
 
 

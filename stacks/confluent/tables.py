@@ -20,7 +20,8 @@ from lambdas.confluent.properties import (
     TableflowTopicProps,
 )
 from stacks.base import build_own_arn
-from stacks.confluent.access import TABLEFLOW, KafkaCluster, Keys
+from stacks.confluent.access import KafkaCluster, Keys
+from stacks.confluent.rights import TABLEFLOW
 from stacks.constructs.statements import ITS_KEYS, ONE_DATABASE, allow, create_role, list_glue_table_arns
 from stacks.constructs.vendor import VendorProvider, VendorResource
 

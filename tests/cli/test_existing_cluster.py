@@ -228,6 +228,13 @@ def test_the_table_is_exported(colleague):
     assert trades == manifest["rows"]["lines"]["delivered"] > 100
 
 
+def test_a_key_rotates_although_the_login_administers_the_environment_only(colleague):
+    secret = colleague.ctx.confluent_secret("tableflow")
+    held = colleague.ctx.secrets.read_key(secret).id
+    colleague.call("rotate", secret, "--now")
+    assert colleague.ctx.secrets.read_key(secret).id != held
+
+
 def test_status_and_monitoring_need_no_key_of_the_cluster(colleague):
     (table,) = colleague.call("status")["tables"]
     assert {name for name, hop in table.items() if isinstance(hop, dict)} == {"iceberg", "glue"}
@@ -240,6 +247,19 @@ def test_status_and_monitoring_need_no_key_of_the_cluster(colleague):
     ]
     measured = json.loads(client.invoke(FunctionName=name, Payload=b"{}")["Payload"].read())
     assert (measured["unmeasured"], measured["measured"] > 0) == ({}, True)
+
+
+def test_keys_that_are_brought_replace_those_of_own_accounts(colleague):
+    accounts = colleague.theirs()["confluent"]["service_accounts"]
+    text = colleague.file.read_text()
+    keys = 'kafka_key_secret = "acme/kafka"\nschema_registry_key_secret = "acme/registry"\n'
+    colleague.file.write_text(text.replace("glue_database", f"{keys}glue_database"))
+    colleague.call("deploy", "--yes")
+    assert colleague.call("plan", "--check")["changes"] == []
+    remaining = colleague.theirs()["confluent"]["service_accounts"]
+    assert len(remaining) == len(accounts) - 1  # the manager still has a Tableflow key
+    colleague.file.write_text(text)
+    colleague.call("deploy", "--yes")
 
 
 def test_a_table_of_theirs_is_refused_by_name(colleague):

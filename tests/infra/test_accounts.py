@@ -16,8 +16,7 @@ from lakeferry.plan import cost, refusals
 from lakeferry.plan.difference import Comparison
 from lakeferry.plan.templates import SynthesizedStack
 from lambdas import contract
-from stacks.confluent.access import KEYS
-from stacks.confluent.rights import list_accounts_with_work
+from stacks.confluent.rights import KEYS, list_accounts_with_work
 from tests.support import assembly_kit
 from tests.support.policies import Reader, allowed
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 
+from lakeferry.plan import cost
 from tests.support.policies import Reader, allowed
 
 _OWN_TYPES = ("existing_cluster", "existing_topic")
@@ -73,6 +74,18 @@ def test_no_role_changes_the_database(shared, action):
         if allowed([grant], action, "arn:aws:glue:eu-west-1:123456789012:database/lkc-abc123")
     ]
     assert found == []
+
+
+def test_the_cost_counts_what_the_templates_have_and_no_cluster(shared):
+    plan = shared.plan
+    for count, kind in (
+        (cost.count_alarms(plan.deployment), "AWS::CloudWatch::Alarm"),
+        (cost.count_secrets(plan), "AWS::SecretsManager::Secret"),
+        (cost.count_keys(plan), "AWS::KMS::Key"),
+    ):
+        assert count == len(list(shared.resources(kind))), kind
+    lines = [line.what for line in cost.estimate(plan).lines]
+    assert not any("Kafka" in line for line in lines)
 
 
 def test_tables_have_names_in_lower_case(shared):
