@@ -231,7 +231,7 @@ def test_the_table_is_exported(colleague):
 def test_a_key_rotates_although_the_login_administers_the_environment_only(colleague):
     secret = colleague.ctx.confluent_secret("tableflow")
     held = colleague.ctx.secrets.read_key(secret).id
-    colleague.call("rotate", secret, "--now")
+    colleague.call("rotate", secret, "--now", "--yes")
     assert colleague.ctx.secrets.read_key(secret).id != held
 
 

@@ -86,7 +86,7 @@ KINDS = {
     ),
     "service account": Kind(
         "/iam/v2/service-accounts", {"display_name": "runner", "description": ""},
-        changes={"display_name": "renamed", "description": "d"}, missing=403, quota="service_accounts", open_to_read=True,
+        changes={"display_name": "renamed", "description": "d"}, missing=403, quota="service_accounts",
         invalid=(
             ("display_name", None, 422), ("display_name", "x" * 129, 422), ("description", 7, 400),
         ),
