@@ -24,6 +24,8 @@ _OF_EXISTING_CLUSTERS: Final = (
     "glue_database", "kafka_key_secret", "schema_registry_key_secret", "tableflow_key_secret",
     "flink_key_secret",
 )  # fmt: skip
+#: The topic to which Tableflow writes records that it can't convert, by default.
+_DEFAULT_ERROR_LOG: Final = "error_log"
 #: Settings of a topic that Lakeferry creates.
 _OF_NEW_TOPICS: Final = ("partitions", "config", "datagen", "statement", "adopt")
 
@@ -89,6 +91,20 @@ def existing_cluster_has_no_test_data(deployment: Deployment, sources: Sources) 
                 f"topics[{index}].datagen",
                 f"can't write to {deployment.confluent.cluster_id}: the connector would need rights on the "
                 "whole cluster. Remove it, or rehearse with a cluster of its own",
+            )
+
+
+def errors_have_a_topic_of_their_own(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    """With on_error = LOG on an existing cluster, `error_log_topic` isn't the default: others use that."""
+    if not deployment.uses_existing_cluster:
+        return
+    for index, topic in enumerate(deployment.topics):
+        table = topic.tableflow
+        if table and table.on_error == "LOG" and table.error_log_topic == _DEFAULT_ERROR_LOG:
+            yield (
+                f"topics[{index}].tableflow.error_log_topic",
+                f"is {_DEFAULT_ERROR_LOG}, to which Tableflow writes the records of all teams of the "
+                "cluster. Choose a name of your own",
             )
 
 

@@ -11,6 +11,7 @@ from typing import Final
 from config.deployments import validation
 from config.deployments.confluent_model import Tableflow
 from config.deployments.existing_rules import (
+    errors_have_a_topic_of_their_own,
     existing_cluster_has_no_test_data,
     existing_cluster_is_not_changed,
     existing_topics_are_not_changed,
@@ -200,6 +201,7 @@ RULES: Final[tuple[Rule, ...]] = (
     existing_topics_are_not_changed,
     existing_cluster_has_no_test_data,
     somebody_may_create_catalog_integration,
+    errors_have_a_topic_of_their_own,
     zones_have_units,
     topics_have_one_writer,
     statements_exist,

@@ -28,8 +28,9 @@ OFF: Final = "off"
 
 @attrs.frozen
 class DiscoveredTopic:
-    """`value_schema` and `key_schema` are types of schemas, NONE or UNKNOWN. `tableflow` is OFF, UNKNOWN, or
-    the state and the storage of the topic's table. `needs` is what an export of the topic would need.
+    """`cleanup_policy` and `retention_ms` may be UNKNOWN. `value_schema` and `key_schema` are types of
+    schemas, NONE or UNKNOWN. `tableflow` is OFF, UNKNOWN, or the state and the storage of the topic's table.
+    `needs` is what an export of the topic would need.
     """
 
     name: str
@@ -89,14 +90,14 @@ class Cluster:
     ) -> DiscoveredTopic:
         name = get_text(document, "topic_name")
         settings = self._read_settings(name)
-        policy = settings.get(CLEANUP_POLICY) or "delete"
+        policy = settings.get(CLEANUP_POLICY, UNKNOWN)
         value_schema = self._find_type(f"{name}-value")
         state = UNKNOWN if tables is None else _describe_table(tables.get(name))
         return DiscoveredTopic(
             name=name,
             partitions=int(get_text(document, "partitions_count") or 0),
             cleanup_policy=policy,
-            retention_ms=settings.get(_RETENTION, ""),
+            retention_ms=settings.get(_RETENTION, UNKNOWN),
             value_schema=value_schema,
             key_schema=self._find_type(f"{name}-key"),
             tableflow=state,
@@ -105,10 +106,13 @@ class Cluster:
         )
 
     def _read_settings(self, topic: str) -> dict[str, str]:
-        route = f"{self._build_route()}{build_path(topic)}/configs"
+        """Return the topic's settings; none if the key may read the topic, but not its settings."""
+        try:
+            answer = self.kafka.get(f"{self._build_route()}{build_path(topic)}/configs")
+        except Denied:
+            return {}
         return {
-            get_text(setting, "name"): get_text(setting, "value")
-            for setting in get_objects(self.kafka.get(route), "data")
+            get_text(setting, "name"): get_text(setting, "value") for setting in get_objects(answer, "data")
         }
 
     def _find_type(self, subject: str) -> str:
@@ -206,6 +210,10 @@ def _explain_needs(value_schema: str, state: str, policy: str, *, is_in_file: bo
         return f"an Avro schema in project/topics/: the registry has {value_schema}"
     if state not in (OFF, UNKNOWN):
         return "a deployment file with [source]: it has Tableflow already"
-    if choose_write_mode(policy) == "UPSERT":
-        return 'existing = true, and [topics.tableflow] with write_mode = "UPSERT"'
-    return "existing = true, and [topics.tableflow]"
+    return f"existing = true, and [topics.tableflow]{_name_write_mode(policy)}"
+
+
+def _name_write_mode(policy: str) -> str:
+    if policy == UNKNOWN:
+        return "; with write_mode, if the topic is compacted"
+    return ' with write_mode = "UPSERT"' if choose_write_mode(policy) == "UPSERT" else ""

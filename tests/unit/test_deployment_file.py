@@ -177,6 +177,11 @@ WRONG = {
         "confluent.glue_database",
         'set glue_database = "lkc-abc123"',
     ),
+    "a log of errors that other teams share": (
+        (*OVER_TOPIC, ('on_error = "SUSPEND"', 'on_error = "LOG"')),
+        "topics[0].tableflow.error_log_topic",
+        "Choose a name of your own",
+    ),
     "topics that differ in capitals": (
         (*OVER_TOPIC, ("[alerts]", '[[topics]]\nname = "Stock_Trades"\nexisting = true\n\n[alerts]')),
         "topics[2].name",

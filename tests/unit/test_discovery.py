@@ -69,6 +69,14 @@ def test_a_compacted_topic_needs_the_mode_of_upserts(org, cluster):
     assert customers.needs == 'existing = true, and [topics.tableflow] with write_mode = "UPSERT"'
 
 
+def test_settings_that_the_key_may_not_read_are_unknown(org, cluster):
+    org.disturb(fault="error", status=403, method="GET", path="*/topics/customers/configs", times=9)
+    register(org, "customers-value", SCHEMA)
+    (customers,) = [topic for topic in cluster.list_topics([]) if topic.name == "customers"]
+    assert (customers.cleanup_policy, customers.retention_ms) == ("unknown", "unknown")
+    assert customers.needs.endswith("if the topic is compacted")
+
+
 def test_what_no_key_can_read_is_unknown(cluster):
     blind = attrs.evolve(cluster, registry=None)
     (trades,) = [topic for topic in blind.list_topics([]) if topic.name == "Sales.Trades"]
