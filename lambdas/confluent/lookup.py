@@ -31,21 +31,10 @@ def find_by_id_or_name(
 ) -> list[str]:
     """Return ids: the known id if its object exists, then the ids of all other objects whose field at `where`
     is `name`.
-
-    An object that the login may not see is not among them. Whoever concludes that it is gone has to prove it.
     """
-    ids = [known_id] if known_id and _is_seen(known_id, read) else []
+    ids = [known_id] if known_id and read(known_id) is not None else []
     named_ids = [get_text(document, "id") for document in documents if get_text(document, *where) == name]
     return ids + [named_id for named_id in named_ids if named_id and named_id not in ids]
-
-
-def _is_seen(object_id: str, read: Callable[[str], dict[str, Any] | None]) -> bool:
-    try:
-        return read(object_id) is not None
-    except Denied as denied:
-        if denied.kind is confluent_errors.UNSEEN:
-            return False
-        raise
 
 
 def treat_gone_container_as_empty(

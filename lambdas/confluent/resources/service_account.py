@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.lookup import Ctx, find_by_id_or_name, require_existing
 from lambdas.confluent.properties import ServiceAccountProps
 from lambdas.confluent.rest_client import build_path, get_text, require_text
+from lambdas.shared.errors import Denied
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = ServiceAccountProps
@@ -59,10 +61,21 @@ def delete(context: Ctx, spec: ServiceAccountProps, object_id: str) -> None:
 
 
 def find_existing(context: Ctx, spec: ServiceAccountProps, known_id: str | None) -> list[str]:
+    """Return the account, if the login sees it.
+
+    Who owns an account, and is no administrator, doesn't see it after its deletion, because the role on it
+    goes with it. Whoever concludes that it is gone has to prove it: that the login deleted it, which
+    Confluent does at once.
+    """
     cloud = context.vendor.cloud
 
     def read_by_id(object_id: str) -> dict[str, Any] | None:
-        return cloud.read(_build_route(object_id))
+        try:
+            return cloud.read(_build_route(object_id))
+        except Denied as denied:
+            if denied.kind is confluent_errors.UNSEEN:
+                return None
+            raise
 
     accounts = cloud.pages(_ROUTE, display_name=context.name)
     return find_by_id_or_name(known_id, read_by_id, accounts, context.name, "display_name")
