@@ -65,6 +65,8 @@ def existing_topics_are_not_changed(deployment: Deployment, sources: Sources) ->
                 hint = ". If it exists already, set existing = true" if confluent else ""
                 yield f"topics[{index}].name", f"{problem}{hint}"
             continue
+        if deployment.source:
+            continue  # its own rule says that it has no such key
         if confluent is None or confluent.cluster_id is None:
             yield (
                 f"topics[{index}].existing",

@@ -179,6 +179,10 @@ def _require_key(reader: Tableflow, secret: str) -> RestClient:
         plane.get(plane.probe)
     except Denied as denied:
         hint = f"Replace it: `lakeferry rotate {secret} --now --stage {reader.ctx.stage}`"
+        if secret in reader.ctx.deployment.created_confluent.manual_secrets:
+            hint = (
+                f"Store a Tableflow key that works in the secret {secret}: nobody rotates keys that you bring"
+            )
         raise CommandFailed(denied.kind.code, f"{denied.what}, with the key in {secret}", hint) from None
     return plane
 
