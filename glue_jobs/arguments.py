@@ -92,6 +92,10 @@ def parse(argv: Sequence[str], *, now: datetime) -> Arguments:
     )
 
 
+def is_run_of_glue(argv: Sequence[str]) -> bool:
+    return bool(_parse_pairs(argv).get(_JOB_RUN_ID))
+
+
 def _parse_pairs(argv: Sequence[str]) -> dict[str, str]:
     values = {}
     for index, word in enumerate(argv):

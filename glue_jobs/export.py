@@ -45,18 +45,26 @@ _CANCELLED = ExportError("EXP-CANCELLED", "the run was stopped")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run an export and return the exit code, which is 0 also if a window has to wait.
 
-    The run's record has the details.
+    The run's record has the details. In Glue, a failure raises SystemExit with its reason, because Glue shows
+    only that text with the run, and keeps no exit code.
     """
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s")
+    words = sys.argv[1:] if argv is None else argv
     try:
-        args = arguments.parse(sys.argv[1:] if argv is None else argv, now=runs.utc_now())
+        args = arguments.parse(words, now=runs.utc_now())
         if args.probe:
             return probe.run(args)
         record = run(args)
     except ExportError as error:
         print(f"export failed: {error}", file=sys.stderr)  # noqa: T201 - Glue's log is this stream
-        return error.exit_code
-    return exit_code(record)
+        code = error.exit_code
+        reason = str(error)
+    else:
+        code = exit_code(record)
+        reason = record.reason or ""
+    if code and arguments.is_run_of_glue(words):
+        sys.exit(reason)
+    return code
 
 
 def log_phase(window: str, phase: str) -> None:

@@ -84,6 +84,16 @@ def test_the_probe_reads_only(lake, in_glue):
     assert lake.keys(f"{lake.target.prefix}/") == []
 
 
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [({"as_of": ""}, "EXP-ARGUMENTS  --as-of is missing"), ({"table": "absent"}, "EXP-")],
+)
+def test_glue_shows_why_a_run_failed(lake, given, code):
+    run = run_in_glue(lake, lake.write_contract(PLAIN), **given)
+    assert run.record["ErrorMessage"].startswith(f"SystemExit: {code}")
+    assert run.record["ErrorMessage"].removeprefix("SystemExit: ") in run.error
+
+
 def test_a_missing_table_fails_the_probe_without_a_traceback(lake):
     run = run_in_glue(lake, lake.write_contract(PLAIN), probe="true", table="absent")
     assert run.record["JobRunState"] == "FAILED"
