@@ -108,10 +108,12 @@ class Notifier:
         record = outcome.find_record(self.objects, folder, run)
         if record is None and state == SUCCEEDED:
             raise LakeferryError(notification_errors.NO_RECORD, f"run {job_run_id} of {job}, below {folder}")
+        if record:
+            all_news = outcome.read_record(record)
+        else:
+            all_news = [outcome.describe_dead_run(export.name, run.run_id, run.message)]
         wrong = []
-        for news in (
-            outcome.read_record(record) if record else [outcome.describe_dead_run(export.name, run.run_id)]
-        ):
+        for news in all_news:
             for audience in (RECIPIENTS, ENGINEERS) if self.alarm_topic else (RECIPIENTS,):
                 key = f"{contract.NOTICES}/{export.name}/{news.window}/{audience}.json"
                 try:

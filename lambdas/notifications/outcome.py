@@ -39,6 +39,8 @@ DIED: Final = "EXP-DIED"
 _VISIBLE: Final = ("published", "unchanged", "superseded")
 _CODE: Final = re.compile(r"[A-Z]+(?:-[A-Z]+)+")
 _UNKNOWN: Final = "EXP-INTERNAL"
+#: Glue's error message after the job ended with sys.exit("CODE  reason").
+_MESSAGE_OF_JOB: Final = re.compile(r"SystemExit: (EXP(?:-[A-Z]+)+)  (.+)")
 
 
 @attrs.frozen
@@ -75,12 +77,18 @@ def read_record(record: Mapping[str, Any]) -> list[RunOutcome]:
     return [*windows, _read_run(record)]
 
 
-def describe_dead_run(export: str, run_id: str) -> RunOutcome:
-    """Return the news about a run that wrote no record, or whose record has no end."""
+def describe_dead_run(export: str, run_id: str, message: str = "") -> RunOutcome:
+    """Return the news about a run that wrote no record, or whose record has no end.
+
+    `message` is Glue's error message. It is passed on only if the job wrote it: one of Spark may quote data.
+    """
+    code = DIED
     reason = "the run ended without a reason"
-    return RunOutcome(
-        export, RUN, FAILED, f"failed-{run_id}", run_id, DIED, reason, "Look at the job's log, then run again"
-    )
+    remedy = "Look at the job's log, then run again"
+    if written := _MESSAGE_OF_JOB.fullmatch(message):
+        code, reason = written.groups()
+        remedy = ""  # the reason ends with it
+    return RunOutcome(export, RUN, FAILED, f"failed-{run_id}", run_id, code, reason, remedy)
 
 
 def _read_run(record: Mapping[str, Any]) -> RunOutcome:
@@ -228,10 +236,11 @@ _SKEW: Final = timedelta(seconds=90)
 
 @attrs.frozen
 class JobRun:
-    """A run of a Glue job."""
+    """A run of a Glue job. `message` is Glue's error message, empty if there is none."""
 
     id: str
     started: datetime
+    message: str = ""
 
     @property
     def run_id(self) -> str:
@@ -242,7 +251,7 @@ class JobRun:
 def get_job_run(glue: GlueClient, job: str, job_run_id: str) -> JobRun:
     with translate_aws_errors(f"getting run {job_run_id} of job {job}"):
         run = glue.get_job_run(JobName=job, RunId=job_run_id)["JobRun"]
-    return JobRun(job_run_id, run["StartedOn"].astimezone(UTC))
+    return JobRun(job_run_id, run["StartedOn"].astimezone(UTC), run.get("ErrorMessage", ""))
 
 
 def find_record(objects: Objects, folder: str, run: JobRun) -> dict[str, Any] | None:

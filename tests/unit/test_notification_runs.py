@@ -11,6 +11,7 @@ from lambdas.notifications import errors as notification_errors
 from lambdas.notifications import outcome
 from lambdas.shared.errors import LakeferryError
 from tests.support.notification_environment import (
+    ENGINEERS,
     NotificationEnvironment,
     blocked,
     failed,
@@ -90,6 +91,26 @@ def test_a_run_that_wrote_no_record_is_reported_as_failed_once():
         env.deliver(state=state)
     assert len(env.topics.subjects()) == 1
     assert env.topics.subjects()[0].endswith("- failed")
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("SystemExit: EXP-ARGUMENTS  --as-of is missing. Correct them", "EXP-ARGUMENTS  --as-of is missing"),
+        ("SystemExit: 1", "EXP-DIED"),
+        ("AnalysisException: a value of maria@example.com", "EXP-DIED"),
+        ("SystemExit: EXP-DIED  a line\nmaria@example.com", "EXP-DIED"),
+    ],
+)
+def test_the_reason_of_a_run_without_a_record_is_told_only_if_the_job_wrote_it(message, told):
+    env = NotificationEnvironment()
+    env.run(record())
+    env.glue.runs["jr_1"]["ErrorMessage"] = message
+    env.bucket.objects.clear()
+    env.deliver(state="FAILED")
+    (mail,) = env.topics.bodies(ENGINEERS)
+    assert told in mail
+    assert "maria" not in mail
 
 
 def test_a_successful_run_without_a_record_is_an_internal_error():
