@@ -87,7 +87,7 @@ def import_(
     with open_unchecked_context(call.stage) as ctx:
         if ctx.deployment.uses_existing_cluster:
             with call.output.step("Reading Schema Registry"):
-                imported = core.import_from_registry(ctx, core.add_topics(ctx, topics or []), replace=replace)
+                imported = core.import_from_registry(ctx, topics or [], replace=replace)
         else:
             selected = core.select_topics(ctx, topics or [])
             with call.output.step("Reading the tables"):

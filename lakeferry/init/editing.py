@@ -40,8 +40,8 @@ def update(text: str, before: Deployment, defaults: Answers, answers: Answers) -
         text = set_value(text, "alerts", "engineers", split_names(answers["engineers"]))
     if "topics" in changed:
         return _update_topics(text, before, answers)
-    if before.source and not before.exports:
-        # When the file was written, the schemas of its tables were not known.
+    if (before.source or before.uses_existing_cluster) and not before.exports:
+        # When the file was written, the schemas of its topics were not known.
         names = ", ".join(topic.name for topic in before.topics)
         text = "\n".join(filter(None, (text, template.write_exports({**answers, "topics": names}))))
     return text

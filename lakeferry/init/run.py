@@ -186,12 +186,24 @@ def _collect_answers(
                 answers[question.key] = _ask(
                     output, _adapt_to_clone(question, clone, before, answers), answers[question.key]
                 )
-    if invalid := [*questions.list_problems(answers), *_find_changed_origin(before, answers)]:
+    invalid = [
+        *questions.list_problems(answers),
+        *_find_unusable_cluster(flags, answers),
+        *_find_changed_origin(before, answers),
+    ]
+    if invalid:
         lines = "\n".join(f"  --{key.replace('_', '-')}: {why}" for key, why in invalid)
         details = [{"key": key, "message": why} for key, why in invalid]
         hint = "Correct these; nothing was written"
         raise CommandFailed("INIT-ANSWER", f"invalid answers:\n{lines}", hint, details=details)
     return answers
+
+
+def _find_unusable_cluster(flags: Mapping[str, str | None], answers: Answers) -> Iterator[tuple[str, str]]:
+    """Yield a problem if a cluster is given without its environment: a new one would be created instead."""
+    cluster = flags.get("cluster")
+    if cluster not in (None, questions.NEW) and not questions.uses_existing_cluster(answers):
+        yield "cluster", "needs --environment and --environment-name, and no --database"
 
 
 def _find_changed_origin(before: Deployment | None, answers: Answers) -> Iterator[tuple[str, str]]:

@@ -15,8 +15,16 @@ _HAVE_RECORDS: Final = ("topic", "flink_statement")
 #: By the two types that a resource can have: that of an object that the deployment creates, and the key of
 #: the deployment file that says that the object exists.
 _TWO_OWNERS: Final = {
-    frozenset(("kafka_cluster", "existing_cluster")): ("kafka_cluster", "confluent.cluster_id"),
-    frozenset(("topic", "existing_topic")): ("topic", "existing"),
+    frozenset(("kafka_cluster", "existing_cluster")): (
+        "kafka_cluster",
+        "confluent.cluster_id",
+        "a cluster of this deployment is always deleted with it, and can't be given away",
+    ),
+    frozenset(("topic", "existing_topic")): (
+        "topic",
+        "existing",
+        "to give it away, destroy the deployment with on_destroy = keep",
+    ),
 }
 
 
@@ -77,12 +85,13 @@ def _refuse_other_owner(
         before = comparison.before(change.resource)
         if before is None or before.kind == change.resource.kind:
             continue
-        created, existing = _TWO_OWNERS.get(frozenset((before.kind, change.resource.kind)), ("", ""))
+        kinds = frozenset((before.kind, change.resource.kind))
+        created, existing, way_out = _TWO_OWNERS.get(kinds, ("", "", ""))
         if before.kind == created:
             yield (
                 before,
                 "this deployment created it, and the file now says that it exists without the deployment. "
-                f"Undo that ({existing}); to give it away, destroy the deployment with on_destroy = keep",
+                f"Undo that ({existing}); {way_out}",
             )
         elif created:
             yield (

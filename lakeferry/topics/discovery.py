@@ -8,13 +8,16 @@ from typing import Any, Final
 
 import attrs
 
+from config.exports import topic_schema
+from config.exports.avro_schema import BadSchema
 from config.exports.topic_schema import TAGS, UNKNOWN_TAGS
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import CommandFailed
+from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import Confluent
 from lambdas.confluent.resources.existing_topic import CLEANUP_POLICY, choose_write_mode
 from lambdas.confluent.rest_client import RestClient, build_path, get_objects, get_path, get_text
-from lambdas.shared.errors import Denied, NotFound
+from lambdas.shared.errors import Denied, NotFound, ParentMissing, Refused
 
 _RETENTION: Final = "retention.ms"
 _TABLES: Final = "/tableflow/v1/tableflow-topics"
@@ -72,15 +75,19 @@ class Cluster:
     def read_schema(self, topic: str) -> dict[str, Any]:
         """Return the Avro schema of the topic's values. Raises CommandFailed, LakeferryError."""
         latest = self._read_latest(f"{topic}-value")
+        if latest == UNKNOWN:
+            why = "there is none yet" if self.registry is None else "Schema Registry refuses the key"
+            raise CommandFailed("NO-REGISTRY-KEY", f"no key can read subject {topic}-value: {why}")
         if not isinstance(latest, dict):
-            raise CommandFailed("NO-SCHEMA", f"Schema Registry has no readable subject {topic}-value")
+            raise CommandFailed("NO-SCHEMA", f"Schema Registry has no subject {topic}-value")
         kind = _read_type(latest)
         if kind != _AVRO:
             raise CommandFailed("NO-SCHEMA", f"the schema of {topic} is {kind}, and contracts need Avro")
         if get_path(latest, "references"):
             raise CommandFailed("NO-SCHEMA", f"the schema of {topic} refers to schemas of other subjects")
-        document: dict[str, Any] = json.loads(get_text(latest, "schema"))
-        if _INLINE_TAGS not in get_text(latest, "schema"):
+        text = get_text(latest, "schema")
+        document: dict[str, Any] = _require_record(text, topic)
+        if _INLINE_TAGS not in text:
             # Nobody may have thought of tags, or they are in the subject's metadata.
             document = {TAGS: UNKNOWN_TAGS, **document}
         return document
@@ -145,8 +152,8 @@ class Cluster:
 
 def open_cluster(ctx: DeploymentContext) -> Cluster:
     """Return the cluster that the deployment file names. Raises CommandFailed, LakeferryError."""
-    confluent = ctx.deployment.created_confluent
-    if not confluent.cluster_id or not confluent.environment_id:
+    confluent = ctx.deployment.confluent
+    if confluent is None or not confluent.cluster_id or not confluent.environment_id:
         raise CommandFailed("NO-CLUSTER", f"the file of stage {ctx.stage} names no existing cluster")
     vendor = ctx.confluent()
     environment_id = confluent.environment_id
@@ -171,7 +178,11 @@ def _open_kafka(
             '({"apiKey": …, "apiSecret": …}), and name it in confluent.kafka_key_secret'
         )
         raise CommandFailed("NO-KAFKA-KEY", missing.what, hint) from None
-    return vendor.kafka(environment_id, cluster_id, key)
+    try:
+        return vendor.kafka(environment_id, cluster_id, key)
+    except ParentMissing:
+        message = f"Kafka cluster {cluster_id} does not exist in environment {environment_id}"
+        raise Refused(confluent_errors.NO_CLUSTER, message) from None
 
 
 def _open_registry(ctx: DeploymentContext, vendor: Confluent, environment_id: str) -> RestClient | None:
@@ -187,6 +198,18 @@ def _open_tableflow(ctx: DeploymentContext, vendor: Confluent) -> RestClient | N
         return vendor.tableflow(ctx.secrets.read_key(ctx.confluent_secret("tableflow")))
     except NotFound:
         return None
+
+
+def _require_record(text: str, topic: str) -> dict[str, Any]:
+    """Return the Avro schema. Raises CommandFailed if it is none that a contract can be checked against."""
+    document = json.loads(text)
+    if not isinstance(document, dict):
+        raise CommandFailed("NO-SCHEMA", f"the schema of {topic} is not a record: {text[:80]}")
+    try:
+        topic_schema.from_avro(document, topic)
+    except BadSchema as bad:
+        raise CommandFailed("NO-SCHEMA", str(bad)) from None
+    return document
 
 
 def _read_type(version: dict[str, Any]) -> str:

@@ -13,13 +13,18 @@ import attrs
 
 from config.deployments import deployment_file
 from config.deployments.confluent_model import Tableflow, Topic
+from config.deployments.rules import RULES_WITHOUT_SCHEMAS
 from config.exports import topic_schema
+from config.exports.avro_schema import BadSchema
+from config.exports.check import NOT_JUDGED
 from config.exports.table_columns import list_spark_columns
 from config.project import ROOT
+from config.toml_model import BadFile
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import CommandFailed
 from lakeferry.topics import avro, discovery, tables
 from lakeferry.topics.avro import UnknownType
+from lambdas.confluent.resources.existing_topic import choose_write_mode
 
 #: What is added to the end of a deployment file.
 _TOPIC_BLOCK: Final = """
@@ -62,38 +67,62 @@ def select_topics(ctx: DeploymentContext, names: list[str]) -> list[Topic]:
     return [topics[name] for name in names or topics]
 
 
-def add_topics(ctx: DeploymentContext, names: list[str]) -> list[Topic]:
-    """Add topics of an existing cluster to the deployment file, unless they are in it, and return them.
+def import_from_registry(ctx: DeploymentContext, names: list[str], *, replace: bool) -> list[Imported]:
+    """Write the schema files of an existing cluster's topics from its Schema Registry, and add those topics
+    to the deployment file that it doesn't have. Without names, import the file's topics that become tables.
 
-    Without names, return those of the file that become tables. Raises CommandFailed, and writes nothing, for
-    a name that the cluster doesn't have.
+    Raises CommandFailed, and writes nothing, for a topic that the cluster doesn't have, a schema that no
+    contract can be checked against, and a name that a deployment file can't have.
     """
+    cluster = discovery.open_cluster(ctx)
     topics = {topic.name: topic for topic in ctx.deployment.topics}
-    if not names:
-        return [topic for topic in ctx.deployment.tables if topic.existing]
-    added = [name for name in names if name not in topics]
+    added = [name for name in dict.fromkeys(names) if name not in topics]
+    file = deployment_file.FOLDER / f"{ctx.stage}.toml"
+    text = add_topics(file, _require_topics(cluster, added))
+    topics |= {name: Topic(name=name, existing=True, tableflow=Tableflow()) for name in added}
+    imported = (
+        [topics[name] for name in dict.fromkeys(names)]
+        if names
+        else [topic for topic in ctx.deployment.tables if topic.existing]
+    )
+    documents = {topic.name: cluster.read_schema(topic.name) for topic in imported}
     if added:
-        _require_topics(ctx, added)
-        file = deployment_file.FOLDER / f"{ctx.stage}.toml"
-        blocks = [_TOPIC_BLOCK.format(name=name) for name in added]
-        write_at_once(file, file.read_text(encoding="utf-8").rstrip("\n") + "\n" + "".join(blocks))
-    new = {name: Topic(name=name, existing=True, tableflow=Tableflow()) for name in added}
-    return [topics.get(name) or new[name] for name in names]
+        write_at_once(file, text)
+    return [_write(ctx, topic, documents[topic.name], replace=replace) for topic in imported]
 
 
-def _require_topics(ctx: DeploymentContext, names: list[str]) -> None:
-    existing = {topic.name for topic in discovery.open_cluster(ctx).list_topics([])}
+def _require_topics(cluster: discovery.Cluster, names: list[str]) -> list[discovery.DiscoveredTopic]:
+    """Return what the cluster says of these topics. Raises CommandFailed if one is not there."""
+    if not names:
+        return []
+    existing = {topic.name: topic for topic in cluster.list_topics([])}
     unknown = [name for name in names if name not in existing]
     if unknown:
         hint = f"Topics that the key may see: {', '.join(sorted(existing)) or 'none'}"
         raise CommandFailed("TOPICS-UNKNOWN", f"the cluster has no topic {', '.join(unknown)}", hint)
+    return [existing[name] for name in names]
 
 
-def import_from_registry(ctx: DeploymentContext, topics: list[Topic], *, replace: bool) -> list[Imported]:
-    """Do the same as `import_schemas`, from the Schema Registry of the existing cluster."""
-    cluster = discovery.open_cluster(ctx)
-    documents = {topic.name: cluster.read_schema(topic.name) for topic in topics}
-    return [_write(ctx, topic, documents[topic.name], replace=replace) for topic in topics]
+def add_topics(file: Path, topics: list[discovery.DiscoveredTopic]) -> str:
+    """Return the deployment file's text with these topics. Raises CommandFailed if the file would then have
+    mistakes.
+    """
+    text = file.read_text(encoding="utf-8")
+    if not topics:
+        return text
+    blocks = [_TOPIC_BLOCK.format(name=topic.name) + _build_write_mode(topic) for topic in topics]
+    text = text.rstrip("\n") + "\n" + "".join(blocks)
+    try:
+        deployment_file.parse(text, name=file.name, judge=NOT_JUDGED, rules=RULES_WITHOUT_SCHEMAS)
+    except BadFile as bad:
+        names = ", ".join(topic.name for topic in topics)
+        hint = "Correct the file by hand, or leave the topic out; nothing was written"
+        raise CommandFailed("DEPLOYMENT-FILE", f"with {names} added: {bad}", hint) from None
+    return text
+
+
+def _build_write_mode(topic: discovery.DiscoveredTopic) -> str:
+    return 'write_mode = "UPSERT"\n' if choose_write_mode(topic.cleanup_policy) == "UPSERT" else ""
 
 
 def import_schemas(ctx: DeploymentContext, topics: list[Topic], *, replace: bool) -> list[Imported]:
@@ -126,7 +155,7 @@ def _write(ctx: DeploymentContext, topic: Topic, document: dict[str, Any], *, re
     count = len(document["fields"])
     changes = None
     if file.is_file():
-        changes = _compare(json.loads(file.read_text(encoding="utf-8")), document, topic.name)
+        changes = _compare_to_file(file, document, topic.name)
     if changes == ():
         return Imported(topic.name, name, UNCHANGED, count)
     if changes and not replace:
@@ -141,6 +170,14 @@ def write_at_once(file: Path, text: str) -> None:
     unfinished = file.with_suffix(".unfinished")
     unfinished.write_text(text, encoding="utf-8")
     unfinished.replace(file)
+
+
+def _compare_to_file(file: Path, document: Mapping[str, Any], topic: str) -> tuple[str, ...]:
+    """Return how the columns differ from those of the file; a file that is no schema is kept like another."""
+    try:
+        return _compare(json.loads(file.read_text(encoding="utf-8")), document, topic)
+    except (BadSchema, ValueError) as bad:
+        return (f"the file is not a schema: {bad}",)
 
 
 def _compare(before: Mapping[str, Any], after: Mapping[str, Any], topic: str) -> tuple[str, ...]:

@@ -421,6 +421,33 @@ def test_a_file_stays_one_of_a_new_or_of_an_existing_cluster(project):
     assert "the file creates its own cluster, and can't become the other kind" in refused.document["message"]
 
 
+def test_exports_are_added_after_the_schemas_of_an_existing_cluster_were_imported(project):
+    words = [word.replace("Sales.Trades", "Shop.Trades") for word in CLUSTER]
+    assert project.run("init", "--stage", "shared4", *MINE, *words).code == 0
+    assert not plan_of(project, "shared4").exports
+    folder = project.root / "project"
+    shutil.copy(folder / "topics" / "stock_trades.avsc", folder / "topics" / "Shop.Trades.avsc")
+    contract = (folder / "exports" / "daily_trades.toml").read_text()
+    own = folder / "exports" / "shop_trades.toml"
+    own.write_text(
+        contract.replace('"stock_trades"', '"Shop.Trades"').replace('"daily_trades"', '"shop_trades"')
+    )
+    try:
+        again = project.run("init", "--stage", "shared4", "--yes")
+        assert again.code == 0, again.err
+        assert [export.contract for export in plan_of(project, "shared4").exports] == ["shop_trades"]
+    finally:
+        own.unlink()
+
+
+def test_a_cluster_without_its_environment_is_refused(project):
+    """Without the refusal, the file would create a cluster."""
+    refused = project.run("init", "--stage", "shared3", "--yes", "--cluster", "lkc-abc123", "--json")
+    assert refused.code == 2
+    assert "--cluster: needs --environment" in refused.document["message"]
+    assert not (project.root / "project" / "deployments" / "shared3.toml").exists()
+
+
 def test_the_example_is_no_topic_of_an_existing_cluster(project):
     words = [word for word in CLUSTER if word not in ("--topics", "Sales.Trades")]
     refused = project.run("init", "--stage", "shared2", "--yes", *words, "--json")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import tomllib
 
 import attrs
 import pytest
 
 from lakeferry.errors import CommandFailed
-from lakeferry.topics import discovery
+from lakeferry.topics import discovery, schemas
 from lambdas.shared.clock import Deadline
 from lambdas.shared.redaction import ApiKey, Secret
 from simulators.confluent import team
@@ -115,6 +116,10 @@ def test_a_schema_with_tags_is_taken_as_it_is(org, cluster):
     [
         ("JSON", "{}", (), "is JSON, and contracts need Avro"),
         ("PROTOBUF", 'syntax = "proto3"; message A {}', (), "is PROTOBUF, and contracts need Avro"),
+        ("AVRO", '"string"', (), "is not a record"),
+        ("AVRO", '["null", "string"]', (), "is not a record"),
+        ("AVRO", '{"type": "string"}', (), "audit-log"),
+        ("AVRO", '{"type": "enum", "name": "E", "symbols": ["A"]}', (), "audit-log"),
     ],
 )
 def test_a_schema_that_no_contract_can_be_checked_against_is_refused(
@@ -128,5 +133,64 @@ def test_a_schema_that_no_contract_can_be_checked_against_is_refused(
 
 
 def test_a_topic_without_a_schema_has_none_to_import(cluster):
-    with pytest.raises(CommandFailed, match="no readable subject audit-log-value"):
+    with pytest.raises(CommandFailed, match="has no subject audit-log-value") as refused:
         cluster.read_schema("audit-log")
+    assert refused.value.code == "NO-SCHEMA"
+
+
+def test_without_a_key_that_may_read_it_a_schema_is_not_said_to_be_missing(org, cluster):
+    with pytest.raises(CommandFailed, match="there is none yet") as refused:
+        attrs.evolve(cluster, registry=None).read_schema("Sales.Trades")
+    assert refused.value.code == "NO-REGISTRY-KEY"
+    org.disturb(fault="error", status=403, method="GET", path="*/subjects/*", times=9)
+    with pytest.raises(CommandFailed, match="refuses the key") as refused:
+        cluster.read_schema("Sales.Trades")
+    assert refused.value.code == "NO-REGISTRY-KEY"
+
+
+FILE = """\
+[deployment]
+name = "lakeferry"
+stage = "shop"
+owner = "sales analytics"
+
+[aws]
+region = "eu-west-1"
+
+[confluent]
+cloud_key_secret = "acme/deployer"
+environment_id = "env-abc123"
+environment_name = "acme"
+cluster_id = "lkc-abc123"
+glue_database = "lkc-abc123"
+
+[alerts]
+engineers = ["engineers@example.com"]
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    file = tmp_path / "shop.toml"
+    file.write_text(FILE)
+    return file
+
+
+def discovered(name, policy="delete"):
+    return discovery.DiscoveredTopic(name, 6, policy, "604800000", "AVRO", "none", "off", False, "")
+
+
+def test_a_topic_is_added_in_the_mode_that_its_cleanup_policy_needs(file):
+    text = schemas.add_topics(file, [discovered("trades"), discovered("customers", "compact")])
+    topics = {topic["name"]: topic["tableflow"] for topic in tomllib.loads(text)["topics"]}
+    assert topics["trades"] == {}
+    assert topics["customers"] == {"write_mode": "UPSERT"}
+
+
+@pytest.mark.parametrize("names", [["_raw"], ["trades", "Trades"]])
+def test_a_topic_that_no_deployment_file_can_have_is_refused_before_it_is_written(file, names):
+    before = file.read_text()
+    with pytest.raises(CommandFailed, match=names[0]) as refused:
+        schemas.add_topics(file, [discovered(name) for name in names])
+    assert refused.value.code == "DEPLOYMENT-FILE"
+    assert file.read_text() == before
