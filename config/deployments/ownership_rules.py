@@ -36,14 +36,14 @@ def statements_undo_only_their_table(deployment: Deployment, sources: Sources) -
             text.table
             and deployment.confluent
             and deployment.confluent.environment_id
-            and text.table not in {topic.name for topic in deployment.topics}
+            and (text.table, statement.name)
+            not in {(topic.name, topic.statement) for topic in deployment.topics}
         ):
             yield (
                 f"statements[{index}].name",
-                f"{statement.name} creates {text.table}, which is not a topic of this file. Add it as "
-                "[[topics]] with "
-                f'statement = "{statement.name}", so that its subjects can be checked in the shared '
-                "registry",
+                f"{statement.name} creates {text.table}, and no topic of this file says so. Write "
+                f'[[topics]] with the name {text.table} and statement = "{statement.name}", so that its '
+                "subjects can be checked in the shared registry",
             )
 
 

@@ -5,6 +5,7 @@ The functions of the resource types refuse the same; a plan says it before anyth
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -12,6 +13,10 @@ from lakeferry.plan.difference import Action, Change, Comparison
 from lakeferry.plan.templates import TemplateResource, list_resources
 
 _HAVE_RECORDS: Final = ("topic", "flink_statement")
+#: The types whose objects are deleted with a key of a service, and the properties that name the secret with
+#: a key: its name if somebody brings the key, otherwise a reference.
+_DELETED_WITH_KEY: Final = ("topic", "schema", "flink_statement", "tableflow_topic", "catalog_integration")
+_CREDENTIALS: Final = ("credentials", "topic_credentials", "subject_credentials")
 #: By the two types that a resource can have: that of an object that the deployment creates, and the key of
 #: the deployment file that says that the object exists.
 _TWO_OWNERS: Final = {
@@ -37,6 +42,8 @@ def list_refusals(
     yield from _refuse_environment_in_use(comparison, changes)
     yield from _refuse_protected_records(comparison, changes)
     yield from _refuse_topic_handed_over(comparison, changes)
+    yield from _refuse_topic_that_is_dropped(changes)
+    yield from _refuse_key_left_out(comparison, changes)
 
 
 def list_adopted(changes: Sequence[Change]) -> list[TemplateResource]:
@@ -168,6 +175,49 @@ def _refuse_topic_handed_over(
                 f"it would create topic {topic}, which exists until another resource deletes it at the "
                 "end. Give the new one another name, or remove the old one, deploy, and then add the new "
                 "one",
+            )
+
+
+def _refuse_topic_that_is_dropped(changes: Sequence[Change]) -> Iterator[tuple[TemplateResource, str]]:
+    """Yield topics that the file now calls existing, if another resource of this deployment deletes them."""
+    dropped = {
+        _read_topic(change.resource)
+        for change in changes
+        if change.action is Action.DELETE
+        and str(change.resource.properties.get("keep_table")).lower() != "true"
+    }
+    for change in changes:
+        topic = str(change.resource.properties.get("topic") or "")
+        if change.resource.kind == "existing_topic" and topic and topic in dropped:
+            yield (
+                change.resource,
+                f"topic {topic} is one that this deployment created, and would delete with its records. Undo "
+                "that (existing); to give the topic away, deploy with on_destroy = keep first",
+            )
+
+
+def _refuse_key_left_out(
+    comparison: Comparison, changes: Sequence[Change]
+) -> Iterator[tuple[TemplateResource, str]]:
+    """Yield objects that are deleted with a key that the file names no more. CloudFormation deletes last,
+    when no function may read the secret, and gives the object up.
+    """
+    rights = json.dumps([stack.template for stack in comparison.wanted])
+    for change in changes:
+        before = comparison.before(change.resource)
+        if before is None or not change.action.deletes or before.kind not in _DELETED_WITH_KEY:
+            continue
+        secrets = [before.properties.get(name) for name in _CREDENTIALS]
+        left_out = [
+            secret
+            for secret in secrets
+            if isinstance(secret, str) and secret and f":secret:{secret}-" not in rights
+        ]
+        if left_out:
+            yield (
+                before,
+                f"it is deleted with the key in secret {left_out[0]}, which the file no longer names. Put "
+                "the key back, deploy, and remove it from the file afterwards",
             )
 
 

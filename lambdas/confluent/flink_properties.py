@@ -57,6 +57,11 @@ class FlinkStatementProps(Properties[FlinkStatementOutputs]):
         "lost.",
         default=False,
     )
+    shared_cluster: bool = prop(
+        "Whether somebody else owns the cluster. Its deletion protection then doesn't apply to what the "
+        "deployment created in it.",
+        default=False,
+    )
 
     def problems(self) -> Iterator[tuple[str, str]]:
         for name in ("sql", "undo_sql"):

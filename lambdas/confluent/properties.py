@@ -175,6 +175,11 @@ class TopicProps(Properties[TopicOutputs]):
         "deletes its records.",
         default=False,
     )
+    shared_cluster: bool = prop(
+        "Whether somebody else owns the cluster. Its deletion protection then doesn't apply to what the "
+        "deployment created in it.",
+        default=False,
+    )
 
     def problems(self) -> Iterator[tuple[str, str]]:
         if self.partitions < 1:
@@ -333,6 +338,11 @@ class TableflowTopicProps(Properties[TableflowTopicOutputs]):
     adopt: bool = prop(
         "Whether Tableflow that is enabled already is taken over. It is then the resource's own, and "
         "deleting disables it.",
+        default=False,
+    )
+    shared_cluster: bool = prop(
+        "Whether somebody else owns the cluster. Its deletion protection then doesn't apply to what the "
+        "deployment created in it.",
         default=False,
     )
 

@@ -247,6 +247,8 @@ class ConfluentStack(LakeferryStack):
         return list(cleanups)
 
     def _rotate(self) -> None:
+        if not self.keys.all:  # all keys are brought, and their owners replace them
+            return
         cloud_key = self.deployment.created_confluent.cloud_key_secret
         options = SynthOptions.of(self)
         rotation = KeyRotation(

@@ -109,6 +109,7 @@ class Streams(Construct):
                 partitions=topic.new_partitions,
                 config=topic.config,
                 adopt="topic" in topic.adopt,
+                shared_cluster=self._loaded.deployment.uses_existing_cluster,
             ),
         ).after(*self._accounts.rights[MANAGER])
         keeps = self._loaded.deployment.keeps_data
@@ -186,6 +187,7 @@ class Streams(Construct):
                 subject_credentials=self._keys.credentials(SCHEMA_REGISTRY) if table else "",
                 keep_table=table and deployment.keeps_data,
                 adopt=table and adopted,
+                shared_cluster=deployment.uses_existing_cluster,
             ),
         ).after(
             *self._accounts.rights[FLINK], *self._accounts.rights[MANAGER], *self._accounts.rights[REGISTRY]

@@ -57,6 +57,7 @@ class Tableflow(Construct):
             ),
         )
         self._has_catalog = deployment.existing_glue_database is not None
+        self._is_cluster_shared = deployment.uses_existing_cluster
         self.role = self._create_role(deployment.role_name("tableflow"), bucket_arn)
 
     def _create_role(self, name: str, bucket_arn: str) -> iam.Role:
@@ -125,5 +126,6 @@ class Tableflow(Construct):
             metadata_columns=table.metadata_columns,
             await_catalog=table.in_glue,
             adopt="tableflow" in topic.adopt,
+            shared_cluster=self._is_cluster_shared,
         )
         self._provider.create(self, f"{to_pascal_case(topic.name)}Table", props).after(*after)

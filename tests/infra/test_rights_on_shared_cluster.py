@@ -6,7 +6,11 @@ from __future__ import annotations
 
 import pytest
 
+from config.deployments import deployment_file
+from config.exports.check import NOT_JUDGED
+from config.project import ROOT
 from lakeferry.plan import cost
+from tests.support import assembly_kit
 from tests.support.policies import Reader, allowed
 
 _OWN_TYPES = ("existing_cluster", "existing_topic")
@@ -93,3 +97,28 @@ def test_tables_have_names_in_lower_case(shared):
     assert table["table"] == "sales_orders"
     (tableflow, _) = sorted(resources(shared, "tableflow_topic").values(), key=lambda table: table["topic"])
     assert tableflow["topic"] == "Sales_Orders"
+
+
+def test_nothing_is_rotated_if_every_key_is_brought(tmp_path):
+    text = (ROOT / "tests" / "data" / "existing_cluster.toml").read_text(encoding="utf-8")
+    keys = [
+        f'{service}_key_secret = "acme/{service}"\n' for service in ("kafka", "schema_registry", "tableflow")
+    ]
+    first_topic_only = (
+        text[: text.index('[[topics]]\nname = "stock_trades"')] + text[text.index("[alerts]") :]
+    )
+    brought = first_topic_only.replace("glue_database", f"{''.join(keys)}glue_database").replace(
+        'snowflake_table = "SALES_ORDERS"\n', ""
+    )
+    loaded = deployment_file.parse(brought, name="brought.toml", judge=NOT_JUDGED)
+    assembly = assembly_kit.synthesise(loaded, tmp_path)
+    assert resources(assembly, "api_key") == {}
+    assert resources(assembly, "service_account") == {}
+    looked_up = resources(assembly, "existing_topic")["SalesOrdersTopic"]
+    assert (looked_up["credentials"], looked_up["registry_credentials"]) == (
+        "acme/kafka",
+        "acme/schema_registry",
+    )
+    (confluent,) = [template for name, template in assembly.templates.items() if name.endswith("confluent")]
+    types = {body["Type"] for body in confluent["Resources"].values()}
+    assert "AWS::SecretsManager::RotationSchedule" not in types

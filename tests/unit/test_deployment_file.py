@@ -204,7 +204,7 @@ WRONG = {
             ('# environment_name = "…"', 'environment_name = "shared"'),
         ),
         "statements[1].name",
-        "which is not a topic of this file",
+        "no topic of this file says so",
     ),
     "an adopted table that isn't declared": (
         (

@@ -266,6 +266,36 @@ def test_the_schema_of_records_that_stay_can_not_be_removed(templates, leaves, e
     assert logical_ids == set(expected)
 
 
+TOTALS = "stock_trades_with_totals"
+
+
+@pytest.mark.parametrize(("keep", "reason"), [("false", "would delete with its records"), ("true", "")])
+def test_a_topic_that_a_statement_drops_can_not_be_called_existing(templates, keep, reason):
+    deployed = with_properties(templates, STATEMENT, topic=TOTALS, keep_table=keep)
+    after = copy.deepcopy(deployed)
+    del resources_of(after, "confluent")[STATEMENT]
+    resources_of(after, "confluent")["TotalsTopic"] = {
+        "Type": "Custom::LakeferryExistingTopic",
+        "Properties": {"kind": "existing_topic", "topic": TOTALS, "ServiceToken": "arn"},
+    }
+    found = refused(deployed, after)
+    assert ("TotalsTopic" in found) == bool(reason)
+    assert reason in found.get("TotalsTopic", "")
+
+
+@pytest.mark.parametrize(("remaining", "reason"), [("acme/kafka", ""), ("acme/other", "acme/kafka, which")])
+def test_an_object_is_not_deleted_with_a_key_that_the_file_no_longer_names(templates, remaining, reason):
+    deployed = with_properties(templates, "StockTradesTopic", credentials="acme/kafka")
+    after = copy.deepcopy(deployed)
+    del resources_of(after, "confluent")["StockTradesTopic"]
+    resources_of(after, "confluent")["Rights"] = {
+        "Type": "AWS::IAM::ManagedPolicy",
+        "Properties": {"PolicyDocument": {"Resource": f"arn:aws:secretsmanager:secret:{remaining}-??????"}},
+    }
+    found = refused(deployed, after).get("StockTradesTopic", "")
+    assert (reason in found) if reason else ("acme/kafka" not in found)
+
+
 def test_a_replaced_topic_may_have_fewer_partitions(templates):
     deployed = with_properties(templates, "StockTradesTopic", partitions=12)
     assert (

@@ -130,6 +130,25 @@ def test_a_topic_that_does_not_exist_is_named(org):
         org.resource("existing_topic", "It", topic="returns", **where).create()
 
 
+def test_a_rollback_is_not_refused_because_the_owner_has_deleted_the_topic(org):
+    where, _ = kafka(org)
+    topic = org.resource("topic", "Orders", topic="orders", partitions=1, **where)
+    topic.create()
+    looked_up = org.resource("existing_topic", "It", topic="orders", **where)
+    looked_up.create()
+    topic.delete()
+    org.settle()
+    deployed = looked_up.properties
+    registry = registry_key(org, where["environment_id"])["credentials"]
+    with pytest.raises(TimedOut, match=r"CFL-NO-TOPIC"):
+        looked_up.update(write_mode="APPEND", registry_credentials=registry)
+    failed = looked_up.properties
+    looked_up.properties = deployed
+    org.invocations.stacks.status = "UPDATE_ROLLBACK_IN_PROGRESS"
+    looked_up.run(looked_up.event("Update", failed))
+    assert looked_up.outputs["name"] == "orders"
+
+
 def test_a_table_of_a_topic_without_a_schema_is_refused(org):
     where, _ = kafka(org)
     registry = registry_key(org, where["environment_id"])["credentials"]

@@ -452,6 +452,17 @@ def test_a_protected_cluster_keeps_the_records_of_its_topics(org, protected, sta
     assert protected.topics["own"].deleting
 
 
+def test_the_owner_who_protects_a_shared_cluster_does_not_protect_what_others_created_in_it(org, protected):
+    given = {name: protected.statement.properties[name] for name in ("environment_id", "cluster_id")}
+    topic = org.resource("topic", "Own", topic="own", credentials="kafka-key", shared_cluster="true", **given)
+    topic.create()
+    topic.delete()
+    protected.statement.update(shared_cluster="true")
+    protected.delete("DELETE_IN_PROGRESS")
+    assert protected.names() == (False, False)
+    assert "own" not in protected.topics
+
+
 def test_a_deployment_that_keeps_its_data_keeps_the_table(org, table):
     table.statement.properties["keep_table"] = "true"
     table.statement.create()

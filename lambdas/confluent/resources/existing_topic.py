@@ -27,7 +27,12 @@ def create(context: Ctx, spec: ExistingTopicProps) -> str:
 
 
 def is_ready(context: Ctx, spec: ExistingTopicProps, object_id: str) -> Outputs | None:
-    """Return the outputs of the topic. Raises Refused if it doesn't exist, or can't become such a table."""
+    """Return the outputs of the topic. Raises Refused if it doesn't exist, or can't become such a table.
+
+    A rollback is never refused: its owner may have changed or deleted the topic since the last deployment.
+    """
+    if context.rolling_back():
+        return {"name": object_id, "partitions": ""}
     key = context.secrets.read_key(spec.credentials)
     kafka = context.vendor.kafka(spec.environment_id, spec.cluster_id, key)
     route = build_path("kafka", "v3", "clusters", spec.cluster_id, "topics", spec.topic)

@@ -158,7 +158,7 @@ def delete(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
         put(context, spec, actual, stopped=True)
         raise InProgress(errors.WAITING, f"statement {object_id} is being stopped")
     if _needs_undo(context, spec, object_id):
-        if spec.cluster_id:
+        if spec.cluster_id and not spec.shared_cluster:
             require_unprotected(
                 context,
                 spec.environment_id,

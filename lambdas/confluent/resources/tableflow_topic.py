@@ -130,7 +130,7 @@ def delete(context: Ctx, spec: TableflowTopicProps, object_id: str) -> None:
 
     Files in your own bucket and tables in AWS Glue stay; Confluent's own storage is emptied.
     """
-    if spec.storage == "managed":
+    if spec.storage == "managed" and not spec.shared_cluster:
         require_unprotected(
             context, spec.environment_id, spec.cluster_id, f"the table of topic {object_id} has rows"
         )
