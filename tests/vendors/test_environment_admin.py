@@ -137,3 +137,11 @@ def test_an_account_that_is_hidden_is_never_said_to_be_gone(org):
     with pytest.raises(LakeferryError, match=r"CFL-(UNSEEN|AUTH-SCOPE)"):
         account.delete()
     assert created <= org.objects()
+
+
+def test_a_new_account_is_waited_for_until_the_role_of_its_owner_is_effective(org):
+    org.disturb(fault="error", status=403, method="GET", path="/iam/v2/service-accounts/sa-*", times=60)
+    account = org.resource("service_account", "Manager")
+    began = org.clock.time()
+    assert account.create()["id"].startswith("sa-")
+    assert org.clock.time() - began > 120  # a key that may not read it is reported after two minutes

@@ -11,6 +11,7 @@ from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.lookup import Ctx, find_by_id_or_name, require_existing
 from lambdas.confluent.properties import ServiceAccountProps
 from lambdas.confluent.rest_client import build_path, get_text, require_text
+from lambdas.confluent.sight import Container
 from lambdas.shared.errors import Denied
 from lambdas.shared.resource import Outputs
 
@@ -33,16 +34,12 @@ def create(context: Ctx, spec: ServiceAccountProps) -> str:
 
 
 def is_ready(context: Ctx, spec: ServiceAccountProps, object_id: str) -> Outputs | None:
-    actual = require_existing(
-        context.vendor.cloud.read(_build_route(object_id)), f"service account {object_id}"
-    )
+    actual = require_existing(_read(context, object_id), f"service account {object_id}")
     return {"id": object_id, "name": get_text(actual, "display_name"), "principal": f"User:{object_id}"}
 
 
 def update(context: Ctx, spec: ServiceAccountProps, object_id: str) -> None:
-    actual = require_existing(
-        context.vendor.cloud.read(_build_route(object_id)), f"service account {object_id}"
-    )
+    actual = require_existing(_read(context, object_id), f"service account {object_id}")
     expected = {"display_name": context.name, "description": spec.description}
     changes = {name: value for name, value in expected.items() if get_text(actual, name) != value}
     if changes:
@@ -79,6 +76,14 @@ def find_existing(context: Ctx, spec: ServiceAccountProps, known_id: str | None)
 
     accounts = cloud.pages(_ROUTE, display_name=context.name)
     return find_by_id_or_name(known_id, read_by_id, accounts, context.name, "display_name")
+
+
+def _read(context: Ctx, object_id: str) -> dict[str, Any] | None:
+    """Return the account, or None if it is gone.
+
+    Raises InProgress while the role of a new owner, which comes with the account, may not be effective yet.
+    """
+    return context.vendor.cloud.read(_build_route(object_id), Container(service_account_id=object_id))
 
 
 def _build_route(object_id: str) -> str:
