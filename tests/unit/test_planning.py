@@ -266,6 +266,22 @@ def test_the_schema_of_records_that_stay_can_not_be_removed(templates, leaves, e
     assert logical_ids == set(expected)
 
 
+@pytest.mark.parametrize(
+    ("logical_id", "resource_type", "way_out"),
+    [
+        ("KafkaCluster", "Custom::LakeferryExistingCluster", "can't be given away"),
+        ("StockTradesTopic", "Custom::LakeferryExistingTopic", "with on_destroy = keep"),
+    ],
+)
+def test_what_was_created_can_not_be_called_existing(templates, logical_id, resource_type, way_out):
+    """A cluster is deleted with its deployment even if the data is kept."""
+    after = copy.deepcopy(templates)
+    resources_of(after, "confluent")[logical_id]["Type"] = resource_type
+    reason = refused(templates, after)[logical_id]
+    assert reason.endswith(way_out)
+    assert ("on_destroy" in reason) == (logical_id == "StockTradesTopic")
+
+
 TOTALS = "stock_trades_with_totals"
 
 
