@@ -185,7 +185,7 @@ def test_the_catalog_is_awaited_where_asked(server):
         tableflow_topic.is_ready(context(server), waiting, "trades")
     server.answers[f"GET {CATALOGS}"] = listing()
     there(server)
-    with pytest.raises(InProgress, match="no catalog integration"):
+    with pytest.raises(ResourceFailed, match=r"CFL-NO-CATALOG.*no catalog integration"):
         tableflow_topic.is_ready(context(server), waiting, "trades")
     assert not server.writes()
 

@@ -57,11 +57,11 @@ WITHOUT_EFFECT = {
     "existing_topic": "credentials write_mode registry_credentials",
     "flink_statement": (
         "credentials topic_credentials subject_credentials undo_sql tableflow_topics keep_table adopt "
-        "catalog database topic cluster_id"
+        "catalog database topic cluster_id shared_cluster"
     ),
     "schema": "credentials delete_permanently adopt",
-    "tableflow_topic": "credentials await_catalog adopt",
-    "topic": "credentials adopt",
+    "tableflow_topic": "credentials await_catalog adopt shared_cluster",
+    "topic": "credentials adopt shared_cluster",
     # Checked when the table is created.
     "snowflake_iceberg_table": "write_mode",
     # A change is an update, which writes the secret again.
