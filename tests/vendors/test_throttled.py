@@ -10,7 +10,9 @@ from tests.support.confluent_environment import Organization
 
 RESOURCES = 200
 EVERY = 5
-MINIMUM = 3  # calls of one service account: list, list again, create
+#: Calls of one service account without a limit: list, three to find out whether the login has to own it (the
+#: organization, the owner of the key, the owner's roles), create, read.
+MINIMUM = 6
 
 
 @pytest.mark.parametrize("headers", [True, False])
@@ -31,5 +33,5 @@ def test_all_resources_are_created_with_few_extra_calls(headers):
         events = [event for event in events if not org.invocations.is_complete(event)["IsComplete"]]
         org.clock.sleep(EVERY)
     assert len(org.simulation.organization.service_accounts) == RESOURCES
-    assert len(org.wire.calls) <= 2 * MINIMUM * RESOURCES, len(org.wire.calls)
+    assert len(org.wire.calls) <= 1.5 * MINIMUM * RESOURCES, len(org.wire.calls)
     org.close()
