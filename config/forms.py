@@ -31,6 +31,11 @@ _FIRST_DAY = date(1990, 1, 1)
 _LAST_DAY = date(2100, 12, 31)
 
 
+def name_table(topic: str) -> str:
+    """Return the name of a topic's table: Glue stores names in lower case (Glue API, TableInput)."""
+    return topic.lower()
+
+
 def find_zone_problem(name: str) -> str | None:
     try:
         zoneinfo.ZoneInfo(name)

@@ -129,7 +129,7 @@ def _prepare(
     Return the context, and by window the seconds that an earlier run took.
     """
     bucket = Bucket(services.s3, args.bucket, args.prefix)
-    table = pin(services, args.database, args.table or contract.source.topic.lower())
+    table = pin(services, args.database, args.table or contract.source.table)
     require_fields(contract, table)
     keeps_table = contract.aggregate is not None and contract.aggregate.keep_as_table
     listing = Listing.read(bucket, contract.name)

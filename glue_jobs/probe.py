@@ -282,7 +282,7 @@ def _list_bucket(region: str, bucket: str) -> str:
 
 def _check_table(spark: SparkSession, args: Arguments) -> tuple[bool, Any]:
     services: Services = connect(args.region)
-    name = args.table or contracts.load(args.export).source.topic.lower()
+    name = args.table or contracts.load(args.export).source.table
     pinned = pin(services, args.database, name)
     rows = (
         spark.read.option("versionAsOf", pinned.snapshot_id)

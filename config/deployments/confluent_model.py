@@ -9,7 +9,7 @@ from typing import Final, Literal
 import attrs
 
 from config.deployments import validation
-from config.forms import NAME
+from config.forms import NAME, name_table
 from config.toml_model import setting
 
 _PARTITIONS: Final = 6
@@ -207,8 +207,8 @@ class Topic:
 
     @property
     def table(self) -> str:
-        """Return the name of its table: Glue stores names in lower case (Glue API, TableInput)."""
-        return self.name.lower()
+        """Return the name of its table in Glue."""
+        return name_table(self.name)
 
     @property
     def new_partitions(self) -> int:

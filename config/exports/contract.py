@@ -15,7 +15,7 @@ from typing import Literal
 import attrs
 
 from config.exports.file_model import Check, Delivery, PersonalPattern, Report
-from config.forms import NAME, PATH, TOPIC, TYPE, explain_implausible_day, find_zone_problem
+from config.forms import NAME, PATH, TOPIC, TYPE, explain_implausible_day, find_zone_problem, name_table
 from config.toml_model import setting
 
 #: Kinds of windows. config/exports/windows.py defines each of them.
@@ -52,6 +52,11 @@ class Source:
         default=list,
         form=PATH,
     )
+
+    @property
+    def table(self) -> str:
+        """Return the name of the topic's table in Glue."""
+        return name_table(self.topic)
 
 
 @attrs.frozen

@@ -45,7 +45,7 @@ _AWS: Final = Config(
 )
 
 #: The Kafka key of the account that manages topics, which people may bring.
-_MANAGERS_KAFKA_KEY: Final = "kafka/app_manager"
+MANAGERS_KAFKA_KEY: Final = "kafka/app_manager"
 
 
 @attrs.frozen
@@ -223,7 +223,7 @@ class DeploymentContext:
         """
         confluent = self.deployment.confluent
         brought = confluent.brought_keys if confluent else {}
-        service = name.partition("/")[0] if name == _MANAGERS_KAFKA_KEY else name
+        service = name.partition("/")[0] if name == MANAGERS_KAFKA_KEY else name
         return brought.get(service) or f"{self.deployment.prefix}/confluent/{name}"
 
     def context(self) -> dict[str, str]:

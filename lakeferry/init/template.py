@@ -67,7 +67,7 @@ cloud_key_secret = "{key}"  # filled by `lakeferry secrets set confluent`
 environment_id = {environment}
 environment_name = {name}
 cluster_id = {cluster}
-glue_database = {cluster}  # where the cluster's integration with Glue writes; another one if its owner chose so
+glue_database = {cluster}  # the database that the cluster's integration with Glue writes to
 # kafka_key_secret = "…"  # a key that may describe the topics: `lakeferry doctor --discover` lists them
 # schema_registry_key_secret = "…"
 """

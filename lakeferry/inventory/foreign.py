@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from lakeferry.deployment import stacks
-from lakeferry.deployment.context import DeploymentContext
+from lakeferry.deployment.context import MANAGERS_KAFKA_KEY, DeploymentContext
 from lakeferry.deployment.stacks import Stack
 from lakeferry.errors import CommandFailed
 from lakeferry.inventory.confluent import BY_HAND
@@ -20,8 +20,6 @@ from lambdas.shared.errors import LakeferryError
 _INTERNAL: Final = re.compile(r"__.*|_schemas|_confluent.*|(dlq|success|error)-lcc-[a-z0-9]+")
 #: Properties with the names of topics, of the resource types that create or write topics.
 _TOPICS: Final = ("topic", "error_log_topic")
-#: The secret of the key with which the deployment creates its topics.
-_MANAGER: Final = "kafka/app_manager"
 
 
 def require_own_contents(
@@ -63,7 +61,7 @@ def _list_foreign_topics(
     except LakeferryError as error:
         if not any(resource.identity.kind == "topic" for resource in known_resources):
             return []
-        secret = ctx.confluent_secret(_MANAGER)
+        secret = ctx.confluent_secret(MANAGERS_KAFKA_KEY)
         message = (
             f"whether others have topics in {cluster.id} can't be told with the key in secret {secret}: "
             f"{error.what}"
@@ -85,7 +83,7 @@ def _list_topics(ctx: DeploymentContext, cluster: Item) -> Iterator[str]:
 
     Raises LakeferryError.
     """
-    key = ctx.secrets.read_key(ctx.confluent_secret(_MANAGER))
+    key = ctx.secrets.read_key(ctx.confluent_secret(MANAGERS_KAFKA_KEY))
     plane = ctx.confluent().kafka(cluster.parents[0], cluster.id, key)
     for document in get_objects(
         plane.get(build_path("kafka", "v3", "clusters", cluster.id, "topics")), "data"

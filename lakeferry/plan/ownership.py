@@ -199,8 +199,8 @@ def _refuse_topic_that_is_dropped(changes: Sequence[Change]) -> Iterator[tuple[T
 def _refuse_key_left_out(
     comparison: Comparison, changes: Sequence[Change]
 ) -> Iterator[tuple[TemplateResource, str]]:
-    """Yield objects that are deleted with a key that the file names no more. CloudFormation deletes last,
-    when no function may read the secret, and gives the object up.
+    """Yield objects that are deleted with a key that the file no longer names. CloudFormation deletes last:
+    no function may read the secret then, so the object would stay, in no stack.
     """
     rights = json.dumps([stack.template for stack in comparison.wanted])
     for change in changes:
@@ -216,8 +216,8 @@ def _refuse_key_left_out(
         if left_out:
             yield (
                 before,
-                f"it is deleted with the key in secret {left_out[0]}, which the file no longer names. Put "
-                "the key back, deploy, and remove it from the file afterwards",
+                f"it is deleted with the key in secret {left_out[0]}, which the deployment file no longer "
+                "names. Put the key back into the file, deploy, and remove it afterwards",
             )
 
 

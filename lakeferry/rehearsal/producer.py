@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import fastavro
 
+from lakeferry.deployment.context import MANAGERS_KAFKA_KEY
 from lakeferry.rehearsal.harness import Harness
 from lambdas.confluent.rest_client import build_path, require_text
 
@@ -30,7 +31,7 @@ def write_to_each_partition(harness: Harness, topic: str, value: Mapping[str, An
     ctx = harness.ctx
     environment, cluster = (harness.output("confluent", name) for name in ("EnvironmentId", "KafkaClusterId"))
     registry = vendor.registry(environment, secrets.read_key(ctx.confluent_secret("schema_registry")))
-    kafka = vendor.kafka(environment, cluster, secrets.read_key(ctx.confluent_secret("kafka/app_manager")))
+    kafka = vendor.kafka(environment, cluster, secrets.read_key(ctx.confluent_secret(MANAGERS_KAFKA_KEY)))
     data = _encode_value(registry.get(build_path("subjects", f"{topic}-value", "versions", "latest")), value)
     route = build_path("kafka", "v3", "clusters", cluster, "topics", topic)
     for partition in range(int(require_text(kafka.get(route), "partitions_count"))):

@@ -11,19 +11,17 @@ import attrs
 from config.exports import topic_schema
 from config.exports.avro_schema import BadSchema
 from config.exports.topic_schema import TAGS, UNKNOWN_TAGS
-from lakeferry.deployment.context import DeploymentContext
+from lakeferry.deployment.context import MANAGERS_KAFKA_KEY, DeploymentContext
 from lakeferry.errors import CommandFailed
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import Confluent
 from lambdas.confluent.resources.existing_topic import CLEANUP_POLICY, choose_write_mode
 from lambdas.confluent.rest_client import RestClient, build_path, get_objects, get_path, get_text
-from lambdas.shared.errors import Denied, NotFound, ParentMissing, Refused
+from lambdas.shared.errors import Denied, InProgress, NotFound, ParentMissing, Refused
 
 _RETENTION: Final = "retention.ms"
 _TABLES: Final = "/tableflow/v1/tableflow-topics"
 _AVRO: Final = "AVRO"
-#: In the text of an Avro schema, the tags of a field (docs.confluent.io, "Data Contracts").
-_INLINE_TAGS: Final = "confluent:tags"
 UNKNOWN: Final = "unknown"
 NONE: Final = "none"
 OFF: Final = "off"
@@ -61,19 +59,23 @@ class Cluster:
         """Return the topics that the Kafka key may describe, by name. `in_file` are the names of topics in
         the deployment file. Raises LakeferryError.
         """
-        tables = self._list_tables()
+        listed_tables = self._list_tables()
         documents = [
             document
             for document in get_objects(self.kafka.get(self._build_route()), "data")
             if get_path(document, "is_internal") is not True
         ]
         return [
-            self._describe(document, tables, is_in_file=get_text(document, "topic_name") in in_file)
+            self._describe(document, listed_tables, is_in_file=get_text(document, "topic_name") in in_file)
             for document in sorted(documents, key=lambda document: get_text(document, "topic_name"))
         ]
 
     def read_schema(self, topic: str) -> dict[str, Any]:
-        """Return the Avro schema of the topic's values. Raises CommandFailed, LakeferryError."""
+        """Return the Avro schema of the topic's values. Raises CommandFailed, LakeferryError.
+
+        Its tags are unknown unless a field has the tag for personal data: a schema without one says nothing.
+        They are also unknown if the subject's metadata has tags, which are not read here.
+        """
         latest = self._read_latest(f"{topic}-value")
         if latest == UNKNOWN:
             why = "there is none yet" if self.registry is None else "Schema Registry refuses the key"
@@ -85,21 +87,26 @@ class Cluster:
             raise CommandFailed("NO-SCHEMA", f"the schema of {topic} is {kind}, and contracts need Avro")
         if get_path(latest, "references"):
             raise CommandFailed("NO-SCHEMA", f"the schema of {topic} refers to schemas of other subjects")
-        text = get_text(latest, "schema")
-        document: dict[str, Any] = _require_record(text, topic)
-        if _INLINE_TAGS not in text:
-            # Nobody may have thought of tags, or they are in the subject's metadata.
-            document = {TAGS: UNKNOWN_TAGS, **document}
+        document = json.loads(get_text(latest, "schema"))
+        if not isinstance(document, dict):
+            raise CommandFailed("NO-SCHEMA", f"the schema of {topic} is not a record")
+        try:
+            schema = topic_schema.from_avro(document, topic)
+        except BadSchema as bad:
+            raise CommandFailed("NO-SCHEMA", str(bad)) from None
+        has_tags = any(field.tagged for field in schema.fields.values())
+        if not has_tags or get_path(latest, "metadata", "tags"):
+            return {TAGS: UNKNOWN_TAGS, **document}
         return document
 
     def _describe(
-        self, document: dict[str, Any], tables: dict[str, dict[str, Any]] | None, *, is_in_file: bool
+        self, document: dict[str, Any], listed_tables: dict[str, dict[str, Any]], *, is_in_file: bool
     ) -> DiscoveredTopic:
         name = get_text(document, "topic_name")
         settings = self._read_settings(name)
         policy = settings.get(CLEANUP_POLICY, UNKNOWN)
         value_schema = self._find_type(f"{name}-value")
-        state = UNKNOWN if tables is None else _describe_table(tables.get(name))
+        state = _describe_table(listed_tables[name]) if name in listed_tables else self._find_state(name)
         return DiscoveredTopic(
             name=name,
             partitions=int(get_text(document, "partitions_count") or 0),
@@ -135,16 +142,30 @@ class Cluster:
         except Denied:
             return UNKNOWN
 
-    def _list_tables(self) -> dict[str, dict[str, Any]] | None:
-        """Return Tableflow's topics by name, None if the key may not list them."""
+    def _list_tables(self) -> dict[str, dict[str, Any]]:
+        """Return those of Tableflow's topics that the key sees, by name."""
         if self.tableflow is None:
-            return None
-        query = {"environment": self.environment_id, "spec.kafka_cluster": self.id}
+            return {}
         try:
-            listed = self.tableflow.pages(_TABLES, **query)
+            listed = self.tableflow.pages(_TABLES, **self._build_query())
         except Denied:
-            return None
+            return {}
         return {get_text(table, "spec", "display_name"): table for table in listed}
+
+    def _find_state(self, topic: str) -> str:
+        """Return the state of Tableflow for a topic that its list doesn't show: Confluent leaves out what the
+        key's owner may not see, so OFF needs the answer about the topic itself.
+        """
+        if self.tableflow is None:
+            return UNKNOWN
+        try:
+            table = self.tableflow.read(_TABLES + build_path(topic), **self._build_query())
+        except (Denied, InProgress):
+            return UNKNOWN
+        return OFF if table is None else _describe_table(table)
+
+    def _build_query(self) -> dict[str, str]:
+        return {"environment": self.environment_id, "spec.kafka_cluster": self.id}
 
     def _build_route(self) -> str:
         return build_path("kafka", "v3", "clusters", self.id, "topics")
@@ -169,7 +190,7 @@ def open_cluster(ctx: DeploymentContext) -> Cluster:
 def _open_kafka(
     ctx: DeploymentContext, vendor: Confluent, environment_id: str, cluster_id: str
 ) -> RestClient:
-    secret = ctx.confluent_secret("kafka/app_manager")
+    secret = ctx.confluent_secret(MANAGERS_KAFKA_KEY)
     try:
         key = ctx.secrets.read_key(secret)
     except NotFound as missing:
@@ -200,25 +221,11 @@ def _open_tableflow(ctx: DeploymentContext, vendor: Confluent) -> RestClient | N
         return None
 
 
-def _require_record(text: str, topic: str) -> dict[str, Any]:
-    """Return the Avro schema. Raises CommandFailed if it is none that a contract can be checked against."""
-    document = json.loads(text)
-    if not isinstance(document, dict):
-        raise CommandFailed("NO-SCHEMA", f"the schema of {topic} is not a record: {text[:80]}")
-    try:
-        topic_schema.from_avro(document, topic)
-    except BadSchema as bad:
-        raise CommandFailed("NO-SCHEMA", str(bad)) from None
-    return document
-
-
 def _read_type(version: dict[str, Any]) -> str:
     return get_text(version, "schemaType") or _AVRO
 
 
-def _describe_table(table: dict[str, Any] | None) -> str:
-    if table is None:
-        return OFF
+def _describe_table(table: dict[str, Any]) -> str:
     bucket = get_text(table, "spec", "storage", "bucket_name")
     place = f"into bucket {bucket}" if bucket else "into Confluent's storage"
     return f"{get_text(table, 'status', 'phase')} {place}"

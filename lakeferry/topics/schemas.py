@@ -76,30 +76,33 @@ def import_from_registry(ctx: DeploymentContext, names: list[str], *, replace: b
     """
     cluster = discovery.open_cluster(ctx)
     topics = {topic.name: topic for topic in ctx.deployment.topics}
-    added = [name for name in dict.fromkeys(names) if name not in topics]
+    if not names:
+        names = [topic.name for topic in ctx.deployment.tables if topic.existing]
+    selected = list(dict.fromkeys(names))
+    added = [name for name in selected if name not in topics]
     file = deployment_file.FOLDER / f"{ctx.stage}.toml"
     text = add_topics(file, _require_topics(cluster, added))
-    topics |= {name: Topic(name=name, existing=True, tableflow=Tableflow()) for name in added}
-    imported = (
-        [topics[name] for name in dict.fromkeys(names)]
-        if names
-        else [topic for topic in ctx.deployment.tables if topic.existing]
-    )
-    documents = {topic.name: cluster.read_schema(topic.name) for topic in imported}
+    for name in added:
+        topics[name] = Topic(name=name, existing=True, tableflow=Tableflow())
+    documents = {name: cluster.read_schema(name) for name in selected}
     if added:
         write_at_once(file, text)
-    return [_write(ctx, topic, documents[topic.name], replace=replace) for topic in imported]
+    return [_write(ctx, topics[name], documents[name], replace=replace) for name in selected]
 
 
 def _require_topics(cluster: discovery.Cluster, names: list[str]) -> list[discovery.DiscoveredTopic]:
-    """Return what the cluster says of these topics. Raises CommandFailed if one is not there."""
+    """Return what the cluster says of these topics.
+
+    Raises CommandFailed if the key doesn't see one of them.
+    """
     if not names:
         return []
     existing = {topic.name: topic for topic in cluster.list_topics([])}
     unknown = [name for name in names if name not in existing]
     if unknown:
         hint = f"Topics that the key may see: {', '.join(sorted(existing)) or 'none'}"
-        raise CommandFailed("TOPICS-UNKNOWN", f"the cluster has no topic {', '.join(unknown)}", hint)
+        what = f"the Kafka key sees no topic {', '.join(unknown)} in the cluster"
+        raise CommandFailed("TOPICS-UNKNOWN", what, hint)
     return [existing[name] for name in names]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar, NamedTuple
 
 from lambdas.confluent import flink_sql
+from lambdas.confluent.properties import SHARED_CLUSTER
 from lambdas.shared.properties import Properties, prop, properties
 
 
@@ -57,11 +58,7 @@ class FlinkStatementProps(Properties[FlinkStatementOutputs]):
         "lost.",
         default=False,
     )
-    shared_cluster: bool = prop(
-        "Whether somebody else owns the cluster. Its deletion protection then doesn't apply to what the "
-        "deployment created in it.",
-        default=False,
-    )
+    shared_cluster: bool = prop(SHARED_CLUSTER, default=False)
 
     def problems(self) -> Iterator[tuple[str, str]]:
         for name in ("sql", "undo_sql"):

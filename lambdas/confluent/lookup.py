@@ -7,6 +7,8 @@ from typing import Any, TypeAlias
 
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import Confluent
+from lambdas.confluent.flink_properties import FlinkStatementProps
+from lambdas.confluent.properties import TableflowTopicProps, TopicProps
 from lambdas.confluent.rest_client import get_path, get_text
 from lambdas.shared import errors
 from lambdas.shared.errors import Denied, LakeferryError, NotFound, ParentMissing, ResourceMissing
@@ -52,14 +54,19 @@ def treat_gone_container_as_empty(
         raise
 
 
-def require_unprotected(context: Ctx, environment_id: str, cluster_id: str, why: str) -> None:
-    """Raise LakeferryError if the cluster has deletion protection, unless the stack is rolling back what it
-    has just created.
+def require_unprotected(
+    context: Ctx, spec: TopicProps | TableflowTopicProps | FlinkStatementProps, why: str
+) -> None:
+    """Raise LakeferryError if the deployment's own cluster has deletion protection, unless the stack is
+    rolling back what it has just created.
 
     Confluent protects the cluster only; CloudFormation deletes what is in it before it reaches the cluster.
+    Somebody else who protects their cluster protects their own records, not those of the deployment.
     """
-    cluster = context.vendor.cluster(environment_id, cluster_id)
+    if spec.shared_cluster:
+        return
+    cluster = context.vendor.cluster(spec.environment_id, spec.cluster_id)
     if get_path(cluster, "spec", "deletion_protection") is True and not context.rolling_back():
         raise LakeferryError(
-            confluent_errors.DELETION_PROTECTED, f"Kafka cluster {cluster_id} is protected, and {why}"
+            confluent_errors.DELETION_PROTECTED, f"Kafka cluster {spec.cluster_id} is protected, and {why}"
         )

@@ -22,6 +22,11 @@ COMPATIBILITY_LEVELS: Final = (
     "BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE", "NONE",
 )  # fmt: skip
 _DAY_MS: Final = 86_400_000
+#: The text of a property of the types whose deletion a protected cluster prevents.
+SHARED_CLUSTER: Final = (
+    "Whether somebody else owns the cluster. Its deletion protection then doesn't apply to what the "
+    "deployment created in it."
+)
 
 
 class EnvironmentOutputs(NamedTuple):
@@ -175,11 +180,7 @@ class TopicProps(Properties[TopicOutputs]):
         "deletes its records.",
         default=False,
     )
-    shared_cluster: bool = prop(
-        "Whether somebody else owns the cluster. Its deletion protection then doesn't apply to what the "
-        "deployment created in it.",
-        default=False,
-    )
+    shared_cluster: bool = prop(SHARED_CLUSTER, default=False)
 
     def problems(self) -> Iterator[tuple[str, str]]:
         if self.partitions < 1:
@@ -340,11 +341,7 @@ class TableflowTopicProps(Properties[TableflowTopicOutputs]):
         "deleting disables it.",
         default=False,
     )
-    shared_cluster: bool = prop(
-        "Whether somebody else owns the cluster. Its deletion protection then doesn't apply to what the "
-        "deployment created in it.",
-        default=False,
-    )
+    shared_cluster: bool = prop(SHARED_CLUSTER, default=False)
 
     def problems(self) -> Iterator[tuple[str, str]]:
         for name in ("bucket", "provider_integration_id"):

@@ -66,7 +66,7 @@ class Application(server.Application):
             ("PUT", "/limit"): self._set_limit,
             ("POST", "/records"): self._read_records,
             ("POST", "/organizations"): self._add_organization,
-            ("POST", "/team"): self._move_in,
+            ("POST", "/team"): self._create_team,
             ("DELETE", "/roles"): self._end_roles,
             ("PUT", "/ip-filter"): self._set_ip_filter,
         }
@@ -98,9 +98,9 @@ class Application(server.Application):
     def _add_organization(self, request: control.Request) -> control.Response:
         return control.build_json_response(describe_credentials(*self._confluent.add_organization()))
 
-    def _move_in(self, request: control.Request) -> control.Response:
+    def _create_team(self, request: control.Request) -> control.Response:
         """Add another team's cluster, and return its ids and the keys that the team gives to a colleague."""
-        return control.build_json_response(attrs.asdict(team.move_in(self._confluent.organization)))
+        return control.build_json_response(attrs.asdict(team.create(self._confluent.organization)))
 
     def _end_roles(self, request: control.Request) -> control.Response:
         bindings = self._confluent.organization.role_bindings

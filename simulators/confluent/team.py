@@ -62,7 +62,7 @@ class Team:
     bucket: str
 
 
-def move_in(org: Organization) -> Team:
+def create(org: Organization) -> Team:
     """Create the team's objects. They exist at once."""
     environment, cluster, registry = _create_cluster(org)
     trades = _create_topic(org, cluster, _TRADES, {"retention.ms": "2592000000"})

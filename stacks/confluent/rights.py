@@ -138,7 +138,9 @@ def list_roles(deployment: Deployment) -> tuple[Role, ...]:
 
 
 def list_names(role: Role, deployment: Deployment) -> list[str]:
-    """Return the names of the objects on which a role is bound; "" for one that the stack knows by its id."""
+    """Return the names of the objects on which a role is bound. Where the scope has no names, such as a
+    cluster, that is "".
+    """
     if role.scope not in ("topic", "subject"):
         return [role.name]
     if deployment.created_confluent.cluster_id is None:

@@ -1,4 +1,4 @@
-"""A cluster that another team has: from `doctor --discover` to a file, and back, beside everything that they have.
+"""A cluster of another team: from `doctor --discover` to a file and back, beside everything that they have.
 
 The tests depend on each other: each continues where the previous one ended, as in
 docs/tutorial/existing-cluster.md.
@@ -18,23 +18,17 @@ import attrs
 import boto3
 import pytest
 
-from config.deployments import deployment_file
-from config.exports.check import NOT_JUDGED
 from config.project import PROJECT
-from lakeferry.deployment.context import Addresses, DeploymentContext
 from lakeferry.local import target
 from lakeferry.rehearsal import environments
 from lakeferry.rehearsal.environments import SimulatedEnvironment
 from lakeferry.rehearsal.harness import copy_project
 from tests.support.command import Clone
-from tests.support.deployment_kit import bootstrap
-from tests.support.waiting import until
+from tests.support.deployment_kit import Newcomer, bootstrap
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(2400)]
 STAGE = "shop"
 TOPIC = "Sales.Trades"
-_RUN_SECONDS = 300.0
-_ENDED = ("SUCCEEDED", "FAILED", "TIMEOUT", "STOPPED", "ERROR")
 _DAY = 86_400
 FILE = """
 [deployment]
@@ -61,39 +55,20 @@ engineers = ["engineers@example.com"]
 EXPORT = """
 [[exports]]
 contract = "daily_shop"
-cron = "0 6,18 * * ? *"
+cron = "0 6,14 * * ? *"
 zone = "America/New_York"
 """
 
 
 @attrs.frozen
-class Colleague:
-    """A user of the organization, in a clone of their own. `team` is what the other team told them."""
+class Colleague(Newcomer):
+    """A user of the same organization. `team` is what the other team told them."""
 
-    clone: Clone
     simulators: SimulatedEnvironment
     team: dict[str, str]
 
     def call(self, *words, code=0):
-        changes = self.simulators.variables
-        result = self.clone.run(*words, "--stage", STAGE, "--json", changes=changes, patience=1500)
-        assert result.code == code, f"{words}\n{result.err[-4000:]}{result.out}"
-        return result.document
-
-    @property
-    def file(self):
-        return self.clone.root / "project" / "deployments" / f"{STAGE}.toml"
-
-    @property
-    def ctx(self):
-        loaded = deployment_file.load(self.file, self.clone.root / "project", judge=NOT_JUDGED)
-        return DeploymentContext(loaded, Addresses.read(self.simulators.variables))
-
-    def output(self, part, name):
-        (stack,) = self.ctx.client("cloudformation").describe_stacks(
-            StackName=f"{self.ctx.deployment.prefix}-{part}"
-        )["Stacks"]
-        return next(output["OutputValue"] for output in stack["Outputs"] if output["OutputKey"] == name)
+        return super().call(*words, "--stage", STAGE, code=code)
 
     def store(self, name, key):
         key_id, _, secret = key.partition(":")
@@ -130,7 +105,7 @@ def colleague(tmp_path_factory):
     opened = environments.open_environment("ACME-ANALYTICS", time.time() - 3 * _DAY, flink=False)
     with opened as simulators, target.set_environment(simulators.variables):
         team = simulators.ask_confluent("POST", "/team", {})
-        yield Colleague(Clone(root), simulators, team)
+        yield Colleague(Clone(root), STAGE, simulators.variables, simulators, team)
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +135,10 @@ def test_the_topics_of_the_cluster_are_discovered(colleague, before):
 
 def test_a_topic_is_added_with_its_schema(colleague):
     refused = colleague.call("topics", "import", "none", code=2)
-    assert (refused["code"], refused["message"]) == ("TOPICS-UNKNOWN", "the cluster has no topic none")
+    assert (refused["code"], refused["message"]) == (
+        "TOPICS-UNKNOWN",
+        "the Kafka key sees no topic none in the cluster",
+    )
     (imported,) = colleague.call("topics", "import", TOPIC)["topics"]
     assert (imported["topic"], imported["state"]) == (TOPIC, "written")
     (topic,) = colleague.ctx.deployment.topics
@@ -208,12 +186,7 @@ def test_the_table_is_exported(colleague):
     glue = colleague.ctx.client("glue")
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     glue.start_job_run(JobName=job, Arguments={"--as-of": now})
-
-    def ended():
-        (run,) = glue.get_job_runs(JobName=job)["JobRuns"]
-        return run if run["JobRunState"] in _ENDED else None
-
-    run = until(ended, _RUN_SECONDS)
+    run = colleague.wait_for_run(job)
     assert run["JobRunState"] == "SUCCEEDED", run.get("ErrorMessage")
     bucket = colleague.output("data", "LakeBucketName")
     s3 = colleague.ctx.client("s3")

@@ -19,11 +19,9 @@ import boto3
 import pytest
 from pyiceberg.catalog.glue import GlueCatalog
 
-from config.deployments import deployment_file
 from config.exports import cron
-from config.exports.check import NOT_JUDGED
 from config.project import PROJECT
-from lakeferry.deployment.context import FUNCTIONS, Addresses, DeploymentContext
+from lakeferry.deployment.context import FUNCTIONS
 from lakeferry.local import target
 from lakeferry.rehearsal.harness import copy_project
 from simulators.aws.server import EmbeddedAws
@@ -32,8 +30,7 @@ from simulators.data import generators
 from simulators.tableflow.topic import load_topic
 from simulators.tableflow.writer import Tableflow, TableLocation
 from tests.support.command import Clone
-from tests.support.deployment_kit import bootstrap
-from tests.support.waiting import until
+from tests.support.deployment_kit import Newcomer, bootstrap
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(2400)]
 STAGE = "shop"
@@ -44,8 +41,6 @@ ANSWERS = (
     *("--topics", "sales_orders", "--zone", "Europe/Berlin"),
 )
 _WEEKS = {"start": datetime(2026, 11, 9, tzinfo=UTC), "end": datetime(2026, 11, 23, tzinfo=UTC)}
-_RUN_SECONDS = 300.0
-_ENDED = ("SUCCEEDED", "FAILED", "TIMEOUT", "STOPPED", "ERROR")
 
 
 @attrs.frozen
@@ -107,32 +102,10 @@ def _read_bucket_settings(s3):
 
 
 @attrs.frozen
-class Analyst:
-    """A user of the other team, in a clone of their own."""
+class Analyst(Newcomer):
+    """A user of the other team."""
 
-    clone: Clone
     aws: EmbeddedAws
-    variables: dict[str, str]
-
-    def call(self, *words, code=0):
-        result = self.clone.run(*words, "--json", changes=self.variables, patience=1500)
-        assert result.code == code, f"{words}\n{result.err[-4000:]}{result.out}"
-        return result.document
-
-    @property
-    def file(self):
-        return self.clone.root / "project" / "deployments" / f"{STAGE}.toml"
-
-    @property
-    def ctx(self):
-        loaded = deployment_file.load(self.file, self.clone.root / "project", judge=NOT_JUDGED)
-        return DeploymentContext(loaded, Addresses.read(self.variables))
-
-    def output(self, part, name):
-        (stack,) = self.ctx.client("cloudformation").describe_stacks(
-            StackName=f"{self.ctx.deployment.prefix}-{part}"
-        )["Stacks"]
-        return next(output["OutputValue"] for output in stack["Outputs"] if output["OutputKey"] == name)
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +120,7 @@ def analyst(aws, tmp_path_factory):
     copy_project(root)
     variables = aws.environment(os.environ) | {FUNCTIONS: "local"}
     with target.set_environment(variables):
-        yield Analyst(Clone(root), aws, variables)
+        yield Analyst(Clone(root), STAGE, variables, aws)
 
 
 @pytest.fixture(scope="module")
@@ -235,13 +208,7 @@ def test_the_schedule_publishes_a_file(analyst):
     )
     request = {"group": group, "name": name, "at": due.isoformat()}
     control.call(analyst.aws.url, "POST", "/schedules/fire", request)
-    glue = analyst.ctx.client("glue")
-
-    def ended():
-        (run,) = glue.get_job_runs(JobName=job)["JobRuns"]
-        return run if run["JobRunState"] in _ENDED else None
-
-    run = until(ended, _RUN_SECONDS)
+    run = analyst.wait_for_run(job)
     assert run["JobRunState"] == "SUCCEEDED", run.get("ErrorMessage")
     bucket = analyst.output("data", "LakeBucketName")
     s3 = analyst.ctx.client("s3")

@@ -1,4 +1,6 @@
-"""Both shipped deployments, one of exports only and one on an existing cluster, synthesised once for all tests of templates."""
+"""The assemblies for all tests of templates, each synthesised once: of both shipped deployments, of one with
+exports only, and of one on an existing cluster.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A cluster of somebody else: nothing of theirs is created, changed or deleted, and no account of ours has a right
-on more than the topics of the file.
+"""A cluster of somebody else: nothing of theirs is created, changed or deleted, and no account of ours has a
+right on more than the topics of the file.
 """
 
 from __future__ import annotations

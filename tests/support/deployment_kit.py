@@ -6,21 +6,68 @@ import base64
 import io
 import json
 import struct
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import attrs
 import fastavro
 import requests
 
+from config.deployments import deployment_file
+from config.exports.check import NOT_JUDGED
 from lakeferry.deployment.cdk import Cdk
-from lakeferry.deployment.context import DeploymentContext
+from lakeferry.deployment.context import Addresses, DeploymentContext
 from lakeferry.rehearsal.environments import SimulatedEnvironment
 from tests.support.command import Clone, CommandResult
+from tests.support.waiting import until
+
+_RUN_SECONDS = 300.0
+_ENDED = ("SUCCEEDED", "FAILED", "TIMEOUT", "STOPPED", "ERROR")
 
 
 def bootstrap(ctx: DeploymentContext, root: Path) -> None:
     """Bootstrap CDK in the account and region of the deployment."""
     Cdk(ctx, root / "cdk.out", root / "cdk.log").bootstrap(print)
+
+
+@attrs.frozen
+class Newcomer:
+    """A user who has a clone and nothing else of ours, beside what another team has."""
+
+    clone: Clone
+    stage: str
+    variables: Mapping[str, str]
+
+    def call(self, *words, code=0) -> dict[str, Any]:
+        result = self.clone.run(*words, "--json", changes=self.variables, patience=1500)
+        assert result.code == code, f"{words}\n{result.err[-4000:]}{result.out}"
+        return result.document
+
+    @property
+    def file(self) -> Path:
+        return self.clone.root / "project" / "deployments" / f"{self.stage}.toml"
+
+    @property
+    def ctx(self) -> DeploymentContext:
+        loaded = deployment_file.load(self.file, self.clone.root / "project", judge=NOT_JUDGED)
+        return DeploymentContext(loaded, Addresses.read(self.variables))
+
+    def output(self, part, name) -> str:
+        (stack,) = self.ctx.client("cloudformation").describe_stacks(
+            StackName=f"{self.ctx.deployment.prefix}-{part}"
+        )["Stacks"]
+        return next(output["OutputValue"] for output in stack["Outputs"] if output["OutputKey"] == name)
+
+    def wait_for_run(self, job) -> dict[str, Any]:
+        """Return the only run of a Glue job once it has ended."""
+        glue = self.ctx.client("glue")
+
+        def ended():
+            (run,) = glue.get_job_runs(JobName=job)["JobRuns"]
+            return run if run["JobRunState"] in _ENDED else None
+
+        return until(ended, _RUN_SECONDS)
 
 
 @attrs.frozen

@@ -99,7 +99,7 @@ def past(kind, **options):
     if kind in CONFLUENT:
         has_none = not org.simulation.organization.catalog_integrations
         with_catalog = has_none and kind != "catalog_integration"
-        Neighbours(org.simulation.organization, SCHEMA).move_in(with_catalog=with_catalog)
+        Neighbours(org.simulation.organization, SCHEMA).create_all(with_catalog=with_catalog)
     frozen = org.freeze()
     return Past(org, frozen, given, frozenset(org.objects()), _describe(org, kind))
 

@@ -1,5 +1,5 @@
-"""What other teams have in the same organization: one object of each kind in each environment and cluster, with
-names and properties as close to ours as they may be.
+"""What other teams have in the same organization: one object of each kind in each environment and cluster,
+with names and properties as close to ours as they may be.
 
 The simulator's state is changed directly, so no code under test makes them.
 """
@@ -17,8 +17,8 @@ from simulators.confluent.schemas import Schema
 TOPICS = ("orders-eu", "Orders", "order", "totals-eu", "stock_trades_eu")
 #: Names as ours, but for the hash.
 _NAME = "lakeferry-test-eu-west-1-it-"
-#: By kind: what changes without anybody's call to it. A catalog integration shows all tables of a cluster, and
-#: usages end some time after an object.
+#: By kind: what changes without anybody's call to it. A catalog integration shows all tables of a cluster,
+#: and usages end some time after an object.
 _VOLATILE = {
     "clusters": ("topics", "acls"),
     "schema_registries": ("schemas",),
@@ -42,7 +42,7 @@ class Neighbours:
         self._schema = Schema("AVRO", schema, ())
         self._now = organization.clock.now()
 
-    def move_in(self, *, with_catalog):
+    def create_all(self, *, with_catalog):
         """Add the objects. A cluster can have only one catalog integration, so that is a choice."""
         account = self._add_account()
         for environment in list(self._org.environments.values()):

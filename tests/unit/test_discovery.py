@@ -12,7 +12,8 @@ from lakeferry.errors import CommandFailed
 from lakeferry.topics import discovery, schemas
 from lambdas.shared.clock import Deadline
 from lambdas.shared.redaction import ApiKey, Secret
-from simulators.confluent import team
+from simulators.confluent import model, team
+from simulators.confluent.iam import bind_role, issue_key
 from simulators.confluent.schemas import Schema
 from tests.support.confluent_environment import SCHEMA, Organization
 
@@ -28,7 +29,7 @@ def org():
 
 @pytest.fixture
 def theirs(org):
-    return team.move_in(org.simulation.organization)
+    return team.create(org.simulation.organization)
 
 
 def key_of(text):
@@ -100,10 +101,43 @@ def test_a_topic_that_is_a_table_already_is_for_exports_only(org, theirs, cluste
     assert found["Sales.Trades"].tableflow == "off"
 
 
+def test_tableflow_that_the_key_may_not_see_is_not_off(org, theirs, cluster):
+    """The deployment's own key owns the topics of its tables only, and Confluent's list leaves the rest out."""
+    organization = org.simulation.organization
+    (account,) = [
+        account for account in organization.service_accounts.values() if account.name == "acme-reader"
+    ]
+    theirs_cluster = organization.clusters[theirs.cluster_id]
+    bind_role(
+        organization,
+        f"User:{account.id}",
+        "ResourceOwner",
+        theirs_cluster.build_crn("topic", "Sales.Trades"),
+    )
+    key = issue_key(organization, account.id, model.KeyKind.TABLEFLOW, "tableflow", organization.crn, delay=0)
+    vendor = org.connect(Deadline(org.clock, org.clock.time() + 100_000), org.clock, org.secrets)
+    seeing = attrs.evolve(cluster, tableflow=vendor.tableflow(ApiKey(key.id, Secret(key.secret))))
+    found = {topic.name: topic.tableflow for topic in seeing.list_topics([])}
+    assert found["Sales.Trades"] == "off"
+    assert found["payments"] == "unknown"
+
+
 def test_a_schema_without_tags_counts_as_unknown(cluster):
     schema = cluster.read_schema("Sales.Trades")
     assert next(iter(schema.items())) == ("lakeferry:tags", "unknown")
     assert schema["type"] == "record"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"id", "type": "string"', '"id", "type": "string", "confluent:tags": ["PUBLIC"]'),
+        ('"id", "type": "string"', '"id", "type": "string", "doc": "see confluent:tags"'),
+    ],
+)
+def test_a_schema_that_tags_no_personal_field_counts_as_unknown(org, cluster, old, new):
+    register(org, "audit-log-value", SCHEMA.replace(old, new))
+    assert cluster.read_schema("audit-log")["lakeferry:tags"] == "unknown"
 
 
 def test_a_schema_with_tags_is_taken_as_it_is(org, cluster):

@@ -1,4 +1,6 @@
-"""A Cloud key of an EnvironmentAdmin is enough on an existing cluster: for accounts, roles, keys and tables."""
+"""A Cloud key of an EnvironmentAdmin is enough on an existing cluster: for accounts, roles, keys and
+tables.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ class Administered(Organization):
 
     def __init__(self):
         super().__init__()
-        self.team = team.move_in(self.simulation.organization)
+        self.team = team.create(self.simulation.organization)
         # A role counts as effective everywhere ten minutes after it was bound.
         self.clock.sleep(900)
         self.before = self.objects()

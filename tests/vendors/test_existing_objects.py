@@ -1,5 +1,5 @@
-"""A cluster and topics that somebody else has: they are looked up, and what a deployment can't use is refused by
-name.
+"""A cluster and topics that somebody else has: they are looked up, and what a deployment can't use is refused
+by name.
 """
 
 from __future__ import annotations
@@ -229,9 +229,31 @@ def test_the_owner_of_a_topic_enables_its_table_and_no_other(org):
 def test_a_cluster_without_an_integration_with_glue_ends_the_wait(org):
     where = own_one_topic(org, "orders")
     began = org.clock.now
-    with pytest.raises(TimedOut, match=r"CFL-NO-CATALOG.*has no catalog integration"):
+    with pytest.raises(TimedOut, match=r"CFL-NO-CATALOG.*may not see whether the cluster has"):
         org.resource("tableflow_topic", "It", topic="orders", await_catalog="true", **where).create()
-    assert org.clock.now - began < 1800
+    assert 1800 <= org.clock.now - began < 2400  # a table takes some ten minutes
+
+
+def test_a_key_that_would_see_the_integration_ends_the_wait_earlier(org):
+    given = {**LIVES["tableflow_topic"].properties(org), "await_catalog": "true"}
+    org.simulation.organization.catalog_integrations.clear()
+    began = org.clock.now
+    with pytest.raises(TimedOut, match=r"CFL-NO-CATALOG.*lkc-\w+ has no catalog integration"):
+        org.resource("tableflow_topic", "It", **given).create()
+    assert 900 <= org.clock.now - began < 1500
+
+
+def test_a_cluster_that_is_still_provisioned_is_waited_for_and_one_that_failed_is_not(org):
+    where = cluster(org)
+    (theirs,) = org.simulation.organization.clusters.values()
+    theirs.phase = "PROVISIONING"
+    began = org.clock.now
+    with pytest.raises(TimedOut, match="existing_cluster KafkaCluster"):
+        org.resource("existing_cluster", "KafkaCluster", region=REGION, **where).create()
+    assert org.clock.now - began >= 900
+    theirs.phase = "FAILED"
+    with pytest.raises(TimedOut, match="CFL-CLUSTER-FAILED"):
+        org.resource("existing_cluster", "Failed", region=REGION, **where).create()
 
 
 def test_a_statement_runs_as_the_owner_of_a_key_that_is_brought(org):

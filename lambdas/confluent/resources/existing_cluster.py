@@ -29,13 +29,17 @@ def create(context: Ctx, spec: ExistingClusterProps) -> str:
 
 
 def is_ready(context: Ctx, spec: ExistingClusterProps, object_id: str) -> Outputs | None:
-    """Return the outputs of the cluster. Raises Refused if a deployment can't use it."""
+    """Return the outputs of the cluster once it is ready. Raises Refused if a deployment can't use it, and
+    ResourceFailed if it has failed.
+    """
     actual = context.vendor.cluster(spec.environment_id, object_id)
     if actual is None:
         message = f"Kafka cluster {object_id} does not exist in environment {spec.environment_id}"
         raise Refused(confluent_errors.NO_CLUSTER, message, patience=ABSENCE_PATIENCE)
     if problem := find_problem(actual, spec.region):
         raise Refused(confluent_errors.UNFIT_CLUSTER, f"Kafka cluster {object_id} {problem}")
+    if not kafka_cluster.is_provisioned(actual):
+        return None
     return kafka_cluster.build_outputs(context, spec.environment_id, actual)
 
 

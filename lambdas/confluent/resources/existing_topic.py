@@ -29,7 +29,7 @@ def create(context: Ctx, spec: ExistingTopicProps) -> str:
 def is_ready(context: Ctx, spec: ExistingTopicProps, object_id: str) -> Outputs | None:
     """Return the outputs of the topic. Raises Refused if it doesn't exist, or can't become such a table.
 
-    A rollback is never refused: its owner may have changed or deleted the topic since the last deployment.
+    A rollback is never refused: since the last deployment, the owner may have changed or deleted the topic.
     """
     if context.rolling_back():
         return {"name": object_id, "partitions": ""}
@@ -68,7 +68,10 @@ def _require_write_mode(spec: ExistingTopicProps, kafka: RestClient, route: str)
         get_text(setting, "name"): get_text(setting, "value")
         for setting in get_objects(kafka.get(f"{route}/configs"), "data")
     }
-    policy = settings.get(CLEANUP_POLICY) or "delete"
+    policy = settings.get(CLEANUP_POLICY)
+    if not policy:
+        message = f"Confluent doesn't say which {CLEANUP_POLICY} topic {spec.topic} has"
+        raise Refused(confluent_errors.UNEXPECTED, message)
     mode = choose_write_mode(policy)
     if mode != spec.write_mode:
         message = (

@@ -158,13 +158,8 @@ def delete(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
         put(context, spec, actual, stopped=True)
         raise InProgress(errors.WAITING, f"statement {object_id} is being stopped")
     if _needs_undo(context, spec, object_id):
-        if spec.cluster_id and not spec.shared_cluster:
-            require_unprotected(
-                context,
-                spec.environment_id,
-                spec.cluster_id,
-                f"statement {object_id} has a table with records",
-            )
+        if spec.cluster_id:
+            require_unprotected(context, spec, f"statement {object_id} has a table with records")
         _undo(context, spec, plane, object_id)
     undo_route = build_route(context, spec, build_undo_name(object_id))
     if plane.read(undo_route) is not None:

@@ -52,13 +52,21 @@ def is_ready(context: Ctx, spec: KafkaClusterProps, object_id: str) -> Outputs |
     actual = require_existing(
         context.vendor.cluster(spec.environment_id, object_id), f"Kafka cluster {object_id}"
     )
-    if get_text(actual, "status", "phase") == "FAILED":
-        raise ResourceFailed(
-            confluent_errors.CLUSTER_FAILED, f"Kafka cluster {object_id} is FAILED", patience=300.0
-        )
-    if get_text(actual, "status", "phase") != "PROVISIONED" or not get_text(actual, "spec", "http_endpoint"):
+    if not is_provisioned(actual):
         return None
     return build_outputs(context, spec.environment_id, actual)
+
+
+def is_provisioned(actual: dict[str, Any]) -> bool:
+    """Return whether the cluster is ready. Raises ResourceFailed if it has failed."""
+    phase = get_text(actual, "status", "phase")
+    if phase == "FAILED":
+        raise ResourceFailed(
+            confluent_errors.CLUSTER_FAILED,
+            f"Kafka cluster {get_text(actual, 'id')} is FAILED",
+            patience=300.0,
+        )
+    return phase == "PROVISIONED" and bool(get_text(actual, "spec", "http_endpoint"))
 
 
 def build_outputs(context: Ctx, environment_id: str, actual: dict[str, Any]) -> Outputs:

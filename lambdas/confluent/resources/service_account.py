@@ -23,7 +23,7 @@ _ROUTE: Final = "/iam/v2/service-accounts"
 
 
 def create(context: Ctx, spec: ServiceAccountProps) -> str:
-    """Create it. Who is no administrator of the organization has to own it, or could not use it."""
+    """Create it. A login that is no administrator of the organization has to own it to be able to use it."""
     body = {"display_name": context.name, "description": spec.description}
     owner = context.vendor.find_new_owner()
     if owner:
@@ -60,9 +60,9 @@ def delete(context: Ctx, spec: ServiceAccountProps, object_id: str) -> None:
 def find_existing(context: Ctx, spec: ServiceAccountProps, known_id: str | None) -> list[str]:
     """Return the account, if the login sees it.
 
-    Who owns an account, and is no administrator, doesn't see it after its deletion, because the role on it
-    goes with it. Whoever concludes that it is gone has to prove it: that the login deleted it, which
-    Confluent does at once.
+    An owner that is no administrator doesn't see the account after its deletion, because the role on it is
+    deleted too. So an account that isn't found is not proved to be gone. The caller needs another proof: that
+    this login deleted it, which Confluent does at once.
     """
     cloud = context.vendor.cloud
 

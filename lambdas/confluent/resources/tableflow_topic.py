@@ -7,7 +7,7 @@ nor disabled.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.errors import mentions
@@ -36,6 +36,8 @@ from lambdas.shared.resource import Outputs
 PROPERTIES: Final = TableflowTopicProps
 TIMEOUT_SECONDS: Final = 3000.0
 _ROUTE: Final = "/tableflow/v1/tableflow-topics"
+#: Seconds to wait for a catalog whose state the key's owner may not see. A table takes some ten minutes.
+_UNSEEN_PATIENCE: Final = 1800.0
 
 
 def create(context: Ctx, spec: TableflowTopicProps) -> str:
@@ -130,10 +132,8 @@ def delete(context: Ctx, spec: TableflowTopicProps, object_id: str) -> None:
 
     Files in your own bucket and tables in AWS Glue stay; Confluent's own storage is emptied.
     """
-    if spec.storage == "managed" and not spec.shared_cluster:
-        require_unprotected(
-            context, spec.environment_id, spec.cluster_id, f"the table of topic {object_id} has rows"
-        )
+    if spec.storage == "managed":
+        require_unprotected(context, spec, f"the table of topic {object_id} has rows")
     connect(context, spec).delete(_ROUTE + build_path(spec.topic), **build_query(spec))
 
 
@@ -180,34 +180,44 @@ def _require_synced(context: Ctx, spec: TableflowTopicProps, actual: dict[str, A
     if statuses and all(get_text(status, "sync_status") == "SYNCED" for status in statuses):
         return
     integrations = _list_catalog_integrations(context, spec)
-    for integration in integrations:
+    for integration in integrations or []:
         catalog_integration.require_working(context, spec, integration)
     for status in statuses:
         if get_text(status, "sync_status") == "FAILED":
             raise catalog_integration.build_fault(f"topic {spec.topic}", get_text(status, "error_message"))
     if not integrations and not statuses:
-        message = (
-            f"no catalog shows the table of topic {spec.topic}: Kafka cluster {spec.cluster_id} has no "
-            "catalog integration, or the owner of the key may not see it"
-        )
-        raise ResourceFailed(confluent_errors.NO_CATALOG, message, patience=FAULT_PATIENCE)
+        _explain_missing_catalog(spec, is_unseen=integrations is None)
     states = []
-    for integration in integrations:
+    for integration in integrations or []:
         phase = get_text(integration, "status", "phase")
         states.append(f"catalog integration {get_text(integration, 'id')} is {phase}")
     state = ", ".join(states) or "its state is not synced"
     raise InProgress(errors.WAITING, f"no catalog shows the table of topic {spec.topic} yet: {state}")
 
 
-def _list_catalog_integrations(context: Ctx, spec: TableflowTopicProps) -> list[dict[str, Any]]:
-    """Return the cluster's integrations; none if the key's owner may not see them.
+def _explain_missing_catalog(spec: TableflowTopicProps, *, is_unseen: bool) -> NoReturn:
+    """Raise ResourceFailed, with more patience if the cluster may have an integration that the key's owner
+    may not see.
+    """
+    if is_unseen:
+        why = "the owner of the key may not see whether the cluster has a catalog integration"
+        patience = _UNSEEN_PATIENCE
+    else:
+        why = f"Kafka cluster {spec.cluster_id} has no catalog integration"
+        patience = FAULT_PATIENCE
+    message = f"no catalog shows the table of topic {spec.topic}, and {why}"
+    raise ResourceFailed(confluent_errors.NO_CATALOG, message, patience=patience)
+
+
+def _list_catalog_integrations(context: Ctx, spec: TableflowTopicProps) -> list[dict[str, Any]] | None:
+    """Return the cluster's integrations, None if the key's owner may not see them.
 
     The owner of a topic need not be allowed to.
     """
     try:
         return connect(context, spec).pages(catalog_integration.ROUTE, **build_query(spec))
     except Denied:
-        return []
+        return None
 
 
 def _is_same(current: Any, expected: Any) -> bool:

@@ -82,8 +82,7 @@ def delete(context: Ctx, spec: TopicProps, object_id: str) -> None:
 
     Raises LakeferryError if the cluster is protected.
     """
-    if not spec.shared_cluster:
-        require_unprotected(context, spec.environment_id, spec.cluster_id, f"topic {object_id} has records")
+    require_unprotected(context, spec, f"topic {object_id} has records")
     _connect(context, spec).delete(_build_route(spec))
 
 
