@@ -23,7 +23,7 @@ _JOB_RUN_ID = "JOB_RUN_ID"
 class Arguments:
     """Times are in UTC. `table` is empty if it has the name of the contract's topic, `first_day` is None if
     the contract's day applies, `region` is empty if that of the environment applies, `partitions` is 0 if it
-    isn't known, and `job_run_id` is None outside Glue.
+    isn't known, `tableflow_secret` is empty if the table is in Glue, and `job_run_id` is None outside Glue.
     """
 
     export: str
@@ -44,6 +44,7 @@ class Arguments:
     accept_window_change: bool = False
     partitions: int = 0
     complete_until: datetime | None = None
+    tableflow_secret: str = ""
     job_run_id: str | None = None
 
 
@@ -88,6 +89,7 @@ def parse(argv: Sequence[str], *, now: datetime) -> Arguments:
         accept_window_change=values["accept-window-change"] == "true",
         partitions=partitions,
         complete_until=complete_until,
+        tableflow_secret=values["tableflow-secret"],
         job_run_id=values.get(_JOB_RUN_ID) or None,
     )
 

@@ -212,7 +212,7 @@ class Completeness:
         self, name: str, snapshot: Snapshot, partitions: list[int], since: datetime | None
     ) -> dict[int, int]:
         table = attrs.evolve(self.query.table, snapshot_id=snapshot.id)
-        events = source.read_events(self.query.spark, table).filter(F.col(PARTITION).isin(partitions))
+        events = self.query.catalog.read_events(table).filter(F.col(PARTITION).isin(partitions))
         if since is not None:
             events = events.filter(F.col(TIMESTAMP) >= source.make_timestamp_literal(since))
         if name == TIMESTAMP:

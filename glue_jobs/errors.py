@@ -213,6 +213,13 @@ _KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
         "Give larger or more workers, then run again",
     ),
     (
+        r"ExpiredToken|token (included in the request is|has) expired",
+        StorageProblem,
+        "EXP-CREDENTIALS-ENDED",
+        "the credentials for the table's files ended while they were read",
+        "",
+    ),
+    (
         r"AccessDenied|S3Exception.*403|Access Denied",
         StorageProblem,
         "EXP-AWS-DENIED",

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import attrs
@@ -22,6 +23,7 @@ from config.toml_model import BadFile
 from glue_jobs import additivity, arguments, errors, probe, runs, session
 from glue_jobs.aggregate_table import AggregateTable
 from glue_jobs.arguments import Arguments
+from glue_jobs.catalogs import open_catalog
 from glue_jobs.delivery import cleanup
 from glue_jobs.delivery.personal_scan import require_patterns
 from glue_jobs.delivery.publish import Listing
@@ -30,15 +32,15 @@ from glue_jobs.expression_guard import require_allowed
 from glue_jobs.pseudonyms import fetch_key
 from glue_jobs.run_context import RunContext
 from glue_jobs.runs import Clock, OnPhase, RunRecord
-from glue_jobs.source import pin, require_fields, require_same_fields, with_appended_at
+from glue_jobs.source import require_fields, require_same_fields, with_appended_at
 from glue_jobs.store import Bucket, Services, connect
 from glue_jobs.window import WindowExport
 
 _LOG = logging.getLogger("lakeferry.export")
 #: Errors that affect one window only; the run goes on with the next one.
 _OF_ONE_WINDOW = (DataProblem, Blocked, Inconsistent)
-#: Errors of AWS that another attempt may not meet.
-_RETRYABLE = ("EXP-AWS-FAILED", "EXP-AWS-UNREACHABLE")
+#: Errors of AWS and of Tableflow's catalog that another attempt may not meet.
+_RETRYABLE = ("EXP-AWS-FAILED", "EXP-AWS-UNREACHABLE", "EXP-CATALOG-UNREACHABLE", "EXP-CREDENTIALS-ENDED")
 _CANCELLED = ExportError("EXP-CANCELLED", "the run was stopped")
 
 
@@ -129,7 +131,8 @@ def _prepare(
     Return the context, and by window the seconds that an earlier run took.
     """
     bucket = Bucket(services.s3, args.bucket, args.prefix)
-    table = pin(services, args.database, args.table or contract.source.table)
+    catalog = open_catalog(services, get_spark, args.tableflow_secret)
+    table = catalog.pin(args.database, args.table or catalog.name_table(contract.source))
     require_fields(contract, table)
     keeps_table = contract.aggregate is not None and contract.aggregate.keep_as_table
     listing = Listing.read(bucket, contract.name)
@@ -152,6 +155,7 @@ def _prepare(
     )
     context = RunContext(
         spark=get_spark,
+        catalog=catalog,
         contract=contract,
         table=table,
         key=fetch_key(services, args.pseudonym_secret) if contract.hashed else None,
@@ -239,7 +243,8 @@ def _export_windows(run: RunContext, durations: dict[str, float]) -> None:
         require_patterns(run.contract)
         require_same_fields(require_allowed(run.spark(), run.contract), run.contract, run.table)
         run = attrs.evolve(run, contract=additivity.decide_additivity(run.spark(), run.contract))
-        run = attrs.evolve(run, table=with_appended_at(run.spark(), run.table))
+        read_events = partial(run.catalog.read_events, run.table)
+        run = attrs.evolve(run, table=with_appended_at(run.table, read_events))
     for window in run.windows:
         began = run.clock()
         if (
@@ -247,6 +252,8 @@ def _export_windows(run: RunContext, durations: dict[str, float]) -> None:
             and _estimate_duration(window, durations) > (record.expires_at - began).total_seconds()
         ):
             continue
+        if run.catalog.credentials_end:
+            run = run.reopen()
         record.working_on = window.label
         record.save(run.bucket)
         document = _export_or_explain(run, window, tries_left=1)
@@ -278,7 +285,7 @@ def _export_or_explain(run: RunContext, window: Window, *, tries_left: int) -> d
             _LOG.info("%s: %s; trying again", window.label, error.what)
         else:
             return _explain(window, error, may_be_published=attempt.may_be_published)
-    return _export_or_explain(run, window, tries_left=tries_left - 1)
+    return _export_or_explain(run.reopen(), window, tries_left=tries_left - 1)
 
 
 def _explain(window: Window, error: ExportError, *, may_be_published: bool) -> dict[str, Any]:

@@ -106,7 +106,7 @@ def _with_columns(contract: Contract, names: list[str]) -> Contract:
 
 def _select_rows(query: WindowQuery, probe: Contract) -> DataFrame:
     export = query.export
-    probed = ExportQuery(export.spark, probe, export.table, export.windows, export.key, export.s3)
+    probed = ExportQuery(export.spark, probe, export.table, export.windows, export.key, export.catalog)
     return WindowQuery(probed, query.window).rows().frame
 
 

@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame
 
 from config.exports.contract import Contract
 from config.exports.windows import Window
+from glue_jobs.catalogs import find_loaded_table
 from glue_jobs.event_time import EventTime, to_micros
 from glue_jobs.source import TIMESTAMPS, PinnedTable
 from glue_jobs.table_fields import OFFSET, PARTITION, TIMESTAMP, Field
@@ -186,12 +187,10 @@ def list_partition_files(
 
 
 def _load_classes(events: DataFrame) -> tuple[Any, Any]:
-    """Return the JVM, with Iceberg's expressions imported, and the table object that Spark has loaded for
-    `events`.
-    """
+    """Return the JVM, with Iceberg's expressions imported, and the table that Spark loaded for `events`."""
     jvm: Any = events.sparkSession._jvm
     java_import(jvm, "org.apache.iceberg.expressions.Expressions")
-    return jvm, events._jdf.queryExecution().analyzed().collectLeaves().head().table().table()
+    return jvm, find_loaded_table(events)
 
 
 def _plan_tasks(jvm: Any, scan: Any) -> Iterator[dict[str, Any]]:

@@ -35,6 +35,9 @@ NOT_SHIPPED: Final = (
 
 #: The Spark catalog under which the job sees the AWS Glue Data Catalog.
 CATALOG: Final = "lake"
+#: The beginning of the name of the Spark catalogs for Tableflow's catalog. The API key is a setting of the
+#: catalog, and Spark never shows or logs a setting whose name contains "secret" (spark.redaction.regex).
+TABLEFLOW_CATALOG: Final = "tableflow_secret"
 
 
 class Jar(NamedTuple):
@@ -143,6 +146,10 @@ ARGUMENTS: Final = {
         "states that the table has all events that Kafka received before this instant, ISO 8601 with an "
         "offset"
     ),
+    "tableflow-secret": (
+        "name or ARN of the secret with a Tableflow API key: the table is in Confluent's storage, and is "
+        "read through Tableflow's catalog instead of Glue"
+    ),
 }
 REQUIRED_ARGUMENTS: Final = ("export", "as-of", "database", "bucket")
 DEFAULT_ARGUMENTS: Final = {
@@ -160,6 +167,7 @@ DEFAULT_ARGUMENTS: Final = {
     "accept-window-change": "false",
     "partitions": "",
     "complete-until": "",
+    "tableflow-secret": "",
 }
 
 #: Settings of every session: Glue, the embedded Glue, a laptop and tests get them through `--conf` and add
@@ -231,6 +239,33 @@ def spark_settings(warehouse: str, region: str = "") -> dict[str, str]:
     catalog = f"spark.sql.catalog.{CATALOG}"
     regional = {f"{catalog}.client.region": region} if region else {}
     return SPARK_SETTINGS | {f"{catalog}.warehouse": warehouse} | regional
+
+
+def tableflow_settings(catalog: str, uri: str, region: str) -> dict[str, str]:
+    """Return the settings of a Spark catalog for Tableflow's Iceberg REST catalog, without its credential.
+
+    They are set when the session runs, because arguments of a Glue job are visible.
+    """
+    settings = {
+        "type": "rest",
+        "uri": uri,
+        # Iceberg would ask for the token below the catalog's address by itself, but logs a warning then.
+        "oauth2-server-uri": f"{uri}/v1/oauth/tokens",
+        "scope": "catalog",
+        # A session is renewed with the key: Tableflow doesn't document the exchange of tokens.
+        "token-exchange-enabled": "false",
+        "header.X-Iceberg-Access-Delegation": "vended-credentials",
+        "rest-metrics-reporting-enabled": "false",
+        "io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
+        "client.region": region,
+        # For the reasons of these settings of the Glue catalog, see SPARK_SETTINGS.
+        "cache-enabled": "false",
+        "io.manifest.cache-enabled": "true",
+    }
+    name = f"spark.sql.catalog.{catalog}"
+    return {name: "org.apache.iceberg.spark.SparkCatalog"} | {
+        f"{name}.{key}": value for key, value in settings.items()
+    }
 
 
 @cache

@@ -27,10 +27,10 @@ from pyspark.sql import functions as F
 from config.exports import contracts
 from glue_jobs import session
 from glue_jobs.arguments import Arguments
+from glue_jobs.catalogs import open_catalog
 from glue_jobs.delivery import multipart
-from glue_jobs.platform import CATALOG, RELEASES, SPARK_SETTINGS, compute_code_version
-from glue_jobs.source import pin
-from glue_jobs.store import Services, connect, connect_s3
+from glue_jobs.platform import RELEASES, SPARK_SETTINGS, compute_code_version
+from glue_jobs.store import connect, connect_s3
 
 #: A text that the probe fails to read as a number. No log may contain it.
 VALUE: Final = "-".join(("lakeferry", "probe", "value"))
@@ -281,12 +281,7 @@ def _list_bucket(region: str, bucket: str) -> str:
 
 
 def _check_table(spark: SparkSession, args: Arguments) -> tuple[bool, Any]:
-    services: Services = connect(args.region)
-    name = args.table or contracts.load(args.export).source.table
-    pinned = pin(services, args.database, name)
-    rows = (
-        spark.read.option("versionAsOf", pinned.snapshot_id)
-        .table(f"{CATALOG}.`{args.database}`.`{name}`")
-        .count()
-    )
-    return True, {"snapshot": pinned.snapshot_id, "rows": rows}
+    catalog = open_catalog(connect(args.region), lambda: spark, args.tableflow_secret)
+    name = args.table or catalog.name_table(contracts.load(args.export).source)
+    pinned = catalog.pin(args.database, name)
+    return True, {"snapshot": pinned.snapshot_id, "rows": catalog.read_events(pinned).count()}

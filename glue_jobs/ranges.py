@@ -113,7 +113,7 @@ _VALUES = 500
 
 
 def sample_values(
-    s3: S3Client, files: list[DataFile], field_id: int, time_id: int, inside: tuple[int, int]
+    s3: S3Client | None, files: list[DataFile], field_id: int, time_id: int, inside: tuple[int, int]
 ) -> list[Any]:
     """Return a sample of a field's values in events of the window, from a few of the files, with more values
     from large ones.
@@ -121,8 +121,10 @@ def sample_values(
     `field_id` and `time_id` are the Iceberg ids of the field and of the event time, `inside` are the window's
     bounds (`TableFiles.bounds`). Only events of the window are used, because a file's events are not spread
     evenly over its times: most are recent and a few are late. Files that lack the field, have it inside a
-    record or aren't Parquet give no values.
+    record or aren't Parquet give no values; without a client of S3, no file does.
     """
+    if s3 is None:
+        return []
     with ThreadPoolExecutor(_POSITIONS // 2) as pool:
         by_file = pool.map(
             lambda part: _sample_file(s3, part[0], part[1] * _VALUES, (field_id, time_id), inside),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING
 
 import attrs
 from pyspark.sql import Column as Expression
@@ -22,6 +21,7 @@ from config.exports.contract import Column, Contract
 from config.exports.windows import Window
 from glue_jobs import aggregate, columns, outcomes, ranges, source
 from glue_jobs.analyse import analyse, require_sound
+from glue_jobs.catalogs import SourceCatalog
 from glue_jobs.delivery import csv
 from glue_jobs.event_lines import POSITION, has_null_key, to_lines, with_latest_flag
 from glue_jobs.event_time import EventTime
@@ -29,9 +29,6 @@ from glue_jobs.files import TableFiles, list_files
 from glue_jobs.measures import measure_delivered_lines
 from glue_jobs.source import PinnedTable
 from glue_jobs.table_fields import TIMESTAMP
-
-if TYPE_CHECKING:
-    from mypy_boto3_s3 import S3Client
 
 #: Up to this many groups are sorted in one task, which is cheaper than another shuffle.
 _FEW_GROUPS = 500_000
@@ -62,15 +59,14 @@ class ExportQuery:
     windows: list[Window]
     #: The key of pseudonyms; empty if nothing is hashed.
     key: bytes
-    #: To sample a few data files before Spark reads them all.
-    s3: S3Client
+    catalog: SourceCatalog
 
     def window(self, window: Window) -> WindowQuery:
         return WindowQuery(self, window)
 
     @cached_property
     def events(self) -> DataFrame:
-        return source.read_events(self.spark, self.table)
+        return self.catalog.read_events(self.table)
 
     @cached_property
     def files(self) -> TableFiles:
@@ -191,7 +187,8 @@ class WindowQuery:
             inside = self.export.files.bounds(self.window)
             of_column = fields[first.field].id
             of_time = fields[contract.source.event_time].id
-            sample = ranges.sample_values(self.export.s3, files, of_column, of_time, inside)
+            s3 = self.export.catalog.connect_s3(self.export.events)
+            sample = ranges.sample_values(s3, files, of_column, of_time, inside)
             layout = ranges.plan(rows, sample, self._parallelism)
         if layout is not None and first.field:
             partitions = layout.partitions

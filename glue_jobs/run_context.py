@@ -15,6 +15,7 @@ from config.exports.contract import Contract
 from config.exports.windows import Window
 from glue_jobs.aggregate_table import AggregateTable
 from glue_jobs.borders import Border, Borders
+from glue_jobs.catalogs import SourceCatalog
 from glue_jobs.completeness import Completeness
 from glue_jobs.delivery.manifest import Manifest
 from glue_jobs.delivery.publish import (
@@ -36,6 +37,7 @@ class RunContext:
     """
 
     spark: Callable[[], SparkSession]
+    catalog: SourceCatalog
     contract: Contract
     table: PinnedTable
     key: PseudonymKey | None
@@ -63,13 +65,19 @@ class RunContext:
     def key_version(self) -> str | None:
         return self.key.version if self.key else None
 
+    def reopen(self) -> RunContext:
+        """Return the run without what it has loaded so far, so that the table is loaded again, with new
+        credentials. The snapshot stays the same.
+        """
+        return attrs.evolve(self)
+
     def location(self, window: Window) -> WindowLocation:
         return WindowLocation(self.bucket, self.contract.name, window.label)
 
     @cached_property
     def query(self) -> ExportQuery:
         key = self.key.value if self.key else b""
-        return ExportQuery(self.spark(), self.contract, self.table, self.windows, key, self.bucket.s3)
+        return ExportQuery(self.spark(), self.contract, self.table, self.windows, key, self.catalog)
 
     @cached_property
     def completeness(self) -> Completeness:

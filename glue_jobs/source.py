@@ -1,8 +1,7 @@
 """The source table: its current snapshot, changes of its schema, and the events of a window.
 
-The job reads the table's metadata file without Spark, so that it can plan, or refuse, before it needs a JVM.
-All later steps use the snapshot in this file. Spark reads that version and prunes files by time. Kafka's
-metadata has the same column names under both of Tableflow's naming schemes.
+All steps after `pin_metadata` use the snapshot that it returns. Spark reads that version and prunes files by
+time. Kafka's metadata has the same column names under both of Tableflow's naming schemes.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import difflib
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -103,13 +102,20 @@ class PinnedTable:
 
 
 def pin(services: Services, database: str, name: str) -> PinnedTable:
-    """Return the table's current snapshot.
+    """Return the current snapshot of a table in Glue, from its metadata file, without Spark.
 
     Raises SourceProblem if there is no such Iceberg table, or no snapshot yet.
     """
     location = _find_metadata_location(services, database, name)
     raw = read_location(services, location)
-    metadata = json.loads(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
+    return pin_metadata(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw, database, name)
+
+
+def pin_metadata(document: str | bytes, database: str, name: str) -> PinnedTable:
+    """Return the current snapshot in a table's metadata, which is JSON. Raises SourceProblem if there is
+    none.
+    """
+    metadata = json.loads(document)
     snapshot_id = metadata.get("current-snapshot-id")
     snapshots = {snapshot["snapshot-id"]: snapshot for snapshot in metadata.get("snapshots", [])}
     if snapshot_id not in snapshots:
@@ -207,13 +213,13 @@ LOCAL = "timestamp"
 TIMESTAMPS = (LOCAL, "timestamptz")
 
 
-def read_events(spark: SparkSession, table: PinnedTable) -> DataFrame:
-    """Return all events of the pinned snapshot, in its own schema, with Kafka's metadata as
-    `PinnedTable.fields` names them.
+def read_events(spark: SparkSession, table: PinnedTable, catalog: str = CATALOG) -> DataFrame:
+    """Return all events of the pinned snapshot from one of Spark's catalogs, in the snapshot's own schema,
+    with Kafka's metadata as `PinnedTable.fields` names them.
 
     Other columns that begin with `$` are left out, because the job's own columns do.
     """
-    name = ".".join(quoted(part) for part in (CATALOG, table.database, table.name))
+    name = quote_table(catalog, table.database, table.name)
     # Not .option("snapshot-id"), which reads old data with the table's newest schema.
     frame = spark.sql(f"SELECT * FROM {name} VERSION AS OF {table.snapshot_id}")  # noqa: S608 - quoted, and a number
     metadata = metadata_columns(frame.columns)
@@ -223,9 +229,9 @@ def read_events(spark: SparkSession, table: PinnedTable) -> DataFrame:
     return frame.select(*map(quoted, fields), *[F.col(quoted(name)).alias(alias) for name, alias in renamed])
 
 
-def with_appended_at(spark: SparkSession, table: PinnedTable) -> PinnedTable:
+def with_appended_at(table: PinnedTable, read: Callable[[], DataFrame]) -> PinnedTable:
     """Return the table with the newest of Kafka's timestamps as `appended_at` if no known snapshot added
-    events.
+    events. `read` returns its events.
 
     Events were added at that time or later.
     """
@@ -236,7 +242,7 @@ def with_appended_at(spark: SparkSession, table: PinnedTable) -> PinnedTable:
     newest = F.greatest(
         make_timestamp_literal(NEVER), F.least(newest, make_timestamp_literal(table.committed_at))
     )
-    (micros,) = read_events(spark, table).agg(F.unix_micros(newest)).collect()[0]
+    (micros,) = read().agg(F.unix_micros(newest)).collect()[0]
     return attrs.evolve(table, appended_at=NEVER + timedelta(microseconds=micros))
 
 
@@ -351,6 +357,11 @@ def _find_replaced(path: str, contract: Contract, table: PinnedTable) -> str | N
 def make_timestamp_literal(moment: datetime) -> Column:
     """Return a Spark literal of type timestamp."""
     return F.lit(moment.astimezone(UTC).isoformat(" ")).cast("timestamp")
+
+
+def quote_table(*parts: str) -> str:
+    """Return the name of a table, or of something else with several parts, in Spark SQL."""
+    return ".".join(quoted(part) for part in parts)
 
 
 def quoted(name: str) -> str:

@@ -27,8 +27,13 @@ _GONE = {"NoSuchKey", "404", "NotFound", "NoSuchUpload"}
 #: If another writer was faster, S3 answers with 412, or with 409 while the other write is in progress.
 _CONFLICT = {"PreconditionFailed", "ConditionalRequestConflict", "412", "409"}
 
+EXPIRED = ("ExpiredToken", "ExpiredTokenException")
 #: Lakeferry's code for an error code of AWS. It is EXP-AWS-FAILED for all others.
-_CODES = {**dict.fromkeys(DENIED, "EXP-AWS-DENIED"), "NoSuchBucket": "EXP-AWS-NO-BUCKET"}
+_CODES = {
+    **dict.fromkeys(DENIED, "EXP-AWS-DENIED"),
+    **dict.fromkeys(EXPIRED, "EXP-CREDENTIALS-ENDED"),
+    "NoSuchBucket": "EXP-AWS-NO-BUCKET",
+}
 
 
 @attrs.frozen
@@ -64,7 +69,7 @@ _CHUNK = 1 << 20
 
 #: Retries with backoff, and timeouts in seconds. Parts of an upload have no S3 checksums, because with them
 #: S3 requires consecutive part numbers.
-_CONFIG = Config(
+CLIENT_CONFIG = Config(
     connect_timeout=10,
     read_timeout=60,
     retries={"mode": "standard", "total_max_attempts": 6},
@@ -81,15 +86,15 @@ def connect(region: str = "") -> Services:
     session = boto3.session.Session(region_name=region or None)
     with translate_aws_errors("connecting to AWS"):
         return Services(
-            s3=session.client("s3", config=_CONFIG),
-            glue=session.client("glue", config=_CONFIG),
-            secrets=session.client("secretsmanager", config=_CONFIG),
+            s3=session.client("s3", config=CLIENT_CONFIG),
+            glue=session.client("glue", config=CLIENT_CONFIG),
+            secrets=session.client("secretsmanager", config=CLIENT_CONFIG),
         )
 
 
 def connect_s3(region: str) -> S3Client:
     """Return the client of an executor, whose environment may not name the region as the driver's does."""
-    return boto3.session.Session().client("s3", region_name=region, config=_CONFIG)
+    return boto3.session.Session().client("s3", region_name=region, config=CLIENT_CONFIG)
 
 
 class ObjectBody:
@@ -200,6 +205,8 @@ def _choose_remedy(code: str, answer: str) -> str:
         return (
             "Give the job's role this permission (docs/reference/iam.md lists what it needs), then run again"
         )
+    if code in EXPIRED:
+        return ""  # the catalogue's
     if code == "NoSuchBucket":
         return "Check --bucket; the run never creates buckets"
     return "Run again; if it fails again, look up the code in the service's documentation"

@@ -58,6 +58,8 @@ SETTINGS: Final = "LAKEFERRY_SETTINGS"
 TOPIC_ARNS: Final = "LAKEFERRY_TOPIC_ARNS"
 #: The id of the Kafka cluster, which is also the name of the tables' Glue database.
 CLUSTER: Final = "LAKEFERRY_CLUSTER"
+#: The secret with the key that reads tables in Confluent's storage.
+TABLE_READER_SECRET: Final = "LAKEFERRY_TABLE_READER_SECRET"  # noqa: S105  (the name of a variable)
 #: The Snowflake schema of the tables, as database.schema.
 SNOWFLAKE_SCHEMA: Final = "LAKEFERRY_SNOWFLAKE_SCHEMA"
 TABLEFLOW_SECRET: Final = "LAKEFERRY_TABLEFLOW_SECRET"  # noqa: S105  (the name of a variable)
@@ -155,7 +157,7 @@ class Acl(NamedTuple):
 
 ACCOUNTS: Final = (
     "app_manager", "app_producer", "app_consumer", "app_connector", "schema_registry", "flink_runner",
-    "watcher",
+    "watcher", "table_reader",
 )  # fmt: skip
 #: Least privilege. The roles are narrower than the Terraform kickstarter's in two ways: FlinkDeveloper is
 #: bound to the environment, not to the organization, and ResourceOwner of transactional ids is limited to
@@ -177,6 +179,8 @@ ROLES: Final = (
     # The narrowest role that may list Tableflow's tables (docs.confluent.io, "Grant Role-Based Access for
     # Tableflow").
     Role("watcher", "Operator", "cluster"),
+    # Of topics whose tables are in Confluent's storage (the same page, "Data plane read").
+    Role("table_reader", "DeveloperRead", "topic"),
 )
 #: The roles on a cluster that somebody else owns: on single topics and subjects of the deployment file, and
 #: nothing on the whole cluster. `stacks.confluent.rights` says on which ones. Tableflow needs ResourceOwner
@@ -198,6 +202,7 @@ ROLES_ON_EXISTING_CLUSTER: Final = (
     Role("flink_runner", "ResourceOwner", "subject"),
     Role("flink_runner", "DeveloperRead", "subject"),
     Role("flink_runner", "ResourceOwner", "transactional_id", "_confluent-flink_*"),
+    Role("table_reader", "DeveloperRead", "topic"),
 )
 #: The consumer reads every topic of the deployment, including those that Flink writes to. Datagen writes
 #: previews of its data to topics of its own.

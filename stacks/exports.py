@@ -20,8 +20,9 @@ from config.deployments.model import to_pascal_case
 from lambdas import contract
 from lambdas.shared.settings import NotificationSettings
 from stacks.base import LakeferryStack, build_own_arn
+from stacks.confluent.access import name_table_reader_secret
 from stacks.confluent.stack import ConfluentStack, find_glue_database
-from stacks.constructs.export_job import ExportJobs
+from stacks.constructs.export_job import ExportJobs, TableflowKey
 from stacks.constructs.function import PythonFunction
 from stacks.constructs.mail import AlarmTopic, create_dead_letter_queue, mail_topic
 from stacks.constructs.statements import ITS_TOPICS, ONE_PREFIX, Statement, allow, create_role
@@ -56,12 +57,25 @@ class ExportsStack(LakeferryStack):
         self.dead_letters = create_dead_letter_queue(self, "DeadLetters")
         self.jobs: dict[str, glue.CfnJob] = {}
         if self.deployment.exports:
-            jobs = ExportJobs(self, "Jobs", loaded=loaded, lake=self.lake, glue_database=self.glue_database)
+            jobs = ExportJobs(
+                self,
+                "Jobs",
+                loaded=loaded,
+                lake=self.lake,
+                glue_database=self.glue_database,
+                tableflow_key=self._find_tableflow_key(confluent),
+            )
             self.jobs = jobs.jobs
             self._create_topics()
             self._create_schedules()
             self._notify()
         self._add_outputs()
+
+    def _find_tableflow_key(self, confluent: ConfluentStack | None) -> TableflowKey | None:
+        secret = name_table_reader_secret(self.deployment)
+        if confluent is None or not secret:
+            return None
+        return TableflowKey(secret, confluent.cluster.key_arn, confluent.cluster.id)
 
     def _create_topics(self) -> None:
         key = kms.Alias.from_alias_name(self, "SnsKey", "alias/aws/sns")

@@ -15,6 +15,7 @@ from config.deployments.deployment_file import LoadedDeployment
 from lambdas import contract
 from lambdas.shared.settings import MonitoringSettings
 from stacks.base import LakeferryStack, SynthOptions, build_own_arn
+from stacks.confluent.access import name_table_reader_secret
 from stacks.confluent.stack import Cluster, ConfluentStack, find_glue_database
 from stacks.constructs.function import FunctionSchedule, PythonFunction
 from stacks.constructs.mail import alarm_on_dead_letters, create_alarm
@@ -33,7 +34,7 @@ from stacks.constructs.statements import (
 from stacks.constructs.vendor import may_read_states
 from stacks.data import DataStack
 from stacks.exports import ExportsStack
-from stacks.lake import EXPORTS
+from stacks.lake import EXPORTS, Lake
 from stacks.settings import PublishedSettings, build_topic_arns
 from stacks.snowflake import Reader, SnowflakeStack
 
@@ -110,6 +111,7 @@ class OperationsStack(LakeferryStack):
             metrics_key=cluster.watcher_secret_arn if cluster else "",
             confluent_url=options.confluent_url,
             tableflow_secret=cluster.table_watcher_secret_arn if cluster else "",
+            table_reader_secret=name_table_reader_secret(self.deployment),
             state_table=cluster.state_table if cluster else "",
             snowflake_schema=self.snowflake.reader.schema if self.snowflake else "",
             snowflake_secret=reader.secret_arn if reader else "",
@@ -146,20 +148,7 @@ class OperationsStack(LakeferryStack):
         """
         lake = self.data.lake
         return [
-            allow(
-                "GetTables",
-                ["glue:GetTable"],
-                list_glue_table_arns(self, self._glue_database),
-                why=ONE_DATABASE,
-            ),
-            allow("ReadMetadata", ["s3:GetObject"], [f"{lake.tableflow_arn}/*/metadata/*"], why=ITS_KEYS),
-            *may_decrypt_tables(self, lake),
-            allow(
-                "FindMetadata",
-                ["s3:ListBucket"],
-                [lake.tableflow_arn],
-                {"StringLike": {"s3:prefix": ["*/metadata/*"]}},
-            ),
+            *(self._may_read_tables(lake) if self.deployment.tables_in_glue else []),
             *self._may_read_exports(),
             allow("ReadManifests", ["s3:GetObject"], [f"{lake.arn}/{EXPORTS}/*/manifests/*"], why=ONE_PREFIX),
             # Without a condition on the prefix: with one, S3 answers 403 instead of 404 for a manifest that
@@ -175,9 +164,30 @@ class OperationsStack(LakeferryStack):
             ),
         ]
 
+    def _may_read_tables(self, lake: Lake) -> list[Statement]:
+        """Return what monitoring may do with the tables in Glue."""
+        return [
+            allow(
+                "GetTables",
+                ["glue:GetTable"],
+                list_glue_table_arns(self, self._glue_database),
+                why=ONE_DATABASE,
+            ),
+            allow("ReadMetadata", ["s3:GetObject"], [f"{lake.tableflow_arn}/*/metadata/*"], why=ITS_KEYS),
+            *may_decrypt_tables(self, lake),
+            allow(
+                "FindMetadata",
+                ["s3:ListBucket"],
+                [lake.tableflow_arn],
+                {"StringLike": {"s3:prefix": ["*/metadata/*"]}},
+            ),
+        ]
+
     def _may_read_keys(self, cluster: Cluster) -> list[Statement]:
         watchers = [cluster.watcher_secret_arn, cluster.table_watcher_secret_arn]
         readers = [arn for arn in watchers if arn]
+        if secret := name_table_reader_secret(self.deployment):
+            readers.append(name_secret_arn(self, secret))
         keys = [cluster.key_arn]
         tables = [cluster.state_table]
         if self._snowflake_reader:
@@ -256,6 +266,8 @@ class OperationsStack(LakeferryStack):
             emitted |= {"TopicAgeHours", "TableflowStopped", "RowsSkipped"}
         if self.deployment.tables_in_glue:
             emitted |= {"IcebergAgeHours", "GlueAgeHours"}
+        if self.deployment.managed_tables:
+            emitted |= {"IcebergAgeHours"}
         if self._snowflake_reader:
             emitted |= {"SnowflakeAgeHours"}
         return emitted | ({"ExportLateHours", "RecipientsUnconfirmed"} if self.deployment.exports else set())

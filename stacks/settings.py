@@ -71,10 +71,12 @@ def _document(deployment: Deployment, secrets: Sequence[str]) -> dict[str, Any]:
 def _describe_table(topic: Topic, deployment: Deployment) -> dict[str, Any]:
     table = topic.tableflow
     if table is None:
-        return {"topic": topic.table}
+        return {"topic": topic.name, "name": topic.table}
     return {
-        "topic": topic.table,
+        "topic": topic.name,
+        "name": topic.table,
         "in_glue": table.in_glue,
+        "managed": table.is_managed,
         "snowflake": (table.snowflake_table or "").upper() if deployment.uses_snowflake else "",
         "error_log": table.error_log_topic if table.on_error == "LOG" else "",
     }

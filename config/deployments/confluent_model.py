@@ -110,7 +110,8 @@ class Tableflow:
     """`[topics.tableflow]`: the topic as an Iceberg table."""
 
     storage: Literal["own_bucket", "managed"] = setting(
-        "own_bucket, or managed: Confluent's storage, which neither Glue nor exports can read.",
+        "own_bucket, or managed: Confluent's storage. Exports read such a table through Tableflow's catalog; "
+        "Glue, Athena and Snowflake can't.",
         default="own_bucket",
     )
     formats: list[Literal["ICEBERG", "DELTA"]] = setting(
@@ -142,16 +143,26 @@ class Tableflow:
     metadata_columns: Literal["DEFAULT", "PORTABLE"] = setting(
         "Naming scheme of the columns with Kafka's metadata.", default="DEFAULT"
     )
-    in_glue: bool = setting(
-        "Whether the table is in the Glue Data Catalog. Tableflow registers all tables of a cluster there, "
-        "or none.",
-        default=True,
+    shown_in_glue: bool | None = setting(
+        "Whether the table is in the Glue Data Catalog, as a table in your bucket is by default. Tableflow "
+        "registers all of those there, or none.",
+        name="in_glue",
+        default=None,
     )
     snowflake_table: str | None = setting(
         "Name of the Snowflake table that reads it. Without a name, there is none.",
         default=None,
         form=validation.SNOWFLAKE_NAME,
     )
+
+    @property
+    def is_managed(self) -> bool:
+        """Return whether Confluent stores the table."""
+        return self.storage == "managed"
+
+    @property
+    def in_glue(self) -> bool:
+        return self.shown_in_glue is not False and not self.is_managed
 
 
 @attrs.frozen

@@ -23,7 +23,9 @@ _RUN_DAYS: Final = 1
 
 
 def exports_match_topics(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
-    """The export's topic is in the file and a table in Glue, and the contract fits the topic's schema."""
+    """The export's topic is in the file and a table in Glue or in Confluent's storage, and the contract fits
+    the topic's schema.
+    """
     topics = {topic.name: topic for topic in deployment.topics}
     for index, export in enumerate(deployment.exports):
         plain = sources.plain_contract(export.contract)
@@ -33,10 +35,11 @@ def exports_match_topics(deployment: Deployment, sources: Sources) -> Iterator[F
                 f"exports[{index}].contract",
                 f"{export.contract} reads {plain.source.topic}, which is not a topic of this file",
             )
-        elif topic and topic not in deployment.tables_in_glue:
+        elif topic and topic not in (*deployment.tables_in_glue, *deployment.managed_tables):
             yield (
                 f"exports[{index}].contract",
-                f"{export.contract} reads {topic.name}, which is not a table in Glue",
+                f"{export.contract} reads {topic.name}, which is no table that exports can read. Add "
+                "[topics.tableflow] to the topic, without in_glue = false",
             )
         yield from (
             (f"exports[{index}].contract", message)

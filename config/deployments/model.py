@@ -356,6 +356,16 @@ class Deployment:
     def tables_in_glue(self) -> list[Topic]:
         return [topic for topic in self.tables if topic.tableflow is None or topic.tableflow.in_glue]
 
+    @property
+    def managed_tables(self) -> list[Topic]:
+        """Return the tables in Confluent's storage."""
+        return [topic for topic in self.tables if topic.tableflow and topic.tableflow.is_managed]
+
+    @property
+    def uses_own_bucket(self) -> bool:
+        """Return whether Tableflow writes tables to the deployment's bucket."""
+        return any(topic.tableflow and not topic.tableflow.is_managed for topic in self.tables)
+
 
 def to_pascal_case(name: str) -> str:
     """Return the beginning of logical ids in the templates: stock_trades.v1 is StockTradesV1, and * is

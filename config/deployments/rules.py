@@ -265,7 +265,7 @@ def _find_same_addresses(key: str, addresses: Iterable[str]) -> Iterator[Finding
 def _list_obstacles(deployment: Deployment, table: Tableflow) -> Iterator[str]:
     if not deployment.uses_snowflake:
         yield "there is no [snowflake], or it is not enabled"
-    if not table.in_glue or table.storage == "managed":
+    if not table.in_glue:
         yield "Snowflake finds tables through Glue, and this one is not in Glue"
     if table.write_mode == "UPSERT":
         yield "Tableflow may write equality deletes to a table of upserts, and Snowflake can't read those"

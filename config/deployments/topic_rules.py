@@ -120,11 +120,11 @@ def storage_is_readable(deployment: Deployment, sources: Sources) -> Iterator[Fi
     for index, topic in enumerate(deployment.topics):
         if (table := topic.tableflow) is None:
             continue
-        if table.storage == "managed" and table.in_glue:
+        if table.is_managed and table.shown_in_glue:
             yield (
                 f"topics[{index}].tableflow.in_glue",
-                "must be false: Tableflow registers no table of managed storage in Glue. Or use storage = "
-                '"own_bucket"',
+                "can't be true: Tableflow registers no table of managed storage in Glue. Remove it, or use "
+                'storage = "own_bucket"',
             )
         if "DELTA" in table.formats:
             yield (
@@ -133,7 +133,7 @@ def storage_is_readable(deployment: Deployment, sources: Sources) -> Iterator[Fi
                 "that is deployed reads a Delta table. Leave formats out",
             )
         glue_tables = [topic.name for topic in deployment.tables_in_glue]
-        if table.storage == "own_bucket" and not table.in_glue and glue_tables:
+        if table.shown_in_glue is False and not table.is_managed and glue_tables:
             yield (
                 f"topics[{index}].tableflow.in_glue",
                 f"can't be false while {glue_tables[0]} is in Glue: Tableflow's catalog integration is the "

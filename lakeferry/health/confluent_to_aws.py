@@ -4,6 +4,7 @@ Glue.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 import attrs
@@ -17,8 +18,10 @@ from lakeferry.health.model import Check, Group, mark_consequences
 from lakeferry.health.tableflow import CatalogIntegration, Tableflow, TableflowTopic
 from lakeferry.health.trust import Principal, Role
 from lambdas import contract
+from lambdas.confluent import iceberg_catalog
 from lambdas.confluent.rest_client import RestClient, get_text
-from lambdas.shared.errors import Denied
+from lambdas.shared.errors import Denied, NotFound
+from lambdas.shared.http import Session
 
 GROUP: Final = Group("Confluent → AWS")
 INTEGRATION: Final = "provider integration"
@@ -42,7 +45,7 @@ _WAIT: Final = "Wait; a table takes some ten minutes"
 
 @attrs.frozen
 class _Chain:
-    """`bucket` is the one that Tableflow writes into.
+    """`bucket` is the one that Tableflow writes into, if it writes tables there.
 
     `cluster` is the Kafka cluster's id, `database` the Glue database of its tables.
     """
@@ -73,7 +76,11 @@ class _Chain:
 
 def look(ctx: DeploymentContext) -> list[Check]:
     """Raises CommandFailed if CloudFormation can't be read."""
-    tables = (*_name_topic_checks(ctx), *storage.name_glue_table_checks(ctx))
+    tables = (
+        *_name_topic_checks(ctx),
+        *storage.name_glue_table_checks(ctx),
+        *_name_managed_table_checks(ctx),
+    )
     confluent = stacks.find_part(ctx, "confluent")
     data = stacks.find_part(ctx, "data")
     if isinstance(confluent, str) or isinstance(data, str):
@@ -84,6 +91,7 @@ def look(ctx: DeploymentContext) -> list[Check]:
         *_check_integration_and_role(chain),
         *_check_tableflow(chain),
         *storage.check_glue_tables(ctx, GROUP, chain.database, chain.bucket),
+        *_check_managed_tables(chain),
     ]
     return mark_consequences(checks, dict.fromkeys((CATALOG, *tables), ()), _RESUME)
 
@@ -92,8 +100,37 @@ def _name_topic_checks(ctx: DeploymentContext) -> list[str]:
     return [f"Tableflow of {topic.name}" for topic in ctx.deployment.tables]
 
 
+def _name_managed_table_checks(ctx: DeploymentContext) -> list[str]:
+    return [f"table of {topic.name} in Confluent's storage" for topic in ctx.deployment.managed_tables]
+
+
+def _check_managed_tables(chain: _Chain) -> list[Check]:
+    """Read the tables in Confluent's storage with the key of the exports."""
+    ctx = chain.ctx
+    secret = ctx.confluent_secret("tableflow/table_reader")
+    return [
+        runner.attempt(GROUP, name, partial(_check_managed_table, ctx, name, topic.name, secret))
+        for name, topic in zip(_name_managed_table_checks(ctx), ctx.deployment.managed_tables, strict=True)
+    ]
+
+
+def _check_managed_table(ctx: DeploymentContext, name: str, topic: str, secret: str) -> Check:
+    session = Session(ctx.deadline, trust_environment=True)
+    catalog = iceberg_catalog.connect(session, ctx.clock, ctx.secrets, secret)
+    try:
+        metadata = catalog.load_metadata(topic)
+    except NotFound:
+        return GROUP.fail(name, f"Tableflow's catalog doesn't show {topic} to the key in {secret}", _WAIT)
+    if metadata.get("current-snapshot-id") is None:
+        return GROUP.warn(name, "has no snapshot yet", _WAIT)
+    return GROUP.ok(name, f"readable with the key in {secret}")
+
+
 def _check_integration_and_role(chain: _Chain) -> list[Check]:
     ctx = chain.ctx
+    if not ctx.deployment.uses_own_bucket:
+        unused = (INTEGRATION, ROLE, TRUST, TAGS, POLICY, BUCKET)
+        return GROUP.skip_all(unused, "not checked: Confluent stores all tables")
     restore = trust.restore_command(chain.ctx, "confluent")
     integration = runner.attempt(GROUP, INTEGRATION, lambda: _read_integration(chain))
     check, role = trust.check_role(ctx, GROUP, ctx.role_name("tableflow"), restore)

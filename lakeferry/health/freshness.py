@@ -19,10 +19,18 @@ from lakeferry.errors import CommandFailed
 from lakeferry.health.model import Observation, State, observe
 from lakeferry.health.tableflow import Tableflow, TableflowTopic
 from lambdas import contract
+from lambdas.confluent import iceberg_catalog
+from lambdas.confluent.iceberg_catalog import IcebergCatalog
 from lambdas.confluent.rest_client import RestClient
 from lambdas.handlers import monitoring
 from lambdas.handlers.monitoring import Settings
-from lambdas.monitoring.measurements import ExportResults, GlueTables, KafkaTopics, SnowflakeTables
+from lambdas.monitoring.measurements import (
+    ExportResults,
+    GlueTables,
+    KafkaTopics,
+    ManagedTables,
+    SnowflakeTables,
+)
 from lambdas.monitoring.settings import MonitoredTable
 from lambdas.shared.clock import Deadline
 from lambdas.shared.http import Session
@@ -54,6 +62,10 @@ class Readers:
         return GlueTables(self.ctx.client("glue"), self.ctx.client("s3"), database, self.ctx.clock.time)
 
     @functools.cached_property
+    def managed(self) -> ManagedTables:
+        return ManagedTables(functools.cache(self._open_catalog), self.ctx.clock.time)
+
+    @functools.cached_property
     def topics(self) -> KafkaTopics:
         return KafkaTopics(self._open_telemetry, self.settings.monitored.cluster, self.ctx.clock.time)
 
@@ -72,6 +84,10 @@ class Readers:
     def _open_telemetry(self) -> RestClient:
         key = self.ctx.secrets.read_key(self.settings.metrics_key)
         return RestClient(self._open_session(), self.ctx.clock, self.settings.telemetry_url, key)
+
+    def _open_catalog(self) -> IcebergCatalog:
+        secret = self.settings.table_reader_secret
+        return iceberg_catalog.connect(self._open_session(), self.ctx.clock, self.ctx.secrets, secret)
 
     def _open_snowflake(self) -> Snowflake:
         """Log in as the deployment's reader, without a warehouse."""
@@ -113,7 +129,7 @@ class TableStatus:
 
     @property
     def is_readable(self) -> bool:
-        """Return whether the table has a snapshot in the Glue catalog."""
+        """Return whether the table has a snapshot in its catalog."""
         observation = self.hops.get("glue") or self.hops.get("iceberg")
         return observation is not None and observation.value is not None
 
@@ -122,7 +138,7 @@ def read_tables(readers: Readers, stale_hours: float) -> list[TableStatus]:
     """Read each hop by itself, so that one that can't be read doesn't hide the others."""
     tableflow = Tableflow(readers.ctx)
     reads = [
-        (table.topic, hop, read)
+        (table.name, hop, read)
         for table in readers.settings.monitored.tables
         for hop, read in [
             *_list_confluent_reads(readers, tableflow, table),
@@ -149,8 +165,10 @@ def _list_confluent_reads(
 def _list_reads(readers: Readers, table: MonitoredTable) -> Iterator[tuple[str, Callable[[], Any]]]:
     if table.database:
         glue = readers.glue(table.database)
-        yield "iceberg", functools.partial(glue.iceberg_age, table.topic)
-        yield "glue", functools.partial(glue.glue_age, table.topic)
+        yield "iceberg", functools.partial(glue.iceberg_age, table.name)
+        yield "glue", functools.partial(glue.glue_age, table.name)
+    if table.managed:
+        yield "iceberg", functools.partial(readers.managed.iceberg_age, table.topic)
     if table.snowflake:
         yield "snowflake", functools.partial(readers.snowflake.age, table.snowflake)
 

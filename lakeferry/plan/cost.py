@@ -227,6 +227,8 @@ def _metrics(deployment: Deployment) -> Iterator[str]:
             yield from ("TopicAgeHours", "TableflowStopped")
         if topic in deployment.tables_in_glue:
             yield from ("IcebergAgeHours", "GlueAgeHours")
+        if topic in deployment.managed_tables:
+            yield "IcebergAgeHours"
         if deployment.uses_snowflake and topic.tableflow and topic.tableflow.snowflake_table:
             yield "SnowflakeAgeHours"
     for _ in deployment.exports:

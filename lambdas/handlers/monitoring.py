@@ -12,7 +12,9 @@ import attrs
 from botocore.config import Config
 
 from lambdas import contract
+from lambdas.confluent import iceberg_catalog
 from lambdas.confluent.client import CONTROL_PLANE, Confluent
+from lambdas.confluent.iceberg_catalog import IcebergCatalog
 from lambdas.confluent.rest_client import RestClient
 from lambdas.confluent.telemetry import TELEMETRY
 from lambdas.custom_resources.state import DynamoDocuments, StateStore
@@ -24,6 +26,7 @@ from lambdas.monitoring.measurements import (
     ExportResults,
     GlueTables,
     KafkaTopics,
+    ManagedTables,
     SecretKeys,
     SnowflakeTables,
     TableflowTables,
@@ -66,6 +69,7 @@ class Settings:
     snowflake_url: str
     state_table: str = ""
     snowflake_state_table: str = ""
+    table_reader_secret: str = ""
 
 
 def on_schedule(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
@@ -104,6 +108,7 @@ def build_clients(settings: Settings, clock: Clock, left: float) -> Clients:
     session = sessions(clock, left)
     return Clients(
         lake=lambda database: GlueTables(_client("glue"), _client("s3"), database, clock.time),
+        managed=ManagedTables(functools.cache(lambda: open_catalog(settings, session(), clock)), clock.time),
         tableflow=TableflowTables(lambda: open_tableflow(settings, session(), clock)),
         topics=KafkaTopics(
             lambda: open_telemetry(settings, session(), clock), settings.monitored.cluster, clock.time
@@ -146,6 +151,13 @@ def open_tableflow(settings: Settings, session: Session, clock: Clock) -> Connec
     stored = store.read(settings.tableflow_secret)
     plane = Confluent(session, clock, key, settings.confluent_url).tableflow(key)
     return Connection(plane, stored["environment.id"].reveal(), settings.monitored.cluster)
+
+
+def open_catalog(settings: Settings, session: Session, clock: Clock) -> IcebergCatalog:
+    if not settings.table_reader_secret:
+        raise LakeferryError(monitoring_errors.NOT_SET, contract.TABLE_READER_SECRET)
+    store = SecretStore(_client("secretsmanager"))
+    return iceberg_catalog.connect(session, clock, store, settings.table_reader_secret)
 
 
 def open_snowflake(settings: Settings, session: Session, clock: Clock) -> Snowflake:
@@ -195,6 +207,7 @@ def read_settings(environment: Mapping[str, str], s3: S3Client) -> Settings:
         snowflake_url=variables.snowflake_url,
         state_table=variables.state_table,
         snowflake_state_table=variables.snowflake_state_table,
+        table_reader_secret=variables.table_reader_secret,
     )
 
 

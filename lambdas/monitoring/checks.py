@@ -23,6 +23,7 @@ from lambdas.monitoring.measurements import (
     ExportResults,
     GlueTables,
     KafkaTopics,
+    ManagedTables,
     SecretKeys,
     SnowflakeTables,
     TableflowTables,
@@ -64,6 +65,7 @@ class Clients:
     """`lake` returns the tables of one Glue database."""
 
     lake: Callable[[str], GlueTables]
+    managed: ManagedTables
     tableflow: TableflowTables
     topics: KafkaTopics
     snowflake: SnowflakeTables
@@ -96,21 +98,26 @@ def _list_hop_checks(monitored: Monitored, clients: Clients) -> Iterator[Check]:
     for table in monitored.tables:
         if table.database:
             yield from _list_glue_checks(monitored, clients, table)
+    for table in monitored.tables:
+        if table.managed:
+            age = partial(clients.managed.iceberg_age, table.topic)
+            measure = _choose_measure(monitored, clients, table)
+            yield Check("IcebergAgeHours", table.name, partial(measure, age))
     if not monitored.tables_exist:
         yield from _list_confluent_checks(monitored, clients)
     for table in monitored.tables:
         if table.snowflake:
             age = partial(clients.snowflake.age, table.snowflake)
             measure = _choose_measure(monitored, clients, table)
-            yield Check("SnowflakeAgeHours", table.topic, partial(measure, age))
+            yield Check("SnowflakeAgeHours", table.name, partial(measure, age))
 
 
 def _list_glue_checks(monitored: Monitored, clients: Clients, table: MonitoredTable) -> Iterator[Check]:
     lake = clients.lake(table.database)
-    topic = table.topic
+    name = table.name
     measure = _choose_measure(monitored, clients, table)
-    yield Check("GlueAgeHours", topic, partial(measure, partial(lake.glue_age, topic)))
-    yield Check("IcebergAgeHours", topic, partial(measure, partial(lake.iceberg_age, topic)))
+    yield Check("GlueAgeHours", name, partial(measure, partial(lake.glue_age, name)))
+    yield Check("IcebergAgeHours", name, partial(measure, partial(lake.iceberg_age, name)))
 
 
 def _choose_measure(
@@ -124,14 +131,12 @@ def _choose_measure(
 
 def _list_confluent_checks(monitored: Monitored, clients: Clients) -> Iterator[Check]:
     topics = clients.topics
-    tables = [table.topic for table in monitored.tables]
-    for topic in tables:
-        yield Check("TableflowStopped", topic, partial(clients.tableflow.stopped, topic))
-    for topic in tables:
-        yield Check(
-            "TopicAgeHours", topic, partial(measure_table_age, clients, topic, partial(topics.age, topic))
-        )
-    if tables:
+    for table in monitored.tables:
+        yield Check("TableflowStopped", table.name, partial(clients.tableflow.stopped, table.topic))
+    for table in monitored.tables:
+        age = partial(topics.age, table.topic)
+        yield Check("TopicAgeHours", table.name, partial(measure_table_age, clients, table.topic, age))
+    if monitored.tables:
         yield Check("RowsSkipped", monitored.cluster, topics.skipped)
     for error_log in monitored.error_logs:
         yield Check("RowsSkipped", error_log, partial(topics.logged, error_log))

@@ -17,11 +17,12 @@ from config.exports.contract import WindowRule
 from config.exports.windows import list_closed_windows
 from config.toml_model import BadFile
 from lambdas.confluent import telemetry
+from lambdas.confluent.iceberg_catalog import IcebergCatalog
 from lambdas.confluent.rest_client import RestClient, get_objects, get_path, get_text, require_text
 from lambdas.monitoring import errors as monitoring_errors
 from lambdas.monitoring.settings import MonitoredExport
 from lambdas.shared.aws import read_error_code, translate_aws_errors
-from lambdas.shared.errors import LakeferryError
+from lambdas.shared.errors import LakeferryError, NotFound
 from lambdas.shared.s3 import Objects
 from lambdas.shared.secrets import CURRENT
 from lambdas.snowflake import sql
@@ -115,12 +116,33 @@ class GlueTables:
 
     def _compute_age(self, bucket: str, key: str) -> float:
         read = Objects(self.s3, bucket).read(key)
-        metadata = read.document if read else {}
-        current = metadata.get("current-snapshot-id")
-        for snapshot in metadata.get("snapshots") or []:
-            if snapshot["snapshot-id"] == current:
-                return (self.now() - float(snapshot["timestamp-ms"]) / 1000) / HOUR
-        raise LakeferryError(monitoring_errors.NO_COMMIT, f"s3://{bucket}/{key}")
+        return _compute_snapshot_age(read.document if read else {}, self.now(), f"s3://{bucket}/{key}")
+
+
+def _compute_snapshot_age(metadata: Mapping[str, Any], now: float, table: str) -> float:
+    """Return the hours since the current snapshot was committed. Raises LakeferryError if there is none."""
+    current = metadata.get("current-snapshot-id")
+    for snapshot in metadata.get("snapshots") or []:
+        if snapshot["snapshot-id"] == current:
+            return (now - float(snapshot["timestamp-ms"]) / 1000) / HOUR
+    raise LakeferryError(monitoring_errors.NO_COMMIT, table)
+
+
+@attrs.frozen
+class ManagedTables:
+    """Tables in Confluent's storage, as Tableflow's Iceberg REST catalog has them."""
+
+    connect: Callable[[], IcebergCatalog]
+    now: Callable[[], float]
+
+    def iceberg_age(self, topic: str) -> float:
+        """Return the age of the current snapshot, in hours."""
+        table = f"{topic} in Tableflow's catalog"
+        try:
+            metadata = self.connect().load_metadata(topic)
+        except NotFound:
+            raise LakeferryError(monitoring_errors.NO_TABLE, table) from None
+        return _compute_snapshot_age(metadata, self.now(), table)
 
 
 ROUTE: Final = "/tableflow/v1/tableflow-topics"

@@ -10,13 +10,16 @@ from lambdas.shared.deployment import DeploymentSettings
 
 @attrs.frozen
 class MonitoredTable:
-    """`database` is the Glue database, `snowflake` the table's full name in Snowflake; "" if the table isn't
-    there.
+    """`name` is the table's name in Glue and in metrics, `database` the Glue database, `snowflake` the
+    table's full name in Snowflake; the last two are "" if the table isn't there. `managed` says that
+    Confluent stores it.
     """
 
     topic: str
+    name: str
     database: str = ""
     snowflake: str = ""
+    managed: bool = False
 
 
 @attrs.frozen
@@ -54,7 +57,15 @@ def combine(
         database = cluster if table.in_glue else ""
         is_in_snowflake = table.snowflake and snowflake_schema
         snowflake = f"{snowflake_schema}.{table.snowflake}" if is_in_snowflake else ""
-        tables.append(MonitoredTable(topic=table.topic, database=database, snowflake=snowflake))
+        tables.append(
+            MonitoredTable(
+                topic=table.topic,
+                name=table.name,
+                database=database,
+                snowflake=snowflake,
+                managed=table.managed,
+            )
+        )
     exports = []
     for export in settings.exports:
         topic_arn = f"{topic_arns}{export.export}" if topic_arns else ""

@@ -20,13 +20,16 @@ _SCHEME: Final = "s3"
 
 @attrs.frozen
 class Table:
-    """`snowflake` is the table's name in the deployment's Snowflake schema, "" if it has none.
+    """`name` is the table's name in Glue, `snowflake` that in the deployment's Snowflake schema, "" if it has
+    none. `managed` says that Confluent stores it.
 
     `error_log` is the topic for records that Tableflow can't write, "" if there is none.
     """
 
     topic: str
+    name: str
     in_glue: bool = True
+    managed: bool = False
     snowflake: str = ""
     error_log: str = ""
 

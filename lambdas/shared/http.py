@@ -212,11 +212,13 @@ class Session:
         headers: Mapping[str, str] | None = None,
         params: Mapping[str, Any] | None = None,
         body: Any = None,
+        form: Mapping[str, str] | None = None,
         repeatable: bool | None = None,
         retry_params: Mapping[str, str] | None = None,
         timeouts: Timeouts = USUAL,
     ) -> Response:
-        """Return the response, whatever its status. `body` is sent as JSON; retries also send `retry_params`.
+        """Return the response, whatever its status. `body` is sent as JSON, `form` as fields of a form;
+        retries also send `retry_params`.
 
         Raises NotSent, ResponseLost, OutOfTime, LakeferryError (address).
         """
@@ -227,6 +229,7 @@ class Session:
             headers={"Accept": "application/json", **(headers or {})},
             params=dict(params or {}),
             json=body,
+            data=dict(form) if form else None,
             auth=(key.id, key.secret.reveal()) if key else None,
         )
         safe = method in REPEATABLE if repeatable is None else repeatable

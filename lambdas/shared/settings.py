@@ -129,6 +129,7 @@ class MonitoringSettings(FunctionSettings):
     metrics_key: str = _declare_optional(contract.CLOUD_KEY_SECRET)
     confluent_url: str = _declare_optional(contract.CONFLUENT_URL)
     tableflow_secret: str = _declare_optional(contract.TABLEFLOW_SECRET)
+    table_reader_secret: str = _declare_optional(contract.TABLE_READER_SECRET)
     state_table: str = _declare_optional(contract.STATE_TABLE)
     snowflake_schema: str = _declare_optional(contract.SNOWFLAKE_SCHEMA)
     snowflake_secret: str = _declare_optional(contract.SNOWFLAKE_SECRET)

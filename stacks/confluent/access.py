@@ -30,11 +30,13 @@ from stacks.confluent.rights import (
     CONNECTOR,
     CONSUMER,
     FLINK,
+    MANAGED_TABLES,
     MANAGER,
     OF_SERVICES,
     PRODUCER,
     REGISTRY,
     SCHEMA_REGISTRY,
+    TABLE_READER,
     WATCHER,
     KeyUse,
     list_key_uses,
@@ -51,6 +53,7 @@ _DESCRIPTIONS: Final = {
     REGISTRY: "Reads and writes schemas",
     FLINK: "Runs Flink statements",
     WATCHER: "Reads the cluster's metrics and the state of its tables",
+    TABLE_READER: "Reads tables in Confluent's storage",
 }
 
 Pool: TypeAlias = VendorResource[FlinkComputePoolOutputs]
@@ -217,6 +220,15 @@ def create_key_secrets(secrets: StackSecrets, deployment: Deployment) -> dict[Ke
 
 def build_secret_path(use: KeyUse) -> str:
     return f"confluent/{use.path}"
+
+
+def name_table_reader_secret(deployment: Deployment) -> str:
+    """Return the name of the secret with the key for tables in Confluent's storage, "" if there are none.
+
+    Other stacks need the name: the secret goes with the last such table, and CloudFormation refuses to remove
+    what another stack imports.
+    """
+    return f"{deployment.prefix}/{build_secret_path(MANAGED_TABLES)}" if deployment.managed_tables else ""
 
 
 class Keys(Construct):

@@ -22,6 +22,8 @@ FLINK: Final = "flink_runner"
 REGISTRY: Final = "schema_registry"
 #: For monitoring: reads the cluster's metrics and its list of tables, and nothing else.
 WATCHER: Final = "watcher"
+#: For exports and monitoring: reads tables in Confluent's storage.
+TABLE_READER: Final = "table_reader"
 
 
 @attrs.frozen
@@ -45,6 +47,8 @@ FLINK_KEY: Final = KeyUse("flink", FLINK, "flink")
 #: Keys for monitoring.
 METRICS: Final = KeyUse("cloud/watcher", WATCHER, "cloud")
 TABLES: Final = KeyUse("tableflow/watcher", WATCHER, "tableflow")
+#: The key with which exports read tables in Confluent's storage, and monitoring their age.
+MANAGED_TABLES: Final = KeyUse(f"tableflow/{TABLE_READER}", TABLE_READER, "tableflow")
 #: Keys that people may bring, by service.
 OF_SERVICES: Final = {use.service: use for use in (KAFKA, SCHEMA_REGISTRY, TABLEFLOW, FLINK_KEY)}
 #: All keys, each of which exists if its account has work and nobody brings it. The connector needs none.
@@ -57,11 +61,16 @@ KEYS: Final = (
     FLINK_KEY,
     METRICS,
     TABLES,
+    MANAGED_TABLES,
 )
 
 
 def _becomes_table(topic: Topic) -> bool:
     return topic.tableflow is not None
+
+
+def _is_in_confluents_storage(topic: Topic) -> bool:
+    return topic.tableflow is not None and topic.tableflow.is_managed
 
 
 def _is_managed(topic: Topic) -> bool:
@@ -86,8 +95,8 @@ def _is_read_by_flink(topic: Topic) -> bool:
     return topic.statement is None
 
 
-#: For which topics an account has a role on a cluster that somebody else owns. Subjects are those of the
-#: topics.
+#: For which topics an account has a role, on a cluster that somebody else owns, or if the role has no name of
+#: its own. Subjects are those of the topics.
 _TOPICS_OF_ROLES: Final[Mapping[tuple[str, str, str], Callable[[Topic], bool]]] = {
     (MANAGER, "ResourceOwner", "topic"): _is_managed,
     (MANAGER, "DeveloperRead", "topic"): _is_only_read,
@@ -100,6 +109,7 @@ _TOPICS_OF_ROLES: Final[Mapping[tuple[str, str, str], Callable[[Topic], bool]]] 
     (FLINK, "ResourceOwner", "subject"): _is_written_by_flink,
     (FLINK, "DeveloperRead", "topic"): _is_read_by_flink,
     (FLINK, "DeveloperRead", "subject"): _is_read_by_flink,
+    (TABLE_READER, "DeveloperRead", "topic"): _is_in_confluents_storage,
 }
 
 
@@ -120,6 +130,7 @@ def list_accounts_with_work(deployment: Deployment) -> list[str]:
         REGISTRY: bool(topics) and "schema_registry" not in brought,
         FLINK: bool(deployment.statements) and "flink" not in brought,
         WATCHER: is_own,
+        TABLE_READER: bool(deployment.managed_tables),
     }
     return [name for name in contract.ACCOUNTS if has_work[name]]
 
@@ -143,7 +154,7 @@ def list_names(role: Role, deployment: Deployment) -> list[str]:
     """
     if role.scope not in ("topic", "subject"):
         return [role.name]
-    if deployment.created_confluent.cluster_id is None:
+    if role.name and not deployment.uses_existing_cluster:
         return _list_subjects(role, deployment) if role.scope == "subject" else [role.name]
     is_bound = _TOPICS_OF_ROLES[role.account, role.role, role.scope]
     topics = [topic.name for topic in deployment.topics if is_bound(topic)]

@@ -186,13 +186,18 @@ class ConfluentStack(LakeferryStack):
     def _bind(self) -> None:
         """Bind the roles.
 
-        Two are bound to objects that only this stack knows: the integration, and Flink's own account.
+        Two are bound to objects that only this stack knows, if there are any: the integration, and Flink's
+        own account.
         """
-        named = {"provider_integration": self.tableflow.integration.outputs.id}
+        named: dict[str, list[str]] = {"provider_integration": [], "service_account": []}
+        if self.tableflow.integration:
+            named["provider_integration"] = [self.tableflow.integration_id]
         if FLINK in self.accounts:
-            named["service_account"] = self.accounts.id(FLINK)
-        for role in [role for role in list_roles(self.deployment) if role.account in self.accounts]:
-            names = [named[role.scope]] if role.scope in named else list_names(role, self.deployment)
+            named["service_account"] = [self.accounts.id(FLINK)]
+        for role in list_roles(self.deployment):
+            if role.account not in self.accounts:
+                continue
+            names = named[role.scope] if role.scope in named else list_names(role, self.deployment)
             for name in names:
                 self.accounts.add_role_binding(role, name)
         if FLINK_KEY in self.keys:
@@ -200,11 +205,9 @@ class ConfluentStack(LakeferryStack):
             self.keys[FLINK_KEY].resource.after(*self.accounts.rights[FLINK])
 
     def _create_tables(self, lake: Lake) -> None:
-        before: list[IDependable] = [
-            self.tableflow.role,
-            *self._cleanup(lake),
-            *self.accounts.rights[MANAGER],
-        ]
+        before: list[IDependable] = [*self._cleanup(lake), *self.accounts.rights[MANAGER]]
+        if self.tableflow.role:
+            before.append(self.tableflow.role)
         if self.deployment.tables_in_glue:
             before += self.tableflow.add_catalog(*before)
         for topic in self.deployment.tables:
@@ -215,9 +218,11 @@ class ConfluentStack(LakeferryStack):
         Confluent assumes.
 
         A protected cluster protects its tables too: CloudFormation would remove them before it finds that it
-        can't delete topics.
+        can't delete topics. Confluent removes tables in its own storage itself.
         """
-        if self.deployment.keeps_data or self.deployment.created_confluent.deletion_protection:
+        role = self.tableflow.role
+        is_protected = self.deployment.created_confluent.deletion_protection
+        if role is None or self.deployment.keeps_data or is_protected:
             return []
         keeps_database = self.deployment.existing_glue_database is not None
         # A separate policy, because the database's name is the id of a cluster that this function creates.
@@ -243,7 +248,7 @@ class ConfluentStack(LakeferryStack):
             ),
         ]
         for cleanup in cleanups:
-            cleanup.node.add_dependency(rights, self.tableflow.role)
+            cleanup.node.add_dependency(rights, role)
         return list(cleanups)
 
     def _rotate(self) -> None:

@@ -29,7 +29,10 @@ _DAY_MS: Final = 86_400_000
 
 
 class Tableflow(Construct):
-    """Confluent's access to the AWS account: the integration, and the role that trusts it."""
+    """The tables, and Confluent's access to the AWS account: the integration, and the role that trusts it.
+
+    Without a table in the deployment's bucket, there is no access, and both are None.
+    """
 
     def __init__(
         self,
@@ -48,24 +51,33 @@ class Tableflow(Construct):
         self._cluster = cluster
         self._keys = keys
         self._bucket = bucket
-        self.integration: VendorResource[ProviderIntegrationOutputs] = provider.create(
-            self,
-            "ProviderIntegration",
-            ProviderIntegrationProps(
-                environment_id=cluster.environment_id,
-                role_arn=build_own_arn(self, "iam", deployment.role_resource("tableflow"), region=False),
-            ),
-        )
         self._has_catalog = deployment.existing_glue_database is not None
         self._is_cluster_shared = deployment.uses_existing_cluster
-        self.role = self._create_role(deployment.role_name("tableflow"), bucket_arn)
+        self.integration: VendorResource[ProviderIntegrationOutputs] | None = None
+        self.role: iam.Role | None = None
+        if deployment.uses_own_bucket:
+            self.integration = self._create_integration(deployment)
+            self.role = self._create_role(
+                deployment.role_name("tableflow"), bucket_arn, self.integration.outputs
+            )
 
-    def _create_role(self, name: str, bucket_arn: str) -> iam.Role:
+    @property
+    def integration_id(self) -> str:
+        """Return the id of the integration, "" if there is none."""
+        return self.integration.outputs.id if self.integration else ""
+
+    def _create_integration(self, deployment: Deployment) -> VendorResource[ProviderIntegrationOutputs]:
+        props = ProviderIntegrationProps(
+            environment_id=self._cluster.environment_id,
+            role_arn=build_own_arn(self, "iam", deployment.role_resource("tableflow"), region=False),
+        )
+        return self._provider.create(self, "ProviderIntegration", props)
+
+    def _create_role(self, name: str, bucket_arn: str, outputs: ProviderIntegrationOutputs) -> iam.Role:
         """Create the role.
 
         It trusts the integration's principal with its external id; sts:TagSession has no external id.
         """
-        outputs = self.integration.outputs
         needs = contract.TABLEFLOW_NEEDS
         tables = list_glue_table_arns(self, self._cluster.id)
         # An integration that exists registers tables with a role of its own.
@@ -101,7 +113,7 @@ class Tableflow(Construct):
                 environment_id=self._cluster.environment_id,
                 cluster_id=self._cluster.id,
                 credentials=self._keys.credentials(TABLEFLOW),
-                provider_integration_id=self.integration.outputs.id,
+                provider_integration_id=self.integration_id,
             ),
         )
         return [created.after(*after)]
@@ -109,7 +121,7 @@ class Tableflow(Construct):
     def add_table(self, topic: Topic, after: Sequence[IDependable]) -> None:
         table = topic.tableflow
         assert table is not None
-        in_own_bucket = table.storage == "own_bucket"
+        in_own_bucket = not table.is_managed
         props = TableflowTopicProps(
             environment_id=self._cluster.environment_id,
             cluster_id=self._cluster.id,
@@ -117,7 +129,7 @@ class Tableflow(Construct):
             topic=topic.name,
             storage=table.storage,
             bucket=self._bucket if in_own_bucket else "",
-            provider_integration_id=self.integration.outputs.id if in_own_bucket else "",
+            provider_integration_id=self.integration_id if in_own_bucket else "",
             table_formats=list(table.formats),
             retention_ms=table.snapshots_days * _DAY_MS,
             data_retention_ms=table.rows_days * _DAY_MS if table.rows_days else None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+import attrs
 from aws_cdk import Stack
 from aws_cdk import aws_glue as glue
 from aws_cdk import aws_iam as iam
@@ -11,6 +12,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3_assets as s3_assets
 from constructs import Construct
 
+from config.deployments.confluent_model import Topic
 from config.deployments.deployment_file import LoadedDeployment
 from config.deployments.model import Export, to_pascal_case
 from config.exports.contract import Contract
@@ -18,7 +20,13 @@ from glue_jobs.platform import spark_settings
 from stacks import assets
 from stacks.base import build_own_arn
 from stacks.constructs.function import log_group
-from stacks.constructs.secrets import create_encryption_key, may_decrypt_tables, may_read_secret, through
+from stacks.constructs.secrets import (
+    create_encryption_key,
+    may_decrypt_tables,
+    may_read_secret,
+    name_secret_arn,
+    through,
+)
 from stacks.constructs.statements import (
     ITS_KEYS,
     ONE_DATABASE,
@@ -37,17 +45,40 @@ _MINUTES_TO_END: Final = 5
 _WRITES_TABLES: Final = ("glue:GetDatabase", "glue:GetTable", "glue:CreateTable", "glue:UpdateTable")
 
 
+@attrs.frozen
+class TableflowKey:
+    """The key for tables in Confluent's storage: the name of its secret, the ARN of the secret's KMS key, and
+    the Kafka cluster's id, which is the tables' database in Tableflow's catalog.
+    """
+
+    secret: str
+    kms_key_arn: str
+    cluster_id: str
+
+
 class ExportJobs(Construct):
-    """The Glue jobs. `jobs` has them by the name of their contract."""
+    """The Glue jobs. `jobs` has them by the name of their contract.
+
+    `glue_database` is that of the tables in Glue. `tableflow_key` is None if no table is in Confluent's
+    storage.
+    """
 
     def __init__(
-        self, scope: Construct, id: str, *, loaded: LoadedDeployment, lake: Lake, glue_database: str
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        loaded: LoadedDeployment,
+        lake: Lake,
+        glue_database: str,
+        tableflow_key: TableflowKey | None,
     ) -> None:
         super().__init__(scope, id)
         self._loaded = loaded
         self._deployment = loaded.deployment
         self._lake = lake
         self._database = glue_database
+        self._tableflow_key = tableflow_key
         self._script = s3_assets.Asset(self, "Script", path=str(assets.locate_glue_script()))
         self._zip = s3_assets.Asset(self, "Zip", path=str(assets.build_glue_zip()))
         self._log_prefix = f"/aws-glue/{self._deployment.prefix}"
@@ -131,15 +162,21 @@ class ExportJobs(Construct):
             values["--partitions"] = str(partitions)
         if export.first_day:
             values["--first-day"] = export.first_day.isoformat()
+        if self._tableflow_key and self._find_topic(contract) in self._deployment.managed_tables:
+            values["--tableflow-secret"] = self._tableflow_key.secret
+            values["--database"] = self._tableflow_key.cluster_id
         secret = self._deployment.aws.pseudonym_secret or self._lake.pseudonym_secret_arn
         return values | ({"--pseudonym-secret": secret} if contract.hashed else {})
+
+    def _find_topic(self, contract: Contract) -> Topic:
+        topics = {topic.name: topic for topic in self._deployment.topics}
+        return topics[contract.source.topic]
 
     def _count_partitions(self, contract: Contract) -> int | None:
         """Return the number of partitions of the contract's topic, which may not be known for a table that
         exists.
         """
-        topics = {topic.name: topic for topic in self._deployment.topics}
-        topic = topics[contract.source.topic]
+        topic = self._find_topic(contract)
         exists = topic.existing or self._deployment.source is not None
         return topic.partitions if exists else self._loaded.sources.partitions(topic)
 
@@ -199,16 +236,25 @@ class ExportJobs(Construct):
             "Role",
             trusts=glue_service,
             purpose="Exports: reads tables, writes files and aggregates",
-            statements=[*self._list_reads(), *self._list_writes(), *self._may_read_key()],
+            statements=[
+                *self._list_reads(),
+                *self._list_writes(),
+                *self._may_read_pseudonym_key(),
+                *self._may_read_tableflow_key(),
+            ],
         )
 
     def _list_reads(self) -> list[Statement]:
-        """Return what the job may read.
+        bucket = f"arn:{Stack.of(self).partition}:s3:::{self._script.s3_bucket_name}"
+        code = [f"{bucket}/{asset.s3_object_key}" for asset in (self._script, self._zip)]
+        tables = self._may_read_tables() if self._deployment.tables_in_glue else []
+        return [*tables, allow("ReadCode", ["s3:GetObject"], code)]
+
+    def _may_read_tables(self) -> list[Statement]:
+        """Return what the job may do with tables in Glue.
 
         It may not write to Tableflow's bucket: changed files break Tableflow's tables.
         """
-        bucket = f"arn:{Stack.of(self).partition}:s3:::{self._script.s3_bucket_name}"
-        code = [f"{bucket}/{asset.s3_object_key}" for asset in (self._script, self._zip)]
         return [
             allow(
                 "ReadTablesGlue",
@@ -220,7 +266,6 @@ class ExportJobs(Construct):
             allow("ListTablesS3", ["s3:ListBucket"], [self._lake.tableflow_arn]),
             allow("ReadTablesS3", ["s3:GetObject"], [f"{self._lake.tableflow_arn}/*"], why=ITS_KEYS),
             *may_decrypt_tables(self, self._lake),
-            allow("ReadCode", ["s3:GetObject"], code),
         ]
 
     def _list_writes(self) -> list[Statement]:
@@ -245,7 +290,17 @@ class ExportJobs(Construct):
             ),
         ]
 
-    def _may_read_key(self) -> list[Statement]:
+    def _may_read_tableflow_key(self) -> list[Statement]:
+        key = self._tableflow_key
+        if key is None:
+            return []
+        secret = name_secret_arn(self, key.secret)
+        return [
+            allow("ReadTableflowKey", ["secretsmanager:GetSecretValue"], [secret]),
+            allow("DecryptTableflowKey", ["kms:Decrypt"], [key.kms_key_arn], through(self, "secretsmanager")),
+        ]
+
+    def _may_read_pseudonym_key(self) -> list[Statement]:
         """Allow reading the pseudonymisation key, if an export hashes columns."""
         if not any(self._find_contract(export).hashed for export in self._deployment.exports):
             return []

@@ -9,7 +9,7 @@ import itertools
 import pytest
 
 from lakeferry.plan import cost
-from tests.support.policies import Reader, allowed
+from tests.support.policies import ACCOUNT, Reader, allowed
 
 BUCKET = "arn:aws:s3:::acme-tableflow"
 DATABASE = "lkc-abc123"
@@ -24,7 +24,7 @@ glue:BatchDeleteTable glue:UpdateDatabase glue:DeleteDatabase kms:Encrypt kms:Ge
 
 
 def _glue(kind):
-    return f"arn:aws:glue:eu-west-1:123456789012:{kind}"
+    return f"arn:aws:glue:eu-west-1:{ACCOUNT}:{kind}"
 
 
 def grants_of(assembly):

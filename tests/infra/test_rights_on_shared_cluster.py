@@ -11,7 +11,7 @@ from config.exports.check import NOT_JUDGED
 from config.project import ROOT
 from lakeferry.plan import cost
 from tests.support import assembly_kit
-from tests.support.policies import Reader, allowed
+from tests.support.policies import ACCOUNT, Reader, allowed
 
 _OWN_TYPES = ("existing_cluster", "existing_topic")
 
@@ -66,7 +66,7 @@ def test_only_accounts_with_work_exist(shared):
 def test_the_integration_with_glue_is_not_created(shared):
     assert resources(shared, "catalog_integration") == {}
     statements = [grant for grant in Reader(shared).grants() if ".TableflowRole" in grant.role]
-    table = "arn:aws:glue:eu-west-1:123456789012:table/lkc-abc123/sales_orders"
+    table = f"arn:aws:glue:eu-west-1:{ACCOUNT}:table/lkc-abc123/sales_orders"
     assert not any(allowed([grant], "glue:CreateTable", table) for grant in statements)
 
 
@@ -75,7 +75,7 @@ def test_no_role_changes_the_database(shared, action):
     found = [
         grant.role
         for grant in Reader(shared).grants()
-        if allowed([grant], action, "arn:aws:glue:eu-west-1:123456789012:database/lkc-abc123")
+        if allowed([grant], action, f"arn:aws:glue:eu-west-1:{ACCOUNT}:database/lkc-abc123")
     ]
     assert found == []
 

@@ -63,7 +63,7 @@ def readers(deployed):
     """The readers of `status`, with the settings of the deployment's watch."""
     ctx = deployed.ctx
     result = ctx.deployment
-    table = MonitoredTable(TOPIC, deployed.cluster, "LAKE.RAW.STOCK_TRADES")
+    table = MonitoredTable(TOPIC, TOPIC, deployed.cluster, "LAKE.RAW.STOCK_TRADES")
     settings = Settings(
         deployment=result.prefix,
         bucket=deployed.bucket,
@@ -312,7 +312,7 @@ def watched(deployed):
     """
     result = deployed.ctx.deployment
     key = "settings.json"
-    settings = {"tables": [{"topic": TOPIC, "snowflake": "STOCK_TRADES"}]}
+    settings = {"tables": [{"topic": TOPIC, "name": TOPIC, "snowflake": "STOCK_TRADES"}]}
     boto3.client("s3").put_object(Bucket=deployed.bucket, Key=key, Body=json.dumps(settings).encode())
     variables = {
         contract.PROJECT: result.identity.name,

@@ -303,7 +303,7 @@ WRONG = {
         "equality deletes",
     ),
     "managed storage in Glue": (
-        (("snapshots_days = 7", 'snapshots_days = 7\nstorage = "managed"'),),
+        (("snapshots_days = 7", 'snapshots_days = 7\nstorage = "managed"\nin_glue = true'),),
         "topics[0].tableflow.in_glue",
         "no table of managed storage",
     ),

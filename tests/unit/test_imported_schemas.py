@@ -152,7 +152,7 @@ def test_another_word_about_the_tags_is_refused():
 
 
 def test_without_a_key_only_the_tables_in_glue_are_measured():
-    tables = [MonitoredTable("orders", database="lkc-1")]
+    tables = [MonitoredTable("orders", "orders", database="lkc-1")]
     monitored = Monitored(cluster="lkc-1", tables=tables, tables_exist=True)
     assert [check.metric for check in list_checks(monitored, _NoVendor())] == [
         "GlueAgeHours",

@@ -313,7 +313,7 @@ def test_the_deployments_metric_aggregates_all_names():
 def test_every_metric_that_is_emitted_is_in_the_contract_with_the_stacks(lake_aws):
     parsed = Monitored(
         "lkc-1",
-        [MonitoredTable("t", "lkc-1", "D.S.T")],
+        [MonitoredTable("t", "t", "lkc-1", "D.S.T")],
         [MonitoredExport("e", "", "", "", 6, 1, topic="arn")],
         ["rotating"],
         ["by-hand"],
@@ -378,7 +378,7 @@ def environment(bucket, publish_settings, lake_aws, monkeypatch):
     }
     publish_settings(
         {
-            "tables": [{"topic": "stock_trades", "in_glue": True, "snowflake": "T"}],
+            "tables": [{"topic": "Stock_Trades", "name": "stock_trades", "in_glue": True, "snowflake": "T"}],
             "exports": [export],
             "secrets": [secret],
             "deployer_secrets": [secret],

@@ -1,0 +1,123 @@
+"""Tables in Confluent's storage: who may read them, and what there isn't without a table in one's own bucket."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from config.deployments import deployment_file
+from config.exports.check import NOT_JUDGED
+from config.project import ROOT
+from lakeferry.plan import cost
+from tests.support import assembly_kit
+from tests.support.policies import ACCOUNT, Reader, allowed
+
+SECRET = "lakeferry-stored/confluent/tableflow/table_reader"
+SECRET_ARN = f"arn:aws:secretsmanager:eu-west-1:{ACCOUNT}:secret:{SECRET}-abcdef"
+FILE = (ROOT / "tests" / "data" / "managed.toml").read_text(encoding="utf-8")
+_OWN_TABLE = FILE[FILE.index('[[topics]]\nname = "sales_orders"') : FILE.index("[[exports]]")]
+_OWN_EXPORT = FILE[FILE.index('[[exports]]\ncontract = "weekly_sales"') : FILE.index("[alerts]")]
+
+
+def synthesise(text, folder):
+    loaded = deployment_file.parse(text, name="stored.toml", judge=NOT_JUDGED)
+    return assembly_kit.synthesise(loaded, folder)
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory):
+    return synthesise(FILE, tmp_path_factory.mktemp("mixed"))
+
+
+@pytest.fixture(scope="module")
+def managed(tmp_path_factory):
+    text = FILE.replace(_OWN_TABLE, "").replace(_OWN_EXPORT, "")
+    return synthesise(text, tmp_path_factory.mktemp("managed"))
+
+
+def kinds(assembly):
+    return {
+        body["Properties"].get("kind")
+        for template in assembly.templates.values()
+        for body in template["Resources"].values()
+        if "Properties" in body
+    }
+
+
+def bindings(assembly, role):
+    return {
+        (properties["scope"], properties.get("name", ""))
+        for template in assembly.templates.values()
+        for logical_id, body in template["Resources"].items()
+        if (properties := body.get("Properties", {})).get("kind") == "role_binding"
+        and "TableReader" in logical_id
+        and properties["role"] == role
+    }
+
+
+def arguments(assembly):
+    """Return the arguments of the Glue jobs, by the job's name."""
+    jobs = assembly.resources("AWS::Glue::Job").values()
+    return {job["Name"]: job["DefaultArguments"] for job in jobs}
+
+
+def test_the_reader_has_one_role_on_each_managed_topic(mixed):
+    assert bindings(mixed, "DeveloperRead") == {("topic", "stock_trades")}
+
+
+def test_only_the_job_of_a_managed_table_gets_the_key(mixed):
+    given = arguments(mixed)
+    assert given["lakeferry-stored-daily_trades"]["--tableflow-secret"] == SECRET
+    assert "--tableflow-secret" not in given["lakeferry-stored-weekly_sales"]
+
+
+def test_jobs_and_monitoring_read_that_key_and_no_other(mixed):
+    readers = {
+        grant.role
+        for grant in Reader(mixed).grants()
+        if allowed([grant], "secretsmanager:GetSecretValue", SECRET_ARN)
+    }
+    assert {role.partition(".")[0] for role in readers} == {"confluent", "exports", "operations"}
+    other = SECRET_ARN.replace("table_reader", "watcher")
+    jobs = [grant for grant in Reader(mixed).grants() if grant.role.startswith("exports.Jobs")]
+    assert not any(allowed([grant], "secretsmanager:GetSecretValue", other) for grant in jobs)
+
+
+def test_no_stack_imports_the_secret(mixed):
+    """A secret that another stack imports couldn't go with the last table that needs it."""
+    imported = json.dumps([mixed.templates["exports"], mixed.templates["operations"]])
+    assert "TableReader" not in imported
+
+
+def test_without_a_table_in_a_bucket_confluent_gets_no_access(managed):
+    assert {"provider_integration", "catalog_integration"} & kinds(managed) == set()
+    assert not any(".TableflowRole" in role for role in Reader(managed).roles())
+    actions = ("s3:GetObject", "glue:GetTable")
+    resources = ("arn:aws:s3:::any/data/file", f"arn:aws:glue:eu-west-1:{ACCOUNT}:table/lkc-1/trades")
+    jobs = [grant for grant in Reader(managed).grants() if grant.role.startswith("exports.Jobs")]
+    for action, resource in zip(actions, resources, strict=True):
+        assert not any(allowed([grant], action, resource) for grant in jobs)
+
+
+def test_the_age_of_a_managed_table_is_watched(managed):
+    alarms = {
+        body["Properties"].get("MetricName")
+        for template in managed.templates.values()
+        for body in template["Resources"].values()
+        if body["Type"] == "AWS::CloudWatch::Alarm"
+    }
+    assert "IcebergAgeHours" in alarms
+    assert "GlueAgeHours" not in alarms
+
+
+@pytest.mark.parametrize("shape", ["mixed", "managed"])
+def test_the_cost_counts_what_the_templates_have(request, shape):
+    assembly = request.getfixturevalue(shape)
+    plan = assembly.plan
+    for count, kind in (
+        (cost.count_alarms(plan.deployment), "AWS::CloudWatch::Alarm"),
+        (cost.count_secrets(plan), "AWS::SecretsManager::Secret"),
+        (cost.count_keys(plan), "AWS::KMS::Key"),
+    ):
+        assert count == len(list(assembly.resources(kind))), kind
