@@ -86,7 +86,7 @@ def test_a_stage_is_deployed_in_its_environment_with_temporary_credentials():
     assert job["environment"] == job["env"]["STAGE"]
     assert assume["role-to-assume"] == "${{ vars.AWS_ROLE }}"
     assert assume["role-duration-seconds"] == job["timeout-minutes"] * 60
-    page = (ROOT / "docs" / "how-to" / "prepare-aws.md").read_text()
+    page = (ROOT / "docs" / "how-to" / "deploy-from-ci.md").read_text()
     assert f"--max-session-duration {assume['role-duration-seconds']}" in page
     assert "id-token" not in CHECK["permissions"]
     stages = DEPLOY[True]["workflow_dispatch"]["inputs"]["stage"][

@@ -236,7 +236,7 @@ def test_a_failed_check_of_doctor_stops_a_deployment_before_it_starts(ctx, broke
 
 @pytest.mark.usefixtures("bootstrapped")
 def test_keys_that_may_not_be_read_do_not_stop_a_deployment(ctx, broken):
-    """docs/how-to/prepare-aws.md: without permission to read keys, commands read AWS only."""
+    """docs/how-to/deploy-from-ci.md: without permission to read keys, commands read AWS only."""
     target = {"x-amz-target": "secretsmanager.GetSecretValue"}
     broken(AWS, headers=target, status=400, shape="aws-json", code="AccessDeniedException")
     checks.require(ctx)

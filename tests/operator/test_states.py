@@ -541,7 +541,7 @@ def test_a_slot_and_a_secret_that_could_not_be_read_are_shown(deployed, capsys):
     assert "? s: not asked: NET-UNREACHABLE  no connection" in printed
 
 
-PAGE = ROOT / "docs" / "how-to" / "prepare-aws.md"
+PAGE = ROOT / "docs" / "how-to" / "deploy-from-ci.md"
 
 
 @pytest.fixture
