@@ -130,7 +130,7 @@ ARGUMENTS: Final = {
     "warehouse": "s3://… for Lakeferry's own tables",
     "aggregates-database": "Glue database for aggregates that are kept as tables",
     "pseudonym-secret": "name or ARN of the secret with the pseudonymisation key",
-    "time-limit-minutes": "how long this run may take; after that, it is considered dead",
+    "time-limit-minutes": "how long this run may take; after that, it publishes nothing",
     "table": "table to read if its name is not the topic's",
     "first-day": "YYYY-MM-DD: windows from this day on, instead of from the contract's",
     "dry-run": "true to compute and check, and to publish nothing",

@@ -42,7 +42,7 @@ from tests.support import docs_reader, shipped
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("config", "dev", "glue_jobs", "lakeferry", "lambdas", "simulators", "stacks")
 TUTORIAL = ROOT / "docs" / "tutorial" / "first-export.md"
-RESULT = ROOT / "docs" / "how-to" / "read-the-result.md"
+RESULT = ROOT / "docs" / "for-analysts.md"
 
 
 def snippets(language):
@@ -93,7 +93,7 @@ def test_the_schema_for_editors_accepts_shipped_files_and_refuses_mistakes():
 
 def test_a_key_without_a_description_stops_the_generation():
     with pytest.raises(LookupError, match=r"differ: rows\.new"):
-        documents._page("Manifest", "", [{"rows": {"new": 1}}], {})
+        documents._describe("Manifest", "", [{"rows": {"new": 1}}], {})
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,4 @@
-"""command-line.md, job-arguments.md and errors.md: from typer's commands, the arguments of the job and the
-error catalogue.
+"""command-line.md and errors.md: from typer's commands, the arguments of the job and the error catalogue.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ first, in place of the text. A spinner is shown on a terminal only. Errors and e
 After `make setup` (which `make demo` and `make test` do too) the command is `.venv/bin/lakeferry`; after
 `source .venv/bin/activate` it is `lakeferry`."""
 _SHARED: Final = """\
-They stand after the command. A command that doesn't use `--stage` or `--yes` refuses them. If standard
+Write these options after the command. A command that doesn't use `--stage` or `--yes` refuses them. If standard
 error is not a terminal, commands show no spinner and never prompt.
 
 With `--json`, standard output always has exactly one document. `ok` says whether the command succeeded,
@@ -40,15 +39,15 @@ With `--json`, standard output always has exactly one document. `ok` says whethe
 adds the keys listed below; one that failed adds `message`, `why`, `hint`, `docs` (the page about this code),
 `details` and `exit_code`."""
 _COMPLETION: Final = """\
-Bash, zsh, fish and PowerShell complete commands, options, stages and error codes. Once for the shell that you use:
+Bash, zsh, fish and PowerShell complete commands, options, stages and error codes. Run this once in the shell that you use:
 
 ```sh
 lakeferry --install-completion
 ```
 
-It adds a line to the shell's start file, and works in shells that are opened afterwards. `lakeferry
---show-completion` prints the same, if you edit such files yourself. The command has to be on the path as
-`lakeferry`, as it is after `source .venv/bin/activate`."""
+It adds a line to the shell's start file, and works in shells that you open afterwards. `lakeferry --show-completion` prints
+the same text, if you edit the file yourself. The path must contain the command as `lakeferry`, as it does after `source
+.venv/bin/activate`."""
 _ENVIRONMENT: Final = """\
 Without the first two, `lakeferry export run` and `lakeferry query` work in the embedded AWS with the data of the last demo.
 Credentials, region and endpoints of AWS come from the usual variables and profiles: set both `AWS_REGION` (read by Spark's
@@ -61,9 +60,9 @@ _VARIABLES: Final = {
     "aggregates_database": "The Glue database for aggregates that are kept as tables.",
 }
 _JOB_INTRO: Final = """\
-What `python -m glue_jobs.export` takes, as `--name value` or `--name=value`. A Glue job run passes the same. Arguments that
-aren't listed are ignored, because Glue adds some of its own. `lakeferry export run` passes those that it has an
-option or a [variable](command-line.md#environment-variables) for."""
+`python -m glue_jobs.export` takes these arguments, as `--name value` or `--name=value`. The run of a Glue job passes the same
+([Run an export](../how-to/run-an-export.md)). `lakeferry export run` passes those that it has an option or a
+[variable](#environment-variables) for. The job ignores other arguments, because Glue adds some of its own."""
 _ERRORS_INTRO: Final = """\
 An error has a code that doesn't change, one sentence that says what happened, and what to do. On a terminal:
 
@@ -76,7 +75,7 @@ EXP-TABLE-MISSING  the Glue catalog has no table lkc-abc123.sales_orders
 `lakeferry explain EXP-TABLE-MISSING` shows its entry on the terminal; `lakeferry explain` alone lists all
 codes. With `--json`, standard output holds the same as one document: [Options of all
 commands](command-line.md#options-of-all-commands). The error of a window is also in the [run's
-record](run-record.md). Whatever happens, a run publishes a window completely or not at all. Messages never
+record](manifest-and-run-record.md#run-record). Whatever happens, a run publishes a window completely or not at all. Messages never
 contain a secret or a value of the data."""
 _EXIT_INTRO: Final = """\
 With several windows, the exit code is that of the worst one; windows that can be published are published. An entry below names
@@ -133,17 +132,9 @@ def build_commands_page() -> str:
         _INTRO,
         _describe_shared_options(),
         *sections,
-        f"## Shell completion\n\n{_COMPLETION}",
         environment,
-    )
-
-
-def build_job_page() -> str:
-    rows = [
-        (format_code(f"--{name}"), _show_job_default(name), meaning) for name, meaning in ARGUMENTS.items()
-    ]
-    return markdown.format_page(
-        "Job arguments", _JOB_INTRO, markdown.format_table(["argument", "default", "meaning"], rows)
+        _describe_job(),
+        f"## Shell completion\n\n{_COMPLETION}",
     )
 
 
@@ -233,6 +224,14 @@ def _describe_variables() -> str:
     return markdown.format_table(
         ["variable", "default", "meaning"], [*rows, (format_code(query.TABLEFLOW_SECRET), "", key), stage]
     )
+
+
+def _describe_job() -> str:
+    rows = [
+        (format_code(f"--{name}"), _show_job_default(name), meaning) for name, meaning in ARGUMENTS.items()
+    ]
+    table = markdown.format_table(["argument", "default", "meaning"], rows)
+    return f"## Arguments of the job\n\n{_JOB_INTRO}\n\n{table}"
 
 
 def _show_job_default(name: str) -> str:

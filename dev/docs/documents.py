@@ -1,4 +1,4 @@
-"""manifest.md and run-record.md: every key that the code writes, with its meaning and an example."""
+"""manifest-and-run-record.md: every key that the job writes, with its meaning and an example."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ _MANIFEST: Final = {
     "rows.groups.suppressed": "Groups left out because they are about too few people.",
     "rows.rows": "Rows in the file, counted in the finished file.",
     "rows.withheld": (
-        "Why `rows.events` and `rows.lines` are null: they would tell the size of a group too small to be "
-        "shown."
+        "Why `rows.events` and `rows.lines` are null: they would reveal the size of a group that is too "
+        "small to be shown. Null otherwise."
     ),
     "files[].role": "`data`, `datapackage` or `report`.",
     "files[].key": "The object's key in the bucket.",
@@ -103,7 +103,7 @@ _MANIFEST: Final = {
     "checks[].message": "What is wrong when it fails.",
     "checks[].failed": "Rows that violate it; 0 or 1 for a check of the file as a whole.",
     "checks[].of": "`rows`: `failed` counts rows; `file`: the check is about the file.",
-    "checks[].passed": "Whether none did. In a manifest only a check of severity `warn` can have failed.",
+    "checks[].passed": "Whether no row violates it. In a manifest, only a check of severity `warn` can have failed.",
     "notes[]": "Sentences for the reader: what was cut, replaced, or is too much for Excel.",
     "accepted.sentences[]": "The last of the notes: what somebody accepted so that the window could be published.",
     "accepted.neighbours[]": "Published windows that follow other rules of the contract, if that was accepted.",
@@ -139,16 +139,16 @@ _RUN: Final = {
     "as_of": "The instant up to which windows counted as closed.",
     "started_at": "When it started.",
     "expires_at": (
-        "After this moment the run publishes nothing more. Ten minutes later, one that never ended counts "
-        "as dead, and the next run removes what it left."
+        "After this moment, the run publishes nothing more. A run that has not ended ten minutes later "
+        "counts as dead, and the next run removes its files."
     ),
     "job_run_id": (
         "The id of the Glue job run; null for a run outside Glue. The mail about a job run finds the "
         "record by it."
     ),
     "state": (
-        "`running`; `done`; `blocked` or `failed`: after the first such window, or because the run could "
-        "not start."
+        "`running`; `done`; `blocked` or `failed`: the state of the first window that was blocked or "
+        "failed, or `failed` if the run could not start."
     ),
     "reason": "Code, what happened and what to do; null if the run succeeded.",
     "ended_at": "When it ended; null while it runs, or if it died.",
@@ -158,11 +158,14 @@ _RUN: Final = {
         "`skipped`: empty; `dry_run`; `incomplete`: waits for data; `blocked`; `failed`."
     ),
     "windows[].reason": "Why it waits, was blocked or failed; null otherwise.",
-    "windows[].status": "As in the [manifest](manifest.md) that is visible (or would be), with the keys down to `notes`.",
+    "windows[].status": (
+        "This key and the next eight, down to `notes`, are those of the [manifest](#manifest) that is visible. "
+        "In a dry run, they are those of the manifest that would be written."
+    ),
     "windows[].completeness": "How it is known that the table has all events of the window, or why it is not known.",
-    "windows[].generation": "See above.",
+    "windows[].generation": "The generation that is visible.",
     "windows[].run_id": "The run whose files are visible.",
-    "windows[].rows": "Rows by what became of them, as in the manifest.",
+    "windows[].rows": "Counts of events, lines, groups and rows.",
     "windows[].headline": "Headline numbers.",
     "windows[].files": "The files.",
     "windows[].checks": "Results of the checks.",
@@ -171,15 +174,15 @@ _RUN: Final = {
         "A hash of all that decided what was done: files of the table that can hold the window's events, "
         "contract, key and code. While it stays the same, the window isn't computed again."
     ),
-    "windows[].code": "Of a window that was blocked or failed: the [error code](errors.md).",
+    "windows[].code": "The [error code](errors.md). Only windows that were blocked or failed have this key and the next four.",
     "windows[].remedy": "What to do.",
-    "windows[].exit_code": "The exit code that it leads to.",
-    "windows[].stops": "Whether this stopped the run, so that later windows were not computed.",
-    "windows[].seconds": "How long the window took. Later runs estimate with it whether their time is enough for a window.",
+    "windows[].exit_code": "The [exit code](errors.md#exit-codes) of a command that ends with this error.",
+    "windows[].stops": "Whether the error stopped the run, so that later windows were not computed.",
     "windows[].may_be_published": (
-        "Whether S3 didn't answer the write of the manifest, so that it may still appear. Runs keep the "
-        "window's files until ten minutes after `ended_at`."
+        "True if S3 didn't answer the write of the manifest, so that the manifest may still appear. Other "
+        "runs keep the window's files until ten minutes after `ended_at`."
     ),
+    "windows[].seconds": "How long the window took. Later runs use it to estimate whether they have enough time for the window.",
     "working_on": (
         "The window in progress; null between windows and at the end. If a run dies, it was working on "
         "this one."
@@ -192,36 +195,37 @@ _RUN: Final = {
     "pid": "The process.",
     "code_version": "Version, and a hash of the sources.",
 }
-_ABOUT_MANIFEST = """\
-`<prefix>/<export>/manifests/<window>.json` describes the published file of a window. It is written last, by a conditional write.
-A file that no manifest names is not published. `make demo` copies each as `out/<export>/<window>/manifest.json`."""
-_ABOUT_RUN = """\
-`<prefix>/<export>/runs/<id>.json` is written before anything else, again after each window and at the end: also of runs that
-were blocked or failed. It is for operators; readers of files need the [manifest](manifest.md) only."""
+_INTRO: Final = """\
+A run writes two kinds of JSON documents to the bucket. The manifest of a window says which files are published and what they
+contain: programs that read files start from it. The run record says what a run did with each window: it is for operators."""
+_ABOUT_MANIFEST: Final = """\
+`<prefix>/<export>/manifests/<window>.json` describes the published file of a window. The run writes it last, by a conditional
+write. A file that no manifest names is not published. `make demo` copies each manifest to
+`out/<export>/<window>/manifest.json`. How to read files by it: [From the bucket](../for-analysts.md#from-the-bucket)."""
+_ABOUT_RUN: Final = """\
+The run writes `<prefix>/<export>/runs/<id>.json` before anything else, before each window and at the end, also if it is blocked
+or fails."""
 
 
-def build_manifest_page() -> str:
-    return _page("Manifest", _ABOUT_MANIFEST, samples.manifests(), _MANIFEST)
-
-
-def run_page() -> str:
-    return _page(
-        "Run record",
-        _ABOUT_RUN,
-        [samples.run_record()],
-        _RUN,
-        opaque=("rows", "headline", "files", "checks", "notes"),
+def build_page() -> str:
+    run = [samples.run_record()]
+    repeated = ("rows", "headline", "files", "checks", "notes")
+    return markdown.format_page(
+        "Manifest and run record",
+        _INTRO,
+        _describe("Manifest", _ABOUT_MANIFEST, samples.manifests(), _MANIFEST),
+        _describe("Run record", _ABOUT_RUN, run, _RUN, opaque=repeated),
     )
 
 
-def _page(
+def _describe(
     title: str,
     about: str,
     documents: list[dict[str, Any]],
     meanings: dict[str, str],
     opaque: tuple[str, ...] = (),
 ) -> str:
-    """`opaque` names keys of windows that another page explains.
+    """Return the section of a document. `opaque` names keys of windows that another section explains.
 
     Raises LookupError for a key without a meaning.
     """
@@ -233,7 +237,8 @@ def _page(
     rows = [
         (format_code(path), meaning, format_code(_json(examples[path]))) for path, meaning in meanings.items()
     ]
-    return markdown.format_page(title, about, markdown.format_table(["key", "meaning", "example"], rows))
+    table = markdown.format_table(["key", "meaning", "example"], rows)
+    return f"## {title}\n\n{about}\n\n{table}"
 
 
 def _examples(documents: list[dict[str, Any]], opaque: set[str]) -> dict[str, Any]:

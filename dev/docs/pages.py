@@ -29,10 +29,8 @@ def pages() -> dict[str, str]:
         + "\n",
         "expressions.md": expressions.build_expressions_page(),
         "iam.md": permissions.build_page(),
-        "job-arguments.md": command_line.build_job_page(),
-        "manifest.md": documents.build_manifest_page(),
+        "manifest-and-run-record.md": documents.build_page(),
         "resources.md": resources.build_page(),
-        "run-record.md": documents.run_page(),
     }
 
 

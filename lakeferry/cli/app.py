@@ -28,7 +28,7 @@ EXITS: Final = (DONE, FAILED, WRONG_INPUT, NOT_SET_UP, STOPPED)
 WITHOUT_STAGE: Final = (
     "It works on the bucket and database in LAKEFERRY_BUCKET and LAKEFERRY_DATABASE (a deployment's "
     "outputs LakeBucketName and KafkaClusterId), or on the last demo: "
-    "docs/how-to/run-against-your-own-catalog.md"
+    "docs/how-to/run-an-export.md#on-your-machine"
 )
 #: typer's exit code for Ctrl-C while no command is running.
 _INTERRUPTED: Final = 130

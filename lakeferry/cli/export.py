@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from glue_jobs.runs import RunRecord
     from lakeferry.local.target import ExportTarget
 
-#: Keys of the run's record, which docs/reference/run-record.md explains in detail.
+#: Keys of the run's record, which docs/reference/manifest-and-run-record.md explains in detail.
 _RUN: Final = {
     "source": "The database, bucket and region, or the demo, that the run used.",
     "id": "The run's id.",
     "export": "The contract's name.",
     "as_of": "The time by which a window must have ended to count as closed.",
     "started_at": "When the run began.",
-    "expires_at": "When a run that has not ended by then counts as dead.",
+    "expires_at": "The time after which the run publishes nothing more.",
     "state": "`done`, `blocked` or `failed`.",
     "reason": "The reason, if the run didn't succeed.",
     "ended_at": "When the run ended.",

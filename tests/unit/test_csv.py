@@ -234,7 +234,7 @@ def test_a_negative_number_behind_a_tab_and_the_text_after_it_are_no_formula(fir
 
 
 def test_the_documented_way_to_remove_the_guard_is_correct():
-    page = (ROOT / "docs" / "how-to" / "read-the-result.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "for-analysts.md").read_text(encoding="utf-8")
     code = page.split("## The exact text")[1].split("```python\n")[1].split("```")[0]
     exec(code, names := {})
     dice = random.Random(7)

@@ -131,7 +131,7 @@ def test_other_messages_are_not_read_as_errors(message):
 
 def test_without_a_hint_a_command_prints_the_remedy_of_the_catalogue():
     assert CommandFailed("NO-BUCKET", "there is nothing").hint.endswith(
-        "(docs/how-to/run-against-your-own-catalog.md)."
+        "(docs/how-to/run-an-export.md#on-your-machine)."
     )
     assert CommandFailed("NO-BUCKET", "there is nothing", "Set it").hint == "Set it"
 
