@@ -1,5 +1,4 @@
-"""command-line.md and errors.md: from typer's commands, the arguments of the job and the error catalogue.
-"""
+"""command-line.md and errors.md: from typer's commands, the arguments of the job and the error catalogue."""
 
 from __future__ import annotations
 
@@ -78,9 +77,9 @@ commands](command-line.md#options-of-all-commands). The error of a window is als
 record](manifest-and-run-record.md#run-record). Whatever happens, a run publishes a window completely or not at all. Messages never
 contain a secret or a value of the data."""
 _EXIT_INTRO: Final = """\
-With several windows, the exit code is that of the worst one; windows that can be published are published. An entry below names
-the exit code of a command that ends with this error, unless it is 1. An unknown option or a missing argument is exit code 2 too.
-`make setup` ends with 0 or 3."""
+A run with several windows publishes those that can be published. If some are blocked or fail, it ends with the highest of their
+exit codes. An entry below names the exit code of a command that ends with this error, unless it is 1. A command with an unknown
+option or without a required argument ends with 2. `make setup` ends with 0 or 3."""
 #: Exit code, its meaning for commands, and its meaning for the job (`python -m glue_jobs.export`), which has
 #: fewer.
 _EXITS: Final = (
@@ -180,8 +179,8 @@ def _describe_command(path: str, command: Any) -> str:
 def _describe_results(declared: Declared) -> Iterator[str]:
     exits = ", ".join(map(str, declared.exits))
     yield (
-        f"Exit codes: {exits} ([what they mean](errors.md#exit-codes)). With `--json`, beside the keys of "
-        "all commands:"
+        f"Exit codes: {exits} ([what they mean](errors.md#exit-codes)). With `--json`, the document has these "
+        "keys, and those of all commands:"
     )
     yield markdown.format_table(
         ["key", "meaning"], [(format_code(name), meaning) for name, meaning in declared.json_keys.items()]

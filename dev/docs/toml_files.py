@@ -76,19 +76,20 @@ refuse it otherwise. A field is personal
   underscores. A word doesn't count if one follows that says something about the value, as in `email_status`
   or `phone_count`
 - if its name joins a person with what belongs to one, like `customer_name`, `userId` or `nom_client`
-- if it stands in a record about a person or an address, and its name is a part of one, like `customer.name`
-  or `ship_to.city`. The nearest record counts whose name, or whose type's name, says what it describes; for
-  fields of the topic's own record, the topic and the record's type. `customer.product.name` isn't personal
+- if it is in a record about a person or an address, and its name is a part of one, like `customer.name` or
+  `ship_to.city`. A record's name, and the name of its type, say what it is about. If both say nothing, those
+  of the record around it count, and at last the topic's name and the type of the topic's own record.
+  `customer.product.name` isn't personal, because `product` says that the record is about something else
 - if a Flink statement of the project copies it from a personal field ([Export a topic that Flink
   creates](../how-to/add-a-topic.md#export-a-topic-that-flink-creates))
 
-Besides, **a text in or below a record that has a personal field** is personal where a column delivers it as
-text. In the topic's own record, only comments and exact places (postal codes, coordinates) are meant, unless
-the topic is about people, like `customers`: otherwise each flat topic with one personal field would need a
+Also, **a text in or below a record that has a personal field** is personal if a column delivers it as text. In
+the topic's own record, this applies only to comments and exact places (postal codes, coordinates), unless the
+topic is about people, like `customers`. Otherwise, each flat topic with one personal field would need a
 decision for each state, code and unit."""
 _NOT_PERSONAL: Final = """\
-All fields of a personal record are personal. A boolean, an enum (except of the traits above) or a name that ends in `address_id`
-is not, unless it has the tag. If a field only seems to be personal, or if its values identify nobody, give its column `personal =
+All fields of a personal record are personal. Without the tag, three kinds of fields are not: a boolean, a field whose name ends in
+`address_id`, and an enum whose name has none of the words "of texts and enums" below. If a field only seems to be personal, or if its values identify nobody, give its column `personal =
 { treatment = "keep", reason = "…" }`. A measure can have no other treatment."""
 _WORDS: Final = (
     ("of fields of any type", personal_words.VALUES),
