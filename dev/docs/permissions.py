@@ -114,6 +114,8 @@ _BESIDE = """\
   that key, and `kms:GenerateDataKey` on the key of a bucket that it writes to.
 - **Glue.** A Glue job's role also writes logs, reads the job's script, and may use the folder for temporary
   files that `--TempDir` names. The role that `cdk deploy` makes has these rights and no others.
+- **Tables in Confluent's storage.** Their exports need no right on Glue and Tableflow's bucket, but
+  `secretsmanager:GetSecretValue` on the secret with the Tableflow key, and `kms:Decrypt` on the secret's key.
 - **Lake Formation.** Where it governs the Tableflow database, grant SELECT and DESCRIBE there too.
 - **The Tableflow bucket is read only.** The role must not write to it: Tableflow loses tables whose files
   others change.

@@ -39,7 +39,7 @@ cloud_key_secret = "acme/deployer"
 [[topics]]
 name = "stock_trades"
 datagen = "STOCK_TRADES"
-datagen_interval_ms = 60000
+datagen_interval_ms = 30000
 
 [topics.tableflow]
 storage = "managed"
@@ -98,7 +98,7 @@ def read_record(s3, bucket):
 
 
 def test_the_table_is_exported(owner):
-    owner.simulators.advance_confluent(2 * _DAY)
+    owner.simulators.advance_confluent(1.5 * _DAY)
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     run = owner.export(now)
     assert run["JobRunState"] == "SUCCEEDED", run.get("ErrorMessage")
