@@ -90,11 +90,14 @@ class _TableflowKey:
 
 @attrs.define
 class TableflowCatalog:
-    """`secret_id` is the name or ARN of the secret with the API key."""
+    """`secret_id` is the name or ARN of the secret with the API key. Without `uri`, the secret has the
+    catalog's address too.
+    """
 
     services: Services
     spark: Callable[[], SparkSession]
     secret_id: str
+    uri: str
     credentials_end: ClassVar[bool] = True
     #: The name of Spark's catalog of the latest login. Spark opens a catalog once and keeps it, so each login
     #: has a catalog of its own.
@@ -151,7 +154,7 @@ class TableflowCatalog:
 
     def _log_in(self) -> None:
         """Set up a new catalog of Spark with the key that the secret has now."""
-        key = _read_key(self.services, self.secret_id)
+        key = _read_key(self.services, self.secret_id, self.uri)
         self._name = f"{TABLEFLOW_CATALOG}_{next(_logins)}"
         spark = self.spark()
         region = self.services.s3.meta.region_name
@@ -161,11 +164,11 @@ class TableflowCatalog:
 
 
 def open_catalog(
-    services: Services, spark: Callable[[], SparkSession], tableflow_secret: str
+    services: Services, spark: Callable[[], SparkSession], tableflow_secret: str, uri: str
 ) -> SourceCatalog:
     """Return Tableflow's catalog if there is a secret with a key for it, or else Glue's."""
     if tableflow_secret:
-        return TableflowCatalog(services, spark, tableflow_secret)
+        return TableflowCatalog(services, spark, tableflow_secret, uri)
     return GlueCatalog(services, spark)
 
 
@@ -175,7 +178,7 @@ def find_loaded_table(events: DataFrame) -> Any:
     return frame.queryExecution().analyzed().collectLeaves().head().table().table()
 
 
-def _read_key(services: Services, secret_id: str) -> _TableflowKey:
+def _read_key(services: Services, secret_id: str, uri: str) -> _TableflowKey:
     try:
         with translate_aws_errors(f"reading the secret {secret_id}"):
             answer = services.secrets.get_secret_value(SecretId=secret_id)
@@ -184,7 +187,7 @@ def _read_key(services: Services, secret_id: str) -> _TableflowKey:
             "EXP-TABLEFLOW-KEY", f"the Tableflow key can't be read: {problem.what}", problem.remedy
         ) from None
     try:
-        fields = json.loads(answer.get("SecretString", ""))
+        fields = json.loads(answer.get("SecretString", "")) | ({"catalog.uri": uri} if uri else {})
         return _TableflowKey(*(str(fields[name]) for name in _KEY_FIELDS))
     except (ValueError, KeyError, TypeError):
         raise BadInput(

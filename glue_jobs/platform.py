@@ -150,6 +150,7 @@ ARGUMENTS: Final = {
         "name or ARN of the secret with a Tableflow API key: the table is in Confluent's storage, and is "
         "read through Tableflow's catalog instead of Glue"
     ),
+    "catalog-uri": "address of Tableflow's Iceberg REST catalog, if the secret with the key doesn't have it",
 }
 REQUIRED_ARGUMENTS: Final = ("export", "as-of", "database", "bucket")
 DEFAULT_ARGUMENTS: Final = {
@@ -168,6 +169,7 @@ DEFAULT_ARGUMENTS: Final = {
     "partitions": "",
     "complete-until": "",
     "tableflow-secret": "",
+    "catalog-uri": "",
 }
 
 #: Settings of every session: Glue, the embedded Glue, a laptop and tests get them through `--conf` and add

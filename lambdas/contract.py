@@ -60,6 +60,9 @@ TOPIC_ARNS: Final = "LAKEFERRY_TOPIC_ARNS"
 CLUSTER: Final = "LAKEFERRY_CLUSTER"
 #: The secret with the key that reads tables in Confluent's storage.
 TABLE_READER_SECRET: Final = "LAKEFERRY_TABLE_READER_SECRET"  # noqa: S105  (the name of a variable)
+#: Tableflow's catalog and the Kafka cluster of these tables, if the secret doesn't have them.
+CATALOG_URI: Final = "LAKEFERRY_CATALOG_URI"
+CATALOG_CLUSTER: Final = "LAKEFERRY_CATALOG_CLUSTER"
 #: The Snowflake schema of the tables, as database.schema.
 SNOWFLAKE_SCHEMA: Final = "LAKEFERRY_SNOWFLAKE_SCHEMA"
 TABLEFLOW_SECRET: Final = "LAKEFERRY_TABLEFLOW_SECRET"  # noqa: S105  (the name of a variable)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 import attrs
 import jsii
 from aws_cdk import (
@@ -19,6 +21,7 @@ from constructs import Construct, IConstruct
 
 from config.deployments.deployment_file import LoadedDeployment
 from config.deployments.model import Deployment
+from config.deployments.source_model import CatalogSource
 
 
 @attrs.frozen
@@ -105,6 +108,12 @@ class LakeferryStack(Stack):
     def output(self, name: str, value: str, description: str) -> None:
         """Add an output with an id or address that users need."""
         CfnOutput(self, name, value=value, description=description)
+
+
+def build_catalog_uri(scope: Construct, source: CatalogSource) -> str:
+    """Return the address of Tableflow's catalog, or of the simulator's."""
+    simulator_url = SynthOptions.of(scope).catalog_url
+    return f"{simulator_url}{urlsplit(source.uri).path}" if simulator_url else source.uri
 
 
 def build_own_arn(scope: Construct, service: str, resource: str, *, region: bool = True) -> str:

@@ -13,7 +13,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from config.deployments.deployment_file import LoadedDeployment
-from config.deployments.model import Source, to_pascal_case
+from config.deployments.model import to_pascal_case
 from lambdas import contract
 from stacks.base import LakeferryStack
 from stacks.constructs.cleanup import CleanupOnDestroy, may_empty, may_read_own_stack
@@ -40,23 +40,23 @@ class DataStack(LakeferryStack):
             purpose="buckets, catalog of aggregates, queries, pseudonymisation key",
         )
         source = self.deployment.source
-        self.tableflow_bucket = (
-            self._find_tableflow_bucket(source) if source else self._create_tableflow_bucket()
-        )
+        self.tableflow_bucket = None if source else self._create_tableflow_bucket()
         self.lake_bucket = self._create_lake_bucket()
         self.aggregates = self._create_aggregates()
         self.workgroup = self._create_workgroup()
         secret_arn, key_arn = self._create_pseudonym_secret()
         if not self.deployment.keeps_data:
             self._empty_on_destroy()
+        glue_source = source.glue if source else None
+        bucket_name = glue_source.bucket if glue_source else ""
+        bucket_arn = f"arn:{self.partition}:s3:::{bucket_name}" if bucket_name else ""
+        if self.tableflow_bucket:
+            bucket_name = self.export_value(self.tableflow_bucket.bucket_name)
+            bucket_arn = self.export_value(self.tableflow_bucket.bucket_arn)
         self.lake = Lake(
-            tableflow_bucket=source.tableflow_bucket
-            if source
-            else self.export_value(self.tableflow_bucket.bucket_name),
-            tableflow_arn=self.tableflow_bucket.bucket_arn
-            if source
-            else self.export_value(self.tableflow_bucket.bucket_arn),
-            tableflow_key_arn=(source.kms_key or "") if source else "",
+            tableflow_bucket=bucket_name,
+            tableflow_arn=bucket_arn,
+            tableflow_key_arn=(glue_source.kms_key or "") if glue_source else "",
             bucket=self.export_value(self.lake_bucket.bucket_name),
             arn=self.export_value(self.lake_bucket.bucket_arn),
             pseudonym_secret_arn=secret_arn,
@@ -76,10 +76,7 @@ class DataStack(LakeferryStack):
             RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if self.deployment.keeps_data else RemovalPolicy.DESTROY
         )
 
-    def _find_tableflow_bucket(self, source: Source) -> s3.IBucket:
-        return s3.Bucket.from_bucket_name(self, "TableflowBucket", source.tableflow_bucket)
-
-    def _create_tableflow_bucket(self) -> s3.IBucket:
+    def _create_tableflow_bucket(self) -> s3.Bucket:
         """Create a bucket that only Tableflow writes to, as Confluent requires; so it has no access logs
         either.
         """
@@ -217,7 +214,7 @@ class DataStack(LakeferryStack):
         cleanup.node.add_dependency(self.lake_bucket, self.workgroup)
 
     def _add_outputs(self) -> None:
-        if not self.deployment.source:
+        if self.tableflow_bucket:
             self.output(
                 "TableflowBucketName",
                 self.tableflow_bucket.bucket_name,

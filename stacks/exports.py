@@ -19,7 +19,7 @@ from config.deployments.deployment_file import LoadedDeployment
 from config.deployments.model import to_pascal_case
 from lambdas import contract
 from lambdas.shared.settings import NotificationSettings
-from stacks.base import LakeferryStack, build_own_arn
+from stacks.base import LakeferryStack, build_catalog_uri, build_own_arn
 from stacks.confluent.access import name_table_reader_secret
 from stacks.confluent.stack import ConfluentStack, find_glue_database
 from stacks.constructs.export_job import ExportJobs, TableflowKey
@@ -73,9 +73,12 @@ class ExportsStack(LakeferryStack):
 
     def _find_tableflow_key(self, confluent: ConfluentStack | None) -> TableflowKey | None:
         secret = name_table_reader_secret(self.deployment)
-        if confluent is None or not secret:
+        if confluent and secret:
+            return TableflowKey(secret, confluent.cluster.key_arn, confluent.cluster.id)
+        source = self.deployment.source.catalog if self.deployment.source else None
+        if source is None:
             return None
-        return TableflowKey(secret, confluent.cluster.key_arn, confluent.cluster.id)
+        return TableflowKey(secret, "", source.cluster_id, build_catalog_uri(self, source))
 
     def _create_topics(self) -> None:
         key = kms.Alias.from_alias_name(self, "SnsKey", "alias/aws/sns")

@@ -17,7 +17,8 @@ TEMPORARY: Final = "temporary"
 
 @attrs.frozen
 class Lake:
-    """`pseudonym_key_arn` is "" if the deployment file names an existing secret, and `tableflow_key_arn` if
+    """`tableflow_bucket` and its ARN are "" if all tables are in Confluent's storage and somebody else's.
+    `pseudonym_key_arn` is "" if the deployment file names an existing secret, and `tableflow_key_arn` if
     the bucket has no KMS key that it names.
     """
 

@@ -12,29 +12,28 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from config.deployments.deployment_file import LoadedDeployment
+from config.deployments.source_model import CatalogSource
 from lambdas import contract
 from lambdas.shared.settings import MonitoringSettings
-from stacks.base import LakeferryStack, SynthOptions, build_own_arn
+from stacks.base import LakeferryStack, SynthOptions, build_catalog_uri, build_own_arn
 from stacks.confluent.access import name_table_reader_secret
 from stacks.confluent.stack import Cluster, ConfluentStack, find_glue_database
 from stacks.constructs.function import FunctionSchedule, PythonFunction
 from stacks.constructs.mail import alarm_on_dead_letters, create_alarm
+from stacks.constructs.monitoring_rights import may_read_brought_key, may_read_tables, may_use_keys
 from stacks.constructs.queries import create_named_queries
-from stacks.constructs.secrets import may_decrypt_tables, name_secret_arn, through
+from stacks.constructs.secrets import name_secret_arn
 from stacks.constructs.statements import (
     ITS_JOBS,
-    ITS_KEYS,
     ITS_TOPICS,
-    ONE_DATABASE,
     ONE_PREFIX,
     Statement,
     allow,
-    list_glue_table_arns,
 )
 from stacks.constructs.vendor import may_read_states
 from stacks.data import DataStack
 from stacks.exports import ExportsStack
-from stacks.lake import EXPORTS, Lake
+from stacks.lake import EXPORTS
 from stacks.settings import PublishedSettings, build_topic_arns
 from stacks.snowflake import Reader, SnowflakeStack
 
@@ -93,6 +92,11 @@ class OperationsStack(LakeferryStack):
             workgroup=data.lake.workgroup,
         )
 
+    @property
+    def _catalog_source(self) -> CatalogSource | None:
+        """Return where somebody else's tables in Confluent's storage are."""
+        return self.deployment.source.catalog if self.deployment.source else None
+
     def _watch(self) -> None:
         settings = PublishedSettings(
             self, "Settings", deployment=self.deployment, secrets=self._list_secret_names()
@@ -100,6 +104,7 @@ class OperationsStack(LakeferryStack):
         options = SynthOptions.of(self)
         cluster = self.confluent.cluster if self.confluent else None
         reader = self._snowflake_reader
+        source = self._catalog_source
         variables = MonitoringSettings(
             project=self.deployment.identity.name,
             stage=self.deployment.identity.stage,
@@ -112,6 +117,8 @@ class OperationsStack(LakeferryStack):
             confluent_url=options.confluent_url,
             tableflow_secret=cluster.table_watcher_secret_arn if cluster else "",
             table_reader_secret=name_table_reader_secret(self.deployment),
+            catalog_uri=build_catalog_uri(self, source) if source else "",
+            catalog_cluster=source.cluster_id if source else "",
             state_table=cluster.state_table if cluster else "",
             snowflake_schema=self.snowflake.reader.schema if self.snowflake else "",
             snowflake_secret=reader.secret_arn if reader else "",
@@ -147,39 +154,22 @@ class OperationsStack(LakeferryStack):
         It reads keys that can only read metrics and tables; of other keys it reads dates.
         """
         lake = self.data.lake
+        source = self._catalog_source
         return [
-            *(self._may_read_tables(lake) if self.deployment.tables_in_glue else []),
+            *(may_read_tables(self, lake, self._glue_database) if self.deployment.tables_in_glue else []),
             *self._may_read_exports(),
             allow("ReadManifests", ["s3:GetObject"], [f"{lake.arn}/{EXPORTS}/*/manifests/*"], why=ONE_PREFIX),
             # Without a condition on the prefix: with one, S3 answers 403 instead of 404 for a manifest that
             # doesn't exist yet.
             allow("FindManifests", ["s3:ListBucket"], [lake.arn]),
             *(self._may_read_keys(self.confluent.cluster) if self.confluent else []),
+            *(may_read_brought_key(self, source.key_secret) if source else []),
             allow(
                 "EmitMetrics",
                 ["cloudwatch:PutMetricData"],
                 ["*"],
                 {"StringEquals": {"cloudwatch:namespace": contract.METRICS}},
                 why="CloudWatch has no resources for metrics; the condition allows one namespace.",
-            ),
-        ]
-
-    def _may_read_tables(self, lake: Lake) -> list[Statement]:
-        """Return what monitoring may do with the tables in Glue."""
-        return [
-            allow(
-                "GetTables",
-                ["glue:GetTable"],
-                list_glue_table_arns(self, self._glue_database),
-                why=ONE_DATABASE,
-            ),
-            allow("ReadMetadata", ["s3:GetObject"], [f"{lake.tableflow_arn}/*/metadata/*"], why=ITS_KEYS),
-            *may_decrypt_tables(self, lake),
-            allow(
-                "FindMetadata",
-                ["s3:ListBucket"],
-                [lake.tableflow_arn],
-                {"StringLike": {"s3:prefix": ["*/metadata/*"]}},
             ),
         ]
 
@@ -201,22 +191,13 @@ class OperationsStack(LakeferryStack):
                 ["secretsmanager:DescribeSecret", "secretsmanager:ListSecretVersionIds"],
                 [name_secret_arn(self, name) for name in names],
             ),
-            *self._may_use_keys(readers, keys),
+            *may_use_keys(self, readers, keys),
             may_read_states(*[build_own_arn(self, "dynamodb", f"table/{table}") for table in tables]),
-        ]
-
-    def _may_use_keys(self, readers: list[str], keys: list[str]) -> list[Statement]:
-        """Allow the keys of accounts that can only read. On an existing cluster there is none."""
-        if not readers:
-            return []
-        return [
-            allow("ReadReadersKeys", ["secretsmanager:GetSecretValue"], readers),
-            allow("DecryptKeys", ["kms:Decrypt"], keys, through(self, "secretsmanager")),
         ]
 
     def _list_deployer_secrets(self) -> list[str]:
         return [
-            *self.deployment.created_confluent.manual_secrets,
+            *self.deployment.manual_secrets,
             *([self.snowflake.settings.key_secret] if self.snowflake else []),
         ]
 
@@ -257,7 +238,10 @@ class OperationsStack(LakeferryStack):
 
     def _list_general_metrics(self) -> tuple[str, ...]:
         """Return the metrics of which the dashboard shows the largest value."""
-        return (*_OF_KEYS, contract.UNMEASURED) if self.confluent else (contract.UNMEASURED,)
+        if self.confluent:
+            return (*_OF_KEYS, contract.UNMEASURED)
+        of_brought_keys = ("DeployerKeyAgeDays",) if self.deployment.manual_secrets else ()
+        return (*of_brought_keys, contract.UNMEASURED)
 
     def _list_emitted_metrics(self) -> set[str]:
         """Return the metrics that monitoring emits for this deployment."""

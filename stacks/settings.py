@@ -56,7 +56,7 @@ def build_topic_arns(scope: Construct, deployment: Deployment) -> str:
 
 
 def _document(deployment: Deployment, secrets: Sequence[str]) -> dict[str, Any]:
-    by_hand = deployment.confluent.manual_secrets if deployment.confluent else []
+    by_hand = list(deployment.manual_secrets)
     if deployment.snowflake and deployment.uses_snowflake:
         by_hand.append(deployment.snowflake.key_secret)
     return {
@@ -71,7 +71,13 @@ def _document(deployment: Deployment, secrets: Sequence[str]) -> dict[str, Any]:
 def _describe_table(topic: Topic, deployment: Deployment) -> dict[str, Any]:
     table = topic.tableflow
     if table is None:
-        return {"topic": topic.name, "name": topic.table}
+        is_managed = topic in deployment.managed_tables
+        return {
+            "topic": topic.name,
+            "name": topic.table,
+            "in_glue": not is_managed,
+            "managed": is_managed,
+        }
     return {
         "topic": topic.name,
         "name": topic.table,

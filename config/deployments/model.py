@@ -13,6 +13,7 @@ import attrs
 
 from config.deployments import validation
 from config.deployments.confluent_model import Confluent, Statement, Topic
+from config.deployments.source_model import Source
 from config.exports import cron
 from config.forms import NAME, explain_implausible_day, find_zone_problem
 from config.toml_model import setting
@@ -117,28 +118,6 @@ class Aws:
         "kept. Without it, a new key is generated, and pseudonyms differ from earlier ones.",
         default=None,
         form=validation.SECRET_NAME,
-    )
-
-
-@attrs.frozen
-class Source:
-    """`[source]`, instead of `[confluent]`: tables that Tableflow writes already. Lakeferry reads them, and
-    creates nothing in Confluent Cloud and needs no key of it.
-    """
-
-    glue_database: str = setting(
-        "Name of the Glue database with the tables. Tableflow names it like the cluster, lkc-….",
-        form=validation.GLUE_DATABASE,
-    )
-    tableflow_bucket: str = setting(
-        "Name of the bucket that Tableflow writes to, in the region of the deployment. It is only read.",
-        check=validation.bucket_name,
-    )
-    kms_key: str | None = setting(
-        "ARN of the KMS key that encrypts the bucket, if it has one. The key's policy must let the account's "
-        "roles decrypt with it.",
-        default=None,
-        form=validation.KMS_KEY,
     )
 
 
@@ -354,12 +333,23 @@ class Deployment:
 
     @property
     def tables_in_glue(self) -> list[Topic]:
-        return [topic for topic in self.tables if topic.tableflow is None or topic.tableflow.in_glue]
+        if self.source:
+            return self.tables if self.source.glue else []
+        return [topic for topic in self.tables if topic.tableflow and topic.tableflow.in_glue]
 
     @property
     def managed_tables(self) -> list[Topic]:
         """Return the tables in Confluent's storage."""
+        if self.source:
+            return self.tables if self.source.catalog else []
         return [topic for topic in self.tables if topic.tableflow and topic.tableflow.is_managed]
+
+    @property
+    def manual_secrets(self) -> list[str]:
+        """Return the secrets with keys of Confluent that people fill."""
+        if self.source:
+            return [self.source.catalog.key_secret] if self.source.catalog else []
+        return self.confluent.manual_secrets if self.confluent else []
 
     @property
     def uses_own_bucket(self) -> bool:

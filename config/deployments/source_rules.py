@@ -9,6 +9,7 @@ from typing import Final
 
 from config.deployments.confluent_model import Topic
 from config.deployments.model import Deployment
+from config.deployments.source_model import Source
 from config.deployments.sources import Sources
 
 Finding = tuple[str, str]
@@ -28,13 +29,13 @@ def tables_have_one_origin(deployment: Deployment, sources: Sources) -> Iterator
         yield (
             "confluent",
             "is missing, and so is [source]. Add [confluent] to create a cluster with its tables, or "
-            "[source] to export tables that exist in Glue already",
+            "[source] to export tables that Tableflow writes already",
         )
 
 
 def source_is_only_read(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
     """With `[source]`, topics have only `name`, `schema` and `partitions`, and there are no statements, no
-    Snowflake and no `aws.tableflow_bucket`. The KMS key is in the deployment's region.
+    Snowflake and no `aws.tableflow_bucket`. KMS key and catalog are in the deployment's region.
     """
     source = deployment.source
     if source is None:
@@ -62,11 +63,44 @@ def source_is_only_read(deployment: Deployment, sources: Sources) -> Iterator[Fi
             "names a bucket that is created, and with [source] the tables have a bucket. Write its name to "
             "source.tableflow_bucket",
         )
+    yield from _find_half_sources(source)
+    if source.catalog_uri and f"//tableflow.{deployment.aws.region}." not in source.catalog_uri:
+        region = source.catalog_uri.split(".")[1]
+        yield (
+            "source.catalog_uri",
+            f"is a catalog in {region}, and the deployment is in {deployment.aws.region}: the job reads the "
+            f'files in its own region. Set aws.region = "{region}"',
+        )
     if source.kms_key and source.kms_key.split(":")[3] != deployment.aws.region:
         yield (
             "source.kms_key",
             f"is a key in {source.kms_key.split(':')[3]}, and the bucket is in {deployment.aws.region}: S3 "
             "encrypts with keys of the bucket's region",
+        )
+
+
+def _find_half_sources(source: Source) -> Iterator[Finding]:
+    """Find keys that are missing, and keys of both kinds of tables in one file."""
+    in_glue = {"glue_database": source.glue_database, "tableflow_bucket": source.tableflow_bucket}
+    managed = {
+        "catalog_uri": source.catalog_uri,
+        "cluster_id": source.cluster_id,
+        "tableflow_key_secret": source.tableflow_key_secret,
+    }
+    is_managed = any(managed.values())
+    wanted = managed if is_managed else in_glue
+    unwanted = {"kms_key": source.kms_key, **in_glue} if is_managed else {}
+    for key in [key for key, value in wanted.items() if not value]:
+        yield (
+            f"source.{key}",
+            f"is missing. For tables in Glue, set {' and '.join(in_glue)}; for tables in Confluent's "
+            f"storage, set {', '.join(managed)}",
+        )
+    for key in [key for key, value in unwanted.items() if value]:
+        yield (
+            f"source.{key}",
+            "can't be combined with catalog_uri: tables in Confluent's storage are neither in Glue nor in "
+            "your bucket. Remove it, or write two deployment files",
         )
 
 

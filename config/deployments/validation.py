@@ -59,6 +59,12 @@ SNOWFLAKE_ACCOUNT: Final = Form(
 )
 ENVIRONMENT_ID: Final = Form(r"env-[a-z0-9]+", "an environment's id like env-abc123")
 CLUSTER_ID: Final = Form(r"lkc-[a-z0-9]+", "a Kafka cluster's id like lkc-abc123")
+CATALOG_URI: Final = Form(
+    r"https://tableflow\.[a-z0-9-]+\.aws\.confluent\.cloud/iceberg/catalog"
+    r"/organizations/[0-9a-f-]{36}/environments/env-[a-z0-9]+",
+    "the REST Catalog Endpoint that Confluent's console shows under Tableflow, like https://tableflow."
+    "eu-west-1.aws.confluent.cloud/iceberg/catalog/organizations/…/environments/env-abc123",
+)
 CLUSTER_TYPE: Final = Form(
     r"Standard",
     "Standard: Confluent has no roles on single topics of a Basic cluster, and other types are reached "

@@ -21,7 +21,7 @@ app: Final = command_group("topics", "Topics that exist: their tables and schema
     stage=True,
     json_keys={
         "stage": "The deployment stage.",
-        "database": "The Glue database.",
+        "database": "The Glue database, or the Kafka cluster if Confluent stores the tables.",
         "tables": (
             "Its tables: `name`, `iceberg` (whether an export can read it), and `in_file` (whether the "
             "deployment file has it as a topic)."
@@ -29,23 +29,35 @@ app: Final = command_group("topics", "Topics that exist: their tables and schema
     },
 )
 def list_(call: CommandContext) -> Mapping[str, Any]:
-    """List the tables of the Glue database that the deployment file names, or of the deployed cluster."""
+    """List the tables of the Glue database or the catalog that the deployment file names, or of the deployed
+    cluster.
+    """
     from lakeferry.deployment.context import open_unchecked_context
-    from lakeferry.topics import tables as core
+    from lakeferry.topics import catalog_tables
+    from lakeferry.topics import tables as glue_tables
 
     with open_unchecked_context(call.stage) as ctx:
-        database = core.find_database(ctx)
-        with call.output.step(f"Reading Glue database {database}"):
-            tables = core.list_tables(ctx, database)
-        names = {topic.name for topic in ctx.deployment.topics}
+        source = ctx.deployment.source.catalog if ctx.deployment.source else None
+        if source:
+            database = source.cluster_id
+            place = f"Tableflow's catalog of {database}"
+            with call.output.step(f"Reading {place}"):
+                tables = dict.fromkeys(catalog_tables.list_topics(ctx, source), True)
+            names = {topic.name for topic in ctx.deployment.topics}
+        else:
+            database = glue_tables.find_database(ctx)
+            place = f"Glue database {database}"
+            with call.output.step(f"Reading {place}"):
+                listed = glue_tables.list_tables(ctx, database)
+            tables = {table.name: bool(table.metadata) for table in listed}
+            names = {topic.table for topic in ctx.deployment.topics}
     documents = []
     rows = []
-    for table in tables:
-        is_iceberg = bool(table.metadata)
-        in_file = table.name in names
-        documents.append({"name": table.name, "iceberg": is_iceberg, "in_file": in_file})
-        rows.append([table.name, "Iceberg" if is_iceberg else "other", "yes" if in_file else "no"])
-    call.output.print(f"Glue database {database}: {len(tables)} tables")
+    for name, is_iceberg in tables.items():
+        in_file = name in names
+        documents.append({"name": name, "iceberg": is_iceberg, "in_file": in_file})
+        rows.append([name, "Iceberg" if is_iceberg else "other", "yes" if in_file else "no"])
+    call.output.print(f"{place}: {len(tables)} tables")
     if rows:
         call.output.table(["table", "format", "in the file"], rows)
     if any(document["iceberg"] and not document["in_file"] for document in documents):

@@ -86,8 +86,14 @@ class Readers:
         return RestClient(self._open_session(), self.ctx.clock, self.settings.telemetry_url, key)
 
     def _open_catalog(self) -> IcebergCatalog:
-        secret = self.settings.table_reader_secret
-        return iceberg_catalog.connect(self._open_session(), self.ctx.clock, self.ctx.secrets, secret)
+        return iceberg_catalog.connect(
+            self._open_session(),
+            self.ctx.clock,
+            self.ctx.secrets,
+            self.settings.table_reader_secret,
+            uri=self.settings.catalog_uri,
+            cluster_id=self.settings.catalog_cluster,
+        )
 
     def _open_snowflake(self) -> Snowflake:
         """Log in as the deployment's reader, without a warehouse."""

@@ -8,19 +8,21 @@ from typing import Final
 
 from botocore.exceptions import ClientError
 
-from config.deployments.model import Source
+from config.deployments.source_model import CatalogSource, GlueSource
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import CommandFailed
 from lakeferry.health import runner, storage
 from lakeferry.health.model import Check
-from lakeferry.topics import tables
+from lakeferry.topics import catalog_tables, tables
 from lakeferry.topics.tables import GlueTable
+from lambdas.confluent.iceberg_catalog import IcebergCatalog
 from lambdas.shared.aws import read_error_code
 
 GROUP: Final = storage.GROUP
 BUCKET: Final = "source bucket"
 KEY: Final = "source bucket's KMS key"
 DATABASE: Final = "source database"
+CATALOG_KEY: Final = "Tableflow key"
 _FILE: Final = "the deployment file"
 _ENABLED: Final = "Enabled"
 
@@ -30,11 +32,34 @@ def look(ctx: DeploymentContext) -> list[Check]:
     source = ctx.deployment.source
     if source is None:
         return []
-    return [*_check_bucket(ctx, source), *_check_tables(ctx, source)]
+    if source.glue:
+        return [*_check_bucket(ctx, source.glue), *_check_tables(ctx, source.glue)]
+    return _check_catalog(ctx, source.catalog) if source.catalog else []
 
 
-def _check_bucket(ctx: DeploymentContext, source: Source) -> Iterator[Check]:
-    bucket = source.tableflow_bucket
+def _check_catalog(ctx: DeploymentContext, source: CatalogSource) -> list[Check]:
+    """Read each table's metadata in Tableflow's catalog with the key of the exports."""
+    try:
+        catalog = catalog_tables.open_catalog(ctx, source)
+    except CommandFailed as failure:
+        return [runner.report_failed(GROUP, CATALOG_KEY, failure)]
+    checks = [GROUP.ok(CATALOG_KEY, f"in {source.key_secret}")]
+    for topic in ctx.deployment.tables:
+        name = f"table of {topic.name} in Confluent's storage"
+        check = partial(_check_managed_table, catalog, source, name, topic.name)
+        checks.append(runner.attempt(GROUP, name, check))
+    return checks
+
+
+def _check_managed_table(catalog: IcebergCatalog, source: CatalogSource, name: str, topic: str) -> Check:
+    metadata = catalog_tables.load_metadata(catalog, source, topic)
+    if metadata.get("current-snapshot-id") is None:
+        return GROUP.warn(name, "has no snapshot yet", "Wait; a table takes some ten minutes")
+    return GROUP.ok(name, "is readable; it is only read")
+
+
+def _check_bucket(ctx: DeploymentContext, source: GlueSource) -> Iterator[Check]:
+    bucket = source.bucket
     try:
         answer = ctx.client("s3").head_bucket(Bucket=bucket)
     except ClientError as error:
@@ -85,9 +110,9 @@ def _check_key(ctx: DeploymentContext, key: str) -> Check:
     return GROUP.ok(KEY, key)
 
 
-def _check_tables(ctx: DeploymentContext, source: Source) -> list[Check]:
+def _check_tables(ctx: DeploymentContext, source: GlueSource) -> list[Check]:
     try:
-        listed = tables.list_tables(ctx, source.glue_database)
+        listed = tables.list_tables(ctx, source.database)
     except CommandFailed as failure:
         return [runner.report_failed(GROUP, DATABASE, failure)]
     readable = [table.name for table in listed if table.metadata]
@@ -95,12 +120,12 @@ def _check_tables(ctx: DeploymentContext, source: Source) -> list[Check]:
         return [
             GROUP.fail(
                 DATABASE,
-                f"Glue shows you no Iceberg tables in {source.glue_database}",
+                f"Glue shows you no Iceberg tables in {source.database}",
                 f"Correct `source.glue_database` in {_FILE}, or connect Tableflow's Glue integration: it "
                 "creates the tables. If Lake Formation governs the database, ask for DESCRIBE on its tables",
             )
         ]
-    shown = GROUP.ok(DATABASE, f"{source.glue_database} with {len(readable)} Iceberg tables; it is only read")
+    shown = GROUP.ok(DATABASE, f"{source.database} with {len(readable)} Iceberg tables; it is only read")
     checks = [
         runner.attempt(
             GROUP, f"Glue table {topic.name}", partial(_check_table, ctx, source, topic.name, readable)
@@ -110,27 +135,27 @@ def _check_tables(ctx: DeploymentContext, source: Source) -> list[Check]:
     return [shown, *checks]
 
 
-def _check_table(ctx: DeploymentContext, source: Source, topic: str, readable: list[str]) -> Check:
+def _check_table(ctx: DeploymentContext, source: GlueSource, topic: str, readable: list[str]) -> Check:
     """Raises CommandFailed if Glue doesn't let the login see the table, ClientError if S3 doesn't answer."""
     name = f"Glue table {topic}"
-    full_name = f"{source.glue_database}.{topic}"
-    table = tables.find_table(ctx, source.glue_database, topic)
+    full_name = f"{source.database}.{topic}"
+    table = tables.find_table(ctx, source.database, topic)
     if table is None or not table.metadata:
         why = "is not an Iceberg table" if table else "does not exist"
         fix = f"Correct the topic's name in {_FILE}. Iceberg tables: {', '.join(readable)}"
         return GROUP.fail(name, f"{full_name} {why}", fix)
-    if table.bucket != source.tableflow_bucket:
+    if table.bucket != source.bucket:
         return GROUP.fail(
             name,
             f"{full_name} is in bucket {table.bucket}",
             f"Set `source.tableflow_bucket` in {_FILE} to that bucket. Tables of two buckets need two "
             "deployments",
-            source.tableflow_bucket,
+            source.bucket,
         )
     return _check_metadata(ctx, source, name, table)
 
 
-def _check_metadata(ctx: DeploymentContext, source: Source, name: str, table: GlueTable) -> Check:
+def _check_metadata(ctx: DeploymentContext, source: GlueSource, name: str, table: GlueTable) -> Check:
     """Look at the table's metadata file. It shows the key that encrypts it: that of the bucket is the one for
     new objects only.
     """
@@ -149,7 +174,7 @@ def _check_metadata(ctx: DeploymentContext, source: Source, name: str, table: Gl
             f'Set `source.kms_key = "{key}"` in {_FILE}',
             source.kms_key or "",
         )
-    return GROUP.ok(name, f"{source.glue_database}.{table.name}")
+    return GROUP.ok(name, f"{source.database}.{table.name}")
 
 
 def _is_managed_by_aws(ctx: DeploymentContext, key: str) -> bool:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,11 +19,12 @@ from config.exports import topic_schema
 from config.exports.avro_schema import BadSchema
 from config.exports.check import NOT_JUDGED
 from config.exports.table_columns import list_spark_columns
+from config.forms import name_table
 from config.project import ROOT
 from config.toml_model import BadFile
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import CommandFailed
-from lakeferry.topics import avro, discovery, tables
+from lakeferry.topics import avro, catalog_tables, discovery, tables
 from lakeferry.topics.avro import UnknownType
 from lambdas.confluent.resources.existing_topic import choose_write_mode
 
@@ -55,7 +57,8 @@ class Imported:
 
 def select_topics(ctx: DeploymentContext, names: list[str]) -> list[Topic]:
     """Return the topics of the file with these names, or all. Raises CommandFailed for another name."""
-    topics = {topic.name: topic for topic in ctx.deployment.tables_in_glue}
+    can_be_read = ctx.deployment.tables if ctx.deployment.source else ctx.deployment.tables_in_glue
+    topics = {topic.name: topic for topic in can_be_read}
     unknown = [name for name in names if name not in topics]
     if unknown or not topics:
         what = f"{', '.join(unknown)} is not a table of the file" if unknown else "the file has no tables"
@@ -133,23 +136,31 @@ def import_schemas(ctx: DeploymentContext, topics: list[Topic], *, replace: bool
 
     Raises CommandFailed, and writes nothing, if a topic has no table or no table that can be read.
     """
-    database = tables.find_database(ctx)
-    documents = {topic.name: _build(ctx, topic, database) for topic in topics}
+    source = ctx.deployment.source.catalog if ctx.deployment.source else None
+    if source:
+        read = partial(catalog_tables.load_metadata, catalog_tables.open_catalog(ctx, source), source)
+    else:
+        read = partial(_read_glue_metadata, ctx, tables.find_database(ctx))
+    documents = {topic.name: _build(topic.name, read(topic.name)) for topic in topics}
     return [_write(ctx, topic, documents[topic.name], replace=replace) for topic in topics]
 
 
-def _build(ctx: DeploymentContext, topic: Topic, database: str) -> dict[str, Any]:
-    table = tables.find_table(ctx, database, topic.table)
+def _read_glue_metadata(ctx: DeploymentContext, database: str, topic: str) -> Mapping[str, Any]:
+    name = name_table(topic)
+    table = tables.find_table(ctx, database, name)
     if table is None or not table.metadata:
         listed = [listed.name for listed in tables.list_tables(ctx, database) if listed.metadata]
         why = "is not an Iceberg table" if table else "does not exist"
         hint = f"Iceberg tables of {database}: {', '.join(listed) or 'none'}"
-        raise CommandFailed("NO-TABLE", f"table {database}.{topic.table} {why}", hint)
-    schema = tables.find_schema(tables.read_metadata(ctx, table))
+        raise CommandFailed("NO-TABLE", f"table {database}.{name} {why}", hint)
+    return tables.read_metadata(ctx, table)
+
+
+def _build(topic: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        return avro.build_schema(schema, topic.name)
+        return avro.build_schema(tables.find_schema(metadata), topic)
     except UnknownType as unknown:
-        raise CommandFailed("TABLE-UNREADABLE", f"table {database}.{topic.table}: {unknown}") from None
+        raise CommandFailed("TABLE-UNREADABLE", f"the table of {topic}: {unknown}") from None
 
 
 def _write(ctx: DeploymentContext, topic: Topic, document: dict[str, Any], *, replace: bool) -> Imported:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import attrs
 
 from lambdas.confluent.errors import build_error
-from lambdas.confluent.rest_client import build_path, require_text
+from lambdas.confluent.rest_client import build_path, get_objects, get_text, require_text
 from lambdas.shared.clock import Clock
 from lambdas.shared.http import Session
 from lambdas.shared.redaction import ApiKey
@@ -27,23 +27,30 @@ class IcebergCatalog:
     cluster_id: str
     key: ApiKey
 
+    def list_topics(self) -> list[str]:
+        """Return the topics whose tables the key's owner may read, by name.
+
+        Raises NotFound if there are none, and other LakeferryErrors.
+        """
+        answer = self._get("")
+        return sorted(get_text(table, "name") for table in get_objects(answer, "identifiers"))
+
     def load_metadata(self, topic: str) -> dict[str, Any]:
         """Return the metadata of a topic's table, with the snapshots that it refers to.
 
         Raises NotFound if there is no such table, or if the key's owner may not read it, and other
         LakeferryErrors.
         """
-        route = f"/v1/namespaces{build_path(self.cluster_id)}/tables{build_path(topic)}"
-        answer = self.session.call(
-            "GET",
-            self.uri + route,
-            headers={"Authorization": f"Bearer {self._log_in()}"},
-            params={"snapshots": "refs"},
-        )
+        metadata: dict[str, Any] = self._get(build_path(topic), snapshots="refs")["metadata"]
+        return metadata
+
+    def _get(self, path: str, **params: str) -> Any:
+        route = f"/v1/namespaces{build_path(self.cluster_id)}/tables{path}"
+        headers = {"Authorization": f"Bearer {self._log_in()}"}
+        answer = self.session.call("GET", self.uri + route, headers=headers, params=params)
         if answer.status != 200:
             raise build_error(answer, f"GET {route}", self.clock, denied_patience=0)
-        metadata: dict[str, Any] = answer.body["metadata"]
-        return metadata
+        return answer.body
 
     def _log_in(self) -> str:
         route = "/v1/oauth/tokens"
@@ -53,8 +60,10 @@ class IcebergCatalog:
         return require_text(answer.body, "access_token")
 
 
-def connect(session: Session, clock: Clock, store: SecretStore, secret: str) -> IcebergCatalog:
-    """Connect with the key in the secret, to the catalog and the cluster that the secret names.
+def connect(
+    session: Session, clock: Clock, store: SecretStore, secret: str, *, uri: str = "", cluster_id: str = ""
+) -> IcebergCatalog:
+    """Connect with the key in the secret. Without `uri` and `cluster_id`, the secret has them too.
 
     Raises LakeferryError if the secret can't be read.
     """
@@ -62,7 +71,7 @@ def connect(session: Session, clock: Clock, store: SecretStore, secret: str) -> 
     return IcebergCatalog(
         session,
         clock,
-        stored["catalog.uri"].reveal(),
-        stored["kafka.cluster.id"].reveal(),
+        uri or stored["catalog.uri"].reveal(),
+        cluster_id or stored["kafka.cluster.id"].reveal(),
         store.read_key(secret),
     )

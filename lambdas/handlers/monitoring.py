@@ -70,6 +70,8 @@ class Settings:
     state_table: str = ""
     snowflake_state_table: str = ""
     table_reader_secret: str = ""
+    catalog_uri: str = ""
+    catalog_cluster: str = ""
 
 
 def on_schedule(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
@@ -157,7 +159,14 @@ def open_catalog(settings: Settings, session: Session, clock: Clock) -> IcebergC
     if not settings.table_reader_secret:
         raise LakeferryError(monitoring_errors.NOT_SET, contract.TABLE_READER_SECRET)
     store = SecretStore(_client("secretsmanager"))
-    return iceberg_catalog.connect(session, clock, store, settings.table_reader_secret)
+    return iceberg_catalog.connect(
+        session,
+        clock,
+        store,
+        settings.table_reader_secret,
+        uri=settings.catalog_uri,
+        cluster_id=settings.catalog_cluster,
+    )
 
 
 def open_snowflake(settings: Settings, session: Session, clock: Clock) -> Snowflake:
@@ -208,6 +217,8 @@ def read_settings(environment: Mapping[str, str], s3: S3Client) -> Settings:
         state_table=variables.state_table,
         snowflake_state_table=variables.snowflake_state_table,
         table_reader_secret=variables.table_reader_secret,
+        catalog_uri=variables.catalog_uri,
+        catalog_cluster=variables.catalog_cluster,
     )
 
 

@@ -130,6 +130,8 @@ class MonitoringSettings(FunctionSettings):
     confluent_url: str = _declare_optional(contract.CONFLUENT_URL)
     tableflow_secret: str = _declare_optional(contract.TABLEFLOW_SECRET)
     table_reader_secret: str = _declare_optional(contract.TABLE_READER_SECRET)
+    catalog_uri: str = _declare_optional(contract.CATALOG_URI)
+    catalog_cluster: str = _declare_optional(contract.CATALOG_CLUSTER)
     state_table: str = _declare_optional(contract.STATE_TABLE)
     snowflake_schema: str = _declare_optional(contract.SNOWFLAKE_SCHEMA)
     snowflake_secret: str = _declare_optional(contract.SNOWFLAKE_SECRET)

@@ -224,11 +224,16 @@ def build_secret_path(use: KeyUse) -> str:
 
 def name_table_reader_secret(deployment: Deployment) -> str:
     """Return the name of the secret with the key for tables in Confluent's storage, "" if there are none.
+    Somebody else's tables are read with a key that is brought.
 
     Other stacks need the name: the secret goes with the last such table, and CloudFormation refuses to remove
     what another stack imports.
     """
-    return f"{deployment.prefix}/{build_secret_path(MANAGED_TABLES)}" if deployment.managed_tables else ""
+    if not deployment.managed_tables:
+        return ""
+    if deployment.source and deployment.source.catalog:
+        return deployment.source.catalog.key_secret
+    return f"{deployment.prefix}/{build_secret_path(MANAGED_TABLES)}"
 
 
 class Keys(Construct):

@@ -61,11 +61,12 @@ class Cluster:
 
 
 def find_glue_database(deployment: Deployment, confluent: ConfluentStack | None) -> str:
-    """Return the name of the Glue database of the tables: one that exists, or that of the stack's cluster."""
+    """Return the name of the Glue database of the tables: one that exists, or that of the stack's cluster; ""
+    if somebody else's tables are in Confluent's storage.
+    """
     if deployment.existing_glue_database:
         return deployment.existing_glue_database
-    assert confluent is not None
-    return confluent.cluster.id
+    return confluent.cluster.id if confluent else ""
 
 
 class ConfluentStack(LakeferryStack):

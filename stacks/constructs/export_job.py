@@ -47,13 +47,15 @@ _WRITES_TABLES: Final = ("glue:GetDatabase", "glue:GetTable", "glue:CreateTable"
 
 @attrs.frozen
 class TableflowKey:
-    """The key for tables in Confluent's storage: the name of its secret, the ARN of the secret's KMS key, and
-    the Kafka cluster's id, which is the tables' database in Tableflow's catalog.
+    """The key for tables in Confluent's storage: the name of its secret, the ARN of the secret's KMS key (""
+    if it isn't known), the Kafka cluster's id, which is the tables' database in Tableflow's catalog, and the
+    catalog's address ("" if the secret has it).
     """
 
     secret: str
     kms_key_arn: str
     cluster_id: str
+    catalog_uri: str = ""
 
 
 class ExportJobs(Construct):
@@ -165,6 +167,8 @@ class ExportJobs(Construct):
         if self._tableflow_key and self._find_topic(contract) in self._deployment.managed_tables:
             values["--tableflow-secret"] = self._tableflow_key.secret
             values["--database"] = self._tableflow_key.cluster_id
+            if self._tableflow_key.catalog_uri:
+                values["--catalog-uri"] = self._tableflow_key.catalog_uri
         secret = self._deployment.aws.pseudonym_secret or self._lake.pseudonym_secret_arn
         return values | ({"--pseudonym-secret": secret} if contract.hashed else {})
 
@@ -295,6 +299,8 @@ class ExportJobs(Construct):
         if key is None:
             return []
         secret = name_secret_arn(self, key.secret)
+        if not key.kms_key_arn:
+            return may_read_secret(self, "TableflowKey", secret)
         return [
             allow("ReadTableflowKey", ["secretsmanager:GetSecretValue"], [secret]),
             allow("DecryptTableflowKey", ["kms:Decrypt"], [key.kms_key_arn], through(self, "secretsmanager")),

@@ -38,6 +38,7 @@ cloud_key_secret = "acme/deployer"
 
 [[topics]]
 name = "stock_trades"
+partitions = 1
 datagen = "STOCK_TRADES"
 datagen_interval_ms = 30000
 
