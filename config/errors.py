@@ -10,7 +10,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from importlib import resources
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
@@ -55,11 +55,14 @@ def load_catalogue() -> Mapping[str, Entry]:
     # Python also imports this package from the job's zip, where only importlib finds the file.
     file = resources.files(__package__).joinpath("errors.toml")
     parts = tomllib.loads(file.read_text(encoding="utf-8"))
-    return {
-        code: _parse_entry(code, part, table)
-        for part, tables in parts.items()
-        for code, table in sorted(tables.items())
-    }
+    catalogue: dict[str, Entry] = {}
+    for part, tables in parts.items():
+        for code, table in sorted(tables.items()):
+            cause = " ".join(table["cause"].split())
+            remedy = " ".join(table["remedy"].split())
+            exit_code = table.get("exit", FAILED)
+            catalogue[code] = Entry(code, part, table["title"], cause, remedy, exit_code)
+    return catalogue
 
 
 def find_entry(code: str) -> Entry:
@@ -73,16 +76,12 @@ def to_plain_text(markdown: str) -> str:
     """Replace each Markdown link by its text and its target, with the path of a file relative to the root of
     the repository.
     """
-    return _LINK.sub(lambda link: f"{link[1]} ({_path_of(link[2])})", markdown)
+    return _LINK.sub(lambda link: f"{link[1]} ({_resolve_target(link[2])})", markdown)
 
 
-def _path_of(link: str) -> str:
-    if "://" in link:
-        return link
-    return f"docs/{link.removeprefix('../')}" if link.startswith("../") else f"docs/reference/{link}"
-
-
-def _parse_entry(code: str, part: str, table: Mapping[str, Any]) -> Entry:
-    cause = " ".join(table["cause"].split())
-    remedy = " ".join(table["remedy"].split())
-    return Entry(code, part, table["title"], cause, remedy, table.get("exit", FAILED))
+def _resolve_target(target: str) -> str:
+    if "://" in target:
+        return target
+    if target.startswith("../"):
+        return f"docs/{target.removeprefix('../')}"
+    return f"docs/reference/{target}"

@@ -122,10 +122,8 @@ def read(model: type[T], text: str, rules: Iterable[Rule[T]] = (), *, name: str)
         reader.problems.extend(_list_findings(rule, instance, whole))
     if reader.problems:
         lines = find_key_lines(text)
-        raise BadFile(
-            name,
-            sorted({Problem(_find_line(lines, path), path, message) for path, message in reader.problems}),
-        )
+        problems = {Problem(_find_line(lines, path), path, message) for path, message in reader.problems}
+        raise BadFile(name, sorted(problems))
     return instance
 
 
@@ -171,9 +169,8 @@ class _Reader(Generic[T]):
         hints = get_type_hints(cls)
         for name, field in fields_by_name.items():
             with self._collect_problems(name):
-                object.__setattr__(
-                    instance, field.name, self._structure_field(name, field, hints[field.name], data)
-                )
+                value = self._structure_field(name, field, hints[field.name], data)
+                object.__setattr__(instance, field.name, value)
         return instance
 
     def _structure_field(
@@ -224,9 +221,8 @@ class _Reader(Generic[T]):
         return values
 
     def _structure_optional(self, data: Any, kind: Any) -> Any:
-        return self._converter.structure(
-            data, next(argument for argument in get_args(kind) if argument is not type(None))
-        )
+        kind_of_value = next(argument for argument in get_args(kind) if argument is not type(None))
+        return self._converter.structure(data, kind_of_value)
 
     @contextmanager
     def _collect_problems(self, part: str) -> Iterator[None]:
@@ -242,7 +238,10 @@ class _Reader(Generic[T]):
 
 def join_path(parts: Iterable[str]) -> str:
     """Join the parts of a path: ["column", "[2]", "type"] becomes column[2].type."""
-    return "".join(part if part.startswith("[") else f".{part}" for part in parts).lstrip(".")
+    path = ""
+    for part in parts:
+        path += part if part.startswith("[") else f".{part}"
+    return path.lstrip(".")
 
 
 def find_default(field: attrs.Attribute[Any]) -> Any:
@@ -281,12 +280,9 @@ def _structure_plain(data: Any, kind: type) -> Any:
 def _structure_literal(data: Any, kind: Any) -> Any:
     choices = get_args(kind)
     if not any(type(data) is type(choice) and data == choice for choice in choices):
-        choices_text = ", ".join(
-            str(choice) if re.search(r"\w", str(choice)) else json.dumps(choice) for choice in choices
-        )
-        raise ValueError(
-            f"{_shorten_value(data)} is none of: {choices_text}" + _suggest_name(str(data), map(str, choices))
-        )
+        texts = [str(choice) if re.search(r"\w", str(choice)) else json.dumps(choice) for choice in choices]
+        suggestion = _suggest_name(str(data), map(str, choices))
+        raise ValueError(f"{_shorten_value(data)} is none of: {', '.join(texts)}{suggestion}")
     return data
 
 

@@ -35,11 +35,11 @@ def with_origins(schema: TopicSchema, sources: Sources, deployment: Deployment |
     """
     if deployment is None:
         files = sorted((sources.root / "flink").glob("*/create.sql"))
-        return FlinkOrigins(
-            sources, {}, _read_statements(sources, (file.parent.name for file in files))
-        ).add_to(schema)
-    names = (statement.name for statement in deployment.statements)
-    topics = {topic.name: topic for topic in deployment.topics}
+        names = [file.parent.name for file in files]
+        topics: dict[str, Topic] = {}
+    else:
+        names = [statement.name for statement in deployment.statements]
+        topics = {topic.name: topic for topic in deployment.topics}
     return FlinkOrigins(sources, topics, _read_statements(sources, names)).add_to(schema)
 
 
@@ -60,9 +60,11 @@ def _may_fill(text: StatementText, topic: str) -> bool:
     """
     if topic == text.inserts_into:
         return True
-    return topic != text.table and topic in {
-        quoted or plain for quoted, plain in _FILLED.findall(_COMMENT.sub(" ", text.create))
-    }
+    if topic == text.table:
+        return False
+    create = _COMMENT.sub(" ", text.create)
+    filled = {quoted or plain for quoted, plain in _FILLED.findall(create)}
+    return topic in filled
 
 
 @attrs.frozen
@@ -105,9 +107,9 @@ class FlinkOrigins:
 
         def columns(topic: str) -> list[str] | None:
             source = self._find_source(topic, above)
-            return (
-                None if source is None else [path for path in source.fields if not re.search(r"[.\[{]", path)]
-            )
+            if source is None:
+                return None
+            return [path for path in source.fields if not re.search(r"[.\[{]", path)]
 
         return lineage.find_origins(text.create, columns)
 
@@ -118,9 +120,8 @@ class FlinkOrigins:
         try:
             file = self.sources.schema_file(self.topics[topic]) if topic in self.topics else None
             file = file or self.sources.root / "topics" / f"{topic}.avsc"
-            return self.add_to(
-                load_schema(file, topic) if file.is_file() else self._derive_schema(topic, above), above
-            )
+            schema = load_schema(file, topic) if file.is_file() else self._derive_schema(topic, above)
+            return self.add_to(schema, above)
         except (BadSchema, Missing, lineage.Unknown):
             return None
 
@@ -133,7 +134,8 @@ class FlinkOrigins:
         writers = self._find_writers(topic)
         if not writers:
             raise lineage.Unknown(f"no file has the schema of {topic}")
-        names = [name for text in writers.values() for name in self._trace_columns(text, (*above, topic))]
-        return TopicSchema(
-            topic, Type("record"), {name: Field(name, "string", tagged=False) for name in names}
-        )
+        names: list[str] = []
+        for text in writers.values():
+            names += self._trace_columns(text, (*above, topic))
+        fields = {name: Field(name, "string", tagged=False) for name in names}
+        return TopicSchema(topic, Type("record"), fields)

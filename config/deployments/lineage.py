@@ -112,7 +112,8 @@ def find_copied_fields(
     from.
     """
     copied: dict[str, Finding] = {}
-    for name in (path for path in schema.fields if not re.search(r"[.\[{]", path)):
+    names = [path for path in schema.fields if not re.search(r"[.\[{]", path)]
+    for name in names:
         origin = columns.get(name, Origin(unknown="it is not among the columns of the query"))
         if origin.unknown:
             copied[name] = Finding(f"{file} doesn't show which fields it comes from: {origin.unknown}")

@@ -50,10 +50,10 @@ def names_are_unique(deployment: Deployment, sources: Sources) -> Iterator[Findi
     yield from _find_duplicates("topics", "name", (topic.name for topic in deployment.topics))
     yield from _find_duplicates("statements", "name", (statement.name for statement in deployment.statements))
     yield from _find_duplicates("exports", "contract", (export.contract for export in deployment.exports))
-    snowflake_tables = [
-        (topic.tableflow.snowflake_table or "").upper() if topic.tableflow else ""
-        for topic in deployment.topics
-    ]
+    snowflake_tables = []
+    for topic in deployment.topics:
+        table = topic.tableflow.snowflake_table if topic.tableflow else None
+        snowflake_tables.append((table or "").upper())
     yield from _find_duplicates("topics", "tableflow.snowflake_table", snowflake_tables)
     source = deployment.source
     tableflow_bucket = source.tableflow_bucket if source else deployment.aws.tableflow_bucket

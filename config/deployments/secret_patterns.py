@@ -50,6 +50,6 @@ def find_secrets(text: str, *, names_only: bool = False) -> Iterator[tuple[int, 
 
 def _is_random(text: str) -> bool:
     words = _WORD.findall(text)
-    return all(re.search(signs, text) for signs in _CLASSES) and sum(map(len, words)) < _SHORTEST_WORDS * len(
-        words
-    )
+    has_all_classes = all(re.search(signs, text) for signs in _CLASSES)
+    has_short_words = sum(map(len, words)) < _SHORTEST_WORDS * len(words)
+    return has_all_classes and has_short_words

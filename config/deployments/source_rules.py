@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from config.deployments.confluent_model import Topic
 from config.deployments.model import Deployment
 from config.deployments.source_model import Source
 from config.deployments.sources import Sources
@@ -41,11 +40,12 @@ def source_is_only_read(deployment: Deployment, sources: Sources) -> Iterator[Fi
     if source is None:
         return
     for index, topic in enumerate(deployment.topics):
-        for key in _list_creating_keys(topic):
-            yield (
-                f"topics[{index}].{key}",
-                f"{topic.name} exists already, and with [source] Lakeferry only reads it. Remove {key}",
-            )
+        for key in _KEYS_OF_CREATED_TOPICS:
+            if getattr(topic, key):
+                yield (
+                    f"topics[{index}].{key}",
+                    f"{topic.name} exists already, and with [source] Lakeferry only reads it. Remove {key}",
+                )
     if deployment.statements:
         yield (
             "statements",
@@ -102,7 +102,3 @@ def _find_half_sources(source: Source) -> Iterator[Finding]:
             "can't be combined with catalog_uri: tables in Confluent's storage are neither in Glue nor in "
             "your bucket. Remove it, or write two deployment files",
         )
-
-
-def _list_creating_keys(topic: Topic) -> list[str]:
-    return [key for key in _KEYS_OF_CREATED_TOPICS if getattr(topic, key)]

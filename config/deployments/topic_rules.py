@@ -103,7 +103,10 @@ def write_modes_match_cleanup_policies(deployment: Deployment, sources: Sources)
                 f"statement {topic.statement} writes a changelog of retractions, which Tableflow refuses",
             )
             continue
-        policy = _read_cleanup_policy(topic, options)
+        if topic.statement:
+            policy = options.get("kafka.cleanup-policy", "delete")
+        else:
+            policy = topic.config.get("cleanup.policy", "delete")
         mode = "UPSERT" if "compact" in policy or options.get("changelog.mode") == "upsert" else "APPEND"
         if mode != topic.tableflow.write_mode:
             yield (
@@ -157,11 +160,3 @@ def _read_options(topic: Topic, sources: Sources) -> dict[str, str]:
         return sources.statement(topic.statement).options if topic.statement else {}
     except Missing:
         return {}
-
-
-def _read_cleanup_policy(topic: Topic, options: dict[str, str]) -> str:
-    return (
-        options.get("kafka.cleanup-policy", "delete")
-        if topic.statement
-        else topic.config.get("cleanup.policy", "delete")
-    )

@@ -85,26 +85,26 @@ def analysable(contract: Contract) -> Contract:
     """
     columns = [_replace_unreadable_column(column, index) for index, column in enumerate(contract.column)]
     are_whole = all(map(_is_whole, contract.column))
+    filters = [rule if _is_whole(rule) else _NEUTRAL_FILTER for rule in getattr(contract, "filter", [])]
+    checks = [check for check in getattr(contract, "check", []) if are_whole and _is_whole(check)]
     return attrs.evolve(
         _NEUTRAL,
         source=attrs.evolve(_NEUTRAL.source, topic=getattr(getattr(contract, "source", None), "topic", "")),
-        filter=[rule if _is_whole(rule) else _NEUTRAL_FILTER for rule in getattr(contract, "filter", [])],
+        filter=filters,
         column=columns,
         explode=_drop_unless_whole(getattr(contract, "explode", None)),
         deduplicate=_drop_unless_whole(getattr(contract, "deduplicate", None)),
         aggregate=_drop_unless_whole(getattr(contract, "aggregate", None)),
         report=_drop_unless_whole(getattr(contract, "report", None)) or _NEUTRAL.report,
-        check=[check for check in getattr(contract, "check", []) if are_whole and _is_whole(check)],
+        check=checks,
     )
 
 
 def _replace_unreadable_column(column: Column, index: int) -> Column:
+    if _is_whole(column):
+        return column
     name = getattr(column, "name", f"column_{index}")
-    return (
-        column
-        if _is_whole(column)
-        else Column(name=name, type="text", title="", description="", expression="''")
-    )
+    return Column(name=name, type="text", title="", description="", expression="''")
 
 
 def _drop_unless_whole(part: T | None) -> T | None:

@@ -9,7 +9,7 @@ confluentinc/schema-registry). What makes a schema valid follows the Avro specif
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import attrs
@@ -123,7 +123,9 @@ class _Reader:
         if isinstance(schema, list):
             return self._read_union(schema, path, namespace)
         if isinstance(schema, str) and schema not in _TYPES:
-            return self._read_defined_type(schema, path, namespace)
+            definition, own_namespace = self._find_definition(schema, namespace)
+            nested = self._read_nested_type(definition, path, own_namespace)
+            return nested or _read_plain_type(definition, path)
         if isinstance(schema, str):
             schema = {"type": schema}
         if _is_wrapper(schema):
@@ -144,10 +146,6 @@ class _Reader:
         self._named[name] = (schema, own_namespace)
         return own_namespace
 
-    def _read_defined_type(self, name: str, path: str, namespace: str) -> Type:
-        schema, own_namespace = self._find_definition(name, namespace)
-        return self._read_nested_type(schema, path, own_namespace) or _read_plain_type(schema, path)
-
     def _find_definition(self, name: str, namespace: str) -> tuple[dict[str, Any], str]:
         inside = name if "." in name or not namespace else f"{namespace}.{name}"
         return self._named.get(inside) or self._named[name]
@@ -157,13 +155,13 @@ class _Reader:
         if kind in _RECORDS:
             return self._read_record(schema, path, namespace)
         if kind == "map":
-            return Type(
-                "map", is_tagged(schema), items=self.read_type(schema["values"], f"{path}{{}}", namespace)
-            )
+            values = self.read_type(schema["values"], f"{path}{{}}", namespace)
+            return Type("map", is_tagged(schema), items=values)
         if kind != "array":
             return None
         is_map = self._encodes_map(schema, namespace)
-        items = self.read_type(schema["items"], f"{path}{{}}" if is_map else f"{path}[]", namespace)
+        path_of_items = f"{path}{{}}" if is_map else f"{path}[]"
+        items = self.read_type(schema["items"], path_of_items, namespace)
         if is_map:
             return _build_map(items, path, is_tagged(schema))
         return Type("array", is_tagged(schema), items=items)
@@ -175,20 +173,19 @@ class _Reader:
                 path, f"record {name} contains itself, and a table has no recursive types. Flatten it first"
             )
         self._open.append(name)
-        fields = tuple(self._read_fields(schema, path, namespace))
+        fields = []
+        for field in schema["fields"]:
+            inner = f"{path}.{field['name']}" if path else field["name"]
+            if not _NAME.fullmatch(field["name"]):
+                raise _build_error(inner, "a name has letters, digits and _, and no digit at its start")
+            type_ = self.read_type(field["type"], inner, namespace)
+            fields.append(Field(field["name"], type_, is_tagged(field)))
         self._open.pop()
         if len({field.name for field in fields}) < max(len(fields), 1):
             raise _build_error(
                 path, f"record {name} has no fields, or two of one name, and a table can have neither"
             )
-        return Type("record", is_tagged(schema), fields=fields, record=name)
-
-    def _read_fields(self, schema: dict[str, Any], path: str, namespace: str) -> Iterator[Field]:
-        for field in schema["fields"]:
-            inner = f"{path}.{field['name']}" if path else field["name"]
-            if not _NAME.fullmatch(field["name"]):
-                raise _build_error(inner, "a name has letters, digits and _, and no digit at its start")
-            yield Field(field["name"], self.read_type(field["type"], inner, namespace), is_tagged(field))
+        return Type("record", is_tagged(schema), fields=tuple(fields), record=name)
 
     def _read_union(self, schemas: list[Any], path: str, namespace: str) -> Type:
         names = [self._name_branch(branch, namespace) for branch in schemas]
@@ -206,10 +203,10 @@ class _Reader:
             raise _build_error(
                 path, "two branches of the union get the same column name, and a table can't have both"
             )
-        fields = [
-            Field(column, attrs.evolve(self.read_type(branch, f"{path}.{column}", namespace), nullable=True))
-            for column, branch in zip(columns, branches.values(), strict=True)
-        ]
+        fields = []
+        for column, branch in zip(columns, branches.values(), strict=True):
+            type_ = self.read_type(branch, f"{path}.{column}", namespace)
+            fields.append(Field(column, attrs.evolve(type_, nullable=True)))
         return Type("union", nullable=nullable, fields=tuple(fields))
 
     def _name_branch(self, schema: Any, namespace: str) -> str:
@@ -243,10 +240,11 @@ def name_branch_columns(names: list[str]) -> list[str]:
     place of dots.
     """
     short_names = [name.rpartition(".")[2] for name in names]
-    return [
-        short_name if short_names.count(short_name) == 1 else name.replace(".", "_")
-        for name, short_name in zip(names, short_names, strict=True)
-    ]
+    columns = []
+    for name, short_name in zip(names, short_names, strict=True):
+        is_unique = short_names.count(short_name) == 1
+        columns.append(short_name if is_unique else name.replace(".", "_"))
+    return columns
 
 
 def is_tagged(schema: Any) -> bool:

@@ -158,8 +158,10 @@ def _ask_judge(contract: Contract, schema: TopicSchema, judge: Judge) -> Iterato
 
 def _find_untreated(index: int, column: Column, paths: list[str], schema: TopicSchema) -> Iterator[Finding]:
     """Yield a finding if the column has a value of a personal field among `paths` and no treatment."""
-    fields = [field for path in paths for field in schema.personal_below(path, as_text=column.type == "text")]
-    findings = {field: schema.personal[field] for field in fields}
+    findings = {}
+    for path in paths:
+        for field in schema.personal_below(path, as_text=column.type == "text"):
+            findings[field] = schema.personal[field]
     carried = [f"{field}: {finding.why}" for field, finding in findings.items() if finding is not UNTAGGED]
     if any(path.startswith(("kafka_raw_key", "kafka_raw_value", "kafka_headers")) for path in paths):
         carried = ["the raw record"]

@@ -296,8 +296,12 @@ class Contract:
     @property
     def total_names(self) -> list[str]:
         """Return the names of totals in `overall` checks, without `rows`. No sum adds up several units."""
-        names = [(total, column) for column in self.columns for total in column.totals]
-        return [f"{total}_{column.name}" for total, column in names if total != "sum" or column.per is None]
+        names = []
+        for column in self.columns:
+            for total in column.totals:
+                if total != "sum" or column.per is None:
+                    names.append(f"{total}_{column.name}")
+        return names
 
     @property
     def min_event_date(self) -> date:
@@ -318,12 +322,10 @@ class Contract:
         """Yield the source fields that the contract names outside of expressions, as (key, path)."""
         yield "source.event_time", self.source.event_time
         if self.deduplicate:
-            yield from (
-                (f"deduplicate.key[{index}]", path) for index, path in enumerate(self.deduplicate.key)
-            )
-            yield from (
-                (f"deduplicate.order[{index}]", path) for index, path in enumerate(self.deduplicate.order)
-            )
+            for index, path in enumerate(self.deduplicate.key):
+                yield f"deduplicate.key[{index}]", path
+            for index, path in enumerate(self.deduplicate.order):
+                yield f"deduplicate.order[{index}]", path
         if self.explode:
             yield "explode.array", self.explode.array
         if self.aggregate and self.aggregate.person_id:

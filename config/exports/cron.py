@@ -55,15 +55,15 @@ class Cron:
         A local time that clocks skip is left out, and one that occurs twice is returned once, as in
         EventBridge Scheduler (user guide, "Daylight saving time").
         """
-        local = (
-            datetime(day.year, day.month, day.day, hour, minute)
-            for hour in self.hours
-            for minute in self.minutes
-        )
-        times = ((time, time.replace(tzinfo=self.zone).astimezone(UTC)) for time in local)
-        return sorted(
-            {instant for time, instant in times if instant.astimezone(self.zone).replace(tzinfo=None) == time}
-        )
+        instants = set()
+        for hour in self.hours:
+            for minute in self.minutes:
+                local = datetime(day.year, day.month, day.day, hour, minute)
+                instant = local.replace(tzinfo=self.zone).astimezone(UTC)
+                is_skipped = instant.astimezone(self.zone).replace(tzinfo=None) != local
+                if not is_skipped:
+                    instants.add(instant)
+        return sorted(instants)
 
 
 def parse(expression: str, zone: str) -> Cron:
@@ -121,11 +121,10 @@ def _parse_numbers(part: str, least: int, most: int, words: tuple[str, ...] = ()
     try:
         for item in part.split(","):
             base, slash, step = item.partition("/")
-            ends = (
-                [least, most]
-                if base == "*"
-                else [_parse_number(text, least, most, words) for text in base.split("-", 1)]
-            )
+            if base == "*":
+                ends = [least, most]
+            else:
+                ends = [_parse_number(text, least, most, words) for text in base.split("-", 1)]
             first = ends[0]
             last = ends[-1] if len(ends) > 1 or not slash else most
             span = (
@@ -133,7 +132,8 @@ def _parse_numbers(part: str, least: int, most: int, words: tuple[str, ...] = ()
                 if first <= last
                 else [*range(first, most + 1), *range(least, last + 1)]
             )
-            values.update(span[:: _parse_number(step, 1, most) if slash else 1])
+            distance = _parse_number(step, 1, most) if slash else 1
+            values.update(span[::distance])
     except ValueError:
         return []
     return sorted(values)
@@ -173,9 +173,8 @@ def _parse_day_of_week(part: str) -> Callable[[date], bool] | None:
         weekday = int(match[1])
         number = int(match[2])
         return lambda today: _number_weekday(today) == weekday and (today.day + 6) // 7 == number
-    weekdays = (
-        [] if "/" in part else _parse_numbers(part, 1, 7, _DAYS)
-    )  # EventBridge has no steps in this field
+    # EventBridge has no steps in this field.
+    weekdays = [] if "/" in part else _parse_numbers(part, 1, 7, _DAYS)
     return (lambda today: _number_weekday(today) in weekdays) if weekdays else None
 
 

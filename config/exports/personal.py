@@ -193,11 +193,13 @@ def _is_of_person(name: str, kind: str) -> bool:
     """Return whether the name joins a person, or a person's address, with what belongs to it, as in
     `user_id`.
     """
-    return any(
-        not _is_about_the_value(re.findall(r"[a-z]+", name[match.end() :]))
-        for pattern in _build_person_patterns(_NO_TEXT.fullmatch(kind) is not None)
-        for match in pattern.finditer(name)
-    )
+    is_value = _NO_TEXT.fullmatch(kind) is not None
+    for pattern in _build_person_patterns(is_value):
+        for match in pattern.finditer(name):
+            after = re.findall(r"[a-z]+", name[match.end() :])
+            if not _is_about_the_value(after):
+                return True
+    return False
 
 
 @functools.cache
@@ -265,12 +267,10 @@ def _explain_in_context(name: str, kind: str, subject: str, subject_name: str) -
     else:
         geo = ("lat", "lon", "lng", "latitude", "longitude")
         group = words.OF_ADDRESS_TEXTS if is_text else geo
+    if not _is_plainly(group, name, subject):
+        return None
     described = "a person" if subject == "person" else "an address"
-    return (
-        f"it is part of {subject_name}, which describes {described}"
-        if _is_plainly(group, name, subject)
-        else None
-    )
+    return f"it is part of {subject_name}, which describes {described}"
 
 
 def _is_plainly(group: tuple[str, ...], name: str, subject: str) -> bool:
