@@ -90,7 +90,10 @@ def lines(rows: pa.Table, columns: list[Column], delivery: Delivery) -> Lines:
             signed = _is_formula(cells[-1], column, delivery.null_text)
             if pc.any(signed).as_py():
                 is_formula = signed if is_formula is None else pc.or_(is_formula, signed)
-    cells[-1] = _join_parts([_fill_nulls(cells[-1], delivery.null_text), RECORD_END])
+    last = cells[-1]
+    if last.null_count:
+        last = pc.fill_null(last, delivery.null_text)
+    cells[-1] = _join_parts([last, RECORD_END])
     joined = pc.binary_join_element_wise(
         *cells, delivery.delimiter, null_handling="replace", null_replacement=delivery.null_text
     )
@@ -181,7 +184,8 @@ def _quote_values(
         special = pc.or_(special, is_formula)
     if not pc.any(special).as_py():
         return values
-    return pc.if_else(special, _join_parts(['"', pc.replace_substring(values, '"', '""'), '"']), values)
+    quoted = _join_parts(['"', pc.replace_substring(values, '"', '""'), '"'])
+    return pc.if_else(special, quoted, values)
 
 
 def _replace_invalid(values: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
@@ -189,7 +193,7 @@ def _replace_invalid(values: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
     try:
         values.validate(full=True)
     except pa.ArrowInvalid:
-        raw = [None if value is None else value.as_py() for value in values.cast(pa.binary())]
+        raw = values.cast(pa.binary()).to_pylist()
         texts = [None if value is None else value.decode("utf-8", errors="replace") for value in raw]
         before = sum(value.count("\ufffd".encode()) for value in raw if value is not None)
         after = sum(text.count("\ufffd") for text in texts if text is not None)
@@ -221,22 +225,17 @@ def _cut_to_fit(cell: str) -> str:
     return short if text.startswith(kept) else guarded(text[: len(kept) - 1])
 
 
-def _fill_nulls(values: pa.ChunkedArray, null_text: str) -> pa.ChunkedArray:
-    return pc.fill_null(values, null_text) if values.null_count else values
-
-
 def _join_parts(parts: list[pa.ChunkedArray | str]) -> pa.ChunkedArray:
     return pc.binary_join_element_wise(*parts, "")
 
 
 def _view_as_bytes(joined: pa.ChunkedArray) -> memoryview | bytes:
     """Return the lines as one buffer. Arrow stores them consecutively."""
-    pieces = [_slice_chunk(chunk) for chunk in joined.chunks if len(chunk)]
+    pieces = []
+    for chunk in joined.chunks:
+        if len(chunk):
+            offsets = memoryview(chunk.buffers()[1]).cast("i")
+            first = offsets[chunk.offset]
+            end = offsets[chunk.offset + len(chunk)]
+            pieces.append(memoryview(chunk.buffers()[2])[first:end])
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
-
-
-def _slice_chunk(chunk: pa.Array) -> memoryview:
-    offsets = memoryview(chunk.buffers()[1]).cast("i")
-    first = offsets[chunk.offset]
-    last = offsets[chunk.offset + len(chunk)]
-    return memoryview(chunk.buffers()[2])[first:last]

@@ -44,6 +44,7 @@ def build_data_package(result: WindowResult) -> dict[str, Any]:
 
 def _describe_provenance(result: WindowResult) -> dict[str, Any]:
     contract = result.contract
+    left_out = [column for column in contract.column if not column.delivered]
     return {
         "grain": contract.grain,
         "status": result.status,
@@ -54,13 +55,17 @@ def _describe_provenance(result: WindowResult) -> dict[str, Any]:
         "key_version": result.key_version,
         "order_by": contract.delivery.order_by,
         "filters": [{"where": filter_.where, "reason": filter_.reason} for filter_ in contract.filter],
-        "not_delivered": [_describe_left_out(column) for column in contract.column if not column.delivered],
+        "not_delivered": [
+            {"name": column.name, "title": column.title, "description": column.description}
+            for column in left_out
+        ],
     }
 
 
 def _describe_resource(contract: Contract, file: File) -> dict[str, Any]:
     path = file.key.rpartition("/")[2]
-    resource = {
+    null_text = contract.delivery.null_text
+    resource: dict[str, Any] = {
         "profile": "tabular-data-resource",
         "name": re.sub(r"\.csv(\.gz)?$", "", path).replace("_", "-").lower(),
         "path": path,
@@ -77,45 +82,40 @@ def _describe_resource(contract: Contract, file: File) -> dict[str, Any]:
             "lineTerminator": "\r\n",
             "header": True,
         },
-        "schema": _describe_schema(contract),
+        "schema": {
+            "fields": [_describe_field(column, null_text) for column in contract.columns],
+            "missingValues": [null_text],
+        },
     }
-    return resource | ({"compression": "gz"} if contract.delivery.gzip else {})
-
-
-def _describe_schema(contract: Contract) -> dict[str, Any]:
-    null_text = contract.delivery.null_text
-    return {
-        "fields": [_describe_field(column, null_text) for column in contract.columns],
-        "missingValues": [null_text],
-    }
+    if contract.delivery.gzip:
+        resource["compression"] = "gz"
+    return resource
 
 
 def _describe_field(column: Column, null_text: str) -> dict[str, Any]:
-    field = {"name": column.name, "title": column.title, "description": column.description}
+    constraints: dict[str, Any] = {}
+    if not column.nullable and _never_reads_as_missing(column, null_text):
+        constraints["required"] = True
+    if column.allowed:
+        constraints["enum"] = [_as_read(column, value) for value in column.allowed]
+    personal = attrs.asdict(column.personal) if column.personal else {}
+    personal = {name: value for name, value in personal.items() if value not in (None, [])}
+    field: dict[str, Any] = {"name": column.name, "title": column.title, "description": column.description}
     field |= _TYPES["number" if column.type.startswith("decimal") else column.type]
-    constraints = _list_constraints(column, null_text)
-    extras: dict[str, Any] = {
+    if constraints:
+        field["constraints"] = constraints
+    extras = {
         "unit": column.unit,
         "per": column.per,
         "example": column.example,
         "source": column.field,
-    }
-    extras |= {
         "formula": column.expression or column.measure,
         "storage": column.type,
         "nullable": column.nullable,
+        "personal": personal or None,
+        "adds_up": column.adds_up,
     }
-    extras |= {"personal": _describe_personal(column), "adds_up": column.adds_up}
-    extras = {name: value for name, value in extras.items() if value is not None}
-    return field | ({"constraints": constraints} if constraints else {}) | extras
-
-
-def _list_constraints(column: Column, null_text: str) -> dict[str, Any]:
-    allowed = [_as_read(column, value) for value in column.allowed]
-    required = (
-        {"required": True} if not column.nullable and _never_reads_as_missing(column, null_text) else {}
-    )
-    return required | ({"enum": allowed} if allowed else {})
+    return field | {name: value for name, value in extras.items() if value is not None}
 
 
 def _never_reads_as_missing(column: Column, null_text: str) -> bool:
@@ -134,12 +134,3 @@ def _as_read(column: Column, value: str) -> str | int | bool:
     if column.type == "integer":
         return int(value)
     return value == "true" if column.type == "boolean" else value
-
-
-def _describe_personal(column: Column) -> dict[str, Any] | None:
-    settings = attrs.asdict(column.personal) if column.personal else {}
-    return {name: value for name, value in settings.items() if value not in (None, [])} or None
-
-
-def _describe_left_out(column: Column) -> dict[str, str]:
-    return {"name": column.name, "title": column.title, "description": column.description}

@@ -26,17 +26,15 @@ def accept_loss(current: Manifest | None, result: WindowResult, *, accept: bool)
     if current is None or current["content_sha256"] == result.stats.content_sha256:
         return result
     loss = find_loss(current, result)
-    if loss and not accept:
+    if not loss:
+        return result
+    if not accept:
         raise Blocked(
             "EXP-EVENTS-LOST",
             f"window {result.window.label}: the table no longer has some events of published generation "
             f"{current['generation']}",
         )
-    return (
-        attrs.evolve(result, accepted=result.accepted.with_loss(f"{loss} That was accepted."))
-        if loss
-        else result
-    )
+    return attrs.evolve(result, accepted=result.accepted.with_loss(f"{loss} That was accepted."))
 
 
 def find_loss(current: Manifest, result: WindowResult) -> str | None:

@@ -270,9 +270,8 @@ def describe_previous(manifest: Manifest) -> dict[str, Any]:
         "rows": manifest["rows"]["rows"],
         "totals": {name: total["sum"] for name, total in manifest["totals"].items() if "sum" in total},
     }
-    return document | {
-        "last_with_rows": None if document["rows"] else _find_last_with_rows(manifest["previous_window"])
-    }
+    last_with_rows = None if document["rows"] else _find_last_with_rows(manifest["previous_window"])
+    return document | {"last_with_rows": last_with_rows}
 
 
 def find_comparable(manifest: Manifest, contract: Contract) -> dict[str, Any]:
@@ -306,9 +305,12 @@ def _label_unit(column: str, unit: str | None) -> str:
 
 
 def _find_last_with_rows(before: dict[str, Any] | None) -> dict[str, Any] | None:
-    if before is None or not before["rows"]:
-        return before["last_with_rows"] if before else None
-    return {name: value for name, value in before.items() if name != "last_with_rows"}
+    if before is None:
+        return None
+    if before["rows"]:
+        return {name: value for name, value in before.items() if name != "last_with_rows"}
+    earlier: dict[str, Any] | None = before["last_with_rows"]
+    return earlier
 
 
 def write_notes(contract: Contract, stats: FileStats, cut: int, replaced: int) -> list[str]:
@@ -336,13 +338,11 @@ def count_noun(amount: int, one: str, more: str) -> str:
 
 
 def _has_many_digits(stats: FileStats) -> bool:
-    values = [
-        value
-        for total in stats.totals.values()
-        for value in (total["min"], total["max"])
-        if value is not None
-    ]
-    return any(len(Decimal(value).as_tuple().digits) > 15 for value in values)
+    for total in stats.totals.values():
+        for value in (total["min"], total["max"]):
+            if value is not None and len(Decimal(value).as_tuple().digits) > 15:
+                return True
+    return False
 
 
 def build_headline(result: WindowResult) -> list[dict[str, Any]]:

@@ -104,30 +104,29 @@ _IBAN_START: Final = r"[A-Za-z]{2}[0-9]{2}"
 _IBAN: Final = rf"(?:^|[^{_WORD}]){_IBAN_START}(?:[ \x{{a0}}./-]{{0,2}}[0-9A-Za-z]){{11,30}}"
 _CARD: Final = rf"(?:^|[^{_WORD}.,-])[2-6](?:[ \x{{a0}}-]{{0,3}}[0-9]){{12,18}}(?:$|[^{_WORD}-])"
 
-#: Whole IBANs' lengths by country (SWIFT's IBAN registry).
+#: Countries by the length of a whole IBAN (SWIFT's IBAN registry).
+_IBAN_COUNTRIES: Final = {
+    15: "NO",
+    16: "BE",
+    18: "DK FO FI GL NL SD FK",
+    19: "MK SI",
+    20: "AT BA EE KZ LT LU MN XK",
+    21: "CH HR LI LV",
+    22: "BG BH CR DE GB GE IE ME RS VA",
+    23: "AE GI IL IQ OM SO TL",
+    24: "AD CZ ES MD PK RO SA SE SK TN VG",
+    25: "LY PT ST",
+    26: "IS TR",
+    27: "BI DJ FR GR IT MC MR SM",
+    28: "AL AZ BY CY DO GT HU LB NI PL SV",
+    29: "BR EG PS QA UA",
+    30: "JO KW MU YE",
+    31: "MT SC",
+    32: "LC",
+    33: "RU",
+}
 _IBAN_LENGTHS: Final = {
-    country: length
-    for length, countries in {
-        15: "NO",
-        16: "BE",
-        18: "DK FO FI GL NL SD FK",
-        19: "MK SI",
-        20: "AT BA EE KZ LT LU MN XK",
-        21: "CH HR LI LV",
-        22: "BG BH CR DE GB GE IE ME RS VA",
-        23: "AE GI IL IQ OM SO TL",
-        24: "AD CZ ES MD PK RO SA SE SK TN VG",
-        25: "LY PT ST",
-        26: "IS TR",
-        27: "BI DJ FR GR IT MC MR SM",
-        28: "AL AZ BY CY DO GT HU LB NI PL SV",
-        29: "BR EG PS QA UA",
-        30: "JO KW MU YE",
-        31: "MT SC",
-        32: "LC",
-        33: "RU",
-    }.items()
-    for country in countries.split()
+    country: length for length, countries in _IBAN_COUNTRIES.items() for country in countries.split()
 }
 #: First digits and lengths of cards: Visa, Mastercard, American Express, Diners, Discover, JCB, UnionPay,
 #: Maestro.
@@ -152,30 +151,27 @@ def _translate_pattern(pattern: str) -> re.Pattern[str]:
         (r"\x{a0}", "\xa0"),
         (r"\x{2009}", "\u2009"),
         (r"\x{202f}", "\u202f"),
+        (r"\x{2011}", "\u2011"),
+        (r"\x{2013}", "\u2013"),
     ):
         pattern = pattern.replace(theirs, ours)
-    pattern = pattern.replace(r"\x{2011}", "\u2011").replace(r"\x{2013}", "\u2013")
     return re.compile(pattern)
 
 
-_PHONES: Final = tuple(
-    _translate_pattern(part)
-    for part in (
-        _INTERNATIONAL,
-        _NAMED_NUMBER,
-        *[rf"(?<![{_WORD}.,:/+-])(?:{national})(?![{_WORD}/-])" for national in _NATIONAL],
-    )
-)
+#: National numbers with no part of a word or of another number beside them.
+_NATIONAL_ALONE: Final = [rf"(?<![{_WORD}.,:/+-])(?:{national})(?![{_WORD}/-])" for national in _NATIONAL]
+_PHONES: Final = tuple(map(_translate_pattern, (_INTERNATIONAL, _NAMED_NUMBER, *_NATIONAL_ALONE)))
 
 
 def has_phone(text: str) -> bool:
     """Return whether a telephone number is left when dates are taken out of the text."""
     text = _DATE.sub(" | ", text)
-    return any(
-        7 <= sum(map(str.isdigit, match[0])) <= 17 and (pattern in _PHONES[:2] or _is_long_enough(match[0]))
-        for pattern in _PHONES
-        for match in pattern.finditer(text)
-    )
+    for pattern in _PHONES:
+        for match in pattern.finditer(text):
+            digits = sum(map(str.isdigit, match[0]))
+            if 7 <= digits <= 17 and (pattern in _PHONES[:2] or _is_long_enough(match[0])):
+                return True
+    return False
 
 
 def _is_long_enough(number: str) -> bool:
@@ -189,12 +185,11 @@ def _is_long_enough(number: str) -> bool:
 def has_iban(text: str) -> bool:
     for match in re.finditer(rf"(?<!\w){_IBAN_START}", text):
         length = _IBAN_LENGTHS.get(match[0][:2].upper())
-        matches = (
-            re.match(rf"(?:[ \xa0./-]{{0,2}}[0-9A-Za-z]){{{length}}}(?![0-9A-Za-z])", text[match.start() :])
-            if length
-            else None
-        )
-        if matches and _is_divisible(re.sub(r"[^0-9A-Za-z]", "", matches[0]).upper()):
+        if length is None:
+            continue
+        pattern = rf"(?:[ \xa0./-]{{0,2}}[0-9A-Za-z]){{{length}}}(?![0-9A-Za-z])"
+        whole = re.match(pattern, text[match.start() :])
+        if whole and _is_divisible(re.sub(r"[^0-9A-Za-z]", "", whole[0]).upper()):
             return True
     return False
 
@@ -291,7 +286,8 @@ class PersonalScan:
             detector for detector in _DETECTORS if not detector.markers or _has_any(block, detector.markers)
         )
         for column in self.contract.columns:
-            if column.type == "text" and not _is_hashed(column):
+            is_hashed = column.personal is not None and column.personal.treatment == "hash"
+            if column.type == "text" and not is_hashed:
                 values = _normalise_texts(table[column.name]) if is_unusual else table[column.name]
                 self._search_texts(column, values, possible)
             elif column.numeric and CARD not in _list_excused(column):
@@ -300,7 +296,8 @@ class PersonalScan:
     def found(self) -> dict[str, int]:
         """Return the number of rows for each column and kind of value."""
         cards = {f"{name}: {_CARD_TITLE}": count.found() for name, count in self._cards.items()}
-        return {finding: rows for finding, rows in (*self._rows.items(), *cards.items()) if rows}
+        findings = {**self._rows, **cards}
+        return {finding: rows for finding, rows in findings.items() if rows}
 
     def _search_texts(self, column: Column, values: pa.ChunkedArray, possible: tuple[Detector, ...]) -> None:
         excused = _list_excused(column)
@@ -371,10 +368,6 @@ def require_patterns(contract: Contract) -> None:
 def _list_excused(column: Column) -> list[str]:
     """Return the kinds of values that the contract lets the column have."""
     return column.personal.may_contain if column.personal else []
-
-
-def _is_hashed(column: Column) -> bool:
-    return column.personal is not None and column.personal.treatment == "hash"
 
 
 def _count_texts(values: pa.ChunkedArray) -> pa.Table:

@@ -96,21 +96,24 @@ class Listing:
         by_run: dict[str, Leftovers] = {}
         for key in self.sizes:
             if key.startswith(below):
-                by_run.setdefault(key.removeprefix(below).partition("/")[0], Leftovers()).keys.append(key)
+                run_id = key.removeprefix(below).partition("/")[0]
+                by_run.setdefault(run_id, Leftovers()).keys.append(key)
         for key, upload_id in self.uploads:
             if key.startswith(below):
-                by_run.setdefault(key.removeprefix(below).partition("/")[0], Leftovers()).uploads.append(
-                    (key, upload_id)
-                )
+                run_id = key.removeprefix(below).partition("/")[0]
+                by_run.setdefault(run_id, Leftovers()).uploads.append((key, upload_id))
         return by_run
 
     def windows_of(self, run_id: str) -> list[str]:
         """Return the windows in which a run left something."""
-        parts = [
-            key.removeprefix(f"{self.export}/data/").split("/")
-            for key in (*self.sizes, *(key for key, _ in self.uploads))
-        ]
-        return sorted({window for window, *rest in parts if rest[:1] == [run_id]})
+        below = f"{self.export}/data/"
+        uploading = [key for key, _ in self.uploads]
+        windows = set()
+        for key in (*self.sizes, *uploading):
+            window, *rest = key.removeprefix(below).split("/")
+            if rest[:1] == [run_id]:
+                windows.add(window)
+        return sorted(windows)
 
     def has_files(self, manifest: Manifest) -> bool:
         """Return whether all files that the manifest names were there."""

@@ -13,7 +13,6 @@ import io
 import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any, Protocol
 
@@ -101,13 +100,15 @@ def verify_file(key: str, body: Readable, parts: list[Part], contract: Contract,
     scan = PersonalScan(contract)
     stored = _CheckedBody(body, parts)
     text: Any = gzip.GzipFile(fileobj=io.BufferedReader(stored)) if contract.delivery.gzip else stored
-    with _unpack_blocks():
+    try:
         for block in _split_records(_read_ahead(text), header):
             if contract.delivery.gzip:
                 unpacked.update(block)
             table = _parse_block(block, contract)
             scan.add(block, table)
             _take(table, contract, stats)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise Inconsistent("EXP-CHECKSUM", f"the file can't be unpacked: {error}") from None
     stats.personal = scan.found()
     stats.size = stored.size
     stats.sha256 = stored.finish()
@@ -125,14 +126,6 @@ def _read_ahead(stream: Readable) -> Iterator[bytes]:
         while block := reading.result():
             reading = pool.submit(stream.read, _CHUNK)
             yield block
-
-
-@contextmanager
-def _unpack_blocks() -> Iterator[None]:
-    try:
-        yield
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise Inconsistent("EXP-CHECKSUM", f"the file can't be unpacked: {error}") from None
 
 
 def _split_records(blocks: Iterator[bytes], header: bytes) -> Iterator[bytes]:
@@ -178,9 +171,8 @@ def _take(table: pa.Table, contract: Contract, stats: FileStats) -> None:
             if column.per and "sum" in column.totals:
                 _add_units(stats.units[column.name], table, column.per, column.name)
         if column.allowed:
-            stats.disallowed[column.name] = stats.disallowed.get(column.name, 0) + _count_other_values(
-                values, column
-            )
+            others = _count_other_values(values, column)
+            stats.disallowed[column.name] = stats.disallowed.get(column.name, 0) + others
     for index, chart in enumerate(contract.report.chart):
         rows = _filter_unit(table, chart, contract)
         stats.cut_series[index] |= _add_series(stats.series[index], rows, chart.x, chart.y)
@@ -207,25 +199,15 @@ def _parse_block(block: bytes, contract: Contract) -> pa.Table:
             pa.BufferReader(block), read_options=read, parse_options=parse, convert_options=options
         )
     except pa.ArrowInvalid as error:
-        raise Inconsistent(
-            "EXP-RECORDS", f"the file is not what the contract says: {_shorten_error(error)}"
-        ) from None
-
-
-def _shorten_error(error: Exception) -> str:
-    # Arrow's message ends with the wrong row, which may have data that must not be in a log.
-    return str(error).split(":")[0][:120]
+        # Arrow's message ends with the wrong row, which may have data that must not be in a log.
+        reason = str(error).split(":")[0][:120]
+        raise Inconsistent("EXP-RECORDS", f"the file is not what the contract says: {reason}") from None
 
 
 def _choose_arrow_type(column: Column) -> pa.DataType:
     if size := decimal_type(column.type):
         return pa.decimal128(*size)
     return pa.int64() if column.type == "integer" else pa.string()
-
-
-def _find_scale(column: Column) -> int:
-    size = decimal_type(column.type)
-    return size[1] if size else 0
 
 
 def _count_other_values(values: pa.ChunkedArray, column: Column) -> int:
@@ -252,7 +234,11 @@ def _widen_decimals(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _start_totals(column: Column) -> dict[str, Decimal | None]:
-    return {total: zero(_find_scale(column)) if total == "sum" else None for total in column.totals}
+    totals: dict[str, Decimal | None] = dict.fromkeys(column.totals)
+    if "sum" in totals:
+        size = decimal_type(column.type)
+        totals["sum"] = zero(size[1] if size else 0)
+    return totals
 
 
 def _add_total(total: dict[str, Decimal | None], values: pa.ChunkedArray) -> None:

@@ -96,11 +96,9 @@ def figure(index: int, contract: Contract, stats: FileStats) -> Figure:
     chart = contract.report.chart[index]
     series = _read_series(index, contract, stats)
     measure = series.y.title if series.y else "Rows"
+    unit = series.y.unit if series.y else None
     zone = ", UTC" if series.x.type == "timestamp" else ""
-    subject = (
-        f"{wording.named(measure, series.y.unit if series.y else None)} by "
-        f"{wording.prose(series.x.title, 80)}{zone}"
-    )
+    subject = f"{wording.named(measure, unit)} by {wording.prose(series.x.title, 80)}{zone}"
     empty = Figure(chart.title, subject, series.x.title[:120], measure[:120])
     if not series.values and series.without_label is None:
         return empty
@@ -149,9 +147,8 @@ def _list_bars(series: _Series) -> list[Bar]:
     # A single category too many gets its own bar, because "other" would take as much space.
     shown_bars = ranked if len(ranked) <= _CATEGORIES + 1 and not series.is_cut else ranked[:_CATEGORIES]
     others = ranked[len(shown_bars) :]
-    other = _list_bar_of_others(
-        series, len(others), _add_up([series.value_of_others, *[mark.value for mark in others]])
-    )
+    value_of_others = _add_up([series.value_of_others, *[mark.value for mark in others]])
+    other = _list_bar_of_others(series, len(others), value_of_others)
     largest_first = sorted(shown_bars, key=lambda mark: (-mark.value, mark.kind, mark.label))
     return [*[attrs.evolve(mark, label=show(mark.label)) for mark in largest_first], *other]
 
@@ -164,7 +161,8 @@ def _list_bar_of_others(series: _Series, amount: int, value: Decimal) -> list[Ba
     if not amount and not series.is_cut:
         return []
     more = "more than " if series.is_cut else ""
-    return [Bar(f"{more}{wording.count(amount, 'other')}" if amount else "others", value, "other")]
+    label = f"{more}{wording.count(amount, 'other')}" if amount else "others"
+    return [Bar(label, value, "other")]
 
 
 def _place_bars(marks: Sequence[Bar]) -> list[Bar]:
@@ -181,7 +179,8 @@ def _place_bars(marks: Sequence[Bar]) -> list[Bar]:
 
 def _list_points(series: _Series) -> list[Point]:
     labels = series.axis.sort(series.values)
-    position = series.axis.position or {label: float(index) for index, label in enumerate(labels)}.__getitem__
+    ranks = {label: float(index) for index, label in enumerate(labels)}
+    position = series.axis.position or ranks.__getitem__
     return [Point(position(label), series.axis.show(label), series.values[label]) for label in labels]
 
 
@@ -193,12 +192,9 @@ def _write_notes(series: _Series, line: Line) -> list[str]:
         rows = wording.number(series.without_label)
         notes.append(f"Rows without a value on this axis are not drawn: {rows}.")
     if series.is_cut:
-        notes.append(f"{_explain_limit(series)} {_explain_others(series)}")
+        others = wording.number(series.value_of_others)
+        notes.append(f"{_explain_limit(series)} These others, {others} in all, are not drawn.")
     return notes
-
-
-def _explain_others(series: _Series) -> str:
-    return f"These others, {wording.number(series.value_of_others)} in all, are not drawn."
 
 
 def _explain_limit(series: _Series) -> str:

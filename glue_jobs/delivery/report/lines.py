@@ -6,7 +6,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final
 
 import attrs
@@ -81,17 +81,24 @@ def draw_line(points: Sequence[Point], gap: float | None) -> Line:
         if gap is not None and after.x - before.x > gap
     ]
     runs = [positions[start:end] for start, end in pairwise([0, *breaks, len(positions)])]
-    alone = [position for run in runs for position in run if len(points) <= _DOTS or len(run) == 1]
+    strokes = []
+    for run in runs:
+        corners = "L".join(f"{x:.1f} {y:.1f}" for x, y in _keep_extremes(run))
+        strokes.append(f"M{corners}")
+    dotted_runs = runs
+    if len(points) > _DOTS:
+        dotted_runs = [run for run in runs if len(run) == 1]
     texts = write_ticks(ticks)
+    longest = max(map(len, texts))
     heights = [
         f"{_PLOT_TOP + (1 - to_share(tick, ticks[0], ticks[-1])) * _PLOT_HEIGHT:.1f}" for tick in ticks
     ]
     return Line(
-        path="".join("M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in _keep_extremes(run)) for run in runs),
-        dots="".join(f"M{x:.1f} {y:.1f}h0" for x, y in alone),
+        path="".join(strokes),
+        dots="".join(f"M{x:.1f} {y:.1f}h0" for x, y in chain.from_iterable(dotted_runs)),
         ticks=[(text, height, not tick) for text, height, tick in zip(texts, heights, ticks, strict=True)],
         feet=_label_axis(points, along),
-        class_=next((f"y{letters}" for letters in (4, 8) if max(map(len, texts)) <= letters), "y14"),
+        class_=next((f"y{letters}" for letters in (4, 8) if longest <= letters), "y14"),
         is_broken=len(runs) > 1,
     )
 
@@ -102,10 +109,11 @@ def _keep_extremes(run: Sequence[tuple[float, float]]) -> list[tuple[float, floa
     slices: dict[int, list[tuple[float, float]]] = {}
     for position in run:
         slices.setdefault(int(position[0] * _SLICES / _PLOT_WIDTH), []).append(position)
-    extremes = [
-        {min(points, key=lambda at: at[1]), max(points, key=lambda at: at[1])} for points in slices.values()
-    ]
-    return sorted(position for points in extremes for position in points)
+    extremes: set[tuple[float, float]] = set()
+    for positions in slices.values():
+        extremes.add(min(positions, key=lambda position: position[1]))
+        extremes.add(max(positions, key=lambda position: position[1]))
+    return sorted(extremes)
 
 
 def _label_axis(points: Sequence[Point], along: Sequence[float]) -> list[tuple[list[str], str, str]]:
@@ -116,12 +124,10 @@ def _label_axis(points: Sequence[Point], along: Sequence[float]) -> list[tuple[l
     if len(points) == 1:
         return [(_wrap_label(points[0]), "50%", "middle")]
     nearest = min(range(len(points)), key=lambda index: abs(along[index] - 0.5))
-    middle = (
-        [(_wrap_label(points[nearest]), to_percent(along[nearest]), "middle")]
-        if 0.4 < along[nearest] < 0.6
-        else []
-    )
-    return [(_wrap_label(points[0]), "0", "start"), *middle, (_wrap_label(points[-1]), "100%", "end")]
+    labels = [(_wrap_label(points[0]), "0", "start")]
+    if 0.4 < along[nearest] < 0.6:
+        labels.append((_wrap_label(points[nearest]), to_percent(along[nearest]), "middle"))
+    return [*labels, (_wrap_label(points[-1]), "100%", "end")]
 
 
 def _wrap_label(point: Point) -> list[str]:

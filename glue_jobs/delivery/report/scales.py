@@ -25,9 +25,8 @@ def write_ticks(ticks: Sequence[Decimal]) -> list[str]:
     highest = max(ticks[-1], -ticks[0])
     for name, power in (("trillion", 12), ("billion", 9), ("million", 6)):
         if Decimal(10) ** power <= highest < Decimal(10) ** 15:
-            return [
-                f"{wording.number(tick.scaleb(-power).normalize())} {name}" if tick else "0" for tick in ticks
-            ]
+            scaled = [tick.scaleb(-power).normalize() for tick in ticks]
+            return [f"{wording.number(tick)} {name}" if tick else "0" for tick in scaled]
     return [wording.short(tick) for tick in ticks]
 
 

@@ -51,8 +51,8 @@ def number(value: Decimal | int) -> str:
     """
     exact = Decimal(value)
     kept = _count_kept_digits(exact)
-    digits = f"{EXACT.quantize(exact, Decimal(1).scaleb(-kept)) if kept is not None else exact:,f}"
-    whole, point, fraction = digits.partition(".")
+    rounded = exact if kept is None else EXACT.quantize(exact, Decimal(1).scaleb(-kept))
+    whole, point, fraction = f"{rounded:,f}".partition(".")
     fraction = fraction.rstrip("0").ljust(min(2, len(fraction)), "0")
     text = f"{whole}{point}{fraction}"
     return text.lstrip("-") if not exact else text.replace("-", MINUS)
@@ -81,7 +81,8 @@ def change(now: Decimal | int, before: Decimal | int | None, when: str) -> str:
 
 
 def count(amount: int, one: str, many: str = "") -> str:
-    return f"{number(amount)} {one if amount == 1 else many or one + 's'}"
+    noun = one if amount == 1 else many or f"{one}s"
+    return f"{number(amount)} {noun}"
 
 
 def size(amount: int) -> str:
@@ -141,12 +142,18 @@ def _count_kept_digits(value: Decimal) -> int | None:
     """
     exponent = value.as_tuple().exponent
     amount = value.copy_abs()
-    digits = 2 if amount >= 1000 else 4 if amount >= 1 or not value else 5 - value.adjusted()
+    if amount >= 1000:
+        digits = 2
+    elif amount >= 1 or not value:
+        digits = 4
+    else:
+        digits = 5 - value.adjusted()
     return digits if isinstance(exponent, int) and -exponent > digits else None
 
 
 def _format_percent(difference: Decimal, before: Decimal) -> str:
     share = EXACT.divide(EXACT.multiply(difference, Decimal(100)), before.copy_abs())
     if share.copy_abs() < Decimal("0.05"):
-        return f"less than {'+' if share > 0 else MINUS}0.1 %"
+        sign = "+" if share > 0 else MINUS
+        return f"less than {sign}0.1 %"
     return f"{EXACT.quantize(share, Decimal('0.1')):+,f} %".replace("-", MINUS)
