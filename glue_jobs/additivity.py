@@ -177,7 +177,8 @@ def _is_sum(node: _Node) -> bool:
         return _is_sum(children[0]) and children[1].is_constant
     if node.name in _INSTEAD_OF_NULL:
         return all(map(_is_sum, children[:1])) and all(map(_is_zero, children[1:]))
-    return node.name in _SAME and _keeps_amounts(node) and all(map(_is_sum, children[:1]))
+    keeps_amounts = node.name != "Cast" or str(node.fields["dataType"]).startswith(_KEEP_AMOUNTS)
+    return node.name in _SAME and keeps_amounts and all(map(_is_sum, children[:1]))
 
 
 def _is_amount(node: _Node) -> bool:
@@ -205,15 +206,12 @@ def _is_zero(node: _Node) -> bool:
     return node.name == "Literal" and str(node.fields.get("value")).strip("0.") == ""
 
 
-def _keeps_amounts(node: _Node) -> bool:
-    return node.name != "Cast" or str(node.fields["dataType"]).startswith(_KEEP_AMOUNTS)
-
-
 def _list_names(spark: SparkSession, text: str) -> list[str]:
     """Return the names in an expression, without duplicates."""
     tree = _parse_expression(spark, text) if text else None
-    nodes = tree.each() if tree else []
-    names = [_join_name(node.fields) for node in nodes if node.name == "UnresolvedAttribute"]
+    if tree is None:
+        return []
+    names = [_join_name(node.fields) for node in tree.each() if node.name == "UnresolvedAttribute"]
     return list(dict.fromkeys(names))
 
 

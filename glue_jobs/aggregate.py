@@ -78,9 +78,10 @@ def group_rows(
 
 def _choose_kind(contract: Contract, person_id: str) -> str:
     """Return the kind of text that a person's id is: that of the column which hashes it, if there is one."""
-    return next(
-        (c.personal.kind or "text" for c in contract.hashed if c.personal and c.field == person_id), "text"
-    )
+    for column in contract.hashed:
+        if column.personal and column.field == person_id:
+            return column.personal.kind or "text"
+    return "text"
 
 
 def suppress_small_groups(groups: DataFrame, rule: Aggregate, keys: list[str]) -> DataFrame:

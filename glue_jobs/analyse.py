@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import attrs
 from pyspark.errors import AnalysisException
-from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, NullType, StructField, StructType
@@ -98,47 +97,39 @@ class _Analyser:
         self.counts = []
         self.types = []
         self._contract = contract
-        self._frames = _frames(contract, events)
+        self._frames = _build_frames(contract, events)
         self._values = {}
         sizes = {column.name: decimal_type(column.type) for column in contract.columns}
         self._sizes = {f"column {name}": size for name, size in sizes.items() if size}
 
     def add_expression(self, expression: Expression) -> None:
         frame = self._frames[expression.of]
-        parsed = expression_guard.parse(frame.sparkSession, expression, self._contract)
+        spark = frame.sparkSession
+        parsed = expression_guard.parse(spark, expression, self._contract)
         if parsed.mistakes:
             self._add(expression, parsed.mistakes, NOT_ALLOWED)
             return
         try:
-            analysed = _select(frame, expression, F.expr(expression.text))
-            nodes = list(_list_nodes(analysed))
+            value = F.expr(expression.text)
+            analysed = frame.agg(value) if expression.of == "group" else frame.select(value)
+            nodes = list(expression_guard.list_nodes(_find_root(analysed)))
         except AnalysisException as error:
             self._add_error(expression, parsed, error)
             return
-        hidden = [
-            name for node in nodes if (name := _read_attribute(node)) and name not in _list_visible(frame)
-        ]
+        # Spark also resolves the columns of Iceberg's metadata, which an expression may not use.
+        visible = {name for name in frame.columns if not name.startswith("$")}
+        hidden = [name for name in filter(None, map(_read_attribute, nodes)) if name not in visible]
         if hidden:
-            self._add(
-                expression,
-                [self._explain_unknown(expression, name) for name in hidden],
-                self._choose_unknown_code(expression),
-            )
+            self._add_unknown(expression, hidden)
             return
         uses_clock = expression_guard.uses_clock(analysed, nodes)
         if uses_clock:
             self._add(expression, [_CLOCK], NOT_ALLOWED)
-        refused = [
-            message
-            for node in nodes
-            if (message := expression_guard.find_bad_argument(frame.sparkSession, node))
-        ]
-        if not (refused or uses_clock) and (
-            failure := expression_guard.find_constant_failure(_find_root(analysed))
-        ):
-            refused.append(failure)
-        self._add(expression, refused, BAD_ARGUMENT)
-        wrong = self._explain_inexact(frame.sparkSession, expression, nodes)
+        messages = [expression_guard.find_bad_argument(spark, node) for node in nodes]
+        if not any(messages) and not uses_clock:
+            messages.append(expression_guard.find_constant_failure(_find_root(analysed)))
+        self._add(expression, [message for message in messages if message], BAD_ARGUMENT)
+        wrong = self._explain_inexact(spark, expression, nodes)
         if expression.of in ("row", "group"):
             self._add(expression, wrong, WRONG_TYPE)
             self._add_uses(expression, analysed, parsed.counts)
@@ -164,9 +155,8 @@ class _Analyser:
             return
         value = F.expr(expression.text)
         try:  # as the job uses it
-            self._frames[expression.of].select(
-                ~value if expression.of == "file_row" else F.coalesce(value, F.lit(False))
-            )
+            condition = ~value if expression.of == "file_row" else F.coalesce(value, F.lit(False))
+            self._frames[expression.of].select(condition)
         except AnalysisException:
             type_name = columns.describe_type(type_)
             self._add(
@@ -220,17 +210,19 @@ class _Analyser:
         names = [name for name in dict.fromkeys(parsed.fields) if not _can_resolve(frame, name)]
         if not names:  # a field inside the result of another expression, or a name inside a lambda function
             parameters = error.getMessageParameters() or {}
-            names = [
-                (parameters.get("objectName") or parameters.get("fieldName") or "a field").replace("`", "")
-            ]
-        self._add(
-            expression,
-            [self._explain_unknown(expression, name) for name in names],
-            self._choose_unknown_code(expression),
-        )
+            name = parameters.get("objectName") or parameters.get("fieldName") or "a field"
+            names = [name.replace("`", "")]
+        self._add_unknown(expression, names)
+
+    def _add_unknown(self, expression: Expression, names: list[str]) -> None:
+        messages = [self._explain_unknown(expression, name) for name in names]
+        self._add(expression, messages, UNKNOWN_FIELD if expression.of in ("row", "group") else NOT_ALLOWED)
 
     def _explain_unknown(self, expression: Expression, name: str) -> str:
-        fields = _list_fields(self._frames[expression.of])
+        fields: list[str] = []
+        for field in self._frames[expression.of].schema:
+            if not field.name.startswith("$"):
+                fields += _list_fields_in(field)
         if expression.of == "file_row":
             return f"{name} is not a column of the file{did_you_mean(name, fields)}"
         if expression.of == "file":
@@ -241,39 +233,31 @@ class _Analyser:
         topic = self._contract.source.topic
         return f"{name} is neither a field of {topic} nor another name known here{did_you_mean(name, fields)}"
 
-    def _choose_unknown_code(self, expression: Expression) -> str:
-        return UNKNOWN_FIELD if expression.of in ("row", "group") else NOT_ALLOWED
-
     def _add(self, expression: Expression, messages: list[str], code: str) -> None:
         for message in dict.fromkeys(messages):
             self.findings.append(AnalysisFinding(expression.key, expression.label, message, code))
 
 
-def _frames(contract: Contract, events: DataFrame) -> dict[str, DataFrame]:
+def _build_frames(contract: Contract, events: DataFrame) -> dict[str, DataFrame]:
     """Return the frames whose columns an expression may use, by what its value is computed from."""
     lines = events.withColumns(dict.fromkeys(WINDOW_FIELDS, F.lit(None).cast("timestamp")))
-    if contract.explode and _is_array(lines, contract.explode.array):
-        item = F.explode_outer(F.col(contract.explode.array)).alias(contract.explode.alias)
-        lines = lines.select("*", item)
+    if contract.explode:
+        array_type = _find_type(lines, contract.explode.array)
+        if array_type is not None and array_type.typeName() == "array":
+            item = F.explode_outer(F.col(contract.explode.array)).alias(contract.explode.alias)
+            lines = lines.select("*", item)
     one_row = events.sparkSession.range(1)
     cells = one_row.select(
         [columns.cast_to(F.lit(None), column.type).alias(column.name) for column in contract.columns]
     )
-    numbers = [
-        f"{total}_{column.name}"
-        for column in contract.columns
-        if column.numeric
-        for total in ("sum", "min", "max")
-    ]
+    numbers: list[str] = []
+    for column in contract.columns:
+        if column.numeric:
+            numbers += [f"sum_{column.name}", f"min_{column.name}", f"max_{column.name}"]
     totals = one_row.select(
         F.lit(0).alias("rows"), *[F.lit(None).cast("decimal(38,6)").alias(name) for name in numbers]
     )
     return {"row": lines, "group": lines, "file_row": cells, "file": totals}
-
-
-def _is_array(frame: DataFrame, path: str) -> bool:
-    type_ = _find_type(frame, path)
-    return type_ is not None and type_.typeName() == "array"
 
 
 def _find_type(frame: DataFrame, path: str) -> DataType | None:
@@ -284,18 +268,8 @@ def _find_type(frame: DataFrame, path: str) -> DataType | None:
         return None
 
 
-def _select(frame: DataFrame, expression: Expression, value: SparkColumn) -> DataFrame:
-    return frame.agg(value) if expression.of == "group" else frame.select(value)
-
-
 def _can_resolve(frame: DataFrame, path: str) -> bool:
     return _find_type(frame, ".".join(map(quoted, path.split(".")))) is not None
-
-
-def _list_fields(frame: DataFrame) -> list[str]:
-    return [
-        path for field in frame.schema if not field.name.startswith("$") for path in _list_fields_in(field)
-    ]
 
 
 def _list_fields_in(field: StructField) -> Iterator[str]:
@@ -305,20 +279,9 @@ def _list_fields_in(field: StructField) -> Iterator[str]:
             yield from (f"{field.name}.{path}" for path in _list_fields_in(inner))
 
 
-def _list_visible(frame: DataFrame) -> set[str]:
-    """Return the columns that an expression may use: not those of Iceberg's metadata, which Spark also
-    resolves.
-    """
-    return {name for name in frame.columns if not name.startswith("$")}
-
-
 def _find_root(analysed: DataFrame) -> Any:
     found: Any = analysed._jdf.queryExecution().analyzed().expressions()
     return found.apply(0)
-
-
-def _list_nodes(analysed: DataFrame) -> Iterator[Any]:
-    yield from expression_guard.list_nodes(_find_root(analysed))
 
 
 def _read_attribute(node: Any) -> str | None:

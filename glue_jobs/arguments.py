@@ -106,7 +106,8 @@ def _parse_pairs(argv: Sequence[str]) -> dict[str, str]:
     for index, word in enumerate(argv):
         name, equals, value = word.removeprefix("--").partition("=")
         if word.startswith("--") and (name in ARGUMENTS or name == _JOB_RUN_ID):
-            values[name] = value if equals else (argv[index + 1] if index + 1 < len(argv) else "")
+            next_word = argv[index + 1] if index + 1 < len(argv) else ""
+            values[name] = value if equals else next_word
     return values
 
 

@@ -72,10 +72,11 @@ class Completeness:
         last = f"the table's last new data is of {appended_at:%Y-%m-%d %H:%M} UTC"
         if appended_at < window.end:
             return f"{last}, before the window's end"
-        behind = [
-            partition for partition in self._behind_last_window if not self._has_passed(partition, window)
-        ]
-        if not (activity := self._explain_activity(behind, window)):
+        end = to_micros(window.end)
+        passed = {partition for partition, newest in self._newest.items() if newest >= end}
+        behind = [partition for partition in self._behind_last_window if partition not in passed]
+        activity = self._explain_activity(behind, window)
+        if not activity:
             return ""
         missing = (
             f"no events that Kafka partitions {_name_partitions(behind)} received after the window's end"
@@ -92,14 +93,9 @@ class Completeness:
             return "No snapshot of an hour earlier shows whether they are idle"
         if active := [partition for partition in behind if partition not in self._idle]:
             return f"In the hour before, its events of Kafka partitions {_name_partitions(active)} changed"
-        return (
-            ""
-            if self._is_current
-            else "Kafka received none of its events in the hour before, so it may still load older ones"
-        )
-
-    def _has_passed(self, partition: int, window: Window) -> bool:
-        return partition in self._newest and self._newest[partition] >= to_micros(window.end)
+        if not self._is_current:
+            return "Kafka received none of its events in the hour before, so it may still load older ones"
+        return ""
 
     @cached_property
     def _behind_last_window(self) -> list[int]:
@@ -200,9 +196,9 @@ class Completeness:
                 greatest[file.only_partition] = max(upper, greatest.get(file.only_partition, upper))
         if enough is not None:
             undecided -= {partition for partition, value in greatest.items() if value >= enough}
-        return greatest | (
-            self._query_greatest(name, snapshot, sorted(undecided), since) if undecided else {}
-        )
+        if not undecided:
+            return greatest
+        return greatest | self._query_greatest(name, snapshot, sorted(undecided), since)
 
     @property
     def _last_possible(self) -> int:

@@ -35,9 +35,10 @@ def with_latest_flag(
     order = [F.col(path) for path in dict.fromkeys((*rule.order, *_TIE_BREAKS))]
     # Nulls come first, so that an event without a value is never preferred to one with a value: the last one
     # is kept.
-    directed = [
-        column.asc_nulls_first() if rule.keep == "latest" else column.desc_nulls_first() for column in order
-    ]
+    if rule.keep == "latest":
+        directed = [column.asc_nulls_first() for column in order]
+    else:
+        directed = [column.desc_nulls_first() for column in order]
     of_key = SparkWindow.partitionBy(*within, *rule.key).orderBy(*directed)
     # The last row of each key has no next row. This is cheaper than a rank, because nothing is sorted before
     # the shuffle.
@@ -51,13 +52,12 @@ def to_lines(events: DataFrame, contract: Contract, inside: Expression) -> DataF
     `inside` marks events of the window if the window is applied after deduplication. An event without lines
     keeps one row. An event is counted on its first row.
     """
+    of_events = [filter_.where for filter_ in contract.filter if filter_.on == "events"]
+    of_lines = [filter_.where for filter_ in contract.filter if filter_.on == "lines"]
     outcome = (
         F.when(~F.col(_IS_LATEST), outcomes.DUPLICATE)
         .when(~F.coalesce(inside, F.lit(False)), outcomes.OUTSIDE)
-        .when(
-            ~_combine_conditions([filter_.where for filter_ in contract.filter if filter_.on == "events"]),
-            outcomes.FILTERED,
-        )
+        .when(~_combine_conditions(of_events), outcomes.FILTERED)
         .otherwise(outcomes.KEPT)
     )
     is_kept = outcome == outcomes.KEPT
@@ -66,8 +66,7 @@ def to_lines(events: DataFrame, contract: Contract, inside: Expression) -> DataF
         outcomes.PARTITION: F.col(PARTITION),
         outcomes.OFFSET_MIN: F.col(OFFSET),
     }
-    passes = _combine_conditions([filter_.where for filter_ in contract.filter if filter_.on == "lines"])
-    state = F.when(passes, outcomes.DELIVERED).otherwise(outcomes.FILTERED_LINE)
+    state = F.when(_combine_conditions(of_lines), outcomes.DELIVERED).otherwise(outcomes.FILTERED_LINE)
     if contract.explode is None:
         return events.withColumns(counted | {outcomes.LINE_STATE: F.when(is_kept, state)}).drop(_IS_LATEST)
     # Null where the event isn't kept, so that its array is never exploded.
@@ -85,7 +84,8 @@ def to_lines(events: DataFrame, contract: Contract, inside: Expression) -> DataF
 
 def has_null_key(rule: Deduplicate | None) -> Expression:
     """Return whether a part of the key is null, or has no visible character."""
-    missing = [columns.is_blank(F.col(path).cast("string")) for path in (rule.key if rule else [])]
+    key = rule.key if rule else []
+    missing = [columns.is_blank(F.col(path).cast("string")) for path in key]
     return F.coalesce(reduce(lambda left, right: left | right, missing, F.lit(False)), F.lit(True))
 
 

@@ -247,10 +247,10 @@ def _export_windows(run: RunContext, durations: dict[str, float]) -> None:
         run = attrs.evolve(run, table=with_appended_at(run.table, read_events))
     for window in run.windows:
         began = run.clock()
-        if (
-            record.windows
-            and _estimate_duration(window, durations) > (record.expires_at - began).total_seconds()
-        ):
+        # A window is expected to take as long as the last time or, if that is unknown, as the longest.
+        expected = durations.get(window.label, max(durations.values(), default=0.0))
+        seconds_left = (record.expires_at - began).total_seconds()
+        if record.windows and expected > seconds_left:
             continue
         if run.catalog.credentials_end:
             run = run.reopen()
@@ -263,13 +263,6 @@ def _export_windows(run: RunContext, durations: dict[str, float]) -> None:
         record.windows_left -= 1
         if document.get("stops"):
             break
-
-
-def _estimate_duration(window: Window, durations: dict[str, float]) -> float:
-    """Return the seconds that a window is expected to take: as long as the last time or, if that is unknown,
-    as the longest.
-    """
-    return durations.get(window.label, max(durations.values(), default=0.0))
 
 
 def _export_or_explain(run: RunContext, window: Window, *, tries_left: int) -> dict[str, Any]:

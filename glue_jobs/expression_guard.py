@@ -170,8 +170,9 @@ def _explain_one_person(
 def _contains(path: str, person_id: str, contract: Contract) -> bool:
     """Return whether the field at the path is the person's id, or a record or array that has it inside."""
     explode = contract.explode
-    is_item = explode is not None and person_id.partition(".")[0] == explode.alias.lower()
-    inside = [person_id] + ([f"{explode.array}.".lower()] if explode and is_item else [])
+    inside = [person_id]
+    if explode is not None and person_id.partition(".")[0] == explode.alias.lower():
+        inside.append(f"{explode.array}.".lower())
     return any(field == path or field.startswith(f"{path}.") for field in inside)
 
 
@@ -184,7 +185,9 @@ def _read_first_line(error: PySparkException) -> str:
     place = re.search(r"\(line (\d+), pos (\d+)\)", sentence)
     if not place:
         return sentence.rstrip(". ")
-    where = f"character {int(place[2]) + 1}" + (f" of line {place[1]}" if place[1] != "1" else "")
+    where = f"character {int(place[2]) + 1}"
+    if place[1] != "1":
+        where += f" of line {place[1]}"
     return f"{sentence[: place.start()].rstrip('. ')}, {where}"
 
 
@@ -193,10 +196,9 @@ def find_inexact(node: Any) -> str | None:
     double to a decimal, which turns NaN and infinity into null.
     """
     kind = node.getClass().getSimpleName()
-    if kind not in ("Cast", "Sum", "Average") or node.children().apply(0).dataType().typeName() not in (
-        "double",
-        "float",
-    ):
+    if kind not in ("Cast", "Sum", "Average"):
+        return None
+    if node.children().apply(0).dataType().typeName() not in ("double", "float"):
         return None
     if kind != "Cast":
         return SUMS_DOUBLES
@@ -254,9 +256,8 @@ def find_constant_failure(node: Any) -> str | None:
         node.eval(None)
     except (Py4JJavaError, PySparkException) as error:
         problem = translate(error)
-        return (
-            f"{node.sql()} fails for each row: {problem.what}" if isinstance(problem, DataProblem) else None
-        )
+        if isinstance(problem, DataProblem):
+            return f"{node.sql()} fails for each row: {problem.what}"
     return None
 
 
@@ -281,9 +282,8 @@ def _find_mistakes(nodes: list[dict[str, Any]], measure: bool) -> Iterator[str]:
                 "(docs/reference/expressions.md)",
             )
         elif kind == "UnresolvedFunction" and names != _BETWEEN:
-            yield from (
-                explain_forbidden(name) for name in find_forbidden([".".join(names)], aggregate=measure)
-            )
+            for name in find_forbidden([".".join(names)], aggregate=measure):
+                yield explain_forbidden(name)
         elif kind == "UnresolvedAttribute" and len(names) == 1 and names[0].lower() in CLOCK_WORDS:
             yield f"{names[0]} changes with time or user, so the result would differ between runs"
 

@@ -44,9 +44,11 @@ def find_failing_expressions(query: WindowQuery, code: str) -> list[str]:
     Columns are tried if all filters can be computed, and checks if all columns can.
     """
     contract = query.contract
+    export = query.export
 
     def fails(probe: Contract) -> bool:
-        return _find_code(lambda: _select_rows(query, probe)) == code
+        probed = ExportQuery(export.spark, probe, export.table, export.windows, export.key, export.catalog)
+        return _find_code(lambda: probed.window(query.window).rows().frame) == code
 
     def columns_fail(names: list[str]) -> bool:
         return fails(_with_columns(contract, names))
@@ -102,12 +104,6 @@ def _with_columns(contract: Contract, names: list[str]) -> Contract:
     ]
     delivery = attrs.evolve(contract.delivery, order_by=[kept[0].name])
     return attrs.evolve(contract, column=kept, check=[], delivery=delivery)
-
-
-def _select_rows(query: WindowQuery, probe: Contract) -> DataFrame:
-    export = query.export
-    probed = ExportQuery(export.spark, probe, export.table, export.windows, export.key, export.catalog)
-    return WindowQuery(probed, query.window).rows().frame
 
 
 def _find_code(compute: Callable[[], DataFrame]) -> str | None:

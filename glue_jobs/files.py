@@ -96,12 +96,12 @@ class TableFiles:
         """Return a hash of all that determines the window's rows and counts beside the contract's file and
         the code.
         """
-        relevant = (
-            self.of_window(window)
-            if self._all_count
-            else [*self.of_window(window), *self._with_invalid_times(window)]
-        )
-        locations = {location for file in relevant for location in (file.location, *file.deletes)}
+        relevant = self.of_window(window)
+        if not self._all_count:
+            relevant = [*relevant, *self._with_invalid_times(window)]
+        locations: set[str] = set()
+        for file in relevant:
+            locations.update((file.location, *file.deletes))
         parts = [str(self.table.schema_id), self.contract.min_event_date.isoformat(), *sorted(locations)]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
@@ -180,10 +180,11 @@ def list_partition_files(
         .includeColumnStats([partition, offset, received])
         .filter(condition)
     )
-    return [
-        PartitionFile(*(_read_bounds(task["data-file"], field) for field in fields))
-        for task in _plan_tasks(jvm, scan)
-    ]
+    files = []
+    for task in _plan_tasks(jvm, scan):
+        bounds = [_read_bounds(task["data-file"], field) for field in fields]
+        files.append(PartitionFile(*bounds))
+    return files
 
 
 def _load_classes(events: DataFrame) -> tuple[Any, Any]:
@@ -198,14 +199,11 @@ def _plan_tasks(jvm: Any, scan: Any) -> Iterator[dict[str, Any]]:
     planned = scan.planFiles()
     try:
         to_json = jvm.org.apache.iceberg.ScanTaskParser.toJson
-        yield from (json.loads(to_json(task)) for task in _iterate(planned.iterator()))
+        tasks = planned.iterator()
+        while tasks.hasNext():
+            yield json.loads(to_json(tasks.next()))
     finally:
         planned.close()
-
-
-def _iterate(iterator: Any) -> Iterator[Any]:
-    while iterator.hasNext():
-        yield iterator.next()
 
 
 def _read_data_file(task: dict[str, Any], event_time: Field, received: Field) -> DataFile:
@@ -231,9 +229,9 @@ def _read_bounds(file: dict[str, Any], field: Field) -> Bounds:
     """Return the bounds of an integer or a timestamp; None for a field of another type."""
     if field.type not in _WHOLE_NUMBERS:
         return None, None
-    return _decode_number(_read_statistic(file, "lower-bounds", field)), _decode_number(
-        _read_statistic(file, "upper-bounds", field)
-    )
+    lower = _read_statistic(file, "lower-bounds", field)
+    upper = _read_statistic(file, "upper-bounds", field)
+    return _decode_number(lower), _decode_number(upper)
 
 
 _WHOLE_NUMBERS = ("int", "long", *TIMESTAMPS)

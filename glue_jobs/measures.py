@@ -25,21 +25,27 @@ def measure_delivered_lines(spark: SparkSession, text: str) -> Column:
     Aggregate functions ignore null, and a group has either only delivered lines or none.
     """
     parser: Any = spark._jsparkSession.sessionState().sqlParser()
-    return _build_column(
-        spark, _guard_node(spark, parser.parseExpression(text), parser.parseExpression(_IF_DELIVERED))
-    )
+    measure = parser.parseExpression(text)
+    template = parser.parseExpression(_IF_DELIVERED)
+    guarded = _guard_node(spark, measure, template)
+    jvm: Any = spark._jvm
+    sql = jvm.org.apache.spark.sql
+    if spark.version.startswith("3."):
+        return Column(sql.Column(guarded))
+    return Column(sql.classic.ExpressionUtils.column(guarded))
 
 
 def _guard_node(spark: SparkSession, node: Any, template: Any) -> Any:
     children = list(_list_items(node.children()))
-    if _is_aggregate(node):
-        condition = template.children().apply(0)
-        replaced = [
-            child if _is_star(child) else _with(spark, template, [condition, child]) for child in children
-        ]
-    else:
-        replaced = [_guard_node(spark, child, template) for child in children]
-    return _with(spark, node, replaced) if children else node
+    if not children:
+        return node
+    if not _is_aggregate(node):
+        return _with(spark, node, [_guard_node(spark, child, template) for child in children])
+    condition = template.children().apply(0)
+    guarded = []
+    for child in children:
+        guarded.append(child if _is_star(child) else _with(spark, template, [condition, child]))
+    return _with(spark, node, guarded)
 
 
 def _is_aggregate(node: Any) -> bool:
@@ -57,14 +63,6 @@ def _is_star(node: Any) -> bool:
 def _with(spark: SparkSession, node: Any, children: list[Any]) -> Any:
     jvm: Any = spark._jvm
     return node.withNewChildren(jvm.org.apache.spark.api.python.PythonUtils.toSeq(children))
-
-
-def _build_column(spark: SparkSession, expression: Any) -> Column:
-    jvm: Any = spark._jvm
-    sql = jvm.org.apache.spark.sql
-    if spark.version.startswith("3."):
-        return Column(sql.Column(expression))
-    return Column(sql.classic.ExpressionUtils.column(expression))
 
 
 def _list_items(sequence: Any) -> Iterator[Any]:

@@ -225,17 +225,16 @@ def _check_executors(spark: SparkSession, args: Arguments) -> Iterator[Finding]:
 
 def _check_executor_jvms(spark: SparkSession) -> tuple[bool, Any]:
     tasks = 2 * spark.sparkContext.defaultParallelism
-    columns = [
-        F.expr(f"java_method({', '.join(map(repr, call))})").alias(name) for name, call in _JVM.items()
-    ]
-    rows = [row.asDict() for row in spark.range(0, tasks, 1, tasks).select(*columns).distinct().collect()]
-    seen = [row | {"log_level": _read_level(row["log_level"])} for row in rows]
-    return all(row == _EXPECTED_JVM for row in seen), seen
-
-
-def _read_level(logger: str) -> str:
-    """Return FATAL of a logger that Log4j shows as `name:FATAL in context`."""
-    return logger.rpartition(":")[2].partition(" ")[0]
+    columns = []
+    for name, call in _JVM.items():
+        arguments = ", ".join(map(repr, call))
+        columns.append(F.expr(f"java_method({arguments})").alias(name))
+    answers = spark.range(0, tasks, 1, tasks).select(*columns).distinct().collect()
+    rows = [answer.asDict() for answer in answers]
+    for row in rows:
+        # Log4j shows a logger as `name:FATAL in context`.
+        row["log_level"] = row["log_level"].rpartition(":")[2].partition(" ")[0]
+    return all(row == _EXPECTED_JVM for row in rows), rows
 
 
 def _read_workers(spark: SparkSession, args: Arguments) -> list[dict[str, Any]]:

@@ -127,7 +127,9 @@ def _is_empty(texts: pa.Array, kind: str) -> pa.Array:
 
     All telephone numbers like "n/a" would share one pseudonym.
     """
-    return pc.invert(pc.match_substring_regex(texts, "[0-9]")) if kind == "phone" else pc.equal(texts, "")
+    if kind == "phone":
+        return pc.invert(pc.match_substring_regex(texts, "[0-9]"))
+    return pc.equal(texts, "")
 
 
 def _normalize_texts(values: pa.Array, kind: str) -> pa.Array:

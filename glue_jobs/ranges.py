@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 import math
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -125,12 +126,13 @@ def sample_values(
     """
     if s3 is None:
         return []
+
+    def sample(part: tuple[DataFile, int]) -> list[Any]:
+        file, positions = part
+        return _sample_file(s3, file, positions * _VALUES, (field_id, time_id), inside)
+
     with ThreadPoolExecutor(_POSITIONS // 2) as pool:
-        by_file = pool.map(
-            lambda part: _sample_file(s3, part[0], part[1] * _VALUES, (field_id, time_id), inside),
-            _spread(files),
-        )
-        return [value for values_of_file in by_file for value in values_of_file]
+        return list(chain.from_iterable(pool.map(sample, _spread(files))))
 
 
 def _spread(files: list[DataFile]) -> Iterator[tuple[DataFile, int]]:
@@ -173,9 +175,8 @@ def _sample_file(
     if not pa.types.is_string(column.type):
         return list(column.to_pylist())
     # A file may have bytes that are not valid UTF-8.
-    return [
-        None if raw is None else raw.decode(errors="replace") for raw in column.cast(pa.binary()).to_pylist()
-    ]
+    texts = column.cast(pa.binary()).to_pylist()
+    return [None if text is None else text.decode(errors="replace") for text in texts]
 
 
 def _convert_times(values: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -183,13 +184,12 @@ def _convert_times(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
     The others are refused when the rows are computed, if they are delivered.
     """
-    is_date = pa.types.is_date(values.type)
-    number = (
-        values.cast(pa.int32())
-        if is_date
-        else values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64())
-    )
-    unit = 1 if is_date else csv.DAY_OF_MICROSECONDS
+    if pa.types.is_date(values.type):
+        unit = 1
+        number = values.cast(pa.int32())
+    else:
+        unit = csv.DAY_OF_MICROSECONDS
+        number = values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64())
     inside = pc.and_(pc.greater_equal(number, csv.FIRST_DAY * unit), pc.less(number, csv.END_DAY * unit))
     return values.filter(pc.or_kleene(inside, pc.is_null(values)))
 

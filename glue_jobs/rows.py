@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property, reduce
+from itertools import chain
 
 import attrs
 from pyspark.sql import Column as Expression
@@ -80,7 +81,7 @@ class ExportQuery:
         """
         analysis, types = analyse(self.contract, self.events)
         require_sound(analysis, self.contract, f"{self.table.database}.{self.table.name}")
-        reads = [path for paths in analysis.reads.values() for path in paths]
+        reads = list(chain.from_iterable(analysis.reads.values()))
         source.require_same_fields(reads, self.contract, self.table)
         return types
 
@@ -263,11 +264,13 @@ class WindowQuery:
         """Return what executors write and count: the contract's columns, and those of `outcomes`."""
         failed = [~F.expr(check.each_row) for check in self.contract.check if check.each_row]
         flags = [F.when(_is_delivered(), bits).alias(name) for name, bits in _flag_conditions(failed).items()]
-        cells = [
-            F.col(column.name) if column.name in hashed_late else self._build_cell(column).alias(column.name)
-            for column in self.contract.columns
-        ]
-        return values.select(*cells, *[name for name in outcomes.COUNTED if name in values.columns], *flags)
+        cells = []
+        for column in self.contract.columns:
+            is_late = column.name in hashed_late
+            cell = F.col(column.name) if is_late else self._build_cell(column).alias(column.name)
+            cells.append(cell)
+        counted = [name for name in outcomes.COUNTED if name in values.columns]
+        return values.select(*cells, *counted, *flags)
 
     def _build_cell(self, column: Column) -> Expression:
         value = F.col(column.name)
@@ -284,12 +287,11 @@ class WindowQuery:
         rest = [column.name for column in self.contract.columns if column.name not in order_by]
         # The order of values that are hashed later would reveal something about them. Kafka's order decides
         # instead.
-        position = (
-            [outcomes.PARTITION, outcomes.OFFSET_MIN, *([POSITION] if self.contract.explode else [])]
-            if hashed_late
-            else []
-        )
-        names = [name for name in (*order_by, *rest, *position) if name not in hashed_late]
+        names = [name for name in (*order_by, *rest) if name not in hashed_late]
+        if hashed_late:
+            names += [outcomes.PARTITION, outcomes.OFFSET_MIN]
+            if self.contract.explode:
+                names.append(POSITION)
         return [F.col(name).asc_nulls_first() for name in names]
 
     @property

@@ -200,7 +200,9 @@ def find_last_failures(records: list[dict[str, Any]]) -> dict[str, str]:
         ended = {window["window"] for window in record["windows"]}
         last = {label: run_id for label, run_id in last.items() if label not in ended}
         failed = [window["window"] for window in record["windows"] if window.get("exit_code")]
-        last |= dict.fromkeys([*failed, *filter(None, [record.get("working_on")])], record["id"])
+        if in_progress := record.get("working_on"):
+            failed.append(in_progress)
+        last |= dict.fromkeys(failed, record["id"])
     return last
 
 
@@ -208,20 +210,22 @@ def find_last_computed(records: list[dict[str, Any]]) -> dict[str, dict[str, Any
     """Return, by window, the latest document with a hash of its inputs: the window was computed or was up to
     date.
     """
-    return {
-        window["window"]: window
-        for record in records
-        for window in record["windows"]
-        if window.get("inputs_sha256")
-    }
+    computed = {}
+    for record in records:
+        for window in record["windows"]:
+            if window.get("inputs_sha256"):
+                computed[window["window"]] = window
+    return computed
 
 
 def find_durations(records: list[dict[str, Any]]) -> dict[str, float]:
     """Return, by window, the seconds that the last run took that published it."""
-    published = [
-        window for record in records for window in record["windows"] if window["state"] == "published"
-    ]
-    return {window["window"]: window["seconds"] for window in published if "seconds" in window}
+    durations = {}
+    for record in records:
+        for window in record["windows"]:
+            if window["state"] == "published" and "seconds" in window:
+                durations[window["window"]] = window["seconds"]
+    return durations
 
 
 def list_windows_to_check(records: list[dict[str, Any]], *, keeps_table: bool) -> set[str]:
@@ -246,9 +250,8 @@ def mark_died(bucket: Bucket, export: str, run_id: str) -> None:
     """Mark a dead run as failed in its record."""
     key = run_key(export, run_id)
     if stored := bucket.read_json(key):
-        bucket.write(
-            key, _encode_json(stored[0] | {"state": "failed", "reason": str(_DIED)}), "application/json"
-        )
+        document = stored[0] | {"state": "failed", "reason": str(_DIED)}
+        bucket.write(key, _encode_json(document), "application/json")
 
 
 def _is_alive(pid: int) -> bool:

@@ -276,20 +276,15 @@ def require_same_fields(paths: list[str], contract: Contract, table: PinnedTable
     """
     _require_unambiguous(paths, table)
     read = [table_path(path, contract) for path in paths]
-    inside = [field for field in table.fields for path in read if is_inside(field, path)]
-    _require_none(
-        [
-            problem
-            for path in dict.fromkeys([*read, *inside])
-            if (problem := _find_replaced(path, contract, table))
-        ],
-        table,
-    )
+    inside = [field for field in table.fields if any(is_inside(field, path) for path in read)]
+    problems = [_find_replaced(path, contract, table) for path in dict.fromkeys([*read, *inside])]
+    _require_none([problem for problem in problems if problem], table)
 
 
 def _require_unambiguous(paths: list[str], table: PinnedTable) -> None:
     """Raises SourceProblem if a path may mean a field of the topic or metadata."""
-    if names := [name for name in table.ambiguous if any(is_inside(path, name) for path in paths)]:
+    names = [name for name in table.ambiguous if any(is_inside(path, name) for path in paths)]
+    if names:
         raise SourceProblem(
             "EXP-AMBIGUOUS-FIELD",
             f"the topic of table {table.database}.{table.name} has fields of its own with the names of "
@@ -330,14 +325,12 @@ def _find_problem(path: str, contract: Contract, table: PinnedTable) -> str | No
     if field is None:
         if renamed := table.renamed_to(path):
             return f"{path} was renamed to {renamed}"
-        close = difflib.get_close_matches(
-            path, [name for name in table.fields if not name.startswith("$")], n=1
-        )
-        return (
-            f"{path} is gone"
-            if path in table.former
-            else f"{path} does not exist" + (f" ({close[0]}?)" if close else "")
-        )
+        if path in table.former:
+            return f"{path} is gone"
+        known = [name for name in table.fields if not name.startswith("$")]
+        close = difflib.get_close_matches(path, known, n=1)
+        suggestion = f" ({close[0]}?)" if close else ""
+        return f"{path} does not exist{suggestion}"
     return _find_replaced(path, contract, table)
 
 

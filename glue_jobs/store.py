@@ -185,7 +185,11 @@ def translate_aws_errors(doing: str) -> Iterator[None]:
         if code in _CONFLICT:
             raise Conflict(is_repeated=is_repeated) from error
         is_unsure = is_repeated or metadata.get("HTTPStatusCode", 500) >= 500
-        kind = Gone if code in _GONE else Unanswered if is_unsure else StorageProblem
+        kind = StorageProblem
+        if code in _GONE:
+            kind = Gone
+        elif is_unsure:
+            kind = Unanswered
         answer = format_aws_answer(error.response["Error"])
         raise kind(
             _CODES.get(code, "EXP-AWS-FAILED"), f"{doing} failed: {answer}", _choose_remedy(code, answer)

@@ -304,11 +304,10 @@ class WindowExport:
         overall = [check for check in self.contract.check if check.overall]
         if not overall:
             return results
-        totals = {
-            f"{kind}_{name}": value
-            for name, numbers in stats.totals.items()
-            for kind, value in numbers.items()
-        }
+        totals = {}
+        for name, numbers in stats.totals.items():
+            for kind, value in numbers.items():
+                totals[f"{kind}_{name}"] = value
         values = {"rows": stats.rows} | {name: totals[name] for name in self.contract.total_names}
         spark = self.run.spark()
         row = spark.range(1).select([F.lit(value).alias(name) for name, value in values.items()])
