@@ -41,12 +41,9 @@ TRACE: Final = ROOT / ".lakeferry" / "last-error.txt"
 def as_failure(error: Exception) -> CommandFailed:
     """Return the error that the command reports. It contains no secret, even if the exception does."""
     if isinstance(error, LakeferryError):
-        if error.kind is lambda_errors.AWS_REFUSED and isinstance(
-            error.__context__, BotoCoreError | ClientError
-        ):
-            return _translate_aws_error(
-                error.__context__, error.doing + _remove_answer(error.what, error.__context__)
-            )
+        refusal = error.__context__
+        if error.kind is lambda_errors.AWS_REFUSED and isinstance(refusal, BotoCoreError | ClientError):
+            return _translate_aws_error(refusal, error.doing + _remove_answer(error.what, refusal))
         why = errors.find_entry(error.kind.code).cause
         hint = "" if error.remedy == error.kind.remedy else error.remedy
         return CommandFailed(

@@ -49,12 +49,9 @@ class Output:
         self.verbose = verbose
         self.request_id = uuid.uuid4().hex[:12]
         # Rich checks NO_COLOR itself, and whether the stream is a terminal.
-        self.out, self.err = (
-            Console(
-                stderr=stderr, highlight=False, emoji=False, soft_wrap=True, no_color=None if color else True
-            )
-            for stderr in (False, True)
-        )
+        no_color = None if color else True
+        self.out = Console(highlight=False, emoji=False, soft_wrap=True, no_color=no_color)
+        self.err = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True, no_color=no_color)
         self._has_spinner = False
 
     @property
@@ -161,19 +158,15 @@ def format_table(columns: Sequence[str], rows: Sequence[Sequence[str]], width: i
     lasts = [columns[-1], *[row[-1] for row in rows]]
     left = max(map(cell_len, heads)) + len(_GAP)
     if width is not None and left + _MIN_LAST_COLUMN <= width:
-        beside = [
-            line
-            for head, last in zip(heads, lasts, strict=True)
-            for line in _write_beside(head, left, last, width - left)
-        ]
+        beside: list[str] = []
+        for head, last in zip(heads, lasts, strict=True):
+            beside += _write_beside(head, left, last, width - left)
         if _has_room(beside, width):
             return beside
-    return [
-        line
-        for head, last in zip(heads, lasts, strict=True)
-        for line in (head, f"{_GAP}{last}")
-        if line.strip()
-    ]
+    below: list[str] = []
+    for head, last in zip(heads, lasts, strict=True):
+        below += [head, f"{_GAP}{last}"]
+    return [line for line in below if line.strip()]
 
 
 def format_answer(columns: Sequence[str], rows: Sequence[Sequence[Any]], width: int | None) -> list[str]:
@@ -187,26 +180,25 @@ def format_answer(columns: Sequence[str], rows: Sequence[Sequence[Any]], width: 
 
 def align(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(map(cell_len, column)) for column in zip(columns, *rows, strict=True)]
-    right = [
-        bool(rows) and all(_NUMBER.fullmatch(cell) for cell in column) for column in zip(*rows, strict=True)
-    ]
-    right = right or [False] * len(columns)
-    return [
-        _GAP.join(
-            _pad_cell(cell, *form) for cell, form in zip(row, zip(widths, right, strict=True), strict=True)
-        ).rstrip()
-        for row in (columns, *rows)
-    ]
+    right = [all(_NUMBER.fullmatch(cell) for cell in column) for column in zip(*rows, strict=True)]
+    if not rows:
+        right = [False] * len(columns)
+    lines = []
+    for row in (columns, *rows):
+        forms = zip(row, widths, right, strict=True)
+        cells = [_pad_cell(cell, width, is_right) for cell, width, is_right in forms]
+        lines.append(_GAP.join(cells).rstrip())
+    return lines
 
 
 def to_text(value: Any) -> str:
     """Return a value as text. Control characters are escaped, so that a terminal does not act on them."""
     if value is None:
         return "NULL"
-    nested = isinstance(value, dict | list)
-    text = (
-        json.dumps(value, ensure_ascii=False, default=to_json_value) if nested else str(to_json_value(value))
-    )
+    if isinstance(value, dict | list):
+        text = json.dumps(value, ensure_ascii=False, default=to_json_value)
+    else:
+        text = str(to_json_value(value))
     return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
 
 
@@ -230,7 +222,8 @@ def _write_beside(head: str, left: int, last: str, width: int) -> Iterator[str]:
         else:
             lines += textwrap.wrap(part, width, break_long_words=False, break_on_hyphens=False)
     for number, line in enumerate(lines or [""]):
-        yield f"{_pad_cell(head if number == 0 else '', left, False)}{line}".rstrip()
+        beginning = head if number == 0 else ""
+        yield f"{_pad_cell(beginning, left, False)}{line}".rstrip()
 
 
 def _write_records(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

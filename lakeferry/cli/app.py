@@ -280,7 +280,9 @@ def _translate_usage_error(error: typer.TyperException) -> CommandFailed:
     message = error.format_message().rstrip(".")
     declared: Declared | None = getattr(context.command.callback, "declared", None) if context else None
     option = _find_shared_option(getattr(error, "option_name", ""))
-    taken = [spelling for param in context.command.params for spelling in param.opts] if context else []
+    taken: set[str] = set()
+    if context:
+        taken.update(*(param.opts for param in context.command.params))
     if option is None or option in taken:
         return CommandFailed("USAGE", message, f"See `{path} --help`", details)
     if declared is None:

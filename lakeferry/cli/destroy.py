@@ -83,9 +83,8 @@ def run(output: Output, ctx: DeploymentContext, *, confirmed: str | None, plan_o
     show(output, ctx, planned)
     about = {"stage": ctx.stage, "account": ctx.account, "region": ctx.region}
     if plan_only:
-        to_delete, to_keep = (
-            inventory.build_documents(part) for part in (planned.to_delete, planned.to_keep)
-        )
+        to_delete = inventory.build_documents(planned.to_delete)
+        to_keep = inventory.build_documents(planned.to_keep)
         return {**about, "to_delete": to_delete, "to_keep": to_keep, "stacks": {}, "removed": [], "items": []}
     core.require_possible(ctx, planned)
     _require_confirmed(output, ctx, confirmed)
@@ -127,10 +126,13 @@ def show(output: Output, ctx: DeploymentContext, planned: Planned) -> None:
     from lakeferry.inventory import ORPHAN, STACK
 
     where = f"{ctx.deployment.prefix} in account {ctx.account}, {ctx.region}"
-    heading = f"{where}: {len(planned.to_delete)} to delete, in this order:"
-    output.print(heading if planned.to_delete else f"{where}: nothing to delete")
+    if planned.to_delete:
+        output.print(f"{where}: {len(planned.to_delete)} to delete, in this order:")
+    else:
+        output.print(f"{where}: nothing to delete")
     for number, (owner, items) in enumerate(groupby(planned.to_delete, key=lambda item: item.owner), start=1):
-        output.print(f"{number}. {'outside of stacks' if owner == ORPHAN else f'stack {owner}'}")
+        place = "outside of stacks" if owner == ORPHAN else f"stack {owner}"
+        output.print(f"{number}. {place}")
         for line in _count_by_kind(item for item in items if item.kind != STACK):
             for part in _wrap_line(line, output.width or _WIDTH):
                 output.print(part)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Final
 
 import typer
@@ -71,12 +71,11 @@ def _find(code: str) -> Entry:
         raise CommandFailed("UNKNOWN-CODE", f"no error has the code {code!r}", hint) from None
 
 
-def _find_similar_codes(asked: str, every: Iterable[str]) -> list[str]:
-    codes = list(every)
+def _find_similar_codes(asked: str, codes: Collection[str]) -> list[str]:
+    close = difflib.get_close_matches(asked, codes, _MAX_SIMILAR, _CUTOFF)
     containing = [code for code in codes if asked and asked in code]
-    return list(
-        dict.fromkeys([*difflib.get_close_matches(asked, codes, _MAX_SIMILAR, _CUTOFF), *containing])
-    )[:_MAX_SHOWN]
+    similar = dict.fromkeys([*close, *containing])
+    return list(similar)[:_MAX_SHOWN]
 
 
 def _document(entry: Entry) -> dict[str, Any]:

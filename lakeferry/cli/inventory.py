@@ -76,16 +76,16 @@ def require_nothing_left(items: Iterable[Item], details: Any) -> None:
 
     unresolved = problems(list(items))
     if orphans := [item for item in unresolved if item.verdict is Verdict.ORPHANED]:
-        message = (
-            f"{len(orphans)} orphaned: "
-            f"{', '.join(f'{item.kind} {item.name}' for item in orphans[:5])}{' …' if orphans[5:] else ''}"
-        )
-        raise CommandFailed("LEFT-OVER", message, details=details)
+        names = ", ".join(f"{item.kind} {item.name}" for item in orphans[:5])
+        more = " …" if orphans[5:] else ""
+        raise CommandFailed("LEFT-OVER", f"{len(orphans)} orphaned: {names}{more}", details=details)
     if unresolved:
-        message = "; ".join(
-            f"{item.system}{f' ({item.kind})' if item.kind else ''}: {item.why}" for item in unresolved
-        )
-        raise CommandFailed("INCOMPLETE", f"not everything could be listed: {message}", details=details)
+        reasons = []
+        for item in unresolved:
+            place = f"{item.system} ({item.kind})" if item.kind else item.system
+            reasons.append(f"{place}: {item.why}")
+        message = f"not everything could be listed: {'; '.join(reasons)}"
+        raise CommandFailed("INCOMPLETE", message, details=details)
 
 
 def build_row(item: Item) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -14,7 +13,7 @@ from lakeferry.errors import CommandFailed
 from lakeferry.output import Output, find_program_name
 
 if TYPE_CHECKING:
-    from lakeferry.deployment.logs import Run
+    from lakeferry.deployment.logs import Line, Run
 
 _RUNS: Final = 1
 _LINES: Final = 100
@@ -86,21 +85,19 @@ def _show_names(output: Output, stage: str, names: list[str]) -> dict[str, Any]:
 
 
 def _show(output: Output, name: str, run: Run) -> None:
-    output.print(f"{name}: run {run.id} of {run.began}, {run.state}" if run.id else f"{name}: {run.group}")
+    heading = f"run {run.id} of {run.began}, {run.state}" if run.id else run.group
+    output.print(f"{name}: {heading}")
     for line in run.lines:
-        output.print(f"  {line.moment}  {_format_text(line.text)}")
+        output.print(f"  {line.moment}  {_format_line(line)}")
     if not run.lines:
         output.print("  the log is empty")
 
 
-def _format_text(text: str) -> str:
+def _format_line(line: Line) -> str:
     """Return a JSON log line as text, with level and message first. Other lines are returned unchanged."""
-    try:
-        fields = json.loads(text)
-    except ValueError:
-        return text
-    if not isinstance(fields, dict) or "message" not in fields:
-        return text
+    fields = line.fields
+    if "message" not in fields:
+        return line.text
     rest = " ".join(
         f"{name}={value}" for name, value in fields.items() if name not in _FIRST and value not in (None, "")
     )

@@ -62,16 +62,12 @@ def set_(
     from lakeferry.credentials import confluent, snowflake
     from lakeferry.deployment.context import open_context
 
-    _require_options_of_vendor(vendor, of_confluent=bool(key_id or wait), of_snowflake=generate)
+    if vendor is Vendor.CONFLUENT and generate:
+        hint = "Create the key in Confluent's console or with `confluent api-key create --resource cloud`"
+        raise CommandFailed("USAGE", "--generate is for snowflake: Confluent creates its keys itself", hint)
+    if vendor is Vendor.SNOWFLAKE and (key_id or wait):
+        raise CommandFailed("USAGE", "--key-id and --wait are for confluent", "Leave them out")
     with open_context(call.stage) as ctx:
         if vendor is Vendor.CONFLUENT:
             return confluent.store(call.output, ctx, key_id, wait)
         return snowflake.generate(call.output, ctx) if generate else snowflake.store(call.output, ctx)
-
-
-def _require_options_of_vendor(vendor: Vendor, *, of_confluent: bool, of_snowflake: bool) -> None:
-    if vendor is Vendor.CONFLUENT and of_snowflake:
-        hint = "Create the key in Confluent's console or with `confluent api-key create --resource cloud`"
-        raise CommandFailed("USAGE", "--generate is for snowflake: Confluent creates its keys itself", hint)
-    if vendor is Vendor.SNOWFLAKE and of_confluent:
-        raise CommandFailed("USAGE", "--key-id and --wait are for confluent", "Leave them out")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -51,6 +52,15 @@ class Line:
     @property
     def moment(self) -> str:
         return datetime.fromtimestamp(self.at, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of a line that is a JSON object, {} for any other line."""
+        try:
+            document = json.loads(self.text)
+        except ValueError:
+            return {}
+        return document if isinstance(document, dict) else {}
 
 
 @attrs.frozen
@@ -109,13 +119,11 @@ def read_function_lines(ctx: DeploymentContext, group: str, since: float) -> Ite
 def _read_function_logs(ctx: DeploymentContext, name: str) -> Run:
     parts, handlers = FUNCTIONS[name]
     stacks = [deployed.require_part(ctx, part) for part in parts if part in ctx.parts]
-    functions = [
-        function
-        for stack in stacks
-        for handler in handlers
-        for function in deployed.list_functions(ctx, stack, handler)
-    ]
-    groups = [function.log_group for function in functions]
+    groups: list[str] = []
+    for stack in stacks:
+        for handler in handlers:
+            functions = deployed.list_functions(ctx, stack, handler)
+            groups += [function.log_group for function in functions]
     lines = _sort_lines(line for group in groups for line in _read_newest_lines(ctx, group))
     return Run("", "", "", lines, ", ".join(groups))
 
