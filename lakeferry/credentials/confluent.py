@@ -112,11 +112,11 @@ def _list_roles(ctx: DeploymentContext, vendor: Confluent, owner: str) -> tuple[
     scopes = [crn.build_organization_crn(CrnScope(vendor.organization_id))]
     if environment_id:
         scopes.append(crn.build_environment_crn(CrnScope(vendor.organization_id, environment_id)))
-    roles = {
-        get_text(binding, "role_name")
-        for binding in vendor.role_bindings(owner)
-        if any(crn.is_same(get_text(binding, "crn_pattern"), scope) for scope in scopes)
-    }
+    roles = set()
+    for binding in vendor.role_bindings(owner):
+        pattern = get_text(binding, "crn_pattern")
+        if any(crn.is_same(pattern, scope) for scope in scopes):
+            roles.add(get_text(binding, "role_name"))
     return tuple(sorted(roles))
 
 

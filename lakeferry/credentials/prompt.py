@@ -43,11 +43,8 @@ def read_private_key(output: Output) -> KeyPair:
         text = _ask_hidden(
             output, "Private key: paste it with its BEGIN and END lines (not shown): ", until=_END
         )
-        passphrase = (
-            _ask_hidden(output, "Its passphrase (not shown): ")
-            if "ENCRYPTED" in text.partition("\n")[0]
-            else ""
-        )
+        is_encrypted = "ENCRYPTED" in text.partition("\n")[0]
+        passphrase = _ask_hidden(output, "Its passphrase (not shown): ") if is_encrypted else ""
     else:
         text, passphrase = _split_private_key(_read_stdin("the private key, as PEM"))
     try:
@@ -139,7 +136,9 @@ def _parse_json(text: str) -> dict[str, str]:
         fields = json.loads(text)
     except ValueError:
         return {}
-    return {str(name): str(value) for name, value in fields.items()} if isinstance(fields, dict) else {}
+    if not isinstance(fields, dict):
+        return {}
+    return {str(name): str(value) for name, value in fields.items()}
 
 
 def _pick_first(fields: dict[str, str], names: tuple[str, ...]) -> str:

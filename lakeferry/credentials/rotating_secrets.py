@@ -76,12 +76,10 @@ def load(ctx: DeploymentContext, selector: str | None = None) -> list[RotatingSe
     """
     deployed = read_stacks(ctx)
     stacks = {name: deployed.get(f"{ctx.deployment.prefix}-{name}") for name in PARTS}
-    secrets = [
-        secret
-        for name, stack in stacks.items()
-        if stack and stack.is_active
-        for secret in _list_in_stack(ctx, name, stack)
-    ]
+    secrets: list[RotatingSecret] = []
+    for name, stack in stacks.items():
+        if stack and stack.is_active:
+            secrets += _list_in_stack(ctx, name, stack)
     if selector is None:
         return secrets
     selected = [
@@ -90,10 +88,9 @@ def load(ctx: DeploymentContext, selector: str | None = None) -> list[RotatingSe
         if selector in (secret.vendor, secret.name, secret.arn) or secret.name.endswith(f"/{selector}")
     ]
     if not selected:
-        names = (
-            ", ".join(secret.name for secret in secrets)
-            or f"none; `lakeferry deploy --stage {ctx.stage}` creates them"
-        )
+        names = ", ".join(secret.name for secret in secrets)
+        if not names:
+            names = f"none; `lakeferry deploy --stage {ctx.stage}` creates them"
         raise CommandFailed(
             "ROTATE-UNKNOWN", f"no rotating secret matches {selector!r}", f"Rotating secrets: {names}"
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -60,15 +59,15 @@ def check(output: Output, stage: str, selector: str | None) -> dict[str, Any]:
     """
     with open_context(stage) as ctx:
         with output.step("Reading the ages of keys"):
-            ages = [
-                *rotating_secrets.read_ages(ctx, rotating_secrets.load(ctx, selector)),
-                *([] if selector else rotating_secrets.read_manual_ages(ctx)),
-            ]
+            ages = rotating_secrets.read_ages(ctx, rotating_secrets.load(ctx, selector))
+            if not selector:
+                ages += rotating_secrets.read_manual_ages(ctx)
         show(output, ctx.deployment, ages)
         document = {"stage": stage, "secrets": build_documents(ages), "rotated": [], "revoked": []}
-        if problems := [
+        problems = [
             f"{age.secret}: {trouble}" for age in ages for trouble in list_troubles(ctx.deployment, age)
-        ]:
+        ]
+        if problems:
             raise CommandFailed("KEY-OVERDUE", "; ".join(problems), details=document)
         return document
 
@@ -168,10 +167,13 @@ def _build_row(deployment: Deployment, age: Age) -> list[str]:
     live = next((key["id"] for key in age.keys if key["label"] == age.label), "")
     others = ", ".join(f"{key['id']} ({key['label'] or 'no label'})" for key in age.keys if key["id"] != live)
     days = "" if age.age_days is None else f"{age.age_days:.1f} days"
-    hints = ["not checked"] if age.trouble else ["created manually"] if age.by_hand else []
-    remarks = "; ".join([*list_troubles(deployment, age), *hints])
+    remarks = list(list_troubles(deployment, age))
+    if age.trouble:
+        remarks.append("not checked")
+    elif age.by_hand:
+        remarks.append("created manually")
     due = datetime.fromtimestamp(age.next_rotation, UTC).strftime("%Y-%m-%d") if age.next_rotation else ""
-    return [age.secret, days, due, live, age.label, others, remarks]
+    return [age.secret, days, due, live, age.label, others, "; ".join(remarks)]
 
 
 def _rotate(
@@ -288,18 +290,9 @@ def _read_log_lines(ctx: DeploymentContext, secret: RotatingSecret, since: float
     `since` is in seconds since 1970.
     """
     try:
-        lines = [
-            _parse_json(line.text)
-            for line in logs.read_function_lines(ctx, secret.function.log_group, since - _CLOCK_SKEW)
-        ]
+        lines = logs.read_function_lines(ctx, secret.function.log_group, since - _CLOCK_SKEW)
+        entries = [line.fields for line in lines]
     except (ClientError, BotoCoreError):
         return []
-    return [line for line in lines if line.get("message") and line.get("secret") in (secret.name, secret.arn)]
-
-
-def _parse_json(text: str) -> dict[str, Any]:
-    try:
-        fields = json.loads(text)
-    except ValueError:
-        return {}
-    return fields if isinstance(fields, dict) else {}
+    names = (secret.name, secret.arn)
+    return [entry for entry in entries if entry.get("message") and entry.get("secret") in names]

@@ -83,7 +83,8 @@ def store(output: Output, ctx: DeploymentContext) -> dict[str, Any]:
     _ = ctx.account  # fails before the key is verified if AWS can't be used
     before = secret_store.read_value(ctx, deployer.settings.key_secret)
     verify(output, deployer, pair, before)
-    others = {name: value for name, value in (before.fields if before else {}).items() if name != PASSPHRASE}
+    others = dict(before.fields) if before else {}
+    others.pop(PASSPHRASE, None)
     stored = secret_store.put_current(ctx, deployer.settings.key_secret, {**others, **deployer.fields(pair)})
     return _report(output, deployer, pair, stored)
 

@@ -35,9 +35,10 @@ def require(ctx: DeploymentContext) -> None:
     """Raise CommandFailed if prerequisites are missing, or if CloudFormation is already working on a
     stack.
     """
-    missing = [*_find_missing_tools(), *_find_missing_in_aws(ctx)] or [
-        *_find_failed_checks(probe for probe in doctor.list_probes(ctx) if probe.group.name in _GROUPS)
-    ]
+    missing = [*_find_missing_tools(), *_find_missing_in_aws(ctx)]
+    if not missing:
+        probes = [probe for probe in doctor.list_probes(ctx) if probe.group.name in _GROUPS]
+        missing = list(_find_failed_checks(probes))
     if missing:
         message = "; ".join(problem.what for problem in missing)
         hint = "; ".join(dict.fromkeys(problem.fix for problem in missing))
@@ -114,7 +115,8 @@ def _find_missing_secret(ctx: DeploymentContext, name: str, fix: str) -> Iterato
             if read_error_code(error) not in _ABSENT:
                 raise
             secret = {}
-    labels = [label for stages in (secret.get("VersionIdsToStages") or {}).values() for label in stages]
+    labels_by_version = secret.get("VersionIdsToStages") or {}
+    labels = [label for labels_ in labels_by_version.values() for label in labels_]
     if secret.get("DeletedDate"):
         yield Missing(
             f"secret {name} is about to be deleted", f"`aws secretsmanager restore-secret --secret-id {name}`"

@@ -96,11 +96,6 @@ def find_first(events: Iterable[Event]) -> Event | None:
     )
 
 
-def _clean(reason: str) -> str:
-    """Return the reason without the text that CDK and CloudFormation add, and without secrets."""
-    return redact(_SUFFIX.sub("", _PREFIX.sub("", reason)).strip())
-
-
 def describe_state(stack: str, status: str) -> str:
     """Describe for users the state of a stack with this CloudFormation status."""
     if status.endswith("_IN_PROGRESS") and status not in STATES:
@@ -109,7 +104,8 @@ def describe_state(stack: str, status: str) -> str:
 
 
 def _explain_event(event: Event) -> Cause:
-    reason = _clean(event.reason)
+    # CDK and CloudFormation add text before and after the reason.
+    reason = redact(_SUFFIX.sub("", _PREFIX.sub("", event.reason)).strip())
     where = f"{read_resource_of_event(event).what} {event.logical_id} in {event.stack}"
     if reported := errors.read(reason):
         entry = reported.entry

@@ -44,10 +44,10 @@ def require_deployed(
     changes = Comparison(templates.read_stacks(folder, ctx.stacks), active).changes()
     undone = dict.fromkeys(change.resource.stack for change in changes)
     if undone:
-        states = [
-            f"{name} is {deployed[name].status}" if name in deployed else f"there is no {name}"
-            for name in undone
-        ]
+        states = []
+        for name in undone:
+            stack = deployed.get(name)
+            states.append(f"{name} is {stack.status}" if stack else f"there is no {name}")
         raise explain_overtaken(ctx, f"not deployed, although the CDK CLI succeeded: {', '.join(states)}")
 
 

@@ -133,10 +133,8 @@ class Progress:
             f"{format_duration(self.now() - event.at)}{_estimate(event)}"
             for event in waiting
         ]
-        self.say(
-            f"        Nothing has changed for {format_duration(quiet)}. In progress: "
-            f"{'; '.join(waits) or 'the stack itself'}"
-        )
+        what = "; ".join(waits) or "the stack itself"
+        self.say(f"        Nothing has changed for {format_duration(quiet)}. In progress: {what}")
 
     def _number_stack(self, stack: str) -> str:
         number = self.stacks.index(stack) + 1 if stack in self.stacks else "?"

@@ -4,8 +4,8 @@ commands.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
 import attrs
 
@@ -34,7 +34,12 @@ class StackOutput:
 
 
 def stack_outputs(deployed: Iterable[Stack]) -> list[StackOutput]:
-    outputs = {output_.name: output_ for stack in deployed for output_ in _list_outputs(stack)}
+    outputs: dict[str, StackOutput] = {}
+    for stack in deployed:
+        described = stack.template.get("Outputs", {})
+        for name, value in stack.outputs.items():
+            description = described.get(name, {}).get("Description") or name
+            outputs[name] = StackOutput(stack.name, name, str(description), value)
     files = [name for name in outputs if name.endswith(_FILES)]
     return [outputs[name] for name in (*_SHOWN, *files) if name in outputs]
 
@@ -45,7 +50,8 @@ def show(
     """Print the summary and return the next commands."""
     output.print("\nOutputs:")
     output.table(["output", "value"], [[output_.description, output_.value] for output_ in outputs])
-    output.print(f"Stacks: {_build_console_url(ctx)}")
+    console = f"https://{ctx.region}.console.aws.amazon.com/cloudformation/home?region={ctx.region}"
+    output.print(f"Stacks: {console}#/stacks?filteringText={ctx.deployment.prefix}-")
     output.print(f"\nEstimated cost: {format_day_cost(cost)} at list prices, plus usage (`lakeferry cost`).")
     if is_first:
         output.print(
@@ -53,29 +59,13 @@ def show(
             "alarms, and"
         )
         output.print("recipients no mails about files.")
-    commands = [
-        f"{find_program_name()} {words} --stage {ctx.stage}" for words in _next(ctx, is_first=is_first)
-    ]
+    waits_for_table = is_first and ctx.deployment.tables
+    following = ["status --wait-for first-table" if waits_for_table else "status"]
+    if ctx.deployment.exports:
+        following.append(f"logs {ctx.deployment.exports[0].contract}")
+    following.append("destroy --plan")
+    commands = [f"{find_program_name()} {command} --stage {ctx.stage}" for command in following]
     output.print("Next:")
     for command in commands:
         output.print(f"  {command}")
     return commands
-
-
-def _next(ctx: DeploymentContext, *, is_first: bool) -> Iterator[str]:
-    yield "status --wait-for first-table" if is_first and ctx.deployment.tables else "status"
-    if ctx.deployment.exports:
-        yield f"logs {ctx.deployment.exports[0].contract}"
-    yield "destroy --plan"
-
-
-def _list_outputs(stack: Stack) -> Iterator[StackOutput]:
-    described: dict[str, Any] = dict(stack.template.get("Outputs", {}))
-    for name, value in stack.outputs.items():
-        yield StackOutput(stack.name, name, str(described.get(name, {}).get("Description") or name), value)
-
-
-def _build_console_url(ctx: DeploymentContext) -> str:
-    region = ctx.region
-    beginning = f"https://{region}.console.aws.amazon.com/cloudformation/home?region={region}#/stacks"
-    return f"{beginning}?filteringText={ctx.deployment.prefix}-"

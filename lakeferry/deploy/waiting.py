@@ -4,7 +4,6 @@ out.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -59,18 +58,10 @@ def _read_waiting_lines(ctx: DeploymentContext, event: Event) -> Iterator[dict[s
     stack = attrs.evolve(stack, template=stacks.read_template(ctx, stack.id))
     for function in stacks.list_functions(ctx, stack, contract.CUSTOM_RESOURCE):
         for line in logs.read_function_lines(ctx, function.log_group, event.at - _BEFORE):
-            entry = _parse_entry(line.text)
+            entry = line.fields
             if (
                 entry.get("message") == "waiting"
                 and entry.get("resource") == event.logical_id
                 and line.at <= event.at + 1
             ):
                 yield {"code": str(entry.get("code", "")), "reason": str(entry.get("reason", ""))}
-
-
-def _parse_entry(text: str) -> dict[str, Any]:
-    try:
-        document = json.loads(text)
-    except ValueError:
-        return {}
-    return document if isinstance(document, dict) else {}

@@ -114,7 +114,9 @@ def _without_shortcuts(arrows: set[tuple[Box, Box]]) -> set[tuple[Box, Box]]:
     """Remove an arrow if a longer path leads to the same box: otherwise almost every box would point to the
     environment.
     """
-    following = {start: {end for other, end in arrows if other == start} for start, _ in arrows}
+    following: dict[Box, set[Box]] = {}
+    for start, end in arrows:
+        following.setdefault(start, set()).add(end)
 
     def leads(start: Box, end: Box, seen: set[Box]) -> bool:
         seen.add(start)
@@ -122,7 +124,12 @@ def _without_shortcuts(arrows: set[tuple[Box, Box]]) -> set[tuple[Box, Box]]:
             node == end or (node not in seen and leads(node, end, seen)) for node in following.get(start, ())
         )
 
-    return {(a, b) for a, b in arrows if not any(leads(node, b, {a}) for node in following[a] - {b})}
+    kept = set()
+    for start, end in arrows:
+        others = following[start] - {end}
+        if not any(leads(node, end, {start}) for node in others):
+            kept.add((start, end))
+    return kept
 
 
 def _find_creators(resources: Mapping[str, Template], boxes: Mapping[str, Box]) -> Iterator[tuple[Box, str]]:

@@ -288,7 +288,16 @@ def list_functions(ctx: DeploymentContext, stack: Stack, handler: str) -> list[F
     """Return the stack's Lambda functions with this handler. Raises CommandFailed."""
     logical_ids = list(stack.logical_ids(_FUNCTION, Handler=handler))
     ids = read_physical_ids(ctx, stack) if logical_ids else {}
-    return [_build_function(stack, ids, logical_id) for logical_id in logical_ids if ids.get(logical_id)]
+    functions = []
+    for logical_id in logical_ids:
+        physical_id = ids.get(logical_id)
+        if not physical_id:
+            continue
+        properties = stack.template["Resources"][logical_id]["Properties"]
+        group = properties.get("LoggingConfig", {}).get("LogGroup")
+        name = ids.get(group.get("Ref", ""), "") if isinstance(group, Mapping) else str(group or "")
+        functions.append(Function(physical_id, name or f"/aws/lambda/{physical_id}"))
+    return functions
 
 
 def read_newest_events(client: Any, stack: str) -> Iterator[Event]:
@@ -353,9 +362,3 @@ def _list_resources(client: Any, stack_id: str) -> Iterator[StackResource]:
             yield StackResource(
                 summary["LogicalResourceId"], physical, summary["ResourceType"], summary["ResourceStatus"]
             )
-
-
-def _build_function(stack: Stack, ids: Mapping[str, str], logical_id: str) -> Function:
-    group = stack.template["Resources"][logical_id]["Properties"].get("LoggingConfig", {}).get("LogGroup")
-    name = ids.get(group.get("Ref", ""), "") if isinstance(group, Mapping) else str(group or "")
-    return Function(ids[logical_id], name or f"/aws/lambda/{ids[logical_id]}")
