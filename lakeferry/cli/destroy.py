@@ -200,11 +200,9 @@ def _explain_stopped(ctx: DeploymentContext, failure: CommandFailed | None = Non
         under_way = [
             name for name in list_names(ctx) if (stack := describe(ctx, name)) and stack.is_in_progress
         ]
-        state = (
-            f"CloudFormation is still deleting {', '.join(under_way)}"
-            if under_way
-            else "no stack is being deleted"
-        )
+        state = "no stack is being deleted"
+        if under_way:
+            state = f"CloudFormation is still deleting {', '.join(under_way)}"
     except (ClientError, BotoCoreError):
         under_way = []
         state = "whether CloudFormation is still deleting is unknown: AWS did not answer"
@@ -212,7 +210,8 @@ def _explain_stopped(ctx: DeploymentContext, failure: CommandFailed | None = Non
         f"`lakeferry inventory --stage {ctx.stage}` lists what exists; `lakeferry destroy --stage "
         f"{ctx.stage}` continues"
     )
-    message = f"{failure.message if failure else 'interrupted'}; {state}. What was deleted so far is gone"
+    what = failure.message if failure else "interrupted"
+    message = f"{what}; {state}. What was deleted so far is gone"
     if failure is None:
         return CommandFailed("DESTROY-STOPPED", message, hint, {"under_way": under_way})
     hint = f"{failure.hint.rstrip('.')}. {hint}"

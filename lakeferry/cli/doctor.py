@@ -109,7 +109,8 @@ def show(output: Output, checks: Sequence[Check]) -> None:
     """Show each check on one line, followed by what is needed and how to fix it, if it has these."""
     for group in dict.fromkeys(check.group for check in checks):
         output.print(group)
-        for check in _shorten_skipped([check for check in checks if check.group == group]):
+        of_group = [check for check in checks if check.group == group]
+        for check in _shorten_skipped(of_group):
             for line in format_lines(check, marks=output.out.is_terminal):
                 output.print(line)
     counted = Counter(str(check.result) for check in checks)

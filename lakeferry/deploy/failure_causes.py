@@ -74,7 +74,8 @@ class Cause:
     fix: str
 
     def __str__(self) -> str:
-        return f"{self.where}: {f'{self.code}  ' if self.code else ''}{self.what}"
+        code = f"{self.code}  " if self.code else ""
+        return f"{self.where}: {code}{self.what}"
 
 
 def find(events: Iterable[Event]) -> Cause | None:

@@ -105,7 +105,8 @@ class Progress:
             stack.is_over = False
             stack.done = 0
             phase = self.phases.get(event.stack)
-            self.say(f"{self._number_stack(event.stack)} …{f' ({phase})' if phase else ''}")
+            expected = f" ({phase})" if phase else ""
+            self.say(f"{self._number_stack(event.stack)} …{expected}")
         elif not stack.is_over:
             stack.is_over = True
             self.say(f"{self._number_stack(event.stack)} {_ENDED.get(event.status, event.status)}, {took}")

