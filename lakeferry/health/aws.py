@@ -74,11 +74,9 @@ def check_region(ctx: DeploymentContext) -> list[Check]:
 def check_bootstrap(ctx: DeploymentContext) -> list[Check]:
     """Check the version in the SSM parameter that the templates read, too. Raises ClientError."""
     qualifier = find_bootstrap_qualifier(ctx)
-    own = (
-        ""
-        if qualifier == _QUALIFIER
-        else f" --qualifier {qualifier} --toolkit-stack-name CDKToolkit-{qualifier}"
-    )
+    own = ""
+    if qualifier != _QUALIFIER:
+        own = f" --qualifier {qualifier} --toolkit-stack-name CDKToolkit-{qualifier}"
     fix = f"Run `{write_cdk_command()} bootstrap{own} aws://{ctx.account}/{ctx.region}`"
     parameter = BOOTSTRAP_PARAMETER.replace(_QUALIFIER, qualifier)
     try:
@@ -86,12 +84,15 @@ def check_bootstrap(ctx: DeploymentContext) -> list[Check]:
     except ClientError as error:
         if read_error_code(error) != "ParameterNotFound":
             raise
-        absent = f"{ctx.region} is not bootstrapped for CDK{f' with qualifier {qualifier}' if own else ''}"
-        other = (
-            "; if your organization bootstraps with a qualifier of its own, set `aws.bootstrap_qualifier` "
-            "instead"
-        )
-        return [GROUP.fail("bootstrap", absent, f"{fix}{'' if own else other}")]
+        absent = f"{ctx.region} is not bootstrapped for CDK"
+        if own:
+            absent += f" with qualifier {qualifier}"
+        else:
+            fix += (
+                "; if your organization bootstraps with a qualifier of its own, set "
+                "`aws.bootstrap_qualifier` instead"
+            )
+        return [GROUP.fail("bootstrap", absent, fix)]
     if version < BOOTSTRAP:
         return [
             GROUP.fail("bootstrap", f"CDK's bootstrap has version {version}", fix, f"{BOOTSTRAP} at least")
@@ -168,13 +169,14 @@ def _read_glue_limits(ctx: DeploymentContext) -> dict[str, float]:
     """Return quotas by the last words of their names, in lower case, because the first words differ between
     accounts.
     """
-    return {
-        end: float(quota["Value"])
-        for page in list_pages(ctx, "service-quotas", "list_service_quotas", ServiceCode="glue")
-        for quota in page["Quotas"]
-        for end in (_RUNS, _DPUS)
-        if quota["QuotaName"].lower().endswith(end)
-    }
+    limits = {}
+    for page in list_pages(ctx, "service-quotas", "list_service_quotas", ServiceCode="glue"):
+        for quota in page["Quotas"]:
+            name = quota["QuotaName"].lower()
+            for end in (_RUNS, _DPUS):
+                if name.endswith(end):
+                    limits[end] = float(quota["Value"])
+    return limits
 
 
 def _check_limit(name: str, limit: float | None, least: int, all_at_once: int) -> Check:

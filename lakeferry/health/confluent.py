@@ -17,7 +17,7 @@ from lakeferry.output import Output
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import CLOUD, Confluent
 from lambdas.confluent.resources import existing_cluster
-from lambdas.confluent.rest_client import RestClient, get_text
+from lambdas.confluent.rest_client import get_text
 from lambdas.shared.errors import Denied, NotFound
 
 GROUP: Final = Group("Confluent")
@@ -147,8 +147,9 @@ def check_tableflow(ctx: DeploymentContext, vendor: Confluent) -> Check:
         plane = vendor.tableflow(ctx.secrets.read_key(ctx.confluent_secret("tableflow")))
     except NotFound:
         plane = vendor.tableflow(vendor.cloud.key)
-    regions = _list_tableflow_regions(plane)
-    if regions is None:
+    try:
+        regions = {get_text(region, "region") for region in plane.pages("/tableflow/v1/regions", cloud=CLOUD)}
+    except Denied:
         return GROUP.skip(TABLEFLOW, "not checked: it needs a Tableflow key, which the deployment creates")
     if ctx.region in regions:
         return GROUP.ok(TABLEFLOW, ctx.region)
@@ -157,21 +158,12 @@ def check_tableflow(ctx: DeploymentContext, vendor: Confluent) -> Check:
     )
 
 
-def _list_tableflow_regions(plane: RestClient) -> set[str] | None:
-    try:
-        return {get_text(region, "region") for region in plane.pages("/tableflow/v1/regions", cloud=CLOUD)}
-    except Denied:
-        return None
-
-
 def check_integrations(ctx: DeploymentContext, vendor: Confluent) -> Check:
     """Count the integrations of all environments. Confluent's list of quotas has no code for their limit."""
     environments = [get_text(environment, "id") for environment in vendor.cloud.pages("/org/v2/environments")]
-    existing = [
-        integration
-        for id in environments
-        for integration in vendor.cloud.pages("/pim/v1/integrations", environment=id)
-    ]
+    existing: list[Any] = []
+    for id in environments:
+        existing += vendor.cloud.pages("/pim/v1/integrations", environment=id)
     count = f"{len(existing)} of {_INTEGRATIONS}, unless Confluent raised it"
     role = ctx.role_arn("tableflow")
     roles = [get_text(integration, "config", "customer_iam_role_arn") for integration in existing]

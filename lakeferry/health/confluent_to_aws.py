@@ -174,14 +174,16 @@ def _check_integration(chain: _Chain, document: dict[str, Any] | None) -> Check:
             _REPLACED,
             expected_role,
         )
-    principal, external_id = (get_text(document, "config", name) for name in ("iam_role_arn", "external_id"))
+    principal = get_text(document, "config", "iam_role_arn")
+    external_id = get_text(document, "config", "external_id")
     return GROUP.ok(
         INTEGRATION, f"{get_text(document, 'id')} connects as {principal} with external id {external_id}"
     )
 
 
 def _check_trust(role: Role, integration: dict[str, Any], restore: str) -> list[Check]:
-    arn, external_id = (get_text(integration, "config", name) for name in ("iam_role_arn", "external_id"))
+    arn = get_text(integration, "config", "iam_role_arn")
+    external_id = get_text(integration, "config", "external_id")
     principals = [
         Principal(TRUST, "sts:AssumeRole", arn, external_id),
         Principal(TAGS, "sts:TagSession", arn),

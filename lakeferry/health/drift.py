@@ -91,10 +91,11 @@ def find_missing(ctx: DeploymentContext) -> list[Drift]:
 def detect(ctx: DeploymentContext) -> list[Drift]:
     """Return the drift of all active stacks. Raises CommandFailed."""
     active = _list_active_stacks(ctx)
-    return [
-        *(drift for stack in active for drift in _detect_aws_drift(ctx, stack)),
-        *_find_missing(ctx, active),
-    ]
+    drifts: list[Drift] = []
+    for stack in active:
+        drifts += _detect_aws_drift(ctx, stack)
+    drifts += _find_missing(ctx, active)
+    return drifts
 
 
 def _list_active_stacks(ctx: DeploymentContext) -> list[Stack]:
@@ -114,13 +115,8 @@ def _detect_aws_drift(ctx: DeploymentContext, stack: Stack) -> Iterator[Drift]:
             status = str(drift["StackResourceDriftStatus"])
             yield Drift(AWS, drift["ResourceType"], drift["LogicalResourceId"], status, ", ".join(changed))
     except (ClientError, BotoCoreError, TimeoutError) as error:
-        yield Drift(
-            AWS,
-            "stack",
-            stack.name,
-            Verdict.UNKNOWN,
-            f"CloudFormation can't detect drift: {_shorten_error(error)}",
-        )
+        why = f"CloudFormation can't detect drift: {_shorten_error(error)}"
+        yield Drift(AWS, "stack", stack.name, Verdict.UNKNOWN, why)
 
 
 def _run_detection(ctx: DeploymentContext, stack: Stack) -> None:

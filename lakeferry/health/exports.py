@@ -84,15 +84,16 @@ def _read_export(readers: Readers, export: MonitoredExport) -> ExportStatus:
         datetime.fromtimestamp(readers.ctx.clock.time(), UTC)
     )
     last = observe(lambda: _read_last_run(readers, export.export))
-    published = observe(
-        lambda: sum(1 for _ in readers.objects.list(f"{readers.settings.prefix}/{export.export}/manifests/"))
-    )
+    manifests = f"{readers.settings.prefix}/{export.export}/manifests/"
+    published = observe(lambda: sum(1 for _ in readers.objects.list(manifests)))
     observations = [
         _observe_run(last),
         observe(lambda: _observe_lateness(readers, export, has_run=isinstance(last, LastRun))),
-        _observe_recipients(readers, export),
-        published if isinstance(published, Observation) else None,
     ]
+    if export.topic:
+        observations.append(_observe_topic(readers, export.topic, export.recipients, "recipients", "nothing"))
+    if isinstance(published, Observation):
+        observations.append(published)
     return ExportStatus(
         export=export.export,
         last=last if isinstance(last, LastRun) else None,
@@ -146,17 +147,10 @@ def _observe_lateness(readers: Readers, export: MonitoredExport, *, has_run: boo
         return Observation(State.WRONG, hours, f"{format_hours(hours)} late")
     first = readers.results.first_run(export)
     if first and readers.ctx.clock.time() < (first + timedelta(hours=export.late_after_hours)).timestamp():
-        message = f"the first {'scheduled ' if has_run else ''}run comes at {first:%Y-%m-%d %H:%M} UTC"
+        kind = "scheduled run" if has_run else "run"
+        message = f"the first {kind} comes at {first:%Y-%m-%d %H:%M} UTC"
         return Observation(State.WAITING, message=message)
     return None
-
-
-def _observe_recipients(readers: Readers, export: MonitoredExport) -> Observation | None:
-    return (
-        _observe_topic(readers, export.topic, export.recipients, "recipients", "nothing")
-        if export.topic
-        else None
-    )
 
 
 def observe_engineers(readers: Readers) -> Observation | None:

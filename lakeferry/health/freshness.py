@@ -34,6 +34,7 @@ from lambdas.monitoring.measurements import (
 from lambdas.monitoring.settings import MonitoredTable
 from lambdas.shared.clock import Deadline
 from lambdas.shared.http import Session
+from lambdas.shared.redaction import Secret
 from lambdas.shared.s3 import Objects
 from lambdas.snowflake import secret_fields, sql
 from lambdas.snowflake.client import Login, Snowflake
@@ -100,10 +101,10 @@ class Readers:
         store = self.ctx.secrets
         secret = self.settings.snowflake_secret
         fields = store.read(secret)
-        account, user, role = (
-            fields[name].reveal() if name in fields else ""
-            for name in (secret_fields.ACCOUNT, secret_fields.USER, "role")
-        )
+        absent = Secret("", redacted=False)
+        account = fields.get(secret_fields.ACCOUNT, absent).reveal()
+        user = fields.get(secret_fields.USER, absent).reveal()
+        role = fields.get("role", absent).reveal()
         login = Login(account, user, sql.to_exact_name(role))
         key = secret_fields.read_pair(store, secret)
         return Snowflake(self._open_session(), self.ctx.clock, login, key, self.settings.snowflake_url)
@@ -139,24 +140,24 @@ class TableStatus:
         observation = self.hops.get("glue") or self.hops.get("iceberg")
         return observation is not None and observation.value is not None
 
+    @property
+    def is_wrong(self) -> bool:
+        return any(observation.state is State.WRONG for observation in self.hops.values())
+
 
 def read_tables(readers: Readers, stale_hours: float) -> list[TableStatus]:
     """Read each hop by itself, so that one that can't be read doesn't hide the others."""
     tableflow = Tableflow(readers.ctx)
-    reads = [
-        (table.name, hop, read)
-        for table in readers.settings.monitored.tables
-        for hop, read in [
-            *_list_confluent_reads(readers, tableflow, table),
-            *_list_reads(readers, table),
-        ]
-    ]
+    reads = []
+    for table in readers.settings.monitored.tables:
+        of_table = [*_list_confluent_reads(readers, tableflow, table), *_list_reads(readers, table)]
+        reads += [(table.name, hop, read) for hop, read in of_table]
     with ThreadPoolExecutor(_IN_PARALLEL) as pool:
         observations = list(pool.map(lambda read: _observe(read[2], stale_hours), reads))
     tables: dict[str, dict[str, Observation]] = {}
-    for (table, hop, _), observation in zip(reads, observations, strict=True):
-        tables.setdefault(table, {})[hop] = observation
-    return [TableStatus(table, hops) for table, hops in tables.items()]
+    for (topic, hop, _), observation in zip(reads, observations, strict=True):
+        tables.setdefault(topic, {})[hop] = observation
+    return [TableStatus(topic, hops) for topic, hops in tables.items()]
 
 
 def _list_confluent_reads(

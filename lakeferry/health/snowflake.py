@@ -142,14 +142,14 @@ def check_user(vendor: Snowflake, settings: Wanted) -> Check:
     properties = {row.get("property", ""): row.get("value", "") for row in rows}
     type_ = properties.get("TYPE", "")
     has_password = properties.get("PASSWORD", "") not in _UNSET
-    statements = [
-        *([f"ALTER USER {name} UNSET PASSWORD;"] if has_password else []),
-        *([f"ALTER USER {name} SET TYPE=SERVICE;"] if type_ != "SERVICE" else []),
-    ]
+    statements = []
+    if has_password:
+        statements.append(f"ALTER USER {name} UNSET PASSWORD;")
+    if type_ != "SERVICE":
+        statements.append(f"ALTER USER {name} SET TYPE=SERVICE;")
     if not statements:
         return GROUP.ok(USER, f"{name} is of TYPE=SERVICE, without a password")
-    is_ = (
-        f"{name} is of TYPE={'PERSON' if type_ in _UNSET else type_} and has "
-        f"{'a' if has_password else 'no'} password"
-    )
-    return GROUP.warn(USER, is_, f"{_ADMIN}: {' '.join(statements)}")
+    shown_type = "PERSON" if type_ in _UNSET else type_
+    password = "a password" if has_password else "no password"
+    user = f"{name} is of TYPE={shown_type} and has {password}"
+    return GROUP.warn(USER, user, f"{_ADMIN}: {' '.join(statements)}")

@@ -65,6 +65,9 @@ class Status:
         for table in self.tables:
             hops = {hop: observation.document() for hop, observation in table.hops.items()}
             tables.append({"table": table.table, **hops})
+        drift = None
+        if self.drift is not None:
+            drift = [attrs.asdict(item) for item in self.drift]
         return {
             "stage": stage,
             "stacks": {stack.name: stack.status for stack in self.stacks},
@@ -72,7 +75,7 @@ class Status:
             "secrets": rotation.build_documents(self.secrets),
             "exports": [export.document() for export in self.exports],
             "alarms": self.alarms.document() if self.alarms else None,
-            "drift": None if self.drift is None else [attrs.asdict(item) for item in self.drift],
+            "drift": drift,
         }
 
 
@@ -160,16 +163,13 @@ def look(readers: Readers, event: Event) -> tuple[str, list[Observation], bool]:
     if event is Event.FIRST_TABLE:
         tables = read_tables(readers, float("inf"))
         readable = [table.table for table in tables if table.is_readable or _runs_without_glue(table)]
-        wrong = [any(hop.state is State.WRONG for hop in table.hops.values()) for table in tables]
+        is_useless = bool(tables) and all(table.is_wrong for table in tables)
         message = f"first table: {', '.join(readable)} can be read" if readable else ""
-        return message, list(list_table_problems(tables)), bool(wrong) and all(wrong)
+        return message, list(list_table_problems(tables)), is_useless
     exports = read_exports(readers)
     published = [f"{export.export} ({export.published} windows)" for export in exports if export.published]
-    return (
-        f"first export: {', '.join(published)}" if published else "",
-        list(_export_problems(exports)),
-        False,
-    )
+    message = f"first export: {', '.join(published)}" if published else ""
+    return message, list(_export_problems(exports)), False
 
 
 def _require_login(ctx: DeploymentContext) -> None:
@@ -224,7 +224,8 @@ def _export_problems(exports: Iterable[ExportStatus]) -> Iterator[Observation]:
 
 def _describe_observation(observation: Observation) -> str:
     code = f"{observation.code}  " if observation.code and observation.state is not State.WAITING else ""
-    return f"{'unknown: ' if observation.state is State.UNKNOWN else ''}{code}{observation.message}"
+    state = "unknown: " if observation.state is State.UNKNOWN else ""
+    return f"{state}{code}{observation.message}"
 
 
 def _require_healthy(output: Output, problems: list[Observation], document: dict[str, Any]) -> None:
@@ -262,8 +263,12 @@ def _show_tables(output: Output, tables: list[TableStatus]) -> None:
     if not tables:
         return
     output.print("\nAge of the newest data at each hop:")
-    hops = [hop for hop in HOPS if any(hop in table.hops for table in tables)]
-    rows = [[table.table, *[_format_cell(table.hops.get(hop)) for hop in hops]] for table in tables]
+    known_hops = set().union(*(table.hops for table in tables))
+    hops = [hop for hop in HOPS if hop in known_hops]
+    rows = []
+    for table in tables:
+        cells = [_format_cell(table.hops.get(hop)) for hop in hops]
+        rows.append([table.table, *cells])
     output.table(["table", *[_HEADS[hop] for hop in hops]], rows)
     _show_problems(output, list_table_problems(tables))
 

@@ -38,11 +38,8 @@ def check_chosen_buckets(ctx: DeploymentContext) -> list[Check]:
     if ctx.deployment.source is None:
         chosen = {"Tableflow's bucket": ctx.deployment.aws.tableflow_bucket, **chosen}
     data = stacks.describe(ctx, f"{ctx.deployment.prefix}-data", with_resources=True)
-    own_buckets = (
-        {resource.physical_id for resource in data.resources if resource.type == "AWS::S3::Bucket"}
-        if data
-        else set()
-    )
+    resources = data.resources if data else ()
+    own_buckets = {resource.physical_id for resource in resources if resource.type == "AWS::S3::Bucket"}
     return [
         runner.attempt(GROUP, name, partial(_check_chosen_bucket, ctx, name, bucket, own_buckets))
         for name, bucket in chosen.items()
@@ -67,10 +64,8 @@ def _check_chosen_bucket(ctx: DeploymentContext, name: str, bucket: str | None, 
             "a name that nobody has",
         )
     count = ctx.client("s3").list_objects_v2(Bucket=bucket, MaxKeys=1).get("KeyCount", 0)
-    exists = (
-        f"{bucket} exists already, {'with objects in it' if count else 'empty'}, and no stack of this "
-        "deployment has it"
-    )
+    content = "with objects in it" if count else "empty"
+    exists = f"{bucket} exists already, {content}, and no stack of this deployment has it"
     or_else = "" if count else f"; or delete it: `aws s3api delete-bucket --bucket {bucket}`"
     return GROUP.fail(name, exists, fix + or_else, "a name that nobody has")
 
@@ -92,11 +87,9 @@ def check_bucket(ctx: DeploymentContext, group: Group, name: str) -> Check:
     """Check the bucket that Tableflow writes tables into."""
     state = _read_bucket_state(ctx, name)
     if state == "absent":
-        constraint = (
-            ""
-            if ctx.region == _FIRST_REGION
-            else f" --create-bucket-configuration LocationConstraint={ctx.region}"
-        )
+        constraint = ""
+        if ctx.region != _FIRST_REGION:
+            constraint = f" --create-bucket-configuration LocationConstraint={ctx.region}"
         fix = _CREATE_AGAIN.format(name=name, region=ctx.region, constraint=constraint)
         return group.fail(BUCKET, f"there is no bucket {name}", fix)
     if state == "foreign":
@@ -121,10 +114,9 @@ def check_bucket(ctx: DeploymentContext, group: Group, name: str) -> Check:
     strange = [item["Key"] for item in listed if not is_of_table(item["Key"])]
     if not strange:
         return group.ok(BUCKET, f"{name} in {ctx.region}")
-    summary = (
-        f"{name} holds what Tableflow didn't write: "
-        f"{', '.join(strange[:_SHOWN])}{' …' if strange[_SHOWN:] else ''}"
-    )
+    summary = f"{name} holds what Tableflow didn't write: {', '.join(strange[:_SHOWN])}"
+    if strange[_SHOWN:]:
+        summary += " …"
     return group.warn(
         BUCKET, summary, "Move it elsewhere: Tableflow wants the bucket for itself, empty at first"
     )

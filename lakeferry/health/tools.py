@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from config.deployments.confluent_model import Topic
 from config.deployments.deployment_file import LoadedDeployment
 from glue_jobs.platform import DEFAULT_RELEASE, JAVA_VERSION
 from lakeferry.deployment import cdk, node
@@ -119,9 +118,13 @@ def check_file(plan: LoadedDeployment) -> list[Check]:
         "table": len(deployment.tables),
         "export": len(deployment.exports),
     }
-    counts = ", ".join(f"{number} {name}{'' if number == 1 else 's'}" for name, number in numbers.items())
+    counts = []
+    for name, number in numbers.items():
+        plural = "" if number == 1 else "s"
+        counts.append(f"{number} {name}{plural}")
+    what = f"project/deployments/{deployment.identity.stage}.toml: {', '.join(counts)}"
     return [
-        FILE.ok("deployment file", f"project/deployments/{deployment.identity.stage}.toml: {counts}"),
+        FILE.ok("deployment file", what),
         check_field_names(plan),
     ]
 
@@ -134,23 +137,19 @@ def check_field_names(plan: LoadedDeployment) -> Check:
     """Check the names of fields: unlike a topic's, they may have upper-case letters, which Glue shows in
     lower case.
     """
-    fields = [
-        f"{topic.name}.{field}"
-        for topic in plan.deployment.tables
-        for field in _list_fields(plan, topic)
-        if field != field.lower()
-    ]
+    fields: list[str] = []
+    for topic in plan.deployment.tables:
+        schema = json.loads(plan.sources.schema_text(topic) or "{}")
+        names = [str(field.get("name", "")) for field in schema.get("fields", [])]
+        fields += [f"{topic.name}.{name}" for name in names if name != name.lower()]
     if not fields:
         return FILE.ok("lower-case names", "all topics, and all fields of the schemas in project/topics/")
-    listed = ", ".join(fields[:_MOST_FIELDS]) + (" …" if fields[_MOST_FIELDS:] else "")
+    listed = ", ".join(fields[:_MOST_FIELDS])
+    if fields[_MOST_FIELDS:]:
+        listed += " …"
     fix = "Write them in the schema in lower case with underscores"
     effect = (
         f"fields with upper-case letters: {listed}; Glue shows them in lower case, and Snowflake finds them "
         "only as Glue does"
     )
     return FILE.warn("lower-case names", effect, fix)
-
-
-def _list_fields(plan: LoadedDeployment, topic: Topic) -> list[str]:
-    schema = json.loads(plan.sources.schema_text(topic) or "{}")
-    return [str(field.get("name", "")) for field in schema.get("fields", [])]

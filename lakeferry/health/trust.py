@@ -93,24 +93,20 @@ def check_trust(group: Group, role: Role, principal: Principal, restore: str) ->
         )
     trusting = [statement for statement in on if principal.arn in _list_principals(statement)]
     if not trusting:
-        whom = (
-            ", ".join(
-                _format_principal(principal_)
-                for statement in on
-                for principal_ in _list_principals(statement)
-            )
-            or "nobody"
-        )
+        trusted: list[str] = []
+        for statement in on:
+            trusted += [_format_principal(arn) for arn in _list_principals(statement)]
+        whom = ", ".join(trusted) or "nobody"
         return group.fail(
             principal.check, f"for {principal.action}, the role trusts {whom}", restore, str(principal)
         )
     if not principal.external_id:
         return group.ok(principal.check, f"{principal.action} by {principal.arn}")
     accepted = [_list_external_ids(statement) for statement in trusting]
-    if principal.external_id in [external_id for ids in accepted for external_id in ids] and all(accepted):
+    ids = [external_id for external_ids in accepted for external_id in external_ids]
+    if principal.external_id in ids and all(accepted):
         return group.ok(principal.check, str(principal))
-    ids = ", ".join(external_id for ids in accepted for external_id in ids)
-    wants = f"external id {ids}" if all(accepted) else "no external id, so it takes any"
+    wants = f"external id {', '.join(ids)}" if all(accepted) else "no external id, so it takes any"
     needed = f"external id {principal.external_id}, which {principal.arn} uses"
     return group.fail(principal.check, f"the role requires {wants}", restore, needed)
 
@@ -122,14 +118,14 @@ def check_permissions(
 
     Resource policies (of the bucket, the Glue catalog and KMS keys) are not simulated. Raises ClientError.
     """
-    lacking = [
-        action
-        for resource, actions in needs.items()
-        for action in _list_denied_actions(ctx, role.arn, resource, actions)
-    ]
+    lacking: list[str] = []
+    for resource, actions in needs.items():
+        lacking += _list_denied_actions(ctx, role.arn, resource, actions)
     if not lacking:
         return group.ok(POLICY, f"all {sum(map(len, needs.values()))} actions that are needed")
-    listed = "; ".join(lacking[:_MOST]) + (f"; and {len(lacking) - _MOST} more" if lacking[_MOST:] else "")
+    listed = "; ".join(lacking[:_MOST])
+    if lacking[_MOST:]:
+        listed += f"; and {len(lacking) - _MOST} more"
     return group.fail(POLICY, f"the role may not {listed}", restore)
 
 
@@ -178,9 +174,9 @@ def _explain_denial(result: Mapping[str, Any]) -> str:
 
 def _list_principals(statement: Mapping[str, Any]) -> list[str]:
     principal = statement.get("Principal", {})
-    return [
-        str(item) for item in _as_list(principal.get("AWS") if isinstance(principal, Mapping) else principal)
-    ]
+    if isinstance(principal, Mapping):
+        principal = principal.get("AWS")
+    return [str(item) for item in _as_list(principal)]
 
 
 def _list_actions(statement: Mapping[str, Any]) -> list[str]:
@@ -193,14 +189,13 @@ def _format_principal(principal: str) -> str:
 
 def _list_external_ids(statement: Mapping[str, Any]) -> list[str]:
     conditions = statement.get("Condition") or {}
-    tests = [conditions.get(name) or {} for name in _EQUALS]
-    return [
-        str(item)
-        for test in tests
-        for key, value in test.items()
-        if key.lower() == _EXTERNAL_ID
-        for item in _as_list(value)
-    ]
+    external_ids: list[str] = []
+    for name in _EQUALS:
+        test = conditions.get(name) or {}
+        for key, value in test.items():
+            if key.lower() == _EXTERNAL_ID:
+                external_ids += [str(item) for item in _as_list(value)]
+    return external_ids
 
 
 def _as_list(value: Any) -> list[Any]:
