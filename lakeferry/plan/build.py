@@ -52,10 +52,15 @@ def build_plan(ctx: DeploymentContext, cdk: Cdk, report: Reporter) -> Plan:
     answers = schemas.ask(ctx, comparison, changes)
     others = tenants.compare(ctx, active)
     with translate_aws_errors("reading the events of the last deployment"):
-        phases = [
-            durations.expect_phase(stack.name, changes, _find_last_duration(ctx, deployed.get(stack.name)))
-            for stack in wanted
-        ]
+        phases = []
+        for stack in wanted:
+            before = deployed.get(stack.name)
+            last = durations.find_last(ctx.client("cloudformation"), before.id) if before else None
+            phases.append(durations.expect_phase(stack.name, changes, last))
+    settings: list[Setting] = []
+    for stack in wanted:
+        if stack.name in active:
+            settings += _compare_settings(stack, active[stack.name])
     return Plan(
         prefix=ctx.deployment.prefix,
         account=ctx.account,
@@ -65,12 +70,7 @@ def build_plan(ctx: DeploymentContext, cdk: Cdk, report: Reporter) -> Plan:
         refusals=[*others.refusals, *refusals.find(comparison, changes), *answers.refusals],
         unasked=(*others.unasked, *answers.unasked),
         busy=[f"stack {stack.name} is {stack.status}" for stack in deployed.values() if stack.is_in_progress],
-        settings=[
-            setting
-            for stack in wanted
-            if stack.name in active
-            for setting in _settings(stack, active[stack.name])
-        ],
+        settings=settings,
         phases=[phase for phase in phases if phase],
         cost=cost.estimate(ctx.loaded),
         deployed=list(deployed),
@@ -97,11 +97,7 @@ def build_first_plan(ctx: DeploymentContext, cdk: Cdk) -> Plan:
     )
 
 
-def _find_last_duration(ctx: DeploymentContext, deployed: Stack | None) -> float | None:
-    return durations.find_last(ctx.client("cloudformation"), deployed.id) if deployed else None
-
-
-def _settings(wanted: SynthesizedStack, deployed: Stack) -> Iterator[Setting]:
+def _compare_settings(wanted: SynthesizedStack, deployed: Stack) -> Iterator[Setting]:
     """Yield the tags and outputs of a stack, and its termination protection, where they differ."""
     before = _read_settings(deployed)
     after = _read_settings(wanted)

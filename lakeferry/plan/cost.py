@@ -256,7 +256,8 @@ def _list_rates(deployment: Deployment) -> Iterator[Rate]:
     if deployment.snowflake is not None and deployment.uses_snowflake:
         size = deployment.snowflake.warehouse_size
         used = ("snowflake_credit_low", "snowflake_credit_high")
-        low, high = (_CREDITS[size] * read_price(price) for price in used)
+        low = _CREDITS[size] * read_price("snowflake_credit_low")
+        high = _CREDITS[size] * read_price("snowflake_credit_high")
         yield Rate(f"an hour in which the Snowflake warehouse runs ({size})", low, high, used)
 
 

@@ -118,6 +118,10 @@ class Comparison:
         by_id = {change.resource.id: change for change in changed if change}
         return [change for stack in self.wanted for change in self._compare_stack(stack, by_id)]
 
+    def list_wanted(self) -> list[TemplateResource]:
+        """Return the resources of all synthesised stacks."""
+        return [resource for stack in self.wanted for resource in list_resources(stack.name, stack.template)]
+
     def before(self, resource: TemplateResource) -> TemplateResource | None:
         """Return the deployed resource, None for a new one."""
         return self._read_deployed(resource.stack).get(resource.logical_id)
@@ -143,11 +147,9 @@ class Comparison:
 
     def _read_deployed(self, stack: str) -> dict[str, TemplateResource]:
         deployed = self.deployed.get(stack)
-        return (
-            {resource.logical_id: resource for resource in list_resources(stack, deployed.template)}
-            if deployed
-            else {}
-        )
+        if deployed is None:
+            return {}
+        return {resource.logical_id: resource for resource in list_resources(stack, deployed.template)}
 
     def _pair_resources(self) -> Iterator[_Pair]:
         for stack in self.wanted:
@@ -235,9 +237,8 @@ class _Difference:
 
     def _compare_property(self, name: str) -> Iterator[Why]:
         fallback = replacement.find_default(self.pair.after, name)
-        before, after = (
-            resource_.properties.get(name, fallback) for resource_ in (self.pair.before, self.pair.after)
-        )
+        before = self.pair.before.properties.get(name, fallback)
+        after = self.pair.after.properties.get(name, fallback)
         caused_by = next((id[1] for id in self._find_references(after) if id in self.replaced), "")
         is_same = replacement.is_same(self.pair.after, name, before, after)
         if is_same and not caused_by:
@@ -259,11 +260,13 @@ class _Difference:
 
         def touched(paths: tuple[tuple[str, ...], ...]) -> bool:
             mine = [path[1:] for path in paths if path[0] == name]
-            values = [(_read_at(before, path), _read_at(after, path)) for path in mine]
-            return any(
-                old != new or any(id in self.replaced for id in self._find_references(new))
-                for old, new in values
-            )
+            for path in mine:
+                new = _read_at(after, path)
+                if _read_at(before, path) != new:
+                    return True
+                if any(id in self.replaced for id in self._find_references(new)):
+                    return True
+            return False
 
         if touched(rule.replaced):
             return Action.REPLACE, False

@@ -63,15 +63,13 @@ def expect_phase(stack: str, changes: Iterable[Change], last: float | None = Non
     ]
     if not mine:
         return None
-    slow = [
-        ESTIMATES[kind]
-        for kind in dict.fromkeys(change.resource.kind for change in mine)
-        if kind in ESTIMATES
-    ]
-    low, high = _CREATE if all(change.action is Action.CREATE for change in mine) else _UPDATE
-    return Phase(
-        stack, low + sum(seconds[0] for seconds in slow), high + sum(seconds[1] for seconds in slow), last
-    )
+    kinds = dict.fromkeys(change.resource.kind for change in mine)
+    slow = [ESTIMATES[kind] for kind in kinds if kind in ESTIMATES]
+    is_new = all(change.action is Action.CREATE for change in mine)
+    shortest, longest = _CREATE if is_new else _UPDATE
+    low = shortest + sum(minutes[0] for minutes in slow)
+    high = longest + sum(minutes[1] for minutes in slow)
+    return Phase(stack, low, high, last)
 
 
 def find_last(client: Any, stack_id: str) -> float | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from lakeferry.plan.difference import Action, Change, Comparison
-from lakeferry.plan.templates import TemplateResource, list_resources
+from lakeferry.plan.templates import TemplateResource
 
 _HAVE_RECORDS: Final = ("topic", "flink_statement")
 #: The types whose objects are deleted with a key of a service, and the properties that name the secret with
@@ -49,20 +49,19 @@ def list_refusals(
 def list_adopted(changes: Sequence[Change]) -> list[TemplateResource]:
     """Return the resources that take over an object that exists, because the deployment file says that it is
     its own.
-
-    In an environment of its own, each schema takes over what a connector registered; the file doesn't name
-    that.
     """
-    return [
-        change.resource
-        for change in changes
-        if change.resource.properties.get("adopt")
-        and (change.action is Action.CREATE or any(why.property == "adopt" for why in change.why))
-        and (
-            change.resource.kind != "schema"
-            or isinstance(change.resource.properties.get("environment_id"), str)
-        )
-    ]
+    adopted = []
+    for change in changes:
+        resource = change.resource
+        if not resource.properties.get("adopt"):
+            continue
+        is_taken_now = change.action is Action.CREATE or any(why.property == "adopt" for why in change.why)
+        # In an environment of its own, each schema takes over what a connector registered; the file doesn't
+        # name that.
+        is_named = resource.kind != "schema" or isinstance(resource.properties.get("environment_id"), str)
+        if is_taken_now and is_named:
+            adopted.append(resource)
+    return adopted
 
 
 def _refuse_other_origin(
@@ -111,11 +110,7 @@ def _refuse_other_owner(
 def _refuse_environment_in_use(
     comparison: Comparison, changes: Sequence[Change]
 ) -> Iterator[tuple[TemplateResource, str]]:
-    stay = {
-        resource.kind
-        for stack in comparison.wanted
-        for resource in list_resources(stack.name, stack.template)
-    }
+    stay = {resource.kind for resource in comparison.list_wanted()}
     for change in changes:
         if (
             change.resource.kind == "environment"
@@ -134,13 +129,10 @@ def _refuse_environment_in_use(
 def _refuse_protected_records(
     comparison: Comparison, changes: Sequence[Change]
 ) -> Iterator[tuple[TemplateResource, str]]:
-    records = [
-        resource for stack in comparison.wanted for resource in list_resources(stack.name, stack.template)
-    ]
     protects = any(
         resource.kind == "kafka_cluster"
         and str(resource.properties.get("deletion_protection")).lower() == "true"
-        for resource in records
+        for resource in comparison.list_wanted()
     )
     for change in changes:
         resource = comparison.before(change.resource) or change.resource

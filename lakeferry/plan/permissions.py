@@ -60,25 +60,25 @@ def compare(wanted: Sequence[SynthesizedStack], deployed: Mapping[str, Stack]) -
 def _compare_stack(
     stack: SynthesizedStack, deployed: Stack | None, given: Exports
 ) -> Iterator[PermissionChange]:
-    before = (
-        {resource.logical_id: resource for resource in list_resources(stack.name, deployed.template)}
-        if deployed
-        else {}
-    )
+    before = {}
+    if deployed:
+        before = {resource.logical_id: resource for resource in list_resources(stack.name, deployed.template)}
     after = {resource.logical_id: resource for resource in list_resources(stack.name, stack.template)}
     for logical_id in dict.fromkeys([*after, *before]):
-        old, new = (_read_resource(resources.get(logical_id), given) for resources in (before, after))
+        old = _read_resource(before.get(logical_id), given)
+        new = _read_resource(after.get(logical_id), given)
         if old != new:
             added = new - old
             removed = old - new
+            allows_more = any(permission.effect == _ALLOW for permission in added)
+            denies_less = any(permission.effect == _DENY for permission in removed)
             yield PermissionChange(
                 stack.name,
                 logical_id,
                 (after.get(logical_id) or before[logical_id]).type,
                 tuple(_format_lines(added)),
                 tuple(_format_lines(removed)),
-                any(statement.effect == _ALLOW for statement in added)
-                or any(statement.effect == _DENY for statement in removed),
+                broadens=allows_more or denies_less,
             )
 
 
@@ -88,18 +88,13 @@ def _read_resource(resource: TemplateResource | None, given: Exports) -> set[Per
     properties = resource.properties
     permissions = set(_read_documents(properties, given))
     if resource.type == _LAMBDA:
-        source = properties.get("SourceArn")
-        principal, function = (
-            references.format_without_assets(properties.get(name), given)
-            for name in ("Principal", "FunctionName")
-        )
+        principal = references.format_without_assets(properties.get("Principal"), given)
+        function = references.format_without_assets(properties.get("FunctionName"), given)
         scope = f"to {principal} on {function}"
-        where = f" if it comes from {references.format_without_assets(source, given)}" if source else ""
-        permissions.add(
-            Permission(
-                _ALLOW, scope + where, references.format_without_assets(properties.get("Action"), given)
-            )
-        )
+        if source := properties.get("SourceArn"):
+            scope += f" if it comes from {references.format_without_assets(source, given)}"
+        action = references.format_without_assets(properties.get("Action"), given)
+        permissions.add(Permission(_ALLOW, scope, action))
     for arn in properties.get("ManagedPolicyArns") or []:
         permissions.add(
             Permission(_ALLOW, "", f"whatever policy {references.format_without_assets(arn, given)} allows")
@@ -137,17 +132,16 @@ def _read_statement(statement: Mapping[str, Any], given: Exports) -> Iterator[Pe
     scopes = [""]
     for name, word in _SCOPE:
         if name in statement:
-            scopes = [
-                f"{scope} {word} {part}" for scope in scopes for part in _write_values(statement[name], given)
-            ]
+            parts = _write_values(statement[name], given)
+            scopes = [f"{scope} {word} {part}" for scope in scopes for part in parts]
     actions = [
         *_write_values(statement.get("Action", []), given),
         *(f"all but {part}" for part in _write_values(statement.get("NotAction", []), given)),
     ]
     effect = str(statement.get("Effect", _ALLOW))
-    yield from (
-        Permission(effect, f"{scope}{where}".strip(), action) for scope in scopes for action in actions
-    )
+    for scope in scopes:
+        for action in actions:
+            yield Permission(effect, f"{scope}{where}".strip(), action)
 
 
 def _write_values(value: Any, given: Exports) -> list[str]:

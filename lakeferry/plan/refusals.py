@@ -14,7 +14,7 @@ import attrs
 from lakeferry.plan import ownership, references, replacement
 from lakeferry.plan.difference import Action, Change, Comparison
 from lakeferry.plan.references import ResourceId
-from lakeferry.plan.templates import TemplateResource, list_resources
+from lakeferry.plan.templates import TemplateResource
 from lambdas.confluent import errors
 from lambdas.confluent.properties import CLUSTER_TYPES, MAX_CFU, STREAM_GOVERNANCE
 
@@ -92,16 +92,11 @@ def _refuse_exports_in_use(comparison: Comparison, changes: Sequence[Change]) ->
     importers: dict[ResourceId, set[str]] = {}
     wanted = {stack.name: json.dumps(stack.template) for stack in comparison.wanted}
     still: dict[ResourceId, bool] = {}
-    for name, id in references.list_exports(
-        {name: stack.template for name, stack in comparison.deployed.items()}
-    ).items():
+    templates = {name: stack.template for name, stack in comparison.deployed.items()}
+    deployed = {name: json.dumps(template) for name, template in templates.items()}
+    for name, id in references.list_exports(templates).items():
         imported = json.dumps({"Fn::ImportValue": name})[1:-1]
-        deployed = comparison.deployed.items()
-        users = {
-            stack
-            for stack, other_stack in deployed
-            if stack != id[0] and imported in json.dumps(other_stack.template)
-        }
+        users = {stack for stack, text in deployed.items() if stack != id[0] and imported in text}
         if id in affected and users:
             importers.setdefault(id, set()).update(users)
             still[id] = still.get(id, False) or any(
@@ -112,11 +107,11 @@ def _refuse_exports_in_use(comparison: Comparison, changes: Sequence[Change]) ->
         if id in repaired:
             consequence = "it is missing, and a new one has another id"
         why = "Other stacks import a value of it, and CloudFormation refuses to change that"
-        way = "" if still[id] else f". {_deploy_first(sorted(users))}"
+        way = "" if still[id] else f". {_explain_order(sorted(users))}"
         yield Refusal(affected[id], f"{consequence}. {why}: {', '.join(sorted(users))}{way}")
 
 
-def _deploy_first(stacks: Sequence[str]) -> str:
+def _explain_order(stacks: Sequence[str]) -> str:
     """Return how to deploy stacks that no longer import a value, before the stack that stops exporting it."""
     stage = stacks[0].split("-")[-2]
     command = f"python -m lakeferry.deployment.cdk deploy {' '.join(stacks)} --exclusively -c stage={stage}"
@@ -161,7 +156,8 @@ def _explain_refusal_of_confluent(before: TemplateResource, change: Change) -> s
     if change.action is not Action.UPDATE:
         return ""
     if after.kind == "topic":
-        old, new = (int(_read_value(resource_, "partitions")) for resource_ in (before, after))
+        old = int(_read_value(before, "partitions"))
+        new = int(_read_value(after, "partitions"))
         if new < old:
             return f"partitions can't be lowered from {old} to {new}. {errors.CANT_CHANGE.remedy}"
     if (
@@ -193,31 +189,28 @@ def _refuse_for_tables_and_records(comparison: Comparison, changes: Sequence[Cha
     """Yield topics whose new cleanup.policy needs another write mode of the table, and removed schemas whose
     topic stays.
     """
-    wanted = [
-        resource for stack in comparison.wanted for resource in list_resources(stack.name, stack.template)
-    ]
     stay = {
         (resource.kind, str(resource.properties.get("topic")))
-        for resource in wanted
+        for resource in comparison.list_wanted()
         if comparison.before(resource)
     }
     for change in changes:
-        one = change.resource
-        before = comparison.before(change.resource)
-        if before and one.kind == "topic" and change.action is Action.UPDATE:
-            configs = [topic.properties.get("config") or {} for topic in (before, one)]
+        resource = change.resource
+        before = comparison.before(resource)
+        if before and resource.kind == "topic" and change.action is Action.UPDATE:
+            configs = [topic.properties.get("config") or {} for topic in (before, resource)]
             compacts = ["compact" in str(config.get("cleanup.policy")) for config in configs]
-            if compacts[0] != compacts[1] and ("tableflow_topic", str(one.properties["topic"])) in stay:
+            if compacts[0] != compacts[1] and ("tableflow_topic", str(resource.properties["topic"])) in stay:
                 yield Refusal(
-                    one,
+                    resource,
                     "its cleanup.policy decides how Tableflow writes, and that can't change while "
                     "Tableflow is on. Remove [topics.tableflow], deploy, then change the policy and add it "
                     "again: the new table begins with the records that the topic still has",
                 )
-        topic = str(one.properties.get("subject", "")).removesuffix("-value")
-        if one.kind == "schema" and change.action is Action.DELETE and ("topic", topic) in stay:
+        topic = str(resource.properties.get("subject", "")).removesuffix("-value")
+        if resource.kind == "schema" and change.action is Action.DELETE and ("topic", topic) in stay:
             yield Refusal(
-                one,
+                resource,
                 f"topic {topic} stays, and nobody could read its records without the schema. Let Datagen "
                 "write to another topic, or remove this topic first",
             )

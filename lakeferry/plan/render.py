@@ -105,7 +105,8 @@ def show(output: Output, plan: Plan) -> None:
             "no stack"
         )
     if plan.phases and not plan.is_empty:
-        low, high = (sum(getattr(phase, name) for phase in plan.phases) for name in ("low", "high"))
+        low = sum(phase.low for phase in plan.phases)
+        high = sum(phase.high for phase in plan.phases)
         output.print(f"\nExpected duration: {low:.0f} to {high:.0f} minutes")
         for phase in plan.phases:
             output.print(f"  {phase.stack}  {phase}")
@@ -165,7 +166,8 @@ def build_document(plan: Plan) -> dict[str, Any]:
 
 
 def format_day_cost(cost: Estimate) -> str:
-    low, high = (amount / HOURS * _DAY_HOURS for amount in (cost.low, cost.high))
+    low = cost.low / HOURS * _DAY_HOURS
+    high = cost.high / HOURS * _DAY_HOURS
     return f"{low:,.0f} to {high:,.0f} USD a day"
 
 
@@ -209,11 +211,9 @@ def _show_system(output: Output, plan: Plan, system: str) -> None:
     if not mine:
         return
     output.print(f"\n{system}: {_format_counts(plan.counts(system), GRAVEST)}")
-    shown = (
-        mine
-        if system != AWS or output.verbose
-        else [change for change in mine if change.action is not Action.CREATE]
-    )
+    shown = mine
+    if system == AWS and not output.verbose:
+        shown = [change for change in mine if change.action is not Action.CREATE]
     if shown:
         output.table(_COLUMNS, list(_build_rows(shown, output.verbose)))
     if len(shown) < len(mine):

@@ -168,4 +168,6 @@ def as_strings(value: Any) -> Any:
         return {name: as_strings(item) for name, item in value.items()}
     if isinstance(value, list):
         return [as_strings(item) for item in value]
-    return str(value).lower() if isinstance(value, bool) else str(value) if value is not None else None
+    if value is None:
+        return None
+    return str(value).lower() if isinstance(value, bool) else str(value)

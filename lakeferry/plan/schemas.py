@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
@@ -78,11 +78,6 @@ def _find_refused(registry: RestClient, schemas: Iterable[TemplateResource]) -> 
         body = {"schema": schema.properties["schema"], "schemaType": kind}
         answer = registry.post(route, body, repeatable=True, verbose="true")
         if isinstance(answer, dict) and answer.get("is_compatible") is False:
-            yield Refusal(
-                schema, f"Schema Registry refuses it: {_join_reasons(answer)}. {SCHEMA_INCOMPATIBLE.remedy}"
-            )
-
-
-def _join_reasons(answer: dict[str, Any]) -> str:
-    messages = answer.get("messages") or ["it is incompatible with an earlier schema"]
-    return "; ".join(str(message) for message in messages)
+            messages = answer.get("messages") or ["it is incompatible with an earlier schema"]
+            reasons = "; ".join(str(message) for message in messages)
+            yield Refusal(schema, f"Schema Registry refuses it: {reasons}. {SCHEMA_INCOMPATIBLE.remedy}")

@@ -816,7 +816,9 @@ def test_outputs_tags_and_protection_are_changes_too(templates):
     changed_template["Outputs"]["Another"] = {"Value": {"Ref": "LakeBucket9CD7BBD2"}}
     before = Stack("d", "arn", "CREATE_COMPLETE", template=template, tags={"owner": "me"})
     settings = list(
-        build._settings(SynthesizedStack("d", changed_template, {"owner": "you"}, is_protected=True), before)
+        build._compare_settings(
+            SynthesizedStack("d", changed_template, {"owner": "you"}, is_protected=True), before
+        )
     )
     assert [(setting.what, setting.before, setting.after) for setting in settings] == [
         ("tag owner", "me", "you"),
