@@ -137,9 +137,8 @@ def set_value(text: str, table: str, key: str, value: TomlValue) -> str:
     numbers = find_key_lines(text)
     if (line := numbers.get(f"{table}.{key}")) is not None:
         start, end = _find_span(lines, line - 1)
-        lines[start:end] = [
-            f"{key} = {to_toml(value)}{_find_comment(lines[start]) if end == start + 1 else ''}"
-        ]
+        comment = _find_comment(lines[start]) if end == start + 1 else ""
+        lines[start:end] = [f"{key} = {to_toml(value)}{comment}"]
     elif has_table(text, table):
         lines.insert(numbers[table], f"{key} = {to_toml(value)}")
     else:

@@ -139,11 +139,11 @@ def _find_unused_answers(answers: Answers, deployment: Deployment) -> Iterator[s
     topics = ", ".join(topic.name for topic in deployment.topics) or "a topic of the file"
     without_schema = _find_topics_to_import(deployment)
     if without_schema:
+        source = "Schema Registry" if deployment.uses_existing_cluster else "the tables"
         yield (
             f"exports of {', '.join(without_schema)} are not in the file yet: their schemas are not known. "
             f"`{find_program_name()} topics import --stage {deployment.identity.stage}` reads them from "
-            f"{'Schema Registry' if deployment.uses_existing_cluster else 'the tables'}; then run this "
-            "command again"
+            f"{source}; then run this command again"
         )
     elif not deployment.exports:
         names = (
@@ -236,7 +236,8 @@ def _adapt_to_clone(
     """
     if question.key != "topics":
         return question
-    names = {topic.name for topic in before.topics} if before else set()
+    existing = before.topics if before else []
+    names = {topic.name for topic in existing}
 
     def check_topics(text: str) -> str | None:
         if problem := question.check(text):
@@ -249,7 +250,9 @@ def _adapt_to_clone(
             if name not in names
         }
         missing = [f"project/topics/{name}.avsc" for name, file in files.items() if not file.is_file()]
-        return f"there is no {' and no '.join(missing)}: the Avro schema of the topic" if missing else None
+        if not missing:
+            return None
+        return f"there is no {' and no '.join(missing)}: the Avro schema of the topic"
 
     return attrs.evolve(question, check=check_topics)
 
@@ -270,10 +273,10 @@ def _confirm(output: Output, clone: Clone, difference: str, *, yes: bool) -> boo
     Raises CommandFailed if it can't be asked.
     """
     output.print(difference)
-    if comments := sum(
-        line.startswith("-") and line[1:].lstrip().startswith("#") for line in difference.splitlines()
-    ):
-        output.warn(f"! {comments} comment lines would be removed from {clone.name}")
+    removed = [line[1:] for line in difference.splitlines() if line.startswith("-")]
+    comments = [line for line in removed if line.lstrip().startswith("#")]
+    if comments:
+        output.warn(f"! {len(comments)} comment lines would be removed from {clone.name}")
     if exports := re.findall(r'^-\s*contract\s*=\s*"([^"]+)"', difference, re.MULTILINE):
         output.warn(f"! exports would be removed from {clone.name}: {', '.join(exports)}")
     if yes:
@@ -287,7 +290,9 @@ def _confirm(output: Output, clone: Clone, difference: str, *, yes: bool) -> boo
 def _report(
     output: Output, clone: Clone, deployment: Deployment, *, written: bool, difference: str
 ) -> dict[str, Any]:
-    state = "written" if written else "unchanged" if not difference else _NOT_WRITTEN
+    state = "written" if written else "unchanged"
+    if difference and not written:
+        state = _NOT_WRITTEN
     output.print(f"{clone.name}: {state}")
     if state == _NOT_WRITTEN:
         return {
@@ -298,10 +303,9 @@ def _report(
             "not_stored": [],
             "next": [],
         }
-    addresses = {
-        *deployment.alerts.engineers,
-        *(address for export in deployment.exports for address in export.recipients),
-    }
+    addresses = set(deployment.alerts.engineers)
+    for export in deployment.exports:
+        addresses.update(export.recipients)
     for address in sorted(addresses):
         if address.endswith("@example.com"):
             output.warn(f"! {address} is an example: mails to it are not delivered")

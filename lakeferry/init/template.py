@@ -102,8 +102,10 @@ def render_file(stage: str, answers: Answers) -> str:
 def write_topics(answers: Answers) -> str:
     """Return the topics in the answers with their tables; for the example, also its Flink statement."""
     if answers["topics"] == EXAMPLE:
-        first, second = (_write_snowflake_table(name, answers) for name in EXAMPLE_TOPICS)
-        return EXAMPLE_COMMENT + _EXAMPLE.format(first=first, second=second)
+        first, second = EXAMPLE_TOPICS
+        first_table = _write_snowflake_table(first, answers)
+        second_table = _write_snowflake_table(second, answers)
+        return EXAMPLE_COMMENT + _EXAMPLE.format(first=first_table, second=second_table)
     names = split_names(answers["topics"])
     if answers["database"] != NONE:
         return "\n".join(_EXISTING.format(name=name) for name in names)
@@ -154,6 +156,7 @@ def to_snowflake_name(topic: str) -> str:
 
 
 def _write_identity(stage: str, answers: Answers) -> str:
+    on_destroy = "keep" if stage == "prod" else "delete"
     return f"""\
 #:schema ../docs/reference/deployment.schema.json
 # Written by `lakeferry init`; change it as you like. docs/reference/deployment-file.md lists all keys; dev.toml and prod.toml are
@@ -164,7 +167,7 @@ name = {to_toml(answers["name"])}
 stage = {to_toml(stage)}
 owner = {to_toml(answers["owner"])}
 # `lakeferry destroy` with "keep" retains buckets, Glue tables and the pseudonymisation key; with "delete" it removes them.
-on_destroy = "{"keep" if stage == "prod" else "delete"}"
+on_destroy = "{on_destroy}"
 """
 
 
@@ -230,12 +233,14 @@ def _export(contract: Contract, answers: Answers) -> str:
     """Return an export. If the deployment creates the topics, its first window is today's: there are no older
     events.
     """
-    day = datetime.now(ZoneInfo(answers["zone"])).date()
-    first_day = f"first_day = {day}  # a new deployment has no events of earlier windows\n"
+    first_day = ""
+    if answers["database"] == NONE and not uses_existing_cluster(answers):
+        day = datetime.now(ZoneInfo(answers["zone"])).date()
+        first_day = f"first_day = {day}  # a new deployment has no events of earlier windows\n"
     return f"""\
 [[exports]]
 contract = "{contract.name}"
 cron = {to_toml(schedule(answers, contract.window.every))}  # minute, hour, day of month, month, day of week, year
 zone = {to_toml(answers["zone"])}
 recipients = {to_toml(list_recipients(answers))}
-{"" if answers["database"] != NONE or uses_existing_cluster(answers) else first_day}"""
+{first_day}"""

@@ -94,6 +94,7 @@ class _Listing:
                     item, kind="glue_table", name=table["Name"], id=table["Name"], parents=(item.name,)
                 )
         ownership = self._keep_data(self._own_by_part("confluent"))
+        own_buckets = [*buckets, *self._list_emptied_buckets()]
         databases = [
             database["Name"]
             for page in list_pages(self.ctx, "glue", "get_databases")
@@ -102,9 +103,7 @@ class _Listing:
         for database in filter(_CLUSTER.fullmatch, databases):
             tables = list(self._list_tables(database))
             deployment_tables = [
-                table
-                for table in tables
-                if any(is_table_in(table, bucket) for bucket in [*buckets, *self._list_emptied_buckets()])
+                table for table in tables if any(is_table_in(table, bucket) for bucket in own_buckets)
             ]
             if not deployment_tables and not self._was_to_be_cleaned(database):
                 continue

@@ -66,18 +66,18 @@ def _call(service: str, operation: str, **parameters: Any) -> Callable[[Deployme
             "parent": "".join(item.parents[:1]),
             "account": ctx.account,
         }
-        given = {
-            name: value.format(**values) if isinstance(value, str) else value
-            for name, value in parameters.items()
-        }
-        getattr(ctx.client(service), operation)(**given)
+        arguments = {}
+        for name, value in parameters.items():
+            arguments[name] = value.format(**values) if isinstance(value, str) else value
+        getattr(ctx.client(service), operation)(**arguments)
 
     return delete
 
 
 def _delete_event_rule(ctx: DeploymentContext, item: Item) -> None:
     events = ctx.client("events")
-    if ids := [rule_target["Id"] for rule_target in events.list_targets_by_rule(Rule=item.name)["Targets"]]:
+    targets = events.list_targets_by_rule(Rule=item.name)["Targets"]
+    if ids := [target["Id"] for target in targets]:
         events.remove_targets(Rule=item.name, Ids=ids)
     events.delete_rule(Name=item.name)
 

@@ -209,11 +209,17 @@ def list_dynamodb_tables(ctx: DeploymentContext) -> Iterator[AwsResource]:
 def list_secrets(ctx: DeploymentContext, *, of_pseudonyms: bool) -> Iterator[AwsResource]:
     for row in _list_rows(ctx, "secretsmanager", "list_secrets", "SecretList", IncludePlannedDeletion=True):
         description = row.get("Description", "")
-        is_own = description == f"{PSEUDONYM_SECRET}{ctx.deployment.prefix}"
-        if is_own if of_pseudonyms else not description.startswith(PSEUDONYM_SECRET):
-            yield AwsResource(
-                row["Name"], row["ARN"], description, partial(parse_tags, row), _describe_deletion(row)
-            )
+        if of_pseudonyms:
+            is_listed = description == f"{PSEUDONYM_SECRET}{ctx.deployment.prefix}"
+        else:
+            is_listed = not description.startswith(PSEUDONYM_SECRET)
+        if not is_listed:
+            continue
+        deletion = ""
+        if at := row.get("DeletedDate"):
+            # ListSecrets gives the time of the request, and not the recovery window, which is 7 to 30 days.
+            deletion = f"requested on {_format_day(at)}; AWS deletes it when its recovery window ends"
+        yield AwsResource(row["Name"], row["ARN"], description, partial(parse_tags, row), deletion)
 
 
 def list_kms_keys(ctx: DeploymentContext) -> Iterator[AwsResource]:
@@ -249,12 +255,6 @@ def list_kms_keys(ctx: DeploymentContext) -> Iterator[AwsResource]:
             yield AwsResource(description, id, description, tags, pending, kind=kind)
     if refused and not is_any_described:
         raise refused
-
-
-def _describe_deletion(secret: Mapping[str, Any]) -> str:
-    """ListSecrets gives the time of the request, and not the recovery window, which is 7 to 30 days long."""
-    at = secret.get("DeletedDate")
-    return f"requested on {_format_day(at)}; AWS deletes it when its recovery window ends" if at else ""
 
 
 def _format_day(at: datetime) -> str:

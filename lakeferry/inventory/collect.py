@@ -28,10 +28,11 @@ def collect(ctx: DeploymentContext) -> list[Item]:
         if ctx.deployment.confluent or history.may_have_left(f"{ctx.deployment.prefix}-confluent"):
             reads.append(lambda: _list_guarded(CONFLUENT, lambda: _list_confluent(ctx, names)))
         stack = f"{ctx.deployment.prefix}-snowflake"
-        has_table = ctx.deployment.snowflake is not None
-        if ctx.deployment.uses_snowflake or (
-            history.had(stack) if has_table else history.may_have_left(stack)
-        ):
+        if ctx.deployment.snowflake is None:
+            may_have_objects = history.may_have_left(stack)
+        else:
+            may_have_objects = history.had(stack)
+        if ctx.deployment.uses_snowflake or may_have_objects:
             reads.append(lambda: _list_guarded(SNOWFLAKE, lambda: _list_snowflake(ctx, names)))
         with ThreadPoolExecutor(len(reads)) as pool:
             answers = [pool.submit(read) for read in reads]

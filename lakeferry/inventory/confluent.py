@@ -282,7 +282,9 @@ def _list_connectors(vendor: Confluent, route: str) -> list[str]:
         document = vendor.cloud.get(route)
     except NotFound:  # a cluster that is not ready yet has none
         return []
-    return [str(name) for name in document] if isinstance(document, list) else []
+    if not isinstance(document, list):
+        return []
+    return [str(name) for name in document]
 
 
 def _identify(document: dict[str, Any], *within: str) -> tuple[str, str]:

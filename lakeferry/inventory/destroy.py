@@ -268,8 +268,9 @@ def destroy(ctx: DeploymentContext, planned: Planned, *, say: Reporter, report: 
 
 def _as_orphan(item: Item) -> Item:
     """Return a managed stack that could not be deleted as an orphan. Other items keep their verdict."""
-    is_managed = item.kind == STACK and item.verdict is Verdict.MANAGED
-    return attrs.evolve(item, verdict=Verdict.ORPHANED, why="it could not be deleted") if is_managed else item
+    if item.kind != STACK or item.verdict is not Verdict.MANAGED:
+        return item
+    return attrs.evolve(item, verdict=Verdict.ORPHANED, why="it could not be deleted")
 
 
 @attrs.define
@@ -295,15 +296,13 @@ class _StackDeletion:
         """
         reasons: list[str] = []
         for id in self.ids:
-            with translate_aws_errors(f"deleting stack {id.split('/')[1] if '/' in id else id}"):
+            name = id.split("/")[1] if "/" in id else id
+            with translate_aws_errors(f"deleting stack {name}"):
                 if stack := stacks.describe(self.ctx, id, with_resources=force):
-                    unproved = (
-                        _list_unproved(self.ctx, stack) if force and stack.status == "DELETE_FAILED" else []
-                    )
+                    may_force = force and stack.status == "DELETE_FAILED"
+                    unproved = _list_unproved(self.ctx, stack) if may_force else []
                     reasons += unproved
-                    reasons += self._delete(
-                        stack, force=force and stack.status == "DELETE_FAILED" and not unproved
-                    )
+                    reasons += self._delete(stack, force=may_force and not unproved)
         return reasons
 
     def _delete(self, stack: Stack, *, force: bool) -> Iterator[str]:
@@ -384,5 +383,6 @@ def _list_reasons(client: Any, stack: Stack) -> Iterator[str]:
         yield f"{stack.name} is {stack.status}: {described.get('StackStatusReason') or 'no reason given'}"
         return
     latest = islice(stacks.read_newest_events(client, stack.id), _EVENTS)
-    for event in islice((event for event in latest if event.status == "DELETE_FAILED"), _REASONS):
+    failed = (event for event in latest if event.status == "DELETE_FAILED")
+    for event in islice(failed, _REASONS):
         yield f"{stack.name}: {event.logical_id}: {event.reason or 'no reason given'}"

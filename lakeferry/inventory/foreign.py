@@ -35,11 +35,9 @@ def require_own_contents(
     if clusters:
         resources = [resource for stack in standing for resource in read_known(ctx, stack)]
         known_resources = [resource for resource in resources if resource.status != stacks.DELETED]
-        objects += [
-            f"topic {topic} of {item.id}"
-            for item in clusters
-            for topic in _list_foreign_topics(ctx, item, known_resources)
-        ]
+        for item in clusters:
+            topics = _list_foreign_topics(ctx, item, known_resources)
+            objects += [f"topic {topic} of {item.id}" for topic in topics]
     if objects:
         hint = "Move or delete them if nobody needs them, then destroy again"
         raise CommandFailed(
@@ -55,7 +53,12 @@ def _list_foreign_topics(
     After a deletion that stopped half-way, the key that lists topics is gone, and so are the topics'
     resources. The deletion before had made this check.
     """
-    deployment_names = {name for resource in known_resources for name in _list_names(resource)}
+    deployment_names: set[str] = set()
+    for resource in known_resources:
+        properties = resource.properties
+        deployment_names.update(str(properties[name]) for name in _TOPICS if properties.get(name))
+        if resource.identity.kind == "tableflow_topic":
+            deployment_names.add("error_log")  # the default of a property that the state need not have
     try:
         listed = set(_list_topics(ctx, cluster))
     except LakeferryError as error:
@@ -70,12 +73,6 @@ def _list_foreign_topics(
             "DESTROY-FOREIGN", message, f"`lakeferry rotate {secret} --now`, then destroy again"
         ) from None
     return sorted(name for name in listed - deployment_names if not _INTERNAL.fullmatch(name))
-
-
-def _list_names(known: KnownResource) -> Iterator[str]:
-    yield from (str(known.properties[name]) for name in _TOPICS if known.properties.get(name))
-    if known.identity.kind == "tableflow_topic":
-        yield "error_log"  # the default of a property that the state need not have
 
 
 def _list_topics(ctx: DeploymentContext, cluster: Item) -> Iterator[str]:

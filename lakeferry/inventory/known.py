@@ -104,10 +104,12 @@ def read_known(ctx: DeploymentContext, stack: Stack) -> list[KnownResource]:
     Raises LakeferryError if the table can't be read.
     """
     states = open_states(ctx, stack)
-    return [
-        KnownResource(stack, identity, resource.status, _read_state(states, stack, identity))
-        for resource, identity in list_custom_resources(stack)
-    ]
+    known = []
+    for resource, identity in list_custom_resources(stack):
+        key = request.build_state_key(stack.id, identity)
+        state = states.read(key) if states else None
+        known.append(KnownResource(stack, identity, resource.status, state))
+    return known
 
 
 def require_same_tenants(ctx: DeploymentContext, standing: Iterable[Stack]) -> None:
@@ -149,10 +151,6 @@ def open_states(ctx: DeploymentContext, stack: Stack) -> StateStore | None:
     """Return the states of the stack's resources, None if the stack has no table of them."""
     table = next((resource.physical_id for resource in stack.resources if resource.type == _TABLE), "")
     return StateStore(DynamoDocuments(ctx.client("dynamodb"), table), ctx.clock) if table else None
-
-
-def _read_state(states: StateStore | None, stack: Stack, identity: Identity) -> ResourceState | None:
-    return states.read(request.build_state_key(stack.id, identity)) if states else None
 
 
 @attrs.frozen

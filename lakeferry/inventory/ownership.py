@@ -70,10 +70,10 @@ class StackHistory:
         """Return whether there is a stack of this name, or a deleted one of which CloudFormation did not
         delete everything.
         """
+        if any(stack.name == name for stack in self.current):
+            return True
         resources = [resource for stack in self.deleted if stack.name == name for resource in stack.resources]
-        return any(stack.name == name for stack in self.current) or any(
-            resource.status != stacks.DELETED for resource in resources
-        )
+        return any(resource.status != stacks.DELETED for resource in resources)
 
 
 def read_history(ctx: DeploymentContext) -> StackHistory:

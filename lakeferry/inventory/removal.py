@@ -176,9 +176,8 @@ class _VendorObjects:
             clock=self.ctx.clock,
             notes={},
             deleting=True,
-            is_owned=lambda: (
-                True
-            ),  # the list of orphans, which the user has confirmed, has only the deployment's own
+            # The list of orphans, which the user has confirmed, has only the deployment's own.
+            is_owned=lambda: True,
         )
         state = ResourceState(
             request_id="destroy", verb=DELETE, fingerprint="", since=self.ctx.clock.time(), name=context.name
@@ -226,7 +225,9 @@ def _find_resource_name(item: Item) -> str:
     """Return the resource's name, by which its resource type finds its objects."""
     if item.system == SNOWFLAKE:
         return item.name_in_comment
-    return _OF_STATEMENT.sub("", item.name) if item.kind == "flink_statement" else item.name.partition("/")[0]
+    if item.kind == "flink_statement":
+        return _OF_STATEMENT.sub("", item.name)
+    return item.name.partition("/")[0]
 
 
 def _build_snowflake_properties(item: Item) -> Mapping[str, Any]:

@@ -240,10 +240,9 @@ def _explain_needs(value_schema: str, state: str, policy: str, *, is_in_file: bo
         return f"an Avro schema in project/topics/: the registry has {value_schema}"
     if state not in (OFF, UNKNOWN):
         return "a deployment file with [source]: it has Tableflow already"
-    return f"existing = true, and [topics.tableflow]{_name_write_mode(policy)}"
-
-
-def _name_write_mode(policy: str) -> str:
+    needs = "existing = true, and [topics.tableflow]"
     if policy == UNKNOWN:
-        return "; with write_mode, if the topic is compacted"
-    return ' with write_mode = "UPSERT"' if choose_write_mode(policy) == "UPSERT" else ""
+        needs += "; with write_mode, if the topic is compacted"
+    elif choose_write_mode(policy) == "UPSERT":
+        needs += ' with write_mode = "UPSERT"'
+    return needs

@@ -116,7 +116,12 @@ def add_topics(file: Path, topics: list[discovery.DiscoveredTopic]) -> str:
     text = file.read_text(encoding="utf-8")
     if not topics:
         return text
-    blocks = [_TOPIC_BLOCK.format(name=topic.name) + _build_write_mode(topic) for topic in topics]
+    blocks = []
+    for topic in topics:
+        block = _TOPIC_BLOCK.format(name=topic.name)
+        if choose_write_mode(topic.cleanup_policy) == "UPSERT":
+            block += 'write_mode = "UPSERT"\n'
+        blocks.append(block)
     text = text.rstrip("\n") + "\n" + "".join(blocks)
     try:
         deployment_file.parse(text, name=file.name, judge=NOT_JUDGED, rules=RULES_WITHOUT_SCHEMAS)
@@ -125,10 +130,6 @@ def add_topics(file: Path, topics: list[discovery.DiscoveredTopic]) -> str:
         hint = "Correct the file by hand, or leave the topic out; nothing was written"
         raise CommandFailed("DEPLOYMENT-FILE", f"with {names} added: {bad}", hint) from None
     return text
-
-
-def _build_write_mode(topic: discovery.DiscoveredTopic) -> str:
-    return 'write_mode = "UPSERT"\n' if choose_write_mode(topic.cleanup_policy) == "UPSERT" else ""
 
 
 def import_schemas(ctx: DeploymentContext, topics: list[Topic], *, replace: bool) -> list[Imported]:
