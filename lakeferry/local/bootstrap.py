@@ -126,15 +126,13 @@ def _trust(java_home: Path, folder: Path) -> list[str]:
     if APP_VENV not in java_home.parents or authorities is None:
         return []
     store = folder / "authorities.p12"
-    subprocess.run([*_run_module("trust_store"), authorities, str(store)], capture_output=True, cwd=ROOT)
+    # A bundle may have certificates that its package warns of.
+    python = [str(APP_VENV / "bin" / "python"), "-W", "ignore"]
+    command = [*python, "-m", "lakeferry.local.trust_store", authorities, str(store)]
+    subprocess.run(command, capture_output=True, cwd=ROOT)
     if not store.exists():
         return []
     return [f"-Djavax.net.ssl.trustStore={store}", "-Djavax.net.ssl.trustStorePassword=changeit"]
-
-
-def _run_module(name: str) -> list[str]:
-    # A bundle may have certificates that its package warns of.
-    return [str(APP_VENV / "bin" / "python"), "-W", "ignore", "-m", f"lakeferry.local.{name}"]
 
 
 def require_sha512(file: Path, expected: str) -> None:

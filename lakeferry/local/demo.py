@@ -110,9 +110,8 @@ def _export_all(
 
 def _generate_events(output: Output) -> dict[str, Source]:
     with output.step("Generating sales and trades"):
-        sales, trades = (
-            load_topic(PROJECT / "topics" / f"{name}.avsc") for name in ("sales_orders", "stock_trades")
-        )
+        sales = load_topic(PROJECT / "topics" / "sales_orders.avsc")
+        trades = load_topic(PROJECT / "topics" / "stock_trades.avsc")
         mix = generators.SalesMix(orders=12_000)
         orders = generators.generate_sales_orders(mix, seed=_SEED, start=_START, end=_END)
         traded = generators.generate_stock_trades(60_000, seed=_SEED, start=_TRADES_START, end=_TRADES_END)
@@ -233,9 +232,9 @@ def _export(
     record = exporting.run(output, target, job_options, f"export   {name}", session)
     count = len(record.windows)
     failed = sum(1 for window in record.windows if window.get("exit_code"))
-    windows = (
-        f"{count} window{'' if count == 1 else 's'}{f', {failed} of them not published' if failed else ''}"
-    )
+    windows = f"{count} window" if count == 1 else f"{count} windows"
+    if failed:
+        windows += f", {failed} of them not published"
     output.info(f"export   {name}: {windows} ({time.monotonic() - started:.0f} s)")
     if not record.windows and find_window(contract.window.first, contract.window).end > record.as_of:
         output.print(
@@ -266,20 +265,22 @@ def _as_of(options: DemoOptions, contract: Contract, source: Source) -> datetime
 
 
 def _report(output: Output, options: DemoOptions, records: list[RunRecord], seconds: float) -> dict[str, Any]:
-    rows = [row for record in records for row in exporting.summarize(record)]
+    rows: list[list[str]] = []
+    for record in records:
+        rows += exporting.summarize(record)
     output.print("")
     output.table(["export", "window", "state", "rows", "totals"], rows)
-    for line in (line for record in records for line in exporting.describe_left_out(record)):
-        output.print(line)
-    for note in (note for record in records for note in exporting.list_notes(record)):
-        output.print(note)
+    for record in records:
+        for line in exporting.describe_left_out(record):
+            output.print(line)
+    for record in records:
+        for note in exporting.list_notes(record):
+            output.print(note)
     output.print(f"\n{seconds:.0f} s.")
-    shown = [
-        (record.export, str(w["window"]))
-        for record in records
-        for w in record.windows
-        if w["state"] == "published"
-    ]
+    shown: list[tuple[str, str]] = []
+    for record in records:
+        published = [window for window in record.windows if window["state"] == "published"]
+        shown += [(record.export, str(window["window"])) for window in published]
     if shown:
         output.print(
             "CSV, manifest, data dictionary and report of each published window are in "

@@ -108,7 +108,10 @@ def download(target: ExportTarget, record: RunRecord, out: Path) -> list[Path]:
     bucket = Bucket(boto3.client("s3"), target.bucket, target.prefix.strip("/"))
     windows = [window for window in record.windows if window["state"] in ("published", "unchanged")]
     try:
-        return [file for window in windows for file in _download_window(bucket, record, window, out)]
+        files: list[Path] = []
+        for window in windows:
+            files += _download_window(bucket, record, window, out)
+        return files
     except OSError as error:
         message = f"{error.filename or out} can't be written: {error.strerror}"
         raise CommandFailed("OUT-FOLDER", message) from None
@@ -160,16 +163,12 @@ def _has_bytes(path: Path, sha256: str) -> bool:
 
 def summarize(record: RunRecord) -> list[list[str]]:
     """Return export, window, state, rows and totals of each window."""
-    return [
-        [
-            record.export,
-            str(w["window"]),
-            STATES[w["state"]],
-            _format_rows(w),
-            _format_headline(w) or str(w.get("reason") or ""),
-        ]
-        for w in sorted(record.windows, key=lambda window: str(window["window"]))
-    ]
+    lines = []
+    for window in sorted(record.windows, key=lambda window: str(window["window"])):
+        rows = f"{window['rows']['rows']:,}" if "rows" in window else ""
+        totals = _format_headline(window) or str(window.get("reason") or "")
+        lines.append([record.export, str(window["window"]), STATES[window["state"]], rows, totals])
+    return lines
 
 
 def describe_left_out(record: RunRecord) -> list[str]:
@@ -201,7 +200,10 @@ def _describe_left_out(rows: dict[str, Any]) -> list[str]:
 
 def list_notes(record: RunRecord) -> list[str]:
     """Return the notes of the manifests: texts that were cut, bytes that were replaced."""
-    return [f"{record.export} {w['window']}: {note}" for w in record.windows for note in w.get("notes", [])]
+    lines: list[str] = []
+    for window in record.windows:
+        lines += [f"{record.export} {window['window']}: {note}" for note in window.get("notes", [])]
+    return lines
 
 
 def find_failure(record: RunRecord) -> CommandFailed | None:
@@ -215,23 +217,16 @@ def find_failure(record: RunRecord) -> CommandFailed | None:
     return None
 
 
-def _format_rows(window: dict[str, Any]) -> str:
-    return f"{window['rows']['rows']:,}" if "rows" in window else ""
-
-
 def _format_headline(window: dict[str, Any]) -> str:
-    figures = [
-        f"{total['title'].lower()} {Decimal(total['total']):,}{_format_unit(total)}"
-        for total in window.get("headline", [])
-    ]
+    figures = []
+    for total in window.get("headline", []):
+        title = total["title"].lower()
+        unit = total["unit"]
+        figure = f"{title} {Decimal(total['total']):,}"
+        if unit and unit.lower() not in title:
+            figure += f" {unit}"
+        figures.append(figure)
     return " · ".join(figures)
-
-
-def _format_unit(number: dict[str, Any]) -> str:
-    """Return the unit, unless the title contains it."""
-    unit = number["unit"]
-    title = number["title"].lower()
-    return f" {unit}" if unit and unit.lower() not in title else ""
 
 
 @contextmanager

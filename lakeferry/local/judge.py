@@ -73,7 +73,10 @@ class SparkJudge:
         request = json.dumps(
             {"contract": CONVERTER.unstructure(contract), "columns": list_spark_columns(schema)}
         )
-        file = self._kept / f"{_mark(request)}.json"
+        # The answer depends on the code and on Spark, too.
+        marks = "\n".join((request, compute_code_version(), metadata.version("pyspark")))
+        name = hashlib.sha256(marks.encode()).hexdigest()[:32]
+        file = self._kept / f"{name}.json"
         if (kept := _read(file)) is not None:
             return kept
         answer = self._ask(request)
@@ -133,11 +136,6 @@ def _end(process: subprocess.Popen[str]) -> None:
         process.wait()
         if process.stdout:
             process.stdout.close()
-
-
-def _mark(request: str) -> str:
-    marks = "\n".join((request, compute_code_version(), metadata.version("pyspark")))
-    return hashlib.sha256(marks.encode()).hexdigest()[:32]
 
 
 def _read(file: Path) -> Analysis | None:

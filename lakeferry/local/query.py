@@ -83,7 +83,10 @@ def query(target: ExportTarget, sql: str) -> Answer:
             )
         except duckdb.Error as error:
             names = ", ".join(f'"{database}"."{name}"' for database, name, _ in tables) or "none"
-            message = "; ".join([str(error).strip(), *(unread if selected else [])])
+            problems = [str(error).strip()]
+            if selected:
+                problems += unread
+            message = "; ".join(problems)
             hint = f"Known tables: {names}"
             if target.embedded_url:
                 hint += (
@@ -203,12 +206,12 @@ def load(connection: duckdb.DuckDBPyConnection) -> None:
 def _list_tables(target: ExportTarget) -> list[tuple[str, str, str]]:
     try:
         with translate_aws_errors("listing Glue's tables"):
-            return list(_tables(target))
+            return list(_read_tables(target))
     except ExportError as error:
         raise CommandFailed(error.code, error.what, error.remedy) from None
 
 
-def _tables(target: ExportTarget) -> Iterator[tuple[str, str, str]]:
+def _read_tables(target: ExportTarget) -> Iterator[tuple[str, str, str]]:
     """Yield database, table and metadata file of the Iceberg tables that an export reads or writes."""
     glue = boto3.client("glue")
     for database in (target.database, target.aggregates_database):
@@ -216,7 +219,8 @@ def _tables(target: ExportTarget) -> Iterator[tuple[str, str, str]]:
             pages = list(glue.get_paginator("get_tables").paginate(DatabaseName=database))
         except glue.exceptions.EntityNotFoundException:
             continue
-        for table in (table for page in pages for table in page["TableList"]):
+        tables = [table for page in pages for table in page["TableList"]]
+        for table in tables:
             if location := table.get("Parameters", {}).get("metadata_location"):
                 yield database, table["Name"], location
 
@@ -246,7 +250,9 @@ def _create_view(
     schema = database.replace('"', '""')
     table = name.replace('"', '""')
     connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
-    names = [f'"{schema}"."{table}"'] + ([f'"{table}"'] if bare else [])
+    names = [f'"{schema}"."{table}"']
+    if bare:
+        names.append(f'"{table}"')
     for view in names:
         connection.execute(f"CREATE VIEW {view} AS SELECT * FROM iceberg_scan({_quote_literal(location)})")  # noqa: S608
 

@@ -98,7 +98,8 @@ def prepare(
         arguments += ["--py-files", str(code())]
     if master.startswith("local-cluster"):
         settings |= _use_own_home()
-    arguments += [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    for name, value in settings.items():
+        arguments += ["--conf", f"{name}={value}"]
     os.environ["SPARK_SUBMIT_OPTS"] = shlex.join(java_options)
     os.environ["PYSPARK_SUBMIT_ARGS"] = shlex.join([*arguments, "pyspark-shell"])
     return java_home
@@ -181,12 +182,10 @@ def can_write_archive(java_home: Path) -> bool:
 def _archive(java_home: Path) -> Path:
     """Return the archive of this Java and these jars."""
     release = java_home / "release"
-    marks = [
-        release.read_text() if release.exists() else str(java_home),
-        _RELEASE.spark,
-        *(jar.sha512 for jar in _RELEASE.jars),
-    ]
-    return _JARS[0].with_name(f"classes-{hashlib.sha256(''.join(marks).encode()).hexdigest()[:12]}.jsa")
+    java = release.read_text() if release.exists() else str(java_home)
+    marks = [java, _RELEASE.spark, *(jar.sha512 for jar in _RELEASE.jars)]
+    digest = hashlib.sha256("".join(marks).encode()).hexdigest()
+    return _JARS[0].with_name(f"classes-{digest[:12]}.jsa")
 
 
 def _name_unfinished(archive: Path) -> Path:

@@ -91,7 +91,9 @@ def open_environment(
     try:
         with EmbeddedAws(iam=True) as aws:
             shared = ["--aws", aws.url, "--region", region]
-            options = [*shared, "--start", start, "--delays", str(_DELAYS), *(["--flink"] if flink else [])]
+            options = [*shared, "--start", start, "--delays", str(_DELAYS)]
+            if flink:
+                options.append("--flink")
             with (
                 _run_simulator("simulators.confluent", options) as confluent,
                 _run_simulator("simulators.snowflake", [*shared, "--account", account]) as snowflake,

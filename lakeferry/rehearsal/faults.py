@@ -68,10 +68,9 @@ class FaultPlan:
 def plan(seed: int, step: str, calls: Calls) -> FaultPlan:
     """Spread faults over the calls that the step makes at each vendor without faults."""
     chance = random.Random(f"{seed}/{step}")  # noqa: S311  (repeatable by design)
-    rules = {
-        vendor: [_draw_fault(chance, vendor, count) for _ in range(_SINGLE)]
-        for vendor, count in calls.items()
-    }
+    rules = {}
+    for vendor, count in calls.items():
+        rules[vendor] = [_draw_fault(chance, vendor, count) for _ in range(_SINGLE)]
     outage = chance.choice((*calls, ""))
     if outage:
         rules[outage].append(_draw_outage(chance, outage, calls[outage]))
@@ -203,7 +202,10 @@ class FaultRun:
             )
         )
         if name in self.baseline.expected:
-            self._compare(name)
+            actual = count_shape(inventory.collect(self.harness.ctx))
+            expected = self.baseline.expected[name]
+            difference = f"unexpected {actual - expected}, missing {expected - actual}"
+            require(actual == expected, f"seed {self.seed}, after {name}: {difference}")
 
     def _retry(self, cdk: Cdk, report: Reporter) -> None:
         """Deploy again, as `lakeferry deploy` does: when CloudFormation has ended what it is doing.
@@ -212,7 +214,8 @@ class FaultRun:
         """
         ctx = self.harness.ctx
         wait_until(lambda: not _list_busy_stacks(ctx), "a stack is still in progress", _ROLLBACK_SECONDS)
-        if _has_stuck_stack(self.harness):
+        described = (stacks.describe(ctx, name) for name in ctx.stacks)
+        if any(stack and stack.status in _STUCK for stack in described):
             self._destroy(report)
         for stack in stacks.read(ctx).values():
             stacks.continue_rollback(ctx, stack, report)
@@ -233,17 +236,13 @@ class FaultRun:
         A fault may answer a deletion that took effect with a refusal. Lakeferry then can't know. The checks
         at the end of the run notice if an object was forgotten that does exist.
         """
-        advised = {match for reason in reasons for match in _ADVICE.findall(reason)}
+        advised: set[tuple[str, str]] = set()
+        for reason in reasons:
+            advised.update(_ADVICE.findall(reason))
         for stack, logical_id in advised:
             found = forget.find(self.harness.ctx, stack, logical_id)
             forget.forget(self.harness.ctx, found, "deleted by a call whose answer was a refusal")
         return bool(advised)
-
-    def _compare(self, name: str) -> None:
-        actual = count_shape(inventory.collect(self.harness.ctx))
-        expected = self.baseline.expected[name]
-        difference = f"unexpected {actual - expected}, missing {expected - actual}"
-        require(actual == expected, f"seed {self.seed}, after {name}: {difference}")
 
 
 def count_shape(items: list[Item]) -> Shape:
@@ -289,11 +288,6 @@ def _list_busy_stacks(ctx: DeploymentContext) -> list[str]:
     return [stack.name for stack in stacks.read(ctx).values() if stack.is_in_progress]
 
 
-def _has_stuck_stack(harness: Harness) -> bool:
-    deployed = (stacks.describe(harness.ctx, name) for name in harness.ctx.stacks)
-    return any(stack and stack.status in _STUCK for stack in deployed)
-
-
 def _run_and_describe(work: Callable[[], object]) -> str:
     try:
         work()
@@ -322,9 +316,11 @@ def summarize(runs: Sequence[dict[str, Any]], seconds: float) -> dict[str, Any]:
 
 
 def write_summary(runs: list[FaultRun], seconds: float, out: Path) -> dict[str, Any]:
-    document = summarize(
-        [{"seed": run.seed, "steps": [attrs.asdict(step) for step in run.steps]} for run in runs], seconds
-    )
+    documents = []
+    for run in runs:
+        steps = [attrs.asdict(step) for step in run.steps]
+        documents.append({"seed": run.seed, "steps": steps})
+    document = summarize(documents, seconds)
     out.mkdir(parents=True, exist_ok=True)
     (out / "faults.json").write_text(
         json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"

@@ -26,13 +26,16 @@ def write_to_each_partition(harness: Harness, topic: str, value: Mapping[str, An
     can't tell whether such a partition is idle before the table is an hour old, and the commits of a
     rehearsal are of the same minutes.
     """
-    vendor = harness.ctx.confluent()
-    secrets = harness.ctx.secrets
     ctx = harness.ctx
-    environment, cluster = (harness.output("confluent", name) for name in ("EnvironmentId", "KafkaClusterId"))
-    registry = vendor.registry(environment, secrets.read_key(ctx.confluent_secret("schema_registry")))
-    kafka = vendor.kafka(environment, cluster, secrets.read_key(ctx.confluent_secret(MANAGERS_KAFKA_KEY)))
-    data = _encode_value(registry.get(build_path("subjects", f"{topic}-value", "versions", "latest")), value)
+    vendor = ctx.confluent()
+    environment = harness.output("confluent", "EnvironmentId")
+    cluster = harness.output("confluent", "KafkaClusterId")
+    registry_key = ctx.secrets.read_key(ctx.confluent_secret("schema_registry"))
+    registry = vendor.registry(environment, registry_key)
+    kafka_key = ctx.secrets.read_key(ctx.confluent_secret(MANAGERS_KAFKA_KEY))
+    kafka = vendor.kafka(environment, cluster, kafka_key)
+    registered = registry.get(build_path("subjects", f"{topic}-value", "versions", "latest"))
+    data = _encode_value(registered, value)
     route = build_path("kafka", "v3", "clusters", cluster, "topics", topic)
     for partition in range(int(require_text(kafka.get(route), "partitions_count"))):
         body = {"partition_id": partition, "value": {"type": "BINARY", "data": data}}

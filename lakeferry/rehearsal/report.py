@@ -80,12 +80,11 @@ def render_page(phases: Sequence[Phase], seconds: float) -> str:
 
 def _render_table(head: Sequence[str], rows: Sequence[Sequence[str]], numeric: int = -1) -> str:
     top = "".join(f"<th>{html.escape(title)}</th>" for title in head)
-    body = "".join(
-        "<tr>" + "".join(_render_cell(cell, column == numeric) for column, cell in enumerate(row)) + "</tr>"
-        for row in rows
-    )
+    body = ""
+    for row in rows:
+        body += "<tr>"
+        for column, cell in enumerate(row):
+            attribute = " class=n" if column == numeric else ""
+            body += f"<td{attribute}>{html.escape(cell)}</td>"
+        body += "</tr>"
     return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _render_cell(text: str, numeric: bool) -> str:
-    return f"<td{' class=n' if numeric else ''}>{html.escape(text)}</td>"

@@ -83,7 +83,8 @@ class Rehearsal:
                 failure = str(error)
         phase = Phase(name, time.monotonic() - started, checks, failure)
         self.phases.append(phase)
-        self.output.info(f"{'✗' if failure else '✓'} {name:<58}{phase.seconds:6.1f} s")
+        mark = "✗" if failure else "✓"
+        self.output.info(f"{mark} {name:<58}{phase.seconds:6.1f} s")
 
 
 def run_rehearsal(output: Output, stage: str, *, out: Path, keep: bool) -> dict[str, Any]:
@@ -140,9 +141,9 @@ def run_fault_campaign(output: Output, stage: str, seeds: Sequence[int], *, out:
                     steps = [attrs.asdict(step) for step in run.steps]
                     raise CommandFailed("REHEARSAL-FAILED", str(error), hint, steps) from None
             for step in run.steps:
-                line = f"{sum(step.hits.values())} calls hit, {step.attempts} attempts" + (
-                    f": {step.why}" if step.why else ""
-                )
+                line = f"{sum(step.hits.values())} calls hit, {step.attempts} attempts"
+                if step.why:
+                    line += f": {step.why}"
                 output.info(f"✓ seed {seed:<4}{step.name:<9}{step.seconds:6.1f} s  {line}")
             runs.append(run)
             document = faults.write_summary(runs, time.monotonic() - started, out)
@@ -319,9 +320,8 @@ def _finish_rehearsal(rehearsal: Rehearsal, seconds: float) -> dict[str, Any]:
     document = report.write(rehearsal.phases, seconds, rehearsal.out)
     output = rehearsal.output
     output.print("")
-    output.table(
-        ["check", "seen"], [[check.claim, check.seen] for phase in rehearsal.phases for check in phase.checks]
-    )
+    checks = [check for phase in rehearsal.phases for check in phase.checks]
+    output.table(["check", "seen"], [[check.claim, check.seen] for check in checks])
     output.print("\nWhat a rehearsal doesn't cover:")
     for gap in report.NOT_COVERED:
         output.print(f"  - {gap}")

@@ -48,10 +48,12 @@ def prepare(harness: Harness) -> list[Check]:
 def _list_answers(harness: Harness) -> list[str]:
     deployment = harness.ctx.deployment
     recipients = sorted({recipient for export in deployment.exports for recipient in export.recipients})
-    answers = {"--recipients": ",".join(recipients), "--engineers": ",".join(deployment.alerts.engineers)}
+    answers = ["--yes"]
+    answers += ["--recipients", ",".join(recipients)]
+    answers += ["--engineers", ",".join(deployment.alerts.engineers)]
     if deployment.snowflake:
-        answers["--snowflake"] = deployment.snowflake.account
-    return ["--yes", *(word for answer in answers.items() for word in answer)]
+        answers += ["--snowflake", deployment.snowflake.account]
+    return answers
 
 
 def status(harness: Harness) -> list[Check]:
@@ -64,17 +66,15 @@ def status(harness: Harness) -> list[Check]:
     harness.simulators.advance_snowflake(_SNOWFLAKE_REFRESH)
     harness.project.show("status", ends=1)
     details = harness.project.run("status", code=1)["details"]
-    wrong = {
-        hop
-        for table in details["tables"]
-        for hop, observation in table.items()
-        if isinstance(observation, dict) and observation["state"] != "ok"
-    }
+    tables = details["tables"]
+    wrong = set()
+    hops = 0
+    for table in tables:
+        observations = {hop: value for hop, value in table.items() if isinstance(value, dict)}
+        wrong |= {hop for hop, observation in observations.items() if observation["state"] != "ok"}
+        hops += len(observations)
     require(wrong == {"topic"}, f"status finds {sorted(wrong)} wrong, and only the simulated topics are old")
-    hops = sum(isinstance(observation, dict) for table in details["tables"] for observation in table.values())
-    return [
-        Check("status looks at every hop of every table", f"{len(details['tables'])} tables, {hops} hops")
-    ]
+    return [Check("status looks at every hop of every table", f"{len(tables)} tables, {hops} hops")]
 
 
 def rotate(harness: Harness) -> list[Check]:

@@ -102,7 +102,8 @@ def not_twice(harness: Harness) -> list[Check]:
 def failure_is_mailed(harness: Harness) -> list[Check]:
     """Deny the job's role access to its table for one run, as a manual change would."""
     iam = harness.ctx.client("iam")
-    role = _find_role_of_job(harness)
+    job = harness.ctx.client("glue").get_job(JobName=_find_job(harness))["Job"]
+    role = job["Role"].rpartition("/")[2]
     denied = {"Effect": "Deny", "Action": "glue:GetTable", "Resource": "*"}
     policy = json.dumps({"Version": "2012-10-17", "Statement": [denied]})
     iam.put_role_policy(RoleName=role, PolicyName="rehearsal", PolicyDocument=policy)
@@ -154,11 +155,6 @@ def _find_job(harness: Harness) -> str:
     return harness.output("exports", "DailyTradesJobName")
 
 
-def _find_role_of_job(harness: Harness) -> str:
-    role: str = harness.ctx.client("glue").get_job(JobName=_find_job(harness))["Job"]["Role"]
-    return role.rpartition("/")[2]
-
-
 def _schedule(harness: Harness, job: str) -> dict[str, str]:
     scheduler = harness.ctx.client("scheduler")
     group = harness.ctx.deployment.prefix
@@ -192,9 +188,9 @@ def _read_manifest(harness: Harness, window: Window) -> dict[str, Any]:
 def _list_published_keys(harness: Harness) -> list[str]:
     """Return the keys of data and manifests, without the record that each run writes."""
     bucket = harness.output("data", "LakeBucketName")
-    return sorted(
-        key for part in ("data", "manifests") for key in harness.objects(bucket, f"exports/{EXPORT}/{part}/")
-    )
+    data = harness.objects(bucket, f"exports/{EXPORT}/data/")
+    manifests = harness.objects(bucket, f"exports/{EXPORT}/manifests/")
+    return sorted([*data, *manifests])
 
 
 def _compute_expected_rows(harness: Harness, window: Window) -> list[tuple[str, ...]]:
@@ -210,13 +206,17 @@ def _compute_expected_rows(harness: Harness, window: Window) -> list[tuple[str, 
         connection.execute("CREATE TABLE traded (symbol TEXT, side TEXT, hour INT, quantity INT, price INT)")
         connection.executemany("INSERT INTO traded VALUES (?, ?, ?, ?, ?)", traded)
         rows = connection.execute(_EXPECTED).fetchall()
-    return [(*map(str, row[:5]), *(f"{amount:.2f}" for amount in row[5:])) for row in rows]
+    expected = []
+    for row in rows:
+        amounts = [f"{amount:.2f}" for amount in row[5:]]
+        expected.append((*map(str, row[:5]), *amounts))
+    return expected
 
 
 def _find_first_difference(delivered: list[tuple[str, ...]], expected: list[tuple[str, ...]]) -> str:
     pairs = zip(delivered, expected, strict=False)
     return next(
-        (f"{expected} instead of {actual}" for expected, actual in pairs if expected != actual),
+        (f"{actual} instead of {wanted}" for actual, wanted in pairs if actual != wanted),
         "one has more rows",
     )
 

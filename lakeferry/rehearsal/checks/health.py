@@ -77,19 +77,18 @@ def monitoring_measures(harness: Harness) -> list[Check]:
     metric.
     """
     stack = stacks.describe(harness.ctx, f"{harness.ctx.deployment.prefix}-operations", with_resources=True)
-    names = (
-        [resource.physical_id for resource in stack.resources if resource.type == "AWS::Scheduler::Schedule"]
-        if stack
-        else []
-    )
+    resources = stack.resources if stack else ()
+    names = [resource.physical_id for resource in resources if resource.type == "AWS::Scheduler::Schedule"]
     require(names, "no stack of operations has a schedule")
     for name in names:
         harness.simulators.ask_aws("POST", "/schedules/fire", {"name": name})
     expected = set(contract.METRIC_DIMENSIONS)
-    message = "the monitoring function didn't write all metrics"
-    metrics = wait_until(
-        lambda: now if (now := _count_metrics(harness)).keys() >= expected else None, message
-    )
+
+    def read_all_metrics() -> Counter[str] | None:
+        counts = _count_metrics(harness)
+        return counts if counts.keys() >= expected else None
+
+    metrics = wait_until(read_all_metrics, "the monitoring function didn't write all metrics")
     result = (
         f"{sum(metrics.values())} values of {len(metrics)} metrics, among them the age of each hop and of "
         "each key"

@@ -135,10 +135,8 @@ def update(harness: Harness) -> list[Check]:
     require(any(_NEW_TOPIC in topic for topic in new.get("topics", [])), f"no topic {_NEW_TOPIC} was created")
     jobs = [job["Name"] for job in harness.ctx.client("glue").get_jobs()["Jobs"]]
     require(any(_NEW_EXPORT in job for job in jobs), f"no job for {_NEW_EXPORT}: {jobs}")
-    created = (
-        f"created {', '.join(f'{len(ids)} {kind}' for kind, ids in sorted(new.items()))} and a job; "
-        "removed nothing"
-    )
+    counts = [f"{len(ids)} {kind}" for kind, ids in sorted(new.items())]
+    created = f"created {', '.join(counts)} and a job; removed nothing"
     return [
         Check(
             "an interrupted deploy stops nothing in AWS, and the next one does the rest",
@@ -212,11 +210,8 @@ def nothing_left(harness: Harness) -> list[Check]:
 
 def require_nothing_left(items: list[Item]) -> None:
     """Raise CheckFailed if the inventory has leftovers."""
-    remaining_problems = inventory.problems(items)
-    require(
-        not remaining_problems,
-        f"left over: {', '.join(f'{item.system} {item.kind} {item.name}' for item in remaining_problems)}",
-    )
+    left_over = [f"{item.system} {item.kind} {item.name}" for item in inventory.problems(items)]
+    require(not left_over, f"left over: {', '.join(left_over)}")
 
 
 def changed(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import requests
@@ -28,7 +28,10 @@ class Reading:
 
 def secrets_rotate(harness: Harness) -> list[Check]:
     secrets = harness.ctx.client("secretsmanager")
-    rotating = [secret for secret in _list_secrets(harness) if secret.get("RotationEnabled")]
+    pages = secrets.get_paginator("list_secrets").paginate()
+    everything = [secret for page in pages for secret in page["SecretList"]]
+    own = [secret for secret in everything if secret["Name"].startswith(f"{harness.ctx.deployment.prefix}/")]
+    rotating = [secret for secret in own if secret.get("RotationEnabled")]
     require(rotating, "no secret has a rotation")
     before = {secret["ARN"]: _read_version(harness, secret["ARN"]) for secret in rotating}
     with _run_readers(harness) as reading:
@@ -49,12 +52,6 @@ def secrets_rotate(harness: Harness) -> list[Check]:
             {"secrets": len(before), "logins": reading.logins},
         )
     ]
-
-
-def _list_secrets(harness: Harness) -> list[dict[str, Any]]:
-    pages = harness.ctx.client("secretsmanager").get_paginator("list_secrets").paginate()
-    prefix = f"{harness.ctx.deployment.prefix}/"
-    return [secret for page in pages for secret in page["SecretList"] if secret["Name"].startswith(prefix)]
 
 
 def _read_version(harness: Harness, arn: str) -> str:

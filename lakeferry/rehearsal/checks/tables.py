@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -170,7 +170,7 @@ def _ask_snowflake(harness: Harness, moment: datetime) -> Answer:
     at = f"'{moment:%Y-%m-%d %H:%M:%S}+00:00'::TIMESTAMP_LTZ"
     question = _QUESTION.format(table="{table}", time='"$$TIMESTAMP"', moment=at)
     rows = snowflake_reader(harness).run(sql.statement(question, table=_name_snowflake_table(harness)))
-    return [(side, int(trades), int(shares)) for side, trades, shares in (row.values() for row in rows)]
+    return _parse_answer([list(row.values()) for row in rows])
 
 
 def _name_snowflake_table(harness: Harness) -> sql.Sql:
@@ -183,7 +183,7 @@ def _ask_athena(harness: Harness, moment: datetime) -> Answer:
     database = harness.output("confluent", "KafkaClusterId")
     at = f"TIMESTAMP '{moment:%Y-%m-%d %H:%M:%S} UTC'"
     question = _QUESTION.format(table=f'"{database}"."{_TABLE}"', time='"$$timestamp"', moment=at)
-    return [(row[0], int(row[1]), int(row[2])) for row in _query_athena(harness, question, database)]
+    return _parse_answer(_query_athena(harness, question, database))
 
 
 def _query_athena(harness: Harness, query_text: str, database: str) -> list[list[str]]:
@@ -211,14 +211,16 @@ def _ask_duckdb_over_glue(harness: Harness, moment: datetime) -> Answer:
         bucket=harness.output("data", "LakeBucketName"),
         database=harness.output("confluent", "KafkaClusterId"),
     )
-    return [(row[0], int(row[1]), int(row[2])) for row in query.query(lake, _query_duckdb(moment)).rows]
+    return _parse_answer(query.query(lake, _query_duckdb(moment)).rows)
 
 
 def _ask_duckdb_over_rest(harness: Harness, moment: datetime) -> Answer:
     key = query.read_tableflow_key(harness.output("confluent", "TableflowKeySecretArn"))
-    return [
-        (row[0], int(row[1]), int(row[2])) for row in query.query_tableflow(_query_duckdb(moment), key).rows
-    ]
+    return _parse_answer(query.query_tableflow(_query_duckdb(moment), key).rows)
+
+
+def _parse_answer(rows: Iterable[Sequence[Any]]) -> Answer:
+    return [(side, int(trades), int(shares)) for side, trades, shares in rows]
 
 
 def _query_duckdb(moment: datetime) -> str:
