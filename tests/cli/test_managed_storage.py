@@ -1,4 +1,5 @@
-"""A deployment whose table is in Confluent's storage: from `init` to a file and back.
+"""A deployment whose table is in Confluent's storage, and one of another team that reads the same table with a
+key that it was given.
 
 The tests depend on each other: each continues where the previous one ended.
 """
@@ -55,18 +56,72 @@ engineers = ["engineers@example.com"]
 """
 
 
+#: The same table, for a team that has neither the cluster nor a login of Confluent.
+BORROWED = """
+[deployment]
+name = "lakeferry"
+stage = "borrowed"
+owner = "risk"
+on_destroy = "delete"
+
+[aws]
+region = "{region}"
+
+[source]
+catalog_uri = "{catalog_uri}"
+cluster_id = "{cluster_id}"
+tableflow_key_secret = "risk/tableflow"
+
+[[topics]]
+name = "stock_trades"
+partitions = 1
+
+[[exports]]
+contract = "daily_trades"
+cron = "0 6,14 * * ? *"
+zone = "America/New_York"
+
+[alerts]
+engineers = ["engineers@example.com"]
+"""
+
+
 @attrs.frozen
-class Owner(Newcomer):
+class Team(Newcomer):
     simulators: SimulatedEnvironment
 
     def call(self, *words, code=0):
-        return super().call(*words, "--stage", STAGE, code=code)
+        return super().call(*words, "--stage", self.stage, code=code)
 
-    def export(self, as_of):
-        """Run the job in the embedded Glue, and return its run and the manifests."""
+    def export(self):
+        """Run the job in the embedded Glue, and return the manifest of the newest window."""
         job = self.output("exports", "DailyTradesJobName")
-        self.ctx.client("glue").start_job_run(JobName=job, Arguments={"--as-of": as_of})
-        return self.wait_for_run(job)
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        self.ctx.client("glue").start_job_run(JobName=job, Arguments={"--as-of": now})
+        run = self.wait_for_run(job)
+        assert run["JobRunState"] == "SUCCEEDED", run.get("ErrorMessage")
+        bucket = self.output("data", "LakeBucketName")
+        listed = self._list(bucket, "manifests")
+        assert listed, self._read(bucket, self._list(bucket, "runs")[-1])
+        return json.loads(self._read(bucket, listed[-1]))
+
+    def _list(self, bucket, folder):
+        prefix = f"exports/daily_trades/{folder}/"
+        listed = self.ctx.client("s3").list_objects_v2(Bucket=bucket, Prefix=prefix)
+        return [item["Key"] for item in listed.get("Contents", [])]
+
+    def _read(self, bucket, key):
+        return self.ctx.client("s3").get_object(Bucket=bucket, Key=key)["Body"].read().decode()
+
+    def measure(self):
+        """Run the monitoring function and return its answer."""
+        client = self.ctx.client("lambda")
+        (name,) = [
+            function["FunctionName"]
+            for function in client.list_functions()["Functions"]
+            if f"{self.ctx.deployment.prefix}-operations-Watch" in function["FunctionName"]
+        ]
+        return json.loads(client.invoke(FunctionName=name, Payload=b"{}")["Payload"].read())
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +133,7 @@ def owner(tmp_path_factory):
         key = simulators.confluent
         value = {"apiKey": key["cloud_api_key"], "apiSecret": key["cloud_api_secret"]}
         boto3.client("secretsmanager").create_secret(Name="acme/deployer", SecretString=json.dumps(value))
-        made = Owner(Clone(root), STAGE, simulators.variables, simulators)
+        made = Team(Clone(root), STAGE, simulators.variables, simulators)
         made.file.write_text(FILE.format(region=os.environ["AWS_REGION"]))
         yield made
 
@@ -92,26 +147,12 @@ def test_it_deploys_without_access_of_confluent_to_the_account(owner):
     assert owner.simulators.confluent_objects().get("provider_integrations") in (None, [], {})
 
 
-def read_record(s3, bucket):
-    """Return the record of the only run."""
-    (record,) = s3.list_objects_v2(Bucket=bucket, Prefix="exports/daily_trades/runs/")["Contents"]
-    return s3.get_object(Bucket=bucket, Key=record["Key"])["Body"].read().decode()
-
-
 def test_the_table_is_exported(owner):
     owner.simulators.advance_confluent(1.5 * _DAY)
-    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    run = owner.export(now)
-    assert run["JobRunState"] == "SUCCEEDED", run.get("ErrorMessage")
-    bucket = owner.output("data", "LakeBucketName")
-    s3 = owner.ctx.client("s3")
-    listed = s3.list_objects_v2(Bucket=bucket, Prefix="exports/daily_trades/manifests/").get("Contents", [])
-    assert listed, read_record(s3, bucket)
-    manifest = json.loads(s3.get_object(Bucket=bucket, Key=listed[-1]["Key"])["Body"].read())
-    assert manifest["rows"]["lines"]["delivered"] > 100
+    assert owner.export()["rows"]["lines"]["delivered"] > 100
 
 
-def test_nobody_s_login_is_in_what_the_job_was_given(owner):
+def test_the_key_is_not_among_the_arguments_of_the_job(owner):
     job = owner.ctx.client("glue").get_job(JobName=owner.output("exports", "DailyTradesJobName"))["Job"]
     name = owner.ctx.confluent_secret("tableflow/table_reader")
     assert job["DefaultArguments"]["--tableflow-secret"] == name
@@ -126,13 +167,7 @@ def test_status_doctor_and_monitoring_read_the_catalog(owner):
     assert [check for check in checks if check["result"] == "fail"] == []
     (shown,) = [check for check in checks if check["name"] == "table of stock_trades in Confluent's storage"]
     assert shown["result"] == "ok"
-    client = owner.ctx.client("lambda")
-    (name,) = [
-        function["FunctionName"]
-        for function in client.list_functions()["Functions"]
-        if "-operations-Watch" in function["FunctionName"]
-    ]
-    measured = json.loads(client.invoke(FunctionName=name, Payload=b"{}")["Payload"].read())
+    measured = owner.measure()
     assert (measured["unmeasured"], measured["measured"] > 0) == ({}, True)
 
 
@@ -142,6 +177,54 @@ def test_the_key_of_the_exports_rotates(owner):
     owner.call("rotate", secret, "--now", "--yes")
     assert owner.ctx.secrets.read_key(secret).id != held
     assert owner.call("status", "--drift")["drift"] == []
+
+
+@pytest.fixture(scope="module")
+def borrower(owner):
+    """Return another team, which got a key for the table, and the addresses that the console shows."""
+    key = owner.ctx.secrets.read_key(owner.ctx.confluent_secret("tableflow/table_reader"))
+    value = json.dumps({"apiKey": key.id, "apiSecret": key.secret.reveal()})
+    boto3.client("secretsmanager").create_secret(Name="risk/tableflow", SecretString=value)
+    made = attrs.evolve(owner, stage="borrowed")
+    shown = {
+        "region": os.environ["AWS_REGION"],
+        "catalog_uri": owner.output("confluent", "CatalogUri"),
+        "cluster_id": owner.output("confluent", "KafkaClusterId"),
+    }
+    made.file.write_text(BORROWED.format(**shown))
+    return made
+
+
+def test_another_team_finds_the_table_and_its_schema(borrower):
+    tables = borrower.call("topics", "list")["tables"]
+    assert tables == [{"name": "stock_trades", "iceberg": True, "in_file": True}]
+    schema = borrower.clone.root / "project" / "topics" / "stock_trades.avsc"
+    shipped = schema.read_text()
+    schema.unlink()
+    (imported,) = borrower.call("topics", "import")["topics"]
+    names = {field["name"] for field in json.loads(schema.read_text())["fields"]}
+    assert (imported["state"], names >= {"symbol", "quantity", "price"}) == ("written", True)
+    schema.write_text(shipped)
+
+
+def test_the_same_window_has_the_same_rows_for_another_team(owner, borrower):
+    checks = borrower.call("doctor")["checks"]
+    assert [check for check in checks if check["result"] == "fail"] == []
+    borrower.call("deploy", "--yes")
+    theirs = borrower.export()
+    assert theirs["rows"]["lines"] == owner.export()["rows"]["lines"]
+    (table,) = borrower.call("status")["tables"]
+    assert {name for name, hop in table.items() if isinstance(hop, dict)} == {"iceberg"}
+    assert borrower.measure()["unmeasured"] == {}
+    borrower.call("destroy", "--confirm", "borrowed")
+
+
+def test_a_key_that_may_not_read_is_named(borrower):
+    value = json.dumps({"apiKey": "NOBODY", "apiSecret": "cflt-unknown"})
+    boto3.client("secretsmanager").put_secret_value(SecretId="risk/tableflow", SecretString=value)
+    refused = borrower.call("topics", "list", code=1)
+    assert (refused["code"], "risk/tableflow" in refused["message"]) == ("TABLEFLOW-KEY", True)
+    assert "cflt-unknown" not in json.dumps(refused)
 
 
 def test_nothing_is_left(owner):

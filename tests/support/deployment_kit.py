@@ -60,11 +60,11 @@ class Newcomer:
         return next(output["OutputValue"] for output in stack["Outputs"] if output["OutputKey"] == name)
 
     def wait_for_run(self, job) -> dict[str, Any]:
-        """Return the only run of a Glue job once it has ended."""
+        """Return the newest run of a Glue job once it has ended."""
         glue = self.ctx.client("glue")
 
         def ended():
-            (run,) = glue.get_job_runs(JobName=job)["JobRuns"]
+            run = max(glue.get_job_runs(JobName=job)["JobRuns"], key=lambda run: run["StartedOn"])
             return run if run["JobRunState"] in _ENDED else None
 
         return until(ended, _RUN_SECONDS)
