@@ -153,14 +153,22 @@ class TableflowCatalog:
             raise _explain(error, table, self.secret_id) from None
 
     def _log_in(self) -> None:
-        """Set up a new catalog of Spark with the key that the secret has now."""
+        """Open a new catalog of Spark with the key that the secret has now."""
         key = _read_key(self.services, self.secret_id, self.uri)
         self._name = f"{TABLEFLOW_CATALOG}_{next(_logins)}"
         spark = self.spark()
         region = self.services.s3.meta.region_name
         for name, value in tableflow_settings(self._name, key.catalog_uri, region).items():
             spark.conf.set(name, value)
-        spark.conf.set(f"spark.sql.catalog.{self._name}.credential", f"{key.id}:{key.secret}")
+        # Spark hands all settings to each of its jobs, and writes those of jobs to its event log. The catalog
+        # reads them only when it is opened, so the key is a setting no longer than that.
+        credential = f"spark.sql.catalog.{self._name}.credential"
+        spark.conf.set(credential, f"{key.id}:{key.secret}")
+        try:
+            java_session: Any = spark._jsparkSession
+            java_session.sessionState().catalogManager().catalog(self._name)
+        finally:
+            spark.conf.unset(credential)
 
 
 def open_catalog(

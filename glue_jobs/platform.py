@@ -35,9 +35,8 @@ NOT_SHIPPED: Final = (
 
 #: The Spark catalog under which the job sees the AWS Glue Data Catalog.
 CATALOG: Final = "lake"
-#: The beginning of the name of the Spark catalogs for Tableflow's catalog. The API key is a setting of the
-#: catalog, and Spark never shows or logs a setting whose name contains "secret" (spark.redaction.regex).
-TABLEFLOW_CATALOG: Final = "tableflow_secret"
+#: The beginning of the name of the Spark catalogs for Tableflow's catalog.
+TABLEFLOW_CATALOG: Final = "tableflow"
 
 
 class Jar(NamedTuple):

@@ -23,9 +23,9 @@ from config.exports import contracts
 from config.exports.windows import find_window
 from glue_jobs import arguments, export, runs, session
 from glue_jobs.arguments import Arguments
+from glue_jobs.catalogs import open_catalog
 from glue_jobs.pseudonyms import fetch_key
 from glue_jobs.rows import ExportQuery
-from glue_jobs.source import pin
 from glue_jobs.store import connect
 from lakeferry.local import spark as local_spark
 
@@ -85,11 +85,12 @@ def explain(spark: SparkSession, args: Arguments, shown: Shown) -> None:
     """Save all plans of the rows and their generated code."""
     contract = contracts.load(args.export)
     services = connect()
-    table = pin(services, args.database, contract.source.topic)
-    key = fetch_key(services, args.pseudonym_secret).value
+    catalog = open_catalog(services, lambda: spark, args.tableflow_secret, args.catalog_uri)
+    table = catalog.pin(args.database, catalog.name_table(contract.source))
+    key = fetch_key(services, args.pseudonym_secret).value if contract.hashed else b""
     window = find_window(contract.window.first, contract.window)
     utils = spark._jvm.PythonSQLUtils
-    rows = ExportQuery(spark, contract, table, [window], key, services.s3).window(window).rows()
+    rows = ExportQuery(spark, contract, table, [window], key, catalog).window(window).rows()
     for mode in ("extended", "codegen"):
         shown.keep(f"plan {mode}", utils.explainString(rows.frame._jdf.queryExecution(), mode))
 

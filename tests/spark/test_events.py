@@ -7,6 +7,7 @@ from __future__ import annotations
 import random
 import re
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import attrs
 import pyarrow as pa
@@ -17,9 +18,10 @@ from config.exports import contracts
 from config.exports.allowed_functions import ICEBERG_FIELDS
 from config.exports.windows import find_window
 from glue_jobs import ranges
+from glue_jobs.catalogs import GlueCatalog
 from glue_jobs.errors import SourceProblem
 from glue_jobs.rows import ExportQuery
-from glue_jobs.source import NEVER, pin, with_appended_at
+from glue_jobs.source import NEVER, pin, read_events, with_appended_at
 from glue_jobs.store import connect
 from tests.support.lake import AS_OF, MONDAY, column, contract, topic_of
 
@@ -446,7 +448,8 @@ def test_a_time_of_kafka_beyond_the_calendar_is_no_time_of_a_commit(lake, micros
     lake.spark.table(name).withColumn("$$timestamp", F.timestamp_micros(F.lit(micros))).writeTo(name).append()
     table = attrs.evolve(pin(connect(), lake.target.database, "things"), appended_at=NEVER)
     expected = table.committed_at if micros > 0 else MONDAY
-    assert with_appended_at(lake.spark, table).appended_at == expected
+    read = partial(read_events, lake.spark, table)
+    assert with_appended_at(table, read).appended_at == expected
 
 
 @pytest.mark.sampled(1)
@@ -563,7 +566,12 @@ def test_one_shuffle_both_deduplicates_and_orders_a_file_in_the_order_of_its_key
     services = connect()
     table = pin(services, lake.target.database, "things")
     window = find_window(MONDAY.date(), mine.window)
-    frame = ExportQuery(lake.spark, mine, table, [window], b"", services.s3).window(window).rows().frame
+    frame = (
+        ExportQuery(lake.spark, mine, table, [window], b"", GlueCatalog(services, lambda: lake.spark))
+        .window(window)
+        .rows()
+        .frame
+    )
     plan = frame._jdf.queryExecution().executedPlan().toString()
     assert len(re.findall(r"\bExchange\b", plan)) == 1
 

@@ -6,8 +6,12 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
+import subprocess
+import sys
 from collections import defaultdict
 from datetime import UTC, datetime
+from pathlib import Path
 
 import boto3
 import pytest
@@ -16,7 +20,7 @@ from glue_jobs.errors import BadInput, SourceProblem, StorageProblem
 from simulators.confluent.server import ConfluentCloud
 from simulators.confluent.tableflow_lake import Lake as VendorLake
 from tests.support.confluent_kit import LONG
-from tests.support.lake import column, contract
+from tests.support.lake import ROOT, column, contract
 from tests.support.managed_storage import START, ManagedStorage
 
 DAYS = ("2024-03-04", "2024-03-05", "2024-03-06")
@@ -183,8 +187,21 @@ def test_a_catalog_that_does_not_answer_can_be_tried_again(lake, storage, key):
         run(lake, storage, secret)
 
 
-def test_the_key_is_in_no_setting_that_spark_shows(lake, storage, key, secret):
-    run(lake, storage, secret)
-    shown = lake.spark.sql("SET").collect()
-    assert [row.key for row in shown if key[1] in row.value] == []
-    assert any(row.key.endswith(".credential") for row in shown)
+def test_the_key_is_in_nothing_that_spark_shows_or_writes(lake, storage, key, secret, tmp_path):
+    """Plans, event log, pages of the UI and its REST interface show the catalog's other settings."""
+    words = ["--export", lake.write_contract(TRADES), "--as-of", AS_OF.isoformat(), *lake.target.arguments()]
+    words += ["--tableflow-secret", secret, "--database", storage.id]
+    probe = Path(__file__).with_name("leak_probe.py")
+    done = subprocess.run(
+        [sys.executable, str(probe), str(tmp_path), b"mark".hex(), *words],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    (tmp_path / "output.txt").write_text(done.stdout + done.stderr)
+    shown = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    assert [name for name, content in shown.items() if key[1].encode() in content] == []
+    assert any(b"spark.sql.catalog.tableflow_1.uri" in content for content in shown.values())

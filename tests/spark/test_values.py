@@ -16,6 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - how PySpark is read
 
 from config.exports import contracts
 from config.exports.windows import find_window
+from glue_jobs.catalogs import GlueCatalog
 from glue_jobs.delivery.csv import LONGEST_TEXT, unguarded
 from glue_jobs.errors import BadInput
 from glue_jobs.rows import ExportQuery
@@ -166,7 +167,12 @@ def test_a_text_is_cut_for_excel_before_python_sees_it(lake):
     services = connect()
     table = pin(services, lake.target.database, "things")
     window = find_window(MONDAY.date(), mine.window)
-    frame = ExportQuery(lake.spark, mine, table, [window], b"", services.s3).window(window).rows().frame
+    frame = (
+        ExportQuery(lake.spark, mine, table, [window], b"", GlueCatalog(services, lambda: lake.spark))
+        .window(window)
+        .rows()
+        .frame
+    )
     assert [row[0] for row in frame.select(F.length("text")).collect()] == [LONGEST_TEXT + 1] * 2
 
 
