@@ -59,10 +59,6 @@ def _name_in_kafka(kind: str) -> Callable[[CrnScope], str]:
     return lambda scope: f"{build_cluster_crn(scope)}/kafka={scope.cluster_id}/{kind}={scope.name}"
 
 
-def _name_in_environment(kind: str) -> Callable[[CrnScope], str]:
-    return lambda scope: f"{build_environment_crn(scope)}/{kind}={scope.name}"
-
-
 SCOPES: Final[dict[str, Callable[[CrnScope], str]]] = {
     "organization": build_organization_crn,
     "environment": build_environment_crn,
@@ -75,7 +71,7 @@ SCOPES: Final[dict[str, Callable[[CrnScope], str]]] = {
     "subject": lambda scope: (
         f"{build_environment_crn(scope)}/schema-registry={scope.schema_registry_id}/subject={scope.name}"
     ),
-    "provider_integration": _name_in_environment("provider-integration"),
+    "provider_integration": lambda scope: f"{build_environment_crn(scope)}/provider-integration={scope.name}",
 }
 
 

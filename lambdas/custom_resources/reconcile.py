@@ -281,8 +281,10 @@ class Reconciler:
         try:
             facts.object_id = self.handler.create(self.context, self.spec)
         except LakeferryError as error:
-            facts.attempted = _may_have_created(error)
-            if not _may_have_happened(error):
+            may_have_happened = _may_have_happened(error)
+            # An object may exist after a conflict too.
+            facts.attempted = may_have_happened or isinstance(error, Conflict)
+            if not may_have_happened:
                 facts.owned = was_owned
             if not facts.attempted and not isinstance(error, RateLimited):
                 facts.creates -= 1
@@ -358,11 +360,6 @@ class Reconciler:
     def _may_send_deletion(self) -> bool:
         deletion_sent_at = self._progress.deletion_sent_at
         return deletion_sent_at is None or self._now - deletion_sent_at >= REPEAT_GAP
-
-
-def _may_have_created(error: LakeferryError) -> bool:
-    """Return whether an object may exist after a create that failed with this error."""
-    return isinstance(error, Conflict) or _may_have_happened(error)
 
 
 def _may_have_happened(error: LakeferryError) -> bool:

@@ -175,11 +175,10 @@ def open_snowflake(settings: Settings, session: Session, clock: Clock) -> Snowfl
         raise LakeferryError(monitoring_errors.NOT_SET, contract.SNOWFLAKE_SECRET)
     store = SecretStore(_client("secretsmanager"))
     stored = store.read(settings.snowflake_secret)
-    account, user, role = (
-        stored[name].reveal() if name in stored else ""
-        for name in (secret_fields.ACCOUNT, secret_fields.USER, "role")
-    )
-    login = Login(account, user, sql.to_exact_name(role))
+    names = (secret_fields.ACCOUNT, secret_fields.USER, "role")
+    values = {name: stored[name].reveal() for name in names if name in stored}
+    role = sql.to_exact_name(values.get("role", ""))
+    login = Login(values.get(secret_fields.ACCOUNT, ""), values.get(secret_fields.USER, ""), role)
     pair = secret_fields.read_pair(store, settings.snowflake_secret)
     vendor = Snowflake(session, clock, login, pair, settings.snowflake_url)
     require_tenant(vendor, _read_tenants(settings.snowflake_state_table, clock))

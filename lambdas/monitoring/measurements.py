@@ -309,19 +309,14 @@ class ExportResults:
         grace = timedelta(hours=export.late_after_hours)
         schedule = cron.parse(export.cron, export.zone)
         due = schedule.until(now - grace)
-        closed = (
-            [(window.label, window.end) for window in list_closed_windows(_build_rule(export), due)]
-            if due
-            else []
-        )
-        published = self._list_labels(export.export, "manifests") | self._list_labels(
-            export.export, "skipped"
-        )
+        closed_windows = list(list_closed_windows(_build_rule(export), due)) if due else []
+        published = self._list_labels(export.export, "manifests")
+        published |= self._list_labels(export.export, "skipped")
         missing = None
-        for label, end in reversed(closed):
-            if label in published:
+        for window in reversed(closed_windows):
+            if window.label in published:
                 break
-            missing = end
+            missing = window.end
         wanted = schedule.after(missing - timedelta(seconds=1)) if missing else None
         return (now - grace - wanted).total_seconds() / HOUR if wanted else 0.0
 
@@ -360,7 +355,9 @@ def _build_rule(export: MonitoredExport) -> WindowRule:
         rule = contracts.load(export.export).window
     except BadFile as bad:
         raise LakeferryError(monitoring_errors.CONTRACT, str(bad)) from None
-    return attrs.evolve(rule, first=date.fromisoformat(export.first_day)) if export.first_day else rule
+    if not export.first_day:
+        return rule
+    return attrs.evolve(rule, first=date.fromisoformat(export.first_day))
 
 
 @attrs.frozen

@@ -43,11 +43,10 @@ _UNSEEN: Final = ("Cc", "Cf", "Cs", "Co", "Cn")
 def to_one_line(text: object, length: int = LINE_LENGTH) -> str:
     """Return the first line that is not blank, cut to `length` characters."""
     visible_line = next((line for line in str(text).splitlines() if line.strip()), "")
-    visible = "".join(
-        " " if char.isspace() else char for char in visible_line if char.isspace() or not _is_unseen(char)
-    )
-    one = " ".join(visible.split())
-    return one if len(one) <= length else one[: length - 1] + "…"
+    # Tabs are among the unseen characters, and separate words.
+    visible = "".join(char for char in visible_line if char.isspace() or not _is_unseen(char))
+    one_line = " ".join(visible.split())
+    return one_line if len(one_line) <= length else one_line[: length - 1] + "…"
 
 
 def quote_line(text: object) -> str:
@@ -61,7 +60,8 @@ def quote_line(text: object) -> str:
 def to_ascii_line(text: object) -> str:
     """Return one line with accents removed from letters, and without other characters that aren't ASCII."""
     plain = unicodedata.normalize("NFKD", to_one_line(text)).encode("ascii", "ignore").decode()
-    return " ".join("".join(char for char in plain if char.isprintable()).split())
+    printable = "".join(char for char in plain if char.isprintable())
+    return " ".join(printable.split())
 
 
 def build_subject(title: str, rest: str) -> str:
@@ -70,12 +70,8 @@ def build_subject(title: str, rest: str) -> str:
     A long title is cut, so that the rest, which says what happened, stays readable.
     """
     end = to_ascii_line(rest)[: SUBJECT_LENGTH - 8]
-    start = (
-        to_ascii_line(quote_line(title))
-        .replace("[", "(")
-        .replace("]", ")")[: SUBJECT_LENGTH - 3 - len(end)]
-        .strip()
-    )
+    clean_title = to_ascii_line(quote_line(title)).replace("[", "(").replace("]", ")")
+    start = clean_title[: SUBJECT_LENGTH - 3 - len(end)].strip()
     return f"[{start}] {end}"
 
 
@@ -146,11 +142,8 @@ class Mail:
 
 
 def compose_notice(topic: str, news: RunOutcome, state: str, facts: Facts, links: Links) -> Mail:
-    return Mail(
-        topic,
-        build_headline(news, state, facts),
-        "\n".join(_trim_lines(_list_lines(news, state, facts, links))) + "\n",
-    )
+    lines = _trim_lines(_list_lines(news, state, facts, links))
+    return Mail(topic, build_headline(news, state, facts), "\n".join(lines) + "\n")
 
 
 def build_headline(news: RunOutcome, state: str, facts: Facts) -> str:
@@ -172,14 +165,18 @@ def _list_lines(news: RunOutcome, state: str, facts: Facts, links: Links) -> Ite
     yield from _list_sentences(news)
     yield from _list_files(news.document, links) if news.has_file else _describe_last_file(facts, links)
     yield from _describe_window(facts)
-    yield from _end(news, facts)
+    yield f"Run: {to_one_line(news.run_id)}"
+    if facts.owner:
+        yield f"Questions: {quote_line(facts.owner)}"
+    yield "To unsubscribe, use the link below this text."
 
 
 def _describe_news(news: RunOutcome, state: str) -> Iterator[str]:
     if state == states.RECOVERED:
-        yield "The earlier problem is solved." + (
-            "" if news.window == states.RUN else " This replaces the notice about it."
-        )
+        if news.window == states.RUN:
+            yield "The earlier problem is solved."
+        else:
+            yield "The earlier problem is solved. This replaces the notice about it."
     if news.state != states.FINE:
         yield _FIRST[news.state]
     if news.state == states.BLOCKED:
@@ -250,8 +247,8 @@ def _list_files(document: Mapping[str, Any], links: Links) -> Iterator[str]:
 
 
 def _is_plain(key: str) -> bool:
-    """Return whether a key looks as the job writes it: it needs no quoting, and `quoted` hides nothing in
-    it.
+    """Return whether a key looks as the job writes it: it needs no quoting, and `quote_line` hides
+    nothing in it.
     """
     return bool(_KEY.fullmatch(key)) and quote_line(key) == key
 
@@ -268,17 +265,9 @@ def _describe_last_file(facts: Facts, links: Links) -> Iterator[str]:
 
 def _describe_window(facts: Facts) -> Iterator[str]:
     if window := facts.manifest.get("window"):
-        start, end = (
-            _format_local(datetime.fromisoformat(window[edge]), window["zone"]) for edge in ("start", "end")
-        )
+        start = _format_local(datetime.fromisoformat(window["start"]), window["zone"])
+        end = _format_local(datetime.fromisoformat(window["end"]), window["zone"])
         yield f"The window is from {start} to before {end}."
-
-
-def _end(news: RunOutcome, facts: Facts) -> Iterator[str]:
-    yield f"Run: {to_one_line(news.run_id)}"
-    if facts.owner:
-        yield f"Questions: {quote_line(facts.owner)}"
-    yield "To unsubscribe, use the link below this text."
 
 
 def _format_rows(document: Mapping[str, Any]) -> str:
@@ -288,7 +277,9 @@ def _format_rows(document: Mapping[str, Any]) -> str:
 
 def _group_digits(number: object) -> str:
     """Return 1142546.38 as 1,142,546.38, and anything else as quoted text."""
-    return f"{Decimal(str(number)):,f}" if _NUMBER.fullmatch(str(number)) else quote_line(number)
+    if not _NUMBER.fullmatch(str(number)):
+        return quote_line(number)
+    return f"{Decimal(str(number)):,f}"
 
 
 def _format_size(size: int) -> str:

@@ -50,8 +50,12 @@ def translate_error(doing: str, error: Mapping[str, Any]) -> LakeferryError:
     effective.
     """
     code = str(error.get("Code", ""))
-    kind = Refused if code in FINAL else Denied if code in DENIED else Transient
-    return kind(errors.AWS_REFUSED, f"{doing}: {format_aws_answer(error)}")
+    message = f"{doing}: {format_aws_answer(error)}"
+    if code in FINAL:
+        return Refused(errors.AWS_REFUSED, message)
+    if code in DENIED:
+        return Denied(errors.AWS_REFUSED, message)
+    return Transient(errors.AWS_REFUSED, message)
 
 
 @contextmanager

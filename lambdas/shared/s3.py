@@ -44,7 +44,9 @@ class Objects:
         with translate_aws_errors(f"reading s3://{self.bucket}/{key}"):
             try:
                 answer = self.client.get_object(Bucket=self.bucket, Key=key)
-                content = _decompress(answer["Body"].read())
+                content = answer["Body"].read()
+                if content.startswith(_GZIP):  # Iceberg's metadata may be compressed
+                    content = gzip.decompress(content)
                 etag = str(answer["ETag"])
             except ClientError as error:
                 if read_error_code(error) in _GONE:
@@ -100,8 +102,3 @@ class Objects:
             if not answer.get("NextContinuationToken"):
                 return
             parameters["ContinuationToken"] = answer["NextContinuationToken"]
-
-
-def _decompress(content: bytes) -> bytes:
-    """Return the content uncompressed: Iceberg's metadata may be compressed."""
-    return gzip.decompress(content) if content.startswith(_GZIP) else content

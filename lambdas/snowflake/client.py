@@ -199,9 +199,10 @@ class Snowflake:
             "statement": statement.text,
             "timeout": STATEMENT_SECONDS,
             "role": self.login.role,
-            **({"warehouse": self.login.warehouse} if self.login.warehouse else {}),
             "parameters": {"MULTI_STATEMENT_COUNT": "1"},
         }
+        if self.login.warehouse:
+            body["warehouse"] = self.login.warehouse
         params = {"requestId": str(uuid.uuid4()), "async": "false", "nullable": "true"}
         answer = self._call("POST", _STATEMENTS, label, params, body)
         return self._read_rows(self._await_end(answer, label), label)

@@ -153,8 +153,11 @@ def read_slot_fingerprints(described: Mapping[str, str]) -> dict[str, str]:
         raise Refused(
             snowflake_errors.UNEXPECTED, f"Snowflake does not show {' and '.join(hidden)} of the user"
         )
-    fingerprints = {slot: described[f"{slot}_FP"] for slot in SLOTS}
-    return {slot: "" if text in _EMPTY else text for slot, text in fingerprints.items()}
+    fingerprints = {}
+    for slot in SLOTS:
+        text = described[f"{slot}_FP"]
+        fingerprints[slot] = "" if text in _EMPTY else text
+    return fingerprints
 
 
 def find_empty_slot(slots: Mapping[str, str]) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import ClassVar, Final, NamedTuple
 
 from lambdas import contract
@@ -116,7 +117,7 @@ ON: Final[Mapping[str, tuple[str, ...]]] = {
     TABLES_IN_DATABASE: (SELECT,),
     SCHEMAS_IN_DATABASE: (USAGE,),
 }
-PRIVILEGES: Final = tuple(dict.fromkeys(privilege for privileges in ON.values() for privilege in privileges))
+PRIVILEGES: Final = tuple(dict.fromkeys(chain.from_iterable(ON.values())))
 #: Number of parts of an object's full name, if it has several.
 PARTS: Final[Mapping[str, int]] = {"SCHEMA": 2, TABLES_IN_SCHEMA: 2, "ICEBERG TABLE": 3}
 

@@ -30,7 +30,10 @@ def create(context: Ctx, spec: CatalogIntegrationProps) -> str:
 
     Raises Refused if the cluster has an integration with Glue that this resource did not create.
     """
-    body = {"spec": {"display_name": context.name, **build_cluster_ref(spec), "config": _build_config(spec)}}
+    config = {"kind": "AwsGlue", "provider_integration_id": spec.provider_integration_id}
+    if spec.database:
+        config["custom_database"] = spec.database
+    body = {"spec": {"display_name": context.name, **build_cluster_ref(spec), "config": config}}
     tableflow = connect(context, spec)
     try:
         return require_text(tableflow.post(ROUTE, body), "id")
@@ -102,13 +105,6 @@ def find_existing(context: Ctx, spec: CatalogIntegrationProps, known_id: str | N
     return treat_gone_container_as_empty(
         context, lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None, find_objects
     )
-
-
-def _build_config(spec: CatalogIntegrationProps) -> dict[str, str]:
-    config = {"kind": "AwsGlue", "provider_integration_id": spec.provider_integration_id}
-    if spec.database:
-        config["custom_database"] = spec.database
-    return config
 
 
 def _read(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> dict[str, Any] | None:

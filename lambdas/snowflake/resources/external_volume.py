@@ -67,9 +67,9 @@ def is_ready(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> Outputs
 def update(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> None:
     lookup.require_existing(context, sql.by_name(_SHOW, object_id), object_id)
     described = trust.describe_volume(context.vendor, object_id)
-    if [_parse_location(location) for location in described.locations] != [
-        (spec.base_url, spec.role_arn, lookup.choose_external_id(context))
-    ]:
+    locations = [_parse_location(location) for location in described.locations]
+    expected_location = (spec.base_url, spec.role_arn, lookup.choose_external_id(context))
+    if locations != [expected_location]:
         raise ReplacementRequired(
             errors.OUTDATED, f"external volume {object_id} has another location, role or external id"
         )

@@ -115,9 +115,14 @@ def update(context: Ctx, spec: GrantProps, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: GrantProps, object_id: str) -> None:
-    for statement in _render_revocations(spec):
+    if not is_group(spec.on):
+        privileges = [_render_privilege(spec)]
+    else:
+        kinds = ("FUTURE", "ALL") if spec.on == TABLES_IN_SCHEMA else ("ALL",)
+        privileges = [on_group(spec.privilege, kind, spec.on, _render_path(spec)) for kind in kinds]
+    for privilege in privileges:
         with contextlib.suppress(NotFound):
-            context.vendor.run(sql.statement(_REVOKE, what=statement, grantee=_render_grantee(spec)))
+            context.vendor.run(sql.statement(_REVOKE, what=privilege, grantee=_render_grantee(spec)))
 
 
 def find_existing(context: Ctx, spec: GrantProps, known_id: str | None) -> list[str]:
@@ -205,13 +210,6 @@ def _render_privilege(spec: GrantProps) -> Sql:
     privilege = sql.word(spec.privilege, of=PRIVILEGES)
     on = sql.word(spec.on, of=ON)
     return sql.statement("{privilege} ON {on} {path}", privilege=privilege, on=on, path=_render_path(spec))
-
-
-def _render_revocations(spec: GrantProps) -> list[Sql]:
-    if not is_group(spec.on):
-        return [_render_privilege(spec)]
-    which = ("FUTURE", "ALL") if spec.on == TABLES_IN_SCHEMA else ("ALL",)
-    return [on_group(spec.privilege, kind, spec.on, _render_path(spec)) for kind in which]
 
 
 def _render_grantee(spec: GrantProps) -> Sql:

@@ -129,9 +129,9 @@ def describe_volume(vendor: Snowflake, name: str) -> Volume:
     rows = vendor.run(sql.statement(_DESC_VOLUME, name=sql.identifier(name)))
     properties = {row.get("property", "").upper(): row.get("property_value", "") for row in rows}
     texts = [text for key, text in sorted(properties.items()) if key.startswith("STORAGE_LOCATION_")]
-    return Volume(
-        [_parse_object(text) for text in texts], properties.get("ALLOW_WRITES", "").lower() == "true"
-    )
+    locations = [_parse_object(text) for text in texts]
+    allow_writes = properties.get("ALLOW_WRITES", "").lower() == "true"
+    return Volume(locations, allow_writes)
 
 
 def read_volume_side(vendor: Snowflake, name: str) -> Side:
@@ -242,10 +242,10 @@ def require_unused(vendor: Snowflake, column: str, name: str) -> None:
     """Raise Conflict if tables still use the object. Snowflake shows only what the role may see."""
     used = [row for row in vendor.run(sql.statement(_TABLES)) if row.get(column) == name]
     if used:
-        names = [
-            sql.format_dotted(row.get(part, "") for part in ("database_name", "schema_name", "name"))
-            for row in used
-        ]
+        names = []
+        for row in used:
+            parts = (row.get("database_name", ""), row.get("schema_name", ""), row.get("name", ""))
+            names.append(sql.format_dotted(parts))
         raise Conflict(snowflake_errors.IN_USE, f"{name} is used by {', '.join(names)[:DETAIL_LENGTH]}")
 
 

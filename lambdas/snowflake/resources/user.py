@@ -146,12 +146,10 @@ def _store(context: Ctx, spec: UserProps, name: str, pair: KeyPair, *, is_new: b
     vendor = context.vendor
     to = Connection(vendor.login.account, name, vendor.host, spec.role, spec.warehouse, spec.namespace)
     if is_new or not secret_fields.is_about(stored, to):
-        other_fields = {
-            field: value
-            for field, value in secret_fields.remove_key(stored).items()
-            if field not in _OPTIONAL
-        }
-        fields = {**other_fields, **secret_fields.build_fields(pair, to)}
+        kept_fields = secret_fields.remove_key(stored)
+        for field in _OPTIONAL:
+            kept_fields.pop(field, None)
+        fields = {**kept_fields, **secret_fields.build_fields(pair, to)}
         context.secrets.write(spec.secret, fields, version=f"{pair.fingerprint}/{context.clock.time()}")
 
 
@@ -169,7 +167,7 @@ def _render_settings(spec: UserProps) -> dict[str, Sql]:
     )
     for setting, template, path in optional:
         if path:
-            settings[setting] = sql.statement(template, name=_render_path(path))
+            settings[setting] = sql.statement(template, name=sql.path(sql.split(path)))
     return settings
 
 
@@ -193,7 +191,3 @@ def _describe_user(context: Ctx, name: str) -> dict[str, str]:
     if not properties:
         raise ResourceMissing(errors.VANISHED, f"user {name} is not described")
     return properties
-
-
-def _render_path(name: str) -> Sql:
-    return sql.path(sql.split(name))
