@@ -87,7 +87,8 @@ def _build_asset(asset: str, lock: str, sources: tuple[str, ...], platform: Plat
             copy = folder / file.relative_to(ROOT)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, copy)
-        _publish(_zip_folder(folder) if asset == "glue" else folder, target)
+        content = _zip_folder(folder) if asset == "glue" else folder
+        _publish(content, target)
     return target
 
 
@@ -129,7 +130,9 @@ def _remove(target: Path) -> None:
 
 def _list_files(sources: tuple[str, ...]) -> list[Path]:
     """Return Lakeferry's own files that ship, sorted."""
-    files = (file for source in sources for file in (ROOT / source).rglob("*"))
+    files: list[Path] = []
+    for source in sources:
+        files += (ROOT / source).rglob("*")
     return sorted(
         file
         for file in files

@@ -145,8 +145,11 @@ class OperationsStack(LakeferryStack):
         )
 
     def _list_secret_names(self) -> list[str]:
-        stacks = [stack for stack in (self.confluent, self.snowflake) if stack]
-        return [secret.name for stack in stacks for secret in stack.secrets.filled]
+        names = []
+        for stack in (self.confluent, self.snowflake):
+            if stack:
+                names += [secret.name for secret in stack.secrets.filled]
+        return names
 
     def _may_measure(self) -> list[Statement]:
         """Return what monitoring may do.
@@ -184,7 +187,9 @@ class OperationsStack(LakeferryStack):
             tables.append(self._snowflake_reader.state_table)
             readers.append(self._snowflake_reader.secret_arn)
             keys.append(self._snowflake_reader.key_arn)
-        names = [*self._list_secret_names(), *self._list_deployer_secrets()]
+        names = [*self._list_secret_names(), *self.deployment.created_confluent.manual_secrets]
+        if self.snowflake:
+            names.append(self.snowflake.settings.key_secret)
         return [
             allow(
                 "ReadAgesOfKeys",
@@ -193,12 +198,6 @@ class OperationsStack(LakeferryStack):
             ),
             *may_use_keys(self, readers, keys),
             may_read_states(*[build_own_arn(self, "dynamodb", f"table/{table}") for table in tables]),
-        ]
-
-    def _list_deployer_secrets(self) -> list[str]:
-        return [
-            *self.deployment.manual_secrets,
-            *([self.snowflake.settings.key_secret] if self.snowflake else []),
         ]
 
     def _may_read_exports(self) -> list[Statement]:
@@ -317,23 +316,23 @@ class OperationsStack(LakeferryStack):
     def _create_dashboard(self) -> None:
         tables = [topic.table for topic in self.deployment.tables]
         dimensions = {"Table": tables, "Export": [export.contract for export in self.deployment.exports]}
-        widgets: list[cloudwatch.IWidget] = [
-            cloudwatch.GraphWidget(
-                title=metric,
-                width=12,
-                left=[self._build_metric(metric, dimension, value) for value in dimensions[dimension]],
-            )
-            for metric, dimension in contract.METRIC_DIMENSIONS.items()
-            if metric in self._list_emitted_metrics() and dimensions.get(dimension)
-        ]
-        widgets += [
-            cloudwatch.GraphWidget(title=metric, width=12, left=[self._build_metric(metric)])
-            for metric in self._list_general_metrics()
-        ]
+        widgets: list[cloudwatch.IWidget] = []
+        for metric, dimension in contract.METRIC_DIMENSIONS.items():
+            values = dimensions.get(dimension)
+            if values and metric in self._list_emitted_metrics():
+                lines = [self._build_metric(metric, dimension, value) for value in values]
+                widgets.append(cloudwatch.GraphWidget(title=metric, width=12, left=lines))
+        for metric in self._list_general_metrics():
+            lines = [self._build_metric(metric)]
+            widgets.append(cloudwatch.GraphWidget(title=metric, width=12, left=lines))
         board = cloudwatch.Dashboard(self, "Dashboard", dashboard_name=self.deployment.regional_prefix)
         board.add_widgets(cloudwatch.AlarmStatusWidget(title="Alarms", width=24, alarms=self._alarms))
         board.add_widgets(*widgets)
-        self.output("DashboardPage", _build_page_url(self), "Freshness, lateness, ages of keys")
+        page = (
+            f"https://{self.region}.console.aws.amazon.com/cloudwatch/home?region={self.region}"
+            f"#dashboards/dashboard/{self.deployment.regional_prefix}"
+        )
+        self.output("DashboardPage", page, "Freshness, lateness, ages of keys")
 
     def _create_budget(self) -> None:
         """Create the budget. It counts the costs of resources with the deployment's tags.
@@ -374,7 +373,3 @@ class OperationsStack(LakeferryStack):
                 for kind, threshold in _THRESHOLDS
             ],
         )
-
-
-def _build_page_url(stack: LakeferryStack) -> str:
-    return f"https://{stack.region}.console.aws.amazon.com/cloudwatch/home?region={stack.region}#dashboards/dashboard/{stack.deployment.regional_prefix}"

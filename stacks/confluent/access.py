@@ -199,13 +199,11 @@ class Key:
 
 
 def may_read_brought_keys(scope: Construct, confluent: Confluent) -> list[Statement]:
-    return [
-        statement
-        for service, secret in confluent.brought_keys.items()
-        for statement in may_read_secret(
-            scope, f"{to_pascal_case(service)}Key", name_secret_arn(scope, secret)
-        )
-    ]
+    statements: list[Statement] = []
+    for service, secret in confluent.brought_keys.items():
+        key_name = f"{to_pascal_case(service)}Key"
+        statements += may_read_secret(scope, key_name, name_secret_arn(scope, secret))
+    return statements
 
 
 def create_key_secrets(secrets: StackSecrets, deployment: Deployment) -> dict[KeyUse, Secret]:

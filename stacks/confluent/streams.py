@@ -62,16 +62,19 @@ class Streams(Construct):
         self._accounts = accounts
         self._keys = keys
         topics = loaded.deployment.topics
-        self.ready: dict[str, list[IDependable]] = {
-            topic.name: self._look_up_topic(topic) if topic.existing else self._create_topic(topic)
-            for topic in topics
-            if not topic.statement
-        }
+        self.ready: dict[str, list[IDependable]] = {}
+        for topic in topics:
+            if not topic.statement:
+                provide = self._look_up_topic if topic.existing else self._create_topic
+                self.ready[topic.name] = provide(topic)
         self._create_acls()
-        for topic in (topic for topic in topics if topic.datagen):
-            ready = self.ready[topic.name]
-            ready.append(self._create_connector(topic).after(*ready))
-        sources = [resource for ready in self.ready.values() for resource in ready]
+        for topic in topics:
+            if topic.datagen:
+                ready = self.ready[topic.name]
+                ready.append(self._create_connector(topic).after(*ready))
+        sources: list[IDependable] = []
+        for ready in self.ready.values():
+            sources += ready
         statements: dict[str, VendorResource[FlinkStatementOutputs]] = {}
         for statement in loaded.deployment.statements:
             assert pool is not None
@@ -138,7 +141,9 @@ class Streams(Construct):
         return [created, schema]
 
     def _create_acls(self) -> None:
-        for acl in [acl for acl in list_acls(self._loaded.deployment) if acl.account in self._accounts]:
+        for acl in list_acls(self._loaded.deployment):
+            if acl.account not in self._accounts:
+                continue
             topics = [] if acl.name else list_topics_of_acl(acl, self._loaded.deployment.topics)
             if acl.name or topics:
                 self._accounts.add_acl(acl, credentials=self._keys.credentials(KAFKA), topics=topics)
