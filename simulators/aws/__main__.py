@@ -19,12 +19,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = vars(_build_parser().parse_args(arguments))
     as_json = options.pop("json")
     stdout = os.fdopen(os.dup(sys.stdout.fileno()), "w")
-    os.dup2(
-        sys.stderr.fileno(), sys.stdout.fileno()
-    )  # MiniStack's own output goes to the log on standard error
+    # MiniStack's own output goes to the log on standard error.
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
 
     def announce(credentials: dict[str, Any]) -> None:
-        announcement = json.dumps(credentials) if as_json else _describe_credentials(credentials)
+        if as_json:
+            announcement = json.dumps(credentials)
+        else:
+            keys = f"{credentials['access_key_id']}/{credentials['secret_access_key']}"
+            announcement = (
+                f"embedded AWS at {credentials['url']}, account {credentials['account']}, region "
+                f"{credentials['region']}, keys {keys}. Ctrl-C stops it"
+            )
         stdout.write(announcement + "\n")
         stdout.flush()
 
@@ -46,14 +52,6 @@ def _build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--stock", action="store_true", help="run MiniStack without the patches")
     return parser
-
-
-def _describe_credentials(credentials: dict[str, Any]) -> str:
-    return (
-        f"embedded AWS at {credentials['url']}, account {credentials['account']}, region "
-        f"{credentials['region']}, keys {credentials['access_key_id']}/{credentials['secret_access_key']}. "
-        "Ctrl-C stops it"
-    )
 
 
 if __name__ == "__main__":

@@ -193,11 +193,13 @@ class Engine:
         if statement.re is _SHOW_TABLES:
             with _translate_glue_errors(f"Schema '{database}' does not exist"):
                 pages = list(self._glue.get_paginator("get_tables").paginate(DatabaseName=database))
-            tables = sorted(str(entry["Name"]) for page in pages for entry in page["TableList"])
-            return Result([Column("tab_name", "string")], [[table] for table in tables], header=False)
-        column_types = self._create_view(
-            "described", self._find_metadata_file(database, names["table"].lower()), snapshots=False
-        )
+            tables = []
+            for page in pages:
+                tables += [str(entry["Name"]) for entry in page["TableList"]]
+            columns = [Column("tab_name", "string")]
+            return Result(columns, [[table] for table in sorted(tables)], header=False)
+        metadata_file = self._find_metadata_file(database, names["table"].lower())
+        column_types = self._create_view("described", metadata_file, snapshots=False)
         lines = [
             f"{name:20}\t{describe_column(name, kind).type:20}\t{'':20}"
             for name, kind in column_types.items()
@@ -215,9 +217,8 @@ class Engine:
             rows = answer.fetchall()
         except duckdb.Error as error:
             raise _explain_failure(error) from None
-        scanned = int(
-            json.loads(self._connection.get_profiling_information(format="json")).get("total_bytes_read", 0)
-        )
+        profile = json.loads(self._connection.get_profiling_information(format="json"))
+        scanned = int(profile.get("total_bytes_read", 0))
         columns = [describe_column(name.lower(), kind) for name, kind in column_types]
         digits = 3 if only_snapshots else 6
         return Result(columns, [_format_row(row, columns, digits) for row in rows], scanned)

@@ -228,9 +228,11 @@ def apply(patches: Iterable[Patch]) -> None:
 
     Of two patches of one function, the later one is called first. Raises HookMissing.
     """
-    applied = list(patches)
-    functions = [pair for patch in applied for pair in patch]
-    entries = [pair for patch in applied for pair in patch.in_tables.items()]
+    functions: list[tuple[Hook, Replacement]] = []
+    entries: list[tuple[ProvisionerHook | EntryHook, Replacement]] = []
+    for patch in patches:
+        functions += patch
+        entries += patch.in_tables.items()
     for hook, _ in functions:
         hook.find()
     for entry, _ in entries:

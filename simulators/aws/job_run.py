@@ -84,11 +84,11 @@ class JobRun:
             _slots.release()
 
     def _run_with_role(self, folder: Path) -> tuple[str, str]:
+        session_name = f"GlueJobRunnerSession-{self.record['Id'][-8:]}"
         try:
-            credentials = identity.assume(
-                _build_role_arn(self._job), SERVICE, f"GlueJobRunnerSession-{self.record['Id'][-8:]}"
-            )
-            return self._run(_download_script(folder, self._job, self._arguments, credentials), credentials)
+            credentials = identity.assume(_build_role_arn(self._job), SERVICE, session_name)
+            script = _download_script(folder, self._job, self._arguments, credentials)
+            return self._run(script, credentials)
         except identity.Refused:
             return (
                 "FAILED",
@@ -100,7 +100,12 @@ class JobRun:
             return "FAILED", f"The embedded AWS could not start the run: {error}"
 
     def _run(self, script: job_process.Script, credentials: identity.Credentials) -> tuple[str, str]:
-        tails = self._build_tails(script, credentials)
+        log_prefix = self._arguments.get(PREFIX_ARGUMENT, DEFAULT_PREFIX)
+        run_id = self.record["Id"]
+        tails = [
+            Tail(script.output, f"{log_prefix}/output", run_id, credentials),
+            Tail(script.error, f"{log_prefix}/error", run_id, credentials),
+        ]
         self._enter("RUNNING")
         environment = credentials.build_environment() | settings.build_job_environment(
             identity.get_endpoint()
@@ -131,12 +136,6 @@ class JobRun:
                     return None
             for tail in tails:
                 tail.ship()
-
-    def _build_tails(self, script: job_process.Script, credentials: identity.Credentials) -> list[Tail]:
-        prefix = self._arguments.get(PREFIX_ARGUMENT, DEFAULT_PREFIX)
-        stream = self.record["Id"]
-        files = (("output", script.output), ("error", script.error))
-        return [Tail(file, f"{prefix}/{part}", stream, credentials) for part, file in files]
 
     def _enter(self, state: str) -> None:
         self.record |= {"JobRunState": state, "LastModifiedOn": time.time()}

@@ -302,10 +302,6 @@ def _read_results_page(request: dict[str, Any], access_key: str, region: str) ->
     return _build_page(execution["_result"], size, int(token))
 
 
-def _build_row(row: list[str | None]) -> dict[str, Any]:
-    return {"Data": [{} if cell is None else {"VarCharValue": cell} for cell in row]}
-
-
 def _build_column_info(column: dict[str, Any]) -> dict[str, Any]:
     return {
         "CatalogName": "hive",
@@ -319,13 +315,15 @@ def _build_column_info(column: dict[str, Any]) -> dict[str, Any]:
 
 
 def _build_page(result: dict[str, Any], size: int, start: int) -> dict[str, Any]:
-    columns = [
-        dict(zip(("name", "type", "precision", "scale"), column, strict=True)) for column in result["columns"]
-    ]
+    properties = ("name", "type", "precision", "scale")
+    columns = [dict(zip(properties, column, strict=True)) for column in result["columns"]]
     rows = list(result["rows"])
     if result["header"]:
         rows.insert(0, [column["name"] for column in columns])
-    page = [_build_row(row) for row in rows[start : start + size]]
+    page = []
+    for row in rows[start : start + size]:
+        cells = [{} if cell is None else {"VarCharValue": cell} for cell in row]
+        page.append({"Data": cells})
     column_info = [_build_column_info(column) for column in columns]
     next_token = {"NextToken": str(start + size)} if start + size < len(rows) else {}
     return {

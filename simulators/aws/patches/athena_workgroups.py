@@ -55,11 +55,9 @@ def delete_workgroup(original: Original, data: dict[str, Any]) -> Answer:
         return original(data)
     if name not in athena._workgroups:
         return build_invalid_request("WorkGroup is not found.").answer
-    contents = [
-        (store, query_id)
-        for store in (athena._named_queries, athena._executions)
-        for query_id in _list_ids(store, name)
-    ]
+    contents = []
+    for store in (athena._named_queries, athena._executions):
+        contents += [(store, query_id) for query_id in _list_ids(store, name)]
     if contents and not data.get("RecursiveDeleteOption"):
         return build_invalid_request(f"WorkGroup {name} is not empty").answer
     for store, query_id in contents:

@@ -32,7 +32,7 @@ import json
 import logging
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final
 
 from simulators.aws import identity, settings
@@ -76,14 +76,11 @@ def acquire_worker(
 ) -> Leased:
     lease = original(func_name, config, *arguments, **options)
     if lease[1] == "spawn":
-        for function_arn in _list_called_functions(config):
-            run_in_background(_start, function_arn)
+        variables = config.get("Environment", {}).get("Variables", {})
+        for value in variables.values():
+            if ":lambda:" in value and value.startswith("arn:"):
+                run_in_background(_start, value)
     return lease
-
-
-def _list_called_functions(config: dict[str, Any]) -> Iterator[str]:
-    variables = config.get("Environment", {}).get("Variables", {})
-    return (value for value in variables.values() if ":lambda:" in value and value.startswith("arn:"))
 
 
 def _start(arn: str) -> None:
