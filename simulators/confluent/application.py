@@ -223,8 +223,11 @@ def _describe_record(record: Record | BadRecord) -> dict[str, Any]:
     position = {"partition": record.partition, "offset": record.offset, "timestamp": record.timestamp}
     if record.value is None:
         return {**position, "value": None}
-    return {**position, "value": {name: _to_plain_value(value) for name, value in record.value.items()}}
+    values = {name: _to_plain_value(value) for name, value in record.value.items()}
+    return {**position, "value": values}
 
 
 def _to_plain_value(value: Any) -> Any:
-    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return str(value)

@@ -213,11 +213,6 @@ def _check_account(org: Organization, cluster: Cluster, config: dict[str, str]) 
             yield "kafka.auth.mode", "must be SERVICE_ACCOUNT or KAFKA_API_KEY"
 
 
-def _get_principal(org: Organization, config: dict[str, str]) -> str:
-    """Return the account that a connector acts as."""
-    return config.get("kafka.service.account.id") or org.api_keys[config["kafka.api.key"]].owner
-
-
 def _check_datagen(org: Organization, cluster: Cluster, config: dict[str, str]) -> Iterator[tuple[str, str]]:
     for name in ("kafka.topic", "output.data.format", "tasks.max"):
         if not config.get(name):
@@ -271,8 +266,9 @@ def _begin(org: Organization, cluster: Cluster, connector: Connector) -> None:
 
 
 def _describe_missing_rights(org: Organization, cluster: Cluster, connector: Connector) -> str:
-    name = connector.config["kafka.topic"]
-    account = _get_principal(org, connector.config)
+    config = connector.config
+    name = config["kafka.topic"]
+    account = config.get("kafka.service.account.id") or org.api_keys[config["kafka.api.key"]].owner
     if kafka.find_visible_topic(org, cluster, name) is None:
         return f"Topic {name} does not exist"
     if not kafka_access.may(org, cluster, account, "write", topic=name):

@@ -38,7 +38,9 @@ def remove_arg_properties(schema: Any) -> Any:
         return {
             name: remove_arg_properties(value) for name, value in schema.items() if name != "arg.properties"
         }
-    return [remove_arg_properties(branch) for branch in schema] if isinstance(schema, list) else schema
+    if isinstance(schema, list):
+        return [remove_arg_properties(branch) for branch in schema]
+    return schema
 
 
 def read_named_schema(config: dict[str, str]) -> tuple[dict[str, Any], str]:
@@ -170,7 +172,7 @@ class Values:
         """Return text that matches one operation of Python's own regular-expression parser."""
         choices: dict[str, Callable[[], str]] = {
             "LITERAL": lambda: chr(argument),
-            "IN": lambda: self._draw_part(*_split_operation(self._rng.choice(argument))),
+            "IN": lambda: self._draw_matching_text([self._rng.choice(argument)]),
             "RANGE": lambda: chr(self._rng.randint(*argument)),
             "MAX_REPEAT": lambda: self._draw_repeated(*argument),
             "MIN_REPEAT": lambda: self._draw_repeated(*argument),
@@ -183,10 +185,6 @@ class Values:
     def _draw_repeated(self, least: int, most: int, inner: Any) -> str:
         count = self._rng.randint(least, min(most, least + 8))
         return "".join(self._draw_matching_text(inner) for _ in range(count))
-
-
-def _split_operation(part: Any) -> tuple[str, Any]:
-    return str(part[0]), part[1]
 
 
 def _make_iterator(iteration: dict[str, Any]) -> Make:

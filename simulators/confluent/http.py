@@ -187,7 +187,9 @@ class Route:
 
     def match(self, raw_path: str) -> dict[str, str] | None:
         matched = self._pattern.fullmatch(raw_path)
-        return {name: unquote(value) for name, value in matched.groupdict().items()} if matched else None
+        if matched is None:
+            return None
+        return {name: unquote(value) for name, value in matched.groupdict().items()}
 
 
 def authenticate(org: Organization, api: Api, header: str) -> ApiKey:

@@ -113,7 +113,9 @@ def _is_valid_setting(name: str, value: str) -> bool:
         return re.fullmatch(r"-1|\d+", value) is not None
     if name == "cleanup.policy":
         return value in _POLICIES
-    return value in ("true", "false") if DEFAULTS[name] in ("true", "false") else bool(value)
+    if DEFAULTS[name] in ("true", "false"):
+        return value in ("true", "false")
+    return bool(value)
 
 
 def list_topics(call: Call) -> Answer:

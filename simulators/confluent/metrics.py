@@ -14,6 +14,8 @@ from typing import Any, Final
 from simulators.confluent.authorization import require
 from simulators.confluent.errors import bad_request, forbidden
 from simulators.confluent.http import CONTROL, Answer, Call, Route
+from simulators.confluent.model import Cluster
+from simulators.confluent.organization import Organization
 
 _RECEIVED: Final = "io.confluent.kafka.server/received_records"
 _SKIPPED: Final = "io.confluent.tableflow/rows_skipped"
@@ -29,9 +31,8 @@ def query_metrics(call: Call) -> Answer:
         raise bad_request(f"Only {_RECEIVED} and {_SKIPPED} with granularity PT1H are simulated.")
     condition = body.get("filter", {})
     grouped = _BY_TOPIC if metrics == [_RECEIVED] else []
-    if (condition.get("field"), condition.get("op")) != ("resource.kafka.id", "EQ") or body.get(
-        "group_by", []
-    ) != grouped:
+    is_by_cluster = (condition.get("field"), condition.get("op")) == ("resource.kafka.id", "EQ")
+    if not is_by_cluster or body.get("group_by", []) != grouped:
         by = f"group by {grouped[0]}" if grouped else "have no group_by"
         raise bad_request(f"The query must filter by one resource.kafka.id (EQ) and {by}.")
     cluster = call.org.clusters.get(condition.get("value"))
@@ -39,16 +40,11 @@ def query_metrics(call: Call) -> Answer:
         raise forbidden()
     require(call, "metrics", cluster.scope)
     start, end = _read_interval(body)
-    if grouped:
-        events = []
-        for kafka_topic in cluster.topics.values():
-            events += [(message.timestamp / 1000, kafka_topic.name) for message in kafka_topic.messages]
-    else:
-        topics = [topic for topic in call.org.tableflow_topics.values() if topic.cluster == cluster.id]
-        events = [(instant, "") for topic in topics for instant in topic.skipped]
+    events = _list_received(cluster) if grouped else _list_skipped(call.org, cluster)
     counts: Counter[tuple[int, str]] = Counter()
     for instant, topic in events:
-        if start <= (hour := int(instant) // _HOUR * _HOUR) and instant < end:
+        hour = int(instant) // _HOUR * _HOUR
+        if start <= hour and instant < end:
             counts[hour, topic] += 1
     rows = []
     for (hour, topic), count in sorted(counts.items()):
@@ -58,6 +54,23 @@ def query_metrics(call: Call) -> Answer:
             row["metric.topic"] = topic
         rows.append(row)
     return Answer(200, {"data": rows[: min(_MOST_ROWS, body.get("limit", 100))], "meta": {"pagination": {}}})
+
+
+def _list_received(cluster: Cluster) -> list[tuple[float, str]]:
+    """Return the time and the topic of each record."""
+    events: list[tuple[float, str]] = []
+    for topic in cluster.topics.values():
+        events += [(message.timestamp / 1000, topic.name) for message in topic.messages]
+    return events
+
+
+def _list_skipped(org: Organization, cluster: Cluster) -> list[tuple[float, str]]:
+    """Return the time of each record that Tableflow skipped. Their metric has no topic."""
+    events: list[tuple[float, str]] = []
+    for topic in org.tableflow_topics.values():
+        if topic.cluster == cluster.id:
+            events += [(instant, "") for instant in topic.skipped]
+    return events
 
 
 def _read_interval(body: dict[str, Any]) -> tuple[float, float]:

@@ -316,7 +316,9 @@ def _list_parents(parent: Resource | None) -> dict[str, str]:
     if parent is None:
         return {}
     environment = getattr(parent, "environment", "")
-    return {"environment": environment, "cluster": parent.id} if environment else {"environment": parent.id}
+    if not environment:
+        return {"environment": parent.id}
+    return {"environment": environment, "cluster": parent.id}
 
 
 def _put(body: dict[str, Any], path: str, value: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Final
 
 from simulators.confluent import (
@@ -19,12 +20,9 @@ from simulators.confluent.http import Route
 from simulators.confluent.tableflow import topics
 from simulators.confluent.tableflow.catalog_integrations import CatalogIntegrations
 
+_KINDS: Final = (*control_plane.KINDS, *iam.KINDS, CatalogIntegrations())
 ROUTES: Final[tuple[Route, ...]] = (
-    *(
-        route
-        for kind in (*control_plane.KINDS, *iam.KINDS, CatalogIntegrations())
-        for route in kind.build_routes()
-    ),
+    *chain.from_iterable(kind.build_routes() for kind in _KINDS),
     *kafka.ROUTES,
     *kafka_acls.ROUTES,
     *registry.ROUTES,

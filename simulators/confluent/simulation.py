@@ -115,19 +115,17 @@ class Simulation:
         for kind in _KINDS:
             objects[kind] = sorted(record.id for record in getattr(organization, kind).values())
         objects["statements"] = sorted("/".join(key) for key in organization.statements)
-        objects["topics"] = sorted(
-            f"{cluster.id}/{name}" for cluster in organization.clusters.values() for name in cluster.topics
-        )
-        objects["acls"] = sorted(
-            f"{cluster.id}/{json.dumps(acl)}"
-            for cluster in organization.clusters.values()
-            for acl in cluster.acls
-        )
-        objects["subjects"] = sorted(
-            f"{registry.id}/{name}"
-            for registry in organization.schema_registries.values()
-            for name in registry.schemas.subjects()
-        )
+        topics = []
+        acls = []
+        for cluster in organization.clusters.values():
+            topics += [f"{cluster.id}/{name}" for name in cluster.topics]
+            acls += [f"{cluster.id}/{json.dumps(acl)}" for acl in cluster.acls]
+        subjects = []
+        for registry in organization.schema_registries.values():
+            subjects += [f"{registry.id}/{name}" for name in registry.schemas.subjects()]
+        objects["topics"] = sorted(topics)
+        objects["acls"] = sorted(acls)
+        objects["subjects"] = sorted(subjects)
         return {"now": organization.clock.format_time(), "objects": objects}
 
 

@@ -230,9 +230,13 @@ class FlinkRun:
         return newest // length * length
 
     def _emit(self, lines: list[str]) -> None:
-        new = Counter(lines) - self._emitted
-        self._emitted += new
-        rows = [json.loads(line) for line in lines if _take(new, line)]
+        new_lines = Counter(lines) - self._emitted
+        self._emitted += new_lines
+        rows = []
+        for line in lines:
+            if new_lines[line] > 0:
+                new_lines[line] -= 1
+                rows.append(json.loads(line))
         if self.parsed.form is Form.SELECT:
             names = [column["name"] for column in self.columns]
             for row in rows:
@@ -262,11 +266,3 @@ class FlinkRun:
             if self.parsed.bucket_keys:
                 key = "|".join(str(record[name]) for name in self.parsed.bucket_keys).encode()
             topic.append(now, key, frame_value(version.id, encoded.getvalue()))
-
-
-def _take(remaining_lines: Counter[str], line: str) -> bool:
-    """Return whether `remaining_lines` counts the line, and decrement its count."""
-    if remaining_lines[line] <= 0:
-        return False
-    remaining_lines[line] -= 1
-    return True

@@ -55,9 +55,8 @@ class PaperEngine:
             name: _list_columns(database.find_schema(name)) for name in database.readable
         }
         try:
-            query: Any = sqlglot.parse_one(
-                _WINDOW.sub(_FLAT, parsed.query).replace("$rowtime", _ROWTIME), dialect="spark"
-            )
+            text = _WINDOW.sub(_FLAT, parsed.query).replace("$rowtime", _ROWTIME)
+            query: Any = sqlglot.parse_one(text, dialect="spark")
             known_tables = tables.keys() | {expression.alias for expression in query.find_all(exp.CTE)}
             for table in query.find_all(exp.Table):
                 if table.name not in known_tables:
@@ -74,5 +73,7 @@ class PaperEngine:
 
 def _list_columns(schema: dict[str, Any] | None) -> dict[str, object]:
     """Return the columns of a topic, with `$rowtime`. Without a schema, they are `key` and `val`."""
-    names = [field["name"] for field in schema["fields"]] if schema else ["key", "val"]
+    names = ["key", "val"]
+    if schema:
+        names = [field["name"] for field in schema["fields"]]
     return dict.fromkeys([_ROWTIME, *names], "string")

@@ -158,9 +158,9 @@ def _to_text(value: Any) -> Any:
 def from_json(value: Any, avro: Any) -> Any:
     """Return the value for fastavro that Flink wrote as JSON. `avro` is its type."""
     if isinstance(avro, list):
-        return (
-            None if value is None else from_json(value, next(branch for branch in avro if branch != "null"))
-        )
+        if value is None:
+            return None
+        return from_json(value, next(branch for branch in avro if branch != "null"))
     kind = avro if isinstance(avro, str) else avro["type"]
     logical = None if isinstance(avro, str) else avro.get("logicalType")
     if not isinstance(kind, str):

@@ -259,7 +259,10 @@ def update(call: Call) -> Answer:
     _require_owner(call, cluster, call.parameters["name"])
     topic = _find_topic(call, cluster)
     if "storage" in spec:
-        _require_same_storage(spec.read_object("storage"), topic)
+        storage = spec.read_object("storage")
+        storage.require_same("kind", "ByobAws" if topic.integration else "Managed")
+        storage.require_same("bucket_name", topic.bucket)
+        storage.require_same("provider_integration_id", topic.integration)
     _check_formats(spec)
     config = _read_config(spec, topic.config)
     if config["metadata_column_naming_scheme"] != topic.config["metadata_column_naming_scheme"]:
@@ -278,13 +281,6 @@ def update(call: Call) -> Answer:
         topic.message = ""
         org.clock.call_later(org.delays.tableflow_topic, lambda: run.begin(org, topic))
     return Answer(200, build_document(org, topic))
-
-
-def _require_same_storage(storage: Fields, topic: TableflowTopic) -> None:
-    kind = "ByobAws" if topic.integration else "Managed"
-    storage.require_same("kind", kind)
-    storage.require_same("bucket_name", topic.bucket)
-    storage.require_same("provider_integration_id", topic.integration)
 
 
 def delete(call: Call) -> Answer:
