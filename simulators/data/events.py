@@ -60,14 +60,12 @@ class EventsError(Exception):
         self.mistakes = list(mistakes)
         self.more = more
         lines = [f"{file}: some events can't be read, so nothing was written:"]
-        lines += [f"  {mistake}{_count_more(count)}" for mistake, count in mistakes.items()]
+        for mistake, count in mistakes.items():
+            more_like_it = f" (and {count - 1} more like it)" if count > 1 else ""
+            lines.append(f"  {mistake}{more_like_it}")
         if more:
             lines.append(f"  and {more} more")
         super().__init__("\n".join(lines))
-
-
-def _count_more(count: int) -> str:
-    return f" (and {count - 1} more like it)" if count > 1 else ""
 
 
 class _RefusedError(ValueError):
@@ -224,11 +222,7 @@ def _refuse_number(name: str) -> NoReturn:
 def _build_sent(topic: Topic, value: dict[str, Any], received: int) -> Sent:
     time = value[topic.time_field] if topic.time_field else None
     key = value[topic.key_field] if topic.key_field else None
+    if key is not None and not isinstance(key, bytes):
+        key = str(key).encode()
     timestamp = received if time is None else (time - _EPOCH) // _MILLISECOND
-    return Sent(timestamp, _encode_key(key), value)
-
-
-def _encode_key(value: Any) -> bytes | None:
-    if value is None or isinstance(value, bytes):
-        return value
-    return str(value).encode()
+    return Sent(timestamp, key, value)

@@ -22,10 +22,11 @@ class Person(NamedTuple):
 
 def generate_people(rng: random.Random, count: int, before: datetime) -> list[Person]:
     """Return `count` customers, all registered in the three years before `before`."""
-    fixed_regions = [region for region in words.REGIONS for _ in range(region.people or 0)]
-    drawn_regions = rng.choices(
-        words.REGIONS, [region.weight for region in words.REGIONS], k=count - len(fixed_regions)
-    )
+    fixed_regions: list[words.Region] = []
+    for region in words.REGIONS:
+        fixed_regions += [region] * (region.people or 0)
+    weights = [region.weight for region in words.REGIONS]
+    drawn_regions = rng.choices(words.REGIONS, weights, k=count - len(fixed_regions))
     return [
         _generate_person(rng, number, region, before)
         for number, region in enumerate(fixed_regions + drawn_regions, start=1)

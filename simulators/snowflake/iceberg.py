@@ -164,12 +164,13 @@ def _has_equality_deletes(table: StaticTable) -> bool:
         return False
     if snapshot.summary is not None and snapshot.summary.get("total-equality-deletes") == "0":
         return False
-    return any(
-        entry.data_file.content is DataFileContent.EQUALITY_DELETES
-        for manifest in snapshot.manifests(table.io)
-        if manifest.content == ManifestContent.DELETES
-        for entry in manifest.fetch_manifest_entry(table.io)
-    )
+    for manifest in snapshot.manifests(table.io):
+        if manifest.content != ManifestContent.DELETES:
+            continue
+        entries = manifest.fetch_manifest_entry(table.io)
+        if any(entry.data_file.content is DataFileContent.EQUALITY_DELETES for entry in entries):
+            return True
+    return False
 
 
 # --- automatic refresh

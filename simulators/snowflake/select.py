@@ -152,14 +152,12 @@ def _find_readable_table(session: Session, name: Name) -> IcebergTable:
 def _qualify_columns(tree: exp.Query, tables: dict[str, IcebergTable]) -> None:
     """Qualify the columns with their tables. Raises SqlError 000904 for a column that doesn't exist."""
     column_types = {}
+    names_by_lower_case: dict[str, str] = {}
     for short_name, table in tables.items():
-        column_types[short_name] = {column.name: column.sql_type for column in list_columns(table)}
-    names_by_lower_case = {
-        name.lower(): name
-        for short_name, table in tables.items()
-        if table.linked
-        for name in column_types[short_name]
-    }
+        types_of_table = {column.name: column.sql_type for column in list_columns(table)}
+        column_types[short_name] = types_of_table
+        if table.linked:
+            names_by_lower_case |= {name.lower(): name for name in types_of_table}
     for column in tree.find_all(exp.Column):
         column.set("db", None)
         column.set("catalog", None)

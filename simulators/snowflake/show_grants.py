@@ -93,20 +93,22 @@ def _build_ownership(object_: SnowflakeObject) -> Grant:
 
 
 def _build_grants_table(grants: Iterable[Grant]) -> Result:
-    rows = (
-        (
-            grant.created,
-            grant.privilege,
-            grant.on.domain.label,
-            to_sql_name(grant.on.name),
-            "ROLE",
-            grant.to,
-            grant.option,
-            grant.by,
-            "ROLE" if grant.by else "",
+    rows = []
+    for grant in grants:
+        grantor_type = "ROLE" if grant.by else ""
+        rows.append(
+            (
+                grant.created,
+                grant.privilege,
+                grant.on.domain.label,
+                to_sql_name(grant.on.name),
+                "ROLE",
+                grant.to,
+                grant.option,
+                grant.by,
+                grantor_type,
+            )
         )
-        for grant in grants
-    )
     return build_table(_GRANT_COLUMNS, rows)
 
 

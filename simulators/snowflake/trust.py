@@ -163,7 +163,10 @@ def list_namespaces(account: Account, integration: Integration) -> list[str]:
     call_iceberg_config(access, integration.catalog_name)
     paginator = access.client("glue").get_paginator("get_databases")
     pages = call_aws(lambda: list(paginator.paginate()))
-    return [database["Name"] for page in pages for database in page["DatabaseList"]]
+    names: list[str] = []
+    for page in pages:
+        names += [database["Name"] for database in page["DatabaseList"]]
+    return names
 
 
 def list_iceberg_tables(account: Account, integration: Integration, namespace: str) -> list[str]:
@@ -173,12 +176,13 @@ def list_iceberg_tables(account: Account, integration: Integration, namespace: s
     """
     paginator = assume_for_integration(account, integration).client("glue").get_paginator("get_tables")
     pages = call_aws(lambda: list(paginator.paginate(DatabaseName=namespace)))
-    return [
-        table["Name"]
-        for page in pages
-        for table in page["TableList"]
-        if str(table.get("Parameters", {}).get("table_type", "")).upper() == "ICEBERG"
-    ]
+    names = []
+    for page in pages:
+        for table in page["TableList"]:
+            table_type = str(table.get("Parameters", {}).get("table_type", ""))
+            if table_type.upper() == "ICEBERG":
+                names.append(table["Name"])
+    return names
 
 
 def find_metadata_location(account: Account, integration: Integration, namespace: str, table: str) -> str:

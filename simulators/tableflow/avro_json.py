@@ -90,9 +90,10 @@ class _NullableDecoder:
         self._decode_encoded = decode
         if isinstance(node, Decimal):
             self._decode_encoded = partial(_decode_scalar, partial(read_encoded_decimal, node))
-        fields = [field.name for field in node.fields] if isinstance(node, Struct) else []
         #: Avro's name of the type. A named type may also be called by its name without the namespace.
-        self._names = {node.branch, node.branch.rpartition(".")[2]} - {"", *fields}
+        self._names = {node.branch, node.branch.rpartition(".")[2]} - {""}
+        if isinstance(node, Struct):
+            self._names -= {field.name for field in node.fields}
         self._may_be_direct = isinstance(node, Map)
 
     def __call__(self, value: Any, path: str, report: Report) -> Any:

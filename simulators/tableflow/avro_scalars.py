@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
+from itertools import product
 from typing import Any, Final
 
 from simulators.tableflow.avro import Decimal, Enum, Fixed, Scalar
@@ -21,9 +22,8 @@ _SHOWN: Final = 40
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS: Final = {"millis": timedelta(milliseconds=1), "micros": timedelta(microseconds=1)}
 _DAY: Final = timedelta(days=1)
-_TIME_KINDS: Final = frozenset(
-    ("date", *(f"{kind}-{unit}" for kind in ("time", "timestamp", "local-timestamp") for unit in _UNITS))
-)
+_TIME_TYPES: Final = ("time", "timestamp", "local-timestamp")
+_TIME_KINDS: Final = frozenset(("date", *(f"{kind}-{unit}" for kind, unit in product(_TIME_TYPES, _UNITS))))
 
 
 class Invalid(Exception):

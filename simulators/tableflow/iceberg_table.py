@@ -73,9 +73,10 @@ class _DeleteManifestWriter(ManifestWriterV2):
 
     def _with_partition(self, format_version: TableVersion) -> Schema:
         file_type = data_file_with_partition(self._spec.partition_type(self._schema), format_version)
-        fields = [
-            _EQUALITY_IDS if field.field_id == _EQUALITY_IDS.field_id else field for field in file_type.fields
-        ]
+        fields = []
+        for field in file_type.fields:
+            is_equality_ids = field.field_id == _EQUALITY_IDS.field_id
+            fields.append(_EQUALITY_IDS if is_equality_ids else field)
         return manifest_entry_schema_with_data_file(format_version, StructType(*fields))
 
 
@@ -98,7 +99,9 @@ def list_live_entries(metadata: TableMetadata, io: FileIO) -> list[ManifestEntry
     """Return entries of the current snapshot's data and delete files, in the order of their commits."""
     snapshot = metadata.current_snapshot()
     manifests = snapshot.manifests(io) if snapshot else []
-    entries = [entry for manifest in manifests for entry in manifest.fetch_manifest_entry(io)]
+    entries: list[ManifestEntry] = []
+    for manifest in manifests:
+        entries += manifest.fetch_manifest_entry(io)
     return sorted(entries, key=lambda entry: entry.sequence_number or 0)
 
 

@@ -53,13 +53,13 @@ class Log:
         self._keyless = 0
 
     def append(self, sent: Iterable[Sent]) -> list[Record]:
-        return [self._append(message) for message in sent]
-
-    def _append(self, sent: Sent) -> Record:
-        partition = self._partition(sent.key)
-        offset = self._next[partition]
-        self._next[partition] = offset + 1
-        return Record(self._topic, partition, offset, *sent)
+        records = []
+        for message in sent:
+            partition = self._partition(message.key)
+            offset = self._next[partition]
+            self._next[partition] = offset + 1
+            records.append(Record(self._topic, partition, offset, *message))
+        return records
 
     def _partition(self, key: bytes | None) -> int:
         if key is not None:

@@ -23,7 +23,9 @@ _SIZES: Final = {
     **dict.fromkeys(("XLARGE", "X-LARGE"), "X-Large"),
     **dict.fromkeys(("XXLARGE", "X2LARGE", "2X-LARGE"), "2X-Large"),
     **dict.fromkeys(("XXXLARGE", "X3LARGE", "3X-LARGE"), "3X-Large"),
-    **{name: f"{n}X-Large" for n in (4, 5, 6) for name in (f"X{n}LARGE", f"{n}X-LARGE")},
+    **dict.fromkeys(("X4LARGE", "4X-LARGE"), "4X-Large"),
+    **dict.fromkeys(("X5LARGE", "5X-LARGE"), "5X-Large"),
+    **dict.fromkeys(("X6LARGE", "6X-LARGE"), "6X-Large"),
 }
 
 
