@@ -194,7 +194,10 @@ class Snowflake:
 
         Return its rows by lower-case column name, with "" for NULL. Raises LakeferryError.
         """
-        label = _shorten_statement(statement)
+        # Messages show the beginning, which has the verb, the object type and the name.
+        label = statement.text
+        if len(label) > 80:
+            label = label[:79] + "…"
         body = {
             "statement": statement.text,
             "timeout": STATEMENT_SECONDS,
@@ -329,9 +332,3 @@ def _name_columns(names: list[str], data: list[Any]) -> Iterator[Row]:
             yield {
                 name: "" if value is None else str(value) for name, value in zip(names, values, strict=False)
             }
-
-
-def _shorten_statement(statement: Sql) -> str:
-    """Return the beginning of a statement for messages. It has the verb, the object type and the name."""
-    text = statement.text
-    return text if len(text) <= 80 else text[:79] + "…"

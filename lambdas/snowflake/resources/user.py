@@ -73,8 +73,11 @@ def is_ready(context: Ctx, spec: UserProps, object_id: str) -> Outputs | None:
 
 def update(context: Ctx, spec: UserProps, object_id: str) -> None:
     lookup.require_existing(context, sql.by_name(_SHOW, object_id), object_id)
-    described = _describe_user(context, object_id)
     name = sql.identifier(object_id)
+    rows = context.vendor.run(sql.statement(_DESC, name=name))
+    described = {row.get("property", "").upper(): row.get("value", "") for row in rows}
+    if not described:
+        raise ResourceMissing(errors.VANISHED, f"user {object_id} is not described")
     expected = _render_settings(spec)
     changes = [
         part for setting, part in expected.items() if not _has_expected_value(setting, described, spec)
@@ -183,11 +186,3 @@ def _has_expected_value(setting: str, described: dict[str, str], spec: UserProps
     if setting in _ALWAYS:
         return now.replace(" ", "") == _ALWAYS[setting]
     return sql.split(now) == sql.split(expected[setting])
-
-
-def _describe_user(context: Ctx, name: str) -> dict[str, str]:
-    rows = context.vendor.run(sql.statement(_DESC, name=sql.identifier(name)))
-    properties = {row.get("property", "").upper(): row.get("value", "") for row in rows}
-    if not properties:
-        raise ResourceMissing(errors.VANISHED, f"user {name} is not described")
-    return properties
