@@ -84,9 +84,12 @@ class JobRun:
             _slots.release()
 
     def _run_with_role(self, folder: Path) -> tuple[str, str]:
+        role_arn = str(self._job["Role"])
+        if not role_arn.startswith("arn:"):  # Glue also accepts the role's name
+            role_arn = f"arn:aws:iam::{settings.ACCOUNT}:role/{role_arn}"
         session_name = f"GlueJobRunnerSession-{self.record['Id'][-8:]}"
         try:
-            credentials = identity.assume(_build_role_arn(self._job), SERVICE, session_name)
+            credentials = identity.assume(role_arn, SERVICE, session_name)
             script = _download_script(folder, self._job, self._arguments, credentials)
             return self._run(script, credentials)
         except identity.Refused:
@@ -147,12 +150,6 @@ class JobRun:
             self.record["ErrorMessage"] = message
         self._enter(state)
         self._on_end()
-
-
-def _build_role_arn(job: dict[str, Any]) -> str:
-    """Return the ARN of the job's role, for which Glue also accepts a name."""
-    role = str(job["Role"])
-    return role if role.startswith("arn:") else f"arn:aws:iam::{settings.ACCOUNT}:role/{role}"
 
 
 def _download_script(

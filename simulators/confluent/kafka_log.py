@@ -79,17 +79,15 @@ class KafkaTopic:
         headers: tuple[tuple[str, bytes], ...] = (),
         partition: int | None = None,
     ) -> Message:
-        partition_number = self._partition(key) if partition is None else partition
-        offset = self._next.get(partition_number, 0)
-        self._next[partition_number] = offset + 1
-        self.messages.append(Message(partition_number, offset, timestamp, key, value, headers))
+        if partition is None and key is not None:
+            partition = partition_of(key, self.partitions)
+        elif partition is None:
+            partition = self._keyless % self.partitions
+            self._keyless += 1
+        offset = self._next.get(partition, 0)
+        self._next[partition] = offset + 1
+        self.messages.append(Message(partition, offset, timestamp, key, value, headers))
         return self.messages[-1]
-
-    def _partition(self, key: bytes | None) -> int:
-        if key is not None:
-            return partition_of(key, self.partitions)
-        self._keyless += 1
-        return (self._keyless - 1) % self.partitions
 
 
 def frame_value(schema_id: int, encoded: bytes) -> bytes:

@@ -29,7 +29,10 @@ def build_page(
     The page token is that of the last record of the previous page. Raises ApiError if this record is gone.
     """
     ordered_records = sorted(records, key=lambda record: record.created)
-    size = _read_page_size(call)
+    size_parameter = call.query.get("page_size", str(_DEFAULT_PAGE))
+    if not size_parameter.isdecimal() or not 1 <= int(size_parameter) <= _LARGEST_PAGE:
+        raise bad_request(f"page_size must be 1 to {_LARGEST_PAGE}", parameter="page_size")
+    size = int(size_parameter)
     page_token = call.query.get("page_token", "")
     if page_token and page_token not in {_encode_page_token(record) for record in ordered_records}:
         raise bad_request("page_token is not valid", parameter="page_token")
@@ -53,13 +56,6 @@ def build_page(
 
 def _encode_page_token(resource: Resource) -> str:
     return resource.id.encode().hex()
-
-
-def _read_page_size(call: Call) -> int:
-    size_parameter = call.query.get("page_size", str(_DEFAULT_PAGE))
-    if not size_parameter.isdecimal() or not 1 <= int(size_parameter) <= _LARGEST_PAGE:
-        raise bad_request(f"page_size must be 1 to {_LARGEST_PAGE}", parameter="page_size")
-    return int(size_parameter)
 
 
 def _build_link(call: Call, token: str) -> str:

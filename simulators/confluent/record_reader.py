@@ -61,12 +61,8 @@ class Reader:
         frame = unframe_value(message.value)
         if frame is None:
             raise ValueError("Unknown data format. Magic number does not match")
-        value: Any = fastavro.schemaless_reader(
-            io.BytesIO(frame[1]), self._find_writer_schema(frame[0]), self._reader
-        )
-        return dict(value)
-
-    def _find_writer_schema(self, schema_id: int) -> Any:
+        schema_id, encoded = frame
         if schema_id not in self._writers:
             self._writers[schema_id] = fastavro.parse_schema(json.loads(self._schemas.by_id[schema_id].text))
-        return self._writers[schema_id]
+        value: Any = fastavro.schemaless_reader(io.BytesIO(encoded), self._writers[schema_id], self._reader)
+        return dict(value)

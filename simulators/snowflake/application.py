@@ -88,11 +88,11 @@ class Application(server.Application):
             )
         if statement_path[2]:
             return answers.answer_cancellation(statements.cancel(user, statement_path[1]))
-        return answers.answer_statement(
-            statements.find(user, statement_path[1]),
-            account.behavior,
-            partition=_read_number(query.get("partition", "0")),
-        )
+        statement = statements.find(user, statement_path[1])
+        partition = query.get("partition", "0")
+        if not partition.isdigit():
+            raise CallRefused(400, "391920", f"partition {partition!r} is not a number")
+        return answers.answer_statement(statement, account.behavior, partition=int(partition))
 
 
 def _require_headers(request: Request) -> None:
@@ -110,9 +110,3 @@ def _parse_body(request: Request, body: bytes) -> Any:
         return json.loads(body)
     except ValueError as error:
         raise CallRefused(400, "391910", f"The body is not JSON: {error}") from None
-
-
-def _read_number(text: str) -> int:
-    if not text.isdigit():
-        raise CallRefused(400, "391920", f"partition {text!r} is not a number")
-    return int(text)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from simulators.tableflow.avro import Node, Scalar, SchemaError, Struct, resolve
+from simulators.tableflow.avro import Scalar, SchemaError, Struct, resolve
 
 #: Properties of a topic's schema that name the field whose value is the record's key, and the event-time
 #: field.
@@ -40,10 +40,13 @@ class Topic:
                 raise SchemaError(
                     f"topic {self.name}: {role} names the field {name!r}, which the schema doesn't have"
                 )
-        if self.time_field and not _is_instant(self.root[self.time_field]):
-            raise SchemaError(
-                f"topic {self.name}: {TIME_PROPERTY} needs a timestamp field, {self.time_field!r} is not one"
-            )
+        if self.time_field:
+            node = self.root[self.time_field]
+            if not isinstance(node, Scalar) or node.kind not in ("timestamp-millis", "timestamp-micros"):
+                raise SchemaError(
+                    f"topic {self.name}: {TIME_PROPERTY} needs a timestamp field, "
+                    f"{self.time_field!r} is not one"
+                )
 
 
 def load_topic(file: Path, name: str | None = None) -> Topic:
@@ -60,7 +63,3 @@ def load_topic(file: Path, name: str | None = None) -> Topic:
         return Topic(name or file.stem, schema, schema.get(KEY_PROPERTY), schema.get(TIME_PROPERTY))
     except SchemaError as refusal:
         raise SchemaError(f"{file.name}: {refusal}") from refusal
-
-
-def _is_instant(node: Node) -> bool:
-    return isinstance(node, Scalar) and node.kind in ("timestamp-millis", "timestamp-micros")
