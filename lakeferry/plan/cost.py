@@ -235,10 +235,7 @@ def _metrics(deployment: Deployment) -> Iterator[str]:
         yield from ("ExportLateHours", "RecipientsUnconfirmed")
     secrets = count_confluent_keys(deployment) + int(deployment.uses_snowflake)
     yield from ["KeyAgeDays", "RotationOverdueDays"] * secrets
-    yield from ["DeployerKeyAgeDays"] * (
-        len(deployment.confluent.manual_secrets if deployment.confluent else [])
-        + int(deployment.uses_snowflake)
-    )
+    yield from ["DeployerKeyAgeDays"] * (len(deployment.manual_secrets) + int(deployment.uses_snowflake))
     if _monitors_cluster(deployment):
         yield "RowsSkipped"
 

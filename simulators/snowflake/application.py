@@ -90,7 +90,7 @@ class Application(server.Application):
             return answers.answer_cancellation(statements.cancel(user, statement_path[1]))
         statement = statements.find(user, statement_path[1])
         partition = query.get("partition", "0")
-        if not partition.isdigit():
+        if not partition.isdecimal():
             raise CallRefused(400, "391920", f"partition {partition!r} is not a number")
         return answers.answer_statement(statement, account.behavior, partition=int(partition))
 

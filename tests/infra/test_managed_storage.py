@@ -111,7 +111,7 @@ def test_the_age_of_a_managed_table_is_watched(managed):
     assert "GlueAgeHours" not in alarms
 
 
-@pytest.mark.parametrize("shape", ["mixed", "managed"])
+@pytest.mark.parametrize("shape", ["mixed", "managed", "borrowed"])
 def test_the_cost_counts_what_the_templates_have(request, shape):
     assembly = request.getfixturevalue(shape)
     plan = assembly.plan
@@ -121,3 +121,66 @@ def test_the_cost_counts_what_the_templates_have(request, shape):
         (cost.count_keys(plan), "AWS::KMS::Key"),
     ):
         assert count == len(list(assembly.resources(kind))), kind
+
+
+BORROWED = """
+[deployment]
+name = "lakeferry"
+stage = "borrowed"
+owner = "risk"
+on_destroy = "delete"
+
+[aws]
+region = "eu-west-1"
+
+[source]
+catalog_uri = "https://tableflow.eu-west-1.aws.confluent.cloud/iceberg/catalog\
+/organizations/9bb441c4-edef-46ac-8a41-c49e44a3fd9a/environments/env-abc123"
+cluster_id = "lkc-abc123"
+tableflow_key_secret = "risk/tableflow"
+
+[[topics]]
+name = "stock_trades"
+
+[[exports]]
+contract = "daily_trades"
+cron = "0 6,14 * * ? *"
+zone = "America/New_York"
+
+[alerts]
+engineers = ["engineers@example.com"]
+"""
+BROUGHT_ARN = f"arn:aws:secretsmanager:eu-west-1:{ACCOUNT}:secret:risk/tableflow-abcdef"
+
+
+@pytest.fixture(scope="module")
+def borrowed(tmp_path_factory):
+    return synthesise(BORROWED, tmp_path_factory.mktemp("borrowed"))
+
+
+def test_somebody_else_s_tables_need_one_bucket_and_no_key_of_their_own(borrowed):
+    assert sorted(borrowed.templates) == ["data", "exports", "operations"]
+    assert len(borrowed.resources("AWS::S3::Bucket")) == 1
+    (given,) = arguments(borrowed).values()
+    assert (given["--database"], given["--tableflow-secret"]) == ("lkc-abc123", "risk/tableflow")
+    assert given["--catalog-uri"].endswith("/environments/env-abc123")
+
+
+def test_the_key_that_was_brought_is_read_and_its_age_watched(borrowed):
+    readers = {
+        grant.role.partition(".")[0]
+        for grant in Reader(borrowed).grants()
+        if allowed([grant], "secretsmanager:GetSecretValue", BROUGHT_ARN)
+    }
+    assert readers == {"exports", "operations"}
+    alarms = {alarm.get("MetricName") for alarm in borrowed.resources("AWS::CloudWatch::Alarm").values()}
+    assert {"DeployerKeyAgeDays", "IcebergAgeHours"} <= alarms
+    assert alarms & {"KeyAgeDays", "RotationOverdueDays", "TableflowStopped", "GlueAgeHours"} == set()
+
+
+def test_nothing_of_glue_or_s3_of_somebody_else_is_allowed(borrowed):
+    roles = ("exports.Jobs", "operations.Watch")
+    own = [grant for grant in Reader(borrowed).grants() if grant.role.startswith(roles)]
+    table = f"arn:aws:glue:eu-west-1:{ACCOUNT}:table/lkc-abc123/stock_trades"
+    assert not any(allowed([grant], "glue:GetTable", table) for grant in own)
+    assert not any(allowed([grant], "s3:GetObject", "arn:aws:s3:::/1/metadata/x") for grant in own)

@@ -127,6 +127,14 @@ OVER_SOURCE = (
     re.search(r"\[confluent\].*?\n\n\[\[topics\]\]", DEV, re.DOTALL)[0],
     f"{SOURCE}\n\n[[topics]]",
 )
+_CATALOG = "https://tableflow.eu-west-1.aws.confluent.cloud/iceberg/catalog/organizations"
+CATALOG_SOURCE = f"""[source]
+catalog_uri = "{_CATALOG}/9bb441c4-edef-46ac-8a41-c49e44a3fd9a/environments/env-abc123"
+cluster_id = "lkc-abc123"
+tableflow_key_secret = "acme/tableflow"
+"""
+#: The same over tables in Confluent's storage.
+OVER_CATALOG = (OVER_SOURCE[0], f"{CATALOG_SOURCE}\n\n[[topics]]")
 #: dev.toml on an existing cluster: texts to replace. Its topics are still new, and one has Datagen.
 OVER_CLUSTER = (
     ('# environment_id = "env-…" ', 'environment_id = "env-abc123" #'),
@@ -605,6 +613,31 @@ WRONG = {
         ),
         "source.kms_key",
         "is a key in us-east-1",
+    ),
+    "half of the keys of tables in Glue": (
+        ((OVER_SOURCE[0], OVER_SOURCE[1].replace('tableflow_bucket = "acme-tableflow"', "")),),
+        "source.tableflow_bucket",
+        "set glue_database and tableflow_bucket",
+    ),
+    "half of the keys of tables in Confluent's storage": (
+        ((OVER_CATALOG[0], OVER_CATALOG[1].replace('cluster_id = "lkc-abc123"', "")),),
+        "source.cluster_id",
+        "set catalog_uri, cluster_id, tableflow_key_secret",
+    ),
+    "tables in Glue and in Confluent's storage": (
+        ((OVER_CATALOG[0], OVER_CATALOG[1].replace("[source]", SOURCE)),),
+        "source.glue_database",
+        "neither in Glue nor in your bucket",
+    ),
+    "a catalog in another region": (
+        ((OVER_CATALOG[0], OVER_CATALOG[1].replace("eu-west-1", "us-east-2")),),
+        "source.catalog_uri",
+        'Set aws.region = "us-east-2"',
+    ),
+    "a catalog of somebody else": (
+        ((OVER_CATALOG[0], OVER_CATALOG[1].replace("aws.confluent.cloud", "example.com")),),
+        "source.catalog_uri",
+        "REST Catalog Endpoint",
     ),
     "the bucket of tables that exist for exports": (
         (OVER_SOURCE, ('region = "eu-west-1"', 'region = "eu-west-1"\nlake_bucket = "acme-tableflow"')),
