@@ -106,8 +106,7 @@ def read_ages(ctx: DeploymentContext, secrets: list[RotatingSecret]) -> list[Age
 def read_manual_ages(ctx: DeploymentContext) -> list[Age]:
     """Return the ages of the keys that people create and store."""
     deployment = ctx.deployment
-    of_confluent = deployment.confluent.manual_secrets if deployment.confluent else []
-    names = [("confluent", name) for name in of_confluent]
+    names = [("confluent", name) for name in deployment.manual_secrets]
     if deployment.snowflake and deployment.uses_snowflake:
         names.append(("snowflake", deployment.snowflake.key_secret))
     return [_read_manual_age(ctx, vendor, name) for vendor, name in names]

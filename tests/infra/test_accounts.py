@@ -61,8 +61,8 @@ def test_every_account_acts_and_nothing_acts_as_another(dev, prod, without_flink
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(("stage", "absent"), [
-    ("dev", set()), ("without_flink", {"FlinkRunnerAccount"}),
-    ("prod", {"FlinkRunnerAccount", "AppConnectorAccount"}),
+    ("dev", {"TableReaderAccount"}), ("without_flink", {"FlinkRunnerAccount", "TableReaderAccount"}),
+    ("prod", {"FlinkRunnerAccount", "AppConnectorAccount", "TableReaderAccount"}),
 ])  # fmt: skip
 def test_an_account_without_work_does_not_exist(request, stage, absent):
     everything = {"".join(word.title() for word in name.split("_")) + "Account" for name in contract.ACCOUNTS}

@@ -49,7 +49,8 @@ def test_resources_that_are_known_by_their_ids_have_them_in_the_templates(assemb
     }
     # What is optional may be left from an earlier deployment.
     optional = {
-        ("confluent", "service_account", f"{name}Account") for name in ("AppConnector", "FlinkRunner")
+        ("confluent", "service_account", f"{name}Account")
+        for name in ("AppConnector", "FlinkRunner", "TableReader")
     }
     linked = ("snowflake", "snowflake_linked_database", "LinkedDatabase")
     assert linked in found - templates <= {linked, *optional}
