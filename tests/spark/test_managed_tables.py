@@ -98,6 +98,7 @@ def test_each_window_has_the_events_of_the_topic(lake, storage, secret, expected
     assert_published(result, expected)
 
 
+@pytest.mark.slow
 def test_nothing_is_asked_of_glue(lake, storage, secret):
     run(lake, storage, secret)
     assert storage.id not in {
@@ -105,7 +106,7 @@ def test_nothing_is_asked_of_glue(lake, storage, secret):
     }
 
 
-@pytest.mark.parametrize("phase", ["look for changes", "compute"])
+@pytest.mark.parametrize("phase", [pytest.param("look for changes", marks=pytest.mark.slow), "compute"])
 def test_a_window_is_tried_again_with_new_credentials(lake, storage, secret, expected, phase):
     ended = []
     hook = during(DAYS[0], phase, lambda: ended.append(storage.end_credentials()))
@@ -114,6 +115,7 @@ def test_a_window_is_tried_again_with_new_credentials(lake, storage, secret, exp
     assert_published(result, expected)
 
 
+@pytest.mark.slow
 def test_a_window_that_takes_longer_than_its_credentials_fails_alone(lake, storage, secret, expected):
     def hook(label, phase):
         if label == DAYS[0] and phase == "compute":
@@ -138,11 +140,13 @@ def test_a_key_that_rotates_is_replaced_during_the_run(lake, storage, key, secre
     assert_published(result, expected)
 
 
+@pytest.mark.slow
 def test_a_session_that_ended_is_opened_again(lake, storage, secret, expected):
     expire = during(DAYS[1], "publish", lambda: storage.cloud.advance(2 * LONG))
     assert_published(run(lake, storage, secret, on_phase=expire), expected)
 
 
+@pytest.mark.slow
 def test_a_revoked_key_is_an_error_of_the_windows_that_are_left(lake, storage, key, secret, expected):
     revoke = during(DAYS[1], "publish", lambda: storage.delete_key(key[0]))
     result = run(lake, storage, secret, on_phase=revoke)
@@ -187,6 +191,7 @@ def test_a_catalog_that_does_not_answer_can_be_tried_again(lake, storage, key):
         run(lake, storage, secret)
 
 
+@pytest.mark.slow
 def test_the_key_is_in_nothing_that_spark_shows_or_writes(lake, storage, key, secret, tmp_path):
     """Plans, event log, pages of the UI and its REST interface show the catalog's other settings."""
     words = ["--export", lake.write_contract(TRADES), "--as-of", AS_OF.isoformat(), *lake.target.arguments()]
