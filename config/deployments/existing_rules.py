@@ -56,11 +56,14 @@ def existing_cluster_is_not_changed(deployment: Deployment, sources: Sources) ->
 
 def existing_topics_are_not_changed(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
     """`existing = true` needs an existing cluster, and the topic then has no settings of a new one. Only an
-    existing topic may have capitals in its name.
+    existing topic, or one whose table is in Tableflow's catalog, may have capitals in its name.
     """
     confluent = deployment.confluent
+    keeps_capitals = deployment.source is not None and deployment.source.catalog is not None
     for index, topic in enumerate(deployment.topics):
         if not topic.existing:
+            if keeps_capitals:  # Tableflow's catalog names tables like their topics
+                continue
             if problem := validation.new_topic_name(topic.name):
                 hint = ". If it exists already, set existing = true" if confluent else ""
                 yield f"topics[{index}].name", f"{problem}{hint}"

@@ -58,6 +58,11 @@ def list_(call: CommandContext) -> Mapping[str, Any]:
         documents.append({"name": name, "iceberg": is_iceberg, "in_file": in_file})
         rows.append([name, "Iceberg" if is_iceberg else "other", "yes" if in_file else "no"])
     call.output.print(f"{place}: {len(tables)} tables")
+    if source and not tables:
+        call.output.print(
+            f"The key in {source.key_secret} sees no table. Check source.cluster_id, and whether its owner "
+            "has the role DeveloperRead on the topics"
+        )
     if rows:
         call.output.table(["table", "format", "in the file"], rows)
     if any(document["iceberg"] and not document["in_file"] for document in documents):

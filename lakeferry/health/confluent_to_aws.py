@@ -120,7 +120,11 @@ def _check_managed_table(ctx: DeploymentContext, name: str, topic: str, secret: 
     try:
         metadata = catalog.load_metadata(topic)
     except NotFound:
-        return GROUP.fail(name, f"Tableflow's catalog doesn't show {topic} to the key in {secret}", _WAIT)
+        fix = (
+            f"{_WAIT}. After that, the account table_reader lacks the role DeveloperRead on the topic: "
+            "`lakeferry deploy --repair` binds it again"
+        )
+        return GROUP.fail(name, f"Tableflow's catalog doesn't show {topic} to the key in {secret}", fix)
     if metadata.get("current-snapshot-id") is None:
         return GROUP.warn(name, "has no snapshot yet", _WAIT)
     return GROUP.ok(name, f"readable with the key in {secret}")

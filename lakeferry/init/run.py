@@ -211,7 +211,13 @@ def _find_changed_origin(before: Deployment | None, answers: Answers) -> Iterato
     round.
     """
     has_tables = answers["database"] != questions.NONE
-    if before is not None and has_tables != (before.source is not None):
+    if before is not None and before.source and before.source.catalog:
+        yield (
+            "stage",
+            "the file reads tables in Confluent's storage, and init doesn't change such a file. Edit it: an "
+            "export is an [[exports]] table",
+        )
+    elif before is not None and has_tables != (before.source is not None):
         what = "creates its own cluster" if before.confluent else "reads tables that exist"
         yield "database", f"the file {what}, and can't become the other kind. Choose another --stage"
     elif before is not None and before.confluent:

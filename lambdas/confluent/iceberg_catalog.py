@@ -11,7 +11,9 @@ import attrs
 
 from lambdas.confluent.errors import build_error
 from lambdas.confluent.rest_client import build_path, get_objects, get_text, require_text
+from lambdas.shared import errors
 from lambdas.shared.clock import Clock
+from lambdas.shared.errors import NotFound
 from lambdas.shared.http import Session
 from lambdas.shared.redaction import ApiKey
 from lambdas.shared.secrets import SecretStore
@@ -65,13 +67,17 @@ def connect(
 ) -> IcebergCatalog:
     """Connect with the key in the secret. Without `uri` and `cluster_id`, the secret has them too.
 
-    Raises LakeferryError if the secret can't be read.
+    Raises LakeferryError if the secret can't be read, or lacks a field.
     """
+    key = store.read_key(secret)
     stored = store.read(secret)
+    wanted = {"catalog.uri": uri, "kafka.cluster.id": cluster_id}
+    if lacking := [name for name, value in wanted.items() if not value and name not in stored]:
+        raise NotFound(errors.SECRET_SHAPE, f"secret {secret} lacks {', '.join(lacking)}", patience=0.0)
     return IcebergCatalog(
         session,
         clock,
         uri or stored["catalog.uri"].reveal(),
         cluster_id or stored["kafka.cluster.id"].reveal(),
-        store.read_key(secret),
+        key,
     )

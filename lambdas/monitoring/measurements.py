@@ -141,7 +141,7 @@ class ManagedTables:
         try:
             metadata = self.connect().load_metadata(topic)
         except NotFound:
-            raise LakeferryError(monitoring_errors.NO_TABLE, table) from None
+            raise LakeferryError(monitoring_errors.NOT_SHOWN, table) from None
         return _compute_snapshot_age(metadata, self.now(), table)
 
 

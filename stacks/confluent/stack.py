@@ -219,11 +219,10 @@ class ConfluentStack(LakeferryStack):
         Confluent assumes.
 
         A protected cluster protects its tables too: CloudFormation would remove them before it finds that it
-        can't delete topics. Confluent removes tables in its own storage itself.
+        can't delete topics. The bucket may have tables of an earlier version of the file, even if Confluent
+        stores all that there are now.
         """
-        role = self.tableflow.role
-        is_protected = self.deployment.created_confluent.deletion_protection
-        if role is None or self.deployment.keeps_data or is_protected:
+        if self.deployment.keeps_data or self.deployment.created_confluent.deletion_protection:
             return []
         keeps_database = self.deployment.existing_glue_database is not None
         # A separate policy, because the database's name is the id of a cluster that this function creates.
@@ -249,7 +248,9 @@ class ConfluentStack(LakeferryStack):
             ),
         ]
         for cleanup in cleanups:
-            cleanup.node.add_dependency(rights, role)
+            cleanup.node.add_dependency(rights)
+            if self.tableflow.role:
+                cleanup.node.add_dependency(self.tableflow.role)
         return list(cleanups)
 
     def _rotate(self) -> None:
@@ -280,7 +281,8 @@ class ConfluentStack(LakeferryStack):
             self.output("KafkaClusterId", cluster.id, "Kafka cluster")
             self.output("GlueDatabase", database, "Glue database of the tables")
         else:
-            self.output("KafkaClusterId", cluster.id, "Kafka cluster, and the Glue database of its tables")
+            is_database = ", and the Glue database of its tables" if self.deployment.tables_in_glue else ""
+            self.output("KafkaClusterId", cluster.id, f"Kafka cluster{is_database}")
         self.output("BootstrapServers", cluster.bootstrap_servers, "Bootstrap servers for Kafka clients")
         self.output("SchemaRegistryUrl", cluster.schema_registry_endpoint, "URL of Schema Registry")
         if self.pool:

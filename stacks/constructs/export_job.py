@@ -172,6 +172,11 @@ class ExportJobs(Construct):
         secret = self._deployment.aws.pseudonym_secret or self._lake.pseudonym_secret_arn
         return values | ({"--pseudonym-secret": secret} if contract.hashed else {})
 
+    def _do_exports_read(self, tables: list[Topic]) -> bool:
+        """Return whether an export reads one of these tables. All exports have one role."""
+        contracts = [self._find_contract(export) for export in self._deployment.exports]
+        return any(self._find_topic(contract) in tables for contract in contracts)
+
     def _find_topic(self, contract: Contract) -> Topic:
         topics = {topic.name: topic for topic in self._deployment.topics}
         return topics[contract.source.topic]
@@ -251,7 +256,7 @@ class ExportJobs(Construct):
     def _list_reads(self) -> list[Statement]:
         bucket = f"arn:{Stack.of(self).partition}:s3:::{self._script.s3_bucket_name}"
         code = [f"{bucket}/{asset.s3_object_key}" for asset in (self._script, self._zip)]
-        tables = self._may_read_tables() if self._deployment.tables_in_glue else []
+        tables = self._may_read_tables() if self._do_exports_read(self._deployment.tables_in_glue) else []
         return [*tables, allow("ReadCode", ["s3:GetObject"], code)]
 
     def _may_read_tables(self) -> list[Statement]:
@@ -296,7 +301,7 @@ class ExportJobs(Construct):
 
     def _may_read_tableflow_key(self) -> list[Statement]:
         key = self._tableflow_key
-        if key is None:
+        if key is None or not self._do_exports_read(self._deployment.managed_tables):
             return []
         secret = name_secret_arn(self, key.secret)
         if not key.kms_key_arn:

@@ -100,6 +100,18 @@ def test_without_a_table_in_a_bucket_confluent_gets_no_access(managed):
         assert not any(allowed([grant], action, resource) for grant in jobs)
 
 
+def test_what_an_earlier_version_of_the_file_left_in_the_bucket_goes_on_destroy(managed):
+    cleanups = {logical_id for _, logical_id in managed.resources("Custom::LakeferryCleanup", "confluent")}
+    assert cleanups == {"EmptyTableflowBucket", "DropTables"}
+
+
+def test_a_key_that_no_export_uses_is_not_given_to_the_jobs(tmp_path):
+    text = FILE[: FILE.index('[[exports]]\ncontract = "daily_trades"')]
+    assembly = synthesise(text + FILE[FILE.index('[[exports]]\ncontract = "weekly_sales"') :], tmp_path)
+    jobs = [grant for grant in Reader(assembly).grants() if grant.role.startswith("exports.Jobs")]
+    assert not any(allowed([grant], "secretsmanager:GetSecretValue", SECRET_ARN) for grant in jobs)
+
+
 def test_the_age_of_a_managed_table_is_watched(managed):
     alarms = {
         body["Properties"].get("MetricName")
