@@ -34,6 +34,8 @@ T = TypeVar("T")
 _KEY_FIELDS: Final = ("apiKey", "apiSecret", "catalog.uri")
 #: Iceberg's exception for an answer 401: the key or its session isn't valid.
 _LOGIN_REFUSED: Final = "NotAuthorizedException"
+#: Iceberg's exception for an answer 403.
+_FORBIDDEN: Final = "ForbiddenException"
 #: Spark's and Iceberg's errors of a table, or of a cluster without any, that the key's owner can't see.
 _NOT_FOUND: Final = ("TABLE_OR_VIEW_NOT_FOUND", "NoSuchTableException", "NoSuchNamespaceException")
 _NO_ANSWER: Final = ("RESTException", "ServiceFailureException", "ServiceUnavailableException")
@@ -195,13 +197,19 @@ def _read_key(services: Services, secret_id: str, uri: str) -> _TableflowKey:
             "EXP-TABLEFLOW-KEY", f"the Tableflow key can't be read: {problem.what}", problem.remedy
         ) from None
     try:
-        fields = json.loads(answer.get("SecretString", "")) | ({"catalog.uri": uri} if uri else {})
-        return _TableflowKey(*(str(fields[name]) for name in _KEY_FIELDS))
-    except (ValueError, KeyError, TypeError):
+        stored = json.loads(answer.get("SecretString", ""))
+    except ValueError:
+        stored = None
+    fields = stored if isinstance(stored, dict) else {}
+    if uri:
+        fields["catalog.uri"] = uri
+    lacking = [name for name in _KEY_FIELDS if not fields.get(name)]
+    if lacking:
         raise BadInput(
             "EXP-TABLEFLOW-SECRET",
-            f"the secret {secret_id} has no Tableflow key: it needs {', '.join(_KEY_FIELDS)}",
-        ) from None
+            f"the secret {secret_id} has no Tableflow key: it lacks {', '.join(lacking)}",
+        )
+    return _TableflowKey(*(str(fields[name]) for name in _KEY_FIELDS))
 
 
 def _explain(error: Exception, table: str, secret_id: str) -> errors.ExportError:
@@ -211,6 +219,13 @@ def _explain(error: Exception, table: str, secret_id: str) -> errors.ExportError
     errors.log_cause(error)
     if _LOGIN_REFUSED in text:
         return SourceProblem("EXP-TABLEFLOW-KEY", f"Tableflow's catalog refuses the key in {secret_id}")
+    if _FORBIDDEN in text:
+        return SourceProblem(
+            "EXP-TABLEFLOW-KEY",
+            f"Tableflow's catalog denies access with the key in {secret_id}",
+            "Check the roles of the key's owner, and whether an IP filter of the organization in Confluent "
+            "Cloud lets the job in",
+        )
     if any(sign in text for sign in _NOT_FOUND):
         return SourceProblem(
             "EXP-TABLE-MISSING",
@@ -220,5 +235,8 @@ def _explain(error: Exception, table: str, secret_id: str) -> errors.ExportError
             "role DeveloperRead on the topic",
         )
     if any(sign in text for sign in _NO_ANSWER):
-        return StorageProblem("EXP-CATALOG-UNREACHABLE", "Tableflow's catalog can't be reached, or fails")
+        # Iceberg has one exception for a login that is denied or fails, and for a broken connection.
+        return StorageProblem(
+            "EXP-CATALOG-UNREACHABLE", "Tableflow's catalog can't be reached, fails, or denies the login"
+        )
     return errors.translate(error)

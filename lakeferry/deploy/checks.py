@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -123,7 +124,7 @@ def _find_missing_secret(ctx: DeploymentContext, name: str, fix: str) -> Iterato
                 raise
             secret = {}
     labels_by_version = secret.get("VersionIdsToStages") or {}
-    labels = [label for labels_ in labels_by_version.values() for label in labels_]
+    labels = list(itertools.chain.from_iterable(labels_by_version.values()))
     if secret.get("DeletedDate"):
         yield Missing(
             f"secret {name} is about to be deleted", f"`aws secretsmanager restore-secret --secret-id {name}`"

@@ -134,7 +134,7 @@ def _check_integration_and_role(chain: _Chain) -> list[Check]:
     ctx = chain.ctx
     if not ctx.deployment.uses_own_bucket:
         unused = (INTEGRATION, ROLE, TRUST, TAGS, POLICY, BUCKET)
-        return GROUP.skip_all(unused, "not checked: Confluent stores all tables")
+        return GROUP.skip_all(unused, "not checked: no table is in the deployment's bucket")
     restore = trust.restore_command(chain.ctx, "confluent")
     integration = runner.attempt(GROUP, INTEGRATION, lambda: _read_integration(chain))
     check, role = trust.check_role(ctx, GROUP, ctx.role_name("tableflow"), restore)

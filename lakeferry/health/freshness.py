@@ -155,9 +155,9 @@ def read_tables(readers: Readers, stale_hours: float) -> list[TableStatus]:
     with ThreadPoolExecutor(_IN_PARALLEL) as pool:
         observations = list(pool.map(lambda read: _observe(read[2], stale_hours), reads))
     tables: dict[str, dict[str, Observation]] = {}
-    for (topic, hop, _), observation in zip(reads, observations, strict=True):
-        tables.setdefault(topic, {})[hop] = observation
-    return [TableStatus(topic, hops) for topic, hops in tables.items()]
+    for (table_name, hop, _), observation in zip(reads, observations, strict=True):
+        tables.setdefault(table_name, {})[hop] = observation
+    return [TableStatus(table_name, hops) for table_name, hops in tables.items()]
 
 
 def _list_confluent_reads(

@@ -19,6 +19,7 @@ import pytest
 from glue_jobs.errors import BadInput, SourceProblem, StorageProblem
 from simulators.confluent.server import ConfluentCloud
 from simulators.confluent.tableflow_lake import Lake as VendorLake
+from simulators.core import control
 from tests.support.confluent_kit import LONG
 from tests.support.lake import ROOT, column, contract
 from tests.support.managed_storage import START, ManagedStorage
@@ -170,12 +171,42 @@ def test_a_topic_that_the_key_may_not_read_is_no_missing_table(lake, storage):
         run(lake, storage, secret)
 
 
-@pytest.mark.parametrize("content", ["no JSON", "{}", json.dumps({"apiKey": "a", "apiSecret": "b"})])
-def test_a_secret_without_a_key_is_named(lake, storage, content):
+@pytest.mark.parametrize(
+    ("content", "lacking"),
+    [
+        ("no JSON", "apiKey, apiSecret, catalog.uri"),
+        ("[]", "apiKey, apiSecret, catalog.uri"),
+        ("{}", "apiKey, apiSecret, catalog.uri"),
+        (json.dumps({"apiKey": "a", "apiSecret": "b"}), "catalog.uri"),
+        (json.dumps({"apiKey": "a", "apiSecret": "", "catalog.uri": "c"}), "apiSecret"),
+    ],
+)
+def test_what_a_secret_lacks_is_named(lake, storage, content, lacking):
     name = f"tableflow-{next(_numbers)}"
     boto3.client("secretsmanager").create_secret(Name=name, SecretString=content)
-    with pytest.raises(BadInput, match=rf"EXP-TABLEFLOW-SECRET.*{name}.*apiKey, apiSecret, catalog.uri"):
+    with pytest.raises(BadInput, match=rf"EXP-TABLEFLOW-SECRET.*{name}.*lacks {lacking}\."):
         run(lake, storage, name)
+
+
+@pytest.fixture
+def ip_filter(storage):
+    """Return a function that lets the organization refuse the job's address."""
+    yield lambda: control.call(storage.cloud.url, "PUT", "/ip-filter", {"planes": ["CATALOG"]})
+    control.call(storage.cloud.url, "PUT", "/ip-filter", {"planes": []})
+
+
+def test_an_ip_filter_is_among_the_causes_of_a_login_that_fails(lake, storage, secret, ip_filter):
+    ip_filter()
+    with pytest.raises(StorageProblem, match=r"EXP-CATALOG-UNREACHABLE.*denies the login.*IP filters"):
+        run(lake, storage, secret)
+
+
+@pytest.mark.slow
+def test_an_ip_filter_of_a_session_that_is_open_is_no_missing_table(lake, storage, secret, ip_filter):
+    result = run(lake, storage, secret, on_phase=during(DAYS[1], "publish", ip_filter))
+    failed = [window for window in result.record.windows if window["state"] == "failed"]
+    assert {window["code"] for window in failed} == {"EXP-TABLEFLOW-KEY"}
+    assert "denies access" in failed[0]["reason"]
 
 
 def test_a_secret_that_does_not_exist_is_named(lake, storage):

@@ -216,7 +216,7 @@ def _compute_expected_rows(harness: Harness, window: Window) -> list[tuple[str, 
 def _find_first_difference(delivered: list[tuple[str, ...]], expected: list[tuple[str, ...]]) -> str:
     pairs = zip(delivered, expected, strict=False)
     return next(
-        (f"{actual} instead of {wanted}" for actual, wanted in pairs if actual != wanted),
+        (f"{row} instead of {expected_row}" for row, expected_row in pairs if row != expected_row),
         "one has more rows",
     )
 
