@@ -23,7 +23,8 @@ _JOB_RUN_ID = "JOB_RUN_ID"
 class Arguments:
     """Times are in UTC. `table` is empty if it has the name of the contract's topic, `first_day` is None if
     the contract's day applies, `region` is empty if that of the environment applies, `partitions` is 0 if it
-    isn't known, `tableflow_secret` is empty if the table is in Glue, `catalog_uri` if that secret has it, and
+    isn't known, `tableflow_secret` is empty if the table is in Glue, `catalog_uri` if that secret has it,
+    `proxy` if there is none, and
     `job_run_id` is None outside Glue.
     """
 
@@ -47,6 +48,7 @@ class Arguments:
     complete_until: datetime | None = None
     tableflow_secret: str = ""
     catalog_uri: str = ""
+    proxy: str = ""
     job_run_id: str | None = None
 
 
@@ -93,6 +95,7 @@ def parse(argv: Sequence[str], *, now: datetime) -> Arguments:
         complete_until=complete_until,
         tableflow_secret=values["tableflow-secret"],
         catalog_uri=values["catalog-uri"],
+        proxy=values["proxy"],
         job_run_id=values.get(_JOB_RUN_ID) or None,
     )
 

@@ -100,6 +100,7 @@ class TableflowCatalog:
     spark: Callable[[], SparkSession]
     secret_id: str
     uri: str
+    proxy: str
     credentials_end: ClassVar[bool] = True
     #: The name of Spark's catalog of the latest login. Spark opens a catalog once and keeps it, so each login
     #: has a catalog of its own.
@@ -160,7 +161,8 @@ class TableflowCatalog:
         self._name = f"{TABLEFLOW_CATALOG}_{next(_logins)}"
         spark = self.spark()
         region = self.services.s3.meta.region_name
-        for name, value in tableflow_settings(self._name, key.catalog_uri, region).items():
+        settings = tableflow_settings(self._name, key.catalog_uri, region, self.proxy)
+        for name, value in settings.items():
             spark.conf.set(name, value)
         # Spark hands all settings to each of its jobs, and writes those of jobs to its event log. The catalog
         # reads them only when it is opened, so the key is a setting no longer than that.
@@ -174,11 +176,11 @@ class TableflowCatalog:
 
 
 def open_catalog(
-    services: Services, spark: Callable[[], SparkSession], tableflow_secret: str, uri: str
+    services: Services, spark: Callable[[], SparkSession], tableflow_secret: str, uri: str, proxy: str
 ) -> SourceCatalog:
     """Return Tableflow's catalog if there is a secret with a key for it, or else Glue's."""
     if tableflow_secret:
-        return TableflowCatalog(services, spark, tableflow_secret, uri)
+        return TableflowCatalog(services, spark, tableflow_secret, uri, proxy)
     return GlueCatalog(services, spark)
 
 

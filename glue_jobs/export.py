@@ -131,7 +131,7 @@ def _prepare(
     Return the context, and by window the seconds that an earlier run took.
     """
     bucket = Bucket(services.s3, args.bucket, args.prefix)
-    catalog = open_catalog(services, get_spark, args.tableflow_secret, args.catalog_uri)
+    catalog = open_catalog(services, get_spark, args.tableflow_secret, args.catalog_uri, args.proxy)
     table = catalog.pin(args.database, args.table or catalog.name_table(contract.source))
     require_fields(contract, table)
     keeps_table = contract.aggregate is not None and contract.aggregate.keep_as_table

@@ -150,6 +150,7 @@ ARGUMENTS: Final = {
         "read through Tableflow's catalog instead of Glue"
     ),
     "catalog-uri": "address of Tableflow's Iceberg REST catalog, if the secret with the key doesn't have it",
+    "proxy": "address of the proxy through which Tableflow's catalog is called",
 }
 REQUIRED_ARGUMENTS: Final = ("export", "as-of", "database", "bucket")
 DEFAULT_ARGUMENTS: Final = {
@@ -169,6 +170,7 @@ DEFAULT_ARGUMENTS: Final = {
     "complete-until": "",
     "tableflow-secret": "",
     "catalog-uri": "",
+    "proxy": "",
 }
 
 #: Settings of every session: Glue, the embedded Glue, a laptop and tests get them through `--conf` and add
@@ -242,7 +244,7 @@ def spark_settings(warehouse: str, region: str = "") -> dict[str, str]:
     return SPARK_SETTINGS | {f"{catalog}.warehouse": warehouse} | regional
 
 
-def tableflow_settings(catalog: str, uri: str, region: str) -> dict[str, str]:
+def tableflow_settings(catalog: str, uri: str, region: str, proxy: str) -> dict[str, str]:
     """Return the settings of a Spark catalog for Tableflow's Iceberg REST catalog, without its credential.
 
     They are set when the session runs, because arguments of a Glue job are visible.
@@ -263,6 +265,10 @@ def tableflow_settings(catalog: str, uri: str, region: str) -> dict[str, str]:
         "cache-enabled": "false",
         "io.manifest.cache-enabled": "true",
     }
+    if proxy:
+        host, _, port = proxy.removeprefix("http://").partition(":")
+        settings["rest.client.proxy.hostname"] = host
+        settings["rest.client.proxy.port"] = port
     name = f"spark.sql.catalog.{catalog}"
     return {name: "org.apache.iceberg.spark.SparkCatalog"} | {
         f"{name}.{key}": value for key, value in settings.items()

@@ -280,7 +280,9 @@ def _list_bucket(region: str, bucket: str) -> str:
 
 
 def _check_table(spark: SparkSession, args: Arguments) -> tuple[bool, Any]:
-    catalog = open_catalog(connect(args.region), lambda: spark, args.tableflow_secret, args.catalog_uri)
+    catalog = open_catalog(
+        connect(args.region), lambda: spark, args.tableflow_secret, args.catalog_uri, args.proxy
+    )
     name = args.table or catalog.name_table(contracts.load(args.export).source)
     pinned = catalog.pin(args.database, name)
     return True, {"snapshot": pinned.snapshot_id, "rows": catalog.read_events(pinned).count()}

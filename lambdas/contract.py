@@ -51,6 +51,10 @@ ROTATION_GRACE_DAYS: Final = "LAKEFERRY_ROTATION_GRACE_DAYS"
 #: The bucket and the prefix of exports, for the notification and monitoring functions.
 LAKE_BUCKET: Final = "LAKEFERRY_BUCKET"
 LAKE_PREFIX: Final = "LAKEFERRY_PREFIX"
+#: The address of the proxy through which vendors are called.
+PROXY: Final = "LAKEFERRY_PROXY"
+#: The prefix of the markers that record which mails were sent.
+NOTICES_PREFIX: Final = "LAKEFERRY_NOTICES_PREFIX"
 #: s3://bucket/key of a JSON object with the tables, exports and secrets. They may exceed the 4 KB that Lambda
 #: allows for environment variables.
 SETTINGS: Final = "LAKEFERRY_SETTINGS"
@@ -66,7 +70,7 @@ CATALOG_CLUSTER: Final = "LAKEFERRY_CATALOG_CLUSTER"
 #: The Snowflake schema of the tables, as database.schema.
 SNOWFLAKE_SCHEMA: Final = "LAKEFERRY_SNOWFLAKE_SCHEMA"
 TABLEFLOW_SECRET: Final = "LAKEFERRY_TABLEFLOW_SECRET"  # noqa: S105  (the name of a variable)
-#: The S3 prefix of the markers that record which mails were sent.
+#: NOTICES_PREFIX in a bucket of the deployment's own.
 NOTICES: Final = "notices"
 ALARM_TOPIC: Final = "LAKEFERRY_ALARM_TOPIC"
 

@@ -16,6 +16,7 @@ from aws_cdk import (
     PermissionsBoundary,
     Stack,
     Tags,
+    Token,
 )
 from constructs import Construct, IConstruct
 
@@ -104,6 +105,10 @@ class LakeferryStack(Stack):
     @property
     def deployment(self) -> Deployment:
         return self.loaded.deployment
+
+    def export(self, value: str) -> str:
+        """Return a value for other stacks. What the deployment file names needs no export."""
+        return self.export_value(value) if Token.is_unresolved(value) else value
 
     def output(self, name: str, value: str, description: str) -> None:
         """Add an output with an id or address that users need."""

@@ -25,9 +25,9 @@ from stacks.confluent.stack import ConfluentStack, find_glue_database
 from stacks.constructs.export_job import ExportJobs, TableflowKey
 from stacks.constructs.function import PythonFunction
 from stacks.constructs.mail import AlarmTopic, create_dead_letter_queue, mail_topic
+from stacks.constructs.secrets import may_encrypt_files
 from stacks.constructs.statements import ITS_TOPICS, ONE_PREFIX, Statement, allow, create_role
 from stacks.data import DataStack
-from stacks.lake import EXPORTS
 from stacks.settings import PublishedSettings, build_topic_arns, build_topic_name
 
 #: If Glue refuses a start because a run is still active, it is retried for this long. Later, the next run
@@ -169,7 +169,8 @@ class ExportsStack(LakeferryStack):
                 project=self.deployment.identity.name,
                 stage=self.deployment.identity.stage,
                 bucket=self.lake.bucket,
-                prefix=EXPORTS,
+                prefix=self.lake.prefixes.exports,
+                notices=self.lake.prefixes.notices,
                 alarm_topic=self.alarms.topic.topic_arn,
                 settings=settings.url,
                 topic_arns=build_topic_arns(self, self.deployment),
@@ -204,25 +205,27 @@ class ExportsStack(LakeferryStack):
     def _may_notify(self) -> list[Statement]:
         """Return what the function may do. It reads records and manifests, never files with rows."""
         arn = self.lake.arn
-        records = [f"{arn}/{EXPORTS}/*/{part}/*" for part in ("runs", "manifests")]
+        prefixes = self.lake.prefixes
+        records = [f"{arn}/{prefixes.exports}/*/{part}/*" for part in ("runs", "manifests")]
         jobs = [build_own_arn(self, "glue", f"job/{job.name}") for job in self.jobs.values()]
         return [
             allow("ReadRecords", ["s3:GetObject"], records, why=ONE_PREFIX),
             allow(
                 "WriteMarkers",
                 ["s3:GetObject", "s3:PutObject"],
-                [f"{arn}/{contract.NOTICES}/*"],
+                [f"{arn}/{prefixes.notices}/*"],
                 why=ONE_PREFIX,
             ),
             # Without a condition on the prefix: with one, S3 answers 403 instead of 404 for a marker that
             # doesn't exist yet.
             allow("FindRecords", ["s3:ListBucket"], [arn]),
+            *may_encrypt_files(self, self.lake),
             allow("GetJobRuns", ["glue:GetJobRun"], jobs),
             allow(
                 "SendMails", ["sns:Publish"], [f"{build_topic_arns(self, self.deployment)}*"], why=ITS_TOPICS
             ),
             allow("SendAlarms", ["sns:Publish"], [self.alarms.topic.topic_arn]),
-            allow("EncryptAlarms", ["kms:Decrypt", "kms:GenerateDataKey"], [self.alarms.key.key_arn]),
+            allow("EncryptAlarms", ["kms:Decrypt", "kms:GenerateDataKey"], [self.alarms.key_arn]),
         ]
 
     def _add_outputs(self) -> None:

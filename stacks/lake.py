@@ -1,25 +1,55 @@
-"""The lake that the data stack creates and others use: buckets, prefixes and names."""
+"""The lake that the data stack creates or finds, and others use: buckets, prefixes and names."""
 
 from __future__ import annotations
 
-from typing import Final
-
 import attrs
 
+from config.deployments.model import Deployment
 from glue_jobs.platform import DEFAULT_ARGUMENTS
+from lambdas import contract
 
-EXPORTS: Final = DEFAULT_ARGUMENTS["prefix"]
-WAREHOUSE: Final = "warehouse"
-ATHENA: Final = "athena"
-#: Glue's own temporary files.
-TEMPORARY: Final = "temporary"
+
+@attrs.frozen
+class Prefixes:
+    """The beginnings of keys in the lake bucket, without a slash at the end. In a bucket that exists, all of
+    them begin with the deployment's own prefix.
+    """
+
+    root: str
+
+    @classmethod
+    def of(cls, deployment: Deployment) -> Prefixes:
+        return cls(deployment.lake_root)
+
+    @property
+    def exports(self) -> str:
+        return f"{self.root}{DEFAULT_ARGUMENTS['prefix']}"
+
+    @property
+    def warehouse(self) -> str:
+        """Return where the aggregates are."""
+        return f"{self.root}warehouse"
+
+    @property
+    def athena(self) -> str:
+        return f"{self.root}athena"
+
+    @property
+    def temporary(self) -> str:
+        """Return where Glue's own temporary files are."""
+        return f"{self.root}temporary"
+
+    @property
+    def notices(self) -> str:
+        """Return where the markers of mails are that were sent."""
+        return f"{self.root}{contract.NOTICES}"
 
 
 @attrs.frozen
 class Lake:
     """`tableflow_bucket` and its ARN are "" if all tables are in Confluent's storage and somebody else's.
-    `pseudonym_key_arn` is "" if the deployment file names an existing secret, and `tableflow_key_arn` if
-    the bucket has no KMS key that it names.
+    `pseudonym_key_arn` is "" if the deployment file names an existing secret. `tableflow_key_arn` and
+    `key_arn` are "" if the bucket has no KMS key that the file names.
     """
 
     tableflow_bucket: str
@@ -27,6 +57,8 @@ class Lake:
     tableflow_key_arn: str
     bucket: str
     arn: str
+    key_arn: str
+    prefixes: Prefixes
     pseudonym_secret_arn: str
     pseudonym_key_arn: str
     aggregates: str

@@ -19,10 +19,11 @@ from stacks.base import LakeferryStack, SynthOptions, build_catalog_uri, build_o
 from stacks.confluent.access import name_table_reader_secret
 from stacks.confluent.stack import Cluster, ConfluentStack, find_glue_database
 from stacks.constructs.function import FunctionSchedule, PythonFunction
+from stacks.constructs.lake_formation import READS_DATABASE, LakeFormationGrants
 from stacks.constructs.mail import alarm_on_dead_letters, create_alarm
 from stacks.constructs.monitoring_rights import may_read_brought_key, may_read_tables, may_use_keys
 from stacks.constructs.queries import create_named_queries
-from stacks.constructs.secrets import name_secret_arn
+from stacks.constructs.secrets import may_decrypt_files, name_secret_arn
 from stacks.constructs.statements import (
     ITS_JOBS,
     ITS_TOPICS,
@@ -33,7 +34,6 @@ from stacks.constructs.statements import (
 from stacks.constructs.vendor import may_read_states
 from stacks.data import DataStack
 from stacks.exports import ExportsStack
-from stacks.lake import EXPORTS
 from stacks.settings import PublishedSettings, build_topic_arns
 from stacks.snowflake import Reader, SnowflakeStack
 
@@ -109,12 +109,13 @@ class OperationsStack(LakeferryStack):
             project=self.deployment.identity.name,
             stage=self.deployment.identity.stage,
             bucket=self.data.lake.bucket,
-            prefix=EXPORTS,
+            prefix=self.data.lake.prefixes.exports,
             settings=settings.url,
             cluster=self._glue_database,
             topic_arns=build_topic_arns(self, self.deployment) if self.deployment.exports else "",
             metrics_key=cluster.watcher_secret_arn if cluster else "",
             confluent_url=options.confluent_url,
+            proxy=self.deployment.proxy,
             tableflow_secret=cluster.table_watcher_secret_arn if cluster else "",
             table_reader_secret=name_table_reader_secret(self.deployment),
             catalog_uri=build_catalog_uri(self, source) if source else "",
@@ -135,6 +136,15 @@ class OperationsStack(LakeferryStack):
             statements=[settings.may_read(), *self._may_measure()],
             dead_letters=self.exports.dead_letters,
         )
+        if self.deployment.tables_in_glue:
+            grants = LakeFormationGrants(
+                self,
+                "WatchGrants",
+                governs=self.deployment.aws.lake_formation,
+                role_arn=function.role.role_arn,
+            )
+            grants.on_database("ReadDatabase", self._glue_database, READS_DATABASE)
+            grants.on_tables("DescribeTables", self._glue_database, ["DESCRIBE"])
         FunctionSchedule(
             self,
             "WatchSchedule",
@@ -158,10 +168,12 @@ class OperationsStack(LakeferryStack):
         """
         lake = self.data.lake
         source = self._catalog_source
+        manifests = f"{lake.arn}/{lake.prefixes.exports}/*/manifests/*"
         return [
             *(may_read_tables(self, lake, self._glue_database) if self.deployment.tables_in_glue else []),
             *self._may_read_exports(),
-            allow("ReadManifests", ["s3:GetObject"], [f"{lake.arn}/{EXPORTS}/*/manifests/*"], why=ONE_PREFIX),
+            allow("ReadManifests", ["s3:GetObject"], [manifests], why=ONE_PREFIX),
+            *may_decrypt_files(self, lake),
             # Without a condition on the prefix: with one, S3 answers 403 instead of 404 for a manifest that
             # doesn't exist yet.
             allow("FindManifests", ["s3:ListBucket"], [lake.arn]),

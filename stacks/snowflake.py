@@ -33,11 +33,13 @@ from lambdas.snowflake.properties import (
 )
 from stacks.base import LakeferryStack, SynthOptions, build_own_arn
 from stacks.confluent.stack import ConfluentStack, find_glue_database
+from stacks.constructs.lake_formation import LakeFormationGrants
 from stacks.constructs.rotation import KeyRotation
-from stacks.constructs.secrets import StackSecrets, may_read_secret, name_secret_arn
+from stacks.constructs.secrets import StackSecrets, may_decrypt_tables, may_read_secret, name_secret_arn
 from stacks.constructs.statements import ITS_KEYS, ONE_DATABASE, allow, create_role, list_glue_table_arns
 from stacks.constructs.vendor import VendorProvider, VendorResource
 from stacks.data import DataStack
+from stacks.lake import Lake
 
 _READER_SECRET: Final = "snowflake/reader"  # noqa: S105  (the name of a secret)
 _ON_LINKED: Final = (
@@ -75,7 +77,7 @@ class SnowflakeStack(LakeferryStack):
         self.settings: Snowflake = self.deployment.snowflake
         self.add_stack_dependency(confluent)
         self.secrets = StackSecrets(
-            self, "Secrets", prefix=self.deployment.prefix, purpose="Encrypts the keys of Snowflake's users"
+            self, "Secrets", deployment=self.deployment, purpose="Encrypts the keys of Snowflake's users"
         )
         self.provider = self._create_provider()
         self._create_containers()
@@ -84,7 +86,7 @@ class SnowflakeStack(LakeferryStack):
         self.reader = Reader(
             schema=self.export_value(self.schema.full_name),
             secret_arn=self.export_value(self.reader_secret.arn),
-            key_arn=self.export_value(self.secrets.key.key_arn),
+            key_arn=self.export(self.secrets.key_arn),
             state_table=self.export_value(self.provider.states.table_name),
         )
         self._add_outputs()
@@ -101,6 +103,7 @@ class SnowflakeStack(LakeferryStack):
                 role=settings.role,
                 warehouse=settings.deployer_warehouse,
                 key_secret=settings.key_secret,
+                proxy=self.deployment.proxy,
                 snowflake_url=SynthOptions.of(self).snowflake_url,
             ),
             statements=[
@@ -170,7 +173,9 @@ class SnowflakeStack(LakeferryStack):
             deployment=self.deployment,
             secrets=self.secrets,
             provider=self.provider,
-            settings=RotationSettings(snowflake_url=SynthOptions.of(self).snowflake_url),
+            settings=RotationSettings(
+                proxy=self.deployment.proxy, snowflake_url=SynthOptions.of(self).snowflake_url
+            ),
         )
         rotation.rotate(self.reader_secret, user, *memberships, *self.grants)
 
@@ -208,8 +213,12 @@ class SnowflakeStack(LakeferryStack):
                 refresh_seconds=self.settings.refresh_seconds,
             ),
         ).outputs
-        role = self._create_role(volume, catalog, data.lake.tableflow_arn, database)
-        trust = self._check_trust(volume, catalog, database).after(role)
+        role = self._create_role(volume, catalog, data.lake, database)
+        grants = LakeFormationGrants(
+            self, "Grants", governs=self.deployment.aws.lake_formation, role_arn=role.role_arn
+        )
+        grants.to_read(database)
+        trust = self._check_trust(volume, catalog, database).after(role, *grants.all)
         for topic in self.deployment.tables_in_glue:
             if topic.tableflow and topic.tableflow.snowflake_table:
                 table = IcebergTableProps(
@@ -245,7 +254,7 @@ class SnowflakeStack(LakeferryStack):
         self,
         volume: ExternalVolumeOutputs,
         catalog: CatalogIntegrationOutputs,
-        bucket_arn: str,
+        lake: Lake,
         database: str,
     ) -> iam.Role:
         """Create the role.
@@ -253,6 +262,7 @@ class SnowflakeStack(LakeferryStack):
         It can only read, and trusts two principals, each with the external id of its own object.
         """
         needs = contract.SNOWFLAKE_NEEDS
+        bucket_arn = lake.tableflow_arn
         created = create_role(
             self,
             "SnowflakeRole",
@@ -264,6 +274,7 @@ class SnowflakeStack(LakeferryStack):
             statements=[
                 allow("FindBucket", needs["bucket"], [bucket_arn]),
                 allow("ReadTables", needs["objects"], [f"{bucket_arn}/*"], why=ITS_KEYS),
+                *may_decrypt_tables(self, lake),
                 allow("ReadCatalog", needs["tables"], list_glue_table_arns(self, database), why=ONE_DATABASE),
             ],
         )

@@ -12,6 +12,7 @@ from typing import Literal
 import attrs
 
 from config.deployments import validation
+from config.deployments.account_model import Encryption, Network
 from config.deployments.confluent_model import Confluent, Statement, Topic
 from config.deployments.source_model import Source
 from config.exports import cron
@@ -112,6 +113,24 @@ class Aws:
         "Name of the bucket for exports, query results and aggregates. It is created, so it must not exist.",
         default=None,
         check=validation.bucket_name,
+    )
+    existing_tableflow_bucket: str | None = setting(
+        "Name of a bucket that exists, for Tableflow alone. Lakeferry never empties it, and never changes "
+        "its settings.",
+        default=None,
+        check=validation.bucket_name,
+    )
+    existing_lake_bucket: str | None = setting(
+        "Name of a bucket that exists, for exports, query results and aggregates. All keys then begin with "
+        "the deployment's name and stage. Lakeferry never empties it, and gives it no lifecycle rules.",
+        default=None,
+        check=validation.bucket_name,
+    )
+    lake_formation: bool = setting(
+        "Whether Lake Formation governs the account's catalog. Each role then gets the permissions of Lake "
+        "Formation that it needs. The role with which CloudFormation deploys must be a data lake "
+        "administrator.",
+        default=False,
     )
     pseudonym_secret: str | None = setting(
         "Name of an existing secret with the pseudonymisation key, such as one that an earlier deployment "
@@ -255,6 +274,10 @@ class Deployment:
         "Name, stage, owner, tags, and what happens to data on destroy.", name="deployment"
     )
     aws: Aws = setting("Account, region, Glue, Lambda, buckets.")
+    network: Network | None = setting(
+        "The VPC in which functions and jobs run. Without it, they run in AWS's own network.", default=None
+    )
+    encryption: Encryption = setting("KMS keys that exist.", default=Encryption())
     confluent: Confluent | None = setting(
         "Kafka, Flink and Tableflow, which Lakeferry creates. Either this or `[source]`.", default=None
     )
@@ -291,6 +314,16 @@ class Deployment:
     def role_resource(self, vendor: str) -> str:
         """Return the last part of that role's ARN: role, path and name."""
         return f"role{self.aws.iam_path or '/'}{self.role_name(vendor)}"
+
+    @property
+    def proxy(self) -> str:
+        """Return the proxy's address, "" for none."""
+        return (self.network.proxy if self.network else None) or ""
+
+    @property
+    def lake_root(self) -> str:
+        """Return what all keys in the lake bucket begin with: "" in a bucket of the deployment's own."""
+        return f"{self.prefix}/" if self.aws.existing_lake_bucket else ""
 
     @property
     def has_budget(self) -> bool:

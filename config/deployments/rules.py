@@ -9,6 +9,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from config.deployments import validation
+from config.deployments.account_rules import (
+    buckets_are_created_or_exist,
+    keys_are_in_region,
+    network_is_complete,
+)
 from config.deployments.confluent_model import Tableflow
 from config.deployments.existing_rules import (
     errors_have_a_topic_of_their_own,
@@ -43,7 +48,7 @@ _MOST_TAGS: Final = 40
 
 
 def names_are_unique(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
-    """The names of topics, statements, exports and Snowflake tables are unique, and the two buckets differ.
+    """The names of topics, statements, exports and Snowflake tables are unique.
     No two topics, statements or exports become one id in the templates, as `trades_2` and `trades2` both
     become `Trades2`.
     """
@@ -55,10 +60,6 @@ def names_are_unique(deployment: Deployment, sources: Sources) -> Iterator[Findi
         table = topic.tableflow.snowflake_table if topic.tableflow else None
         snowflake_tables.append((table or "").upper())
     yield from _find_duplicates("topics", "tableflow.snowflake_table", snowflake_tables)
-    source = deployment.source
-    tableflow_bucket = source.tableflow_bucket if source else deployment.aws.tableflow_bucket
-    if tableflow_bucket and tableflow_bucket == deployment.aws.lake_bucket:
-        yield "aws.lake_bucket", "is Tableflow's bucket too, and nobody else may write to that"
     yield from _find_same_ids("topics", "name", [topic.name for topic in deployment.topics])
     yield from _find_same_tables(deployment)
     yield from _find_same_ids("statements", "name", [statement.name for statement in deployment.statements])
@@ -217,6 +218,9 @@ RULES: Final[tuple[Rule, ...]] = (
     mails_reach_somebody_once,
     budget_exists_in_region,
     boundary_is_in_account,
+    network_is_complete,
+    keys_are_in_region,
+    buckets_are_created_or_exist,
     grace_is_shorter_than_rotation,
     rows_outlive_windows,
     exports_run_again_for_each_window,

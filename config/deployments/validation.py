@@ -80,6 +80,14 @@ KMS_KEY: Final = Form(
     r"arn:aws:kms:[a-z0-9-]{4,25}:[0-9]{12}:key/[A-Za-z0-9-]{1,64}",
     "the ARN of a key like arn:aws:kms:eu-west-1:111122223333:key/1234abcd-…",
 )
+#: Without a name and password: the address is in the templates.
+PROXY: Final = Form(
+    r"http://[a-zA-Z0-9](?:[a-zA-Z0-9.-]{0,251}[a-zA-Z0-9])?:[0-9]{2,5}",
+    "a proxy's address without a login, like http://proxy.example.com:3128",
+)
+SUBNET: Final = Form(r"subnet-[0-9a-f]{8,17}", "a subnet's id like subnet-0a1b2c3d4e5f60718")
+SECURITY_GROUP: Final = Form(r"sg-[0-9a-f]{8,17}", "a security group's id like sg-0a1b2c3d4e5f60718")
+ZONE: Final = Form(r"[a-z]{2}(?:-[a-z]+)+-[0-9][a-z]", "an availability zone like eu-west-1a")
 #: Glue's own rule for names; Tableflow's are ids of clusters or, with a custom name, letters and digits.
 GLUE_DATABASE: Final = Form(
     r"[a-z0-9_-]{1,255}", "a database's name: lower-case letters, digits, hyphens and underscores"

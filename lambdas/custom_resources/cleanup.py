@@ -12,7 +12,7 @@ counts as removed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -44,7 +44,9 @@ class Cleaner:
     """`client` returns the boto3 client of a service. Only buckets of `account` are emptied.
 
     The properties name a `bucket`, or a `glue_database` and the `table_bucket` with its tables' files. With
-    `keep_database`, the database stays, because somebody else's integration writes to it.
+    `tables`, only those are dropped, because the bucket has tables of others too. With `keep_database`, the
+    database stays, because somebody else's integration writes to it. With `delete_policy`, the bucket's
+    policy goes before its objects, because it lets only Tableflow delete them.
     """
 
     client: Callable[[str], Any]
@@ -57,11 +59,12 @@ class Cleaner:
         Raises Transient, and LakeferryError if AWS refuses.
         """
         if bucket := properties.get("bucket"):
-            return self.bucket(bucket)
+            return self.bucket(bucket, delete_policy=properties.get("delete_policy") == "true")
         if database := properties.get("glue_database"):
             return self.glue_database(
                 database,
                 properties.get("table_bucket", ""),
+                names=properties.get("tables") or None,
                 keep_database=properties.get("keep_database") == "true",
             )
         return True
@@ -75,20 +78,29 @@ class Cleaner:
             stacks = self.client("cloudformation").describe_stacks(StackName=stack_id)["Stacks"]
         return any(stack["StackStatus"] in _DELETING for stack in stacks)
 
-    def bucket(self, name: str) -> bool:
+    def bucket(self, name: str, *, delete_policy: bool = False) -> bool:
         s3: S3Client = self.client("s3")
         while self._has_time():
             try:
                 with _translate_errors(f"emptying bucket {name}"):
+                    if delete_policy:
+                        s3.delete_bucket_policy(Bucket=name, ExpectedBucketOwner=self.account)
                     if not self._remove_batch(s3, name):
                         return True
             except _Gone:
                 return True
         return False
 
-    def glue_database(self, name: str, table_bucket: str, *, keep_database: bool = False) -> bool:
-        """Drop the tables whose files are in `table_bucket`, and, unless `keep_database`, the database if it
-        then certainly has no table.
+    def glue_database(
+        self,
+        name: str,
+        table_bucket: str,
+        *,
+        names: Collection[str] | None = None,
+        keep_database: bool = False,
+    ) -> bool:
+        """Drop the tables whose files are in `table_bucket`, of `names` only if given, and, unless
+        `keep_database`, the database if it then certainly has no table.
 
         "" is no bucket.
         """
@@ -97,7 +109,11 @@ class Cleaner:
             try:
                 with _translate_errors(f"removing Glue database {name}"):
                     tables = _list_tables(glue, name)
-                    own_tables = [table for table in tables if is_table_in(table, table_bucket)]
+                    own_tables = [
+                        table
+                        for table in tables
+                        if is_table_in(table, table_bucket) and (names is None or table["Name"] in names)
+                    ]
                     for table in own_tables:
                         with (
                             suppress(_Gone),

@@ -106,7 +106,8 @@ def _open_confluent(environment: Mapping[str, str], store: SecretStore, deadline
     settings = ConfluentSettings.from_environment(environment)
     key = store.read_key(settings.cloud_key_secret)
     url = settings.confluent_url or CONTROL_PLANE
-    return Confluent(Session(deadline), deadline.clock, key, url, settings.catalog_url)
+    session = Session(deadline, proxy=settings.proxy)
+    return Confluent(session, deadline.clock, key, url, settings.catalog_url)
 
 
 def _open_snowflake(environment: Mapping[str, str], store: SecretStore, deadline: Deadline) -> Snowflake:
@@ -114,7 +115,8 @@ def _open_snowflake(environment: Mapping[str, str], store: SecretStore, deadline
     key = secret_fields.read_pair(store, settings.key_secret)
     role = sql.to_exact_name(settings.role)
     login = Login(settings.account, settings.user, role, sql.to_exact_name(settings.warehouse))
-    return Snowflake(Session(deadline), deadline.clock, login, key, settings.snowflake_url)
+    session = Session(deadline, proxy=settings.proxy)
+    return Snowflake(session, deadline.clock, login, key, settings.snowflake_url)
 
 
 def require_deliverable(answer: dict[str, Any]) -> dict[str, Any]:

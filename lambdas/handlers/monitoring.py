@@ -72,6 +72,7 @@ class Settings:
     table_reader_secret: str = ""
     catalog_uri: str = ""
     catalog_cluster: str = ""
+    proxy: str = ""
 
 
 def on_schedule(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
@@ -90,10 +91,10 @@ def on_schedule(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]
         return {"measured": len(measured) - sum(map(len, failed.values())), "unmeasured": failed}
 
 
-def sessions(clock: Clock, left: float) -> Callable[[], Session]:
+def sessions(clock: Clock, left: float, proxy: str = "") -> Callable[[], Session]:
     """Return a function that starts a vendor's session with its share of `left`, the remaining seconds."""
     end = clock.time() + left
-    return lambda: Session(Deadline(clock, min(clock.time() + left * _SHARE, end)))
+    return lambda: Session(Deadline(clock, min(clock.time() + left * _SHARE, end)), proxy=proxy)
 
 
 def time_left(clock: Clock, left: float) -> Callable[[str], float]:
@@ -107,7 +108,7 @@ def time_left(clock: Clock, left: float) -> Callable[[str], float]:
 
 
 def build_clients(settings: Settings, clock: Clock, left: float) -> Clients:
-    session = sessions(clock, left)
+    session = sessions(clock, left, settings.proxy)
     return Clients(
         lake=lambda database: GlueTables(_client("glue"), _client("s3"), database, clock.time),
         managed=ManagedTables(functools.cache(lambda: open_catalog(settings, session(), clock)), clock.time),
@@ -218,6 +219,7 @@ def read_settings(environment: Mapping[str, str], s3: S3Client) -> Settings:
         table_reader_secret=variables.table_reader_secret,
         catalog_uri=variables.catalog_uri,
         catalog_cluster=variables.catalog_cluster,
+        proxy=variables.proxy,
     )
 
 

@@ -33,6 +33,7 @@ SENT_ONCE: Final = Config(connect_timeout=5, read_timeout=15, retries={"total_ma
 class Settings:
     bucket: str
     prefix: str
+    notices: str
     region: str
     alarm_topic: str
     exports: dict[str, ExportSettings]
@@ -74,6 +75,7 @@ def build(settings: Settings, clock: Clock, log: Log, request_id: str) -> Notifi
         exports=settings.exports,
         alarm_topic=settings.alarm_topic,
         links=Links(settings.bucket, settings.region, settings.prefix),
+        notices=settings.notices,
         invocation=request_id,
     )
 
@@ -86,6 +88,7 @@ def read_settings(environment: Mapping[str, str], s3: S3Client) -> Settings:
     return Settings(
         bucket=variables.bucket,
         prefix=variables.prefix.strip("/"),
+        notices=variables.notices,
         region=variables.region,
         alarm_topic=variables.alarm_topic,
         exports={

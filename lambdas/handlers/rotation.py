@@ -42,6 +42,7 @@ class Settings:
     snowflake_url: str
     policy: Policy
     state_table: str = ""
+    proxy: str = ""
 
 
 def rotate(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
@@ -51,8 +52,9 @@ def rotate(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         end = compute_deadline(context, contract.ROTATION_MARGIN_SECONDS)
         settings = read_settings(os.environ)
         tenants = functools.cache(lambda: _tenants(settings, end))
+        session = Session(end, proxy=settings.proxy)
         return answer(
-            build(settings, get_client("secretsmanager"), Session(end), end, log, tenants=tenants), event
+            build(settings, get_client("secretsmanager"), session, end, log, tenants=tenants), event
         )
 
 
@@ -135,6 +137,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         snowflake_url=variables.snowflake_url,
         policy=Policy(keep, grace * DAY),
         state_table=variables.state_table,
+        proxy=variables.proxy,
     )
 
 

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Final
 import attrs
 import cattrs
 
-from lambdas import contract
 from lambdas.notifications import errors as notification_errors
 from lambdas.notifications import message, outcome
 from lambdas.notifications.message import Links, Mail
@@ -83,7 +82,8 @@ class Marker:
 
 @attrs.frozen
 class Notifier:
-    """`invocation` is Lambda's request id, which stays the same when Lambda tries an invocation again."""
+    """`notices` is the S3 prefix of the markers that record which mails were sent. `invocation` is Lambda's
+    request id, which stays the same when Lambda tries an invocation again."""
 
     objects: Objects
     topics: SnsTopics
@@ -93,6 +93,7 @@ class Notifier:
     exports: Mapping[str, ExportSettings]
     alarm_topic: str
     links: Links
+    notices: str
     invocation: str
 
     def job_ended(self, job: str, job_run_id: str, state: str) -> None:
@@ -115,7 +116,7 @@ class Notifier:
         wrong = []
         for news in all_news:
             for audience in (RECIPIENTS, ENGINEERS) if self.alarm_topic else (RECIPIENTS,):
-                key = f"{contract.NOTICES}/{export.name}/{news.window}/{audience}.json"
+                key = f"{self.notices}/{export.name}/{news.window}/{audience}.json"
                 try:
                     self._notify(key, audience, export, news, (job_run_id, state))
                 except LakeferryError as error:

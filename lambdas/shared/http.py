@@ -181,7 +181,8 @@ class Session:
 
     `timeouts` are for all calls; without them, each call has its own. With `trust_environment`, the session
     uses the proxy and the CA certificates in the environment variables of an operator's computer:
-    HTTPS_PROXY, NO_PROXY, REQUESTS_CA_BUNDLE. The Lambda functions ignore these variables.
+    HTTPS_PROXY, NO_PROXY, REQUESTS_CA_BUNDLE. The Lambda functions ignore these variables; they use `proxy`,
+    which the deployment file names.
     """
 
     def __init__(
@@ -192,11 +193,13 @@ class Session:
         retry: RetryPolicy = RetryPolicy(),
         adapter: BaseAdapter | None = None,
         trust_environment: bool = False,
+        proxy: str = "",
     ) -> None:
         self._deadline = deadline
         self._timeouts = timeouts
         self._retry = retry
         self._trust_environment = trust_environment
+        self._proxies = {"https": proxy} if proxy else {}
         self._requests = requests.Session()
         self._requests.trust_env = False  # it would also take passwords from ~/.netrc
         self._requests.headers["User-Agent"] = USER_AGENT
@@ -278,8 +281,10 @@ class Session:
 
         A loopback address gets none: it may be plain HTTP, which a proxy must not see.
         """
-        if not self._trust_environment or is_loopback(url):
+        if is_loopback(url):
             return {"stream": True, "proxies": {}, "verify": True}
+        if not self._trust_environment:
+            return {"stream": True, "proxies": self._proxies, "verify": True}
         with requests.Session() as reader:
             return dict(reader.merge_environment_settings(url, {}, True, None, None))
 
@@ -332,7 +337,7 @@ def _translate_error(error: requests.RequestException, call: str) -> NotSent | R
     if isinstance(
         error, requests.exceptions.ProxyError
     ):  # proxied addresses are https, so the proxy has not seen the request
-        return NotSent(errors.UNREACHABLE, f"{call}: no connection through the proxy of HTTPS_PROXY")
+        return NotSent(errors.UNREACHABLE, f"{call}: no connection through the proxy")
     before = (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError)
     if isinstance(error, requests.ConnectTimeout) or isinstance(reason, before):
         return NotSent(errors.UNREACHABLE, f"{call}: no connection ({type(reason).__name__})")

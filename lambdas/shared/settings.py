@@ -70,6 +70,7 @@ class ConfluentSettings(FunctionSettings):
     """Settings of the functions that call Confluent with the Cloud API key. The URLs are of simulators."""
 
     cloud_key_secret: str = _declare_required(contract.CLOUD_KEY_SECRET)
+    proxy: str = _declare_optional(contract.PROXY)
     confluent_url: str = _declare_optional(contract.CONFLUENT_URL)
     catalog_url: str = _declare_optional(contract.CATALOG_URL)
 
@@ -83,6 +84,7 @@ class SnowflakeSettings(FunctionSettings):
     role: str = _declare_required(contract.SNOWFLAKE_ROLE)
     warehouse: str = _declare_required(contract.SNOWFLAKE_WAREHOUSE)
     key_secret: str = _declare_required(contract.SNOWFLAKE_SECRET)
+    proxy: str = _declare_optional(contract.PROXY)
     snowflake_url: str = _declare_optional(contract.SNOWFLAKE_URL)
 
 
@@ -92,6 +94,7 @@ class RotationSettings(FunctionSettings):
 
     keep: str = _declare_optional(contract.ROTATION_KEEP)
     grace_days: str = _declare_optional(contract.ROTATION_GRACE_DAYS)
+    proxy: str = _declare_optional(contract.PROXY)
     state_table: str = _declare_optional(contract.STATE_TABLE)
     cloud_key_secret: str = _declare_optional(contract.CLOUD_KEY_SECRET)
     confluent_url: str = _declare_optional(contract.CONFLUENT_URL)
@@ -107,6 +110,7 @@ class NotificationSettings(FunctionSettings):
 
     bucket: str = _declare_required(contract.LAKE_BUCKET)
     prefix: str = _declare_required(contract.LAKE_PREFIX)
+    notices: str = _declare_required(contract.NOTICES_PREFIX)
     settings: str = _declare_required(contract.SETTINGS)
     topic_arns: str = _declare_required(contract.TOPIC_ARNS)
     region: str = _declare_required("AWS_REGION", set_by_lambda=True)
@@ -126,6 +130,7 @@ class MonitoringSettings(FunctionSettings):
     settings: str = _declare_required(contract.SETTINGS)
     cluster: str = _declare_optional(contract.CLUSTER)
     topic_arns: str = _declare_optional(contract.TOPIC_ARNS)
+    proxy: str = _declare_optional(contract.PROXY)
     metrics_key: str = _declare_optional(contract.CLOUD_KEY_SECRET)
     confluent_url: str = _declare_optional(contract.CONFLUENT_URL)
     tableflow_secret: str = _declare_optional(contract.TABLEFLOW_SECRET)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import attrs
 from aws_cdk import Fn
 from constructs import Construct, IDependable
@@ -36,6 +38,7 @@ from stacks.confluent.rights import (
 from stacks.confluent.streams import Streams
 from stacks.confluent.tables import Tableflow
 from stacks.constructs.cleanup import CleanupOnDestroy, may_drop_tables, may_empty
+from stacks.constructs.lake_formation import READS_DATABASE, LakeFormationGrants
 from stacks.constructs.rotation import KeyRotation
 from stacks.constructs.secrets import StackSecrets, may_read_secret, name_secret_arn
 from stacks.constructs.statements import allow, attach
@@ -80,7 +83,7 @@ class ConfluentStack(LakeferryStack):
         deployment = loaded.deployment
         region = loaded.deployment.aws.region
         self.secrets = StackSecrets(
-            self, "Secrets", prefix=deployment.prefix, purpose="Encrypts the keys of Confluent Cloud"
+            self, "Secrets", deployment=deployment, purpose="Encrypts the keys of Confluent Cloud"
         )
         accounts = list_accounts_with_work(deployment)
         confluent = deployment.created_confluent
@@ -107,8 +110,7 @@ class ConfluentStack(LakeferryStack):
             provider=self.provider,
             cluster=self.kafka,
             keys=self.keys,
-            bucket=data.lake.tableflow_bucket,
-            bucket_arn=data.lake.tableflow_arn,
+            lake=data.lake,
         )
         self._bind()
         self.streams = Streams(
@@ -139,7 +141,7 @@ class ConfluentStack(LakeferryStack):
             id=self.export_value(self.kafka.id),
             watcher_secret_arn=self._export_secret(METRICS),
             table_watcher_secret_arn=self._export_secret(TABLES),
-            key_arn=self.export_value(self.secrets.key.key_arn),
+            key_arn=self.export(self.secrets.key_arn),
             state_table=self.export_value(self.provider.states.table_name),
         )
 
@@ -156,6 +158,7 @@ class ConfluentStack(LakeferryStack):
             deployment=self.deployment,
             settings=ConfluentSettings(
                 cloud_key_secret=cloud_key,
+                proxy=self.deployment.proxy,
                 confluent_url=options.confluent_url,
                 catalog_url=options.catalog_url,
             ),
@@ -211,42 +214,81 @@ class ConfluentStack(LakeferryStack):
             before.append(self.tableflow.role)
         if self.deployment.tables_in_glue:
             before += self.tableflow.add_catalog(*before)
-        for topic in self.deployment.tables:
+        tables = [
             self.tableflow.add_table(topic, [*before, *self.streams.ready[topic.name]])
+            for topic in self.deployment.tables
+        ]
+        if self._drops_tables:
+            self._grant_dropping(tables)
+
+    @property
+    def _drops_tables(self) -> bool:
+        """Return whether the tables go on destroy.
+
+        A protected cluster protects its tables too: CloudFormation would remove them before it finds that it
+        can't delete topics.
+        """
+        return not (self.deployment.keeps_data or self.deployment.created_confluent.deletion_protection)
+
+    def _grant_dropping(self, tables: Sequence[IDependable]) -> None:
+        """Let the cleanup drop the tables, where Lake Formation governs them. Tableflow has created their
+        database when `tables` exist; the grants go with the database.
+        """
+        grants = LakeFormationGrants(
+            self,
+            "CleanupGrants",
+            governs=self.deployment.aws.lake_formation and bool(self.deployment.tables_in_glue),
+            role_arn=self.provider.role.role_arn,
+        )
+        grants.on_database("ReadDatabase", self.glue_database, READS_DATABASE)
+        grants.on_tables("DropTables", self.glue_database, ["DESCRIBE", "DROP"])
+        grants.keep_until_dropped()
+        for grant in grants.all:
+            grant.node.add_dependency(*tables)
 
     def _cleanup(self, lake: Lake) -> list[IDependable]:
         """Remove on destroy what Tableflow leaves: after its tables and catalog, and before the role that
         Confluent assumes.
 
-        A protected cluster protects its tables too: CloudFormation would remove them before it finds that it
-        can't delete topics. The bucket may have tables of an earlier version of the file, even if Confluent
-        stores all that there are now.
+        The bucket may have tables of an earlier version of the file, even if Confluent stores all that there
+        are now. A bucket that exists may have tables of others, so only the tables of the file go, and their
+        files stay.
         """
-        if self.deployment.keeps_data or self.deployment.created_confluent.deletion_protection:
+        if not self._drops_tables:
             return []
         keeps_database = self.deployment.existing_glue_database is not None
+        is_bucket_ours = self.deployment.aws.existing_tableflow_bucket is None
         # A separate policy, because the database's name is the id of a cluster that this function creates.
         rights = attach(
             self,
             "CleanupRights",
             self.provider.role,
             [
-                *may_empty(lake.tableflow_arn),
+                *(may_empty(lake.tableflow_arn, delete_policy=True) if is_bucket_ours else []),
                 *may_drop_tables(self, self.glue_database, keep_database=keeps_database),
             ],
         )
         token = self.provider.service_token
         cleanups = [
-            CleanupOnDestroy(self, "EmptyTableflowBucket", service_token=token, bucket=lake.tableflow_bucket),
             CleanupOnDestroy(
                 self,
                 "DropTables",
                 service_token=token,
                 glue_database=self.glue_database,
                 table_bucket=lake.tableflow_bucket,
+                tables=None if is_bucket_ours else [topic.table for topic in self.deployment.tables_in_glue],
                 keep_database=keeps_database,
             ),
         ]
+        if is_bucket_ours:
+            emptying = CleanupOnDestroy(
+                self,
+                "EmptyTableflowBucket",
+                service_token=token,
+                bucket=lake.tableflow_bucket,
+                delete_policy=True,
+            )
+            cleanups.append(emptying)
         for cleanup in cleanups:
             cleanup.node.add_dependency(rights)
             if self.tableflow.role:
@@ -266,6 +308,7 @@ class ConfluentStack(LakeferryStack):
             provider=self.provider,
             settings=RotationSettings(
                 cloud_key_secret=cloud_key,
+                proxy=self.deployment.proxy,
                 confluent_url=options.confluent_url,
                 catalog_url=options.catalog_url,
             ),

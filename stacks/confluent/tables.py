@@ -22,8 +22,11 @@ from lambdas.confluent.properties import (
 from stacks.base import build_own_arn
 from stacks.confluent.access import KafkaCluster, Keys
 from stacks.confluent.rights import TABLEFLOW
+from stacks.constructs.lake_formation import LakeFormationGrants
+from stacks.constructs.secrets import may_encrypt_tables
 from stacks.constructs.statements import ITS_KEYS, ONE_DATABASE, allow, create_role, list_glue_table_arns
 from stacks.constructs.vendor import VendorProvider, VendorResource
+from stacks.lake import Lake
 
 _DAY_MS: Final = 86_400_000
 
@@ -43,23 +46,21 @@ class Tableflow(Construct):
         provider: VendorProvider,
         cluster: KafkaCluster,
         keys: Keys,
-        bucket: str,
-        bucket_arn: str,
+        lake: Lake,
     ) -> None:
         super().__init__(scope, id)
         self._provider = provider
         self._cluster = cluster
         self._keys = keys
-        self._bucket = bucket
+        self._lake = lake
         self._has_catalog = deployment.existing_glue_database is not None
         self._is_cluster_shared = deployment.uses_existing_cluster
+        self._is_governed = deployment.aws.lake_formation
         self.integration: VendorResource[ProviderIntegrationOutputs] | None = None
         self.role: iam.Role | None = None
         if deployment.uses_own_bucket:
             self.integration = self._create_integration(deployment)
-            self.role = self._create_role(
-                deployment.role_name("tableflow"), bucket_arn, self.integration.outputs
-            )
+            self.role = self._create_role(deployment.role_name("tableflow"), self.integration.outputs)
 
     @property
     def integration_id(self) -> str:
@@ -73,7 +74,7 @@ class Tableflow(Construct):
         )
         return self._provider.create(self, "ProviderIntegration", props)
 
-    def _create_role(self, name: str, bucket_arn: str, outputs: ProviderIntegrationOutputs) -> iam.Role:
+    def _create_role(self, name: str, outputs: ProviderIntegrationOutputs) -> iam.Role:
         """Create the role.
 
         It trusts the integration's principal with its external id; sts:TagSession has no external id.
@@ -92,8 +93,9 @@ class Tableflow(Construct):
             purpose="Confluent's Tableflow writes tables and shows them in Glue",
             trusts=confluent.with_conditions({"StringEquals": {"sts:ExternalId": outputs.external_id}}),
             statements=[
-                allow("UseBucket", needs["bucket"], [bucket_arn]),
-                allow("WriteTables", needs["objects"], [f"{bucket_arn}/*"], why=ITS_KEYS),
+                allow("UseBucket", needs["bucket"], [self._lake.tableflow_arn]),
+                allow("WriteTables", needs["objects"], [f"{self._lake.tableflow_arn}/*"], why=ITS_KEYS),
+                *may_encrypt_tables(self, self._lake),
                 *may_register,
             ],
         )
@@ -116,9 +118,13 @@ class Tableflow(Construct):
                 provider_integration_id=self.integration_id,
             ),
         )
-        return [created.after(*after)]
+        assert self.role is not None
+        grants = LakeFormationGrants(self, "Grants", governs=self._is_governed, role_arn=self.role.role_arn)
+        # The role then has all permissions on the database and the tables that it creates.
+        grants.on_catalog("CreateDatabase", ["CREATE_DATABASE"])
+        return [created.after(*after, *grants.all)]
 
-    def add_table(self, topic: Topic, after: Sequence[IDependable]) -> None:
+    def add_table(self, topic: Topic, after: Sequence[IDependable]) -> IDependable:
         table = topic.tableflow
         assert table is not None
         in_own_bucket = not table.is_managed
@@ -128,7 +134,7 @@ class Tableflow(Construct):
             credentials=self._keys.credentials(TABLEFLOW),
             topic=topic.name,
             storage=table.storage,
-            bucket=self._bucket if in_own_bucket else "",
+            bucket=self._lake.tableflow_bucket if in_own_bucket else "",
             provider_integration_id=self.integration_id if in_own_bucket else "",
             table_formats=list(table.formats),
             retention_ms=table.snapshots_days * _DAY_MS,
@@ -140,4 +146,4 @@ class Tableflow(Construct):
             adopt="tableflow" in topic.adopt,
             shared_cluster=self._is_cluster_shared,
         )
-        self._provider.create(self, f"{to_pascal_case(topic.name)}Table", props).after(*after)
+        return self._provider.create(self, f"{to_pascal_case(topic.name)}Table", props).after(*after)

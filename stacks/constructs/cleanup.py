@@ -4,6 +4,7 @@ databases.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from aws_cdk import CustomResource, Stack
@@ -22,7 +23,8 @@ _NAMES_UNKNOWN: Final = (
 class CleanupOnDestroy(CustomResource):
     """Empties `bucket`, or drops the tables of `glue_database` whose files are in `table_bucket`, and the
     database if it then is empty, unless `keep_database`. It does so when the whole stack is deleted, and
-    only then.
+    only then. With `tables`, only those are dropped. With `delete_policy`, the bucket's policy is deleted
+    before its objects: it lets only Tableflow delete them.
 
     CloudFormation deletes a resource before those that it depends on. So Tableflow's tables and catalog,
     which write, depend on this resource; and this resource depends on the bucket that it empties, on its
@@ -38,12 +40,16 @@ class CleanupOnDestroy(CustomResource):
         bucket: str | None = None,
         glue_database: str | None = None,
         table_bucket: str | None = None,
+        tables: Sequence[str] | None = None,
         keep_database: bool = False,
+        delete_policy: bool = False,
     ) -> None:
         targets = {
             "bucket": bucket,
+            "delete_policy": "true" if delete_policy else "",
             "glue_database": glue_database,
             "table_bucket": table_bucket,
+            "tables": list(tables or []),
             "keep_database": "true" if keep_database else "",
         }
         named = {name: value for name, value in targets.items() if value}
@@ -66,8 +72,10 @@ def may_read_own_stack(scope: Construct, *calls: str) -> Statement:
     )
 
 
-def may_empty(bucket_arn: str) -> list[Statement]:
+def may_empty(bucket_arn: str, *, delete_policy: bool = False) -> list[Statement]:
+    of_policy = [allow("DeletePolicy", ["s3:DeleteBucketPolicy"], [bucket_arn])] if delete_policy else []
     return [
+        *of_policy,
         allow("ListObjects", ["s3:ListBucketVersions", "s3:ListBucketMultipartUploads"], [bucket_arn]),
         allow(
             "RemoveObjects",

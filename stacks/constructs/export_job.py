@@ -20,9 +20,12 @@ from glue_jobs.platform import spark_settings
 from stacks import assets
 from stacks.base import build_own_arn
 from stacks.constructs.function import log_group
+from stacks.constructs.lake_formation import LakeFormationGrants
+from stacks.constructs.network import JobConnections
 from stacks.constructs.secrets import (
     create_encryption_key,
     may_decrypt_tables,
+    may_encrypt_files,
     may_read_secret,
     name_secret_arn,
     through,
@@ -37,7 +40,7 @@ from stacks.constructs.statements import (
     create_role,
     list_glue_table_arns,
 )
-from stacks.lake import EXPORTS, TEMPORARY, WAREHOUSE, Lake
+from stacks.lake import Lake
 
 #: Glue's timer also counts the start of Spark. A run that reaches its own limit still has to write its
 #: record.
@@ -84,19 +87,21 @@ class ExportJobs(Construct):
         self._script = s3_assets.Asset(self, "Script", path=str(assets.locate_glue_script()))
         self._zip = s3_assets.Asset(self, "Zip", path=str(assets.build_glue_zip()))
         self._log_prefix = f"/aws-glue/{self._deployment.prefix}"
-        self._key = self._create_encryption_key()
+        self._key_arn = self._deployment.encryption.logs or self._create_encryption_key().key_arn
+        self._connections = JobConnections(self, "Network", deployment=self._deployment)
         self._logs = [
             log_group(
                 self,
                 f"Logs{part.capitalize()}",
-                days=self._deployment.aws.log_retention_days,
+                deployment=self._deployment,
                 name=f"{self._log_prefix}/{part}",
-                key=self._key,
+                key_arn=self._key_arn,
             )
             for part in ("output", "error")
         ]
         self._security = self._create_security_configuration()
         self.role = self._create_role()
+        self._grant()
         self.jobs = {export.contract: self._create_job(export) for export in self._deployment.exports}
 
     def _create_job(self, export: Export) -> glue.CfnJob:
@@ -128,6 +133,7 @@ class ExportJobs(Construct):
             "AwsSolutions-GL1",
         )
         job.add_resource_dependency(self._security)
+        self._connections.attach(job)
         return job
 
     def _find_contract(self, export: Export) -> Contract:
@@ -136,13 +142,13 @@ class ExportJobs(Construct):
     def _build_arguments(self, export: Export, contract: Contract) -> dict[str, str]:
         bucket = self._lake.bucket
         region = self._deployment.aws.region
-        warehouse = f"s3://{bucket}/{WAREHOUSE}"
+        warehouse = f"s3://{bucket}/{self._lake.prefixes.warehouse}"
         settings = [f"{name}={value}" for name, value in spark_settings(warehouse, region).items()]
         values = {
             "--export": contract.name,
             "--database": self._database,
             "--bucket": bucket,
-            "--prefix": EXPORTS,
+            "--prefix": self._lake.prefixes.exports,
             "--warehouse": warehouse,
             "--aggregates-database": self._lake.aggregates,
             "--region": region,
@@ -154,7 +160,7 @@ class ExportJobs(Construct):
             # expression failed on.
             "--enable-job-insights": "false",
             # Without one, Glue creates a bucket of its own for the region.
-            "--TempDir": f"s3://{bucket}/{TEMPORARY}/",
+            "--TempDir": f"s3://{bucket}/{self._lake.prefixes.temporary}/",
             "--extra-py-files": self._zip.s3_object_url,
             "--job-language": "python",
             "--custom-logGroup-prefix": self._log_prefix,
@@ -164,9 +170,14 @@ class ExportJobs(Construct):
             values["--partitions"] = str(partitions)
         if export.first_day:
             values["--first-day"] = export.first_day.isoformat()
+        if self._connections.names:
+            # Otherwise Glue calls S3, Glue and CloudWatch from its own network.
+            values["--disable-proxy-v2"] = "true"
         if self._tableflow_key and self._find_topic(contract) in self._deployment.managed_tables:
             values["--tableflow-secret"] = self._tableflow_key.secret
             values["--database"] = self._tableflow_key.cluster_id
+            if self._deployment.proxy:
+                values["--proxy"] = self._deployment.proxy
             if self._tableflow_key.catalog_uri:
                 values["--catalog-uri"] = self._tableflow_key.catalog_uri
         secret = self._deployment.aws.pseudonym_secret or self._lake.pseudonym_secret_arn
@@ -218,7 +229,7 @@ class ExportJobs(Construct):
         Bookmarks use the deployment's key. The job has no permission for it, because it keeps no bookmarks.
         Logs are encrypted by their log groups: with encryption in this configuration, Glue would write to log
         groups with other names, without retention (AWS Glue API, JobRun, LogGroupName). Files in S3 have the
-        encryption of their bucket, so readers need no key.
+        encryption of their bucket.
         """
         of = glue.CfnSecurityConfiguration
         return of(
@@ -230,11 +241,26 @@ class ExportJobs(Construct):
                     cloud_watch_encryption_mode="DISABLED"
                 ),
                 job_bookmarks_encryption=of.JobBookmarksEncryptionProperty(
-                    job_bookmarks_encryption_mode="CSE-KMS", kms_key_arn=self._key.key_arn
+                    job_bookmarks_encryption_mode="CSE-KMS", kms_key_arn=self._key_arn
                 ),
-                s3_encryptions=[of.S3EncryptionProperty(s3_encryption_mode="SSE-S3")],
+                s3_encryptions=[self._build_encryption_of_files()],
             ),
         )
+
+    def _grant(self) -> None:
+        """Grant what Lake Formation asks for, besides IAM."""
+        governs = self._deployment.aws.lake_formation
+        grants = LakeFormationGrants(self, "Grants", governs=governs, role_arn=self.role.role_arn)
+        if self._do_exports_read(self._deployment.tables_in_glue):
+            grants.to_read(self._database)
+        grants.on_database("KeepAggregates", self._lake.aggregates, ["CREATE_TABLE", "DESCRIBE"])
+        grants.on_tables("WriteAggregates", self._lake.aggregates, ["ALTER", "DESCRIBE", "INSERT", "SELECT"])
+
+    def _build_encryption_of_files(self) -> glue.CfnSecurityConfiguration.S3EncryptionProperty:
+        of = glue.CfnSecurityConfiguration
+        if self._lake.key_arn:
+            return of.S3EncryptionProperty(s3_encryption_mode="SSE-KMS", kms_key_arn=self._lake.key_arn)
+        return of.S3EncryptionProperty(s3_encryption_mode="SSE-S3")
 
     def _create_role(self) -> iam.Role:
         # For Glue, AWS documents aws:SourceAccount, but not that aws:SourceArn is the job's ARN.
@@ -250,6 +276,8 @@ class ExportJobs(Construct):
                 *self._list_writes(),
                 *self._may_read_pseudonym_key(),
                 *self._may_read_tableflow_key(),
+                *may_encrypt_files(self, self._lake),
+                *self._connections.may_run_jobs(),
             ],
         )
 
@@ -279,6 +307,7 @@ class ExportJobs(Construct):
 
     def _list_writes(self) -> list[Statement]:
         bucket_arn = self._lake.arn
+        prefixes = self._lake.prefixes
         aggregates = list_glue_table_arns(self, self._lake.aggregates)
         objects = ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"]
         return [
@@ -286,12 +315,12 @@ class ExportJobs(Construct):
             allow(
                 "WriteFiles",
                 [*objects, "s3:AbortMultipartUpload"],
-                [f"{bucket_arn}/{EXPORTS}/*"],
+                [f"{bucket_arn}/{prefixes.exports}/*"],
                 why=ONE_PREFIX,
             ),
-            allow("UseTempDir", objects, [f"{bucket_arn}/{TEMPORARY}/*"], why=ONE_PREFIX),
+            allow("UseTempDir", objects, [f"{bucket_arn}/{prefixes.temporary}/*"], why=ONE_PREFIX),
             allow("KeepAggregatesGlue", _WRITES_TABLES, aggregates, why=ONE_DATABASE),
-            allow("KeepAggregatesS3", objects, [f"{bucket_arn}/{WAREHOUSE}/*"], why=ONE_PREFIX),
+            allow("KeepAggregatesS3", objects, [f"{bucket_arn}/{prefixes.warehouse}/*"], why=ONE_PREFIX),
             allow(
                 "WriteOwnLog",
                 ["logs:CreateLogStream", "logs:PutLogEvents"],

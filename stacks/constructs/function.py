@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from aws_cdk import Duration, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_scheduler as scheduler
@@ -19,6 +18,7 @@ from config.deployments.model import Deployment
 from stacks import assets
 from stacks.base import SynthOptions, build_own_arn
 from stacks.constructs.mail import create_alarm, find_alarm_topic
+from stacks.constructs.network import may_run_functions, place_function
 from stacks.constructs.statements import TRACE, Statement, acknowledge, allow, create_role
 
 #: AWS retries a throttled start by itself. An alarm goes off when it did not help for a quarter of an hour.
@@ -49,13 +49,19 @@ class PythonFunction(Construct):
         platform = (
             assets.LOCAL if SynthOptions.of(self).functions_local else assets.aws(settings.lambda_python)
         )
-        logs = log_group(self, "Logs", days=settings.log_retention_days)
+        logs = log_group(self, "Logs", deployment=deployment)
         self.role = create_role(
             self,
             "Role",
             trusts=iam.ServicePrincipal("lambda.amazonaws.com"),
             purpose=purpose,
-            statements=[may_write(logs), TRACE, *may_send(dead_letters), *statements],
+            statements=[
+                may_write(logs),
+                TRACE,
+                *may_run_functions(deployment.network),
+                *may_send(dead_letters),
+                *statements,
+            ],
         )
         self.function = lambda_.Function(
             self,
@@ -76,6 +82,9 @@ class PythonFunction(Construct):
             timeout=Duration.seconds(timeout_seconds or settings.lambda_timeout_seconds),
             tracing=lambda_.Tracing.ACTIVE,
         )
+        bare = self.function.node.default_child
+        assert isinstance(bare, lambda_.CfnFunction)
+        place_function(bare, deployment.network)
         acknowledge(
             self.function,
             "Functions run on the version of Python that their tests run on.",
@@ -166,17 +175,18 @@ class FunctionSchedule(Construct):
 
 
 def log_group(
-    scope: Construct, id: str, *, days: int, name: str | None = None, key: kms.IKey | None = None
+    scope: Construct, id: str, *, deployment: Deployment, name: str | None = None, key_arn: str | None = None
 ) -> logs.LogGroup:
     """Return a log group that is deleted with the stack: what must be kept about a run is in its run
     record.
+
+    `key_arn` encrypts it if the deployment file names no key for logs.
     """
-    group = logs.LogGroup(
-        scope, id, encryption_key=key, log_group_name=name, removal_policy=RemovalPolicy.DESTROY
-    )
+    group = logs.LogGroup(scope, id, log_group_name=name, removal_policy=RemovalPolicy.DESTROY)
     bare = group.node.default_child
     assert isinstance(bare, logs.CfnLogGroup)
-    bare.retention_in_days = days
+    bare.retention_in_days = deployment.aws.log_retention_days
+    bare.kms_key_id = deployment.encryption.logs or key_arn
     return group
 
 

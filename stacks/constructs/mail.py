@@ -126,40 +126,47 @@ def create_dead_letter_queue(scope: Construct, id: str) -> sqs.Queue:
 
 
 class AlarmTopic(Construct):
-    """Mails alarms to the engineers. It has its own key, because CloudWatch can't use SNS's default key."""
+    """Mails alarms to the engineers. Its key is not SNS's default key, which CloudWatch can't use."""
 
     def __init__(self, scope: Construct, id: str, *, deployment: Deployment) -> None:
         super().__init__(scope, id)
         prefix = deployment.prefix
-        self.key = create_encryption_key(self, "Key", f"Encrypts alarms of {prefix}")
+        key: kms.IKey
+        if deployment.encryption.logs:
+            key = kms.Key.from_key_arn(self, "Key", deployment.encryption.logs)
+        else:
+            key = self._create_key(prefix)
+        self.key_arn = key.key_arn
         self.topic = mail_topic(
             self,
             "Topic",
             title=f"Lakeferry {prefix} alarms",
             recipients=deployment.alerts.engineers,
-            key=self.key,
+            key=key,
             topic_name=build_alarm_topic_name(deployment),
-        )
-        service = iam.ServicePrincipal("cloudwatch.amazonaws.com")
-        own_account = {"aws:SourceAccount": Stack.of(self).account}
-        self.key.add_to_resource_policy(
-            iam.PolicyStatement(
-                sid="LetAlarmsIn",
-                actions=["kms:Decrypt", "kms:GenerateDataKey*"],
-                principals=[service],
-                resources=["*"],
-                conditions={"StringEquals": own_account},
-            )
         )
         self.topic.add_to_resource_policy(
             iam.PolicyStatement(
                 sid="LetAlarmsIn",
                 actions=["sns:Publish"],
-                principals=[service],
+                principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
                 resources=[self.topic.topic_arn],
                 conditions={
-                    "StringEquals": own_account,
+                    "StringEquals": {"aws:SourceAccount": Stack.of(self).account},
                     "ArnLike": {"aws:SourceArn": build_own_arn(self, "cloudwatch", f"alarm:{prefix}-*")},
                 },
             )
         )
+
+    def _create_key(self, prefix: str) -> kms.Key:
+        key = create_encryption_key(self, "Key", f"Encrypts alarms of {prefix}")
+        key.add_to_resource_policy(
+            iam.PolicyStatement(
+                sid="LetAlarmsIn",
+                actions=["kms:Decrypt", "kms:GenerateDataKey*"],
+                principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
+                resources=["*"],
+                conditions={"StringEquals": {"aws:SourceAccount": Stack.of(self).account}},
+            )
+        )
+        return key

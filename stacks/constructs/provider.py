@@ -17,6 +17,7 @@ from constructs import Construct
 from config.deployments.model import Deployment
 from lambdas import contract
 from stacks.constructs.function import PythonFunction, log_group, may_write
+from stacks.constructs.network import may_run_functions, place_function
 from stacks.constructs.statements import TRACE, Statement, acknowledge, any_version, create_role
 
 _FRAMEWORK: Final = ("framework-onEvent", "framework-isComplete", "framework-onTimeout")
@@ -57,7 +58,7 @@ class WaitingProvider(Construct):
             environment=environment,
             statements=statements,
         )
-        logs = log_group(self, "Logs", days=deployment.aws.log_retention_days)
+        logs = log_group(self, "Logs", deployment=deployment)
         service = iam.ServicePrincipal("lambda.amazonaws.com")
         on_event, complete = (
             create_role(
@@ -65,7 +66,7 @@ class WaitingProvider(Construct):
                 part,
                 trusts=service,
                 purpose="CDK's provider framework",
-                statements=[may_write(logs), TRACE],
+                statements=[may_write(logs), TRACE, *may_run_functions(deployment.network)],
             )
             for part in ("OnEventRole", "IsCompleteRole")
         )
@@ -82,6 +83,8 @@ class WaitingProvider(Construct):
             disable_waiter_state_machine_logging=True,
         )
         functions = [_find_framework_function(provider, name) for name in _FRAMEWORK]
+        for function in functions:
+            place_function(function, deployment.network)
         acknowledge(self, _WAITER, "AwsSolutions-SF1", "AwsSolutions-SF2")
         called = [self.function.arn, *[function.attr_arn for function in functions]]
         acknowledge(self, _VERSIONS, *[any_version(self, arn) for arn in called])

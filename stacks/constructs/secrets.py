@@ -14,6 +14,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
+from config.deployments.model import Deployment
 from stacks.base import build_own_arn
 from stacks.constructs.statements import Statement, allow
 from stacks.lake import Lake
@@ -45,11 +46,17 @@ class Secret:
 class StackSecrets(Construct):
     """Secrets are created empty; the function that makes the credential fills them."""
 
-    def __init__(self, scope: Construct, id: str, *, prefix: str, purpose: str, keep: bool = False) -> None:
+    def __init__(
+        self, scope: Construct, id: str, *, deployment: Deployment, purpose: str, keep: bool = False
+    ) -> None:
         super().__init__(scope, id)
-        self._prefix = prefix
+        self._prefix = deployment.prefix
         self._removal = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if keep else RemovalPolicy.DESTROY
-        self.key = create_encryption_key(self, "Key", purpose, self._removal)
+        #: The key that the deployment file names, or one that is created.
+        self.key_arn = (
+            deployment.encryption.secrets
+            or create_encryption_key(self, "Key", purpose, self._removal).key_arn
+        )
         #: Secrets whose values functions write.
         self.filled: list[Secret] = []
 
@@ -61,7 +68,7 @@ class StackSecrets(Construct):
             id,
             name=name,
             description=purpose,
-            kms_key_id=self.key.key_arn,
+            kms_key_id=self.key_arn,
             tags=[CfnTag(key=tag, value=value) for tag, value in (tags or {}).items()] or None,
         )
         bare.apply_removal_policy(self._removal)
@@ -77,7 +84,7 @@ class StackSecrets(Construct):
             self,
             id,
             description=purpose,
-            kms_key_id=self.key.key_arn,
+            kms_key_id=self.key_arn,
             generate_secret_string=secretsmanager.CfnSecret.GenerateSecretStringProperty(
                 secret_string_template="{}",  # noqa: S106  (an empty object, to which the key is added)
                 generate_string_key="key",
@@ -99,7 +106,7 @@ class StackSecrets(Construct):
         return allow(
             "UseKeyOfSecrets",
             ["kms:Decrypt", "kms:GenerateDataKey"],
-            [self.key.key_arn],
+            [self.key_arn],
             through(self, "secretsmanager"),
         )
 
@@ -114,6 +121,31 @@ def may_decrypt_tables(scope: Construct, lake: Lake) -> list[Statement]:
     if not lake.tableflow_key_arn:
         return []
     return [allow("DecryptTables", ["kms:Decrypt"], [lake.tableflow_key_arn], through(scope, "s3"))]
+
+
+def may_encrypt_tables(scope: Construct, lake: Lake) -> list[Statement]:
+    """Allow writing to Tableflow's bucket through its KMS key, if the deployment file names one."""
+    if not lake.tableflow_key_arn:
+        return []
+    actions = ["kms:Decrypt", "kms:GenerateDataKey"]
+    return [allow("EncryptTables", actions, [lake.tableflow_key_arn], through(scope, "s3"))]
+
+
+def may_decrypt_files(scope: Construct, lake: Lake) -> list[Statement]:
+    """Allow reading the lake bucket through its KMS key, if the deployment file names one."""
+    if not lake.key_arn:
+        return []
+    return [allow("DecryptFiles", ["kms:Decrypt"], [lake.key_arn], through(scope, "s3"))]
+
+
+def may_encrypt_files(scope: Construct, lake: Lake) -> list[Statement]:
+    """Allow writing to the lake bucket through its KMS key, if the deployment file names one. Uploads in
+    parts also decrypt.
+    """
+    if not lake.key_arn:
+        return []
+    actions = ["kms:Decrypt", "kms:GenerateDataKey"]
+    return [allow("EncryptFiles", actions, [lake.key_arn], through(scope, "s3"))]
 
 
 def name_secret_arn(scope: Construct, name: str) -> str:

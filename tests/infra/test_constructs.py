@@ -107,7 +107,7 @@ def test_a_cleanup_names_one_object(stack):
 
 
 def test_a_secret_rotates_once_it_is_filled(stack, provider, deployment):
-    secrets = StackSecrets(stack, "Secrets", prefix="lake", purpose="tries")
+    secrets = StackSecrets(stack, "Secrets", deployment=deployment, purpose="tries")
     secret = secrets.empty("KeySecret", "confluent/key", "a key")
     filled = provider.create(stack, "Orders", topic())
     rotation = KeyRotation(
@@ -121,7 +121,7 @@ def test_a_secret_rotates_once_it_is_filled(stack, provider, deployment):
     rotation.rotate(secret, filled)
     (schedule,) = Template.from_stack(stack).find_resources("AWS::SecretsManager::RotationSchedule").values()
     assert "Orders" in schedule["DependsOn"]
-    assert secret.name == "lake/confluent/key"
+    assert secret.name == "lakeferry-dev/confluent/key"
     alarms = {
         body["Properties"]["AlarmName"].removeprefix(f"{stack.stack_name}-")
         for body in Template.from_stack(stack).find_resources("AWS::CloudWatch::Alarm").values()

@@ -87,11 +87,29 @@ def test_buckets_are_reached_by_tls_only(assembly):
 
 
 def test_no_bucket_policy_or_key_policy_denies_a_permitted_role(assembly):
-    """I7: buckets deny only connections without TLS, and keys leave access to the roles' policies."""
+    """I7: buckets deny connections without TLS, and Tableflow's bucket writes of others; keys leave access to
+    the roles' policies.
+    """
     for body in assembly.resources("AWS::S3::BucketPolicy").values():
         for statement in body["PolicyDocument"]["Statement"]:
             assert statement["Effect"] == "Deny"
-            assert set(statement["Condition"]) <= {"Bool", "NumericLessThan"}
+            if statement.get("Sid") != "LetOnlyTableflowWrite":
+                assert set(statement["Condition"]) <= {"Bool", "NumericLessThan"}
+
+
+def test_only_tableflow_writes_to_its_bucket(assembly):
+    policies = assembly.resources("AWS::S3::BucketPolicy", "data").items()
+    (((_, logical_id), statement),) = [
+        (id, item)
+        for id, body in policies
+        for item in body["PolicyDocument"]["Statement"]
+        if item.get("Sid") == "LetOnlyTableflowWrite"
+    ]
+    assert logical_id.startswith("TableflowBucket")
+    assert set(statement["Action"]) == {"s3:PutObject", "s3:DeleteObject", "s3:DeleteObjectVersion"}
+    role = assembly.plan.deployment.role_resource("tableflow")
+    assert list(statement["Condition"]) == ["ArnNotEquals"]
+    assert json.dumps(statement["Condition"]["ArnNotEquals"]).rstrip('"}] ').endswith(role)
     for body in assembly.resources("AWS::KMS::Key").values():
         first = body["KeyPolicy"]["Statement"][0]
         assert (first["Effect"], first["Action"]) == ("Allow", "kms:*")

@@ -85,7 +85,7 @@ def explain(spark: SparkSession, args: Arguments, shown: Shown) -> None:
     """Save all plans of the rows and their generated code."""
     contract = contracts.load(args.export)
     services = connect()
-    catalog = open_catalog(services, lambda: spark, args.tableflow_secret, args.catalog_uri)
+    catalog = open_catalog(services, lambda: spark, args.tableflow_secret, args.catalog_uri, args.proxy)
     table = catalog.pin(args.database, catalog.name_table(contract.source))
     key = fetch_key(services, args.pseudonym_secret).value if contract.hashed else b""
     window = find_window(contract.window.first, contract.window)

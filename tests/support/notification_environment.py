@@ -172,6 +172,7 @@ class NotificationEnvironment:
             exports=self.exports,
             alarm_topic=ENGINEERS,
             links=Links(BUCKET, "eu-west-1", "exports"),
+            notices="notices",
             invocation=invocation,
         )
 

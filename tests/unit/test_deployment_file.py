@@ -149,6 +149,10 @@ OVER_TOPIC = (
         "existing = true",
     ),
 )
+#: The beginning of a table, without the last key that it needs.
+NETWORK = '[network]\nsubnets = { subnet-0a1b2c3d = "eu-west-1a" }\n'
+SIX_GROUPS = [f"sg-0a1b2c3{digit}" for digit in range(6)]
+KEY = "arn:aws:kms:us-east-1:111122223333:key/11111111-1111-4111-8111-111111111111"
 WRONG = {
     "a key that is brought to a new cluster": (
         (('cluster_type = "Standard"', 'kafka_key_secret = "acme/kafka"'),),
@@ -358,6 +362,76 @@ WRONG = {
         (("glue_workers = 2", 'glue_workers = 2\ntableflow_bucket = "one"\nlake_bucket = "one"'),),
         "aws.lake_bucket",
         "nobody else",
+    ),
+    "one bucket that exists for both": (
+        (
+            (
+                "glue_workers = 2",
+                'glue_workers = 2\nexisting_tableflow_bucket = "one"\nexisting_lake_bucket = "one"',
+            ),
+        ),
+        "aws.existing_lake_bucket",
+        "nobody else",
+    ),
+    "a bucket that exists and is created": (
+        (("glue_workers = 2", 'glue_workers = 2\nlake_bucket = "one"\nexisting_lake_bucket = "two"'),),
+        "aws.existing_lake_bucket",
+        "can't be combined with lake_bucket",
+    ),
+    "a network without a subnet": (
+        (("[confluent]", '[network]\nsubnets = {}\nsecurity_groups = ["sg-0a1b2c3d"]\n\n[confluent]'),),
+        "network.subnets",
+        "Name a private subnet",
+    ),
+    "a network without a security group": (
+        (("[confluent]", f"{NETWORK}security_groups = []\n\n[confluent]"),),
+        "network.security_groups",
+        "Name a security group",
+    ),
+    "a security group twice": (
+        (("[confluent]", f'{NETWORK}security_groups = ["sg-0a1b2c3d", "sg-0a1b2c3d"]\n\n[confluent]'),),
+        "network.security_groups",
+        "twice",
+    ),
+    "more security groups than a function can have": (
+        (("[confluent]", f"{NETWORK}security_groups = {SIX_GROUPS}\n\n[confluent]"),),
+        "network.security_groups",
+        "can have 5",
+    ),
+    "a subnet of another region": (
+        (
+            (
+                "[confluent]",
+                f"{NETWORK.replace('eu-west-1a', 'eu-west-2a')}security_groups = []\n\n[confluent]",
+            ),
+        ),
+        "network.subnets.subnet-0a1b2c3d",
+        "the deployment is in eu-west-1",
+    ),
+    "a subnet that has a name instead of an id": (
+        (
+            (
+                "[confluent]",
+                f"{NETWORK.replace('subnet-0a1b2c3d', 'private')}security_groups = []\n\n[confluent]",
+            ),
+        ),
+        "network.subnets.private",
+        "a subnet's id",
+    ),
+    "a proxy with a login": (
+        (
+            (
+                "[confluent]",
+                f'{NETWORK}security_groups = ["sg-0a1b2c3d"]\nproxy = "http://me:pw@proxy:80"\n\n[confluent]',
+            ),
+        ),
+        "network.proxy",
+        "without a login",
+    ),
+    "a KMS key of another region": (
+        (("[confluent]", f'[encryption]\nlogs = "{KEY}"\n\n[confluent]'),),
+        "encryption.logs",
+        "is a key in us-east-1",
     ),
     "an unknown zone": (
         (('zone = "America/New_York"', 'zone = "Mars/Olympus"'),),

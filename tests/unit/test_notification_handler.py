@@ -89,6 +89,7 @@ def deployed(lake_aws, monkeypatch):
     environment = {
         contract.LAKE_BUCKET: bucket,
         contract.LAKE_PREFIX: "exports",
+        contract.NOTICES_PREFIX: "notices",
         contract.ALARM_TOPIC: alarms.arn,
         contract.SETTINGS: f"s3://{bucket}/settings.json",
         contract.TOPIC_ARNS: mailbox.arn.removesuffix("weekly_sales"),
@@ -187,7 +188,7 @@ def test_errors_and_logs_of_a_failed_try_have_no_text_and_no_trace(deployed, mon
 def test_all_missing_variables_are_reported_together():
     with pytest.raises(
         LakeferryError,
-        match=f"{contract.LAKE_PREFIX}, {contract.SETTINGS}, {contract.TOPIC_ARNS}, AWS_REGION not set",
+        match=f"{contract.LAKE_PREFIX}, {contract.NOTICES_PREFIX}, {contract.SETTINGS}, {contract.TOPIC_ARNS}, AWS_REGION",
     ):
         notifications.read_settings({contract.LAKE_BUCKET: "lake"}, _client("s3"))
 
