@@ -22,7 +22,7 @@ from lambdas.shared.secrets import CURRENT
 
 #: Groups of `lakeferry doctor` in which every check must pass. Otherwise the deployment would fail only after
 #: some minutes.
-_GROUPS: Final = ("storage", "Confluent", "Snowflake")
+_GROUPS: Final = ("network", "KMS keys", "storage", "Confluent", "Snowflake")
 _ABSENT: Final = ("ParameterNotFound", "ResourceNotFoundException")
 
 
@@ -71,7 +71,9 @@ def _find_missing_in_aws(ctx: DeploymentContext) -> Iterator[Missing]:
         yield Missing(failure.message, failure.hint)
         return
     # Only the first deployment needs a high Lambda quota: it creates most resources at the same time.
-    names = ("bootstrap",) if stacks.read(ctx) else ("bootstrap", aws.LAMBDA_QUOTA)
+    names = ["bootstrap", aws.LAKE_FORMATION]
+    if not stacks.read(ctx):
+        names.append(aws.LAMBDA_QUOTA)
     yield from _find_failed_checks(probe for probe in doctor.list_probes(ctx) if probe.name in names)
     for name, fix in _list_manual_secrets(ctx):
         yield from _find_missing_secret(ctx, name, fix)

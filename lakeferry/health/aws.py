@@ -7,7 +7,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
@@ -122,13 +123,33 @@ def check_lake_formation(ctx: DeploymentContext) -> list[Check]:
         )
         if not gives_all_to_iam(settings.get(key) or [])
     ]
+    if ctx.deployment.aws.lake_formation:
+        return [_check_administrator(ctx, settings.get("DataLakeAdmins") or [])]
     if not governed:
         return [GROUP.ok(LAKE_FORMATION, "IAM decides about new databases and tables")]
     message = f"it decides about new {' and '.join(governed)} of Glue, beside IAM"
-    fix = (
-        "Let IAM control them, or grant the roles what they need: docs/how-to/prepare-aws.md, Lake Formation"
-    )
+    fix = "Set `aws.lake_formation = true` in the deployment file: each role then gets what it needs"
     return [GROUP.warn(LAKE_FORMATION, message, fix)]
+
+
+def _check_administrator(ctx: DeploymentContext, administrators: Sequence[Mapping[str, Any]]) -> Check:
+    """Check that the role with which CloudFormation deploys may grant permissions. Only data lake
+    administrators may, on databases that others have created.
+    """
+    role = (
+        f"arn:aws:iam::{ctx.account}:role/cdk-{find_bootstrap_qualifier(ctx)}-cfn-exec-role-"
+        f"{ctx.account}-{ctx.region}"
+    )
+    if role in [administrator.get("DataLakePrincipalIdentifier") for administrator in administrators]:
+        return GROUP.ok(LAKE_FORMATION, f"{role} may grant permissions")
+    return GROUP.fail(
+        LAKE_FORMATION,
+        "the role with which CloudFormation deploys is not a data lake administrator, so it can't grant what "
+        "the deployment's roles need",
+        "Ask a data lake administrator to add it in Lake Formation, under Administrative roles and tasks. If "
+        "Lake Formation doesn't govern the catalog, remove `aws.lake_formation`",
+        role,
+    )
 
 
 def write_cdk_command() -> str:

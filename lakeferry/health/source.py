@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 from config.deployments.source_model import CatalogSource, GlueSource
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import CommandFailed
-from lakeferry.health import runner, storage
+from lakeferry.health import keys, runner, storage
 from lakeferry.health.model import Check
 from lakeferry.topics import catalog_tables, tables
 from lakeferry.topics.tables import GlueTable
@@ -24,7 +24,6 @@ KEY: Final = "source bucket's KMS key"
 DATABASE: Final = "source database"
 CATALOG_KEY: Final = "Tableflow key"
 _FILE: Final = "the deployment file"
-_ENABLED: Final = "Enabled"
 
 
 def look(ctx: DeploymentContext) -> list[Check]:
@@ -76,7 +75,8 @@ def _check_bucket(ctx: DeploymentContext, source: GlueSource) -> Iterator[Check]
         return
     yield GROUP.ok(BUCKET, f"{bucket} in {ctx.region}; it is only read")
     if source.kms_key:
-        yield _check_key(ctx, source.kms_key)
+        check = partial(keys.check_key, ctx, GROUP, KEY, "source.kms_key", source.kms_key)
+        yield runner.attempt(GROUP, KEY, check)
 
 
 def _explain_unseen_bucket(bucket: str, error: ClientError) -> Check:
@@ -91,23 +91,6 @@ def _explain_unseen_bucket(bucket: str, error: ClientError) -> Check:
             "Check as somebody who may. If it is another account's, its policy must let this account read it",
         )
     return runner.report_failed(GROUP, BUCKET, error)
-
-
-def _check_key(ctx: DeploymentContext, key: str) -> Check:
-    try:
-        described = ctx.client("kms").describe_key(KeyId=key)["KeyMetadata"]
-    except ClientError as error:
-        if read_error_code(error) != "NotFoundException":
-            return runner.report_failed(GROUP, KEY, error)
-        return GROUP.fail(KEY, f"there is no key {key}", f"Correct `source.kms_key` in {_FILE}")
-    if described["KeyState"] != _ENABLED:
-        return GROUP.fail(
-            KEY,
-            f"{key} is {described['KeyState']}, so nothing that it encrypts can be read",
-            "Enable it, or cancel its deletion: `aws kms enable-key`, `aws kms cancel-key-deletion`",
-            _ENABLED,
-        )
-    return GROUP.ok(KEY, key)
 
 
 def _check_tables(ctx: DeploymentContext, source: GlueSource) -> list[Check]:

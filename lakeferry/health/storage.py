@@ -40,10 +40,49 @@ def check_chosen_buckets(ctx: DeploymentContext) -> list[Check]:
     data = stacks.describe(ctx, f"{ctx.deployment.prefix}-data", with_resources=True)
     resources = data.resources if data else ()
     own_buckets = {resource.physical_id for resource in resources if resource.type == "AWS::S3::Bucket"}
-    return [
-        runner.attempt(GROUP, name, partial(_check_chosen_bucket, ctx, name, bucket, own_buckets))
-        for name, bucket in chosen.items()
-    ]
+    aws = ctx.deployment.aws
+    existing = {"lake bucket": aws.existing_lake_bucket, "Tableflow's bucket": aws.existing_tableflow_bucket}
+    checks = []
+    for name, bucket in chosen.items():
+        if named := existing[name]:
+            check = partial(_check_existing_bucket, ctx, name, named)
+        else:
+            check = partial(_check_chosen_bucket, ctx, name, bucket, own_buckets)
+        checks.append(runner.attempt(GROUP, name, check))
+    return checks
+
+
+def _check_existing_bucket(ctx: DeploymentContext, name: str, bucket: str) -> Check:
+    """Check a bucket that the deployment uses and didn't create. Raises ClientError."""
+    key = "existing_tableflow_bucket" if name.startswith("Tableflow") else "existing_lake_bucket"
+    state = _read_bucket_state(ctx, bucket)
+    if state == "absent":
+        fix = f"Create it, or set `aws.{key.removeprefix('existing_')}`: Lakeferry then creates one"
+        return GROUP.fail(name, f"there is no bucket {bucket}", fix)
+    if state == "foreign":
+        foreign = f"{bucket} can't be checked: it belongs to another account, or you may not see it"
+        return GROUP.warn(name, foreign, "Check as somebody who may")
+    region = find_region(ctx, bucket)
+    if region != ctx.region:
+        fix = f"Name a bucket in {ctx.region}: Tableflow writes, and the exports read, in one region"
+        return GROUP.fail(name, f"{bucket} is in {region}", fix, ctx.region)
+    wanted = find_wanted_key(ctx, name)
+    used = find_kms_key(ctx, bucket)
+    if used and used != wanted:
+        purpose = "tables" if name.startswith("Tableflow") else "data"
+        return GROUP.fail(
+            name,
+            f"{bucket} encrypts new objects with {used}, and the deployment's roles may not use that",
+            f'Set `encryption.{purpose} = "{used}"` in the deployment file',
+            wanted or "",
+        )
+    return GROUP.ok(name, f"{bucket} in {region}; it is never emptied")
+
+
+def find_wanted_key(ctx: DeploymentContext, name: str) -> str | None:
+    """Return the ARN of the KMS key that the deployment file names for a bucket."""
+    encryption = ctx.deployment.encryption
+    return encryption.tables if name.startswith("Tableflow") else encryption.data
 
 
 def _check_chosen_bucket(ctx: DeploymentContext, name: str, bucket: str | None, own: set[str]) -> Check:
@@ -104,12 +143,14 @@ def check_bucket(ctx: DeploymentContext, group: Group, name: str) -> Check:
             "again there"
         )
         return group.fail(BUCKET, f"{name} is in {region}", fix, ctx.region)
-    if key := find_kms_key(ctx, name):
+    wanted = ctx.deployment.encryption.tables
+    key = find_kms_key(ctx, name)
+    if key and key != wanted:
         fix = (
-            "Set its encryption back to SSE-S3 (AES256), as it was deployed: no role of the deployment may "
-            "use the key"
+            "Set its encryption back to what was deployed: no role of the deployment may use the key. To use "
+            f'it, set `encryption.tables = "{key}"` in the deployment file, and deploy'
         )
-        return group.fail(BUCKET, f"{name} encrypts new objects with KMS key {key}", fix, "SSE-S3")
+        return group.fail(BUCKET, f"{name} encrypts new objects with KMS key {key}", fix, wanted or "SSE-S3")
     listed = ctx.client("s3").list_objects_v2(Bucket=name, MaxKeys=_LISTED).get("Contents", [])
     strange = [item["Key"] for item in listed if not is_of_table(item["Key"])]
     if not strange:

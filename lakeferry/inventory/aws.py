@@ -5,7 +5,7 @@ only be its own.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, partial
 from typing import Any, Final
 
@@ -52,6 +52,7 @@ def list_items(ctx: DeploymentContext, history: StackHistory) -> list[Item]:
     for kind in listing.kinds:
         items += _list_guarded(kind.name, partial(listing.of_kind, kind))
     buckets = [item.name for item in items if item.kind == "bucket"]
+    items += listing.existing_buckets()
     aggregates = [item for item in items if item.kind == "glue_database" and item.name]
     items += _list_guarded("glue_table", lambda: listing.glue_tables(aggregates, buckets))
     items += _list_guarded("tagged", lambda: listing.tagged(items))
@@ -102,9 +103,7 @@ class _Listing:
         ]
         for database in filter(_CLUSTER.fullmatch, databases):
             tables = list(self._list_tables(database))
-            deployment_tables = [
-                table for table in tables if any(is_table_in(table, bucket) for bucket in own_buckets)
-            ]
+            deployment_tables = [table for table in tables if self._is_own_table(table, own_buckets)]
             if not deployment_tables and not self._was_to_be_cleaned(database):
                 continue
             foreign = [table["Name"] for table in tables if table not in deployment_tables]
@@ -115,6 +114,28 @@ class _Listing:
             yield of_database.item(AWS, "glue_database", database)
             for table in deployment_tables:
                 yield ownership.item(AWS, "glue_table", table["Name"], table["Name"], (database,))
+
+    def existing_buckets(self) -> Iterator[Item]:
+        """Yield the buckets that the deployment uses and didn't create. What it wrote to them stays."""
+        deployment = self.ctx.deployment
+        if not self.history.had(f"{deployment.prefix}-data"):
+            return
+        if bucket := deployment.aws.existing_lake_bucket:
+            why = f"it existed before. What the deployment wrote is below {deployment.lake_root}, and stays"
+            yield retained(why).item(AWS, "bucket", bucket)
+        if bucket := deployment.aws.existing_tableflow_bucket:
+            why = "it existed before. The files of the deployment's tables stay in it"
+            yield retained(why).item(AWS, "bucket", bucket)
+
+    def _is_own_table(self, table: Mapping[str, Any], own_buckets: Iterable[str]) -> bool:
+        """Return whether its files are in a bucket of the deployment. A bucket that exists may have tables of
+        others, so there the name counts too.
+        """
+        if any(is_table_in(table, bucket) for bucket in own_buckets):
+            return True
+        names = [topic.table for topic in self.ctx.deployment.tables_in_glue]
+        existing_bucket = self.ctx.deployment.aws.existing_tableflow_bucket or ""
+        return table["Name"] in names and is_table_in(table, existing_bucket)
 
     def _require_full_view(self, ownership: Ownership) -> Ownership:
         """Return the ownership of a database that shows only the deployment's tables.

@@ -83,7 +83,8 @@ def _delete_event_rule(ctx: DeploymentContext, item: Item) -> None:
 
 
 def _delete_bucket(ctx: DeploymentContext, item: Item) -> bool:
-    if not Cleaner(ctx.client, ctx.account, ctx.deadline).bucket(item.name):
+    # A policy of the deployment lets only Tableflow delete objects.
+    if not Cleaner(ctx.client, ctx.account, ctx.deadline).bucket(item.name, delete_policy=True):
         return False
     ctx.client("s3").delete_bucket(Bucket=item.name, ExpectedBucketOwner=ctx.account)
     return True
@@ -174,6 +175,15 @@ KINDS: Final = (
         delete=_call("glue", "delete_security_configuration", Name="{id}"),
         recognition=Recognition(
             custom="<prefix>-exports", description='"JobBookmarksEncryptionMode": "CSE-KMS"'
+        ),
+    ),
+    AwsKind(
+        name="glue_connection",
+        type="AWS::Glue::Connection",
+        find=list_by("glue", "get_connections", "ConnectionList", description=read_description),
+        delete=_call("glue", "delete_connection", ConnectionName="{id}"),
+        recognition=Recognition(
+            custom="<prefix>-subnet-[0-9a-f]+", description="^Exports of <prefix> run in subnet-"
         ),
     ),
     AwsKind(

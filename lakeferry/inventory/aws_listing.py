@@ -244,7 +244,8 @@ def list_kms_keys(ctx: DeploymentContext) -> Iterator[AwsResource]:
             continue
         is_any_described = True
         description = key.get("Description", "")
-        if key.get("KeyManager") == "CUSTOMER" and description in descriptions:
+        is_given = key["Arn"] in ctx.deployment.encryption.keys.values()
+        if key.get("KeyManager") == "CUSTOMER" and description in descriptions and not is_given:
             pending = (
                 f"AWS deletes it on {_format_day(key['DeletionDate'])}"
                 if key["KeyState"] == "PendingDeletion"

@@ -20,7 +20,7 @@ SECRET_ACCESS_KEY: Final = "test"  # noqa: S105  (the dummy pair that every loca
 #: The only services that MiniStack serves. Add others here as needed.
 SERVICES: Final = (
     "s3", "glue", "secretsmanager", "sts", "iam", "dynamodb", "cloudformation", "lambda", "sns", "sqs",
-    "monitoring", "athena", "budgets", "ecr", "events", "kms", "logs", "scheduler", "ssm", "states",
+    "monitoring", "athena", "budgets", "ec2", "ecr", "events", "kms", "logs", "scheduler", "ssm", "states",
     "tagging",
 )  # fmt: skip
 #: How long the server may take to write its state after SIGTERM, before its process group is killed.

@@ -24,7 +24,8 @@ _NAME = re.compile(
 )
 #: TOML tables of deployment files that contracts don't have.
 _OF_DEPLOYMENT = re.compile(
-    r"^\[+(?:deployment|aws|confluent|topics|statements|snowflake|rotation|exports|alerts)\b", re.MULTILINE
+    r"^\[+(?:deployment|aws|confluent|network|encryption|topics|statements|snowflake|rotation|exports|alerts)\b",
+    re.MULTILINE,
 )
 #: A page that a source file names, with the heading if there is one.
 _POINTER = re.compile(r"docs/[\w./-]+\.(?:md|json)(?:#[\w-]+)?")

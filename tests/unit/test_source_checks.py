@@ -266,7 +266,7 @@ def test_a_table_without_its_metadata_is_named(team):
 
 def test_nothing_of_confluent_or_snowflake_is_checked(team):
     groups = {probe.group.name for probe in doctor.list_probes(team.ctx())}
-    assert groups == {"tools", "file", "AWS", "storage"}
+    assert groups == {"tools", "file", "AWS", "network", "KMS keys", "storage"}
 
 
 def test_an_import_names_the_tables_that_exist(team):
