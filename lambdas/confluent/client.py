@@ -155,9 +155,10 @@ class Confluent:
         """Return the account or person that has to own new service accounts; "" for an administrator of the
         organization, who may do everything with all accounts.
 
-        The roles are read a second time before an administrator is ruled out: a list can be empty once.
+        The roles are read three times before an administrator is ruled out: a list can be empty for a moment,
+        and a login can be refused for a moment.
         """
-        for sight_of_keys in (self._sight, self._open_sight()):
+        for sight_of_keys in (self._sight, self._open_sight(), self._open_sight()):
             try:
                 sight_of_keys.require(self.cloud.key.id, ORGANIZATION)
             except (Denied, InProgress):
