@@ -41,7 +41,7 @@ class DataStack(LakeferryStack):
             loaded=loaded,
             purpose="buckets, catalog of aggregates, queries, pseudonymisation key",
         )
-        self._prefixes = Prefixes.of(self.deployment)
+        self._prefixes = Prefixes(self.deployment.lake_root)
         self.tableflow_bucket = self._provide_tableflow_bucket()
         self.lake_bucket = self._provide_lake_bucket()
         self.aggregates = self._create_aggregates()

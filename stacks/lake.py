@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import attrs
 
-from config.deployments.model import Deployment
 from glue_jobs.platform import DEFAULT_ARGUMENTS
 from lambdas import contract
 
@@ -16,10 +15,6 @@ class Prefixes:
     """
 
     root: str
-
-    @classmethod
-    def of(cls, deployment: Deployment) -> Prefixes:
-        return cls(deployment.lake_root)
 
     @property
     def exports(self) -> str:

@@ -143,8 +143,8 @@ class OperationsStack(LakeferryStack):
                 governs=self.deployment.aws.lake_formation,
                 role_arn=function.role.role_arn,
             )
-            grants.on_database("ReadDatabase", self._glue_database, READS_DATABASE)
-            grants.on_tables("DescribeTables", self._glue_database, ["DESCRIBE"])
+            grants.grant_on_database("ReadDatabase", self._glue_database, READS_DATABASE)
+            grants.grant_on_tables("DescribeTables", self._glue_database, ["DESCRIBE"])
         FunctionSchedule(
             self,
             "WatchSchedule",

@@ -217,7 +217,7 @@ class SnowflakeStack(LakeferryStack):
         grants = LakeFormationGrants(
             self, "Grants", governs=self.deployment.aws.lake_formation, role_arn=role.role_arn
         )
-        grants.to_read(database)
+        grants.grant_reading(database)
         trust = self._check_trust(volume, catalog, database).after(role, *grants.all)
         for topic in self.deployment.tables_in_glue:
             if topic.tableflow and topic.tableflow.snowflake_table:

@@ -10,7 +10,7 @@ from config.toml_model import setting
 
 @attrs.frozen
 class Network:
-    """`[network]`: a VPC that exists. All functions and export jobs run in it, and are reached by nobody."""
+    """`[network]`: a VPC that exists. All functions and export jobs run in it."""
 
     subnets: dict[str, str] = setting(
         'Private subnets, each with its availability zone: `subnet-0a1b = "eu-west-1a"`. AWS\'s own '

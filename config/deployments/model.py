@@ -318,7 +318,9 @@ class Deployment:
     @property
     def proxy(self) -> str:
         """Return the proxy's address, "" for none."""
-        return (self.network.proxy if self.network else None) or ""
+        if self.network is None:
+            return ""
+        return self.network.proxy or ""
 
     @property
     def lake_root(self) -> str:

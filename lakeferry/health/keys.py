@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any, Final
 
@@ -70,37 +71,48 @@ def _check_policy(ctx: DeploymentContext, name: str, purpose: str, key: str) -> 
         if is_aws_denial(error) or read_error_code(error) == "NotFoundException":
             return GROUP.skip(name, "not checked: you may not read the key's policy")
         raise
-    allowing = [item for item in _as_list(json.loads(text)["Statement"]) if item["Effect"] == "Allow"]
-    lacking = []
-    if purpose == "logs":
-        for service in (f"logs.{ctx.region}.amazonaws.com", "cloudwatch.amazonaws.com"):
-            if not any(service in _list_principals(statement, "Service") for statement in allowing):
-                lacking.append(service)
-    root = f"arn:aws:iam::{key.split(':')[4]}:root"
-    users = (root, key.split(":")[4], "*")
-    if not any(user in users for statement in allowing for user in _list_principals(statement, "AWS")):
-        return GROUP.warn(
-            name,
-            "it doesn't let IAM decide who may use the key, so it has to name the deployment's roles",
-            f"Let the account's IAM decide, or name the roles: {_POLICY}",
-            root,
-        )
+    allowing = [
+        statement
+        for statement in _build_list(json.loads(text)["Statement"])
+        if statement["Effect"] == "Allow" and _allows_decrypting(statement)
+    ]
+    services = (f"logs.{ctx.region}.amazonaws.com", "cloudwatch.amazonaws.com") if purpose == "logs" else ()
+    admitted: set[str] = set()
+    for statement in allowing:
+        admitted.update(_list_principals(statement, "Service"))
+    lacking = [service for service in services if service not in admitted]
     if lacking:
         return GROUP.fail(
             name,
             f"it doesn't let {' and '.join(lacking)} use the key",
             f"Add what {_POLICY} has",
-            "both services",
+            " and ".join(services),
         )
-    return GROUP.ok(name, "the account's IAM decides who may use the key")
+    account = key.split(":")[4]
+    anybody = (f"arn:aws:iam::{account}:root", account, "*")
+    for statement in allowing:
+        # What a condition allows depends on the call.
+        if not statement.get("Condition") and set(anybody) & set(_list_principals(statement, "AWS")):
+            return GROUP.ok(name, "the account's IAM decides who may use the key")
+    return GROUP.warn(
+        name,
+        "it isn't known to let IAM decide who may use the key, so it may have to name the deployment's roles",
+        f"Let the account's IAM decide, or name the roles: {_POLICY}",
+        anybody[0],
+    )
+
+
+def _allows_decrypting(statement: dict[str, Any]) -> bool:
+    actions = _build_list(statement.get("Action", []))
+    return any(fnmatchcase("kms:decrypt", str(action).lower()) for action in actions)
 
 
 def _list_principals(statement: dict[str, Any], kind: str) -> list[str]:
     principal = statement.get("Principal", {})
     if isinstance(principal, str):
         return [principal]
-    return [str(item) for item in _as_list(principal.get(kind, []))]
+    return [str(item) for item in _build_list(principal.get(kind, []))]
 
 
-def _as_list(value: Any) -> list[Any]:
+def _build_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list) else [value]

@@ -2,7 +2,10 @@
 
 Sources: Lambda developer guide, "Giving Lambda functions access to resources in an Amazon VPC"; Glue's
 developer guide, "Setting up Amazon VPC for JDBC connections" (the security group's own rule); VPC user guide,
-"Route tables". Network ACLs and the rules for outgoing traffic are not checked.
+"Route tables" and "Share your VPC subnets". Network ACLs and rules for outgoing traffic are not checked.
+
+A way out is missing only if the whole route table was read and leads nowhere else. With other routes, or in a
+VPC that another account shares, AWS may be reachable in ways that this account does not show.
 """
 
 from __future__ import annotations
@@ -27,15 +30,14 @@ _FILE: Final = "the deployment file"
 _SUBNET_MISSING: Final = ("InvalidSubnetID.NotFound", "InvalidSubnetID.Malformed")
 _GROUP_MISSING: Final = ("InvalidGroup.NotFound", "InvalidGroupId.Malformed")
 _EVERYWHERE: Final = "0.0.0.0/0"
-#: Targets of a route that lead out of a private subnet. An internet gateway does not: functions and jobs have
-#: no public address.
-_WAYS_OUT: Final = (
-    "NatGatewayId",
-    "TransitGatewayId",
-    "InstanceId",
-    "NetworkInterfaceId",
-    "VpcPeeringConnectionId",
-)
+#: Fields with the target of a route.
+_TARGETS: Final = (
+    "GatewayId", "NatGatewayId", "TransitGatewayId", "InstanceId", "NetworkInterfaceId",
+    "VpcPeeringConnectionId", "LocalGatewayId", "CarrierGatewayId", "CoreNetworkArn",
+)  # fmt: skip
+#: Targets that lead out of no private subnet: the VPC itself, its gateway endpoints, and internet gateways,
+#: because functions and jobs have no public address.
+_NO_WAY_OUT: Final = ("local", "vpce-", "igw-")
 #: AWS's services that functions, jobs and CDK's provider framework call.
 _SERVICES: Final = (
     "s3", "dynamodb", "secretsmanager", "cloudformation", "lambda", "states", "glue", "sns", "monitoring",
@@ -47,20 +49,21 @@ class _Vpc:
     """`endpoints` has the services that have an endpoint of the VPC, such as s3."""
 
     id: str
-    subnets: Sequence[dict[str, Any]]
     route_tables: Sequence[dict[str, Any]]
     endpoints: frozenset[str]
 
-    def find_default_route(self, subnet_id: str) -> dict[str, Any] | None:
-        """Return the subnet's active route to all other addresses, by its own or the VPC's main table."""
+    def find_routes(self, subnet_id: str) -> dict[str, str] | None:
+        """Return the targets of the subnet's active routes by their destination, from its own or the VPC's
+        main route table. Return None if no table is shown.
+        """
         main = None
         for table in self.route_tables:
             for association in table.get("Associations", []):
                 if association.get("SubnetId") == subnet_id:
-                    return _find_active_default(table)
+                    return _list_targets(table)
                 if association.get("Main"):
                     main = table
-        return _find_active_default(main) if main else None
+        return _list_targets(main) if main else None
 
 
 def look(ctx: DeploymentContext) -> list[Check]:
@@ -82,8 +85,10 @@ def look(ctx: DeploymentContext) -> list[Check]:
     checks.append(
         runner.attempt(GROUP, SECURITY_GROUPS, lambda: _check_security_groups(ctx, network, vpc_id))
     )
-    vpc = _read_vpc(ctx, vpc_id, subnets)
-    return [*checks, *(_check_way_out(ctx, vpc, subnet["SubnetId"]) for subnet in subnets)]
+    vpc = _read_vpc(ctx, vpc_id)
+    for subnet in subnets:
+        checks.append(_check_way_out(ctx, vpc, subnet))
+    return checks
 
 
 def _check_subnets(network: Network, subnets: Sequence[dict[str, Any]]) -> Check:
@@ -116,7 +121,7 @@ def _check_security_groups(ctx: DeploymentContext, network: Network, vpc_id: str
     if foreign:
         fix = f"Name security groups of {vpc_id}, in which the subnets are"
         return GROUP.fail(SECURITY_GROUPS, f"{', '.join(foreign)}: of another VPC", fix, vpc_id)
-    if not any(_lets_itself_in(group) for group in groups):
+    if ctx.deployment.exports and not any(_lets_itself_in(group) for group in groups):
         own = (
             f"aws ec2 authorize-security-group-ingress --group-id {wanted[0]} --protocol tcp --port 0-65535 "
             f"--source-group {wanted[0]}"
@@ -131,17 +136,20 @@ def _check_security_groups(ctx: DeploymentContext, network: Network, vpc_id: str
 
 
 def _lets_itself_in(group: dict[str, Any]) -> bool:
+    """Return whether a rule opens all TCP ports, to the group's own members or to addresses. Glue accepts
+    both; whether the addresses are those of its workers is not checked.
+    """
     for rule in group.get("IpPermissions", []):
-        sources = [pair.get("GroupId") for pair in rule.get("UserIdGroupPairs", [])]
-        all_ports = rule.get("IpProtocol") == "-1" or (
-            rule.get("IpProtocol") == "tcp" and (rule.get("FromPort"), rule.get("ToPort")) == (0, 65535)
-        )
-        if group["GroupId"] in sources and all_ports:
+        protocol = rule.get("IpProtocol")
+        ports = (rule.get("FromPort"), rule.get("ToPort"))
+        opens_all_ports = protocol == "-1" or (protocol == "tcp" and ports == (0, 65535))
+        members = [pair.get("GroupId") for pair in rule.get("UserIdGroupPairs", [])]
+        if opens_all_ports and (group["GroupId"] in members or rule.get("IpRanges")):
             return True
     return False
 
 
-def _read_vpc(ctx: DeploymentContext, vpc_id: str, subnets: Sequence[dict[str, Any]]) -> _Vpc:
+def _read_vpc(ctx: DeploymentContext, vpc_id: str) -> _Vpc:
     """Raises ClientError."""
     of_vpc = [{"Name": "vpc-id", "Values": [vpc_id]}]
     tables: list[dict[str, Any]] = []
@@ -152,35 +160,55 @@ def _read_vpc(ctx: DeploymentContext, vpc_id: str, subnets: Sequence[dict[str, A
         for endpoint in page["VpcEndpoints"]:
             if endpoint.get("State", "").lower() == "available":
                 endpoints.add(endpoint["ServiceName"].removeprefix(f"com.amazonaws.{ctx.region}."))
-    return _Vpc(vpc_id, subnets, tables, frozenset(endpoints))
+    return _Vpc(vpc_id, tables, frozenset(endpoints))
 
 
-def _check_way_out(ctx: DeploymentContext, vpc: _Vpc, subnet_id: str) -> Check:
+def _check_way_out(ctx: DeploymentContext, vpc: _Vpc, subnet: dict[str, Any]) -> Check:
+    subnet_id = subnet["SubnetId"]
     name = f"way out of {subnet_id}"
-    route = vpc.find_default_route(subnet_id)
-    way = next((route[target] for target in _WAYS_OUT if route.get(target)), "") if route else ""
-    if way:
-        return GROUP.ok(name, f"through {way}")
-    public = route.get("GatewayId", "") if route else ""
-    why = f"its route leads to {public}, and functions and jobs have no public address" if public else ""
+    routes = vpc.find_routes(subnet_id)
+    default = (routes or {}).get(_EVERYWHERE, "")
+    if default and not default.startswith(_NO_WAY_OUT):
+        return GROUP.ok(name, f"through {default}")
+    others = [target for target in (routes or {}).values() if not target.startswith(_NO_WAY_OUT)]
     missing = [service for service in _SERVICES if service not in vpc.endpoints]
-    if missing:
-        return GROUP.fail(
-            name,
-            f"{why or 'it has no route to other networks'}, and {vpc.id} has no endpoints for "
-            f"{', '.join(missing)}",
-            "Name a subnet with a route to a NAT gateway or a transit gateway, or add VPC endpoints for "
-            "these services",
-        )
     vendors = " and ".join(_list_vendors(ctx))
-    if vendors and not ctx.deployment.proxy:
+    proxy = ctx.deployment.proxy
+    if not missing and (proxy or not vendors):
+        through = f" and the proxy {proxy}" if proxy else ""
+        return GROUP.ok(name, f"through endpoints of {vpc.id}{through}")
+    is_shared = subnet.get("OwnerId", ctx.account) != ctx.account
+    if routes is None or others or is_shared:
+        return _warn_of_unknown_way(ctx, name, vpc, others, is_shared=is_shared)
+    if not missing:
         return GROUP.fail(
             name,
             f"AWS is reachable through endpoints, but there is no way to {vendors}",
             "Set `network.proxy`, or name a subnet with a route to a NAT gateway or a transit gateway",
         )
-    through = f" and the proxy {ctx.deployment.proxy}" if ctx.deployment.proxy else ""
-    return GROUP.ok(name, f"through endpoints of {vpc.id}{through}")
+    why = "it has no route to other networks"
+    if default:
+        why = f"its route leads to {default}, and functions and jobs have no public address"
+    return GROUP.fail(
+        name,
+        f"{why}, and {vpc.id} has no endpoints for {', '.join(missing)}",
+        "Name a subnet with a route to a NAT gateway or a transit gateway, or add VPC endpoints for these "
+        "services",
+    )
+
+
+def _warn_of_unknown_way(
+    ctx: DeploymentContext, name: str, vpc: _Vpc, others: Sequence[str], *, is_shared: bool
+) -> Check:
+    why = f"you see no route table of {vpc.id}"
+    if is_shared:
+        why = f"another account shares {vpc.id}, so you may not see all of it"
+    elif others:
+        why = f"it has routes to {', '.join(dict.fromkeys(others))}, but none to all addresses"
+    called = " and ".join(["AWS", *_list_vendors(ctx)])
+    return GROUP.warn(
+        name, f"not known: {why}", f"Ask the owner of the network whether {called} can be reached from it"
+    )
 
 
 def _list_vendors(ctx: DeploymentContext) -> Iterator[str]:
@@ -192,8 +220,13 @@ def _list_vendors(ctx: DeploymentContext) -> Iterator[str]:
         yield "Snowflake"
 
 
-def _find_active_default(table: dict[str, Any]) -> dict[str, Any] | None:
+def _list_targets(table: dict[str, Any]) -> dict[str, str]:
+    targets = {}
     for route in table.get("Routes", []):
-        if route.get("DestinationCidrBlock") == _EVERYWHERE and route.get("State", "active") == "active":
-            return dict(route)
-    return None
+        if route.get("State", "active") != "active":
+            continue
+        destination = route.get("DestinationCidrBlock") or route.get("DestinationPrefixListId") or ""
+        target = next((route[field] for field in _TARGETS if route.get(field)), "")
+        if destination and target:
+            targets[destination] = target
+    return targets

@@ -22,6 +22,10 @@ FOREIGN: Final = ("403", "Forbidden", "AccessDenied")
 ABSENT: Final = ("404", "NoSuchBucket", "NotFound")
 #: S3 returns no LocationConstraint for this region, and refuses it as one.
 _FIRST_REGION: Final = "us-east-1"
+#: The error code of S3 for a bucket without settings of encryption.
+_NO_ENCRYPTION: Final = "ServerSideEncryptionConfigurationNotFoundError"
+#: The key that KMS keeps for S3 in each account.
+_S3_KEY: Final = "alias/aws/s3"
 _LISTED: Final = 1000
 _SHOWN: Final = 3
 _CREATE_AGAIN: Final = (
@@ -68,7 +72,8 @@ def _check_existing_bucket(ctx: DeploymentContext, name: str, bucket: str) -> Ch
         return GROUP.fail(name, f"{bucket} is in {region}", fix, ctx.region)
     wanted = find_wanted_key(ctx, name)
     used = find_kms_key(ctx, bucket)
-    if used and used != wanted:
+    # Every role of the account may use S3's own key of KMS.
+    if used not in ("", _S3_KEY, wanted):
         purpose = "tables" if name.startswith("Tableflow") else "data"
         return GROUP.fail(
             name,
@@ -146,10 +151,9 @@ def check_bucket(ctx: DeploymentContext, group: Group, name: str) -> Check:
     wanted = ctx.deployment.encryption.tables
     key = find_kms_key(ctx, name)
     if key and key != wanted:
-        fix = (
-            "Set its encryption back to what was deployed: no role of the deployment may use the key. To use "
-            f'it, set `encryption.tables = "{key}"` in the deployment file, and deploy'
-        )
+        fix = "Set its encryption back to what was deployed: no role of the deployment may use the key"
+        if key != _S3_KEY:
+            fix += f'. To use it, set `encryption.tables = "{key}"` in the deployment file, and deploy'
         return group.fail(BUCKET, f"{name} encrypts new objects with KMS key {key}", fix, wanted or "SSE-S3")
     listed = ctx.client("s3").list_objects_v2(Bucket=name, MaxKeys=_LISTED).get("Contents", [])
     strange = [item["Key"] for item in listed if not is_of_table(item["Key"])]
@@ -169,22 +173,32 @@ def find_region(ctx: DeploymentContext, bucket: str) -> str:
 
 
 def find_kms_key(ctx: DeploymentContext, bucket: str) -> str:
-    """Return the KMS key that the bucket encrypts with, "" if S3's own keys do or if the encryption can't be
-    read.
+    """Return the ARN of the KMS key that the bucket encrypts with, alias/aws/s3, or "" if KMS has no part in
+    it. Raises ClientError.
     """
     try:
         encryption = ctx.client("s3").get_bucket_encryption(Bucket=bucket)[
             "ServerSideEncryptionConfiguration"
         ]
-    except ClientError:
+    except ClientError as error:
+        if read_error_code(error) != _NO_ENCRYPTION:
+            raise
         return ""
     rules = [rule.get("ApplyServerSideEncryptionByDefault") or {} for rule in encryption.get("Rules", [])]
     keys = [
-        rule.get("KMSMasterKeyID") or "aws/s3"
+        rule.get("KMSMasterKeyID") or _S3_KEY
         for rule in rules
         if rule.get("SSEAlgorithm", "").startswith("aws:kms")
     ]
-    return keys[0] if keys else ""
+    if not keys:
+        return ""
+    key = str(keys[0])
+    if key.endswith(_S3_KEY):
+        return _S3_KEY
+    if ":key/" in key:
+        return key
+    # S3 keeps what was given, which may also be the key's id or an alias.
+    return str(ctx.client("kms").describe_key(KeyId=key)["KeyMetadata"]["Arn"])
 
 
 def is_of_table(key: str) -> bool:

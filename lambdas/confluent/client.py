@@ -44,6 +44,8 @@ _KEYS: Final = "/iam/v2/api-keys"
 #: Resource types whose objects only an administrator of the organization sees.
 _OF_ORGANIZATION: Final = ("environment", "service_account")
 CLOUD: Final = "AWS"
+#: How often the roles of a key's owner are read before a role counts as missing.
+_READS_OF_ROLES: Final = 3
 #: Seconds for which a data plane may refuse a key: new keys take up to 20 minutes to become effective, roles
 #: several minutes.
 NEW_KEY_PATIENCE: Final = 1200.0
@@ -155,12 +157,12 @@ class Confluent:
         """Return the account or person that has to own new service accounts; "" for an administrator of the
         organization, who may do everything with all accounts.
 
-        The roles are read three times before an administrator is ruled out: a list can be empty for a moment,
-        and a login can be refused for a moment.
+        The roles are read several times before an administrator is ruled out: a list can be empty for a
+        moment, and a login can be refused for a moment.
         """
-        for sight_of_keys in (self._sight, self._open_sight(), self._open_sight()):
+        for _ in range(_READS_OF_ROLES):
             try:
-                sight_of_keys.require(self.cloud.key.id, ORGANIZATION)
+                self._open_sight().require(self.cloud.key.id, ORGANIZATION)
             except (Denied, InProgress):
                 continue
             return ""

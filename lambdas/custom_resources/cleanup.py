@@ -12,6 +12,7 @@ counts as removed.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -44,7 +45,8 @@ class Cleaner:
     """`client` returns the boto3 client of a service. Only buckets of `account` are emptied.
 
     The properties name a `bucket`, or a `glue_database` and the `table_bucket` with its tables' files. With
-    `tables`, only those are dropped, because the bucket has tables of others too. With `keep_database`, the
+    `only_tables`, a JSON list that may be empty, no other table is dropped, because the bucket may have
+    tables of others. With `keep_database`, the
     database stays, because somebody else's integration writes to it. With `delete_policy`, the bucket's
     policy goes before its objects, because it lets only Tableflow delete them.
     """
@@ -61,10 +63,11 @@ class Cleaner:
         if bucket := properties.get("bucket"):
             return self.bucket(bucket, delete_policy=properties.get("delete_policy") == "true")
         if database := properties.get("glue_database"):
+            listed = properties.get("only_tables")
             return self.glue_database(
                 database,
                 properties.get("table_bucket", ""),
-                names=properties.get("tables") or None,
+                names=None if listed is None else json.loads(listed),
                 keep_database=properties.get("keep_database") == "true",
             )
         return True
@@ -80,11 +83,12 @@ class Cleaner:
 
     def bucket(self, name: str, *, delete_policy: bool = False) -> bool:
         s3: S3Client = self.client("s3")
+        if delete_policy:
+            with suppress(_Gone), _translate_errors(f"deleting the policy of bucket {name}"):
+                s3.delete_bucket_policy(Bucket=name, ExpectedBucketOwner=self.account)
         while self._has_time():
             try:
                 with _translate_errors(f"emptying bucket {name}"):
-                    if delete_policy:
-                        s3.delete_bucket_policy(Bucket=name, ExpectedBucketOwner=self.account)
                     if not self._remove_batch(s3, name):
                         return True
             except _Gone:

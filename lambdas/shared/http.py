@@ -264,7 +264,7 @@ class Session:
                 request, timeout=timeout, allow_redirects=False, **self._read_settings(str(request.url))
             )
         except requests.RequestException as error:
-            raise _translate_error(error, call) from None
+            raise _translate_error(error, call, self._proxies.get("https", "of HTTPS_PROXY")) from None
         except OSError:  # raised by requests if the CA certificates' file is missing
             raise NotSent(
                 errors.TLS, f"{call}: the file of REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE can't be read"
@@ -327,7 +327,8 @@ def _parse_content(content: bytes) -> Any:
     return json.loads(content) if content.strip() else None
 
 
-def _translate_error(error: requests.RequestException, call: str) -> NotSent | ResponseLost:
+def _translate_error(error: requests.RequestException, call: str, proxy: str) -> NotSent | ResponseLost:
+    """`proxy` is the address of the deployment file's proxy, or words for that of the operator."""
     cause = error.args[0] if error.args else None
     reason = getattr(cause, "reason", cause)
     if isinstance(error, requests.exceptions.SSLError):
@@ -337,7 +338,7 @@ def _translate_error(error: requests.RequestException, call: str) -> NotSent | R
     if isinstance(
         error, requests.exceptions.ProxyError
     ):  # proxied addresses are https, so the proxy has not seen the request
-        return NotSent(errors.UNREACHABLE, f"{call}: no connection through the proxy")
+        return NotSent(errors.UNREACHABLE, f"{call}: no connection through the proxy {proxy}")
     before = (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError)
     if isinstance(error, requests.ConnectTimeout) or isinstance(reason, before):
         return NotSent(errors.UNREACHABLE, f"{call}: no connection ({type(reason).__name__})")

@@ -231,8 +231,10 @@ class ConfluentStack(LakeferryStack):
         return not (self.deployment.keeps_data or self.deployment.created_confluent.deletion_protection)
 
     def _grant_dropping(self, tables: Sequence[IDependable]) -> None:
-        """Let the cleanup drop the tables, where Lake Formation governs them. Tableflow has created their
-        database when `tables` exist; the grants go with the database.
+        """Let the cleanup drop the tables, where Lake Formation governs them.
+
+        A grant needs a database, which exists with `tables`. So CloudFormation would revoke it before the
+        cleanup, and it is kept.
         """
         grants = LakeFormationGrants(
             self,
@@ -240,8 +242,8 @@ class ConfluentStack(LakeferryStack):
             governs=self.deployment.aws.lake_formation and bool(self.deployment.tables_in_glue),
             role_arn=self.provider.role.role_arn,
         )
-        grants.on_database("ReadDatabase", self.glue_database, READS_DATABASE)
-        grants.on_tables("DropTables", self.glue_database, ["DESCRIBE", "DROP"])
+        grants.grant_on_database("ReadDatabase", self.glue_database, READS_DATABASE)
+        grants.grant_on_tables("DropTables", self.glue_database, ["DESCRIBE", "DROP"])
         grants.keep_until_dropped()
         for grant in grants.all:
             grant.node.add_dependency(*tables)
@@ -269,6 +271,7 @@ class ConfluentStack(LakeferryStack):
             ],
         )
         token = self.provider.service_token
+        tables_in_glue = [topic.table for topic in self.deployment.tables_in_glue]
         cleanups = [
             CleanupOnDestroy(
                 self,
@@ -276,7 +279,7 @@ class ConfluentStack(LakeferryStack):
                 service_token=token,
                 glue_database=self.glue_database,
                 table_bucket=lake.tableflow_bucket,
-                tables=None if is_bucket_ours else [topic.table for topic in self.deployment.tables_in_glue],
+                only_tables=None if is_bucket_ours else tables_in_glue,
                 keep_database=keeps_database,
             ),
         ]

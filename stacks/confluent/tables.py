@@ -121,7 +121,7 @@ class Tableflow(Construct):
         assert self.role is not None
         grants = LakeFormationGrants(self, "Grants", governs=self._is_governed, role_arn=self.role.role_arn)
         # The role then has all permissions on the database and the tables that it creates.
-        grants.on_catalog("CreateDatabase", ["CREATE_DATABASE"])
+        grants.grant_on_catalog("CreateDatabase", ["CREATE_DATABASE"])
         return [created.after(*after, *grants.all)]
 
     def add_table(self, topic: Topic, after: Sequence[IDependable]) -> IDependable:

@@ -4,8 +4,9 @@ databases.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from aws_cdk import CustomResource, Stack
 from constructs import Construct
@@ -23,8 +24,10 @@ _NAMES_UNKNOWN: Final = (
 class CleanupOnDestroy(CustomResource):
     """Empties `bucket`, or drops the tables of `glue_database` whose files are in `table_bucket`, and the
     database if it then is empty, unless `keep_database`. It does so when the whole stack is deleted, and
-    only then. With `tables`, only those are dropped. With `delete_policy`, the bucket's policy is deleted
-    before its objects: it lets only Tableflow delete them.
+    only then.
+
+    With `only_tables`, no other table is dropped, and none at all if it is empty. With `delete_policy`, the
+    bucket's policy is deleted before its objects: it lets only Tableflow delete them.
 
     CloudFormation deletes a resource before those that it depends on. So Tableflow's tables and catalog,
     which write, depend on this resource; and this resource depends on the bucket that it empties, on its
@@ -40,7 +43,7 @@ class CleanupOnDestroy(CustomResource):
         bucket: str | None = None,
         glue_database: str | None = None,
         table_bucket: str | None = None,
-        tables: Sequence[str] | None = None,
+        only_tables: Sequence[str] | None = None,
         keep_database: bool = False,
         delete_policy: bool = False,
     ) -> None:
@@ -49,10 +52,11 @@ class CleanupOnDestroy(CustomResource):
             "delete_policy": "true" if delete_policy else "",
             "glue_database": glue_database,
             "table_bucket": table_bucket,
-            "tables": list(tables or []),
             "keep_database": "true" if keep_database else "",
         }
-        named = {name: value for name, value in targets.items() if value}
+        named: dict[str, Any] = {name: value for name, value in targets.items() if value}
+        if only_tables is not None:  # an empty list has another meaning than none
+            named["only_tables"] = json.dumps(list(only_tables))
         super().__init__(
             scope, id, resource_type=contract.CLEANUP_TYPE, service_token=service_token, properties=named
         )

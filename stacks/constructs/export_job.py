@@ -252,9 +252,11 @@ class ExportJobs(Construct):
         governs = self._deployment.aws.lake_formation
         grants = LakeFormationGrants(self, "Grants", governs=governs, role_arn=self.role.role_arn)
         if self._do_exports_read(self._deployment.tables_in_glue):
-            grants.to_read(self._database)
-        grants.on_database("KeepAggregates", self._lake.aggregates, ["CREATE_TABLE", "DESCRIBE"])
-        grants.on_tables("WriteAggregates", self._lake.aggregates, ["ALTER", "DESCRIBE", "INSERT", "SELECT"])
+            grants.grant_reading(self._database)
+        grants.grant_on_database("KeepAggregates", self._lake.aggregates, ["CREATE_TABLE", "DESCRIBE"])
+        grants.grant_on_tables(
+            "WriteAggregates", self._lake.aggregates, ["ALTER", "DESCRIBE", "INSERT", "SELECT"]
+        )
 
     def _build_encryption_of_files(self) -> glue.CfnSecurityConfiguration.S3EncryptionProperty:
         of = glue.CfnSecurityConfiguration

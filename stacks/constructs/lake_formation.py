@@ -28,7 +28,7 @@ class LakeFormationGrants(Construct):
         self._role_arn = role_arn
         self.all: list[lakeformation.CfnPrincipalPermissions] = []
 
-    def on_catalog(self, id: str, permissions: Sequence[str]) -> None:
+    def grant_on_catalog(self, id: str, permissions: Sequence[str]) -> None:
         self._grant(id, lakeformation.CfnPrincipalPermissions.ResourceProperty(catalog={}), permissions)
         for grant in self.all:
             acknowledge(
@@ -38,7 +38,7 @@ class LakeFormationGrants(Construct):
                 "CloudFormation-Validate::F3012",
             )
 
-    def on_database(self, id: str, database: str, permissions: Sequence[str]) -> None:
+    def grant_on_database(self, id: str, database: str, permissions: Sequence[str]) -> None:
         of = lakeformation.CfnPrincipalPermissions
         account = Stack.of(self).account
         self._grant(
@@ -47,20 +47,22 @@ class LakeFormationGrants(Construct):
             permissions,
         )
 
-    def on_tables(self, id: str, database: str, permissions: Sequence[str]) -> None:
+    def grant_on_tables(self, id: str, database: str, permissions: Sequence[str]) -> None:
         """Grant on all tables of the database, those that are created later among them."""
         of = lakeformation.CfnPrincipalPermissions
         account = Stack.of(self).account
         tables = of.TableResourceProperty(catalog_id=account, database_name=database, table_wildcard={})
         self._grant(id, of.ResourceProperty(table=tables), permissions)
 
-    def to_read(self, database: str) -> None:
+    def grant_reading(self, database: str) -> None:
         """Grant reading the database and all of its tables."""
-        self.on_database("ReadDatabase", database, READS_DATABASE)
-        self.on_tables("ReadTables", database, READS_TABLES)
+        self.grant_on_database("ReadDatabase", database, READS_DATABASE)
+        self.grant_on_tables("ReadTables", database, READS_TABLES)
 
     def keep_until_dropped(self) -> None:
-        """Leave the grants when the stack is deleted. Lake Formation removes them with the database."""
+        """Leave the grants when the stack is deleted. Lake Formation removes them when somebody drops the
+        database.
+        """
         for grant in self.all:
             grant.apply_removal_policy(RemovalPolicy.RETAIN)
 

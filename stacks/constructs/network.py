@@ -63,24 +63,26 @@ class JobConnections(Construct):
         super().__init__(scope, id)
         self.names: list[str] = []
         self._connections: list[glue.CfnConnection] = []
-        network = deployment.network
-        for subnet, zone in network.subnets.items() if network else ():
-            assert network is not None
+        if deployment.network is None:
+            return
+        of = glue.CfnConnection
+        for subnet, zone in deployment.network.subnets.items():
             name = f"{deployment.prefix}-{subnet}"
-            connection = glue.CfnConnection(
+            place = of.PhysicalConnectionRequirementsProperty(
+                availability_zone=zone,
+                subnet_id=subnet,
+                security_group_id_list=list(deployment.network.security_groups),
+            )
+            connection = of(
                 self,
                 to_pascal_case(subnet),
                 catalog_id=Stack.of(self).account,
-                connection_input=glue.CfnConnection.ConnectionInputProperty(
+                connection_input=of.ConnectionInputProperty(
                     name=name,
                     description=f"Exports of {deployment.prefix} run in {subnet}",
                     connection_type="NETWORK",
                     connection_properties={},
-                    physical_connection_requirements=glue.CfnConnection.PhysicalConnectionRequirementsProperty(
-                        availability_zone=zone,
-                        subnet_id=subnet,
-                        security_group_id_list=list(network.security_groups),
-                    ),
+                    physical_connection_requirements=place,
                 ),
             )
             acknowledge(

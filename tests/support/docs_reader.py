@@ -24,7 +24,8 @@ _NAME = re.compile(
 )
 #: TOML tables of deployment files that contracts don't have.
 _OF_DEPLOYMENT = re.compile(
-    r"^\[+(?:deployment|aws|confluent|network|encryption|topics|statements|snowflake|rotation|exports|alerts)\b",
+    r"^\[+(?:deployment|aws|network|encryption|confluent|topics|statements|snowflake|rotation|exports"
+    r"|alerts)\b",
     re.MULTILINE,
 )
 #: A page that a source file names, with the heading if there is one.

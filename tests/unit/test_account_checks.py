@@ -1,4 +1,4 @@
-"""`lakeferry doctor` over a network, KMS keys and buckets that exist: what a deployment would fail on is named
+"""`lakeferry doctor` over a network, KMS keys and buckets that exist: what would stop a deployment is named
 before anything is deployed.
 """
 
@@ -30,6 +30,7 @@ class Vpc:
     ec2: object
     id: str
     zone: str
+    tables: dict = attrs.Factory(dict)
 
     @classmethod
     def create(cls, region):
@@ -41,11 +42,14 @@ class Vpc:
         block = f"10.0.{next(_numbers) % 250}.0/24"
         created = self.ec2.create_subnet(VpcId=self.id, CidrBlock=block, AvailabilityZone=self.zone)
         subnet = created["Subnet"]["SubnetId"]
-        table = self.ec2.create_route_table(VpcId=self.id)["RouteTable"]["RouteTableId"]
-        self.ec2.associate_route_table(RouteTableId=table, SubnetId=subnet)
+        self.tables[subnet] = self.ec2.create_route_table(VpcId=self.id)["RouteTable"]["RouteTableId"]
+        self.ec2.associate_route_table(RouteTableId=self.tables[subnet], SubnetId=subnet)
         if target:
-            self.ec2.create_route(RouteTableId=table, DestinationCidrBlock="0.0.0.0/0", **target)
+            self.route(subnet, "0.0.0.0/0", **target)
         return subnet
+
+    def route(self, subnet, destination, **target):
+        self.ec2.create_route(RouteTableId=self.tables[subnet], DestinationCidrBlock=destination, **target)
 
     def public_target(self):
         gateway = self.ec2.create_internet_gateway()["InternetGateway"]["InternetGatewayId"]
@@ -169,12 +173,27 @@ def test_endpoints_are_enough_for_aws_only(vpc, lake_aws):
     assert with_proxy[f"way out of {subnet}"].result is Result.OK
 
 
-def create_key(**policy_of):
-    """Return the ARN of a key. `policy_of` are services and users that its policy names."""
+def test_other_routes_make_the_way_out_unknown(vpc):
+    """AWS may be reachable through another VPC, whose endpoints this account does not show."""
+    subnet = vpc.subnet()
+    vpc.route(subnet, "10.128.0.0/9", TransitGatewayId="tgw-0123456789abcdef0")
+    way_out = look_at_network({subnet: vpc.zone}, [vpc.security_group()])[f"way out of {subnet}"]
+    assert way_out.result is Result.WARN
+    assert "routes to tgw-0123456789abcdef0" in way_out.message
+
+
+def test_a_virtual_private_gateway_is_a_way_out(vpc):
+    subnet = vpc.subnet(target={"GatewayId": "vgw-0123456789abcdef0"})
+    way_out = look_at_network({subnet: vpc.zone}, [vpc.security_group()])[f"way out of {subnet}"]
+    assert (way_out.result, way_out.message) == (Result.OK, "through vgw-0123456789abcdef0")
+
+
+def create_key(actions="kms:*", **policy_of):
+    """Return the ARN of a key. `policy_of` are services and users that its policy allows `actions`."""
     kms = boto3.client("kms")
     arn = kms.create_key()["KeyMetadata"]["Arn"]
     if policy_of:
-        statements = [{"Effect": "Allow", "Principal": policy_of, "Action": "kms:*", "Resource": "*"}]
+        statements = [{"Effect": "Allow", "Principal": policy_of, "Action": actions, "Resource": "*"}]
         document = json.dumps({"Version": "2012-10-17", "Statement": statements})
         kms.put_key_policy(KeyId=arn, PolicyName="default", Policy=document)
     return arn
@@ -231,6 +250,13 @@ def test_a_policy_without_the_account_may_lock_the_roles_out(lake_aws):
     assert look_at_keys(data=key)["policy of the key of data"].result is Result.WARN
 
 
+def test_a_policy_that_only_describes_the_key_proves_nothing(lake_aws):
+    key = create_key(
+        AWS=f"arn:aws:iam::{lake_aws.account}:root", actions=["kms:Describe*", "kms:PutKeyPolicy"]
+    )
+    assert look_at_keys(data=key)["policy of the key of data"].result is Result.WARN
+
+
 def look_at_buckets(**named):
     checks = storage.check_chosen_buckets(context(aws=named))
     return {check.name: check for check in checks}
@@ -274,6 +300,20 @@ def test_the_key_of_a_bucket_that_exists_must_be_in_the_file(lake_aws):
     bucket = create_bucket(key=key)
     check = look_at_buckets(existing_lake_bucket=bucket)["lake bucket"]
     assert check.fix == f'Set `encryption.data = "{key}"` in the deployment file'
+
+
+def test_the_key_of_a_bucket_has_several_names(lake_aws):
+    """S3 keeps the id that somebody gave, and the file has the ARN."""
+    key = create_key()
+    bucket = create_bucket(key=key.rpartition("/")[2])
+    ctx = context(aws={"existing_lake_bucket": bucket}, encryption={"data": key})
+    (check,) = [check for check in storage.check_chosen_buckets(ctx) if check.name == "lake bucket"]
+    assert check.result is Result.OK
+
+
+def test_s3s_own_key_of_kms_needs_no_permission(lake_aws):
+    bucket = create_bucket(key="alias/aws/s3")
+    assert look_at_buckets(existing_lake_bucket=bucket)["lake bucket"].result is Result.OK
 
 
 @pytest.mark.parametrize(("group", "name"), [("network", "subnets"), ("KMS keys", "KMS keys")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import boto3
 import pytest
@@ -102,6 +103,37 @@ def test_tables_with_files_elsewhere_stay_with_their_database(leftovers, name, b
     make_database(name, a=OURS, b=OURS, theirs=THEIRS, view=None)
     assert leftovers.remove({"glue_database": name, "table_bucket": bucket})
     assert tables_of(name) == kept
+
+
+@pytest.mark.parametrize(
+    ("only_tables", "kept"), [('["b"]', ["a"]), ("[]", ["a", "b"]), ('["c"]', ["a", "b"])]
+)
+def test_no_other_table_goes_from_a_bucket_of_others(leftovers, name, only_tables, kept):
+    """An empty list is no missing list."""
+    make_database(name, a=OURS, b=OURS)
+    properties = {"glue_database": name, "table_bucket": "ours", "only_tables": only_tables}
+    assert leftovers.remove(properties)
+    assert tables_of(name) == kept
+
+
+def test_a_policy_that_forbids_deleting_goes_first(leftovers, name, lake_aws):
+    s3 = boto3.client("s3")
+    s3.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": lake_aws.region})
+    s3.put_object(Bucket=name, Key="it", Body=b"")
+    denial = {
+        "Effect": "Deny",
+        "Principal": "*",
+        "Action": "s3:DeleteObject*",
+        "Resource": f"arn:aws:s3:::{name}/*",
+    }
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [denial]})
+    s3.put_bucket_policy(Bucket=name, Policy=policy)
+    assert leftovers.remove({"bucket": name, "delete_policy": "true"})
+    assert s3.list_objects_v2(Bucket=name)["KeyCount"] == 0
+    with pytest.raises(ClientError, match="NoSuchBucketPolicy"):
+        s3.get_bucket_policy(Bucket=name)
+    s3.delete_bucket(Bucket=name)
+    assert leftovers.remove({"bucket": name, "delete_policy": "true"}), "gone is gone"
 
 
 def test_an_empty_database_is_deleted(leftovers, name):

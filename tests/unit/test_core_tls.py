@@ -165,6 +165,23 @@ def test_a_function_ignores_the_proxy_of_the_environment(proxy):
     assert proxy.tunnels == []
 
 
+def test_a_function_uses_the_proxy_of_the_deployment_file(proxy):
+    """The proxy is asked for a tunnel. Its own certificate is not trusted, so nothing is sent."""
+    address = f"http://127.0.0.1:{proxy.server_port}"
+    with pytest.raises(NotSent) as refused:
+        session(proxy=address).call("GET", VENDOR, key=KEY)
+    assert refused.value.kind.code == "NET-TLS"
+    assert proxy.tunnels == ["vendor.invalid:443"]
+    assert proxy.requests == []
+
+
+def test_a_functions_proxy_that_fails_is_named_by_its_address(proxy):
+    proxy.status = 407
+    address = f"http://127.0.0.1:{proxy.server_port}"
+    with pytest.raises(NotSent, match=f"no connection through the proxy {address}"):
+        session(proxy=address).call("POST", VENDOR, body={})
+
+
 def test_an_operators_session_needs_a_trusted_certificate_from_the_proxy_too(proxy, monkeypatch):
     monkeypatch.delenv("REQUESTS_CA_BUNDLE")
     with pytest.raises(NotSent) as refused:
