@@ -195,7 +195,9 @@ def test_lake_formation_that_governs_new_tables_is_said(ctx, stand_ins):
     govern(stand_ins, governs=True)
     result, message, fix = of(aws.check_lake_formation(ctx))[aws.LAKE_FORMATION]
     govern(stand_ins)
-    assert (result, "databases and tables" in message, "prepare-aws.md" in fix) == (Result.WARN, True, True)
+    assert result is Result.WARN
+    assert "databases and tables" in message
+    assert "`aws.lake_formation = true`" in fix
 
 
 def govern(stand_ins, **given):

@@ -66,6 +66,7 @@ def test_all_arguments():
         "complete-until": "2026-11-16T05:00:00+01:00",
         "tableflow-secret": "shop/tableflow",
         "catalog-uri": "https://example.com/iceberg",
+        "proxy": "http://proxy.example.com:3128",
     }
     assert more.keys() | {*REQUIRED_ARGUMENTS} == ARGUMENTS.keys()
     assert more.keys() == DEFAULT_ARGUMENTS.keys()
@@ -80,6 +81,7 @@ def test_all_arguments():
     assert (found.dry_run, found.accept_fewer_events, found.accept_window_change) == (True, True, True)
     assert (found.region, found.probe) == ("eu-central-1", True)
     assert (found.tableflow_secret, found.catalog_uri) == ("shop/tableflow", more["catalog-uri"])
+    assert found.proxy == more["proxy"]
     assert (found.partitions, found.complete_until) == (12, datetime(2026, 11, 16, 4, tzinfo=UTC))
 
 
