@@ -14,7 +14,7 @@ CODE := app.py config dev glue_jobs lakeferry lambdas simulators stacks tests
 # Write byte code, even if a container's environment turns it off: the tests start Python hundreds of times.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-glue-6 test-glue-boto3 test-functions test-slow test-simulators rehearse deployments nightly nightly-campaigns nightly-cluster lint synth sbom audit docs bench setup lock clean
+.PHONY: demo test test-glue-6 test-glue-boto3 test-functions test-slow test-simulators rehearse deployments nightly nightly-campaigns nightly-cluster lint checkov synth sbom audit docs bench setup lock clean
 
 demo: setup
 	@$(BIN)/lakeferry demo
@@ -82,6 +82,12 @@ lint: setup
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m pytest -m 'not deep' tests/infra
 
+# Checks the templates. checkov has an environment of its own, and needs neither the network nor an account.
+checkov: setup
+	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python build/env-checkov
+	@$(BIN)/uv pip sync --quiet --python build/env-checkov/bin/python --require-hashes dev/requirements-checkov.txt
+	@$(BIN)/python -m dev.checkov build/env-checkov/bin/checkov
+
 synth: setup
 	@$(BIN)/python -m lakeferry.deployment.app $(STAGE)
 	@$(BIN)/python -m dev.sbom $(STAGE)
@@ -107,6 +113,7 @@ lock:
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header requirements-java.in --output-file requirements-java.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header -c requirements.txt lambdas/requirements.in --output-file lambdas/requirements.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header -c requirements.txt glue_jobs/requirements.in --output-file glue_jobs/requirements.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header dev/requirements-checkov.in --output-file dev/requirements-checkov.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header simulators/aws/requirements.in --output-file simulators/aws/requirements.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header simulators/confluent/flink/worker/requirements.in --output-file simulators/confluent/flink/worker/requirements.txt
 

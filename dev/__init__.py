@@ -1,3 +1,3 @@
-"""What developers of Lakeferry run: generators of the reference pages, bills of materials, audit and
-benchmarks.
+"""What developers of Lakeferry run: generators of the reference pages, bills of materials, audit,
+check of the templates, and benchmarks.
 """

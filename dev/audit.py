@@ -18,6 +18,7 @@ LOCKS: Final = (
     "requirements.txt",
     "glue_jobs/requirements-glue6.txt",
     "requirements-java.txt",
+    "dev/requirements-checkov.txt",
     "lambdas/requirements.txt",
     "glue_jobs/requirements.txt",
     "simulators/aws/requirements.txt",

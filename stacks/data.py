@@ -171,7 +171,20 @@ class DataStack(LakeferryStack):
             "Server access logs would need a third bucket that outlives this one. CloudTrail data events, "
             "which an account turns on for all buckets at once, contain the same and the caller.",
             "AwsSolutions-S1",
+            "NIST.800.53.R5-S3BucketLoggingEnabled",
         )
+        acknowledge(
+            bucket,
+            "Iceberg's metadata names files with their bucket, so a replica's tables can't be read. This one "
+            "keeps old versions. The deployment file can name existing buckets that their owner replicates.",
+            "NIST.800.53.R5-S3BucketReplicationEnabled",
+        )
+        if key is None:
+            acknowledge(
+                bucket,
+                "S3 encrypts with its own key; `tables` and `data` in [encryption] name KMS keys.",
+                "NIST.800.53.R5-S3DefaultEncryptionKMS",
+            )
         return bucket
 
     def _create_aggregates(self) -> glue.CfnDatabase:
@@ -242,6 +255,7 @@ class DataStack(LakeferryStack):
             "With another key a person has another pseudonym, so earlier and later files could not be "
             "joined: the key is replaced by decision, not on schedule.",
             "AwsSolutions-SMG4",
+            "NIST.800.53.R5-SecretsManagerRotationEnabled",
         )
         return self.export_value(arn), self.export(secrets.key_arn)
 

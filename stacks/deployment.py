@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aws_cdk import App, Validations
-from cdk_nag import AwsSolutionsChecks
+from cdk_nag import AwsSolutionsChecks, NIST80053R5Checks, ServerlessChecks
 
 from config.deployments.deployment_file import LoadedDeployment
 from stacks.confluent.stack import ConfluentStack
@@ -15,7 +15,7 @@ from stacks.snowflake import SnowflakeStack
 
 def compose(app: App, loaded: LoadedDeployment) -> None:
     """Create the stacks. A finding of cdk-nag that is not acknowledged stops the synthesis."""
-    Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    Validations.of(app).add_plugins(AwsSolutionsChecks(app), ServerlessChecks(app), NIST80053R5Checks(app))
     data = DataStack(app, loaded=loaded)
     confluent = ConfluentStack(app, loaded=loaded, data=data) if loaded.deployment.confluent else None
     snowflake = None

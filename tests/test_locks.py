@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 LOCKS = sorted(
     file.relative_to(ROOT)
-    for folder in ("", "simulators/aws", "simulators/confluent/flink/worker", "lambdas", "glue_jobs")
+    for folder in ("", "simulators/aws", "simulators/confluent/flink/worker", "lambdas", "glue_jobs", "dev")
     for file in (ROOT / folder).glob("requirements*.txt")
 )
 _PIN = re.compile(r"^([a-z0-9][\w.-]*(?:\[[\w,-]+\])?)==\S+")
@@ -29,7 +29,7 @@ def without_hashes(text):
 
 
 def test_the_locks_are_there():
-    assert len(LOCKS) == 7
+    assert len(LOCKS) == 8
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=str)

@@ -21,6 +21,14 @@ from stacks.constructs.mail import create_alarm, find_alarm_topic
 from stacks.constructs.network import may_run_functions, place_function
 from stacks.constructs.statements import TRACE, Statement, acknowledge, allow, create_role
 
+#: Why no function has reserved concurrency, for the rule that asks for it.
+UNRESERVED: Final = (
+    "Reserved concurrency is taken from all other functions of the account; a new account has ten in all. An "
+    "alarm reports calls that AWS throttles."
+)
+_PYTHON: Final = "Functions run on the version of Python that their tests run on."
+#: The rules that ask for a dead-letter queue of a function.
+WITHOUT_DEAD_LETTERS: Final = ("NIST.800.53.R5-LambdaDLQ", "Serverless-LambdaDLQ")
 #: AWS retries a throttled start by itself. An alarm goes off when it did not help for a quarter of an hour.
 _PERIODS: Final = 3
 
@@ -85,11 +93,8 @@ class PythonFunction(Construct):
         bare = self.function.node.default_child
         assert isinstance(bare, lambda_.CfnFunction)
         place_function(bare, deployment.network)
-        acknowledge(
-            self.function,
-            "Functions run on the version of Python that their tests run on.",
-            "AwsSolutions-L1",
-        )
+        acknowledge(self.function, _PYTHON, "AwsSolutions-L1", "Serverless-LambdaLatestVersion")
+        acknowledge(self.function, UNRESERVED, "NIST.800.53.R5-LambdaConcurrency")
         self._create_alarms(deployment, purpose)
 
     def _create_alarms(self, deployment: Deployment, purpose: str) -> None:
@@ -187,6 +192,12 @@ def log_group(
     assert isinstance(bare, logs.CfnLogGroup)
     bare.retention_in_days = deployment.aws.log_retention_days
     bare.kms_key_id = deployment.encryption.logs or key_arn
+    if bare.kms_key_id is None:
+        acknowledge(
+            group,
+            "CloudWatch Logs encrypts with a key of AWS; `logs` in [encryption] names a KMS key.",
+            "NIST.800.53.R5-CloudWatchLogGroupEncrypted",
+        )
     return group
 
 

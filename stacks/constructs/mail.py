@@ -38,6 +38,12 @@ def mail_topic(
     )
     for address in recipients:
         topic.add_subscription(subscriptions.EmailSubscription(address))
+    acknowledge(
+        topic,
+        "SNS repeats a mail for six hours until the recipient's server accepts it. A queue would only keep "
+        "copies: run records and the states of alarms contain the same.",
+        "Serverless-SNSRedrivePolicy",
+    )
     return topic
 
 
@@ -121,7 +127,12 @@ def create_dead_letter_queue(scope: Construct, id: str) -> sqs.Queue:
         removal_policy=RemovalPolicy.DESTROY,
         retention_period=Duration.days(14),
     )
-    acknowledge(queue, "This is the dead-letter queue of the schedules and rules.", "AwsSolutions-SQS3")
+    acknowledge(
+        queue,
+        "This is the dead-letter queue of the schedules and rules.",
+        "AwsSolutions-SQS3",
+        "Serverless-SQSRedrivePolicy",
+    )
     return queue
 
 

@@ -20,6 +20,7 @@ from config.deployments.model import Deployment, to_pascal_case
 from stacks.base import build_own_arn
 from stacks.constructs.statements import Statement, acknowledge, allow
 
+_NO_NETWORK: Final = "The deployment file names no VPC: [network] places all functions and jobs in one."
 _INTERFACES: Final = "EC2 has no resources for interfaces that don't exist yet, nor for what it lists."
 #: With this tag Glue marks the interfaces that it creates.
 _TAG_OF_GLUE: Final = "aws-glue-service-resource"
@@ -27,10 +28,12 @@ _TAG_OF_GLUE: Final = "aws-glue-service-resource"
 
 def place_function(function: lambda_.CfnFunction, network: Network | None) -> None:
     """Run the function in the VPC, if the deployment file names one."""
-    if network:
-        function.vpc_config = lambda_.CfnFunction.VpcConfigProperty(
-            subnet_ids=list(network.subnets), security_group_ids=list(network.security_groups)
-        )
+    if network is None:
+        acknowledge(function, _NO_NETWORK, "NIST.800.53.R5-LambdaInsideVPC")
+        return
+    function.vpc_config = lambda_.CfnFunction.VpcConfigProperty(
+        subnet_ids=list(network.subnets), security_group_ids=list(network.security_groups)
+    )
 
 
 def may_run_functions(network: Network | None) -> list[Statement]:

@@ -16,14 +16,31 @@ from constructs import Construct
 
 from config.deployments.model import Deployment
 from lambdas import contract
-from stacks.constructs.function import PythonFunction, log_group, may_write
+from stacks.constructs.function import (
+    UNRESERVED,
+    WITHOUT_DEAD_LETTERS,
+    PythonFunction,
+    log_group,
+    may_write,
+)
 from stacks.constructs.network import may_run_functions, place_function
-from stacks.constructs.statements import TRACE, Statement, acknowledge, any_version, create_role
+from stacks.constructs.statements import (
+    ONLY_ITS_OWN,
+    TRACE,
+    Statement,
+    acknowledge,
+    any_version,
+    create_role,
+)
 
 _FRAMEWORK: Final = ("framework-onEvent", "framework-isComplete", "framework-onTimeout")
 _WAITER: Final = (
     "The waiter of CDK's provider framework. Its input contains the address of CloudFormation's response, "
     "which must not be in a log or a trace; the function that it calls logs the progress."
+)
+_ANSWERED: Final = (
+    "CloudFormation and CDK's provider framework wait for each answer, and the deployment fails without one. "
+    "Events contain the address of CloudFormation's response, which must not be in a queue."
 )
 _VERSIONS: Final = (
     "CDK's provider framework may call any version of its own functions and of its handler; there is one "
@@ -85,7 +102,13 @@ class WaitingProvider(Construct):
         functions = [_find_framework_function(provider, name) for name in _FRAMEWORK]
         for function in functions:
             place_function(function, deployment.network)
-        acknowledge(self, _WAITER, "AwsSolutions-SF1", "AwsSolutions-SF2")
+            function.memory_size = deployment.aws.lambda_memory_mb
+        acknowledge(
+            self, _WAITER, "AwsSolutions-SF1", "AwsSolutions-SF2", "Serverless-StepFunctionStateMachineXray"
+        )
+        acknowledge(self, _ANSWERED, *WITHOUT_DEAD_LETTERS)
+        acknowledge(self, UNRESERVED, "NIST.800.53.R5-LambdaConcurrency")
+        acknowledge(self, ONLY_ITS_OWN, "NIST.800.53.R5-IAMNoInlinePolicy")
         called = [self.function.arn, *[function.attr_arn for function in functions]]
         acknowledge(self, _VERSIONS, *[any_version(self, arn) for arn in called])
         self.service_token: str = provider.service_token
@@ -96,5 +119,5 @@ def _find_framework_function(provider: resources.Provider, name: str) -> lambda_
     function = provider.node.find_child(name).node.default_child
     assert isinstance(function, lambda_.CfnFunction)
     function.add_property_override("LoggingConfig.LogFormat", "JSON")
-    function.add_property_override("TracingConfig.Mode", "Active")
+    function.tracing_config = lambda_.CfnFunction.TracingConfigProperty(mode="Active")
     return function

@@ -15,10 +15,10 @@ from constructs import Construct, IDependable
 from config.deployments.model import Deployment
 from lambdas import contract
 from lambdas.shared.settings import RotationSettings
-from stacks.constructs.function import FunctionSchedule, PythonFunction
+from stacks.constructs.function import WITHOUT_DEAD_LETTERS, FunctionSchedule, PythonFunction
 from stacks.constructs.mail import alarm_on_dead_letters, create_dead_letter_queue, find_alarm_topic
 from stacks.constructs.secrets import Secret, StackSecrets
-from stacks.constructs.statements import Statement, allow
+from stacks.constructs.statements import Statement, acknowledge, allow
 from stacks.constructs.vendor import VendorProvider, may_read_states
 
 _STEPS: Final = (
@@ -81,6 +81,12 @@ class KeyRotation(Construct):
                 *statements,
             ],
             timeout_seconds=contract.ROTATION_TIMEOUT_SECONDS,
+        )
+        acknowledge(
+            self._function,
+            "Secrets Manager repeats a rotation that failed, and the next scheduled call revokes what a "
+            "failed one left; an alarm reports each failure. A kept event would name a rotation that ended.",
+            *WITHOUT_DEAD_LETTERS,
         )
         self._revocation = FunctionSchedule(
             self,

@@ -20,6 +20,10 @@ ONE_PREFIX: Final = (
 )
 ITS_TOPICS: Final = "The SNS topics of this deployment's exports: no other deployment has this prefix."
 ITS_JOBS: Final = "The Glue jobs of this deployment, to read when they were created."
+ONLY_ITS_OWN: Final = (
+    "The policy belongs to one role and goes with it; a managed policy could be attached to other roles."
+)
+_AT_ITS_STATEMENT: Final = "Each wildcard has a reason of its own, under AwsSolutions-IAM5."
 ITS_STACK: Final = "The ARN of this one stack ends in an id that CloudFormation generates."
 
 
@@ -84,7 +88,7 @@ def create_role(
             )
         },
     )
-    _acknowledge_wildcards(role, statements)
+    _acknowledge_policy(role, statements)
     return role
 
 
@@ -93,14 +97,18 @@ def attach(scope: Construct, id: str, role: iam.IRole, statements: Sequence[Stat
     policy = iam.Policy(
         scope, id, roles=[role], statements=[statement.policy_statement() for statement in statements]
     )
-    _acknowledge_wildcards(policy, statements)
+    _acknowledge_policy(policy, statements)
     return policy
 
 
-def _acknowledge_wildcards(construct: IConstruct, statements: Sequence[Statement]) -> None:
-    """Accept wildcards that have a reason. Others are findings of cdk-nag."""
+def _acknowledge_policy(construct: IConstruct, statements: Sequence[Statement]) -> None:
+    """Accept that the policy is inline, and wildcards that have a reason. Others are findings of cdk-nag."""
     stack = Stack.of(construct)
-    for statement in (statement for statement in statements if statement.why):
+    acknowledge(construct, ONLY_ITS_OWN, "NIST.800.53.R5-IAMNoInlinePolicy")
+    explained = [statement for statement in statements if statement.why]
+    if explained:
+        acknowledge(construct, _AT_ITS_STATEMENT, "Serverless-LambdaStarPermissions")
+    for statement in explained:
         wild = [
             f"Resource::{_flatten_token(stack, resource)}"
             for resource in statement.resources

@@ -18,7 +18,7 @@ from lambdas.shared.settings import FunctionSettings, ResourceSettings
 from stacks.base import SynthOptions
 from stacks.constructs.cleanup import may_read_own_stack
 from stacks.constructs.provider import WaitingProvider
-from stacks.constructs.statements import Statement, allow
+from stacks.constructs.statements import Statement, acknowledge, allow
 
 #: CloudFormation waits at least as long as the provider does.
 _SERVICE_TIMEOUT: Final = contract.TOTAL_TIMEOUT_SECONDS
@@ -58,6 +58,12 @@ class VendorProvider(Construct):
             ),
             # It is deleted after the resources, and then no state is needed.
             removal_policy=RemovalPolicy.DESTROY,
+        )
+        acknowledge(
+            self.states,
+            "The table has point-in-time recovery. What it says was true at one time: an older copy from a "
+            "backup vault would describe objects that have changed at the vendor.",
+            "NIST.800.53.R5-DynamoDBInBackupPlan",
         )
         resources = ResourceSettings(
             project=deployment.identity.name,

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import tempfile
 from pathlib import Path
 
 import attrs
 
-from lakeferry.deployment import node
+from config.deployments import deployment_file
+from dev import synthesis
 from tests.support import shipped
 
-os.environ.setdefault("JSII_NODE", str(node.find().binary))
-
-from aws_cdk import App
-
-from config.deployments import deployment_file
-from stacks import deployment
-
 ROOT = Path(__file__).resolve().parents[2]
-CONTEXT = json.loads((ROOT / "cdk.json").read_text())["context"]
+CONTEXT = synthesis.CONTEXT
 
 
 @attrs.frozen
@@ -42,13 +35,12 @@ class Assembly:
 
     @property
     def report(self):
-        """Return the findings of the rule packs as (rule, construct)."""
+        """Return the findings of the rule packs as (rule, construct), warnings too."""
         result = json.loads((self.folder / "validation-report.json").read_text())
         return [
             (violation["ruleName"], place.get("constructPath", ""))
             for plugin in result.get("pluginReports", [])
             for violation in plugin["violations"]
-            if violation.get("severity") != "warning"
             for place in violation["violatingConstructs"]
         ]
 
@@ -65,8 +57,7 @@ class Assembly:
 
 def synthesise(plan, folder, change=None, **context):
     """Synthesise a deployment. `change` is called with the app before the synthesis."""
-    app = App(outdir=str(folder), context={**CONTEXT, **context})
-    deployment.compose(app, plan)
+    app = synthesis.compose(plan, folder, context)
     if change:
         change(app)
     failure = ""

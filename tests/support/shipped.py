@@ -38,6 +38,16 @@ def load_existing_cluster() -> LoadedDeployment:
     return deployment_file.load(ROOT / "tests" / "data" / "existing_cluster.toml", judge=NOT_JUDGED)
 
 
+def load_regulated() -> LoadedDeployment:
+    """Return a deployment in a VPC, with KMS keys and conventions of an organization. It doesn't ship."""
+    return deployment_file.load(ROOT / "tests" / "data" / "regulated.toml", judge=NOT_JUDGED)
+
+
+def load_managed() -> LoadedDeployment:
+    """Return a deployment with a table in Confluent's storage. It doesn't ship."""
+    return deployment_file.load(ROOT / "tests" / "data" / "managed.toml", judge=NOT_JUDGED)
+
+
 def read(stage: str) -> str:
     return (DEPLOYMENTS / f"{stage}.toml").read_text(encoding="utf-8")
 
