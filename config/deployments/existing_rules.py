@@ -56,13 +56,15 @@ def existing_cluster_is_not_changed(deployment: Deployment, sources: Sources) ->
 
 def existing_topics_are_not_changed(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
     """`existing = true` needs an existing cluster, and the topic then has no settings of a new one. Only an
-    existing topic, or one whose table is in Tableflow's catalog, may have capitals in its name.
+    existing topic, one whose table is in Tableflow's catalog, or one whose schema is in the Schema Registry
+    of `[source]`, may have capitals in its name.
     """
     confluent = deployment.confluent
-    keeps_capitals = deployment.source is not None and deployment.source.catalog is not None
+    source = deployment.source
+    keeps_capitals = source is not None and bool(source.catalog or source.registry)
     for index, topic in enumerate(deployment.topics):
         if not topic.existing:
-            if keeps_capitals:  # Tableflow's catalog names tables like their topics
+            if keeps_capitals:  # Tableflow's catalog and Schema Registry have the topic's own name
                 continue
             if problem := validation.new_topic_name(topic.name):
                 hint = ". If it exists already, set existing = true" if confluent else ""

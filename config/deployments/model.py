@@ -383,7 +383,7 @@ class Deployment:
     def manual_secrets(self) -> list[str]:
         """Return the secrets with keys of Confluent that people fill."""
         if self.source:
-            return [self.source.catalog.key_secret] if self.source.catalog else []
+            return list(self.source.brought_keys.values())
         return self.confluent.manual_secrets if self.confluent else []
 
     @property

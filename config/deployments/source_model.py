@@ -29,9 +29,18 @@ class CatalogSource:
 
 
 @attrs.frozen
+class RegistrySource:
+    """The Schema Registry that the producers of the topics use."""
+
+    url: str
+    key_secret: str
+
+
+@attrs.frozen
 class Source:
     """`[source]`, instead of `[confluent]`: tables that Tableflow writes already. Lakeferry reads them, and
-    creates nothing in Confluent Cloud. It needs no key of Confluent, but for tables in Confluent's storage.
+    creates nothing in Confluent Cloud. Only tables in Confluent's storage, and schemas in Schema
+    Registry, need a key of Confluent.
     """
 
     glue_database: str | None = setting(
@@ -65,6 +74,19 @@ class Source:
         default=None,
         form=validation.SECRET_NAME,
     )
+    schema_registry_url: str | None = setting(
+        "Address of the Schema Registry with the topics' schemas, as Confluent's console shows it. With it, "
+        "`topics import` reads their tags too, and `doctor` compares them with the files. Exports run "
+        "without it.",
+        default=None,
+        form=validation.REGISTRY_URL,
+    )
+    schema_registry_key_secret: str | None = setting(
+        "Name of the secret with a key of this Schema Registry (`apiKey`, `apiSecret`). Its owner needs the "
+        "role DeveloperRead on the subjects, and no other. Only commands use it.",
+        default=None,
+        form=validation.SECRET_NAME,
+    )
 
     @property
     def glue(self) -> GlueSource | None:
@@ -79,3 +101,16 @@ class Source:
         if not self.catalog_uri or not self.cluster_id or not self.tableflow_key_secret:
             return None
         return CatalogSource(self.catalog_uri, self.cluster_id, self.tableflow_key_secret)
+
+    @property
+    def registry(self) -> RegistrySource | None:
+        """Return where the schemas are, if the file says it."""
+        if not self.schema_registry_url or not self.schema_registry_key_secret:
+            return None
+        return RegistrySource(self.schema_registry_url, self.schema_registry_key_secret)
+
+    @property
+    def brought_keys(self) -> dict[str, str]:
+        """Return the secrets of keys that people create and store, by Confluent's name of the service."""
+        secrets = {"Tableflow": self.tableflow_key_secret, "Schema Registry": self.schema_registry_key_secret}
+        return {service: secret for service, secret in secrets.items() if secret}

@@ -81,6 +81,17 @@ def source_is_only_read(deployment: Deployment, sources: Sources) -> Iterator[Fi
 
 def _find_half_sources(source: Source) -> Iterator[Finding]:
     """Find keys that are missing, and keys of both kinds of tables in one file."""
+    registry = {
+        "schema_registry_url": source.schema_registry_url,
+        "schema_registry_key_secret": source.schema_registry_key_secret,
+    }
+    if any(registry.values()):
+        for key in [key for key, value in registry.items() if not value]:
+            yield (
+                f"source.{key}",
+                f"is missing. To read schemas with their tags, set {' and '.join(registry)}; remove both to "
+                "take schemas from the tables",
+            )
     in_glue = {"glue_database": source.glue_database, "tableflow_bucket": source.tableflow_bucket}
     managed = {
         "catalog_uri": source.catalog_uri,

@@ -65,6 +65,11 @@ CATALOG_URI: Final = Form(
     "the REST Catalog Endpoint that Confluent's console shows under Tableflow, like https://tableflow."
     "eu-west-1.aws.confluent.cloud/iceberg/catalog/organizations/…/environments/env-abc123",
 )
+REGISTRY_URL: Final = Form(
+    r"https://[a-z0-9-]+(?:\.[a-z0-9-]+)*\.confluent\.cloud",
+    "the endpoint of Schema Registry that Confluent's console shows, like https://psrc-abc12.eu-west-1."
+    "aws.confluent.cloud",
+)
 CLUSTER_TYPE: Final = Form(
     r"Standard",
     "Standard: Confluent has no roles on single topics of a Basic cluster, and other types are reached "

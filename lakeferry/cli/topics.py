@@ -81,7 +81,8 @@ def list_(call: CommandContext) -> Mapping[str, Any]:
         "stage": "The deployment stage.",
         "topics": (
             "Each topic: `topic`, `file`, `state` (`written`, `unchanged`, or `differs`: the file has other "
-            "fields, and was kept), `fields` (their number), and `changes` (what differs)."
+            "fields or tags, and was kept), `fields` (their number), `changes` (what differs), `read_from` "
+            "(`table` or `Schema Registry`), and `why` (why it is not the registry that the file names)."
         ),
     },
 )
@@ -92,11 +93,12 @@ def import_(
         list[str] | None, typer.Argument(metavar="[TOPIC]...", help="The topics. Default: all of the file.")
     ] = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Replace a schema file that has other fields, with its tags.")
+        bool, typer.Option("--replace", help="Replace a schema file that differs, with its tags.")
     ] = False,
 ) -> Mapping[str, Any]:
-    """Write the schema file of each topic, so that a contract can be checked: from its table in Glue, or, for
-    an existing cluster, from Schema Registry. A topic of that cluster is added to the deployment file.
+    """Write the schema file of each topic, so that a contract can be checked: from its table or, for an
+    existing cluster and with `source.schema_registry_url`, from Schema Registry. A topic of that cluster is
+    added to the deployment file.
     """
     from lakeferry.deployment.context import open_unchecked_context
     from lakeferry.topics import schemas as core
@@ -107,10 +109,12 @@ def import_(
                 imported = core.import_from_registry(ctx, topics or [], replace=replace)
         else:
             selected = core.select_topics(ctx, topics or [])
-            with call.output.step("Reading the tables"):
+            with call.output.step("Reading the tables and schemas"):
                 imported = core.import_schemas(ctx, selected, replace=replace)
     for topic in imported:
-        call.output.print(f"{topic.file}: {topic.state}, {topic.fields} fields")
+        call.output.print(f"{topic.file}: {topic.state}, {topic.fields} fields, from {topic.read_from}")
+        if topic.why:
+            call.output.print(f"  Schema Registry was not used: {topic.why}")
         for change in topic.changes:
             call.output.print(f"  {change}")
     document = {"stage": call.stage, "topics": [attrs.asdict(topic) for topic in imported]}
@@ -118,7 +122,7 @@ def import_(
     if differing:
         raise CommandFailed(
             "TOPICS-DIFFER",
-            f"the schema files of {', '.join(differing)} have other fields than the tables, and were kept",
+            f"the schema files of {', '.join(differing)} differ from what exists, and were kept",
             details=document,
         )
     if any(topic.state == core.WRITTEN for topic in imported):

@@ -101,13 +101,13 @@ def _list_manual_secrets(ctx: DeploymentContext) -> Iterator[tuple[str, str]]:
                 f"store the {service.replace('_', ' ')} key that you bring: `aws secretsmanager "
                 f"create-secret --name {name} --secret-string file://key.json`",
             )
-    if deployment.source and deployment.source.catalog:
-        name = deployment.source.catalog.key_secret
-        yield (
-            name,
-            "store the Tableflow key, as JSON with apiKey and apiSecret: `aws secretsmanager create-secret "
-            f"--name {name} --secret-string file://key.json`",
-        )
+    if deployment.source:
+        for service, name in deployment.source.brought_keys.items():
+            yield (
+                name,
+                f"store the {service} key, as JSON with apiKey and apiSecret: `aws secretsmanager "
+                f"create-secret --name {name} --secret-string file://key.json`",
+            )
     if deployment.snowflake and deployment.uses_snowflake:
         yield deployment.snowflake.key_secret, f"`lakeferry secrets set snowflake --stage {ctx.stage}`"
     if deployment.aws.pseudonym_secret:

@@ -59,11 +59,18 @@ class Addresses:
     catalog: str = ""
     snowflake: str = ""
     functions: str = ""
+    registry: str = ""
 
     @classmethod
     def read(cls, environment: Mapping[str, str]) -> Addresses:
-        names = (contract.CONFLUENT_URL, contract.CATALOG_URL, contract.SNOWFLAKE_URL, FUNCTIONS)
-        return cls(*(environment.get(name, "") for name in names))
+        names = {
+            "confluent": contract.CONFLUENT_URL,
+            "catalog": contract.CATALOG_URL,
+            "snowflake": contract.SNOWFLAKE_URL,
+            "functions": FUNCTIONS,
+            "registry": contract.REGISTRY_URL,
+        }
+        return cls(**{field: environment.get(name, "") for field, name in names.items()})
 
     def context(self) -> dict[str, str]:
         """Return the values of the CDK context that these addresses set."""

@@ -14,6 +14,7 @@ from lakeferry.health import (
     confluent_to_aws,
     keys,
     network,
+    registered_schemas,
     snowflake,
     snowflake_to_aws,
     source,
@@ -37,6 +38,7 @@ _OF_DEPLOYMENT: Final[tuple[tuple[Group, str, Callable[[DeploymentContext], list
     (keys.GROUP, keys.NAME, keys.look),
     (storage.GROUP, "buckets", storage.check_chosen_buckets),
     (source.GROUP, source.DATABASE, source.look),
+    (registered_schemas.GROUP, registered_schemas.KEY, registered_schemas.look),
     (confluent.GROUP, confluent.KEY, confluent.look),
     (
         confluent.GROUP,
@@ -65,7 +67,9 @@ def list_probes(ctx: DeploymentContext) -> list[Probe]:
             return [group.skip(name, f"not checked: {why}")]
         return look(ctx)
 
-    absent = _WITHOUT_CONFLUENT if ctx.deployment.confluent is None else ()
+    absent = set(_WITHOUT_CONFLUENT if ctx.deployment.confluent is None else ())
+    if not registered_schemas.has_registry(ctx.deployment):
+        absent.add(registered_schemas.GROUP)
     return [
         *list_machine_probes(),
         *(

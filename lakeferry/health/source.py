@@ -111,18 +111,18 @@ def _check_tables(ctx: DeploymentContext, source: GlueSource) -> list[Check]:
     shown = GROUP.ok(DATABASE, f"{source.database} with {len(readable)} Iceberg tables; it is only read")
     checks = [
         runner.attempt(
-            GROUP, f"Glue table {topic.name}", partial(_check_table, ctx, source, topic.name, readable)
+            GROUP, f"Glue table {topic.table}", partial(_check_table, ctx, source, topic.table, readable)
         )
         for topic in ctx.deployment.tables
     ]
     return [shown, *checks]
 
 
-def _check_table(ctx: DeploymentContext, source: GlueSource, topic: str, readable: list[str]) -> Check:
+def _check_table(ctx: DeploymentContext, source: GlueSource, table_name: str, readable: list[str]) -> Check:
     """Raises CommandFailed if Glue doesn't let the login see the table, ClientError if S3 doesn't answer."""
-    name = f"Glue table {topic}"
-    full_name = f"{source.database}.{topic}"
-    table = tables.find_table(ctx, source.database, topic)
+    name = f"Glue table {table_name}"
+    full_name = f"{source.database}.{table_name}"
+    table = tables.find_table(ctx, source.database, table_name)
     if table is None or not table.metadata:
         why = "is not an Iceberg table" if table else "does not exist"
         fix = f"Correct the topic's name in {_FILE}. Iceberg tables: {', '.join(readable)}"

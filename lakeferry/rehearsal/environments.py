@@ -129,6 +129,7 @@ def _build_variables(
     return aws.environment(os.environ) | {
         contract.CONFLUENT_URL: confluent["url"],
         contract.CATALOG_URL: confluent["iceberg_catalog_url"],
+        contract.REGISTRY_URL: confluent["schema_registry_url"],
         contract.SNOWFLAKE_URL: snowflake["url"],
         FUNCTIONS: "local",
     }

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection
 from typing import Any, Final
 
 import attrs
 
-from config.exports import topic_schema
-from config.exports.avro_schema import BadSchema
-from config.exports.topic_schema import TAGS, UNKNOWN_TAGS
 from lakeferry.deployment.context import MANAGERS_KAFKA_KEY, DeploymentContext
 from lakeferry.errors import CommandFailed
+from lakeferry.topics import registry
+from lakeferry.topics.registry import AVRO, NONE, UNKNOWN
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import Confluent
 from lambdas.confluent.resources.existing_topic import CLEANUP_POLICY, choose_write_mode
@@ -21,9 +19,6 @@ from lambdas.shared.errors import Denied, InProgress, NotFound, ParentMissing, R
 
 _RETENTION: Final = "retention.ms"
 _TABLES: Final = "/tableflow/v1/tableflow-topics"
-_AVRO: Final = "AVRO"
-UNKNOWN: Final = "unknown"
-NONE: Final = "none"
 OFF: Final = "off"
 
 
@@ -71,33 +66,8 @@ class Cluster:
         ]
 
     def read_schema(self, topic: str) -> dict[str, Any]:
-        """Return the Avro schema of the topic's values. Raises CommandFailed, LakeferryError.
-
-        Its tags are unknown unless a field has the tag for personal data: a schema without one says nothing.
-        They are also unknown if the subject's metadata has tags, which are not read here.
-        """
-        latest = self._read_latest(f"{topic}-value")
-        if latest == UNKNOWN:
-            why = "there is none yet" if self.registry is None else "Schema Registry refuses the key"
-            raise CommandFailed("NO-REGISTRY-KEY", f"no key can read subject {topic}-value: {why}")
-        if not isinstance(latest, dict):
-            raise CommandFailed("NO-SCHEMA", f"Schema Registry has no subject {topic}-value")
-        kind = _read_type(latest)
-        if kind != _AVRO:
-            raise CommandFailed("NO-SCHEMA", f"the schema of {topic} is {kind}, and contracts need Avro")
-        if get_path(latest, "references"):
-            raise CommandFailed("NO-SCHEMA", f"the schema of {topic} refers to schemas of other subjects")
-        document = json.loads(get_text(latest, "schema"))
-        if not isinstance(document, dict):
-            raise CommandFailed("NO-SCHEMA", f"the schema of {topic} is not a record")
-        try:
-            schema = topic_schema.from_avro(document, topic)
-        except BadSchema as bad:
-            raise CommandFailed("NO-SCHEMA", str(bad)) from None
-        has_tags = any(field.tagged for field in schema.fields.values())
-        if not has_tags or get_path(latest, "metadata", "tags"):
-            return {TAGS: UNKNOWN_TAGS, **document}
-        return document
+        """Return the Avro schema of the topic's values (`registry.read_schema`)."""
+        return registry.read_schema(self.registry, topic)
 
     def _describe(
         self, document: dict[str, Any], listed_tables: dict[str, dict[str, Any]], *, is_in_file: bool
@@ -130,17 +100,8 @@ class Cluster:
         }
 
     def _find_type(self, subject: str) -> str:
-        latest = self._read_latest(subject)
-        return _read_type(latest) if isinstance(latest, dict) else latest
-
-    def _read_latest(self, subject: str) -> dict[str, Any] | str:
-        """Return the latest version of a subject, NONE or UNKNOWN."""
-        if self.registry is None:
-            return UNKNOWN
-        try:
-            return self.registry.read(build_path("subjects", subject, "versions", "latest")) or NONE
-        except Denied:
-            return UNKNOWN
+        latest = registry.read_latest(self.registry, subject)
+        return registry.read_type(latest) if isinstance(latest, dict) else latest
 
     def _list_tables(self) -> dict[str, dict[str, Any]]:
         """Return those of Tableflow's topics that the key sees, by name."""
@@ -181,7 +142,7 @@ def open_cluster(ctx: DeploymentContext) -> Cluster:
     return Cluster(
         id=confluent.cluster_id,
         kafka=_open_kafka(ctx, vendor, environment_id, confluent.cluster_id),
-        registry=_open_registry(ctx, vendor, environment_id),
+        registry=open_environment_registry(ctx, vendor, environment_id),
         tableflow=_open_tableflow(ctx, vendor),
         environment_id=environment_id,
     )
@@ -206,7 +167,10 @@ def _open_kafka(
         raise Refused(confluent_errors.NO_CLUSTER, message) from None
 
 
-def _open_registry(ctx: DeploymentContext, vendor: Confluent, environment_id: str) -> RestClient | None:
+def open_environment_registry(
+    ctx: DeploymentContext, vendor: Confluent, environment_id: str
+) -> RestClient | None:
+    """Return a client of the environment's registry, None if there is no key yet. Raises LakeferryError."""
     try:
         key = ctx.secrets.read_key(ctx.confluent_secret("schema_registry"))
     except NotFound:
@@ -221,10 +185,6 @@ def _open_tableflow(ctx: DeploymentContext, vendor: Confluent) -> RestClient | N
         return None
 
 
-def _read_type(version: dict[str, Any]) -> str:
-    return get_text(version, "schemaType") or _AVRO
-
-
 def _describe_table(table: dict[str, Any]) -> str:
     bucket = get_text(table, "spec", "storage", "bucket_name")
     place = f"into bucket {bucket}" if bucket else "into Confluent's storage"
@@ -236,7 +196,7 @@ def _explain_needs(value_schema: str, state: str, policy: str, *, is_in_file: bo
         return "nothing: it is in the file"
     if value_schema == NONE:
         return "a schema: its producer has to register one for the values"
-    if value_schema not in (_AVRO, UNKNOWN):
+    if value_schema not in (AVRO, UNKNOWN):
         return f"an Avro schema in project/topics/: the registry has {value_schema}"
     if state not in (OFF, UNKNOWN):
         return "a deployment file with [source]: it has Tableflow already"

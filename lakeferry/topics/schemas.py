@@ -1,5 +1,5 @@
-"""Write the schema files of topics that exist, from their tables in Glue or from the Schema Registry of an
-existing cluster: project/topics/<topic>.avsc.
+"""Write the schema files of topics that exist, from their tables or from Schema Registry:
+project/topics/<topic>.avsc.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ from config.project import ROOT
 from config.toml_model import BadFile
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import CommandFailed
-from lakeferry.topics import avro, catalog_tables, discovery, tables
+from lakeferry.topics import avro, catalog_tables, discovery, registry, tables
 from lakeferry.topics.avro import UnknownType
 from lambdas.confluent.resources.existing_topic import choose_write_mode
+from lambdas.confluent.rest_client import RestClient
 
 #: What is added to the end of a deployment file.
 _TOPIC_BLOCK: Final = """
@@ -39,13 +40,16 @@ existing = true
 WRITTEN: Final = "written"
 UNCHANGED: Final = "unchanged"
 DIFFERS: Final = "differs"
+REGISTRY: Final = "Schema Registry"
+TABLE: Final = "table"
 
 
 @attrs.frozen
 class Imported:
     """`state` is WRITTEN, UNCHANGED or DIFFERS: the file exists with other fields, and was kept.
 
-    `fields` is the number of the topic's own columns, `changes` describes what differs.
+    `fields` is the number of the topic's own columns, `changes` describes what differs. `read_from` is
+    REGISTRY or TABLE; `why` says why the schema isn't that of the registry which the file names.
     """
 
     topic: str
@@ -53,6 +57,31 @@ class Imported:
     state: str
     fields: int
     changes: tuple[str, ...] = ()
+    read_from: str = TABLE
+    why: str = ""
+
+
+@attrs.frozen
+class FoundSchema:
+    """An Avro schema of a topic's values, and where it is from (see Imported)."""
+
+    document: dict[str, Any]
+    read_from: str
+    why: str = ""
+
+
+@attrs.frozen
+class Differences:
+    """How a schema file differs from what exists. `untagged` are fields that have the tag PII there, and not
+    in the file.
+    """
+
+    of_columns: tuple[str, ...] = ()
+    untagged: tuple[str, ...] = ()
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        return (*self.of_columns, *(f"{name} has the tag PII, and not in the file" for name in self.untagged))
 
 
 def select_topics(ctx: DeploymentContext, names: list[str]) -> list[Topic]:
@@ -87,10 +116,10 @@ def import_from_registry(ctx: DeploymentContext, names: list[str], *, replace: b
     text = add_topics(file, _require_topics(cluster, added))
     for name in added:
         topics[name] = Topic(name=name, existing=True, tableflow=Tableflow())
-    documents = {name: cluster.read_schema(name) for name in selected}
+    found = {name: FoundSchema(cluster.read_schema(name), REGISTRY) for name in selected}
     if added:
         write_at_once(file, text)
-    return [_write(ctx, topics[name], documents[name], replace=replace) for name in selected]
+    return [_write(ctx, topics[name], found[name], replace=replace) for name in selected]
 
 
 def _require_topics(cluster: discovery.Cluster, names: list[str]) -> list[discovery.DiscoveredTopic]:
@@ -135,15 +164,39 @@ def add_topics(file: Path, topics: list[discovery.DiscoveredTopic]) -> str:
 def import_schemas(ctx: DeploymentContext, topics: list[Topic], *, replace: bool) -> list[Imported]:
     """Write a schema file for each topic. A file with other fields is kept unless `replace`.
 
-    Raises CommandFailed, and writes nothing, if a topic has no table or no table that can be read.
+    Raises CommandFailed, and writes nothing, if a topic has no table or no table that can be read, or if the
+    Schema Registry that the file names can't be read.
     """
-    source = ctx.deployment.source.catalog if ctx.deployment.source else None
-    if source:
-        read = partial(catalog_tables.load_metadata, catalog_tables.open_catalog(ctx, source), source)
+    source = ctx.deployment.source
+    if source and source.catalog:
+        catalog = catalog_tables.open_catalog(ctx, source.catalog)
+        read = partial(catalog_tables.load_metadata, catalog, source.catalog)
     else:
         read = partial(_read_glue_metadata, ctx, tables.find_database(ctx))
-    documents = {topic.name: _build(topic.name, read(topic.name)) for topic in topics}
-    return [_write(ctx, topic, documents[topic.name], replace=replace) for topic in topics]
+    found = {topic.name: FoundSchema(_build(topic.name, read(topic.name)), TABLE) for topic in topics}
+    if source and source.registry:
+        client = registry.open_registry(ctx, source.registry)
+        found = {name: _choose(client, name, of_table.document) for name, of_table in found.items()}
+    return [_write(ctx, topic, found[topic.name], replace=replace) for topic in topics]
+
+
+def _choose(client: RestClient, topic: str, of_table: dict[str, Any]) -> FoundSchema:
+    """Return the registered schema if it has all columns of the table. Otherwise return the table's, whose
+    tags are unknown: it isn't proved that the registered schema is the one of the table.
+
+    A column that only the registered schema has comes into the table with the next records.
+    """
+    try:
+        registered = registry.read_schema(client, topic)
+    except CommandFailed as failure:
+        return FoundSchema(of_table, TABLE, failure.message)
+    in_registry = _list_columns(registered, topic)
+    in_table = _list_columns(of_table, topic)
+    others = [name for name, kind in in_table.items() if in_registry.get(name) != kind]
+    if others:
+        why = f"the registered schema has not these columns, or with other types: {', '.join(others)}"
+        return FoundSchema(of_table, TABLE, why)
+    return FoundSchema(registered, REGISTRY)
 
 
 def _read_glue_metadata(ctx: DeploymentContext, database: str, topic: str) -> Mapping[str, Any]:
@@ -164,19 +217,26 @@ def _build(topic: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
         raise CommandFailed("TABLE-UNREADABLE", f"the table of {topic}: {unknown}") from None
 
 
-def _write(ctx: DeploymentContext, topic: Topic, document: dict[str, Any], *, replace: bool) -> Imported:
+def _write(ctx: DeploymentContext, topic: Topic, found: FoundSchema, *, replace: bool) -> Imported:
     file = ctx.loaded.sources.schema_file(topic) or ctx.loaded.sources.root / "topics" / f"{topic.name}.avsc"
-    name = str(file.relative_to(ROOT)) if file.is_relative_to(ROOT) else str(file)
-    count = len(document["fields"])
     changes = None
     if file.is_file():
-        changes = _compare_to_file(file, document, topic.name)
-    if changes == ():
-        return Imported(topic.name, name, UNCHANGED, count)
-    if changes and not replace:
-        return Imported(topic.name, name, DIFFERS, count, changes)
-    write_at_once(file, json.dumps(document, indent=2) + "\n")
-    return Imported(topic.name, name, WRITTEN, count, changes or ())
+        changes = compare_to_file(file, found, topic.name).sentences
+    is_kept = bool(changes) and not replace
+    state = UNCHANGED if changes == () else WRITTEN
+    if is_kept:
+        state = DIFFERS
+    if state == WRITTEN:
+        write_at_once(file, json.dumps(found.document, indent=2) + "\n")
+    return Imported(
+        topic=topic.name,
+        file=str(file.relative_to(ROOT)) if file.is_relative_to(ROOT) else str(file),
+        state=state,
+        fields=len(found.document["fields"]),
+        changes=changes or (),
+        read_from=found.read_from,
+        why=found.why,
+    )
 
 
 def write_at_once(file: Path, text: str) -> None:
@@ -187,19 +247,29 @@ def write_at_once(file: Path, text: str) -> None:
     unfinished.replace(file)
 
 
-def _compare_to_file(file: Path, document: Mapping[str, Any], topic: str) -> tuple[str, ...]:
-    """Return how the columns differ from those of the file; a file that is no schema is kept like another."""
+def compare_to_file(file: Path, found: FoundSchema, topic: str) -> Differences:
+    """Return how the file differs; one that is no schema is kept like another."""
     try:
-        return _compare(json.loads(file.read_text(encoding="utf-8")), document, topic)
+        before = json.loads(file.read_text(encoding="utf-8"))
+        columns = _compare_columns(before, found, topic)
+        in_file = topic_schema.from_avro(before, topic)
     except (BadSchema, ValueError) as bad:
-        return (f"the file is not a schema: {bad}",)
+        return Differences((f"the file is not a schema: {bad}",))
+    existing = topic_schema.from_avro(found.document, topic)
+    tagged = [name for name, field in existing.fields.items() if field.tagged]
+    if in_file.tags_unknown:
+        unknown = ("its tags are registered, and unknown in the file",) if tagged else ()
+        return Differences((*columns, *unknown))
+    known = [name for name in tagged if name in in_file.fields]
+    return Differences(columns, tuple(name for name in known if not in_file.fields[name].tagged))
 
 
-def _compare(before: Mapping[str, Any], after: Mapping[str, Any], topic: str) -> tuple[str, ...]:
-    """Return how the columns of the table differ from those that the file describes."""
+def _compare_columns(before: Mapping[str, Any], found: FoundSchema, topic: str) -> tuple[str, ...]:
+    """Return how the columns differ from those that the file describes."""
+    place = "the table" if found.read_from == TABLE else "the registered schema"
     columns_before = _list_columns(before, topic)
-    columns_after = _list_columns(after, topic)
-    lost = [f"{name} is not in the table" for name in columns_before if name not in columns_after]
+    columns_after = _list_columns(found.document, topic)
+    lost = [f"{name} is not in {place}" for name in columns_before if name not in columns_after]
     new = [f"{name} is new" for name in columns_after if name not in columns_before]
     other = [
         f"{name} is {columns_after[name]}, and the file has {kind}"

@@ -68,6 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         addresses = {
             "url": listening.addresses[Plane.CLOUD],
             "iceberg_catalog_url": listening.addresses[Plane.CATALOG],
+            "schema_registry_url": listening.addresses[Plane.REGISTRY],
         }
         announcement = {**addresses, **simulation.credentials, "region": region}
         sockets = list(listening.sockets.values())

@@ -71,6 +71,8 @@ region = "{region}"
 catalog_uri = "{catalog_uri}"
 cluster_id = "{cluster_id}"
 tableflow_key_secret = "risk/tableflow"
+schema_registry_url = "https://psrc-abc12.{region}.aws.confluent.cloud"
+schema_registry_key_secret = "risk/registry"
 
 [[topics]]
 name = "stock_trades"
@@ -183,9 +185,10 @@ def test_the_key_of_the_exports_rotates(owner):
 @pytest.fixture(scope="module")
 def borrower(owner):
     """Return another team, which got a key for the table, and the addresses that the console shows."""
-    key = owner.ctx.secrets.read_key(owner.ctx.confluent_secret("tableflow/table_reader"))
-    value = json.dumps({"apiKey": key.id, "apiSecret": key.secret.reveal()})
-    boto3.client("secretsmanager").create_secret(Name="risk/tableflow", SecretString=value)
+    for name, given in (("risk/tableflow", "tableflow/table_reader"), ("risk/registry", "schema_registry")):
+        key = owner.ctx.secrets.read_key(owner.ctx.confluent_secret(given))
+        value = json.dumps({"apiKey": key.id, "apiSecret": key.secret.reveal()})
+        boto3.client("secretsmanager").create_secret(Name=name, SecretString=value)
     made = attrs.evolve(owner, stage="borrowed")
     shown = {
         "region": os.environ["AWS_REGION"],
@@ -205,6 +208,7 @@ def test_another_team_finds_the_table_and_its_schema(borrower):
     (imported,) = borrower.call("topics", "import")["topics"]
     names = {field["name"] for field in json.loads(schema.read_text())["fields"]}
     assert (imported["state"], names >= {"symbol", "quantity", "price"}) == ("written", True)
+    assert (imported["read_from"], imported["why"]) == ("Schema Registry", "")
     schema.write_text(shipped)
 
 

@@ -133,6 +133,8 @@ catalog_uri = "{_CATALOG}/9bb441c4-edef-46ac-8a41-c49e44a3fd9a/environments/env-
 cluster_id = "lkc-abc123"
 tableflow_key_secret = "acme/tableflow"
 """
+REGISTRY_URL = 'schema_registry_url = "https://psrc-abc12.eu-west-1.aws.confluent.cloud"'
+REGISTRY_KEY = 'schema_registry_key_secret = "acme/registry"'
 #: The same over tables in Confluent's storage.
 OVER_CATALOG = (OVER_SOURCE[0], f"{CATALOG_SOURCE}\n\n[[topics]]")
 #: dev.toml on an existing cluster: texts to replace. Its topics are still new, and one has Datagen.
@@ -697,6 +699,30 @@ WRONG = {
         ((OVER_CATALOG[0], OVER_CATALOG[1].replace('cluster_id = "lkc-abc123"', "")),),
         "source.cluster_id",
         "set catalog_uri, cluster_id, tableflow_key_secret",
+    ),
+    "the address of a registry without a key": (
+        ((OVER_SOURCE[0], OVER_SOURCE[1].replace("[[topics]]", f"{REGISTRY_URL}\n\n[[topics]]", 1)),),
+        "source.schema_registry_key_secret",
+        "remove both to take schemas from the tables",
+    ),
+    "the key of a registry without an address": (
+        ((OVER_SOURCE[0], OVER_SOURCE[1].replace("[[topics]]", f"{REGISTRY_KEY}\n\n[[topics]]", 1)),),
+        "source.schema_registry_url",
+        "set schema_registry_url and schema_registry_key_secret",
+    ),
+    "a registry of somebody else": (
+        (
+            (
+                OVER_SOURCE[0],
+                OVER_SOURCE[1].replace(
+                    "[[topics]]",
+                    f"{REGISTRY_URL.replace('confluent.cloud', 'example.com')}\n{REGISTRY_KEY}\n\n[[topics]]",
+                    1,
+                ),
+            ),
+        ),
+        "source.schema_registry_url",
+        "the endpoint of Schema Registry",
     ),
     "tables in Glue and in Confluent's storage": (
         ((OVER_CATALOG[0], OVER_CATALOG[1].replace("[source]", SOURCE)),),
