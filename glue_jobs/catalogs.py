@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from config.exports.contract import Source
 from glue_jobs import errors, source
-from glue_jobs.errors import BadInput, SourceProblem, StorageProblem
+from glue_jobs.errors import BadInput, ExportError, SourceProblem, StorageProblem
 from glue_jobs.platform import TABLEFLOW_CATALOG, tableflow_settings
 from glue_jobs.source import PinnedTable, quote_table
 from glue_jobs.store import CLIENT_CONFIG, Services, translate_aws_errors
@@ -61,6 +61,14 @@ class SourceCatalog(Protocol):
     def connect_s3(self, events: DataFrame) -> S3Client | None:
         """Return a client that may read the data files of `events`, or None if only Spark may."""
 
+    def translate(self, error: Exception) -> ExportError:
+        """Translate an exception of a window that is computed: tasks read the table's files, and write to the
+        bucket of exports.
+        """
+
+    def translate_read(self, error: Exception) -> ExportError:
+        """Translate an exception of reading the table's files."""
+
 
 @attrs.frozen
 class GlueCatalog:
@@ -81,6 +89,12 @@ class GlueCatalog:
 
     def connect_s3(self, events: DataFrame) -> S3Client | None:
         return self.services.s3
+
+    def translate(self, error: Exception) -> ExportError:
+        return errors.translate(error)
+
+    def translate_read(self, error: Exception) -> ExportError:
+        return errors.translate(error)
 
 
 @attrs.frozen
@@ -135,6 +149,21 @@ class TableflowCatalog:
             region_name=given["client.region"],
         )
         return session.client("s3", endpoint_url=given.get("s3.endpoint"), config=CLIENT_CONFIG)
+
+    def translate(self, error: Exception) -> ExportError:
+        """Tasks read with Iceberg, in Java, and write with boto3."""
+        if isinstance(error, ExportError) or "botocore" in str(error):
+            return errors.translate(error)
+        return self.translate_read(error)
+
+    def translate_read(self, error: Exception) -> ExportError:
+        translated = errors.translate(error)
+        if translated.code != "EXP-AWS-DENIED":
+            return translated
+        return StorageProblem(
+            "EXP-CREDENTIALS-DENIED",
+            "S3 denies reading the table's files with the credentials that Tableflow's catalog gave",
+        )
 
     def _call(self, load: Callable[[], T], table: str) -> T:
         """Return what `load` returns. Raises ExportError.
@@ -214,9 +243,9 @@ def _read_key(services: Services, secret_id: str, uri: str) -> _TableflowKey:
     return _TableflowKey(*(str(fields[name]) for name in _KEY_FIELDS))
 
 
-def _explain(error: Exception, table: str, secret_id: str) -> errors.ExportError:
+def _explain(error: Exception, table: str, secret_id: str) -> ExportError:
     text = str(error)
-    if isinstance(error, errors.ExportError):
+    if isinstance(error, ExportError):
         return error
     errors.log_cause(error)
     if _LOGIN_REFUSED in text:

@@ -129,8 +129,8 @@ def treat_value(
 
 
 def may_fail(column: Column, spark_type: DataType) -> bool:
-    """Return whether `treated` may fail on a value: an expression may, and a number may not fit the column's
-    decimal type.
+    """Return whether `treat_value` may fail on a value: an expression may, and a number may not fit the
+    column's decimal type.
     """
     narrows = decimal_type(column.type) is not None and spark_type.simpleString() != column.type
     return column.expression is not None or narrows

@@ -56,8 +56,11 @@ class Completeness:
     partitions: int = 0
     stated_until: datetime | None = None
 
+    def is_stated(self, window: Window) -> bool:
+        return self.stated_until is not None and window.end <= self.stated_until
+
     def of(self, window: Window) -> Verdict:
-        if self.stated_until is not None and window.end <= self.stated_until:
+        if self.is_stated(window):
             return Verdict(True, f"Stated with --complete-until {self.stated_until:%Y-%m-%dT%H:%M:%SZ}.")
         missing = self._explain_missing(window)
         return Verdict(not missing, missing or _PROVED)
@@ -101,11 +104,12 @@ class Completeness:
     def _behind_last_window(self) -> list[int]:
         """Return the partitions without an event from after the end of the run's last window."""
         end = max(window.end for window in self.query.windows)
-        passed = self._find_newest_since(end, list(range(self._count)))
-        return [partition for partition in range(self._count) if partition not in passed]
+        passed = self._find_newest_since(end, list(range(self.partition_count)))
+        return [partition for partition in range(self.partition_count) if partition not in passed]
 
     @cached_property
-    def _count(self) -> int:
+    def partition_count(self) -> int:
+        """Return how many partitions the topic has, as far as it is known."""
         # Iceberg answers from its manifests, unless rows are deleted.
         highest = self.query.events.agg(F.max(PARTITION)).collect()[0][0]
         return max(self.partitions, 0 if highest is None else highest + 1)
@@ -145,7 +149,7 @@ class Completeness:
         events.
         """
         since = self.query.table.appended_at - _IDLE_AFTER
-        partitions = list(range(self._count))
+        partitions = list(range(self.partition_count))
         return bool(
             self._find_greatest(TIMESTAMP, self._now, partitions, since=since, enough=to_micros(since))
         )

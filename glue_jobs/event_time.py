@@ -22,7 +22,7 @@ from glue_jobs.source import LOCAL, TIMESTAMPS, PinnedTable, make_timestamp_lite
 
 #: Producers' clocks may be fast. The time of an event that is further ahead of the table's last commit than
 #: this is not valid.
-_AHEAD = timedelta(days=1)
+AHEAD = timedelta(days=1)
 
 #: A start (inclusive) and an end (exclusive) as stored. Their tzinfo is UTC, also if the field has no zone.
 Bounds = tuple[datetime, datetime]
@@ -54,7 +54,7 @@ class EventTime:
 
     def valid_bounds(self) -> Bounds:
         """Return the first valid event time and the end of valid ones."""
-        latest = self.table.committed_at + _AHEAD
+        latest = self.table.committed_at + AHEAD
         if self._is_local:
             latest = latest.astimezone(ZoneInfo(self.contract.window.zone)).replace(tzinfo=UTC)
         return _compute_midnight(self.contract.min_event_date), latest

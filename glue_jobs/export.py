@@ -143,13 +143,12 @@ def _prepare(
     first_day = args.first_day or contract.window.first
     contract = contract.starting_by(first_day)
     rule = attrs.evolve(contract.window, first=first_day)
-    published, skipped = map(listing.labels, ("manifests", "skipped"))
     unfinished = runs.list_windows_to_check(earlier, keeps_table=keeps_table)
     planned = plan(
         rule,
         args.as_of,
-        published=published,
-        skipped=skipped,
+        published=listing.labels("manifests"),
+        skipped=listing.labels("skipped"),
         tried=runs.find_last_failures(earlier),
         unfinished=unfinished,
     )
@@ -163,6 +162,7 @@ def _prepare(
         record=record,
         listing=listing,
         windows=planned,
+        first_day=first_day,
         computed=runs.find_last_computed(earlier),
         clock=clock,
         on_phase=on_phase,
@@ -206,7 +206,7 @@ def plan(
 
     `published` has the labels of windows with a manifest, and `skipped` those of windows that were empty and
     need none. `tried` has the id of the run that last tried a window and failed. `unfinished` has published
-    windows that are processed regardless of their age (`runs.unfinished`).
+    windows that are processed regardless of their age (`runs.list_windows_to_check`).
     """
     closed = list(list_closed_windows(rule, as_of))
     if not closed:
@@ -271,7 +271,9 @@ def _export_or_explain(run: RunContext, window: Window, *, tries_left: int) -> d
     try:
         return attempt.export()
     except Exception as thrown:  # Spark and boto3 raise many classes
-        error = errors.translate(thrown)
+        # Once a window is published, its aggregate is written to a table, with the role of the job.
+        translate = errors.translate if attempt.may_be_published else run.catalog.translate
+        error = translate(thrown)
         if error is not thrown:
             errors.log_cause(thrown)
         if tries_left and error.code in _RETRYABLE and not attempt.may_be_published:

@@ -24,6 +24,7 @@ from glue_jobs import aggregate, columns, outcomes, ranges, source
 from glue_jobs.analyse import analyse, require_sound
 from glue_jobs.catalogs import SourceCatalog
 from glue_jobs.delivery import csv
+from glue_jobs.errors import StorageProblem
 from glue_jobs.event_lines import POSITION, has_null_key, to_lines, with_latest_flag
 from glue_jobs.event_time import EventTime
 from glue_jobs.files import TableFiles, list_files
@@ -189,7 +190,10 @@ class WindowQuery:
             of_column = fields[first.field].id
             of_time = fields[contract.source.event_time].id
             s3 = self.export.catalog.connect_s3(self.export.events)
-            sample = ranges.sample_values(s3, files, of_column, of_time, inside)
+            try:
+                sample = ranges.sample_values(s3, files, of_column, of_time, inside)
+            except StorageProblem as problem:
+                raise self.export.catalog.translate_read(problem) from problem
             layout = ranges.plan(rows, sample, self._parallelism)
         if layout is not None and first.field:
             partitions = layout.partitions

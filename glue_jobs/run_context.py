@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import date, datetime
 from functools import cache, cached_property
 from typing import Any
 
@@ -23,6 +23,7 @@ from glue_jobs.delivery.publish import (
     WindowLocation,
 )
 from glue_jobs.pseudonyms import PseudonymKey
+from glue_jobs.replacement import Replacement
 from glue_jobs.rows import ExportQuery
 from glue_jobs.runs import Clock, OnPhase, RunRecord
 from glue_jobs.source import PinnedTable
@@ -46,6 +47,8 @@ class RunContext:
     listing: Listing
     #: The windows that the run processes, in this order.
     windows: list[Window]
+    #: A day of the first window that is exported.
+    first_day: date
     computed: dict[str, dict[str, Any]]
     clock: Clock
     on_phase: OnPhase
@@ -84,15 +87,26 @@ class RunContext:
         return Completeness(self.query, self.partitions, self.complete_until)
 
     @cached_property
-    def borders(self) -> dict[str, list[Border]]:
-        """Return the borders to published windows that don't fit, by the label of a window of the run."""
+    def replacement(self) -> Replacement:
+        published = self.listing.labels("manifests")
+        return Replacement(self.completeness, self.first_day, published, self._read_manifest)
+
+    @cached_property
+    def _read_manifest(self) -> Callable[[str], Manifest | None]:
+        """Return a function that reads the manifest of a label once."""
 
         @cache
         def read(label: str) -> Manifest | None:
             stored = WindowLocation(self.bucket, self.contract.name, label).current()
             return stored[0] if stored else None
 
-        borders = Borders(self.contract, self.windows, self.listing.labels("manifests"), read)
+        return read
+
+    @cached_property
+    def borders(self) -> dict[str, list[Border]]:
+        """Return the borders to published windows that don't fit, by the label of a window of the run."""
+        published = self.listing.labels("manifests")
+        borders = Borders(self.contract, self.windows, published, self._read_manifest)
         return borders.find(accept=self.accept_window_change)
 
     @cached_property

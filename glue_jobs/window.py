@@ -171,15 +171,22 @@ class WindowExport:
         return self._describe(UNCHANGED, current) | {"inputs_sha256": inputs}
 
     def _judge_completeness(self, current: Manifest | None) -> Verdict:
-        """Return whether the table has all events of the window.
+        """Return whether the table has all events of the window. Raises DataProblem if it may begin too late.
 
         What was known when the window was published stays true: the table has not lost events of the window
         unnoticed.
         """
         if current is not None and manifest.was_complete(current, self.window, self.run.table):
             return Verdict(True, current["completeness"])
+        completeness = self.run.completeness
         with self._phase("look at partitions"):
-            return self.run.completeness.of(self.window)
+            verdict = completeness.of(self.window)
+            if not verdict.is_complete or completeness.is_stated(self.window):
+                return verdict
+            missing = self.run.replacement.explain_missing(self.window, current)
+        if missing and self.contract.window.on_incomplete_source != "publish":
+            raise DataProblem("EXP-TABLE-REPLACED", f"window {self.window.label}: {missing}")
+        return Verdict(False, missing) if missing else verdict
 
     def _describe_incomplete(self, verdict: Verdict) -> dict[str, Any]:
         """Return the document of a window that is not published yet. Raises DataProblem if it should be."""

@@ -213,6 +213,11 @@ class Column:
         return self.personal is None or self.personal.treatment != "drop"
 
     @property
+    def is_hashed(self) -> bool:
+        """Return whether the file has pseudonyms in this column."""
+        return self.personal is not None and self.personal.treatment == "hash"
+
+    @property
     def numeric(self) -> bool:
         return self.type == "integer" or self.type.startswith("decimal")
 
@@ -316,7 +321,7 @@ class Contract:
 
     @property
     def hashed(self) -> list[Column]:
-        return [column for column in self.column if column.personal and column.personal.treatment == "hash"]
+        return [column for column in self.column if column.is_hashed]
 
     def fields(self) -> Iterator[tuple[str, str]]:
         """Yield the source fields that the contract names outside of expressions, as (key, path)."""

@@ -37,6 +37,7 @@ _MANIFEST: Final = {
     "generations[].generation": "Every publication of this window, oldest first.",
     "generations[].run_id": "Its run. The files of former generations stay in the bucket under this id.",
     "generations[].published_at": "When it was published.",
+    "generations[].table_uuid": "Iceberg's identity of the table that it was made from.",
     "published_at": "When this manifest was written.",
     "window.label": "Day, ISO week, month or quarter: 2026-11-15, 2026-W46, 2026-11, 2026-Q4.",
     "window.every": "The length of windows.",

@@ -145,8 +145,7 @@ def _require_printable(values: pa.ChunkedArray, column: Column) -> None:
 
 
 def _is_free_text(column: Column) -> bool:
-    is_hash = column.personal is not None and column.personal.treatment == "hash"
-    return column.type == "text" and not is_hash
+    return column.type == "text" and not column.is_hashed
 
 
 def _is_formula(cell: pa.ChunkedArray, column: Column, null_text: str) -> pa.ChunkedArray:

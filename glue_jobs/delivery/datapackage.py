@@ -123,8 +123,11 @@ def _never_reads_as_missing(column: Column, null_text: str) -> bool:
 
     Readers of the Table Schema ignore quotes, so it would be missing to them.
     """
-    hashed = column.personal is not None and column.personal.treatment == "hash"
-    return column.type != "text" or hashed or (bool(column.allowed) and null_text not in column.allowed)
+    return (
+        column.type != "text"
+        or column.is_hashed
+        or (bool(column.allowed) and null_text not in column.allowed)
+    )
 
 
 def _as_read(column: Column, value: str) -> str | int | bool:

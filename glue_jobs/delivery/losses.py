@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import attrs
 
+from config.exports.contract import Contract
+from config.exports.windows import Window
 from glue_jobs.delivery.manifest import (
     OF_WINDOW,
     Manifest,
@@ -16,6 +18,7 @@ from glue_jobs.delivery.manifest import (
     membership,
 )
 from glue_jobs.errors import Blocked
+from glue_jobs.source import PinnedTable
 
 
 def accept_loss(current: Manifest | None, result: WindowResult, *, accept: bool) -> WindowResult:
@@ -41,17 +44,13 @@ def find_loss(current: Manifest, result: WindowResult) -> str | None:
     """Return a sentence if events that the published generation counted are no longer in the table, or None.
 
     In a table that only grows, a window never has fewer events than before, its first offset in a partition
-    never increases, and its last one never decreases. The two can't be compared if rows are replaced by key,
-    if the counts were withheld, or if other events belong to the window now. Nor can they if the window is
-    applied after deduplication: the counts are then of the whole table, from which retention may remove
-    events of other windows. Offsets are those of events with a key, so they need the same deduplication key.
+    never increases, and its last one never decreases. Offsets are those of events with a key, so they need
+    the same deduplication key.
     """
-    before = current["rows"]["events"]
     contract = result.contract
-    if before is None or result.table.upserts or contract.window.filter_stage == "after_deduplication":
+    if not can_compare(current, contract, result.window, result.table):
         return None
-    if not _has_same_rules(current, result):
-        return None
+    before = current["rows"]["events"]
     fewer = sum(before[name] for name in OF_WINDOW) - result.events
     same_key = current.get("deduplicate_key", deduplicate_key(contract)) == deduplicate_key(contract)
     lacks_ends = same_key and any(
@@ -68,22 +67,33 @@ def find_loss(current: Manifest, result: WindowResult) -> str | None:
     return f"{amount} of generation {current['generation']} {verb} no longer in the table."
 
 
+def can_compare(current: Manifest, contract: Contract, window: Window, table: PinnedTable) -> bool:
+    """Return whether events of the window can be compared with those that the published generation counted.
+
+    They can't if rows are replaced by key, if the counts were withheld, or if other events belong to the
+    window now. Nor can they if the window is applied after deduplication: the counts are then of the whole
+    table, from which retention may remove events of other windows.
+    """
+    is_of_window = contract.window.filter_stage != "after_deduplication"
+    is_counted = current["rows"]["events"] is not None
+    return is_counted and is_of_window and not table.upserts and _has_same_rules(current, contract, window)
+
+
 def _covers(offsets: list[int] | None, before: dict[str, int]) -> bool:
     """Return whether the offsets of a partition still include the lowest and the highest one from before."""
     return offsets is not None and offsets[0] <= before["min"] and offsets[1] >= before["max"]
 
 
-def _has_same_rules(current: Manifest, result: WindowResult) -> bool:
+def _has_same_rules(current: Manifest, contract: Contract, window: Window) -> bool:
     """Return whether the same events of the table belong to the window as when `current` was published."""
-    contract = result.contract
-    window = describe_window(result.window, result.contract)
+    described = describe_window(window, contract)
     if "membership" not in current:
-        return bool(current["contract"]["version"] == contract.version and current["window"] == window)
-    if any(current["window"][name] != window[name] for name in ("label", "start", "end")):
+        return bool(current["contract"]["version"] == contract.version and current["window"] == described)
+    if any(current["window"][name] != described[name] for name in ("label", "start", "end")):
         return False
     before = current["membership"]
     now = membership(contract)
-    first_day = min(result.window.first_day, result.window.start.date()).isoformat()
+    first_day = min(window.first_day, window.start.date()).isoformat()
     first_valid = {rules.get("source.min_event_date") or "" for rules in (before, now)}
     if len(first_valid) > 1 and max(first_valid) > first_day:
         return False

@@ -181,12 +181,23 @@ def build_first_generation(result: WindowResult, fence: Fence, now: datetime) ->
 def build_next_generation(manifest: Manifest, current: Manifest | None, now: datetime) -> Manifest:
     """Return `manifest` as the generation after `current`, the manifest that it would replace."""
     generation = current["generation"] + 1 if current else 1
-    mine = {"generation": generation, "run_id": manifest["run_id"], "published_at": now.isoformat()}
+    mine = {
+        "generation": generation,
+        "run_id": manifest["run_id"],
+        "published_at": now.isoformat(),
+        "table_uuid": manifest["source"]["table_uuid"],
+    }
     return manifest | {
         "generation": generation,
         "generations": [*(current["generations"] if current else []), mine],
         "published_at": now.isoformat(),
     }
+
+
+def list_table_uuids(manifest: Manifest) -> set[str]:
+    """Return the ids of the tables that the generations of a window were made from, as far as known."""
+    former = {generation.get("table_uuid") for generation in manifest["generations"]}
+    return {manifest["source"]["table_uuid"], *filter(None, former)}
 
 
 def digest(content: bytes) -> str:

@@ -286,8 +286,7 @@ class PersonalScan:
             detector for detector in _DETECTORS if not detector.markers or _has_any(block, detector.markers)
         )
         for column in self.contract.columns:
-            is_hashed = column.personal is not None and column.personal.treatment == "hash"
-            if column.type == "text" and not is_hashed:
+            if column.type == "text" and not column.is_hashed:
                 values = _normalise_texts(table[column.name]) if is_unusual else table[column.name]
                 self._search_texts(column, values, possible)
             elif column.numeric and CARD not in _list_excused(column):

@@ -36,6 +36,7 @@ app: Final = command_group()
         "region": "The AWS region.",
         "to_delete": "With --plan: items to delete, in order, as in `inventory`.",
         "to_keep": "With --plan: items to keep, each with the reason.",
+        "lost_tables": 'Topics whose tables Confluent stores, and deletes also with on_destroy = "keep".',
         "stacks": "For each stack, the duration of its deletion in seconds.",
         "removed": "Items outside of stacks that were deleted.",
         "items": "The inventory at the end.",
@@ -81,7 +82,12 @@ def run(output: Output, ctx: DeploymentContext, *, confirmed: str | None, plan_o
     with output.step(f"Listing the objects of {ctx.deployment.prefix}"):
         planned = core.plan(ctx, collect(ctx))
     show(output, ctx, planned)
-    about = {"stage": ctx.stage, "account": ctx.account, "region": ctx.region}
+    about = {
+        "stage": ctx.stage,
+        "account": ctx.account,
+        "region": ctx.region,
+        "lost_tables": planned.lost_tables,
+    }
     if plan_only:
         to_delete = inventory.build_documents(planned.to_delete)
         to_keep = inventory.build_documents(planned.to_keep)
@@ -140,6 +146,12 @@ def show(output: Output, ctx: DeploymentContext, planned: Planned) -> None:
         output.print("To keep:")
         rows = [inventory.build_row(item) for item in planned.to_keep]
         output.table(["system", "kind", "name", "why"], [[*row[:3], row[5]] for row in rows])
+    if planned.lost_tables and ctx.deployment.keeps_data:
+        output.print(
+            'Confluent deletes the rows of the tables in its storage, also with on_destroy = "keep": '
+            f"{', '.join(planned.lost_tables)}",
+            alarm=True,
+        )
     if planned.differing:
         does = "delete" if ctx.deployment.keeps_data else "keep"
         output.warn(

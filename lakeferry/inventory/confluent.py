@@ -174,7 +174,9 @@ class _Listing:
         query = {"environment": parents[0], "spec.kafka_cluster": parents[1]}
         for document in plane.pages("/tableflow/v1/tableflow-topics", **query):
             topic = get_text(document, "spec", "display_name")
-            yield of_cluster.item(CONFLUENT, "tableflow_topic", topic, topic, parents)
+            item = of_cluster.item(CONFLUENT, "tableflow_topic", topic, topic, parents)
+            is_managed = get_text(document, "spec", "storage", "kind") == "Managed"
+            yield attrs.evolve(item, stored_by_vendor=is_managed)
         for document in plane.pages("/tableflow/v1/catalog-integrations", **query):
             yield of_cluster.item(CONFLUENT, "catalog_integration", *_identify(document, "spec"), parents)
 

@@ -18,22 +18,14 @@ from lakeferry.deployment.stacks import Stack
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lakeferry.inventory import AWS, ORPHAN, STACK, Item, Verdict, removal
-from lakeferry.inventory.aws_kinds import KINDS
+from lakeferry.inventory.deletion_policies import DeletionPolicies, read_policies
 from lakeferry.inventory.foreign import require_own_contents
 from lakeferry.inventory.known import Answer, ExistenceChecker, read_known, require_same_tenants
-from lakeferry.inventory.ownership import GIVEN_UP
 from lakeferry.output import Reporter
-from lambdas import contract
 from lambdas.shared.aws import read_error_code
 from lambdas.shared.errors import LakeferryError
 
-#: Kinds that hold data. They are kept if their stack was deployed with on_destroy = "keep".
-_DATA: Final = tuple(kind.name for kind in KINDS if kind.is_data)
-_IN_GLUE: Final = ("glue_database", "glue_table")
-_RETAINED: Final = ("Retain", "RetainExceptOnCreate")
 _DEPLOYED: Final = 'its stack was deployed with on_destroy = "{}"'
-_CLUSTER: Final = contract.resource_type("kafka_cluster")
-_CLEANED: Final = tuple(f"{contract.CLEANUP_ID}:{cleanup}:" for cleanup in contract.CLEANUPS)
 #: Prefix of the name that Lambda gives the log group of a function.
 _OF_FUNCTION: Final = "/aws/lambda/"
 #: How many times to remove what is left, or to wait for it: AWS lists some resources for a minute after their
@@ -52,30 +44,6 @@ _EVENTS: Final = 100
 
 
 @attrs.frozen
-class DeletionPolicies:
-    """What deleting the stacks does with data, by their templates.
-
-    `deleted` and `retained` are physical ids.
-    """
-
-    stacks: tuple[Stack, ...] = ()
-    deleted: frozenset[str] = frozenset()
-    retained: frozenset[str] = frozenset()
-    protects_cluster: bool = False
-
-    def keep(self, item: Item) -> bool | None:
-        """Return whether the item is kept; None if no stack decides that, so the deployment file does."""
-        if item.kind not in _DATA:
-            return None
-        id = item.parents[0] if item.kind == "glue_table" else item.id
-        if id in self.deleted:
-            return False
-        # Only a cleanup resource deletes a database that Tableflow created.
-        of_tableflow = item.kind in _IN_GLUE and any(stack.name == item.owner for stack in self.stacks)
-        return True if id in self.retained or of_tableflow else None
-
-
-@attrs.frozen
 class Planned:
     """`to_delete` is in the order of deletion.
 
@@ -86,6 +54,12 @@ class Planned:
     to_keep: list[Item]
     policies: DeletionPolicies
     differing: list[Item]
+
+    @property
+    def lost_tables(self) -> list[str]:
+        """Return the topics whose tables Confluent stores, and deletes also with on_destroy = "keep"."""
+        stored = {item.name for item in self.to_delete if item.stored_by_vendor}
+        return sorted(stored | self.policies.managed_tables)
 
 
 @attrs.frozen
@@ -105,7 +79,7 @@ def plan(ctx: DeploymentContext, items: Iterable[Item]) -> Planned:
 
     Raises CommandFailed.
     """
-    policies = _read_policies(ctx)
+    policies = read_policies(ctx)
     to_delete = []
     to_keep = []
     differing = []
@@ -122,34 +96,6 @@ def plan(ctx: DeploymentContext, items: Iterable[Item]) -> Planned:
         else:
             to_delete.append(item)
     return Planned(sorted(to_delete, key=lambda item: _order(ctx, item)), to_keep, policies, differing)
-
-
-def _read_policies(ctx: DeploymentContext) -> DeletionPolicies:
-    """Raises CommandFailed."""
-    deleted = set[str]()
-    retained = set[str]()
-    protects_cluster = False
-    with translate_aws_errors("reading the stacks"):
-        described = (stacks.describe(ctx, name, with_resources=True) for name in stacks.list_names(ctx))
-        current = tuple(stack for stack in described if stack)
-        for stack in current:
-            bodies: dict[str, Any] = (
-                stacks.read_template(ctx, stack.id).get("Resources", {}) if stack.resources else {}
-            )
-            for resource in stack.resources:
-                id = resource.physical_id
-                body = bodies.get(resource.logical_id, {})
-                if resource.status in GIVEN_UP:
-                    continue
-                deleted.update(id.removeprefix(cleaned) for cleaned in _CLEANED if id.startswith(cleaned))
-                (retained if body.get("DeletionPolicy") in _RETAINED else deleted).add(id)
-                protection = str(body.get("Properties", {}).get("deletion_protection", ""))
-                # Only active stacks count: one that can't be updated can't be deployed without the
-                # protection.
-                protects_cluster |= (
-                    resource.type == _CLUSTER and protection.lower() == "true" and stack.is_active
-                )
-    return DeletionPolicies(current, frozenset(deleted), frozenset(retained), protects_cluster)
 
 
 def _order(ctx: DeploymentContext, item: Item) -> tuple[int, int]:

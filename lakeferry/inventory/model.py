@@ -31,7 +31,8 @@ class Verdict(StrEnum):
 class Item:
     """`owner` is a stack's name, ORPHAN or NOT_OURS.
 
-    `parents` are the ids of its containers, the outermost first.
+    `parents` are the ids of its containers, the outermost first. `stored_by_vendor` says that the vendor has
+    the rows of the table, and deletes them with it.
     """
 
     system: str
@@ -42,6 +43,7 @@ class Item:
     verdict: Verdict
     why: str = ""
     parents: tuple[str, ...] = ()
+    stored_by_vendor: bool = False
 
     @property
     def name_in_comment(self) -> str:

@@ -20,6 +20,8 @@ from lambdas.shared.redaction import redact
 
 #: How many lines of the output of a failed synthesis are shown.
 _LAST_LINES: Final = 5
+#: How the app begins its message about a stack that is too large.
+_TOO_MANY: Final = "TOO-MANY-RESOURCES  "
 
 
 def synthesize(cdk: Cdk, report: Reporter, repair: str = "") -> None:
@@ -31,6 +33,9 @@ def synthesize(cdk: Cdk, report: Reporter, repair: str = "") -> None:
     try:
         cdk.synth(lambda _: None, repair=repair)
     except CliFailed as failed:
+        for line in failed.lines:
+            if line.startswith(_TOO_MANY):
+                raise CommandFailed("TOO-MANY-RESOURCES", line.removeprefix(_TOO_MANY)) from None
         last = "\n".join(failed.lines[-_LAST_LINES:])
         hint = (
             "Correct what these lines name; `python -m lakeferry.deployment.cdk synth` shows the whole output"

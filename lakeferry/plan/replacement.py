@@ -54,6 +54,8 @@ _LOST: Final = {
     "AWS::Glue::Database": "its tables",
     "AWS::DynamoDB::Table": "its rows",
 }
+#: The same for a table in Confluent's storage. In a bucket, its files stay.
+_LOST_FROM_STORAGE: Final = "the Iceberg table with all its rows, which are in Confluent's storage"
 #: What the object that is created instead has of it.
 _INSTEAD: Final = {"tableflow_topic": "the new one begins with the oldest record that the topic still has"}
 _UNDO: Final = "its output topic: undo.sql runs ({undo})"
@@ -151,6 +153,8 @@ def describe_loss(resource: TemplateResource) -> str:
     """Return what is lost if the object is deleted, "" for nothing."""
     if resource.kind == "flink_statement" and (undo := resource.properties.get("undo_sql")):
         return _UNDO.format(undo=" ".join(str(undo).split()))
+    if resource.kind == "tableflow_topic" and resource.properties.get("storage") == "managed":
+        return _LOST_FROM_STORAGE
     if resource.type in _KEY_TYPES and resource.stack.endswith("-data"):
         return _KEY
     return _LOST.get(resource.kind or resource.type, "")

@@ -207,6 +207,26 @@ def test_data_that_its_stack_keeps_remains_and_the_rest_is_deleted(stand_ins):
     assert [item["id"] for item in done["items"] if item["kind"] == "bucket"] == [bucket.id]
 
 
+def test_tables_in_confluents_storage_are_named_before_they_go(stand_ins, capsys):
+    """Their rows go also with on_destroy = "keep": the tables of stacks, and those that no stack has."""
+    ctx = stand_ins.deployment(on_destroy="keep")
+    plant = Planter(ctx)
+    Stacks(ctx).make(
+        "confluent",
+        known=["orders"],
+        type="Custom::LakeferryTableflowTopic",
+        topic="orders",
+        storage="managed",
+    )
+    Stacks(ctx).make("operations", known=["bucket"], type="Custom::LakeferryTableflowTopic", topic="own")
+    plant_tables(plant, plant.make("environment", "Environment"))
+    planned = destroy_command.run(Output(), ctx, confirmed=None, plan_only=True)
+    assert planned["lost_tables"] == ["orders", "stock_trades"]
+    shown = " ".join(capsys.readouterr().out.split())
+    assert 'also with on_destroy = "keep": orders, stock_trades' in shown
+    assert destroyed(ctx)["lost_tables"] == ["orders", "stock_trades"]
+
+
 class Impatient(ManualClock):
     """Fails the test where a command waits for longer than half an hour."""
 

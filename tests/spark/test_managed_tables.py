@@ -26,17 +26,25 @@ from tests.support.managed_storage import START, ManagedStorage
 
 DAYS = ("2024-03-04", "2024-03-05", "2024-03-06")
 AS_OF = datetime(2024, 3, 7, 6, tzinfo=UTC)
-TRADES = contract(
-    column("partition", "integer", **{"from": "kafka_partition"}),
-    column("offset", "integer", **{"from": "kafka_offset"}),
-    column("symbol"),
-    column("quantity", "integer"),
-    name="trades",
-    source={"topic": "stock_trades", "event_time": "kafka_timestamp"},
-    window={"every": "day", "zone": "UTC", "from": datetime(2024, 3, 4, tzinfo=UTC).date()},
-    deduplicate={"key": ["kafka_partition", "kafka_offset"]},
-    delivery={"order_by": ["partition", "offset"]},
-)
+
+
+def build_trades(*order_by):
+    """Return a contract. `number` is computed, so no file is looked into before Spark reads it."""
+    return contract(
+        column("partition", "integer", **{"from": "kafka_partition"}),
+        column("offset", "integer", **{"from": "kafka_offset"}),
+        column("symbol"),
+        column("quantity", "integer"),
+        column("number", "integer", expression="kafka_offset + 1"),
+        name="trades",
+        source={"topic": "stock_trades", "event_time": "kafka_timestamp"},
+        window={"every": "day", "zone": "UTC", "from": datetime(2024, 3, 4, tzinfo=UTC).date()},
+        deduplicate={"key": ["kafka_partition", "kafka_offset"]},
+        delivery={"order_by": list(order_by)},
+    )
+
+
+TRADES = build_trades("partition", "offset")
 _numbers = itertools.count(1)
 
 
@@ -139,6 +147,36 @@ def test_a_key_that_rotates_is_replaced_during_the_run(lake, storage, key, secre
 
     result = run(lake, storage, secret, on_phase=during(DAYS[1], "publish", rotate))
     assert_published(result, expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order_by", ["partition", "number"])
+def test_s3_that_denies_the_catalogs_credentials_is_no_missing_right_of_the_job(
+    lake, storage, secret, order_by
+):
+    """As if a policy of a VPC endpoint let the job reach buckets of its own account only."""
+    s3 = storage.aws.client("s3")
+    (bucket,) = [row["Name"] for row in s3.list_buckets()["Buckets"] if "confluent" in row["Name"]]
+    denied = {
+        "Effect": "Deny",
+        "Principal": "*",
+        "Action": "s3:GetObject",
+        "Resource": f"arn:aws:s3:::{bucket}/*.parquet",
+    }
+
+    def deny():
+        policy = json.dumps({"Version": "2012-10-17", "Statement": [denied]})
+        s3.put_bucket_policy(Bucket=bucket, Policy=policy)
+
+    try:
+        words = ["--tableflow-secret", secret, "--database", storage.id]
+        hook = during(DAYS[0], "compute", deny)
+        result = lake.export(build_trades(order_by), *words, as_of=AS_OF, on_phase=hook)
+    finally:
+        s3.delete_bucket_policy(Bucket=bucket)
+    failed = result.window(DAYS[0])
+    assert (failed["state"], failed["code"]) == ("failed", "EXP-CREDENTIALS-DENIED")
+    assert "the job's role don't help" in failed["remedy"]
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ START = 1_709_510_400
 class ManagedStorage:
     """The table has the events of the days since START that passed. `aws` is Confluent's account."""
 
-    def __init__(self, cloud, aws, *, days):
+    def __init__(self, cloud, aws, *, days, partitions=6):
         self.cloud = cloud
         self.aws = aws
         self.org = Organization(cloud)
@@ -26,15 +26,16 @@ class ManagedStorage:
         self.cluster = self.org.cluster(self.environment)
         self.id = self.cluster["id"]
         self.admin = self.org.administrator(self.cluster)
-        self._create_table(days)
+        self._create_table(days, partitions)
         self.reader = self.org.account("reader")
         self.org.bind(self.reader, "DeveloperRead", f"{scope_of(self.cluster)}/kafka={self.id}/topic={TOPIC}")
         cloud.advance(LONG)
 
-    def _create_table(self, days):
+    def _create_table(self, days, partitions):
         org = self.org
         kafka = org.kafka(self.cluster, self.admin)
-        kafka.post(f"/kafka/v3/clusters/{self.id}/topics", {"topic_name": TOPIC}, 201)
+        body = {"topic_name": TOPIC, "partitions_count": partitions}
+        kafka.post(f"/kafka/v3/clusters/{self.id}/topics", body, 201)
         self.cloud.advance(60)
         config = {
             "connector.class": "DatagenSource",

@@ -610,6 +610,18 @@ def test_a_table_in_another_bucket_is_created_again(templates):
     )
 
 
+def test_the_rows_of_a_table_in_confluents_storage_go_with_it(templates):
+    before = copy.deepcopy(templates)
+    (stack,) = [template for name, template in before.items() if name.endswith("-confluent")]
+    stack["Resources"]["StockTradesTable"]["Properties"]["storage"] = "managed"
+    (only,) = compared(before, templates)
+    assert (only.action, only.data_loss) == (
+        Action.RECREATE,
+        "the Iceberg table with all its rows, which are in Confluent's storage; the new one begins with the "
+        "oldest record that the topic still has",
+    )
+
+
 def test_a_removed_table_has_no_new_one(templates):
     def less(resources):
         del resources["confluent"]["StockTradesTable"]
