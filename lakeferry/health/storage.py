@@ -81,7 +81,19 @@ def _check_existing_bucket(ctx: DeploymentContext, name: str, bucket: str) -> Ch
             f'Set `encryption.{purpose} = "{used}"` in the deployment file',
             wanted or "",
         )
+    if name.startswith("Tableflow") and (keys := _list_keys_before_first_table(ctx, bucket)):
+        more = " …" if keys[_SHOWN:] else ""
+        held = f"{bucket} holds {', '.join(keys[:_SHOWN])}{more}, and no table of Tableflow"
+        fix = "Name an empty bucket: Tableflow refuses one that is not empty when it writes its first table"
+        return GROUP.fail(name, held, fix)
     return GROUP.ok(name, f"{bucket} in {region}; it is never emptied")
+
+
+def _list_keys_before_first_table(ctx: DeploymentContext, bucket: str) -> list[str]:
+    """Return keys of a bucket into which Tableflow has written no table. Raises ClientError."""
+    listed = ctx.client("s3").list_objects_v2(Bucket=bucket, MaxKeys=_LISTED).get("Contents", [])
+    keys = [item["Key"] for item in listed]
+    return [] if any(is_of_table(key) for key in keys) else keys
 
 
 def find_wanted_key(ctx: DeploymentContext, name: str) -> str | None:

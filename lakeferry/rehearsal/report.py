@@ -17,7 +17,8 @@ NOT_COVERED: Final = (
     "document, and were not compared with a live account",
     "how long the vendors take: the simulators shorten their delays, and the embedded AWS creates "
     "resources in an instant",
-    "quotas, service control policies and permission boundaries of your accounts, and rules of your network",
+    "quotas, service control policies and permission boundaries of your accounts, and rules of your network: "
+    "the embedded AWS checks that subnets and security groups exist, and lets everything through",
     "what it costs: `lakeferry cost` estimates it from list prices",
     "delivery of mails: they end in an inbox of the embedded AWS",
     "speed and memory on Glue's workers: the job runs on real Spark, in one process on this machine",

@@ -26,7 +26,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import boto3
 import duckdb
@@ -40,6 +40,7 @@ from sqlglot.errors import SqlglotError
 
 from simulators.aws.athena_sql import NOT_SIMULATED, Failed, describe_position, translate
 from simulators.aws.athena_values import Column, describe_column, format_value
+from simulators.core import control
 
 _EXTENSIONS: Final = {
     "avro": duckdb_extension_avro,
@@ -262,6 +263,7 @@ class Engine:
                 raise Failed(
                     f"TABLE_NOT_FOUND: {position}Table 'awsdatacatalog.{database}.{name}' does not exist"
                 ) from None
+        _require_select(database, name, position)
         parameters = table.get("Parameters") or {}
         if parameters.get("table_type", "").lower() != "iceberg" or not parameters.get("metadata_location"):
             raise Failed(f"{NOT_SIMULATED}: {database}.{name} is not an Iceberg table")
@@ -279,6 +281,15 @@ class Engine:
             }
         except duckdb.Error as error:
             raise _explain_failure(error) from None
+
+
+def _require_select(database: str, table: str, position: str) -> None:
+    """Raise Failed if the caller has no SELECT of Lake Formation: Athena then finds no column."""
+    asked = {"database": database, "table": table, "key": os.environ["AWS_ACCESS_KEY_ID"]}
+    query = urlencode(asked)
+    path = f"/lake-formation/selectable?{query}"
+    if not control.call(os.environ["AWS_ENDPOINT_URL"], "GET", path)["selectable"]:
+        raise Failed(f"COLUMN_NOT_FOUND: {position}Relation contains no accessible columns")
 
 
 @contextmanager

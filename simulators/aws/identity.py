@@ -11,6 +11,7 @@ import json
 import os
 import threading
 import uuid
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import boto3
@@ -75,7 +76,7 @@ def assume(role_arn: str, service: str, session_name: str, *, source_arn: str | 
 
     Raises Refused.
     """
-    if not _is_enforced():
+    if not is_enforced():
         return ROOT
     if not is_trusted_by_role(role_arn, service, source_arn):
         raise Refused(f"{service} is not authorized to assume {role_arn or 'no role'}")
@@ -96,7 +97,7 @@ def assume(role_arn: str, service: str, session_name: str, *, source_arn: str | 
 
 def get_function_credentials(config: dict[str, Any]) -> Credentials:
     """Return the credentials that Lambda gives to a function."""
-    if not _is_enforced():
+    if not is_enforced():
         return ROOT
     variables = import_ministack("core.lambda_runtime").execution_credentials(config)
     return Credentials(
@@ -109,7 +110,7 @@ def is_trusted_by_role(role_arn: str, service: str, source_arn: str | None) -> b
 
     True if IAM is not enforced.
     """
-    if not _is_enforced():
+    if not is_enforced():
         return True
     role = import_ministack("services.iam")._roles.get(role_arn.rpartition("/")[2])
     if role is None or role["Arn"] != role_arn:
@@ -119,35 +120,70 @@ def is_trusted_by_role(role_arn: str, service: str, source_arn: str | None) -> b
     return bool(import_ministack("core.iam_evaluator").evaluate_trust_policy(document, service, context))
 
 
-def is_allowed_by_policy(policy: Any, service: str, action: str, resource: str, source_arn: str) -> bool:
-    """Return whether a resource-based policy allows the service to do this. True if IAM is not enforced."""
-    if not _is_enforced():
+def is_allowed_by_policy(  # noqa: PLR0917  (what a request to a resource has)
+    policy: Any,
+    service: str,
+    action: str,
+    resource: str,
+    source_arn: str,
+    keys: dict[str, str] | None = None,
+) -> bool:
+    """Return whether a resource-based policy allows the service to do this. `keys` are further condition
+    keys, in lower case. True if IAM is not enforced.
+    """
+    if not is_enforced():
         return True
     context = _build_service_context(action, resource, source_arn)
+    context.service_context.update(keys or {})
     result = import_ministack("core.iam_evaluator").evaluate_resource_policy(
         policy or {}, context, service=service
     )
     return bool(result.decision == "Allow")
 
 
-def may(role_arn: str, action: str, resource: str) -> bool:
-    """Return whether the role's identity-based policies allow this. True if IAM is not enforced."""
-    if not _is_enforced():
+def may(
+    principal_arn: str, action: str, resource: str, keys: Mapping[str, Any] | None = None, region: str = ""
+) -> bool:
+    """Return whether IAM allows this to a role or user: its own policies, its permissions boundary, and the
+    resource's policy. `keys` are condition keys in lower case. True if IAM is not enforced.
+    """
+    if not is_enforced() or principal_arn.endswith(":root"):
         return True
     evaluator = import_ministack("core.iam_evaluator")
+    is_user = ":user/" in principal_arn
+    name = _read_principal_name(principal_arn)
     context = evaluator.EvalContext(
-        principal_arn=role_arn,
-        principal_type="AssumedRole",
+        principal_arn=principal_arn,
+        principal_type="User" if is_user else "AssumedRole",
         principal_account=settings.ACCOUNT,
         action=action,
         resource_arn=resource,
-        region=settings.REGION,
+        region=region or settings.REGION,
+        service_context=dict(keys or {}),
     )
-    policies = evaluator._gather_role_policies(role_arn.rpartition("/")[2], settings.ACCOUNT)
-    return bool(evaluator.evaluate(context, policies).decision == "Allow")
+    gather = evaluator._gather_user_policies if is_user else evaluator._gather_role_policies
+    iam = import_ministack("services.iam")
+    principals = iam._users if is_user else iam._roles
+    limits = evaluator._permissions_boundary(principals, name, settings.ACCOUNT)
+    result = evaluator.evaluate(context, gather(name, settings.ACCOUNT), *limits)
+    service = action.partition(":")[0]
+    resource_policy = evaluator._resource_policy(service, resource)
+    if resource_policy:
+        is_required = service in evaluator._POLICY_REQUIRED
+        result = evaluator.combine_resource_policy(
+            result, context, *resource_policy, required=is_required, limits=limits
+        )
+    return bool(result.decision == "Allow")
 
 
-def _is_enforced() -> bool:
+def _read_principal_name(arn: str) -> str:
+    """Return the name of a role or user, from …:role/path/name or …:assumed-role/name/session."""
+    if ":assumed-role/" in arn:
+        return arn.split("/")[1]
+    return arn.rpartition("/")[2]
+
+
+def is_enforced() -> bool:
     return bool(import_ministack("app").AUTH)
 
 

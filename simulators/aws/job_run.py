@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from simulators.aws import identity, job_process, settings
+from simulators.aws import identity, job_process, network, settings
 from simulators.aws.delivery import describe_failure
 
 SERVICE: Final = "glue.amazonaws.com"
@@ -90,6 +90,8 @@ class JobRun:
         session_name = f"GlueJobRunnerSession-{self.record['Id'][-8:]}"
         try:
             credentials = identity.assume(role_arn, SERVICE, session_name)
+            if problem := network.find_problem_of_job(self._job, role_arn):
+                return "FAILED", problem
             script = _download_script(folder, self._job, self._arguments, credentials)
             return self._run(script, credentials)
         except identity.Refused:

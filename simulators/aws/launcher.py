@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from simulators.aws import settings
 from simulators.aws.controls import Controls
 from simulators.aws.hooks import Hook, Patch, apply
-from simulators.aws.lake_formation import Settings
+from simulators.aws.lake_formation_api import Api
 from simulators.aws.patches import PATCHES
 from simulators.core import cli, processes
 from simulators.core.faults import FaultInjector
@@ -188,7 +188,7 @@ def _lock_folder(state_dir: Path) -> Iterator[None]:
 
 
 def _wrap_app(app: Any) -> Any:
-    return Controls(Settings(app))
+    return Controls(Api(app))
 
 
 async def _serve(

@@ -284,6 +284,18 @@ def test_a_bucket_that_exists_may_have_objects(lake_aws):
     assert (check.result, check.message) == (Result.OK, f"{bucket} in eu-west-1; it is never emptied")
 
 
+def test_tableflows_bucket_must_be_empty_before_its_first_table(lake_aws):
+    bucket = create_bucket()
+    s3 = boto3.client("s3")
+    assert look_at_buckets(existing_tableflow_bucket=bucket)["Tableflow's bucket"].result is Result.OK
+    s3.put_object(Bucket=bucket, Key="theirs", Body=b"1")
+    check = look_at_buckets(existing_tableflow_bucket=bucket)["Tableflow's bucket"]
+    assert (check.result, "holds theirs" in check.message) == (Result.FAIL, True)
+    assert "Name an empty bucket" in check.fix
+    s3.put_object(Bucket=bucket, Key="10/11/v1/9f0c/metadata/1.metadata.json", Body=b"1")
+    assert look_at_buckets(existing_tableflow_bucket=bucket)["Tableflow's bucket"].result is Result.OK
+
+
 def test_a_bucket_that_should_exist_and_does_not_is_named(lake_aws):
     check = look_at_buckets(existing_tableflow_bucket="nobody-made-it")["Tableflow's bucket"]
     assert (check.result, check.message) == (Result.FAIL, "there is no bucket nobody-made-it")

@@ -12,9 +12,11 @@
   (StartQueryExecution, GetQueryResults); user guide, "Override client-side settings", "Configure per-query
   data usage limits", "Control access to Amazon S3 from Athena".
 
-Less strict than AWS: a caller with glue:GetTable doesn't need glue:GetDatabase, and there is no Lake
-Formation. The .metadata file of a result is JSON. Stricter than AWS: a statement that the engine doesn't
-support is refused as "not simulated".
+Where Lake Formation governs, a caller without SELECT on a table is told that it has no accessible columns.
+
+Less strict than AWS: a caller with glue:GetTable doesn't need glue:GetDatabase. The .metadata file of a
+result is JSON. Stricter than AWS: a statement that the engine doesn't support is refused as "not
+simulated".
 
 See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators
 -k "stock and athena"`

@@ -4,6 +4,9 @@
   are kept, so that a later deletion can succeed; also in a rollback. Stock MiniStack continues, and deletes
   even the functions that delete a custom resource. Source: CloudFormation user guide, DependsOn and "Delete
   stack fails".
+- cfn_deleted_resources: ListStackResources and DescribeStackResources answer for a deleted stack too, by its
+  ID, with DELETE_COMPLETE or DELETE_SKIPPED for each resource. Stock answers with an empty list. Source:
+  CloudFormation API reference, ListStackResources ("up to 90 days after the stack has been deleted").
 - cfn_failed_create: The physical ID in a custom resource's FAILED response to Create is kept, and the
   rollback sends Delete with it. Resources that the rollback can't delete stay in the stack, and deleting the
   stack tries again. Stock keeps neither. Source: CloudFormation user guide, "Custom resource response
@@ -34,6 +37,9 @@ from simulators.aws.hooks import Answer, Original, Patch, import_ministack
 
 DELETE_ORDER = Patch("cfn_delete_order")
 _STACKS: Final = "ministack.services.cloudformation.stacks"
+#: Holds names that it imported from `_STACKS`.
+_HANDLERS: Final = "ministack.services.cloudformation.handlers"
+_DELETE_PARAMETERS: Final = "stack_name stack_id retain_resources force"
 #: By stack: the logical IDs of resources that could not be deleted in the current operation.
 _undeleted: dict[str, set[str]] = {}
 
@@ -42,7 +48,8 @@ class StillNeeded(Exception):
     """A resource that could not be deleted needs this one. The message becomes the ResourceStatusReason."""
 
 
-@DELETE_ORDER.replaces(_STACKS, "_delete_stack_async", "stack_name stack_id retain_resources force")
+@DELETE_ORDER.replaces(_HANDLERS, "_delete_stack_async", _DELETE_PARAMETERS)
+@DELETE_ORDER.replaces(_STACKS, "_delete_stack_async", _DELETE_PARAMETERS)
 async def delete_stack(
     original: Callable[..., Awaitable[None]], stack_name: str, stack_id: str, *arguments: Any, **options: Any
 ) -> None:
@@ -87,6 +94,30 @@ def _list_dependents(stack_name: str, logical_id: str) -> set[str]:
         for name, resource in defined.items()
         if logical_id in engine._extract_deps(resource, set(defined))
     }
+
+
+DELETED_RESOURCES = Patch("cfn_deleted_resources")
+
+
+@DELETED_RESOURCES.replaces(_HANDLERS, "_delete_stack_async", _DELETE_PARAMETERS)
+@DELETED_RESOURCES.replaces(_STACKS, "_delete_stack_async", _DELETE_PARAMETERS)
+async def keep_deleted_resources(
+    original: Callable[..., Awaitable[None]], stack_name: str, stack_id: str, *arguments: Any, **options: Any
+) -> None:
+    services = import_ministack("services.cloudformation")
+    stack = services._stacks.get(stack_name) or {}
+    before = dict(stack.get("_resources", {}))
+    await original(stack_name, stack_id, *arguments, **options)
+    if stack.get("StackStatus") != "DELETE_COMPLETE":
+        return
+    skipped = {
+        event["LogicalResourceId"]
+        for event in services._stack_events.get(stack_id, [])
+        if event["ResourceStatus"] == "DELETE_SKIPPED"
+    }
+    for logical_id, resource in before.items():
+        resource["ResourceStatus"] = "DELETE_SKIPPED" if logical_id in skipped else "DELETE_COMPLETE"
+    stack["_resources"] = before
 
 
 FAILED_CREATE = Patch("cfn_failed_create")
@@ -265,6 +296,7 @@ def resolve_stack_outputs(
 
 PATCHES: Final = (
     DELETE_ORDER,
+    DELETED_RESOURCES,
     FAILED_CREATE,
     IN_PROGRESS,
     CUSTOM_RESOURCES,

@@ -10,8 +10,7 @@
 - glue_permissions: A call needs permission on the table, its database and the catalog; DeleteDatabase also on
   all tables and user-defined functions of the database. Stock checks only the database of a table, expects
   `table/<name>` for a database, and never checks the catalog, so it denies what AWS allows and allows what
-  AWS denies. As on stock, GetTables lists the whole database; AWS omits the tables on which the caller has no
-  permission. Source: Glue developer guide, "Identity-based policy examples for AWS Glue" and "Specifying AWS
+  AWS denies. Source: Glue developer guide, "Identity-based policy examples for AWS Glue" and "Specifying AWS
   Glue resource ARNs".
 - glue_runs: StartJobRun runs the script of ScriptLocation with the zips of --extra-py-files, read with the
   job's role, in the project's interpreter for its GlueVersion, with Glue's versions of Spark, Java and

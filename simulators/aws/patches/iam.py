@@ -4,6 +4,13 @@
   "Statement IDs (SID) in a single policy must be unique."; stock accepts them. Source: IAM user guide, "IAM
   JSON policy elements: Sid".
 
+- iam_principal_arn: aws:PrincipalArn of a role's session is the ARN of the role, with its path; stock has the
+  ARN of the session, which no policy names. Source: IAM user guide, "AWS global condition context keys".
+- iam_simulation: SimulatePrincipalPolicy finds roles and users with a path; stock looks for the path in their
+  names, and answers that they may do nothing. Source: IAM API reference, SimulatePrincipalPolicy.
+
+Less strict than AWS: SimulatePrincipalPolicy leaves out permissions boundaries.
+
 Beyond AWS: POST sessions/end {"role": "confluent-reader-*"} under /_simulator ends the sessions of matching
 roles, as if their duration had passed, and returns their number. Only an embedded AWS with `iam` refuses them
 then.
@@ -19,7 +26,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from simulators.aws import controls
-from simulators.aws.hooks import Patch, import_ministack
+from simulators.aws.hooks import Answer, Original, Patch, import_ministack
 from simulators.core import control
 
 STATEMENT_IDS = Patch("iam_statement_ids")
@@ -53,4 +60,32 @@ def _read_role(session: dict[str, Any]) -> str:
     return role_and_session.partition("/")[0]
 
 
-PATCHES = (STATEMENT_IDS,)
+PRINCIPAL_ARN = Patch("iam_principal_arn")
+
+
+@PRINCIPAL_ARN.replaces("ministack.core.iam_evaluator", "_resolve_condition_key", "key ctx")
+def resolve_condition_key(original: Any, key: str, ctx: Any) -> Any:
+    value = original(key, ctx)
+    if key.lower() != "aws:principalarn" or ":assumed-role/" not in str(value):
+        return value
+    role = import_ministack("services.iam")._roles.get(str(value).split("/")[1])
+    return role["Arn"] if role else value
+
+
+SIMULATION = Patch("iam_simulation")
+
+
+@SIMULATION.replaces_entry("ministack.services.iam", "_IAM_HANDLERS", "SimulatePrincipalPolicy")
+def simulate_principal_policy(original: Original, p: dict[str, Any]) -> Answer:
+    arn = import_ministack("services.iam")._p(p, "PolicySourceArn")
+    prefix, _, resource = arn.rpartition(":")
+    kind, _, path_and_name = resource.partition("/")
+    arn_without_path = f"{prefix}:{kind}/{path_and_name.rpartition('/')[2]}"
+    return original({**p, "PolicySourceArn": [arn_without_path]})
+
+
+PATCHES = (
+    SIMULATION,
+    STATEMENT_IDS,
+    PRINCIPAL_ARN,
+)

@@ -8,8 +8,10 @@
   "Email notifications".
 - sns_keys: Publishing to an encrypted topic needs kms:GenerateDataKey and kms:Decrypt on its key
   (KMSAccessDenied); a key that is disabled, pending deletion or missing is KMSDisabled, KMSInvalidState or
-  KMSNotFound. Everybody in the account may use alias/aws/sns. Stock never checks the key. Source: SNS
-  developer guide, "Managing Amazon SNS encryption keys and costs"; API reference, Publish (errors).
+  KMSNotFound. Everybody in the account may use alias/aws/sns. An alarm reaches an encrypted topic only if the
+  key's policy lets cloudwatch.amazonaws.com use it, which alias/aws/sns doesn't. Stock never checks the key.
+  Source: SNS developer guide, "Managing Amazon SNS encryption keys and costs"; API reference, Publish
+  (errors).
 
 Less strict than AWS: a subscription that nobody confirms is kept, whereas AWS removes it after two days.
 
@@ -32,7 +34,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import parse_qs, urlencode
 
-from simulators.aws import controls, settings
+from simulators.aws import controls, keys, settings
 from simulators.aws.hooks import Answer, Original, OriginalRequest, Patch, Request, import_ministack
 from simulators.core import control
 
@@ -276,8 +278,14 @@ def _find_subscription(topic: dict[str, Any], protocol: str, endpoint: str) -> A
 
 
 KEYS = Patch("sns_keys")
-_KMS_ACTIONS: Final = ("kms:GenerateDataKey", "kms:Decrypt")
 _AWS_MANAGED_KEY: Final = "alias/aws/sns"
+_CODES: Final = {
+    "AccessDenied": "KMSAccessDenied",
+    "Disabled": "KMSDisabled",
+    "InvalidState": "KMSInvalidState",
+    "NotFound": "KMSNotFound",
+}
+_CLOUDWATCH: Final = "cloudwatch.amazonaws.com"
 
 
 @KEYS.handles("ministack.services.sns")
@@ -285,40 +293,43 @@ async def handle_request(original: OriginalRequest, request: Request) -> Answer:
     sns = import_ministack("services.sns")
     fields = {**request.query, **parse_qs(request.body.decode("utf-8", errors="replace"))}
     if sns._p(fields, "Action") in ("Publish", "PublishBatch"):
+        keys.set_caller(request)
         arn = sns._normalize_arn(sns._p(fields, "TopicArn") or sns._p(fields, "TargetArn"))
         topic = sns._topic_by_arn_any_scope(arn)
-        if topic and (refusal := _find_refusal(topic, request)):
-            return sns._error(*refusal, 400)  # type: ignore[no-any-return]
+        if topic and (refusal := _find_refusal(topic)):
+            return sns._error(_CODES[refusal.kind], refusal.message, 400)  # type: ignore[no-any-return]
     return await original()
 
 
-def _find_refusal(topic: dict[str, Any], request: Request) -> tuple[str, str] | None:
-    """Return an error code and message, or None if the caller may use the topic's key."""
+def _find_refusal(topic: dict[str, Any]) -> keys.KeyRefusal | None:
+    """Return why the caller may not use the topic's key, None if it may."""
     key_name = topic["attributes"].get("KmsMasterKeyId") or _AWS_MANAGED_KEY
-    if key_name.endswith(_AWS_MANAGED_KEY):
-        return None
-    key = import_ministack("services.kms")._resolve_key(key_name)
-    if key is None:
-        return "KMSNotFound", f"Key {key_name} is not found."
-    if key["KeyState"] != "Enabled":
-        code = "KMSDisabled" if key["KeyState"] == "Disabled" else "KMSInvalidState"
-        return code, f"{key['Arn']} is {key['KeyState']}."
-    return _find_denial(key["Arn"], *request.read_caller())
+    return keys.find_refusal(key_name, keys.WRITES, "sns", {"aws:sns:topicArn": topic["arn"]})
 
 
-def _find_denial(key_arn: str, access_key: str, region: str) -> tuple[str, str] | None:
-    if not import_ministack("app").AUTH:
-        return None
-    evaluator = import_ministack("core.iam_evaluator")
-    for action in _KMS_ACTIONS:
-        denied = evaluator.enforce(access_key, action, "kms", region, key_arn, None)
-        if denied:
-            principal = getattr(denied, "principal_arn", "")
-            return (
-                "KMSAccessDenied",
-                f"User: {principal} is not authorized to perform: {action} on resource: {key_arn}",
-            )
-    return None
+@KEYS.replaces("ministack.services.cloudwatch", "_dispatch_alarm_actions", "alarm old_state new_state reason")
+def dispatch_alarm_actions(
+    original: Callable[..., None], alarm: dict[str, Any], old_state: str, new_state: str, reason: str
+) -> None:
+    """Leave out topics whose key CloudWatch may not use, as AWS does: the alarm's history says it failed."""
+    sns = import_ministack("services.sns")
+    open_actions = {}
+    for field in ("AlarmActions", "OKActions", "InsufficientDataActions"):
+        topics = {arn: sns._topic_by_arn_any_scope(arn) for arn in alarm.get(field) or []}
+        open_actions[field] = [
+            arn for arn, topic in topics.items() if topic is None or _is_open_to_alarms(topic, alarm)
+        ]
+    original({**alarm, **open_actions}, old_state, new_state, reason)
+
+
+def _is_open_to_alarms(topic: dict[str, Any], alarm: dict[str, Any]) -> bool:
+    key_name = topic["attributes"].get("KmsMasterKeyId")
+    if not key_name:
+        return True
+    is_own = not keys.is_managed_by_aws(key_name)
+    return is_own and keys.is_open_to_service(
+        key_name, _CLOUDWATCH, keys.WRITES, source_arn=alarm.get("AlarmArn", "")
+    )
 
 
 PATCHES: Final = (

@@ -87,6 +87,22 @@ def _failing(aws, *, stubborn, makes=False):
     return custom(aws, source)
 
 
+@probe("cfn_deleted_resources")
+def remembers_the_resources_of_a_deleted_stack(aws):
+    """The stack has a topic, and a queue that is kept."""
+    stacks = aws.client("cloudformation")
+    queue = {"Type": "AWS::SQS::Queue", "DeletionPolicy": "Retain"}
+    name = begin_stack(aws, "AWS::SNS::Topic", {"Queue": queue})
+    settled_events(aws, name)
+    id = stacks.describe_stacks(StackName=name)["Stacks"][0]["StackId"]
+    stacks.delete_stack(StackName=name)
+    settled_events(aws, name)
+    pages = stacks.get_paginator("list_stack_resources").paginate(StackName=id)
+    listed = [resource for page in pages for resource in page["StackResourceSummaries"]]
+    found = {resource["LogicalResourceId"]: resource["ResourceStatus"] for resource in listed}
+    return found == {"It": "DELETE_COMPLETE", "Queue": "DELETE_SKIPPED"}
+
+
 @probe("cfn_failed_create")
 def deletes_the_object_of_a_failed_create(aws):
     name = begin_stack(aws, "Custom::Thing", ServiceToken=_failing(aws, stubborn=False))

@@ -2,7 +2,9 @@
 
 import json
 
-from simulators.tests.aws.probe_kit import refuses
+from simulators.tests.aws.probe_kit import probe, refuses
+from tests.support.aws_clients import error_of, policy
+from tests.support.runtime_kit import numbered
 
 
 def put(*names):
@@ -21,3 +23,42 @@ def put(*names):
 refuses(
     "iam_statement_ids", "refuses_two_statements_of_one_sid", "MalformedPolicyDocument", put("Read", "Read")
 )
+
+
+@probe("iam_principal_arn")
+def a_session_has_the_arn_of_its_role(aws):
+    """As in a bucket policy that lets only one role write."""
+    bucket = aws.new_bucket()
+    roles = []
+    for number in range(2):
+        name = f"only-{bucket}-{number}"
+        trust = {"Effect": "Allow", "Principal": {"AWS": "*"}, "Action": "sts:AssumeRole"}
+        role = aws.iam.create_role(Path="/data/", RoleName=name, AssumeRolePolicyDocument=policy(trust))
+        allow = {"Effect": "Allow", "Action": "s3:PutObject", "Resource": "*"}
+        aws.iam.put_role_policy(RoleName=name, PolicyName="own", PolicyDocument=policy(allow))
+        roles.append(role["Role"]["Arn"])
+    deny = {
+        "Effect": "Deny",
+        "Principal": "*",
+        "Action": "s3:PutObject",
+        "Resource": f"arn:aws:s3:::{bucket}/*",
+    }
+    deny["Condition"] = {"ArnNotEquals": {"aws:PrincipalArn": roles[0]}}
+    aws.s3.put_bucket_policy(Bucket=bucket, Policy=policy(deny))
+    answers = [
+        error_of(aws.assuming(role).s3.put_object, Bucket=bucket, Key="k", Body=b"1") for role in roles
+    ]
+    return answers == [None, "AccessDenied"]
+
+
+@probe("iam_simulation")
+def simulates_a_role_with_a_path(aws):
+    name = numbered("simulated")
+    trust = {"Effect": "Allow", "Principal": {"AWS": "*"}, "Action": "sts:AssumeRole"}
+    made = aws.iam.create_role(Path="/data/", RoleName=name, AssumeRolePolicyDocument=policy(trust))
+    allow = {"Effect": "Allow", "Action": "s3:PutObject", "Resource": "*"}
+    aws.iam.put_role_policy(RoleName=name, PolicyName="own", PolicyDocument=policy(allow))
+    results = aws.iam.simulate_principal_policy(
+        PolicySourceArn=made["Role"]["Arn"], ActionNames=["s3:PutObject", "s3:GetObject"]
+    )["EvaluationResults"]
+    return [result["EvalDecision"] for result in results] == ["allowed", "implicitDeny"]

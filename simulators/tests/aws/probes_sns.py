@@ -193,3 +193,38 @@ def refuses_a_disabled_key(aws):
     sns, topic, _ = topic_and_address(aws, KmsMasterKeyId=key)
     kms.disable_key(KeyId=key)
     return error_of(sns.publish, TopicArn=topic, Message="m") == "KMSDisabled"
+
+
+@probe("sns_keys")
+def wants_a_key_that_alarms_may_use(aws):
+    """Alarms reach a topic whose key lets CloudWatch use it, and no other encrypted topic."""
+    own = {
+        "Effect": "Allow",
+        "Principal": {"AWS": f"arn:aws:iam::{aws.server.account}:root"},
+        "Action": "kms:*",
+        "Resource": "*",
+    }
+    lets_alarms = own | {"Principal": {"Service": "cloudwatch.amazonaws.com"}}
+    kms = aws.client("kms")
+    metrics = aws.client("cloudwatch")
+    mails = []
+    for statements in ((own,), (own, lets_alarms)):
+        key = kms.create_key(Policy=policy(*statements))["KeyMetadata"]["KeyId"]
+        sns, topic, address = topic_and_address(aws, KmsMasterKeyId=key)
+        sns.subscribe(TopicArn=topic, Protocol="email", Endpoint=address)
+        follow(aws, address)
+        name = f"alarm-of-{address}"
+        metrics.put_metric_alarm(
+            AlarmName=name,
+            Namespace="N",
+            MetricName="M",
+            Period=60,
+            EvaluationPeriods=1,
+            Threshold=0,
+            Statistic="Sum",
+            ComparisonOperator="GreaterThanThreshold",
+            AlarmActions=[topic],
+        )
+        metrics.set_alarm_state(AlarmName=name, StateValue="ALARM", StateReason="test")
+        mails.append([mail["subject"] for mail in inbox(aws, address) if mail["kind"] == "message"])
+    return mails[0] == [] and len(mails[1]) == 1
