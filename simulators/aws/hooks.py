@@ -262,3 +262,8 @@ def import_ministack(name: str) -> Any:
     It can be imported only in the server's process.
     """
     return importlib.import_module(f"ministack.{name}")
+
+
+def get_region() -> str:
+    """Return the region of the request that is processed."""
+    return str(import_ministack("core.responses").get_region())

@@ -18,7 +18,7 @@ import boto3
 from botocore.config import Config
 
 from simulators.aws import settings
-from simulators.aws.hooks import import_ministack
+from simulators.aws.hooks import get_region, import_ministack
 
 _TRIES: Final = 4
 _client_lock: Final = threading.Lock()
@@ -158,7 +158,7 @@ def may(
         principal_account=settings.ACCOUNT,
         action=action,
         resource_arn=resource,
-        region=region or settings.REGION,
+        region=region or get_region(),
         service_context=dict(keys or {}),
     )
     gather = evaluator._gather_user_policies if is_user else evaluator._gather_role_policies
@@ -197,7 +197,7 @@ def _build_service_context(action: str, resource: str, source_arn: str | None) -
         principal_account="",
         action=action,
         resource_arn=resource,
-        region=settings.REGION,
+        region=get_region(),
         service_context=keys,
     )
 

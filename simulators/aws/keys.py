@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from typing import Any, Final, NamedTuple
 
 from simulators.aws import identity, settings
-from simulators.aws.hooks import Request, import_ministack
+from simulators.aws.hooks import Request, get_region, import_ministack
 
 WRITES: Final = ("kms:GenerateDataKey", "kms:Decrypt")
 
@@ -96,7 +96,7 @@ def _find_state(key: dict[str, Any]) -> KeyRefusal | None:
 
 def _build_condition_keys(service: str, context: Mapping[str, str]) -> dict[str, str]:
     return {
-        "kms:viaservice": f"{service}.{settings.REGION}.amazonaws.com",
+        "kms:viaservice": f"{service}.{get_region()}.amazonaws.com",
         "kms:calleraccount": settings.ACCOUNT,
         **{f"kms:encryptioncontext:{name}".lower(): value for name, value in context.items()},
     }
@@ -134,7 +134,7 @@ def _describe_denial(principal: str, action: str, key_arn: str, keys: dict[str, 
         principal_account=settings.ACCOUNT,
         action=action,
         resource_arn=key_arn,
-        region=settings.REGION,
+        region=get_region(),
         service_context=keys,
     )
     is_allowed = evaluator.evaluate_resource_policy(policy, context).decision == "Allow"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from simulators.aws import identity, settings
-from simulators.aws.hooks import import_ministack
+from simulators.aws.hooks import get_region, import_ministack
 
 _ALL_PORTS: Final = (0, 65535)
 #: With this tag Glue marks the network interfaces that it creates.
@@ -100,7 +100,7 @@ def find_problem_of_job(job: dict[str, Any], role_arn: str) -> str:
 
 def _check_connection(name: str, role_arn: str) -> Iterator[str]:
     """Yield what is wrong with a connection, and with what the role may do in its network."""
-    arn = f"arn:aws:glue:{settings.REGION}:{settings.ACCOUNT}"
+    arn = f"arn:aws:glue:{get_region()}:{settings.ACCOUNT}"
     for resource in (f"{arn}:catalog", f"{arn}:connection/{name}"):
         if not identity.may(role_arn, "glue:GetConnection", resource):
             yield (
@@ -135,7 +135,7 @@ def _check_role_of_job(role_arn: str, subnet_id: str) -> Iterator[str]:
     for action, message in messages.items():
         if not identity.may(role_arn, f"ec2:{action}", "*"):
             yield message
-    interface = f"arn:aws:ec2:{settings.REGION}:{settings.ACCOUNT}:network-interface/eni-0"
+    interface = f"arn:aws:ec2:{get_region()}:{settings.ACCOUNT}:network-interface/eni-0"
     for action in ("CreateTags", "DeleteTags"):
         if not identity.may(role_arn, f"ec2:{action}", interface, _TAG_OF_GLUE):
             yield f"Failed to call ec2:{action}"
@@ -184,7 +184,7 @@ def _check_way_to_s3(subnet_id: str) -> Iterator[str]:
     endpoints = [
         endpoint
         for endpoint in ec2._vpc_endpoints.values()
-        if endpoint["ServiceName"] == f"com.amazonaws.{settings.REGION}.s3"
+        if endpoint["ServiceName"] == f"com.amazonaws.{get_region()}.s3"
         and table.get("RouteTableId") in endpoint["RouteTableIds"]
     ]
     has_gateway = any(route.get("NatGatewayId") for route in table.get("Routes", []))

@@ -27,11 +27,11 @@ class Clients:
             "SessionToken": None,
         }
 
-    def client(self, service, **config):
+    def client(self, service, region=None, **config):
         return boto3.client(
             service,
             endpoint_url=self.server.url,
-            region_name=self.server.region,
+            region_name=region or self.server.region,
             aws_access_key_id=self._credentials["AccessKeyId"],
             aws_secret_access_key=self._credentials["SecretAccessKey"],
             aws_session_token=self._credentials["SessionToken"],

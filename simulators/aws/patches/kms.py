@@ -35,7 +35,15 @@ from typing import Any, Final, NamedTuple
 
 from simulators.aws import keys, settings
 from simulators.aws.answers import Provisioned, ProvisioningFailed, build_json_error
-from simulators.aws.hooks import Answer, Original, OriginalRequest, Patch, Request, import_ministack
+from simulators.aws.hooks import (
+    Answer,
+    Original,
+    OriginalRequest,
+    Patch,
+    Request,
+    get_region,
+    import_ministack,
+)
 
 S3 = Patch("s3_kms")
 _S3: Final = "ministack.services.s3"
@@ -168,7 +176,7 @@ def provision_secret(
 
 def _find_unusable_key(key_name: str | None, secret_name: str) -> Answer | None:
     """Return the refusal of a key that a secret is to have. Its suffix is not known yet."""
-    prefix = f"arn:aws:secretsmanager:{settings.REGION}:{settings.ACCOUNT}:secret:"
+    prefix = f"arn:aws:secretsmanager:{get_region()}:{settings.ACCOUNT}:secret:"
     named = {"KmsKeyId": key_name, "ARN": f"{prefix}{secret_name}-AbCdEf"}
     return _find_secret_refusal(named, *keys.WRITES, version=_VALIDATION)
 
@@ -222,8 +230,8 @@ def update_log_group(
 
 def _find_problem_of_group(name: str, key_name: str | None) -> str:
     """Return why the log group can't have the key, "" if it can."""
-    arn = f"arn:aws:logs:{settings.REGION}:{settings.ACCOUNT}:log-group:{name}"
-    service = f"logs.{settings.REGION}.amazonaws.com"
+    arn = f"arn:aws:logs:{get_region()}:{settings.ACCOUNT}:log-group:{name}"
+    service = f"logs.{get_region()}.amazonaws.com"
     if not key_name:
         return ""
     context = {"aws:logs:arn": arn}

@@ -37,7 +37,7 @@ from typing import Any, Final
 
 from simulators.aws import identity, settings
 from simulators.aws.delivery import send_to_dead_letter_queue
-from simulators.aws.hooks import Answer, Original, Patch, import_ministack, run_in_background
+from simulators.aws.hooks import Answer, Original, Patch, get_region, import_ministack, run_in_background
 
 INTERPRETER = Patch("lambda_interpreter")
 
@@ -199,7 +199,7 @@ def emit_lambda_logs(
 def _may_write(config: dict[str, Any]) -> bool:
     role = config.get("Role", "")
     group = (config.get("LoggingConfig") or {}).get("LogGroup") or f"/aws/lambda/{config['FunctionName']}"
-    arn = f"arn:aws:logs:{settings.REGION}:{settings.ACCOUNT}:log-group:{group}"
+    arn = f"arn:aws:logs:{get_region()}:{settings.ACCOUNT}:log-group:{group}"
     exists = group in import_ministack("services.cloudwatch_logs")._log_groups
     if not exists and not identity.may(role, "logs:CreateLogGroup", arn):
         return False

@@ -15,7 +15,7 @@ OBJECTS = (["s3:GetObject", "s3:PutObject", "s3:ListBucket"], "*")
 SECRETS = ("secretsmanager:*", "*")
 
 
-def new_key(aws, *statements, account=True):
+def new_key(aws, *statements, account=True, region=None):
     """Create a key whose policy has these statements, and leaves the rest to IAM if `account`. Return its
     ARN.
     """
@@ -26,7 +26,7 @@ def new_key(aws, *statements, account=True):
         "Resource": "*",
     }
     document = policy(*([own] if account else []), *statements)
-    return aws.client("kms").create_key(Policy=document)["KeyMetadata"]["Arn"]
+    return aws.client("kms", region).create_key(Policy=document)["KeyMetadata"]["Arn"]
 
 
 def encrypted_bucket(aws, key):
@@ -36,11 +36,13 @@ def encrypted_bucket(aws, key):
     return bucket
 
 
-def role_with(aws, *statements, via=None):
-    """Return clients of a new role. `via` limits the use of keys to a service."""
+def role_with(aws, *statements, via=None, region=None):
+    """Return clients of a new role. `via` limits the use of keys to a service, in the server's region or
+    another one.
+    """
     arn = aws.new_role(*statements)
     if via:
-        through = f"{via}.{aws.server.region}.amazonaws.com"
+        through = f"{via}.{region or aws.server.region}.amazonaws.com"
         use = {"Effect": "Allow", "Action": USES, "Resource": "*"}
         use["Condition"] = {"StringEquals": {"kms:ViaService": through}}
         aws.iam.put_role_policy(
@@ -167,6 +169,21 @@ def wants_the_key_of_a_secret(aws):
     ]
     denied = "AccessDeniedException"
     return answers == [denied, None, denied, None, denied, None]
+
+
+@probe("secrets_kms")
+def is_the_service_of_the_region_that_is_called(aws):
+    region = "eu-central-1"
+    name = numbered("secret")
+    key = new_key(aws, region=region)
+    aws.client("secretsmanager", region).create_secret(Name=name, SecretString="1", KmsKeyId=key)
+    in_region = role_with(aws, SECRETS, via="secretsmanager", region=region)
+    in_another = role_with(aws, SECRETS, via="secretsmanager")
+    answers = [
+        error_of(clients.client("secretsmanager", region).get_secret_value, SecretId=name)
+        for clients in (in_region, in_another)
+    ]
+    return answers == [None, "AccessDeniedException"]
 
 
 @probe("secrets_kms")
