@@ -53,14 +53,15 @@ test-slow:
 
 rehearse:
 	@$(BOOTSTRAP) flink
-	@$(BIN)/lakeferry rehearse $(if $(KEEP),--keep)
+	@$(BIN)/lakeferry rehearse --example $(if $(KEEP),--keep)
 
-# Deploys each file in project/deployments/ that the rehearsal doesn't deploy, one of exports over tables that exist, one on a
-# cluster of another team, two of a table in Confluent's storage, and two in the account of a security department.
+# Rehearses a file of each kind: over tables that exist, on a cluster of another team, with tables in Confluent's storage, and for
+# production. Then deploys the same kinds step by step, as users do, beside what other teams have, and two in the account of a
+# security department.
 deployments:
 	@$(BOOTSTRAP) flink
 	@$(BIN)/python -m pytest -m deep tests/cli/test_shipped_deployments.py tests/cli/test_existing_tables.py tests/cli/test_existing_cluster.py \
-		tests/cli/test_managed_storage.py tests/cli/test_regulated_account.py
+		tests/cli/test_managed_storage.py tests/cli/test_regulated_account.py tests/rehearsal/test_any_file.py
 
 # Tests that take hours: the long campaigns, and all tests of the job on a local Spark cluster. Prints each test when it ends.
 # CI runs both parts at the same time, on two machines.

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from lakeferry.output import Output
-from lakeferry.rehearsal import faults, run
+from lakeferry.rehearsal import faults, run, subject
 
 RESULT: Final = Path(__file__).parent / "results" / "faults.md"
 
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return 0
     seeds = range(options.first, options.first + options.seeds)
-    document = run.run_fault_campaign(Output(), "dev", seeds, out=options.out)
+    document = run.run_fault_campaign(Output(), subject.load_example(), seeds, out=options.out)
     RESULT.write_text(page(document), encoding="utf-8")
     return 0
 

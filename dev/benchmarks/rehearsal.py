@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from lakeferry.output import Output
-from lakeferry.rehearsal import run
+from lakeferry.rehearsal import run, subject
 
 RESULT: Final = Path(__file__).parent / "results" / "rehearsal.md"
 #: Seconds, on two cores, once everything is set up.
@@ -18,7 +18,10 @@ GOALS: Final = {"the whole rehearsal": 180.0, "deploy": 35.0}
 
 
 def main() -> int:
-    RESULT.write_text(page(run.run_rehearsal(Output(), "dev", out=Path("out"), keep=False)), encoding="utf-8")
+    RESULT.write_text(
+        page(run.run_rehearsal(Output(), subject.load_example(), out=Path("out"), keep=False)),
+        encoding="utf-8",
+    )
     return 0
 
 

@@ -152,12 +152,14 @@ class CliFailed(Exception):
 class Cdk:
     """CDK for a deployment.
 
-    `folder` holds the templates. All output is appended to the file `log`, without secrets.
+    `folder` holds the templates. All output is appended to the file `log`, without secrets. `root` is the
+    checkout whose app and project are used.
     """
 
     ctx: DeploymentContext
     folder: Path
     log: Path = Path(os.devnull)
+    root: Path = ROOT
 
     def synth(self, report: Reporter, deployments: Path | None = None, repair: str = "") -> None:
         """Synthesise the templates into `folder`. Raises CliFailed, CommandFailed.
@@ -195,7 +197,8 @@ class Cdk:
         Node.js or if the CLI can't be installed.
         """
         last: deque[str] = deque(maxlen=_KEPT_LINES)
-        with self.log.open("a", encoding="utf-8") as log, _start_process(verb, words, variables) as running:
+        started = _start_process(verb, words, variables, self.root)
+        with self.log.open("a", encoding="utf-8") as log, started as running:
             reader = threading.Thread(target=_read, args=(running, log, report, last))
             reader.start()
             try:
@@ -215,7 +218,7 @@ def open_templates(ctx: DeploymentContext, log: Path = Path(os.devnull)) -> Iter
 
 
 def _start_process(
-    verb: str, words: Sequence[str], variables: Mapping[str, str] | None
+    verb: str, words: Sequence[str], variables: Mapping[str, str] | None, root: Path
 ) -> subprocess.Popen[str]:
     """Start the process in its own session, so that Ctrl-C reaches only this process, which then stops the
     other one.
@@ -228,7 +231,7 @@ def _start_process(
     except (NoNode, NoCommandLine) as missing:
         raise CommandFailed("NO-CDK", str(missing)) from None
     return subprocess.Popen(
-        command, cwd=ROOT, env={**build_environment(node_), **(variables or {})}, stdin=subprocess.DEVNULL,
+        command, cwd=root, env={**build_environment(node_), **(variables or {})}, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, encoding="utf-8", errors="replace",
         start_new_session=True,
     )  # fmt: skip

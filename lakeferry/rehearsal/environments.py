@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +17,7 @@ from typing import Any, Final
 
 import attrs
 
+from config.deployments.model import Snowflake as SnowflakeSettings
 from lakeferry.deployment import snowflake_admin
 from lakeferry.deployment.context import FUNCTIONS, DeploymentContext
 from lakeferry.errors import CommandFailed
@@ -80,27 +82,33 @@ class SimulatedEnvironment:
 
 @contextmanager
 def open_environment(
-    account: str, begins: float, *, region: str = settings.REGION, flink: bool = True
+    account: str,
+    begins: float,
+    *,
+    region: str = settings.REGION,
+    flink: bool = True,
+    organization: str = "",
 ) -> Iterator[SimulatedEnvironment]:
     """Start empty simulators; without Flink no statement runs. `account` is the name of the Snowflake
     account.
 
-    Confluent's records begin at `begins`, in seconds since 1970.
+    Confluent's records begin at `begins`, in seconds since 1970. `organization` is the id of Confluent's
+    organization, if that matters.
     """
     start = datetime.fromtimestamp(begins, UTC).isoformat()
     try:
         with EmbeddedAws(iam=True) as aws:
             shared = ["--aws", aws.url, "--region", region]
-            options = [*shared, "--start", start, "--delays", str(_DELAYS)]
+            options = [*shared, "--start", start, "--delays", str(_DELAYS), "--organization", organization]
             if flink:
                 options.append("--flink")
             with (
                 _run_simulator("simulators.confluent", options) as confluent,
                 _run_simulator("simulators.snowflake", [*shared, "--account", account]) as snowflake,
             ):
-                yield SimulatedEnvironment(
-                    aws, confluent, snowflake, _build_variables(aws, confluent, snowflake)
-                )
+                variables = _build_variables(aws, confluent, snowflake)
+                variables |= {"AWS_REGION": region, "AWS_DEFAULT_REGION": region}
+                yield SimulatedEnvironment(aws, confluent, snowflake, variables)
     except EmbeddedAwsFailed as error:
         raise CommandFailed("EMBEDDED-AWS", str(error)) from None
 
@@ -146,25 +154,38 @@ def prepare(ctx: DeploymentContext, simulators: SimulatedEnvironment) -> None:
     """Do what admins do once: store the Cloud key, and create Snowflake's deployer by the script of
     prepare-snowflake.md.
     """
-    secrets = ctx.client("secretsmanager")
-    key = {
-        "apiKey": simulators.confluent["cloud_api_key"],
-        "apiSecret": simulators.confluent["cloud_api_secret"],
-    }
-    _store(secrets, ctx.deployment.created_confluent.cloud_key_secret, key)
+    store_secret(ctx, ctx.deployment.created_confluent.cloud_key_secret, get_cloud_key(simulators))
+    prepare_snowflake(ctx, simulators)
+
+
+def get_cloud_key(simulators: SimulatedEnvironment) -> dict[str, str]:
+    """Return the key of the organization's owner as a secret has it."""
+    announced = simulators.confluent
+    return {"apiKey": announced["cloud_api_key"], "apiSecret": announced["cloud_api_secret"]}
+
+
+def prepare_snowflake(ctx: DeploymentContext, simulators: SimulatedEnvironment) -> None:
+    """Create the deployer, and store its key pair. Do nothing for a deployment without Snowflake."""
     snowflake = ctx.deployment.snowflake
     if snowflake is None or not snowflake.enabled:
         return
-    pair = make_deployer(simulators)
+    pair = make_deployer(simulators, snowflake)
     fields = {"account": snowflake.account, "user": snowflake.user, "privateKey": pair.private_pem.reveal()}
-    _store(secrets, snowflake.key_secret, fields)
+    store_secret(ctx, snowflake.key_secret, fields)
 
 
-def make_deployer(simulators: SimulatedEnvironment) -> KeyPair:
-    """Run the admin's script and return the key pair of the user that it creates."""
+def make_deployer(simulators: SimulatedEnvironment, snowflake: SnowflakeSettings) -> KeyPair:
+    """Run the admin's script, with the names of the deployment file, and return the key pair of the user that
+    it creates.
+    """
     pair = keypair.make()
+    names = {"USER": snowflake.user, "ROLE": snowflake.role, "WAREHOUSE": snowflake.deployer_warehouse}
+    script = snowflake_admin.script()
+    for kind, name in names.items():
+        pattern = rf"\b({kind}(?: IF NOT EXISTS |=| )){contract.SNOWFLAKE_DEPLOYER}\b"
+        script = re.sub(pattern, rf"\g<1>{name}", script)
     connection = open_admin(simulators)
-    for statement in snowflake_admin.script().replace(snowflake_admin.PUBLIC_KEY, pair.public).splitlines():
+    for statement in script.replace(snowflake_admin.PUBLIC_KEY, pair.public).splitlines():
         connection.run(sql.Sql(statement.rstrip(";")))
     return pair
 
@@ -179,5 +200,5 @@ def open_admin(simulators: SimulatedEnvironment) -> Snowflake:
     )
 
 
-def _store(secrets: Any, name: str, fields: Mapping[str, str]) -> None:
-    secrets.create_secret(Name=name, SecretString=json.dumps(fields))
+def store_secret(ctx: DeploymentContext, name: str, fields: Mapping[str, str]) -> None:
+    ctx.client("secretsmanager").create_secret(Name=name, SecretString=json.dumps(fields))

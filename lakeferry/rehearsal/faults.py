@@ -252,9 +252,7 @@ def count_shape(items: list[Item]) -> Shape:
 
 def measure_baseline(harness: Harness, report: Reporter) -> Baseline:
     """Deploy, update and destroy once without faults."""
-    baseline = Baseline(
-        harness.cdk, lifecycle.synth(harness, "changed", lifecycle.changed(lifecycle.original(harness)))
-    )
+    baseline = Baseline(harness.cdk, lifecycle.synth_change(harness))
     injector = Injector(harness.simulators)
     for name, cdk in (("deploy", baseline.deployed), ("update", baseline.updated)):
         injector.count()

@@ -4,8 +4,7 @@ checks share.
 
 from __future__ import annotations
 
-import csv
-import io
+import base64
 import json
 import os
 import pty
@@ -20,12 +19,15 @@ from typing import Any, Final
 
 import attrs
 
-from config.project import DEFAULT_STAGE
+from config.deployments.model import Deployment
+from config.project import DEFAULT_STAGE, PROJECT
 from lakeferry.deployment import cdk, node
 from lakeferry.deployment.cdk import Cdk
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.local.bootstrap import ROOT
 from lakeferry.rehearsal.environments import SimulatedEnvironment
+from lakeferry.rehearsal.events import Plan, TopicEvents, decode
+from lakeferry.rehearsal.oracle import Record
 from lambdas.shared.clock import Deadline, SystemClock
 from stacks.assets import build_glue_zip
 
@@ -53,6 +55,17 @@ class Check:
 
 
 @attrs.frozen
+class NotApplicable:
+    """A check that has nothing to check in this deployment, and why."""
+
+    claim: str
+    why: str
+
+
+Result = Check | NotApplicable
+
+
+@attrs.frozen
 class Phase:
     """A part of a rehearsal with the checks that passed in it. `seconds` are wall-clock time."""
 
@@ -60,6 +73,7 @@ class Phase:
     seconds: float
     checks: list[Check]
     failure: str = ""
+    not_applicable: list[NotApplicable] = attrs.Factory(list)
 
 
 def wait_until(poll: Callable[[], Any], message: str, seconds: float = _PATIENCE_SECONDS) -> Any:
@@ -76,21 +90,24 @@ def wait_until(poll: Callable[[], Any], message: str, seconds: float = _PATIENCE
 #: What the commands need of a checkout. `make setup` has installed the rest, which is linked.
 _PARTS: Final = (
     "app.py", "cdk.json", "config", "glue_jobs", "lakeferry", "lambdas", "package-lock.json",
-    "package.json", "project", "simulators", "stacks",
+    "package.json", "simulators", "stacks",
 )  # fmt: skip
 _LINKS: Final = (".venv", ".venv-aws", ".jars", "build", "node_modules")
 _COMMAND_SECONDS: Final = 1500.0
 _SILENCE_SECONDS: Final = 300.0
 
 
-def copy_project(root: Path) -> None:
+def copy_project(root: Path, project: Path = PROJECT) -> None:
+    """Copy a checkout to `root`, with this folder of deployments/, exports/, topics/ and flink/."""
     cdk.ensure_command_line(node.find())  # fetches it unless it is installed
     build_glue_zip()  # builds it into build/
+    ignored = shutil.ignore_patterns("__pycache__")
     for part in _PARTS:
         if (ROOT / part).is_file():
             shutil.copy(ROOT / part, root / part)
         else:
-            shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(ROOT / part, root / part, ignore=ignored)
+    shutil.copytree(project, root / PROJECT.name, ignore=ignored)
     for part in _LINKS:
         (root / part).symlink_to(ROOT / part)
 
@@ -107,8 +124,13 @@ class Project:
     printed: dict[str, str] = attrs.Factory(dict)
 
     @property
+    def folder(self) -> Path:
+        """Return the folder of deployments/, exports/, topics/ and flink/."""
+        return self.root / "project"
+
+    @property
     def file(self) -> Path:
-        return self.root / "project" / "deployments" / f"{self.stage}.toml"
+        return self.folder / "deployments" / f"{self.stage}.toml"
 
     def show(self, words: str, *more: str, stdin: str = "", ends: int | None = 0) -> str:
         """Run a command and return standard output and standard error together, as a terminal shows them.
@@ -221,12 +243,37 @@ def _read(terminal: int, process: subprocess.Popen[bytes]) -> str:
         return ""
 
 
+@attrs.frozen
+class TopicRecords:
+    """`schema` is the Avro schema of the values, "" for a topic without records and without a schema."""
+
+    schema: str
+    records: list[Record]
+
+    @classmethod
+    def of_events(cls, events: TopicEvents) -> TopicRecords:
+        """Return what was written into a table that exists, with the offsets that Kafka would give it."""
+        offsets: dict[int, int] = {}
+        records = []
+        for record in events.records:
+            offset = offsets.get(record.partition, 0)
+            offsets[record.partition] = offset + 1
+            records.append(attrs.evolve(record, offset=offset))
+        return cls(events.schema, records)
+
+    @property
+    def values(self) -> list[dict[str, Any]]:
+        return [decode(base64.b64decode(record.avro), self.schema) for record in self.records]
+
+
 @attrs.define
 class Harness:
     """A deployment in the simulators, and the project that its user works in. The rehearsal writes its files
     to `out`.
 
-    `cdk` does what a user does without Lakeferry (bootstrap). Runs with faults also deploy with it.
+    `cdk` does what a user does without Lakeferry (bootstrap). Runs with faults also deploy with it. `plan`
+    has the events and the exports. `cloud_key` is that of the file's owner, as a secret has it. `initial` are
+    Confluent's objects before the deployment, by kind.
     """
 
     ctx: DeploymentContext
@@ -234,6 +281,26 @@ class Harness:
     project: Project
     cdk: Cdk
     out: Path
+    plan: Plan
+    is_example: bool = False
+    cloud_key: dict[str, str] = attrs.Factory(dict)
+    initial: dict[str, list[str]] = attrs.Factory(dict)
+
+    @property
+    def deployment(self) -> Deployment:
+        return self.ctx.deployment
+
+    @property
+    def cluster_id(self) -> str:
+        """Return the id of the Kafka cluster."""
+        confluent = self.deployment.confluent
+        existing = confluent.cluster_id if confluent else None
+        return existing or self.output("confluent", "KafkaClusterId")
+
+    @property
+    def database(self) -> str:
+        """Return the Glue database of the tables."""
+        return self.deployment.existing_glue_database or self.output("confluent", "KafkaClusterId")
 
     def output(self, part: str, name: str) -> str:
         """Return an output of the stack `<prefix>-<part>`. Raises CheckFailed if it has no such output."""
@@ -249,12 +316,22 @@ class Harness:
         fields: dict[str, str] = json.loads(value["SecretString"])
         return fields
 
-    def records(self, topic: str) -> list[dict[str, Any]]:
-        """Return the topic's records as their producers wrote them."""
-        records: list[dict[str, Any]] = self.simulators.ask_confluent("POST", "/records", {"topic": topic})[
-            "records"
+    def read_topic(self, topic: str) -> TopicRecords:
+        """Return the topic's records as their producers wrote them. Raises CheckFailed for a topic with
+        records that can't be read.
+        """
+        if self.deployment.source and self.deployment.source.glue:
+            return TopicRecords.of_events(self.plan.events[topic])
+        answer = self.simulators.ask_confluent("POST", "/records", {"topic": topic})
+        bad = [record for record in answer["records"] if "problem" in record]
+        require(not bad, f"topic {topic} has {len(bad)} records that can't be read")
+        names = [field.name for field in attrs.fields(Record)]
+        records = [
+            Record(**{name: record[name] for name in names if name in record})
+            for record in answer["records"]
+            if record["value"] is not None
         ]
-        return records
+        return TopicRecords(answer["schema"], records)
 
     def objects(self, bucket: str, prefix: str) -> list[str]:
         pages = self.ctx.client("s3").get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
@@ -263,7 +340,3 @@ class Harness:
     def content(self, bucket: str, key: str) -> bytes:
         body: bytes = self.ctx.client("s3").get_object(Bucket=bucket, Key=key)["Body"].read()
         return body
-
-    def table(self, bucket: str, key: str) -> list[dict[str, str]]:
-        """Return the rows of a CSV file."""
-        return list(csv.DictReader(io.StringIO(self.content(bucket, key).decode("utf-8-sig"))))

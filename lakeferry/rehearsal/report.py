@@ -22,7 +22,8 @@ NOT_COVERED: Final = (
     "what it costs: `lakeferry cost` estimates it from list prices",
     "delivery of mails: they end in an inbox of the embedded AWS",
     "speed and memory on Glue's workers: the job runs on real Spark, in one process on this machine",
-    "Kafka's own protocol: records come from the simulated Datagen connector, through real Flink",
+    "Kafka's own protocol: records come from the simulated Datagen connector or are made from "
+    "a topic's schema; statements run on real Flink",
     "alarms, dashboards and budgets: they are deployed, and nothing triggers them",
 )
 _STYLE: Final = """
@@ -61,6 +62,7 @@ def render_page(phases: Sequence[Phase], seconds: float) -> str:
         if phase.failure
     )
     verdict = "failed" if wrong else f"{len(checks)} checks passed"
+    absent = [(result.claim, result.why) for phase in phases for result in phase.not_applicable]
     timed = [(phase.name, f"{phase.seconds:.1f} s") for phase in phases]
     return "".join(
         (
@@ -70,6 +72,11 @@ def render_page(phases: Sequence[Phase], seconds: float) -> str:
             f"<h1>Rehearsal: {verdict}</h1>{wrong}",
             "<h2>Checks</h2>",
             _render_table(("phase", "check", "seen"), checks),
+            *(
+                ("<h2>What does not apply to this file</h2>", _render_table(("check", "why"), absent))
+                if absent
+                else ()
+            ),
             f"<h2>Phases</h2><p>{seconds:.0f} s in all.</p>",
             _render_table(("phase", "time"), timed, numeric=1),
             "<h2>What a rehearsal doesn't cover</h2><ul>",

@@ -6,8 +6,9 @@ import json
 import shlex
 import shutil
 import signal
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,32 +17,40 @@ from typing import Any, Final
 import attrs
 from botocore.exceptions import ClientError
 
-from config.deployments.deployment_file import LoadedDeployment
-from lakeferry.deployment.cdk import CliFailed, open_templates
-from lakeferry.deployment.context import Addresses, DeploymentContext, load_deployment
+from config.deployments import deployment_file
+from config.exports.check import NOT_JUDGED
+from lakeferry.deployment.cdk import Cdk, CliFailed
+from lakeferry.deployment.context import Addresses, DeploymentContext
 from lakeferry.errors import CommandFailed
 from lakeferry.local import bootstrap, target
 from lakeferry.local.bootstrap import SetupFailed
 from lakeferry.output import Output, Reporter, find_program_name
-from lakeferry.rehearsal import environments, faults, report
-from lakeferry.rehearsal.checks import commands, exports, health, lifecycle, rotation, tables
+from lakeferry.rehearsal import environments, events, existing, faults, report
 from lakeferry.rehearsal.faults import FaultRun
-from lakeferry.rehearsal.harness import Check, CheckFailed, Harness, Phase, Project, copy_project
+from lakeferry.rehearsal.harness import (
+    Check,
+    CheckFailed,
+    Harness,
+    NotApplicable,
+    Phase,
+    Project,
+    Result,
+    copy_project,
+)
+from lakeferry.rehearsal.phases import LAST, PHASES, PlannedPhase
+from lakeferry.rehearsal.subject import Subject, adapt
 from lambdas.shared.errors import LakeferryError
 
-#: How long before the end of the first window the simulators' clocks start, so that trades fall into it and
-#: after it.
-_LEAD_SECONDS: Final = 900
-#: The topics that the checks need, besides the export `exports.EXPORT`.
-_TOPICS: Final = {"stock_trades", "stock_trades_with_totals"}
+#: The moment of a deployment without exports is so long ago.
+_HOUR: Final = 3600.0
 #: The log of the CDK, which each rehearsal writes first, and everything else in the folder of a rehearsal.
 _LOG: Final = "cdk.log"
 _FUNCTION_LOG: Final = "functions.log"
 _ABOUT_PROJECT: Final = """\
 Commands there read {project}, a copy of this clone. Its project/deployments/{stage}.toml is what is
-deployed, with the changes of the checks. To deploy a stage of your own into the same simulators, put its
-file and its contracts there.
-`status` reports a run of the export that failed: a check made it fail."""
+deployed, with the changes of the checks. To deploy another stage into the same simulators, put its file
+and its contracts there.
+`status` reports a run of an export that failed: a check made it fail."""
 _WRITTEN: Final = (
     _LOG,
     _FUNCTION_LOG,
@@ -69,61 +78,68 @@ class Rehearsal:
     def failed(self) -> bool:
         return bool(self.phases and self.phases[-1].failure)
 
-    def phase(self, name: str, work: Callable[[], list[Check]]) -> None:
+    def phase(self, planned: PlannedPhase, harness: Harness) -> None:
         """Run a phase, unless an earlier one failed."""
         if self.failed:
             return
         started = time.monotonic()
-        checks: list[Check] = []
+        results: list[Result] = []
         failure = ""
-        with self.output.step(name):
+        with self.output.step(planned.name):
             try:
-                checks = work()
+                results = planned.work(harness)
             except (CheckFailed, CliFailed, LakeferryError, CommandFailed) as error:
                 failure = str(error)
-        phase = Phase(name, time.monotonic() - started, checks, failure)
+        checks = [result for result in results if isinstance(result, Check)]
+        absent = [result for result in results if isinstance(result, NotApplicable)]
+        phase = Phase(planned.name, time.monotonic() - started, checks, failure, absent)
         self.phases.append(phase)
-        mark = "✗" if failure else "✓"
-        self.output.info(f"{mark} {name:<58}{phase.seconds:6.1f} s")
+        mark = "✗" if failure else "✓" if checks else "-"
+        self.output.info(f"{mark} {planned.name:<58}{phase.seconds:6.1f} s")
+        for result in absent:
+            self.output.info(f"  does not apply: {result.claim} ({result.why})")
 
 
-def run_rehearsal(output: Output, stage: str, *, out: Path, keep: bool) -> dict[str, Any]:
+def run_rehearsal(output: Output, subject: Subject, *, out: Path, keep: bool) -> dict[str, Any]:
     """Run the rehearsal and return its document.
 
     Raises CommandFailed, with the path of the report, if a phase fails.
     """
-    plan = _load_rehearsable(stage)
     target.require_writable(out)
     if (
         signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     ):  # as in a shell's background jobs; commands would inherit it
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        bootstrap.prepare_flink()
-    except (SetupFailed, OSError) as error:
-        raise CommandFailed("NO-FLINK", f"Flink could not be installed: {error}") from None
+    if subject.loaded.deployment.statements:
+        try:
+            bootstrap.prepare_flink()
+        except (SetupFailed, OSError) as error:
+            raise CommandFailed("NO-FLINK", f"Flink could not be installed: {error}") from None
     rehearsal = Rehearsal(output, out, keep)
     started = time.monotonic()
-    with open_harness(plan, out / "rehearsal") as harness:
-        rehearsal.phases.append(Phase("start the simulators", time.monotonic() - started, []))
+    with open_harness(output, subject, out / "rehearsal") as harness:
+        rehearsal.phases.append(
+            Phase("make the events, start the simulators", time.monotonic() - started, [])
+        )
         _run_phases(rehearsal, harness)
         printed = json.dumps(harness.project.printed, indent=1)
         (harness.out / "printed.json").write_text(printed, encoding="utf-8")
     return _finish_rehearsal(rehearsal, time.monotonic() - started)
 
 
-def run_fault_campaign(output: Output, stage: str, seeds: Sequence[int], *, out: Path) -> dict[str, Any]:
+def run_fault_campaign(
+    output: Output, subject: Subject, seeds: Sequence[int], *, out: Path
+) -> dict[str, Any]:
     """Run a whole deployment under the faults of each seed, and write the summary after each.
 
     Raises CommandFailed for a run with a step that never succeeds, or that leaves other objects than a run
     without faults.
     """
-    plan = _load_rehearsable(stage)
     target.require_writable(out)
     runs: list[FaultRun] = []
     document: dict[str, Any] = {}
     started = time.monotonic()
-    with open_harness(plan, out / "rehearsal", flink=False) as harness:
+    with open_harness(output, subject, out / "rehearsal", flink=False) as harness:
         with output.step("a run without faults") as reporter:
             _prepare_runs(harness, reporter)
             baseline = faults.measure_baseline(harness, reporter)
@@ -136,7 +152,8 @@ def run_fault_campaign(output: Output, stage: str, seeds: Sequence[int], *, out:
                 except (CheckFailed, CliFailed) as error:
                     faults.write_function_logs(harness, out / "rehearsal" / _FUNCTION_LOG)
                     logs = [target.shorten_path(out / "rehearsal" / name) for name in (_LOG, _FUNCTION_LOG)]
-                    again = f"{find_program_name()} rehearse --faults {seed}"
+                    file = "--example" if subject.is_example else f"--stage {subject.stage}"
+                    again = f"{find_program_name()} rehearse {file} --faults {seed}"
                     hint = f"Look at {' and '.join(logs)}; the same faults again: {again}"
                     steps = [attrs.asdict(step) for step in run.steps]
                     raise CommandFailed("REHEARSAL-FAILED", str(error), hint, steps) from None
@@ -157,24 +174,6 @@ def run_fault_campaign(output: Output, stage: str, seeds: Sequence[int], *, out:
     return document
 
 
-def _load_rehearsable(stage: str) -> LoadedDeployment:
-    """Load the deployment file. Raises CommandFailed if it isn't the deployment that the checks are about."""
-    plan = load_deployment(stage)
-    deployment = plan.deployment
-    topics = [topic.name for topic in deployment.topics]
-    contracts = [export.contract for export in deployment.exports]
-    problems = [] if deployment.uses_snowflake else ["it does not use Snowflake"]
-    if set(topics) != _TOPICS:
-        problems.append(f"its topics are {', '.join(topics) or 'none'}, not {' and '.join(sorted(_TOPICS))}")
-    if contracts != [exports.EXPORT]:
-        problems.append(f"its exports are {', '.join(contracts) or 'none'}, not {exports.EXPORT}")
-    if problems:
-        raise CommandFailed(
-            "REHEARSAL-FILE", f"project/deployments/{stage}.toml can't be rehearsed: {'; '.join(problems)}"
-        )
-    return plan
-
-
 def remove_earlier(folder: Path) -> None:
     """Remove what an earlier rehearsal wrote into its folder, and nothing else.
 
@@ -193,73 +192,71 @@ def remove_earlier(folder: Path) -> None:
 
 
 @contextmanager
-def open_harness(plan: LoadedDeployment, folder: Path, *, flink: bool = True) -> Iterator[Harness]:
-    """Start empty simulators and make them the environment of this process."""
-    deployment = plan.deployment
-    account = deployment.snowflake.account if deployment.snowflake else ""
+def open_harness(output: Output, subject: Subject, folder: Path, *, flink: bool = True) -> Iterator[Harness]:
+    """Make the events, start empty simulators and make them the environment of this process.
+
+    Raises CommandFailed for a file that can't be rehearsed, before anything starts.
+    """
+    adapted = adapt(subject, datetime.now(UTC))
+    with output.step("make events of the topics"):
+        plan = events.plan(adapted.loaded, time.time() - _HOUR)
     remove_earlier(folder)
-    project = folder / "project"
-    project.mkdir(parents=True)
-    copy_project(project)
-    begins = exports.first_window().end.timestamp() - _LEAD_SECONDS
+    project = Project(folder / "project", subject.stage)
+    project.root.mkdir(parents=True)
+    copy_project(project.root, subject.project)
+    project.file.write_text(adapted.text, encoding="utf-8")
+    loaded = deployment_file.load(project.file, project.folder.resolve(), judge=NOT_JUDGED)
+    for difference in adapted.differences:
+        output.info(f"Rehearsed is a copy of the file: {difference}.")
+    deployment = loaded.deployment
+    account = deployment.snowflake.account if deployment.snowflake else ""
     with (
         environments.open_environment(
-            account, begins, region=deployment.aws.region, flink=flink
+            account,
+            plan.moments[0] - events.LEAD_SECONDS,
+            region=deployment.aws.region,
+            flink=flink and bool(deployment.statements),
+            organization=existing.find_organization(deployment),
         ) as simulators,
         target.set_environment(simulators.variables),
+        tempfile.TemporaryDirectory(prefix="lakeferry-cdk-") as templates,
     ):
-        ctx = DeploymentContext(plan, Addresses.read(simulators.variables))
+        ctx = DeploymentContext(loaded, Addresses.read(simulators.variables))
         environments.require_embedded(ctx)
-        with open_templates(ctx, folder / _LOG) as cdk:
-            yield Harness(ctx, simulators, Project(project, ctx.stage), cdk, folder)
+        prepared = existing.prepare(ctx, simulators, plan)
+        ctx = _name_chosen_ids(project, ctx, prepared)
+        cdk = Cdk(ctx, Path(templates), (folder / _LOG).resolve(), project.root.resolve())
+        yield Harness(
+            ctx, simulators, project, cdk, folder, plan, subject.is_example, prepared.cloud_key,
+            simulators.confluent_objects(),
+        )  # fmt: skip
+
+
+def _name_chosen_ids(
+    project: Project, ctx: DeploymentContext, prepared: existing.Preparation
+) -> DeploymentContext:
+    """Return the context of a file that names what AWS has chosen."""
+    text = project.file.read_text(encoding="utf-8")
+    for named, chosen in prepared.chosen_ids.items():
+        text = text.replace(named, chosen)
+    project.file.write_text(text, encoding="utf-8")
+    loaded = deployment_file.load(project.file, project.folder.resolve(), judge=NOT_JUDGED)
+    return DeploymentContext(loaded, ctx.addresses)
 
 
 def _run_phases(rehearsal: Rehearsal, harness: Harness) -> None:
-    phase = rehearsal.phase
-    moment = exports.first_window().end
-    phase("init, secrets, doctor, plan; cdk bootstrap", lambda: commands.prepare(harness))
-    phase("deploy", lambda: lifecycle.deploy(harness))
-    phase("status", lambda: commands.status(harness))
-    phase("trades flow into Iceberg tables", lambda: tables.trades_flow(harness, moment))
-    phase(
-        "readers",
-        lambda: [
-            *tables.new_rows(harness),
-            *tables.same_rows(harness, moment),
-            *tables.named_queries(harness),
-        ],
-    )
-    phase(
-        "doctor and monitoring",
-        lambda: [
-            *health.nothing_wrong(harness),
-            *health.broken_trust_is_named(harness),
-            *health.monitoring_measures(harness),
-        ],
-    )
-    phase(
-        "the export, its schedule and its mails",
-        lambda: [
-            *exports.subscriptions(harness),
-            *exports.published(harness),
-            *exports.not_twice(harness),
-            *exports.failure_is_mailed(harness),
-        ],
-    )
-    phase("rotation", lambda: rotation.secrets_rotate(harness))
-    phase("rotate and logs", lambda: [*commands.rotate(harness), *commands.logs(harness)])
-    phase("deploy --repair", lambda: commands.repair(harness))
-    phase("an update that is refused", lambda: lifecycle.permissions_are_shown(harness))
-    phase("an update that fails", lambda: lifecycle.rollback(harness))
-    phase("an update that is interrupted", lambda: lifecycle.update(harness))
+    for planned in PHASES:
+        rehearsal.phase(planned, harness)
     if rehearsal.keep:
         _wait_for_interrupt(rehearsal, harness)
-    phase("destroy, and the inventory", lambda: lifecycle.destroy(harness))
+    rehearsal.phase(LAST, harness)
 
 
 def _prepare_runs(harness: Harness, reporter: Reporter) -> None:
     """Prepare runs with faults. A rehearsal does the same with the commands of an operator."""
-    environments.prepare(harness.ctx, harness.simulators)
+    if harness.deployment.confluent:
+        environments.store_secret(harness.ctx, harness.ctx.cloud_key_secret, harness.cloud_key)
+    environments.prepare_snowflake(harness.ctx, harness.simulators)
     harness.cdk.synth(reporter)
     harness.cdk.bootstrap(reporter)
 
@@ -273,7 +270,7 @@ def build_environment(harness: Harness) -> dict[str, str]:
     settings["PYTHONPATH"] = str(harness.project.root.resolve())
     with suppress(CheckFailed, ClientError):  # a rehearsal that failed may have no stacks
         settings[target.VARIABLES["bucket"]] = harness.output("data", "LakeBucketName")
-        settings[target.VARIABLES["database"]] = harness.output("confluent", "KafkaClusterId")
+        settings[target.VARIABLES["database"]] = harness.database
     return settings
 
 
@@ -322,6 +319,11 @@ def _finish_rehearsal(rehearsal: Rehearsal, seconds: float) -> dict[str, Any]:
     output.print("")
     checks = [check for phase in rehearsal.phases for check in phase.checks]
     output.table(["check", "seen"], [[check.claim, check.seen] for check in checks])
+    absent = [result for phase in rehearsal.phases for result in phase.not_applicable]
+    if absent:
+        output.print("\nWhat does not apply to this file:")
+    for result in absent:
+        output.print(f"  - {result.claim}: {result.why}")
     output.print("\nWhat a rehearsal doesn't cover:")
     for gap in report.NOT_COVERED:
         output.print(f"  - {gap}")

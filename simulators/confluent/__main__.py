@@ -31,6 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--delays", type=float, default=1.0, metavar="X", help="multiply simulated delays by X (default: 1)"
     )
+    parser.add_argument("--organization", default="", metavar="ID", help="id of the organization")
     parser.add_argument(
         "--flink", action="store_true", help="run statements on real Flink, installed in .venv-flink"
     )
@@ -59,6 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             seed=options.seed,
             lake=lake,
             engine=engine,
+            organization_id=options.organization,
         )
         if options.stop_with_stdin:
             cli.stop_with_stdin()

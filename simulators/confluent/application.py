@@ -4,16 +4,19 @@ answer.
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import uuid
 from collections.abc import Mapping
 from typing import Any, Final
 
 import attrs
+import fastavro
 from starlette.requests import Request
 from starlette.responses import Response
 
-from simulators.confluent import team
+from simulators.confluent import existing, team
 from simulators.confluent.errors import ApiError, forbidden
 from simulators.confluent.http import (
     CONTROL,
@@ -57,8 +60,13 @@ class Application(server.Application):
                                       it less
     PUT    /_simulator/ip-filter      {"planes": ["CLOUD", "KAFKA"]}: the groups of services that refuse every
                                       address; none by default
-    POST   /_simulator/records        {"topic": name}: returns the decoded records of a topic; consumers are
-                                      not simulated
+    POST   /_simulator/existing       {"environment_id": "env-…", …}: what exists before a deployment, with
+                                      these ids (existing.py); returns keys for it
+    POST   /_simulator/produce        {"topic": name, "records": [{"value": …}]}: writes records, in Avro and
+                                      Base64, also with times of their own
+    POST   /_simulator/records        {"topic": name}: returns the records of a topic, decoded and, as `avro`,
+                                      in Avro and Base64 with the schema of the answer; consumers are not
+                                      simulated
     """
 
     def __init__(self, simulation: Simulation, ports: Mapping[int, Plane]) -> None:
@@ -67,6 +75,8 @@ class Application(server.Application):
             ("POST", "/records"): self._read_records,
             ("POST", "/organizations"): self._add_organization,
             ("POST", "/team"): self._create_team,
+            ("POST", "/existing"): self._create_existing,
+            ("POST", "/produce"): self._produce,
             ("DELETE", "/roles"): self._end_roles,
             ("PUT", "/ip-filter"): self._set_ip_filter,
         }
@@ -102,6 +112,17 @@ class Application(server.Application):
         """Add another team's cluster, and return its ids and the keys that the team gives to a colleague."""
         return control.build_json_response(attrs.asdict(team.create(self._confluent.organization)))
 
+    def _create_existing(self, request: control.Request) -> control.Response:
+        wanted = existing.Existing.read(request.read_document())
+        return control.build_json_response(existing.create(self._confluent.organization, wanted))
+
+    def _produce(self, request: control.Request) -> control.Response:
+        document = request.read_document()
+        organization = self._confluent.organization
+        organization.clock.run_due()
+        written = existing.produce(organization, str(document["topic"]), document["records"])
+        return control.build_json_response({"written": written})
+
     def _end_roles(self, request: control.Request) -> control.Response:
         bindings = self._confluent.organization.role_bindings
         principal = f"User:{request.read_document()['principal']}"
@@ -130,14 +151,18 @@ class Application(server.Application):
         organization = self._confluent.organization
         name = str(request.read_document()["topic"])
         records = []
+        schema = ""
         organization.clock.run_due()
         for cluster in organization.clusters.values():
             registry = organization.find_registry(cluster.environment)
             topic = cluster.topics.get(name)
             if registry and topic and (latest := registry.schemas.latest(f"{name}-value")):
-                reader = Reader(registry.schemas, json.loads(latest.text), upserts=False)
-                records += [_describe_record(record) for record in reader.read(name, topic.messages)]
-        return control.build_json_response({"records": records})
+                schema = latest.text
+                parsed = json.loads(schema)
+                reader = Reader(registry.schemas, parsed, upserts=False)
+                for record in reader.read(name, topic.messages):
+                    records.append(_describe_record(record, parsed))
+        return control.build_json_response({"records": records, "schema": schema})
 
     def _answer(
         self, route: Route, parameters: dict[str, str], request: Request, body: bytes, request_id: str
@@ -213,18 +238,26 @@ def _render_answer(answer: Answer, headers: dict[str, str]) -> Response:
     )
 
 
-def _describe_record(record: Record | BadRecord) -> dict[str, Any]:
+def _describe_record(record: Record | BadRecord, schema: Any) -> dict[str, Any]:
     if isinstance(record, BadRecord):
         return {
             "partition": record.message.partition,
             "offset": record.message.offset,
             "problem": record.problem,
         }
-    position = {"partition": record.partition, "offset": record.offset, "timestamp": record.timestamp}
+    position: dict[str, Any] = {
+        "partition": record.partition,
+        "offset": record.offset,
+        "timestamp": record.timestamp,
+    }
+    if record.key is not None:
+        position["key"] = base64.b64encode(record.key).decode()
     if record.value is None:
         return {**position, "value": None}
     values = {name: _to_plain_value(value) for name, value in record.value.items()}
-    return {**position, "value": values}
+    encoded = io.BytesIO()
+    fastavro.schemaless_writer(encoded, schema, record.value)
+    return {**position, "value": values, "avro": base64.b64encode(encoded.getvalue()).decode()}
 
 
 def _to_plain_value(value: Any) -> Any:

@@ -78,6 +78,7 @@ class Organization:
         quotas: Quotas | None = None,
         rng: random.Random,
         lake: Lake | None = None,
+        organization_id: str = "",
     ) -> None:
         self.clock = clock
         self.addresses = addresses
@@ -91,7 +92,7 @@ class Organization:
         self.delays = delays or Delays()
         self.quotas = quotas or Quotas()
         self.random = rng
-        self.organization_id = str(self.create_uuid())
+        self.organization_id = organization_id or str(self.create_uuid())
         self.owner = self.create_id("u")
         self.environments: dict[str, model.Environment] = {}
         self.clusters: dict[str, model.Cluster] = {}

@@ -46,7 +46,9 @@ class Simulation:
         seed: int | None = None,
         lake: Lake | None = None,
         engine: Engine | None = None,
+        organization_id: str = "",
     ) -> None:
+        self._organization_id = organization_id
         self._addresses = addresses
         self._time_scale = time_scale
         self._start = start
@@ -66,7 +68,8 @@ class Simulation:
         Other organizations end.
         """
         self.limit = RateLimit()
-        self.organization, self.cloud_key = self._create_organization(Clock(self._time_scale, self._start))
+        clock = Clock(self._time_scale, self._start)
+        self.organization, self.cloud_key = self._create_organization(clock, self._organization_id)
         self.others: list[Organization] = []
 
     def add_organization(self) -> tuple[Organization, ApiKey]:
@@ -85,7 +88,7 @@ class Simulation:
                 return organization
         return self.organization
 
-    def _create_organization(self, clock: Clock) -> tuple[Organization, ApiKey]:
+    def _create_organization(self, clock: Clock, organization_id: str = "") -> tuple[Organization, ApiKey]:
         org = Organization(
             clock,
             self._addresses,
@@ -95,6 +98,7 @@ class Simulation:
             quotas=self._quotas,
             rng=self._random,
             lake=self._lake,
+            organization_id=organization_id,
         )
         create_environment(org, "default")
         return org, issue_key(org, org.owner, KeyKind.CLOUD, "cloud", org.crn, delay=0)

@@ -40,6 +40,13 @@ _DAY: Final = 86_400
 _DAYS: Final = 3
 #: Milliseconds between two records at most.
 _INTERVAL: Final = 60_000
+#: How Tableflow writes a table, if nobody chose anything else.
+TABLE_CONFIG: Final = {
+    "retention_ms": "604800000",
+    "error_handling": {"mode": "SUSPEND"},
+    "record_failure_strategy": "SUSPEND",
+    "metadata_column_naming_scheme": "DEFAULT",
+}
 _BUCKET_ACTIONS: Final = ("s3:GetBucketLocation", "s3:ListBucket", "s3:ListBucketMultipartUploads")
 _OBJECT_ACTIONS: Final = (
     "s3:GetObject", "s3:PutObject", "s3:PutObjectTagging", "s3:DeleteObject", "s3:AbortMultipartUpload",
@@ -64,54 +71,65 @@ class Team:
 
 def create(org: Organization) -> Team:
     """Create the team's objects. They exist at once."""
-    environment, cluster, registry = _create_cluster(org)
-    trades = _create_topic(org, cluster, _TRADES, {"retention.ms": "2592000000"})
-    payments = _create_topic(org, cluster, _PAYMENTS, {})
-    _create_topic(org, cluster, "customers", {"cleanup.policy": "compact"})
-    _create_topic(org, cluster, "audit-log", {})
+    environment, registry = create_environment(org, org.create_id("env"), "acme")
+    cluster = create_cluster(org, environment, org.create_id("lkc"))
+    trades = create_topic(org, cluster, _TRADES, {"retention.ms": "2592000000"})
+    payments = create_topic(org, cluster, _PAYMENTS, {})
+    create_topic(org, cluster, "customers", {"cleanup.policy": "compact"})
+    create_topic(org, cluster, "audit-log", {})
     for topic in (trades, payments):
         _write_records(org, registry, topic)
-    application = _create_account(org, "acme-application")
+    application = create_account(org, "acme-application")
     for name in (_TRADES, _PAYMENTS):
         cluster.acls.append(_build_acl(application.id, name))
-    _create_table(org, cluster)
-    deployer = _create_account(org, "acme-deployer")
+    integration = create_catalog_integration(org, cluster, BUCKET)
+    _create_table(org, cluster, integration)
+    glue_sync.begin(org, integration)
+    deployer = create_account(org, "acme-deployer")
     bind_role(org, f"User:{deployer.id}", "EnvironmentAdmin", environment.crn)
-    reader = _create_account(org, "acme-reader")
+    reader = create_account(org, "acme-reader")
     bind_role(org, f"User:{reader.id}", "DeveloperRead", cluster.build_crn("topic", "*"))
     bind_role(org, f"User:{reader.id}", "DeveloperRead", registry.build_subject_crn("*"))
     return Team(
         environment_id=environment.id,
         environment_name=environment.name,
         cluster_id=cluster.id,
-        deployer_key=_issue(org, deployer, KeyKind.CLOUD, "cloud", org.crn),
-        kafka_key=_issue(org, reader, KeyKind.KAFKA, cluster.id, cluster.scope),
-        schema_registry_key=_issue(org, reader, KeyKind.REGISTRY, registry.id, registry.crn),
+        deployer_key=issue(org, deployer, KeyKind.CLOUD, "cloud", org.crn),
+        kafka_key=issue(org, reader, KeyKind.KAFKA, cluster.id, cluster.scope),
+        schema_registry_key=issue(org, reader, KeyKind.REGISTRY, registry.id, registry.crn),
         bucket=BUCKET,
     )
 
 
-def _create_cluster(org: Organization) -> tuple[Environment, Cluster, SchemaRegistry]:
+def create_environment(org: Organization, new: str, name: str) -> tuple[Environment, SchemaRegistry]:
+    """Create an environment with this id and name, and its Schema Registry."""
     now = org.clock.now()
-    new = org.create_id("env")
-    environment = Environment(new, f"{org.crn}/environment={new}", now, now, "acme", "ADVANCED")
+    environment = Environment(new, f"{org.crn}/environment={new}", now, now, name, "ADVANCED")
     org.environments[new] = environment
-    new = org.create_id("lkc")
+    registry_id = org.create_id("lsrc")
+    crn = f"{environment.crn}/schema-registry={registry_id}"
+    registry = SchemaRegistry(registry_id, crn, now, now, new, org.region, phase="PROVISIONED")
+    org.schema_registries[registry_id] = registry
+    return environment, registry
+
+
+def create_cluster(org: Organization, environment: Environment, new: str) -> Cluster:
+    """Create a Dedicated cluster with this id."""
+    now = org.clock.now()
     crn = f"{environment.crn}/cloud-cluster={new}/kafka={new}"
     cluster = Cluster(
         new, crn, now, now, environment.id, org.region, "orders", "HIGH", "Dedicated", 0, False, cku=2,
         phase="PROVISIONED",
     )  # fmt: skip
     org.clusters[new] = cluster
-    new = org.create_id("lsrc")
-    crn = f"{environment.crn}/schema-registry={new}"
-    registry = SchemaRegistry(new, crn, now, now, environment.id, org.region, phase="PROVISIONED")
-    org.schema_registries[new] = registry
-    return environment, cluster, registry
+    return cluster
 
 
-def _create_topic(org: Organization, cluster: Cluster, name: str, settings: dict[str, str]) -> KafkaTopic:
-    topic = kafka.create_topic(org, cluster, name, 6, settings)
+def create_topic(
+    org: Organization, cluster: Cluster, name: str, settings: dict[str, str], partitions: int = 6
+) -> KafkaTopic:
+    """Create a topic that calls find at once."""
+    topic = kafka.create_topic(org, cluster, name, partitions, settings)
     topic.visible = topic.created - _DAY
     return topic
 
@@ -127,7 +145,7 @@ def _write_records(org: Organization, registry: SchemaRegistry, topic: KafkaTopi
     Generator(config, version.id, org.random, now - _DAYS * _DAY).fill(topic, now)
 
 
-def _create_account(org: Organization, name: str) -> ServiceAccount:
+def create_account(org: Organization, name: str) -> ServiceAccount:
     now = org.clock.now()
     new = org.create_id("sa")
     account = ServiceAccount(new, f"{org.crn}/service-account={new}", now, now, name, "Another team's")
@@ -135,27 +153,32 @@ def _create_account(org: Organization, name: str) -> ServiceAccount:
     return account
 
 
-def _issue(org: Organization, owner: ServiceAccount, kind: KeyKind, resource: str, scope: str) -> str:
+def issue(org: Organization, owner: ServiceAccount, kind: KeyKind, resource: str, scope: str) -> str:
     key = issue_key(org, owner.id, kind, resource, scope, delay=0)
     return f"{key.id}:{key.secret}"
 
 
-def _create_table(org: Organization, cluster: Cluster) -> None:
-    """Let Tableflow write payments into the team's bucket, and show all tables of the cluster in Glue."""
+def _create_table(org: Organization, cluster: Cluster, integration: CatalogIntegration) -> None:
+    """Let Tableflow write payments into the team's bucket."""
     now = org.clock.now()
-    provider = _create_provider_integration(org, cluster)
     crn = f"{cluster.build_crn('topic', _PAYMENTS)}/tableflow=iceberg"
-    config = {
-        "retention_ms": "604800000",
-        "error_handling": {"mode": "SUSPEND"},
-        "record_failure_strategy": "SUSPEND",
-        "metadata_column_naming_scheme": "DEFAULT",
-    }
+    provider = integration.integration
     table = TableflowTopic(
-        _PAYMENTS, crn, now, now, cluster.environment, cluster.id, BUCKET, provider.id, config, "APPEND"
+        _PAYMENTS, crn, now, now, cluster.environment, cluster.id, BUCKET, provider, TABLE_CONFIG, "APPEND"
     )
     table.schema = dict(run.build_table_topic(org, table).schema)
     org.tableflow_topics[table.key] = table
+    run.begin(org, table)
+
+
+def create_catalog_integration(
+    org: Organization, cluster: Cluster, bucket: str, database: str = ""
+) -> CatalogIntegration:
+    """Let Tableflow show all tables of the cluster in Glue, with a role that may write to the bucket, which
+    is created too.
+    """
+    now = org.clock.now()
+    provider = _create_provider_integration(org, cluster, bucket)
     new = org.create_id("tci")
     catalog = CatalogIntegration(
         new,
@@ -166,21 +189,20 @@ def _create_table(org: Organization, cluster: Cluster) -> None:
         cluster.id,
         "acme",
         provider.id,
-        "",
+        database,
     )
     org.catalog_integrations[new] = catalog
-    run.begin(org, table)
-    glue_sync.begin(org, catalog)
+    return catalog
 
 
-def _create_provider_integration(org: Organization, cluster: Cluster) -> ProviderIntegration:
+def _create_provider_integration(org: Organization, cluster: Cluster, bucket: str) -> ProviderIntegration:
     now = org.clock.now()
     new = org.create_id("cspi")
     account = "000000000000"
     vendor = PROVIDER_INTEGRATIONS.compute_attributes(org, new)
     if org.lake:
         account = org.lake.root.client("sts").get_caller_identity()["Account"]
-        _create_role(org, cluster, vendor["vendor_role_arn"], vendor["external_id"])
+        _create_role(org, bucket, vendor["vendor_role_arn"], vendor["external_id"])
     environment = org.environments[cluster.environment]
     provider = ProviderIntegration(
         new,
@@ -196,12 +218,12 @@ def _create_provider_integration(org: Organization, cluster: Cluster) -> Provide
     return provider
 
 
-def _create_role(org: Organization, cluster: Cluster, vendor_role: str, external_id: str) -> None:
+def _create_role(org: Organization, bucket: str, vendor_role: str, external_id: str) -> None:
     """Create the team's bucket, and the role with which Tableflow writes to it and to Glue."""
     assert org.lake is not None, "callers check for it"
     s3 = org.lake.root.client("s3")
     location = {} if org.region == "us-east-1" else {"LocationConstraint": org.region}
-    s3.create_bucket(Bucket=BUCKET, **({"CreateBucketConfiguration": location} if location else {}))
+    s3.create_bucket(Bucket=bucket, **({"CreateBucketConfiguration": location} if location else {}))
     trust = {
         "Version": "2012-10-17",
         "Statement": [
@@ -217,8 +239,8 @@ def _create_role(org: Organization, cluster: Cluster, vendor_role: str, external
     iam = org.lake.root.client("iam")
     iam.create_role(RoleName=_ROLE, AssumeRolePolicyDocument=json.dumps(trust))
     policies = {
-        "bucket": allow(list(_BUCKET_ACTIONS), resource=f"arn:aws:s3:::{BUCKET}"),
-        "objects": allow(list(_OBJECT_ACTIONS), resource=f"arn:aws:s3:::{BUCKET}/*"),
+        "bucket": allow(list(_BUCKET_ACTIONS), resource=f"arn:aws:s3:::{bucket}"),
+        "objects": allow(list(_OBJECT_ACTIONS), resource=f"arn:aws:s3:::{bucket}/*"),
         "tables": allow(["glue:*"], resource="*"),
     }
     for name, policy in policies.items():

@@ -78,6 +78,12 @@ class TableLocation:
     organization_id: str = "00000000-0000-4000-8000-000000000000"
     naming: Naming = "DEFAULT"
     scheme: Literal["s3", "file"] = "s3"
+    #: The database, if somebody chose another one than that of the cluster's id.
+    database: str = ""
+
+    @property
+    def namespace(self) -> str:
+        return self.database or self.cluster_id
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"lkc-[a-z0-9]+", self.cluster_id):
@@ -122,8 +128,8 @@ class Tableflow:
                 f"topic {topic.name}: upsert needs the record's key as a column, and the value has "
                 f"{KEY_COLUMN!r}"
             )
-        self.catalog.create_namespace_if_not_exists(self.location.cluster_id)
-        identifier = (self.location.cluster_id, topic.name)
+        self.catalog.create_namespace_if_not_exists(self.location.namespace)
+        identifier = (self.location.namespace, topic.name)
         if self.catalog.table_exists(identifier):
             table = self.catalog.load_table(identifier)
             columns = table.schema().column_names
@@ -204,7 +210,7 @@ class Tableflow:
     def drop(self, name: str) -> None:
         """Remove the table from the catalog. Its files stay, as at the vendor."""
         self._find_entry(name)
-        self.catalog.drop_table((self.location.cluster_id, name))
+        self.catalog.drop_table((self.location.namespace, name))
         del self._topics[name]
 
     def materialise(

@@ -156,6 +156,7 @@ IGNORED = {
     "destroy --yes": "lakeferry destroy --confirm STAGE",
     "query 'SELECT 1' --yes": "never prompts",
     "rehearse --keep --faults 7": "--keep",
+    "rehearse --example --stage prod": "--stage",
     "status --minutes 3": "--wait-for",
     "logs --last 3": "--last",
     "export run weekly_sales --as-of 2026-11-16T06:00:00Z --dry-run --out copies": "--out",

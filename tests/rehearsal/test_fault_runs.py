@@ -8,9 +8,8 @@ import pytest
 
 from dev.benchmarks import faults as benchmark
 from lakeferry.output import Output
-from lakeferry.rehearsal import faults, run
+from lakeferry.rehearsal import faults, run, subject
 from simulators.core.faults import read_rules
-from tests.support import shipped
 
 CALLS = {"AWS": 1500, "Confluent": 250, "Snowflake": 80}
 
@@ -41,8 +40,9 @@ def test_each_vendor_is_down_in_some_runs():
 @pytest.mark.timeout(2 * 3600)
 @pytest.mark.parametrize("first", [0, 10, 20])
 def test_thirty_runs_come_through_and_leave_nothing(first, tmp_path):
-    shipped.require_unedited()
-    document = run.run_fault_campaign(Output(), "dev", range(first, first + 10), out=tmp_path)
+    document = run.run_fault_campaign(
+        Output(), subject.load_example(), range(first, first + 10), out=tmp_path
+    )
     assert len(document["runs"]) == 10
     assert all(count > 10 for count in document["hits"].values())
     assert "0 orphans" in benchmark.page(document)

@@ -4,39 +4,43 @@ it.
 
 from __future__ import annotations
 
+import base64
+import csv
+import gzip
+import io
 import json
 import urllib.request
-from datetime import UTC, datetime
+from collections import Counter
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
-import duckdb
+from config.deployments.model import Export, to_pascal_case
+from lakeferry.rehearsal import oracle
+from lakeferry.rehearsal.harness import (
+    Check,
+    CheckFailed,
+    Harness,
+    NotApplicable,
+    Result,
+    require,
+    wait_until,
+)
+from lakeferry.rehearsal.oracle import ExpectedFile, Question
+from lakeferry.rehearsal.subject import Due
 
-from config.deployments.model import Export
-from config.exports import contracts, cron
-from config.exports.windows import Window, find_window
-from lakeferry.rehearsal.harness import Check, CheckFailed, Harness, require, wait_until
-
-EXPORT: Final = "daily_trades"
 _ENDED: Final = ("SUCCEEDED", "FAILED", "TIMEOUT", "STOPPED", "ERROR", "EXPIRED")
-_RUN_SECONDS: Final = 240.0
-#: What the export's contract defines, written independently: dollars from cents, hours of New York.
-_EXPECTED: Final = """
-SELECT symbol, side, hour, count(*), sum(quantity),
-       sum(quantity::DECIMAL(18, 0) * price) / 100, min(price) / 100.0, max(price) / 100.0
-FROM traded GROUP BY symbol, side, hour ORDER BY symbol, side, hour
-"""
+_RUN_SECONDS: Final = 300.0
+#: For contracts that hash nothing.
+_UNUSED_KEY: Final = bytes(32)
+_PUBLISHED: Final = "the schedule fires, and the job publishes the right rows"
+_MAIL: Final = "the recipients get a mail"
 
 
-def first_window() -> Window:
-    rule = contracts.load(EXPORT).window
-    return find_window(rule.first, rule)
-
-
-def subscriptions(harness: Harness) -> list[Check]:
+def subscriptions(harness: Harness) -> list[Result]:
     """Confirm the subscription of every recipient by the link in the first mail."""
     mails = [mail for mail in harness.simulators.ask_aws("GET", "/mail") if mail["kind"] == "confirmation"]
-    expected = {*_export(harness).recipients, *harness.ctx.deployment.alerts.engineers}
+    expected = set(harness.deployment.alerts.engineers)
+    for export in harness.deployment.exports:
+        expected |= set(export.recipients)
     require(
         {mail["to"] for mail in mails} >= expected,
         f"only {[mail['to'] for mail in mails]} were asked to confirm",
@@ -47,76 +51,158 @@ def subscriptions(harness: Harness) -> list[Check]:
     return [Check("recipients confirm their subscription", result, {"mails": len(mails)})]
 
 
-def published(harness: Harness) -> list[Check]:
-    window = first_window()
-    run = _run_schedule(harness, window)
+def published(harness: Harness) -> list[Result]:
+    """Let each export publish its first window, and compare the file with what was produced."""
+    expected = _compute_expected(harness)
+    results: list[Result] = []
+    for due in harness.plan.dues:
+        results += _publish(harness, due, expected[due.export.contract])
+    return results
+
+
+def _compute_expected(harness: Harness) -> dict[str, ExpectedFile]:
+    """Return what each export should have, by its contract's name."""
+    questions = []
+    for name in dict.fromkeys(due.contract.source.topic for due in harness.plan.dues):
+        topic = harness.read_topic(name)
+        dues = [due for due in harness.plan.dues if due.contract.source.topic == name]
+        if topic.records:
+            questions.append(Question(name, topic.schema, topic.records, dues))
+    found: dict[str, ExpectedFile] = {}
+    for answer in oracle.ask(questions, _read_pseudonym_key(harness)):
+        found |= answer.files
+    nothing = ExpectedFile([], [])
+    return {due.export.contract: found.get(due.export.contract, nothing) for due in harness.plan.dues}
+
+
+def _read_pseudonym_key(harness: Harness) -> bytes:
+    """Return the key of pseudonyms, which only the jobs get that need it."""
+    glue = harness.ctx.client("glue")
+    for due in harness.plan.dues:
+        job = glue.get_job(JobName=_find_job(harness, due.export))["Job"]
+        if name := job["DefaultArguments"].get("--pseudonym-secret"):
+            return base64.b64decode(harness.secret(name)["key"])
+    return _UNUSED_KEY
+
+
+def _publish(harness: Harness, due: Due, expected: ExpectedFile) -> list[Result]:
+    name = due.export.contract
+    if not harness.read_topic(due.contract.source.topic).records:
+        why = f"topic {due.contract.source.topic} has no record in the time that is rehearsed"
+        return [NotApplicable(f"{name} publishes the right rows", why)]
+    require(not expected.problems, f"{name} would not be published: {'; '.join(expected.problems)}")
+    run = _run_schedule(harness, due)
     require(
         run["JobRunState"] == "SUCCEEDED", f"the job ended {run['JobRunState']}: {run.get('ErrorMessage')}"
     )
+    if not expected.rows and due.contract.window.on_empty != "publish":
+        why = f"{due.window.label} of {name} has no row, and the contract then publishes nothing"
+        return [NotApplicable(f"{name} publishes the right rows", why)]
     bucket = harness.output("data", "LakeBucketName")
-    manifest = _read_manifest(harness, window)
+    manifest = _read_manifest(harness, due)
     files = {file["role"]: file["key"] for file in manifest["files"]}
     require(set(files) >= {"data", "datapackage", "report"}, f"only {sorted(files)} were published")
     for role in ("report", "datapackage"):
         require(harness.content(bucket, files[role]), f"the {role} is empty")
-    delivered = [tuple(row.values()) for row in harness.table(bucket, files["data"])]
-    expected = _compute_expected_rows(harness, window)
-    require(delivered, "the file has no row")
-    difference = _find_first_difference(delivered, expected)
-    require(
-        delivered == expected,
-        f"{len(delivered)} rows were delivered, {len(expected)} were expected: {difference}",
-    )
+    delivered = read_file(due, harness.content(bucket, files["data"]))
+    compare(due, delivered, expected.rows)
     harness.out.joinpath("report.html").write_bytes(harness.content(bucket, files["report"]))
-    result = (
-        f"{window.label}: {len(delivered)} rows, cell by cell as SQL over "
-        f"{manifest['rows']['events']['kept']} records"
+    kept = manifest["rows"]["events"]["kept"]
+    result = f"{name} {due.window.label}: {len(delivered)} rows, cell by cell as SQL over {kept} records"
+    results: list[Result] = [Check(_PUBLISHED, result, {"rows": len(delivered)})]
+    if due.export.recipients:
+        results.append(_mail(harness, due.export.recipients, due.window.label, _MAIL))
+    else:
+        results.append(NotApplicable(_MAIL, f"{name} has no recipients"))
+    return results
+
+
+def read_file(due: Due, content: bytes) -> list[list[str]]:
+    """Return the rows of a file. Raises CheckFailed if its header has other columns than the contract."""
+    data = gzip.decompress(content) if due.contract.delivery.gzip else content
+    text = io.StringIO(data.decode("utf-8-sig"), newline="")
+    header, *rows = csv.reader(text, strict=True, delimiter=due.contract.delivery.delimiter)
+    names = [column.name for column in due.contract.columns]
+    require(header == names, f"the file of {due.contract.name} has the columns {', '.join(header)}")
+    return rows
+
+
+def compare(due: Due, delivered: list[list[str]], expected: list[list[str | None]]) -> None:
+    """Raise CheckFailed unless a file has exactly the expected rows, and their order.
+
+    The file breaks ties of the columns that it is sorted by in its own way.
+    """
+    contract = due.contract
+    texts = [column.type == "text" for column in contract.columns]
+    cells = []
+    for row in expected:
+        cells.append([_write(cell, contract.delivery.null_text, is_text=is_text)
+                      for cell, is_text in zip(row, texts, strict=True)])  # fmt: skip
+    extra = Counter(map(tuple, delivered)) - Counter(map(tuple, cells))
+    missing = Counter(map(tuple, cells)) - Counter(map(tuple, delivered))
+    require(
+        not extra and not missing,
+        f"{contract.name}: {len(delivered)} rows were delivered, {len(cells)} were expected: "
+        f"{next(iter(extra), 'nothing')} instead of {next(iter(missing), 'nothing')}",
     )
-    return [
-        Check("the schedule fires, and the job publishes the right rows", result, {"rows": len(delivered)}),
-        _mail(harness, _export(harness).recipients, window.label, "the recipients get a mail"),
-    ]
+    names = [column.name for column in contract.columns]
+    sorted_by = [names.index(name) for name in contract.delivery.order_by]
+    order = [[row[index] for index in sorted_by] for row in delivered]
+    wanted = [[row[index] for index in sorted_by] for row in cells]
+    require(
+        order == wanted,
+        f"{contract.name}: the rows are not sorted by {', '.join(contract.delivery.order_by)}",
+    )
 
 
-def not_twice(harness: Harness) -> list[Check]:
-    window = first_window()
-    before = _list_published_keys(harness)
-    generation = _read_manifest(harness, window)["generation"]
-    run = _run_schedule(harness, window)
+def _write(cell: str | None, null_text: str, *, is_text: bool) -> str:
+    if cell is None:
+        return null_text
+    return oracle.guard(cell) if is_text else cell
+
+
+def not_twice(harness: Harness) -> list[Result]:
+    due = _choose_due(harness)
+    claim = "a second firing publishes nothing twice"
+    if due is None:
+        return [NotApplicable(claim, "no export has published a file")]
+    before = _list_published_keys(harness, due)
+    generation = _read_manifest(harness, due)["generation"]
+    run = _run_schedule(harness, due)
     require(
         run["JobRunState"] == "SUCCEEDED", f"the job ended {run['JobRunState']}: {run.get('ErrorMessage')}"
     )
-    after = _list_published_keys(harness)
+    after = _list_published_keys(harness, due)
     require(after == before, f"a second run left {sorted(set(after) ^ set(before))}")
-    require(
-        _read_manifest(harness, window)["generation"] == generation, "a second run made another generation"
-    )
-    return [
-        Check(
-            "a second firing publishes nothing twice",
-            f"the same {len(before)} files, generation {generation}",
-        )
-    ]
+    require(_read_manifest(harness, due)["generation"] == generation, "a second run made another generation")
+    return [Check(claim, f"the same {len(before)} files, generation {generation}")]
 
 
-def failure_is_mailed(harness: Harness) -> list[Check]:
-    """Deny the job's role access to its table for one run, as a manual change would."""
+def _choose_due(harness: Harness) -> Due | None:
+    """Return the first export that has published its window."""
+    return next((due for due in harness.plan.dues if _list_manifests(harness, due)), None)
+
+
+def failure_is_mailed(harness: Harness) -> list[Result]:
+    """Deny the job's role what it needs to find its table for one run, as a manual change would."""
+    due = harness.plan.dues[0]
+    managed = {topic.name for topic in harness.deployment.managed_tables}
+    action = "secretsmanager:GetSecretValue" if due.contract.source.topic in managed else "glue:GetTable"
     iam = harness.ctx.client("iam")
-    job = harness.ctx.client("glue").get_job(JobName=_find_job(harness))["Job"]
+    job = harness.ctx.client("glue").get_job(JobName=_find_job(harness, due.export))["Job"]
     role = job["Role"].rpartition("/")[2]
-    denied = {"Effect": "Deny", "Action": "glue:GetTable", "Resource": "*"}
+    denied = {"Effect": "Deny", "Action": action, "Resource": "*"}
     policy = json.dumps({"Version": "2012-10-17", "Statement": [denied]})
     iam.put_role_policy(RoleName=role, PolicyName="rehearsal", PolicyDocument=policy)
     try:
-        run = _run_schedule(harness, first_window())
+        run = _run_schedule(harness, due)
     finally:
         iam.delete_role_policy(RoleName=role, PolicyName="rehearsal")
     require(run["JobRunState"] == "FAILED", f"the job ended {run['JobRunState']} without its source")
-    engineers = harness.ctx.deployment.alerts.engineers
     return [
         _mail(
             harness,
-            engineers,
+            harness.deployment.alerts.engineers,
             run["Id"],
             "a failed run is reported by mail",
             also=run.get("ErrorMessage", ""),
@@ -124,14 +210,11 @@ def failure_is_mailed(harness: Harness) -> list[Check]:
     ]
 
 
-def _run_schedule(harness: Harness, window: Window) -> dict[str, Any]:
+def _run_schedule(harness: Harness, due: Due) -> dict[str, Any]:
     """Fire the schedule at its first time after the window and return the job run when it has ended."""
-    export = _export(harness)
-    job = _find_job(harness)
-    due = cron.parse(export.cron, export.zone).after(window.end)
-    require(due, f"{export.cron} never fires")
+    job = _find_job(harness, due.export)
     known_run_ids = {run["Id"] for run in _list_runs(harness, job)}
-    request = {**_schedule(harness, job), "at": due.isoformat() if due else ""}
+    request = {**_schedule(harness, job), "at": due.time.isoformat()}
     fired = harness.simulators.ask_aws("POST", "/schedules/fire", request)
     started = [run for run in _list_runs(harness, job) if run["Id"] not in known_run_ids]
     if not started:
@@ -151,13 +234,13 @@ def _list_runs(harness: Harness, job: str) -> list[dict[str, Any]]:
     return list(harness.ctx.client("glue").get_job_runs(JobName=job)["JobRuns"])
 
 
-def _find_job(harness: Harness) -> str:
-    return harness.output("exports", "DailyTradesJobName")
+def _find_job(harness: Harness, export: Export) -> str:
+    return harness.output("exports", f"{to_pascal_case(export.contract)}JobName")
 
 
 def _schedule(harness: Harness, job: str) -> dict[str, str]:
     scheduler = harness.ctx.client("scheduler")
-    group = harness.ctx.deployment.prefix
+    group = harness.deployment.prefix
     for schedule in scheduler.list_schedules(GroupName=group)["Schedules"]:
         target = scheduler.get_schedule(GroupName=group, Name=schedule["Name"])["Target"]
         if json.loads(target.get("Input") or "{}").get("JobName") == job:
@@ -165,60 +248,36 @@ def _schedule(harness: Harness, job: str) -> dict[str, str]:
     raise CheckFailed(f"no schedule of group {group} starts {job}")
 
 
-def _export(harness: Harness) -> Export:
-    return next(export for export in harness.ctx.deployment.exports if export.contract == EXPORT)
+def _list_manifests(harness: Harness, due: Due) -> list[str]:
+    bucket = harness.output("data", "LakeBucketName")
+    return harness.objects(bucket, f"exports/{due.export.contract}/manifests/{due.window.label}.json")
 
 
-def _read_manifest(harness: Harness, window: Window) -> dict[str, Any]:
+def _read_manifest(harness: Harness, due: Due) -> dict[str, Any]:
     """Return the window's manifest. Raises CheckFailed with the reasons of the last run if there is none."""
     bucket = harness.output("data", "LakeBucketName")
-    key = f"exports/{EXPORT}/manifests/{window.label}.json"
-    if not harness.objects(bucket, key):
-        record = json.loads(harness.content(bucket, max(harness.objects(bucket, f"exports/{EXPORT}/runs/"))))
+    prefix = f"exports/{due.export.contract}"
+    if not _list_manifests(harness, due):
+        record = json.loads(harness.content(bucket, max(harness.objects(bucket, f"{prefix}/runs/"))))
         windows = [
             f"{window['window']} {window['state']}: {window['reason']}" for window in record["windows"]
         ]
         raise CheckFailed(
-            f"{window.label} was not published; the run says: {'; '.join(windows) or record['reason']}"
+            f"{due.window.label} of {due.export.contract} was not published; the run says: "
+            f"{'; '.join(windows) or record['reason']}"
         )
-    manifest: dict[str, Any] = json.loads(harness.content(bucket, key))
+    manifest: dict[str, Any] = json.loads(
+        harness.content(bucket, f"{prefix}/manifests/{due.window.label}.json")
+    )
     return manifest
 
 
-def _list_published_keys(harness: Harness) -> list[str]:
+def _list_published_keys(harness: Harness, due: Due) -> list[str]:
     """Return the keys of data and manifests, without the record that each run writes."""
     bucket = harness.output("data", "LakeBucketName")
-    data = harness.objects(bucket, f"exports/{EXPORT}/data/")
-    manifests = harness.objects(bucket, f"exports/{EXPORT}/manifests/")
+    data = harness.objects(bucket, f"exports/{due.export.contract}/data/")
+    manifests = harness.objects(bucket, f"exports/{due.export.contract}/manifests/")
     return sorted([*data, *manifests])
-
-
-def _compute_expected_rows(harness: Harness, window: Window) -> list[tuple[str, ...]]:
-    zone = ZoneInfo(contracts.load(EXPORT).window.zone)
-    traded = []
-    for record in harness.records("stock_trades"):
-        trade = record["value"]
-        moment = datetime.fromtimestamp(record["timestamp"] / 1000, UTC)
-        if window.start <= moment < window.end:
-            hour = moment.astimezone(zone).hour
-            traded.append((trade["symbol"], trade["side"], hour, trade["quantity"], trade["price"]))
-    with duckdb.connect() as connection:
-        connection.execute("CREATE TABLE traded (symbol TEXT, side TEXT, hour INT, quantity INT, price INT)")
-        connection.executemany("INSERT INTO traded VALUES (?, ?, ?, ?, ?)", traded)
-        rows = connection.execute(_EXPECTED).fetchall()
-    expected = []
-    for row in rows:
-        amounts = [f"{amount:.2f}" for amount in row[5:]]
-        expected.append((*map(str, row[:5]), *amounts))
-    return expected
-
-
-def _find_first_difference(delivered: list[tuple[str, ...]], expected: list[tuple[str, ...]]) -> str:
-    pairs = zip(delivered, expected, strict=False)
-    return next(
-        (f"{row} instead of {expected_row}" for row, expected_row in pairs if row != expected_row),
-        "one has more rows",
-    )
 
 
 def _mail(harness: Harness, recipients: list[str], about: str, claim: str, also: str = "") -> Check:

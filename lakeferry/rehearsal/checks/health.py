@@ -12,29 +12,35 @@ from typing import Any
 
 from lakeferry.deployment import stacks
 from lakeferry.health import doctor, model, runner
-from lakeferry.health.model import Result
-from lakeferry.rehearsal.harness import Check, Harness, require, wait_until
+from lakeferry.health.model import Result as DoctorResult
+from lakeferry.rehearsal.harness import Check, Harness, Result, require, wait_until
 from lambdas import contract
 
 
-def nothing_wrong(harness: Harness) -> list[Check]:
+def nothing_wrong(harness: Harness) -> list[Result]:
     checks = _run_doctor(harness)
-    wrong = [check for check in checks if check.result is Result.FAIL]
+    wrong = [check for check in checks if check.result is DoctorResult.FAIL]
     require(not wrong, f"doctor finds {_describe(wrong)}")
-    ok = sum(check.result is Result.OK for check in checks)
+    ok = sum(check.result is DoctorResult.OK for check in checks)
     return [
         Check(
             "doctor finds nothing wrong",
-            f"{ok} checks ok, among them every hop of both handshakes",
+            f"{ok} checks ok, among them every hop of the handshakes with AWS",
             {"ok": ok},
         )
     ]
 
 
-def broken_trust_is_named(harness: Harness) -> list[Check]:
-    """Change the external ids in both roles' trust policies, as somebody could in the console."""
+def broken_trust_is_named(harness: Harness) -> list[Result]:
+    """Change the external ids in the roles' trust policies, as somebody could in the console."""
+    deployment = harness.deployment
+    groups = {}
+    if deployment.uses_own_bucket:
+        groups["tableflow"] = "Confluent → AWS"
+    if deployment.uses_snowflake:
+        groups["snowflake"] = "Snowflake → AWS"
     reported = []
-    for vendor, group in (("tableflow", "Confluent → AWS"), ("snowflake", "Snowflake → AWS")):
+    for vendor, group in groups.items():
         role = f"{harness.ctx.deployment.regional_prefix}-{vendor}"
         with _break_trust(harness, role):
             roots = [check for check in _run_doctor(harness) if check.is_root]
@@ -44,7 +50,7 @@ def broken_trust_is_named(harness: Harness) -> list[Check]:
             f"with the trust of {role} broken, doctor names {_describe(roots) or 'nothing'}",
         )
         reported.append(f"{group}: {', '.join(root.name for root in roots)}")
-    wrong = [check for check in _run_doctor(harness) if check.result is Result.FAIL]
+    wrong = [check for check in _run_doctor(harness) if check.result is DoctorResult.FAIL]
     require(not wrong, f"after the repair, doctor still finds {_describe(wrong)}")
     return [Check("doctor names a broken handshake", "; ".join(reported), {"broken": len(reported)})]
 
@@ -72,9 +78,9 @@ def _describe(checks: list[model.Check]) -> str:
     return "; ".join(f"{check.group}, {check.name}: {check.message}" for check in checks)
 
 
-def monitoring_measures(harness: Harness) -> list[Check]:
-    """Fire the monitoring function's schedule; it runs under its own role, and CloudWatch gets every
-    metric.
+def monitoring_measures(harness: Harness) -> list[Result]:
+    """Fire the monitoring function's schedule; it runs under its own role, and CloudWatch gets every metric
+    that an alarm of the deployment watches.
     """
     stack = stacks.describe(harness.ctx, f"{harness.ctx.deployment.prefix}-operations", with_resources=True)
     resources = stack.resources if stack else ()
@@ -82,13 +88,20 @@ def monitoring_measures(harness: Harness) -> list[Check]:
     require(names, "no stack of operations has a schedule")
     for name in names:
         harness.simulators.ask_aws("POST", "/schedules/fire", {"name": name})
-    expected = set(contract.METRIC_DIMENSIONS)
+    alarms = harness.ctx.client("cloudwatch").get_paginator("describe_alarms")
+    pages = alarms.paginate(AlarmNamePrefix=f"{harness.deployment.prefix}-")
+    watched = {
+        alarm["MetricName"] for page in pages for alarm in page["MetricAlarms"] if "MetricName" in alarm
+    }
+    expected = watched & set(contract.METRIC_DIMENSIONS)
+    require(expected, f"no alarm watches a metric of the deployment: {sorted(watched)}")
 
     def read_all_metrics() -> Counter[str] | None:
         counts = _count_metrics(harness)
         return counts if counts.keys() >= expected else None
 
-    metrics = wait_until(read_all_metrics, "the monitoring function didn't write all metrics")
+    listed = ", ".join(sorted(expected))
+    metrics = wait_until(read_all_metrics, f"the monitoring function didn't write all of {listed}")
     result = (
         f"{sum(metrics.values())} values of {len(metrics)} metrics, among them the age of each hop and of "
         "each key"

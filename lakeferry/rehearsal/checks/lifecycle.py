@@ -14,42 +14,24 @@ from lakeferry import inventory
 from lakeferry.deployment import stacks
 from lakeferry.deployment.cdk import Cdk
 from lakeferry.inventory import Item
-from lakeferry.rehearsal.harness import Check, Harness, require, wait_until
+from lakeferry.rehearsal import changes
+from lakeferry.rehearsal.changes import Change
+from lakeferry.rehearsal.harness import Check, Harness, NotApplicable, Result, require, wait_until
 
-_INTERVAL: Final = re.compile(r"^datagen_interval_ms = \d+$", re.MULTILINE)
-_NEW_INTERVAL: Final = 250
-_NEW_TOPIC: Final = "sales_orders"
-_NEW_EXPORT: Final = "weekly_sales"
-_ADDED: Final = f"""
-[[topics]]
-name = "{_NEW_TOPIC}"
-tableflow = {{}}
-
-[[exports]]
-contract = "{_NEW_EXPORT}"
-cron = "0 6 * * ? *"
-zone = "Europe/Berlin"
-recipients = ["analysts@example.com"]
-"""
-#: Confluent Cloud refuses compression.type, which the file's check can't know. The other new topic is rolled
-#: back.
-_REFUSED: Final = """
-[[topics]]
-name = "rehearsal_refused"
-config = { "compression.type" = "gzip" }
-
-[[topics]]
-name = "rehearsal_beside"
-"""
-#: What an organization has before anybody deploys.
-_INITIAL_OBJECTS: Final = {"environments": 1, "api_keys": 1}
 #: The exit code of a command that was stopped or answered with no.
 _CANCELLED: Final = 6
+_PROTECTED: Final = 7
 _QUESTION: Final = "Approve these permissions and deploy? Type yes"
+_SHOWN: Final = "permissions that grow are shown before a deployment"
+_INTERRUPTED: Final = "an interrupted deploy stops nothing in AWS, and the next one does the rest"
+_UPDATED: Final = "an update changes what the file says and nothing else"
+#: What an update may create at Confluent.
+_CREATED: Final = {"topics", "connectors", "tableflow_topics", "acls", "subjects", "role_bindings"}
+_PROTECTION: Final = re.compile(r"^deletion_protection = true", re.MULTILINE)
 Objects = dict[str, list[str]]
 
 
-def deploy(harness: Harness) -> list[Check]:
+def deploy(harness: Harness) -> list[Result]:
     harness.project.show("deploy --yes")
     described = (stacks.describe(harness.ctx, name, with_resources=True) for name in harness.ctx.stacks)
     resources = {stack.name: len(stack.resources) for stack in described if stack}
@@ -64,16 +46,31 @@ def deploy(harness: Harness) -> list[Check]:
     return [Check("the real CDK deploys the unmodified templates", result, resources)]
 
 
-def permissions_are_shown(harness: Harness) -> list[Check]:
+@contextmanager
+def _make_change(harness: Harness) -> Iterator[Change]:
+    """Make an update of the file, with the files that it needs in the project, for the block."""
+    folder = harness.project.folder
+    change = changes.add(harness.deployment, original(harness), folder)
+    change.write_files(folder)
+    try:
+        with _replace_file(harness, change.text):
+            yield change
+    finally:
+        change.remove_files(folder)
+
+
+def permissions_are_shown(harness: Harness) -> list[Result]:
     """Change the file so that roles get permissions, and answer no: they are shown in full, and nothing is
     changed.
     """
     before = _read_last_updates(harness)
-    with _replace_file(harness, changed(original(harness))):
+    with _make_change(harness) as change:
+        if problem := changes.find_problem(change, harness.project.folder):
+            return [NotApplicable(_SHOWN, f"nothing can be added to the file: {problem}")]
         code, output = harness.project.talk("deploy", [(_QUESTION, "no\n")])
     require(code == _CANCELLED, f"a refused deploy ended with code {code}:\n{output[-3000:]}")
     permissions = output.partition("BROADER PERMISSIONS:")[2].partition(_QUESTION)[0]
-    job = f"job/{harness.ctx.deployment.prefix}-{_NEW_EXPORT}"
+    job = f"job/{harness.ctx.deployment.prefix}-{changes.EXPORT}"
     for action in ("glue:StartJobRun", "glue:GetJobRun"):
         require(
             re.search(rf"\+ allow {action} on arn:aws:glue:\S+:{job}", permissions),
@@ -82,23 +79,34 @@ def permissions_are_shown(harness: Harness) -> list[Check]:
     require("nothing was changed" in output, "the refused deploy doesn't say that nothing was changed")
     require(_read_last_updates(harness) == before, "the refused deploy changed a stack")
     lines = permissions.count("+ allow")
-    return [
-        Check(
-            "permissions that grow are shown before a deployment",
-            f"{lines} lines; no was an answer, and nothing changed",
-        )
-    ]
+    return [Check(_SHOWN, f"{lines} lines; no was an answer, and nothing changed")]
 
 
-def update(harness: Harness) -> list[Check]:
-    """Add a topic and an export and change an interval. The first `deploy` is stopped with Ctrl-C, the second
-    does the rest.
+def update(harness: Harness) -> list[Result]:
+    """Add what the file can have more of. The first `deploy` is stopped with Ctrl-C, the second does the
+    rest.
 
     Nothing else changes.
     """
     before = _list_objects(harness)
+    folder = harness.project.folder
+    change = changes.add(harness.deployment, original(harness), folder)
+    change.write_files(folder)
+    if problem := changes.find_problem(change, folder):
+        change.remove_files(folder)
+        return [NotApplicable(_UPDATED, f"nothing can be added to the file: {problem}")]
+    harness.project.file.write_text(change.text, encoding="utf-8")
+    if change.adds_topic:
+        interrupted: Result = _interrupt_update(harness)
+    else:
+        interrupted = NotApplicable(_INTERRUPTED, "without [confluent], an update takes no time here")
+    harness.project.run("deploy --yes")
+    return [interrupted, _describe_created(harness, change, before)]
+
+
+def _interrupt_update(harness: Harness) -> Check:
+    """Stop `deploy` with Ctrl-C while Confluent's stack is updated."""
     stack = f"{harness.ctx.deployment.prefix}-confluent"
-    harness.project.file.write_text(changed(original(harness)), encoding="utf-8")
     stopped = harness.project.interrupt(
         "deploy --yes", lambda: _read_statuses(harness)[stack].endswith("_IN_PROGRESS"), code=_CANCELLED
     )
@@ -106,10 +114,8 @@ def update(harness: Harness) -> list[Check]:
         stopped["code"] == "DEPLOY-STOPPED",
         f"the interrupted deploy says {stopped['code']}: {stopped['message']}",
     )
-    require(
-        stopped["details"]["under_way"] == [stack],
-        f"under way are {stopped['details']['under_way']}, not {stack}",
-    )
+    under_way = stopped["details"]["under_way"]
+    require(under_way == [stack], f"under way are {under_way}, not {stack}")
     wait_until(
         lambda: not _read_statuses(harness)[stack].endswith("_IN_PROGRESS"), f"{stack} did not end its update"
     )
@@ -117,40 +123,38 @@ def update(harness: Harness) -> list[Check]:
         _read_statuses(harness)[stack] == "UPDATE_COMPLETE",
         f"{stack} is {_read_statuses(harness)[stack]} after Ctrl-C",
     )
-    harness.project.run("deploy --yes")
+    return Check(_INTERRUPTED, f"Ctrl-C while {stack} was updated")
+
+
+def _describe_created(harness: Harness, change: Change, before: Objects) -> Check:
+    """Check that the update created what the change says, and removed nothing."""
     after = _list_objects(harness)
-    removed = {
-        kind: sorted(set(ids) - set(after[kind]))
-        for kind, ids in before.items()
-        if set(ids) - set(after[kind])
-    }
+    removed = {}
+    new = {}
+    for kind, ids in before.items():
+        if set(ids) - set(after[kind]):
+            removed[kind] = sorted(set(ids) - set(after[kind]))
+        if set(after[kind]) - set(ids):
+            new[kind] = sorted(set(after[kind]) - set(ids))
     require(not removed, f"the update removed {removed}")
-    new = {
-        kind: sorted(set(after[kind]) - set(ids))
-        for kind, ids in before.items()
-        if set(after[kind]) - set(ids)
-    }
-    unexpected = set(new) - {"topics", "connectors", "tableflow_topics", "acls", "subjects"}
+    unexpected = set(new) - _CREATED
     require(not unexpected, f"the update also created {', '.join(sorted(unexpected))}")
-    require(any(_NEW_TOPIC in topic for topic in new.get("topics", [])), f"no topic {_NEW_TOPIC} was created")
-    jobs = [job["Name"] for job in harness.ctx.client("glue").get_jobs()["Jobs"]]
-    require(any(_NEW_EXPORT in job for job in jobs), f"no job for {_NEW_EXPORT}: {jobs}")
     counts = [f"{len(ids)} {kind}" for kind, ids in sorted(new.items())]
-    created = f"created {', '.join(counts)} and a job; removed nothing"
-    return [
-        Check(
-            "an interrupted deploy stops nothing in AWS, and the next one does the rest",
-            f"Ctrl-C while {stack} was updated",
-        ),
-        Check("an update changes what the file says and nothing else", created, {"new": new}),
-    ]
+    if change.adds_topic:
+        topics = new.get("topics", [])
+        require(any(changes.TOPIC in topic for topic in topics), f"no topic {changes.TOPIC} was created")
+    if change.adds_export:
+        jobs = [job["Name"] for job in harness.ctx.client("glue").get_jobs()["Jobs"]]
+        require(any(changes.EXPORT in job for job in jobs), f"no job for {changes.EXPORT}: {jobs}")
+        counts.append("a job")
+    return Check(_UPDATED, f"created {', '.join(counts)}; removed nothing", {"new": new})
 
 
-def rollback(harness: Harness) -> list[Check]:
+def rollback(harness: Harness) -> list[Result]:
     """Deploy a change that fails; check that the rollback restores the same objects under the same ids."""
     before = _list_objects(harness)
     stack = f"{harness.ctx.deployment.prefix}-confluent"
-    with _replace_file(harness, original(harness) + _REFUSED):
+    with _replace_file(harness, changes.refuse(original(harness))):
         failed = harness.project.run("deploy --yes", code=1)
     require(
         failed["code"] == "DEPLOY-FAILED", f"the failed deploy says {failed['code']}: {failed['message']}"
@@ -180,7 +184,10 @@ def rollback(harness: Harness) -> list[Check]:
     return [Check("a failed change rolls back completely", result)]
 
 
-def destroy(harness: Harness) -> list[Check]:
+def destroy(harness: Harness) -> list[Result]:
+    results: list[Result] = []
+    if harness.deployment.keeps_data:
+        results.append(_remove_protection(harness))
     destroyed = harness.project.run(f"destroy --confirm {harness.ctx.stage}")
     require(
         sorted(destroyed["stacks"]) == sorted(harness.ctx.stacks), f"destroy deleted {destroyed['stacks']}"
@@ -188,35 +195,53 @@ def destroy(harness: Harness) -> list[Check]:
     require(destroyed["removed"] == [], f"CloudFormation left {destroyed['removed']}, which destroy removed")
     missing = harness.project.run("status", code=2)
     require(missing["code"] == "NOT-DEPLOYED", f"after destroy, status says {missing['code']}")
-    return nothing_left(harness)
+    return [*results, *nothing_left(harness)]
 
 
-def nothing_left(harness: Harness) -> list[Check]:
-    """Check that nothing remains, by the inventory and by the simulators' own lists."""
+def _remove_protection(harness: Harness) -> Check:
+    """Do what the refusal of a protected deployment advises."""
+    refused = harness.project.run(f"destroy --confirm {harness.ctx.stage}", code=_PROTECTED)
+    require(refused["code"] == "DESTROY-PROTECTED", f"destroy says {refused['code']}: {refused['message']}")
+    text = original(harness)
+    unprotected = _PROTECTION.sub("deletion_protection = false", text)
+    if unprotected != text:
+        harness.project.file.write_text(unprotected, encoding="utf-8")
+        harness.project.run("deploy --yes")
+    client = harness.ctx.client("cloudformation")
+    for stack in harness.ctx.stacks:
+        client.update_termination_protection(StackName=stack, EnableTerminationProtection=False)
+    return Check("a protected deployment is not destroyed", f"{refused['code']}, before anything was deleted")
+
+
+def nothing_left(harness: Harness) -> list[Result]:
+    """Check that nothing remains, by the inventory and by the simulators' own lists, and that what existed
+    before the deployment still does.
+    """
     items = inventory.collect(harness.ctx)
     require_nothing_left(items)
-    remaining = {kind: len(ids) for kind, ids in harness.simulators.confluent_objects().items() if ids}
-    require(remaining == _INITIAL_OBJECTS, f"Confluent still has {remaining}")
+    before = _drop_own_keys(harness.initial)
+    after = _drop_own_keys(harness.simulators.confluent_objects())
+    require(after == before, f"Confluent has other objects than before: {_compare_objects(before, after)}")
     retained = Counter(item.system for item in items)
     counts = ", ".join(f"{count} in {vendor}" for vendor, count in sorted(retained.items())) or "nothing"
     return [
         Check(
             "nothing is left over at any vendor",
-            f"retained by on_destroy: {counts}",
+            f"retained by on_destroy, or somebody else's: {counts}",
             {"retained": dict(retained)},
         )
     ]
+
+
+def _drop_own_keys(objects: Objects) -> dict[str, Any]:
+    """Return the objects, and of those that may be replaced, only how many there are."""
+    return {kind: ids if kind != "api_keys" else [str(len(ids))] for kind, ids in objects.items()}
 
 
 def require_nothing_left(items: list[Item]) -> None:
     """Raise CheckFailed if the inventory has leftovers."""
     left_over = [f"{item.system} {item.kind} {item.name}" for item in inventory.problems(items)]
     require(not left_over, f"left over: {', '.join(left_over)}")
-
-
-def changed(text: str) -> str:
-    """Return the file with one more topic, another export and a changed interval."""
-    return _INTERVAL.sub(f"datagen_interval_ms = {_NEW_INTERVAL}", text) + _ADDED
 
 
 def original(harness: Harness) -> str:
@@ -244,13 +269,11 @@ def _read_last_updates(harness: Harness) -> dict[str, Any]:
     return {stack["StackName"]: (stack["StackStatus"], stack.get("LastUpdatedTime")) for stack in described}
 
 
-def synth(harness: Harness, name: str, text: str) -> Cdk:
-    """Synthesise separate templates from another deployment file of the stage."""
-    folder = harness.out / "deployments" / name
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{harness.ctx.stage}.toml").write_text(text, encoding="utf-8")
-    cdk = Cdk(harness.ctx, harness.cdk.folder / name, harness.cdk.log)
-    cdk.synth(lambda _: None, deployments=folder)
+def synth_change(harness: Harness) -> Cdk:
+    """Synthesise separate templates of the updated deployment."""
+    cdk = Cdk(harness.ctx, harness.cdk.folder / "changed", harness.cdk.log, harness.cdk.root)
+    with _make_change(harness):
+        cdk.synth(lambda _: None)
     return cdk
 
 
@@ -259,7 +282,7 @@ def _list_objects(harness: Harness) -> Objects:
     return {kind: ids for kind, ids in harness.simulators.confluent_objects().items() if kind != "api_keys"}
 
 
-def _compare_objects(before: Objects, after: Objects) -> dict[str, Any]:
+def _compare_objects(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     return {
         kind: sorted(set(ids) ^ set(after[kind]))
         for kind, ids in before.items()

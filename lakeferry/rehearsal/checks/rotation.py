@@ -5,16 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 import attrs
 import requests
 
 from lakeferry.rehearsal.checks.tables import snowflake_reader
-from lakeferry.rehearsal.harness import Check, Harness, require, wait_until
+from lakeferry.rehearsal.harness import Check, Harness, NotApplicable, Result, require, wait_until
 from lambdas.shared.errors import LakeferryError
 from lambdas.snowflake import sql
 
+_CLAIM: Final = "every secret rotates while a reader reads"
 _ROTATION_SECONDS: Final = 120.0
 
 
@@ -26,13 +27,11 @@ class Reading:
     refusals: list[str] = attrs.Factory(list)
 
 
-def secrets_rotate(harness: Harness) -> list[Check]:
+def secrets_rotate(harness: Harness) -> list[Result]:
     secrets = harness.ctx.client("secretsmanager")
-    pages = secrets.get_paginator("list_secrets").paginate()
-    everything = [secret for page in pages for secret in page["SecretList"]]
-    own = [secret for secret in everything if secret["Name"].startswith(f"{harness.ctx.deployment.prefix}/")]
-    rotating = [secret for secret in own if secret.get("RotationEnabled")]
-    require(rotating, "no secret has a rotation")
+    rotating = _list_rotating(harness)
+    if not rotating:
+        return [NotApplicable(_CLAIM, "the deployment has no key that rotates")]
     before = {secret["ARN"]: _read_version(harness, secret["ARN"]) for secret in rotating}
     with _run_readers(harness) as reading:
         for arn in before:
@@ -42,15 +41,25 @@ def secrets_rotate(harness: Harness) -> list[Check]:
             "not all rotated",
             _ROTATION_SECONDS,
         )
-    require(reading.logins, "no reader logged in during the rotation")
+    require(reading.logins or not _list_readers(harness), "no reader logged in during the rotation")
     require(not reading.refusals, f"{len(reading.refusals)} logins were refused: {reading.refusals[:1]}")
     result = f"{len(before)} secrets; {reading.logins} logins during the rotation, none refused"
     return [
         Check(
-            "every secret rotates while a reader reads",
+            _CLAIM,
             result,
             {"secrets": len(before), "logins": reading.logins},
         )
+    ]
+
+
+def _list_rotating(harness: Harness) -> list[dict[str, Any]]:
+    """Return the deployment's secrets that rotate."""
+    pages = harness.ctx.client("secretsmanager").get_paginator("list_secrets").paginate()
+    everything = [secret for page in pages for secret in page["SecretList"]]
+    prefix = f"{harness.deployment.prefix}/"
+    return [
+        secret for secret in everything if secret["Name"].startswith(prefix) and secret.get("RotationEnabled")
     ]
 
 
@@ -63,11 +72,14 @@ def _read_version(harness: Harness, arn: str) -> str:
 
 @contextmanager
 def _run_readers(harness: Harness) -> Iterator[Reading]:
-    """Run one reader in Snowflake and one at Schema Registry; each reads its secret again for every login."""
+    """Run one reader in Snowflake and one at Schema Registry, if the deployment has their keys; each reads
+    its secret again for every login.
+    """
     reading = Reading()
     stop = threading.Event()
-    logins = _open_snowflake_reader(harness), _open_registry_reader(harness)
-    readers = [threading.Thread(target=_read, args=(log_in, reading, stop)) for log_in in logins]
+    readers = [
+        threading.Thread(target=_read, args=(log_in, reading, stop)) for log_in in _list_readers(harness)
+    ]
     for reader in readers:
         reader.start()
     try:
@@ -76,6 +88,17 @@ def _run_readers(harness: Harness) -> Iterator[Reading]:
         stop.set()
         for reader in readers:
             reader.join()
+
+
+def _list_readers(harness: Harness) -> list[Callable[[], str]]:
+    readers = []
+    deployment = harness.deployment
+    if deployment.uses_snowflake:
+        readers.append(_open_snowflake_reader(harness))
+    name = f"{deployment.prefix}/confluent/schema_registry"
+    if any(secret["Name"] == name for secret in _list_rotating(harness)):
+        readers.append(_open_registry_reader(harness))
+    return readers
 
 
 def _read(log_in: Callable[[], str], reading: Reading, stop: threading.Event) -> None:

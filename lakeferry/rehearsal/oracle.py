@@ -1,0 +1,114 @@
+"""Say what the files of exports should have, by other means than the job: Spark SQL over the events as they
+were produced, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any, Final
+
+import attrs
+
+from lakeferry.errors import CommandFailed
+from lakeferry.local.bootstrap import ROOT
+from lakeferry.local.judge import CONVERTER
+from lakeferry.rehearsal.subject import Due
+
+_WORKER: Final = "lakeferry.rehearsal.oracle_worker"
+_SECONDS: Final = 600
+#: A spreadsheet would execute a text that begins so, or that has this after a separator: an apostrophe is put
+#: before it.
+_FORMULA: Final = "[ '\"\u00a0\u3000]*(?:[=+\\-@＝＋－＠]|[\\x00-\\x1f])"
+
+
+@attrs.frozen
+class Record:
+    """A record of a topic. `timestamp` is in milliseconds since 1970 UTC, `avro` the value without its
+    schema. Both it and `key` are in Base64.
+    """
+
+    partition: int
+    offset: int
+    timestamp: int
+    avro: str
+    key: str | None = None
+
+
+@attrs.frozen
+class Question:
+    """The events of a topic, and its exports. With `choose`, only events that can be published count."""
+
+    topic: str
+    schema: str
+    records: Sequence[Record]
+    dues: Sequence[Due]
+    choose: bool = False
+
+
+@attrs.frozen
+class ExpectedFile:
+    """`rows` are cells; None is a missing value. `problems` say why the file would not be published."""
+
+    rows: list[list[str | None]]
+    problems: list[str]
+
+
+@attrs.frozen
+class Expected:
+    """`chosen` are indexes of records. `problem` is set if no events can be chosen, because a contract fails
+    on some of them.
+    """
+
+    chosen: list[int]
+    files: dict[str, ExpectedFile]
+    problem: str = ""
+
+
+def ask(questions: Sequence[Question], key: bytes) -> list[Expected]:
+    """Answer questions in one process. `key` is that of pseudonyms. Raises CommandFailed."""
+    if not questions:
+        return []
+    request = [_build_request(question, key) for question in questions]
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    answer = subprocess.run(
+        [sys.executable, "-m", _WORKER], input=json.dumps(request), capture_output=True, text=True,
+        timeout=_SECONDS, env={**os.environ, "PYTHONPATH": path, "TZ": "UTC"},
+    )  # fmt: skip
+    if answer.returncode:
+        last = answer.stderr.strip().splitlines()[-1:] or ["it said nothing"]
+        raise CommandFailed(
+            "NOT-SET-UP", f"Spark ended while it computed what exports should have: {last[0]}"
+        )
+    answers = json.loads(answer.stdout)
+    return [_read(question, document) for question, document in zip(questions, answers, strict=True)]
+
+
+def _build_request(question: Question, key: bytes) -> dict[str, Any]:
+    return {
+        "topic": question.topic,
+        "schema": question.schema,
+        "events": [attrs.asdict(record) for record in question.records],
+        "contracts": [CONVERTER.unstructure(due.contract) for due in question.dues],
+        "windows": [due.window.label for due in question.dues],
+        "choose": question.choose,
+        "key": base64.b64encode(key).decode(),
+    }
+
+
+def _read(question: Question, document: dict[str, Any]) -> Expected:
+    files = {}
+    for due, file in zip(question.dues, document["files"], strict=False):
+        files[due.export.contract] = ExpectedFile(file["rows"], file["problems"])
+    return Expected(document["chosen"] or [], files, document["problem"])
+
+
+def guard(text: str) -> str:
+    """Return the text as a file has it, which no spreadsheet executes."""
+    inside = re.sub(f"([,;\t\r\n])({_FORMULA})", r"\1'\2", text)
+    return f"'{inside}" if re.match(_FORMULA, text) else inside
