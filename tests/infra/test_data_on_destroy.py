@@ -34,18 +34,24 @@ def inheriting(prod, tmp_path_factory):
     return assembly_kit.synthesise(plan, tmp_path_factory.mktemp("inheriting"))
 
 
-def assuming(aws, assembly, sid, **generated):
-    """Return clients of a role with the statement of this id.
+def assuming(aws, assembly, *sids, **generated):
+    """Return clients of a role with the statements of these ids, which one role of the assembly has.
 
     `generated` are ids that the stacks generate, by logical id.
     """
-    (grant,) = [grant for grant in Reader(assembly).grants() if grant.sid == sid]
+    grants = [grant for grant in Reader(assembly).grants() if grant.sid in sids]
+    (role,) = set.intersection(*({grant.role for grant in grants if grant.sid == sid} for sid in sids))
     known = {assembly.plan.deployment.aws.region: aws.server.region, ACCOUNT: aws.server.account}
     known |= {f"<confluent.{logical_id}.id>": value for logical_id, value in generated.items()}
-    resources = grant.resources
-    for name, value in known.items():
-        resources = [resource.replace(name, value) for resource in resources]
-    return aws.assuming(aws.new_role((grant.actions, resources)))
+    statements = []
+    for grant in grants:
+        if grant.role != role:
+            continue
+        resources = grant.resources
+        for name, value in known.items():
+            resources = [resource.replace(name, value) for resource in resources]
+        statements.append((grant.actions, resources))
+    return aws.assuming(aws.new_role(*statements))
 
 
 def grants_of_job(assembly):
@@ -210,7 +216,7 @@ def test_the_function_that_deletes_tableflows_database_has_the_permissions(dev, 
         DatabaseName=database,
         TableInput={"Name": "stock_trades", "StorageDescriptor": {"Location": "s3://b/0"}},
     )
-    function = assuming(aws, dev, "DropTables", KafkaCluster=database)
+    function = assuming(aws, dev, "DropTables", "ReadLakeFormation", KafkaCluster=database)
     clock = ManualClock()
     cleaner = Cleaner(function.client, aws.server.account, Deadline(clock, clock.time() + 90))
     assert cleaner.remove({"glue_database": database, "table_bucket": "b"})
