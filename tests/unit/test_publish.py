@@ -52,6 +52,7 @@ def draft(
         "content_sha256": content,
         "form": form,
         "contract": {"version": 1, "sha256": contract},
+        "source": {"table_uuid": "5f2c9a4e-1b7f-4c57-9d3e-2f1a6b8c7d90"},
         "status": status,
         "fence": mine.document(),
         "files": [],
